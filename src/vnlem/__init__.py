@@ -1,0 +1,36 @@
+"""Rotation-aware non-local image denoising.
+
+Public names are loaded on first use, so that ``import vnlem`` and the command line stay quick.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Public name -> module that defines it (relative to this package).
+_PUBLIC = {
+    "denoise": "denoise",
+    "denoise_nlm": "methods.nlm",
+    "denoise_nlem": "methods.nlem",
+    "denoise_nlpr": "methods.nlem",
+    "estimate_sigma": "noise",
+}
+_SUBPACKAGES = ("io", "metrics", "noise", "reference")
+
+__all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        value = getattr(importlib.import_module(f"vnlem.{_PUBLIC[name]}"), name)
+    elif name in _SUBPACKAGES:
+        value = importlib.import_module(f"vnlem.{name}")
+    else:
+        raise AttributeError(f"module 'vnlem' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
