@@ -1,0 +1,218 @@
+"""The gamma-power regression of weighted patches: argmin over P of sum_j w_j (|P - P_j|^2 + delta)^(gamma/2).
+
+The patches are rows of a table, P_j = table[index[j]] for j < count, padded with zeros to a length that
+vectors divide. Rows are taken four at a time: one load of the point serves four residuals, and one load
+and store of the sum serves four rows. Residuals and sum follow each other in chunks that stay in L1.
+"""
+
+import numpy as np
+
+from vnlem._kernels.elementary import power_inplace
+from vnlem._kernels.jit import kernel
+
+DELTA = np.float32(1e-6)  # added to squared residuals
+STEP = np.float32(1e-4)  # stop when the Euclidean norm of a step falls below this
+MAX_ITERATIONS = 500
+CHUNK = 16
+
+
+@kernel
+def squared_residuals(table, index, begin, end, point, out):
+    """out[j] = |point - P_j|^2 for begin <= j < end."""
+    n = point.size
+    j = begin
+    while j + 4 <= end:
+        r0 = table[index[j]]
+        r1 = table[index[j + 1]]
+        r2 = table[index[j + 2]]
+        r3 = table[index[j + 3]]
+        s0 = np.float32(0.0)
+        s1 = np.float32(0.0)
+        s2 = np.float32(0.0)
+        s3 = np.float32(0.0)
+        for a in range(n):
+            d0 = point[a] - r0[a]
+            d1 = point[a] - r1[a]
+            d2 = point[a] - r2[a]
+            d3 = point[a] - r3[a]
+            s0 += d0 * d0
+            s1 += d1 * d1
+            s2 += d2 * d2
+            s3 += d3 * d3
+        out[j] = s0
+        out[j + 1] = s1
+        out[j + 2] = s2
+        out[j + 3] = s3
+        j += 4
+    while j < end:
+        r0 = table[index[j]]
+        s0 = np.float32(0.0)
+        for a in range(n):
+            d0 = point[a] - r0[a]
+            s0 += d0 * d0
+        out[j] = s0
+        j += 1
+
+
+@kernel
+def add_weighted(table, index, begin, end, weights, out):
+    """out += sum over begin <= j < end of weights[j] P_j; returns the sum of these weights."""
+    n = out.size
+    total = np.float32(0.0)
+    j = begin
+    while j + 4 <= end:
+        w0 = weights[j]
+        w1 = weights[j + 1]
+        w2 = weights[j + 2]
+        w3 = weights[j + 3]
+        total += (w0 + w1) + (w2 + w3)
+        r0 = table[index[j]]
+        r1 = table[index[j + 1]]
+        r2 = table[index[j + 2]]
+        r3 = table[index[j + 3]]
+        for a in range(n):
+            out[a] += (w0 * r0[a] + w1 * r1[a]) + (w2 * r2[a] + w3 * r3[a])
+        j += 4
+    while j < end:
+        w0 = weights[j]
+        total += w0
+        r0 = table[index[j]]
+        for a in range(n):
+            out[a] += w0 * r0[a]
+        j += 1
+    return total
+
+
+@kernel
+def reweight(residual, weights, begin, end, exponent, bits):
+    """residual[j] = weights[j] * (residual[j] + delta)^exponent for begin <= j < end."""
+    terms = residual[begin:end]
+    old = weights[begin:end]
+    if exponent == np.float32(-0.5):
+        for j in range(terms.size):
+            terms[j] = old[j] / np.sqrt(terms[j] + DELTA)
+    else:
+        for j in range(terms.size):
+            terms[j] += DELTA
+        power_inplace(terms, exponent, bits[begin:end])
+        for j in range(terms.size):
+            terms[j] *= old[j]
+
+
+@kernel
+def _reweighted_sum(table, index, weights, begin, count, exponent, point, residual, bits, out):
+    """out = sum of v_j P_j with v_j = w_j (|point - P_j|^2 + delta)^exponent; returns the sum of v_j."""
+    out[:] = np.float32(0.0)
+    total = np.float32(0.0)
+    for first in range(begin, count, CHUNK):
+        last = min(first + CHUNK, count)
+        squared_residuals(table, index, first, last, point, residual)
+        reweight(residual, weights, first, last, exponent, bits)
+        total += add_weighted(table, index, first, last, residual, out)
+    return total
+
+
+@kernel
+def irls(table, index, weights, count, gamma, point, scratch, residual, bits):
+    """Iteratively reweighted least squares from the weighted mean; returns the number of iterations.
+
+    point : (n,) float32 result. scratch : (n,) float32, residual : float32 and bits : int32 of at least
+    `count` entries.
+    """
+    n = point.size
+    point[:] = np.float32(0.0)
+    total = add_weighted(table, index, 0, count, weights, point)
+    for a in range(n):
+        point[a] /= total
+    if gamma == np.float32(2.0):
+        return 0
+    exponent = np.float32(0.5) * gamma - np.float32(1.0)
+    for iteration in range(MAX_ITERATIONS):
+        total = _reweighted_sum(table, index, weights, 0, count, exponent, point, residual, bits, scratch)
+        step = np.float32(0.0)
+        for a in range(n):
+            new = scratch[a] / total
+            d = new - point[a]
+            step += d * d
+            point[a] = new
+        if step < STEP * STEP:
+            return iteration + 1
+    return MAX_ITERATIONS
+
+
+@kernel
+def euclidean_median(table, index, weights, distances, count, point, scratch, residual, bits):
+    """The minimiser for gamma = 1 where P_0, the patch itself, may outweigh the others.
+
+    distances[j] = |P_0 - P_j|^2. IRLS creeps when the median lies close to a heavy patch, as it does at
+    high noise: there the patch's own term is far from the parabola that IRLS puts over it. Here only the
+    other patches get a parabola; what is left is one-dimensional, along the line from P_0 to the others'
+    mean, and solved exactly. Every step lowers the same convex function, so the limit is the same, and
+    P_0 itself, the median at most pixels of a noisy image, is found in one step from its known distances.
+    Returns the number of iterations.
+    """
+    n = point.size
+    own = table[index[0]]
+    point[:] = own
+    if count == 1:
+        return 0
+    residual[:count] = distances[:count]
+    reweight(residual, weights, 1, count, np.float32(-0.5), bits)
+    scratch[:] = np.float32(0.0)
+    pull = add_weighted(table, index, 1, count, residual, scratch)
+    last_step = np.float32(0.0)
+    for iteration in range(1, MAX_ITERATIONS):
+        distance = np.float32(0.0)
+        for a in range(n):
+            scratch[a] = scratch[a] / pull - own[a]
+            distance += scratch[a] * scratch[a]
+        distance = np.sqrt(distance)
+        if distance == 0:
+            point[:] = own
+            return iteration
+        best = _own_step(distance, weights[0], pull)
+        share = best / distance
+        step = np.float32(0.0)
+        for a in range(n):
+            new = own[a] + share * scratch[a]
+            d = new - point[a]
+            step += d * d
+            point[a] = new
+        step = np.sqrt(step)
+        # What is left after this step: the others' mean moves by less than the point did, and pulls
+        # against the own term's curvature; or the steps shrink like a geometric series.
+        root = np.sqrt(best * best + DELTA)
+        own_curvature = weights[0] * DELTA / (root * root * root)
+        ahead = step * pull / (own_curvature + pull)
+        if step < np.float32(0.5) * last_step:
+            rate = step / last_step
+            ahead = min(ahead, step * rate / (np.float32(1.0) - rate))
+        if ahead < np.float32(0.5) * STEP:
+            return iteration
+        last_step = step
+        pull = _reweighted_sum(
+            table, index, weights, 1, count, np.float32(-0.5), point, residual, bits, scratch
+        )
+    return MAX_ITERATIONS
+
+
+@kernel
+def _own_step(distance, weight, pull):
+    """The s >= 0 that minimises weight * sqrt(s^2 + delta) + pull/2 * (distance - s)^2."""
+    low = np.float32(0.0)
+    high = distance
+    s = max(distance - weight / pull, np.float32(0.0))
+    for _ in range(60):
+        root = np.sqrt(s * s + DELTA)
+        slope = weight * s / root + pull * (s - distance)
+        if slope > 0:
+            high = s
+        else:
+            low = s
+        candidate = s - slope / (weight * DELTA / (root * root * root) + pull)
+        if not (low <= candidate <= high):
+            candidate = np.float32(0.5) * (low + high)
+        if abs(candidate - s) <= np.float32(1e-6) * distance:
+            return candidate
+        s = candidate
+    return s

@@ -1,0 +1,141 @@
+"""Non-local patch regression of one tile: nearest patches of the window, then IRLS over whole patches."""
+
+import numpy as np
+
+from vnlem._kernels.elementary import exp_negative
+from vnlem._kernels.irls import euclidean_median, irls
+from vnlem._kernels.jit import kernel
+from vnlem._kernels.patch_distance import distances_at_offset, make_scratch
+from vnlem._kernels.select import smallest
+
+BLOCK = 16  # pixels a side that share one table of patches
+NEGLIGIBLE = np.float32(1e-8)  # of the patch's own weight, one: lost in a float32 sum
+
+
+@kernel
+def window_distances(padded, top, bottom, left, right, radius, reach, out):
+    """out[y, x, o] = squared patch distance of pixel (top+y, left+x) to the o-th pixel of its window.
+
+    Pixels of the window outside the image get infinity. A pair is computed once and written twice.
+    """
+    radius_y, radius_x = radius
+    reach_y, reach_x = reach
+    height = padded.shape[1] - 2 * radius_y
+    width = padded.shape[2] - 2 * radius_x
+    rows = bottom - top
+    columns = right - left
+    window_x = 2 * reach_x + 1
+    middle = reach_y * window_x + reach_x
+    scratch = make_scratch(rows + reach_y, columns + 2 * reach_x, radius_y, radius_x)
+    distance = np.empty((rows + reach_y, columns + 2 * reach_x), np.float32)
+    out[:] = np.inf
+    out[:, :, middle] = np.float32(0.0)
+    for dy in range(reach_y + 1):
+        for dx in range(-reach_x, reach_x + 1):
+            if dy == 0 and dx <= 0:
+                continue
+            y0 = max(0, top - dy)
+            y1 = min(bottom, height - dy)
+            x0 = max(0, left - dx) if dx > 0 else max(left, -dx)
+            x1 = min(right, width - dx) if dx > 0 else min(right - dx, width)
+            if y1 <= y0 or x1 <= x0:
+                continue
+            distances_at_offset(
+                padded, y0, x0, y1 - y0, x1 - x0, dy, dx, radius_y, radius_x, scratch, distance
+            )
+            forward = middle + dy * window_x + dx
+            backward = middle - dy * window_x - dx
+            for y in range(max(y0, top), min(y1, bottom)):
+                for x in range(max(x0, left), min(x1, right)):
+                    out[y - top, x - left, forward] = max(distance[y - y0, x - x0], np.float32(0.0))
+            for y in range(max(y0, top - dy), min(y1, bottom - dy)):
+                for x in range(max(x0, left - dx), min(x1, right - dx)):
+                    out[y + dy - top, x + dx - left, backward] = max(
+                        distance[y - y0, x - x0], np.float32(0.0)
+                    )
+
+
+@kernel
+def gather_patch(padded, y, x, size_y, size_x, scale, row):
+    """row = scale * the patch whose first pixel is padded[:, y, x], channel after channel."""
+    at = 0
+    for c in range(padded.shape[0]):
+        for i in range(size_y):
+            line = padded[c, y + i, x : x + size_x]
+            for k in range(size_x):
+                row[at + k] = scale * line[k]
+            at += size_x
+
+
+@kernel
+def patch_table(padded, top, bottom, left, right, size_y, size_x, scale, table):
+    """Row (y - top) * (right - left) + x - left of `table` = scale * the patch of pixel (y, x)."""
+    at = 0
+    for y in range(top, bottom):
+        for x in range(left, right):
+            gather_patch(padded, y, x, size_y, size_x, scale, table[at])
+            at += 1
+
+
+@kernel
+def nlem_tile(padded, top, bottom, left, right, radius, reach, n_neighbors, decay, noise_floor, gamma, out):
+    """Central value of the gamma-power regression for the pixels of one tile, written to `out` (C, H, W).
+
+    weights exp(-decay * max(squared distance - noise_floor, 0)) of the `n_neighbors` nearest patches.
+    The tile is worked through in blocks small enough that the patches they share stay in the L2 cache.
+    """
+    radius_y, radius_x = radius
+    reach_y, reach_x = reach
+    n_channels = padded.shape[0]
+    height = padded.shape[1] - 2 * radius_y
+    width = padded.shape[2] - 2 * radius_x
+    size_y = 2 * radius_y + 1
+    size_x = 2 * radius_x + 1
+    area = size_y * size_x
+    center = radius_y * size_x + radius_x
+    window_x = 2 * reach_x + 1
+    window = (2 * reach_y + 1) * window_x
+    middle = reach_y * window_x + reach_x
+    # Channels share one squared distance, their mean.
+    scale = np.float32(1.0 / np.sqrt(n_channels))
+    n = (n_channels * area + 15) // 16 * 16
+    distances = np.empty((bottom - top, right - left, window), np.float32)
+    window_distances(padded, top, bottom, left, right, radius, reach, distances)
+    table = np.zeros(((BLOCK + 2 * reach_y) * (BLOCK + 2 * reach_x), n), np.float32)
+    index = np.empty(n_neighbors, np.int64)
+    weights = np.empty(n_neighbors, np.float32)
+    squared = np.empty(n_neighbors, np.float32)
+    chosen = np.empty(n_neighbors + 1, np.int32)
+    residual = np.empty(n_neighbors, np.float32)
+    bits = np.empty(n_neighbors, np.int32)
+    point = np.zeros(n, np.float32)
+    scratch = np.zeros(n, np.float32)
+    for block_top in range(top, bottom, BLOCK):
+        for block_left in range(left, right, BLOCK):
+            y0 = max(0, block_top - reach_y)
+            x0 = max(0, block_left - reach_x)
+            y1 = min(height, block_top + BLOCK + reach_y)
+            x1 = min(width, block_left + BLOCK + reach_x)
+            patch_table(padded, y0, y1, x0, x1, size_y, size_x, scale, table)
+            for y in range(block_top, min(block_top + BLOCK, bottom)):
+                for x in range(block_left, min(block_left + BLOCK, right)):
+                    near = distances[y - top, x - left]
+                    found = smallest(near, n_neighbors, middle, chosen)
+                    count = 0
+                    for j in range(found):
+                        o = chosen[j]
+                        w = exp_negative(decay * max(near[o] - noise_floor, np.float32(0.0)))
+                        if w > NEGLIGIBLE:
+                            row = y + o // window_x - reach_y - y0
+                            index[count] = row * (x1 - x0) + x + o % window_x - reach_x - x0
+                            weights[count] = w
+                            squared[count] = near[o]
+                            count += 1
+                    if gamma == np.float32(1.0):
+                        euclidean_median(
+                            table, index, weights, squared, count, point, scratch, residual, bits
+                        )
+                    else:
+                        irls(table, index, weights, count, gamma, point, scratch, residual, bits)
+                    for c in range(n_channels):
+                        out[c, y, x] = point[c * area + center] / scale

@@ -1,0 +1,108 @@
+"""The one entry point: ``vnlem.denoise(image, sigma, method=...)``.
+
+Not named denoise.py: importing a submodule of that name would hide the function behind the module.
+"""
+
+import importlib
+import inspect
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from vnlem.frame import Progress, Result
+
+# Method name -> where its public function lives.
+METHODS = {
+    "nlm": "vnlem.methods.nlm:denoise_nlm",
+    "nlem": "vnlem.methods.nlem:denoise_nlem",
+    "nlpr": "vnlem.methods.nlem:denoise_nlpr",
+}
+DEFAULT_METHOD = "nlem"
+
+# Arguments of `denoise` itself, the same for every method.
+_COMMON = ("preset", "channel_axis", "workers", "progress", "return_info")
+
+
+def find_method(name: str) -> Any:
+    """The public function of a method; names accept - and _.
+
+    Examples
+    --------
+    >>> find_method("nlm").__name__
+    'denoise_nlm'
+    """
+    key = str(name).lower().replace("_", "-")
+    if key not in METHODS:
+        raise ValueError(f"unknown method {name!r}; the methods are {', '.join(METHODS)}")
+    module, function = METHODS[key].split(":")
+    return getattr(importlib.import_module(module), function)
+
+
+def denoise(
+    image: ArrayLike,
+    sigma: Any = None,
+    *,
+    method: str = DEFAULT_METHOD,
+    preset: str = "auto",
+    channel_axis: int | None = None,
+    workers: int | None = None,
+    progress: Progress = False,
+    return_info: bool = False,
+    **params: Any,
+) -> Result:
+    """Denoise an image.
+
+    Parameters
+    ----------
+    image : array_like
+        Grey image (H, W), or colour image with `channel_axis`; the methods nlm, nlem and nlpr also take a
+        signal (N,). Integers come back in their dtype, rounded and clipped; floats are never rescaled or
+        clipped.
+    sigma : float, optional
+        Standard deviation of the noise, in the units of the pixels; estimated when None.
+    method : str
+        Name of the method, a key of ``vnlem.entry.METHODS``; - and _ are the same.
+    preset : {"auto", "paper"}
+        "auto": parameters that follow sigma. "paper": exactly the paper's parameters, for the methods
+        that have it.
+    channel_axis : int, optional
+        Axis of the colour channels.
+    workers : int, optional
+        Threads; all cores when None. The result does not depend on it.
+    progress : bool or callable(done, total)
+        Show a bar, or report to a function of your own.
+    return_info : bool
+        Return (image, info): the sigma and the parameters used, and timings.
+    **params
+        Parameters of the method: see ``vnlem.denoise_nlm`` and its companions.
+
+    Returns
+    -------
+    ndarray, or (ndarray, Info) with `return_info`
+        The denoised image in the units, dtype and layout of the input.
+
+    Examples
+    --------
+    >>> import numpy as np, vnlem
+    >>> noisy = np.random.default_rng(0).normal(100, 20, (32, 32)).astype(np.uint8)
+    >>> noisy[8:24, 8:24] += 90
+    >>> vnlem.denoise(noisy, sigma=20, method="nlm").dtype
+    dtype('uint8')
+    """
+    function = find_method(method)
+    known = inspect.signature(function).parameters
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        own = [name for name in known if name not in ("image", "sigma") and name not in _COMMON]
+        raise TypeError(f"method {method!r} has no parameter {unknown[0]!r}; it has {', '.join(own)}")
+    result: Result = function(
+        image,
+        sigma,
+        preset=preset,
+        channel_axis=channel_axis,
+        workers=workers,
+        progress=progress,
+        return_info=return_info,
+        **params,
+    )
+    return result
