@@ -1,0 +1,12 @@
+"""Measures of image quality: how far a (denoised) image is from the clean one.
+
+One idea per module; `docs/measures.md` has the formulas and the units side by side.
+"""
+
+from vnlem.metrics.emd import emd
+from vnlem.metrics.error import psnr, rms, snr
+from vnlem.metrics.evaluate import Evaluation, evaluate
+from vnlem.metrics.fsim import fsim
+from vnlem.metrics.sobolev import sobolev
+
+__all__ = ["Evaluation", "emd", "evaluate", "fsim", "psnr", "rms", "snr", "sobolev"]

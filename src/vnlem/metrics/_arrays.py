@@ -1,0 +1,95 @@
+"""What every measure asks of its input, and the one sum they share."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vnlem import checks
+from vnlem.frame import LARGEST_VALUE, to_planes
+
+
+def values_of(name: str, array: ArrayLike) -> NDArray[np.float64]:
+    """An array as finite float64 values, or an error that names the argument.
+
+    Examples
+    --------
+    >>> values_of("clean", [[0, 255]])
+    array([[  0., 255.]])
+    """
+    given = np.asarray(array)
+    if given.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name} must hold integers or floats, got dtype {given.dtype}; take e.g. its real part"
+        )
+    if given.size == 0:
+        raise ValueError(f"{name} is empty (shape {given.shape}); pass at least one value")
+    values = given.astype(np.float64)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        first = tuple(int(k) for k in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name} holds {int(bad.sum())} NaN or infinite values, the first at index {first}; "
+            "replace them first, e.g. with numpy.nan_to_num"
+        )
+    if np.abs(values).max() > LARGEST_VALUE:
+        raise ValueError(
+            f"{name} holds values beyond {LARGEST_VALUE:g}; divide the images by a constant first"
+        )
+    return values
+
+
+def pair_of(
+    clean: ArrayLike, other: ArrayLike, other_name: str = "other"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two arrays of one shape as float64 values.
+
+    Examples
+    --------
+    >>> pair_of([1, 2], [3, 4])
+    (array([1., 2.]), array([3., 4.]))
+    """
+    first, second = values_of("clean", clean), values_of(other_name, other)
+    if first.shape != second.shape:
+        raise ValueError(
+            f"clean and {other_name} must have the same shape, got {first.shape} and {second.shape}; "
+            "crop or resize one of them"
+        )
+    return first, second
+
+
+def pair_of_planes(
+    clean: ArrayLike, other: ArrayLike, channel_axis: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two images of one shape as float64 channel planes (C, H, W).
+
+    Examples
+    --------
+    >>> pair_of_planes([[1, 2]], [[3, 4]], None)[0].shape
+    (1, 1, 2)
+    """
+    first, second = pair_of(clean, other)
+    return to_planes(first, channel_axis).data, to_planes(second, channel_axis).data
+
+
+def check_data_range(data_range: float) -> float:
+    """The width of the grey scale, e.g. 255 or 1.
+
+    Examples
+    --------
+    >>> check_data_range(255)
+    255.0
+    """
+    return checks.real("data_range", data_range, 0, open_low=True)
+
+
+def root_mean_square(values: NDArray[np.float64]) -> float:
+    """Root of the mean of squares, scaled so that neither 1e-300 nor 1e300 is lost on the way.
+
+    Examples
+    --------
+    >>> root_mean_square(np.array([3e-200, 4e-200])) / 1e-200
+    3.53553...
+    """
+    peak = float(np.abs(values).max())
+    if peak == 0:
+        return 0.0
+    return peak * float(np.sqrt(np.mean((values / peak) ** 2)))
