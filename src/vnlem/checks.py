@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
 def whole(name: str, value: Any, smallest: int = 1) -> int:
@@ -68,3 +69,29 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
     return str(value)
+
+
+def finite(name: str, array: ArrayLike) -> NDArray[np.float64]:
+    """A real array of any shape as finite float64 values.
+
+    Examples
+    --------
+    >>> finite("clean", [[0, 255]])
+    array([[  0., 255.]])
+    """
+    given = np.asarray(array)
+    if given.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name} must hold integers or floats, got dtype {given.dtype}; take e.g. its real part"
+        )
+    if given.size == 0:
+        raise ValueError(f"{name} is empty (shape {given.shape}); pass at least one value")
+    values = given.astype(np.float64)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        first = tuple(int(k) for k in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name} holds {int(bad.sum())} NaN or infinite values, the first at index {first}; "
+            "replace them first, e.g. with numpy.nan_to_num"
+        )
+    return values

@@ -8,28 +8,14 @@ from vnlem.frame import LARGEST_VALUE, to_planes
 
 
 def values_of(name: str, array: ArrayLike) -> NDArray[np.float64]:
-    """An array as finite float64 values, or an error that names the argument.
+    """An array as float64 values whose differences stay finite, or an error that names the argument.
 
     Examples
     --------
     >>> values_of("clean", [[0, 255]])
     array([[  0., 255.]])
     """
-    given = np.asarray(array)
-    if given.dtype.kind not in "biuf":
-        raise TypeError(
-            f"{name} must hold integers or floats, got dtype {given.dtype}; take e.g. its real part"
-        )
-    if given.size == 0:
-        raise ValueError(f"{name} is empty (shape {given.shape}); pass at least one value")
-    values = given.astype(np.float64)
-    bad = ~np.isfinite(values)
-    if bad.any():
-        first = tuple(int(k) for k in np.argwhere(bad)[0])
-        raise ValueError(
-            f"{name} holds {int(bad.sum())} NaN or infinite values, the first at index {first}; "
-            "replace them first, e.g. with numpy.nan_to_num"
-        )
+    values = checks.finite(name, array)
     if np.abs(values).max() > LARGEST_VALUE:
         raise ValueError(
             f"{name} holds values beyond {LARGEST_VALUE:g}; divide the images by a constant first"

@@ -33,8 +33,9 @@ def sobolev(
     -------
     float
         :math:`[\,|\Omega|^{-2} \sum_\omega (1 + |\eta_\omega|^2)^\kappa |\hat e(\omega)|^2\,]^{1/2}`
-        divided by `data_range`, with :math:`e` the difference of the images, :math:`\hat e` its unnormalised discrete
-        Fourier transform, :math:`|\Omega|` the number of pixels and :math:`\eta` in cycles per pixel.
+        divided by `data_range`, with :math:`e` the difference of the images, :math:`\hat e` its unnormalised
+        discrete Fourier transform, :math:`|\Omega|` the number of pixels and :math:`\eta` in cycles per
+        pixel.
 
     Notes
     -----
