@@ -15,7 +15,7 @@ SIGNAL_BLOCK = 16  # a block of a signal, which has one direction to take its fr
 HIGH_FREQUENCY = 0.5  # mean over the directions, 1 being the highest
 FLAT_FRACTION = 0.05  # of the blocks, by energy at low frequencies
 FEWEST_COEFFICIENTS = 2000  # so many independent ones give sigma to 1.6 %
-MOST_BLOCKS = 2**16  # bounds time and memory for any image
+MOST_BLOCKS = 2**15  # bounds time and memory for any image
 
 
 def estimate_sigma(image: ArrayLike, channel_axis: int | None = None) -> float:
