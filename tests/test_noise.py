@@ -76,6 +76,13 @@ def test_estimate_follows_the_units(seed, shape, factor, offset):
     )
 
 
+@pytest.mark.parametrize(("factor", "offset"), [(1 / 255, 0), (-0.3, 7), (1.7, 100)])
+def test_ties_between_blocks_of_bytes_do_not_depend_on_the_units(factor, offset):
+    stored = np.rint(add_gaussian(data.page(), 0.4, seed=0))
+    expected = abs(factor) * estimate_sigma(stored)
+    assert estimate_sigma(factor * stored + offset) == pytest.approx(expected, rel=1e-10)
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e30, 1e297])
 def test_extreme_units_are_no_problem(scale):
     noisy = add_gaussian(PICTURES["camera"], 10, seed=1)
