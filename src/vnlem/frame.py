@@ -173,15 +173,16 @@ def standard_scale(planes: NDArray[np.float64], sigma: float) -> tuple[float, fl
     mean = float(np.mean(planes / peak)) * peak
     spread = float(np.abs(planes - mean).max())
     noisy = spread * float(np.sqrt(np.mean(((planes - mean) / spread) ** 2))) if spread > 0 else 0.0
-    if sigma > noisy:
+    if sigma == 0:
+        return mean, noisy
+    signal_to_noise = (noisy / sigma) ** 2 - 1
+    if signal_to_noise < 0.01:
         warnings.warn(
-            f"sigma {sigma:g} is larger than the image's own standard deviation {noisy:g}: "
+            f"sigma {sigma:g} accounts for all of the image's own standard deviation {noisy:g}: "
             "there may be nothing but noise; check the units of sigma",
             stacklevel=4,
         )
-    ratio = (noisy / sigma) ** 2 - 1 if sigma > 0 else math.inf
-    scale = noisy if ratio == math.inf else sigma * math.sqrt(max(ratio, 0.01))
-    return mean, scale
+    return mean, sigma * math.sqrt(max(signal_to_noise, 0.01))
 
 
 def run(

@@ -24,8 +24,8 @@ PAPER = {
 
 def auto_params(sigma: float) -> dict[str, Any]:
     """Defaults at noise level `sigma` in standardised units, found on Set12: patches grow with the noise."""
-    if sigma < 0.65:
-        size, relative_bandwidth = 3, 1.05
+    if sigma < 0.45:
+        size, relative_bandwidth = 3, 0.9
     elif sigma < 1.3:
         size, relative_bandwidth = 5, 0.8
     else:
@@ -33,7 +33,7 @@ def auto_params(sigma: float) -> dict[str, Any]:
     return {
         "patch_size": size,
         "patch_distance": 10,
-        "bandwidth": relative_bandwidth * sigma * size,
+        "relative_bandwidth": relative_bandwidth,
         "noise_correction": True,
     }
 
@@ -227,9 +227,7 @@ def _denoise(
 
     def resolve(noise: float) -> WindowParams:
         defaults = PAPER if preset == "paper" else auto_params(noise)
-        if preset == "auto" and "patch_size" in given:
-            defaults = defaults | {"bandwidth": 0.8 * noise * given["patch_size"]}
-        return check_params(**({"n_neighbors": None} | defaults | given), gamma=gamma)
+        return check_params(noise, np.ndim(image), **(defaults | given), gamma=gamma)
 
     return run(image, sigma, method=method, resolve=resolve, solve=solver, signals=True, **frame)
 

@@ -20,10 +20,10 @@ def auto_params(sigma: float) -> dict[str, Any]:
     distance over few pixels no longer tells patches apart.
     """
     if sigma < 0.45:
-        return {"patch_size": 3, "patch_distance": 6, "bandwidth": 1.0 * sigma * 3}
+        return {"patch_size": 3, "patch_distance": 6, "relative_bandwidth": 1.0}
     if sigma < 1.3:
-        return {"patch_size": 5, "patch_distance": 7, "bandwidth": 0.75 * sigma * 5}
-    return {"patch_size": 7, "patch_distance": 10, "bandwidth": 0.6 * sigma * 7}
+        return {"patch_size": 5, "patch_distance": 7, "relative_bandwidth": 0.75}
+    return {"patch_size": 7, "patch_distance": 10, "relative_bandwidth": 0.6}
 
 
 def solve(job: Job[WindowParams]) -> NDArray[np.float32]:
@@ -110,9 +110,7 @@ def denoise_nlm(
 
     def resolve(noise: float) -> WindowParams:
         chosen = auto_params(noise) | {k: v for k, v in given.items() if v is not None}
-        if patch_size is not None and bandwidth is None:
-            chosen["bandwidth"] = 0.7 * noise * patch_size
-        return check_params(**chosen, n_neighbors=None, gamma=2.0, noise_correction=noise_correction)
+        return check_params(noise, np.ndim(image), **chosen, gamma=2.0, noise_correction=noise_correction)
 
     return run(
         image,

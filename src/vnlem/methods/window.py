@@ -25,17 +25,28 @@ class WindowParams:
 
 
 def check_params(
+    sigma: float,
+    ndim: int,
     *,
     patch_size: Any,
     patch_distance: Any,
-    n_neighbors: Any,
-    bandwidth: Any,
     gamma: Any,
     noise_correction: Any,
+    n_neighbors: Any = None,
+    bandwidth: Any = None,
+    relative_bandwidth: float = 1.0,
 ) -> WindowParams:
-    """Validated parameters, or one clear sentence; `n_neighbors` None means half of the window."""
+    """Validated parameters for an image (`ndim` 2, 3) or a signal (1), or one clear sentence.
+
+    `n_neighbors` None means half of the window; `bandwidth` None means `relative_bandwidth` times the norm
+    of the noise in a patch.
+    """
+    size = checks.odd("patch_size", patch_size)
     distance = checks.whole("patch_distance", patch_distance)
-    window = (2 * distance + 1) ** 2
+    axes = 1 if ndim == 1 else 2
+    if bandwidth is None:
+        bandwidth = relative_bandwidth * sigma * size ** (axes / 2)
+    window = (2 * distance + 1) ** axes
     neighbors = (window + 1) // 2 if n_neighbors is None else checks.whole("n_neighbors", n_neighbors)
     if neighbors > window:
         raise ValueError(
@@ -43,7 +54,7 @@ def check_params(
             "ask for fewer or raise patch_distance"
         )
     return WindowParams(
-        checks.odd("patch_size", patch_size),
+        size,
         distance,
         neighbors,
         checks.real("bandwidth", bandwidth, 0, open_low=True),

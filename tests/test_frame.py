@@ -1,0 +1,232 @@
+"""The contract every method shares: dtypes, layouts, units, bad input, threads, progress."""
+
+import threading
+import warnings
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import vnlem
+from vnlem.entry import METHODS
+from vnlem.frame import Planes, standard_scale, to_planes
+from vnlem.tiles import for_each, grid
+
+
+@pytest.fixture
+def image():
+    return np.random.default_rng(0).normal(100, 20, (24, 30)) + 60 * (np.arange(30) > 15)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "uint32", "int32", "int64"])
+def test_integers_come_back_rounded_in_their_dtype(image, dtype):
+    whole = np.clip(image / 2, 0, 127).astype(dtype)
+    result = vnlem.denoise(whole, 10, method="nlm")
+    exact = vnlem.denoise(whole.astype(float), 10, method="nlm")
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result.astype(float), exact, atol=0.5 + 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_floats_keep_their_dtype_and_are_not_clipped(image, dtype):
+    result = vnlem.denoise(image.astype(dtype) - 150, 20, method="nlm")
+    assert result.dtype == dtype
+    assert result.min() < -20
+
+
+def test_big_endian_and_non_contiguous_images_are_taken(image):
+    plain = vnlem.denoise(image, 20, method="nlm")
+    np.testing.assert_array_equal(vnlem.denoise(image.astype(">f8"), 20, method="nlm"), plain)
+    wide = np.repeat(image, 2, axis=1)[:, ::2]
+    np.testing.assert_array_equal(vnlem.denoise(wide, 20, method="nlm"), plain)
+
+
+def test_the_input_is_left_alone(image):
+    before = image.copy()
+    vnlem.denoise(image, 20, method="nlm")
+    np.testing.assert_array_equal(image, before)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sigma_zero_returns_an_equal_copy(image, method):
+    result = vnlem.denoise(image, 0, method=method)
+    np.testing.assert_array_equal(result, image)
+    assert result is not image
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_constant_image_stays_constant(method):
+    flat = np.full((40, 40), 7.0)
+    with pytest.warns(UserWarning, match="all of the image's own standard deviation"):
+        np.testing.assert_allclose(vnlem.denoise(flat, 1.0, method=method), flat, atol=1e-5)
+    np.testing.assert_array_equal(vnlem.denoise(flat, method=method), flat)
+
+
+def test_sigma_is_estimated_and_reported(image):
+    _, info = vnlem.denoise(image, method="nlm", return_info=True)
+    assert 14 < info.sigma < 26
+    assert info.method == "nlm"
+    assert info.parameters["patch_size"] % 2 == 1
+    assert info.timings["total"] > 0
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    scale=st.sampled_from([1e-30, 1e-5, 1.0, 1e30]),
+    shape=st.tuples(st.integers(7, 20), st.integers(7, 20)),
+    method=st.sampled_from(["nlm", "nlem"]),
+    dtype=st.sampled_from(["float32", "float64"]),
+)
+def test_any_scale_and_shape_gives_finite_values_inside_the_range(scale, shape, method, dtype):
+    image = (np.random.default_rng(1).random(shape) * scale).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = vnlem.denoise(image, 0.1 * scale, method=method)
+    slack = 1e-4 * scale
+    assert np.isfinite(result).all()
+    assert image.min() - slack <= result.min() <= result.max() <= image.max() + slack
+
+
+@settings(max_examples=25, deadline=None)
+@given(height=st.integers(1, 12), width=st.integers(1, 12))
+def test_tiny_images_are_denoised_with_a_patch_that_fits(height, width):
+    image = np.random.default_rng(2).random((height, width)) + np.arange(width)
+    size = 1 if min(height, width) < 3 else 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = vnlem.denoise(image, 0.1, method="nlm", patch_size=size)
+    assert result.shape == image.shape
+    assert np.isfinite(result).all()
+
+
+BAD_INPUT = {
+    "nan": (lambda a: np.where(a > 150, np.nan, a), {}, ValueError, "NaN or infinite values, the first at"),
+    "infinity": (lambda a: np.where(a > 150, np.inf, a), {}, ValueError, "NaN or infinite"),
+    "empty": (lambda a: a[:0], {}, ValueError, "empty"),
+    "scalar": (lambda a: a[0, 0], {}, ValueError, "two dimensions"),
+    "complex": (lambda a: a + 0j, {}, TypeError, "complex"),
+    "boolean": (lambda a: a > 100, {}, TypeError, "boolean"),
+    "text": (lambda a: np.array([["a"]]), {}, TypeError, "integers or floats"),
+    "too large": (lambda a: a * 1e305, {}, ValueError, "beyond 1e\\+300"),
+    "stack": (lambda a: np.stack([a, a]), {}, ValueError, "channel_axis.*loop over its pages"),
+    "no such axis": (lambda a: a, {"channel_axis": 2}, ValueError, "channel_axis 2 does not exist"),
+    "two-d with axis": (lambda a: a, {"channel_axis": 0}, ValueError, "three dimensions"),
+    "small": (
+        lambda a: a[:4, :4],
+        {"patch_size": 5, "sigma": 1},
+        ValueError,
+        r"image \(4x4\) is smaller than the patch",
+    ),
+    "negative sigma": (lambda a: a, {"sigma": -1}, ValueError, "sigma must be finite and not negative"),
+    "nan sigma": (lambda a: a, {"sigma": np.nan}, ValueError, "sigma must be finite"),
+    "array sigma": (lambda a: a, {"sigma": [1, 2]}, ValueError, "single number"),
+    "text sigma": (lambda a: a, {"sigma": "much"}, TypeError, "sigma must be a number"),
+    "even patch": (lambda a: a, {"patch_size": 6}, ValueError, "must be odd.*try 7"),
+    "zero patch": (lambda a: a, {"patch_size": 0}, ValueError, "at least 1"),
+    "half patch": (lambda a: a, {"patch_size": 3.5}, ValueError, "whole number"),
+    "zero window": (lambda a: a, {"patch_distance": 0}, ValueError, "patch_distance must be at least 1"),
+    "bandwidth": (lambda a: a, {"bandwidth": 0}, ValueError, "bandwidth"),
+    "workers": (lambda a: a, {"workers": 0}, ValueError, "workers"),
+    "progress": (lambda a: a, {"progress": "yes"}, TypeError, "progress"),
+    "engine": (lambda a: a, {"engine": "gpu"}, ValueError, "'fast', 'reference'"),
+    "preset": (lambda a: a, {"preset": "best"}, ValueError, "'auto', 'paper'"),
+    "paper preset": (lambda a: a, {"preset": "paper"}, ValueError, "nlem, vnlem, vnlem-dd"),
+    "method": (lambda a: a, {"method": "magic"}, ValueError, "unknown method 'magic'; the methods are nlm"),
+    "parameter": (lambda a: a, {"colour": 1}, TypeError, "no parameter 'colour'; it has patch_size"),
+    "gamma zero": (lambda a: a, {"method": "nlpr", "gamma": 0}, ValueError, r"gamma must lie in \(0, 2\]"),
+    "gamma three": (lambda a: a, {"method": "nlpr", "gamma": 3}, ValueError, "gamma"),
+    "neighbours": (
+        lambda a: a,
+        {"method": "nlem", "patch_distance": 2, "n_neighbors": 26},
+        ValueError,
+        "window holds only 25",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_is_told_in_one_sentence(image, case):
+    spoil, arguments, error, message = BAD_INPUT[case]
+    with pytest.raises(error, match=message) as caught:
+        vnlem.denoise(spoil(image), **({"sigma": 20, "method": "nlm"} | arguments))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_sigma_above_the_images_own_deviation_warns(image):
+    with pytest.warns(UserWarning, match="check the units of sigma"):
+        vnlem.denoise(image, 500, method="nlm")
+
+
+def test_calls_from_several_threads_at_once_give_the_single_threads_bytes(image):
+    big = np.tile(image, (6, 6))
+    expected = vnlem.denoise(big, 20, method="nlem", workers=1).tobytes()
+    threads_before = numba.get_num_threads()
+    results = []
+
+    def call():
+        results.append(vnlem.denoise(big, 20, method="nlem", workers=2).tobytes())
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [expected] * 4
+    assert numba.get_num_threads() == threads_before
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_counts_up_to_the_total_in_the_callers_thread(workers):
+    calls = []
+    here = threading.get_ident()
+
+    def report(done, total):
+        calls.append((done, total, threading.get_ident() == here))
+
+    vnlem.denoise(
+        np.random.default_rng(0).random((100, 200)), 0.1, method="nlem", workers=workers, progress=report
+    )
+    assert [done for done, _, _ in calls] == list(range(1, calls[-1][1] + 1))
+    assert all(mine for *_, mine in calls)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_stops_the_work(workers):
+    begun = []
+
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        for_each(begun.append, list(range(100)), workers, interrupt)
+    assert len(begun) <= 2 * workers
+
+
+def test_progress_true_draws_a_bar(image, capsys):
+    vnlem.denoise(image, 20, method="nlm", progress=True)
+    assert "nlm" in capsys.readouterr().out
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 70), st.integers(1, 70), st.integers(1, 40), st.integers(1, 40))
+def test_tiles_cover_every_pixel_once(height, width, tile_height, tile_width):
+    seen = np.zeros((height, width), int)
+    for tile in grid(height, width, tile_height, tile_width):
+        seen[tile.top : tile.bottom, tile.left : tile.right] += 1
+    assert (seen == 1).all()
+
+
+def test_standardisation_survives_extreme_values():
+    values = np.array([[[1e-300, 2e-300, 3e-300]]])
+    _, scale = standard_scale(values, 1e-301)
+    assert scale == pytest.approx(np.sqrt(2 / 3 - 0.01) * 1e-300)
+
+
+def test_planes_go_back_to_where_they_came_from():
+    colour = np.arange(60, dtype=np.int16).reshape(3, 4, 5)
+    for axis in (0, 1, 2, -1):
+        planes = to_planes(colour, axis)
+        assert isinstance(planes, Planes)
+        np.testing.assert_array_equal(planes.restore(planes.data), colour)
