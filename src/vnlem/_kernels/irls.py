@@ -2,7 +2,7 @@
 
 The patches are rows of a table, P_j = table[index[j]] for j < count, padded with zeros to a length that
 vectors divide. Rows are taken four at a time: one load of the point serves four residuals, and one load
-and store of the sum serves four rows. Residuals and sum follow each other in chunks that stay in L1.
+and store of the sum serves four rows.
 """
 
 import numpy as np
@@ -13,7 +13,10 @@ from vnlem._kernels.jit import kernel
 DELTA = np.float32(1e-6)  # added to squared residuals
 STEP = np.float32(1e-4)  # stop when the Euclidean norm of a step falls below this
 MAX_ITERATIONS = 500
-CHUNK = 16
+
+# The median has arrived when what is left of its way is below this at each pixel of the patch, in units of
+# the image's standard deviation.
+REMAINDER = np.float32(6e-5)
 
 
 @kernel
@@ -103,13 +106,9 @@ def reweight(residual, weights, begin, end, exponent, bits):
 def _reweighted_sum(table, index, weights, begin, count, exponent, point, residual, bits, out):
     """out = sum of v_j P_j with v_j = w_j (|point - P_j|^2 + delta)^exponent; returns the sum of v_j."""
     out[:] = np.float32(0.0)
-    total = np.float32(0.0)
-    for first in range(begin, count, CHUNK):
-        last = min(first + CHUNK, count)
-        squared_residuals(table, index, first, last, point, residual)
-        reweight(residual, weights, first, last, exponent, bits)
-        total += add_weighted(table, index, first, last, residual, out)
-    return total
+    squared_residuals(table, index, begin, count, point, residual)
+    reweight(residual, weights, begin, count, exponent, bits)
+    return add_weighted(table, index, begin, count, residual, out)
 
 
 @kernel
@@ -160,6 +159,8 @@ def euclidean_median(table, index, weights, distances, count, point, scratch, re
     reweight(residual, weights, 1, count, np.float32(-0.5), bits)
     scratch[:] = np.float32(0.0)
     pull = add_weighted(table, index, 1, count, residual, scratch)
+    remainder = REMAINDER * np.sqrt(np.float32(n))
+    rate = np.float32(1.0)  # by which the steps shrink
     last_step = np.float32(0.0)
     for iteration in range(1, MAX_ITERATIONS):
         distance = np.float32(0.0)
@@ -180,20 +181,42 @@ def euclidean_median(table, index, weights, distances, count, point, scratch, re
             point[a] = new
         step = np.sqrt(step)
         # What is left after this step: the others' mean moves by less than the point did, and pulls
-        # against the own term's curvature; or the steps shrink like a geometric series.
+        # against the own term's curvature; and the steps shrink like a geometric series.
         root = np.sqrt(best * best + DELTA)
         own_curvature = weights[0] * DELTA / (root * root * root)
-        ahead = step * pull / (own_curvature + pull)
-        if step < np.float32(0.5) * last_step:
+        if iteration > 2:
             rate = step / last_step
-            ahead = min(ahead, step * rate / (np.float32(1.0) - rate))
-        if ahead < np.float32(0.5) * STEP:
+        ahead = step * pull / (own_curvature + pull)
+        if rate < np.float32(0.5):
+            ahead = min(ahead, np.float32(3.0) * rate * step)
+        if ahead < remainder:
             return iteration
         last_step = step
-        pull = _reweighted_sum(
-            table, index, weights, 1, count, np.float32(-0.5), point, residual, bits, scratch
-        )
+        squared_residuals(table, index, 1, count, point, residual)
+        if iteration == 1:
+            rate = _contraction(distances, residual, weights, count, step)
+        reweight(residual, weights, 1, count, np.float32(-0.5), bits)
+        scratch[:] = np.float32(0.0)
+        pull = add_weighted(table, index, 1, count, residual, scratch)
     return MAX_ITERATIONS
+
+
+@kernel
+def _contraction(before, after, weights, count, step):
+    """By how much the next step will be shorter than this one, from residuals at its two ends.
+
+    The step's map has the Jacobian sum_j v_j u_j u_j^T / sum_j v_j, with v_j = w_j / r_j and u_j the unit
+    vector from P_j to the point; the cosine of u_j and the step follows from the three sides of a triangle.
+    """
+    along = np.float32(0.0)
+    total = np.float32(0.0)
+    for j in range(1, count):
+        squared = after[j] + DELTA
+        v = weights[j] / np.sqrt(squared)
+        side = (after[j] - before[j] + step * step) / (np.float32(2.0) * step)
+        along += v * side * side / squared
+        total += v
+    return along / total
 
 
 @kernel

@@ -14,7 +14,7 @@ NEGLIGIBLE = np.float32(1e-8)  # of the patch's own weight, one: lost in a float
 
 @kernel
 def window_distances(padded, top, bottom, left, right, radius, reach, out):
-    """out[y, x, o] = squared patch distance of pixel (top+y, left+x) to the o-th pixel of its window.
+    """out[o, y, x] = squared patch distance of pixel (top+y, left+x) to the o-th pixel of its window.
 
     Pixels of the window outside the image get infinity. A pair is computed once and written twice.
     """
@@ -29,7 +29,7 @@ def window_distances(padded, top, bottom, left, right, radius, reach, out):
     scratch = make_scratch(rows + reach_y, columns + 2 * reach_x, radius_y, radius_x)
     distance = np.empty((rows + reach_y, columns + 2 * reach_x), np.float32)
     out[:] = np.inf
-    out[:, :, middle] = np.float32(0.0)
+    out[middle] = np.float32(0.0)
     for dy in range(reach_y + 1):
         for dx in range(-reach_x, reach_x + 1):
             if dy == 0 and dx <= 0:
@@ -43,16 +43,35 @@ def window_distances(padded, top, bottom, left, right, radius, reach, out):
             distances_at_offset(
                 padded, y0, x0, y1 - y0, x1 - x0, dy, dx, radius_y, radius_x, scratch, distance
             )
-            forward = middle + dy * window_x + dx
-            backward = middle - dy * window_x - dx
-            for y in range(max(y0, top), min(y1, bottom)):
-                for x in range(max(x0, left), min(x1, right)):
-                    out[y - top, x - left, forward] = max(distance[y - y0, x - x0], np.float32(0.0))
-            for y in range(max(y0, top - dy), min(y1, bottom - dy)):
-                for x in range(max(x0, left - dx), min(x1, right - dx)):
-                    out[y + dy - top, x + dx - left, backward] = max(
-                        distance[y - y0, x - x0], np.float32(0.0)
-                    )
+            shift = dy * window_x + dx
+            _keep(distance, y0, y1, x0, x1, top, bottom, left, right, out[middle + shift])
+            _keep(
+                distance,
+                y0 + dy,
+                y1 + dy,
+                x0 + dx,
+                x1 + dx,
+                top,
+                bottom,
+                left,
+                right,
+                out[middle - shift],
+            )
+
+
+@kernel
+def _keep(distance, y0, y1, x0, x1, top, bottom, left, right, out):
+    """Copy the part of `distance`, whose pixels are (y0..y1, x0..x1), that lies in the tile."""
+    begin = max(x0, left)
+    end = min(x1, right)
+    if end <= begin:
+        return
+    for y in range(max(y0, top), min(y1, bottom)):
+        source = distance[y - y0, begin - x0 : end - x0]
+        target = out[y - top, begin - left : end - left]
+        for x in range(target.size):
+            # The running sums of a distance may end a rounding below zero.
+            target[x] = max(source[x], np.float32(0.0))
 
 
 @kernel
@@ -99,9 +118,12 @@ def nlem_tile(padded, top, bottom, left, right, radius, reach, n_neighbors, deca
     # Channels share one squared distance, their mean.
     scale = np.float32(1.0 / np.sqrt(n_channels))
     n = (n_channels * area + 15) // 16 * 16
-    distances = np.empty((bottom - top, right - left, window), np.float32)
-    window_distances(padded, top, bottom, left, right, radius, reach, distances)
+    # One column more than needed: a power of two between offsets would crowd a few cache sets.
+    distances = np.empty((window, bottom - top, right - left + 1), np.float32)
+    window_distances(padded, top, bottom, left, right, radius, reach, distances[:, :, : right - left])
+    near = np.empty((BLOCK, window), np.float32)
     table = np.zeros(((BLOCK + 2 * reach_y) * (BLOCK + 2 * reach_x), n), np.float32)
+    shift = np.empty(window, np.int64)
     index = np.empty(n_neighbors, np.int64)
     weights = np.empty(n_neighbors, np.float32)
     squared = np.empty(n_neighbors, np.float32)
@@ -110,27 +132,32 @@ def nlem_tile(padded, top, bottom, left, right, radius, reach, n_neighbors, deca
     bits = np.empty(n_neighbors, np.int32)
     point = np.zeros(n, np.float32)
     scratch = np.zeros(n, np.float32)
+    guess = np.int32(0)
     for block_top in range(top, bottom, BLOCK):
         for block_left in range(left, right, BLOCK):
+            block_right = min(block_left + BLOCK, right)
             y0 = max(0, block_top - reach_y)
             x0 = max(0, block_left - reach_x)
             y1 = min(height, block_top + BLOCK + reach_y)
             x1 = min(width, block_left + BLOCK + reach_x)
             patch_table(padded, y0, y1, x0, x1, size_y, size_x, scale, table)
+            for o in range(window):
+                shift[o] = (o // window_x - reach_y) * (x1 - x0) + o % window_x - reach_x
             for y in range(block_top, min(block_top + BLOCK, bottom)):
-                for x in range(block_left, min(block_left + BLOCK, right)):
-                    near = distances[y - top, x - left]
-                    found = smallest(near, n_neighbors, middle, chosen)
-                    count = 0
-                    for j in range(found):
-                        o = chosen[j]
-                        w = exp_negative(decay * max(near[o] - noise_floor, np.float32(0.0)))
-                        if w > NEGLIGIBLE:
-                            row = y + o // window_x - reach_y - y0
-                            index[count] = row * (x1 - x0) + x + o % window_x - reach_x - x0
-                            weights[count] = w
-                            squared[count] = near[o]
-                            count += 1
+                for o in range(window):
+                    line = distances[o, y - top, block_left - left : block_right - left]
+                    for k in range(line.size):
+                        near[k, o] = line[k]
+                for x in range(block_left, block_right):
+                    here = near[x - block_left]
+                    count, guess = smallest(here, n_neighbors, middle, guess, chosen)
+                    own = (y - y0) * (x1 - x0) + x - x0
+                    for j in range(count):
+                        squared[j] = here[chosen[j]]
+                        index[j] = own + shift[chosen[j]]
+                    for j in range(count):
+                        weights[j] = exp_negative(decay * max(squared[j] - noise_floor, np.float32(0.0)))
+                    count = _drop_negligible(index, weights, squared, count)
                     if gamma == np.float32(1.0):
                         euclidean_median(
                             table, index, weights, squared, count, point, scratch, residual, bits
@@ -139,3 +166,15 @@ def nlem_tile(padded, top, bottom, left, right, radius, reach, n_neighbors, deca
                         irls(table, index, weights, count, gamma, point, scratch, residual, bits)
                     for c in range(n_channels):
                         out[c, y, x] = point[c * area + center] / scale
+
+
+@kernel
+def _drop_negligible(index, weights, squared, count):
+    """Close the ranks where a weight is lost in a float32 sum anyway; returns the count that is left."""
+    kept = 0
+    for j in range(count):
+        index[kept] = index[j]
+        weights[kept] = weights[j]
+        squared[kept] = squared[j]
+        kept += np.int64(weights[j] > NEGLIGIBLE)
+    return kept

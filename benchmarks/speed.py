@@ -1,0 +1,196 @@
+"""`make bench-speed`: times as ratios to a peer of the same run, 512x512 camera image, 2 workers.
+
+Each line names a limit and says pass or FAIL. Times on shared machines are noisy: every figure is the median
+of several calls.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from skimage import data
+from skimage.restoration import denoise_nl_means
+
+import vnlem
+
+WORKERS = 2
+
+
+def gentle() -> tuple[np.ndarray, float]:
+    """Camera on 0..1 with noise of 0.1 of the range."""
+    return vnlem.noise.add_gaussian(data.camera() / 255, 0.1, seed=0), 0.1
+
+
+def papers() -> tuple[np.ndarray, float]:
+    """Camera standardised, with noise of variance 0.3."""
+    clean, _, _ = vnlem.noise.standardise(data.camera())
+    sigma = float(np.sqrt(0.3))
+    return vnlem.noise.add_gaussian(clean, sigma, seed=0), sigma
+
+
+LEVELS = {"noise 0.1 of the range": gentle, "variance 0.3": papers}
+
+
+def exact_nlm(noisy: np.ndarray, sigma: float) -> np.ndarray:
+    """scikit-image's exact NLM at the paper's sizes; h = sigma, its default at noise 0.1 of the range."""
+    return denoise_nl_means(noisy, patch_size=13, patch_distance=10, h=sigma, fast_mode=False)
+
+
+def fast_nlm(noisy: np.ndarray, sigma: float) -> np.ndarray:
+    """scikit-image's fast NLM."""
+    return denoise_nl_means(
+        noisy, patch_size=7, patch_distance=10, h=0.6 * sigma, sigma=sigma, fast_mode=True
+    )
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A method against a peer: the ratio of their times must stay below the limit."""
+
+    name: str
+    ours: Callable[[np.ndarray, float], object]
+    peer: str
+    limit: float
+
+
+def contests() -> list[Contest]:
+    """Every speed promise of the project."""
+    return [
+        Contest(
+            "nlm (patch 7, distance 10)",
+            lambda z, s: vnlem.denoise_nlm(z, s, patch_size=7, patch_distance=10, workers=WORKERS),
+            "skimage fast NLM",
+            0.5,
+        ),
+        Contest(
+            "nlem (paper)",
+            lambda z, s: vnlem.denoise_nlem(z, s, preset="paper", workers=WORKERS),
+            "skimage exact NLM",
+            0.08,
+        ),
+    ]
+
+
+PEERS: dict[str, Callable[[np.ndarray, float], object]] = {
+    "skimage fast NLM": fast_nlm,
+    "skimage exact NLM": exact_nlm,
+}
+PEER_REPEATS = {"skimage exact NLM": 1}
+
+
+def seconds(call: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    call()
+    return time.perf_counter() - begun
+
+
+def median_seconds(
+    call: Callable[[np.ndarray, float], object], noisy: np.ndarray, sigma: float, n: int
+) -> float:
+    return statistics.median(seconds(lambda: call(noisy, sigma)) for _ in range(n))
+
+
+def measure_speed(repeats: int, only: str) -> bool:
+    """Print the table of ratios; returns whether all limits hold."""
+    print("| noise | method | seconds | peer | seconds | ratio | limit | |")
+    print("|---|---|---|---|---|---|---|---|")
+    passed = True
+    for level, make in LEVELS.items():
+        noisy, sigma = make()
+        peers: dict[str, float] = {}
+        for contest in contests():
+            if only not in contest.name:
+                continue
+            if contest.peer not in peers:
+                count = PEER_REPEATS.get(contest.peer, repeats)
+                peers[contest.peer] = median_seconds(PEERS[contest.peer], noisy, sigma, count)
+            contest.ours(noisy, sigma)  # the warm-up call compiles
+            ours = median_seconds(contest.ours, noisy, sigma, repeats)
+            ratio = ours / peers[contest.peer]
+            passed &= ratio <= contest.limit
+            print(
+                f"| {level} | {contest.name} | {ours:.3f} | {contest.peer} | {peers[contest.peer]:.2f} "
+                f"| {ratio:.3f} | {contest.limit} | {'pass' if ratio <= contest.limit else 'FAIL'} |",
+                flush=True,
+            )
+    return passed
+
+
+# Runs in a process of its own (Linux): the peak of resident memory above what was there before the call.
+MEMORY_PROBE = """
+import sys
+import numpy as np, vnlem
+
+def resident(field):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(field)) / 1024
+
+method, preset, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+small = np.random.default_rng(0).random((64, 64)) + (np.arange(64) > 32)
+vnlem.denoise(small, 0.3, method=method, preset=preset, workers=2)
+image = np.tile(small, (size // 64, size // 64)).astype(np.float32)
+before = resident("VmRSS")
+with open("/proc/self/clear_refs", "w") as refs:
+    refs.write("5")  # forget the peak that importing and compiling left
+vnlem.denoise(image, 0.3, method=method, preset=preset, workers=2)
+print(resident("VmHWM") - before)
+"""
+
+
+@dataclass(frozen=True)
+class MemoryLimit:
+    """Peak memory above the input, in MB."""
+
+    method: str
+    preset: str
+    size: int
+    limit: float
+
+
+MEMORY_LIMITS = [
+    MemoryLimit("nlm", "auto", 512, 500),
+    MemoryLimit("nlem", "paper", 512, 500),
+    MemoryLimit("nlm", "auto", 4096, 1500),
+    MemoryLimit("nlem", "auto", 4096, 1500),
+]
+
+
+def measure_memory(only: str) -> bool:
+    """Print peak memory above the input; returns whether all limits hold."""
+    print("\n| method | size | peak above the input, MB | limit | |")
+    print("|---|---|---|---|---|")
+    passed = True
+    for case in MEMORY_LIMITS:
+        if only not in case.method:
+            continue
+        command = [sys.executable, "-c", MEMORY_PROBE, case.method, case.preset, str(case.size)]
+        peak = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        ok = peak <= case.limit
+        passed &= ok
+        print(
+            f"| {case.method} ({case.preset}) | {case.size} | {peak:.0f} | {case.limit:g} "
+            f"| {'pass' if ok else 'FAIL'} |",
+            flush=True,
+        )
+    return passed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", default="", help="methods whose name contains this")
+    parser.add_argument("--skip-memory", action="store_true")
+    options = parser.parse_args()
+    passed = measure_speed(options.repeats, options.only)
+    if not options.skip_memory:
+        passed &= measure_memory(options.only)
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
