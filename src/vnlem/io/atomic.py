@@ -1,0 +1,39 @@
+"""Files that appear whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path` to write to; it becomes `path` when the block ends well.
+
+    On any failure, Ctrl-C included, the temporary file is removed and a file that was there before stays
+    as it was.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with whole_file(folder / "a.txt") as temporary:
+    ...     _ = temporary.write_text("whole")
+    >>> [file.name for file in folder.iterdir()]
+    ['a.txt']
+    """
+    target = Path(os.path.realpath(path))  # a link stays a link, the file it points to is replaced
+    temporary = target.with_name(f".{target.stem[:100]}-{secrets.token_hex(6)}{target.suffix}")
+    try:
+        # Not tempfile.mkstemp: the file is to have the permissions any new file of this user has.
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        if target.exists():
+            os.chmod(temporary, target.stat().st_mode & 0o7777)
+        yield temporary
+        with open(temporary, "rb+") as stream:
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

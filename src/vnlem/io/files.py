@@ -1,0 +1,266 @@
+"""Reading and writing by file name: which format a file has, and what each format can hold."""
+
+import errno
+import os
+import struct
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vnlem.io.atomic import whole_file
+from vnlem.io.orientation import upright
+from vnlem.io.picture import Picture, from_array
+
+
+@dataclass(frozen=True)
+class _Format:
+    """What a format is called and what it can hold."""
+
+    title: str
+    suffixes: tuple[str, ...]
+    magic: tuple[bytes, ...]  # how its files begin
+    dtypes: tuple[str, ...]
+    pages: bool = False
+    alpha: bool = True
+    any_channels: bool = False
+
+
+_INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+_FLOATS = ("float16", "float32", "float64")
+_FORMATS = {
+    "png": _Format("PNG", (".png",), (b"\x89PNG\r\n\x1a\n",), ("uint8", "uint16")),
+    "jpeg": _Format("JPEG", (".jpg", ".jpeg"), (b"\xff\xd8\xff",), ("uint8",), alpha=False),
+    "tiff": _Format(
+        "TIFF",
+        (".tif", ".tiff"),
+        (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"),
+        (*_INTEGERS, *_FLOATS),
+        pages=True,
+        any_channels=True,
+    ),
+    "npy": _Format(
+        "NPY",
+        (".npy",),
+        (b"\x93NUMPY",),
+        (*_INTEGERS, *_FLOATS, np.dtype(np.longdouble).name),
+        pages=True,
+        any_channels=True,
+    ),
+}
+
+
+def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
+    """Read an image file.
+
+    Parameters
+    ----------
+    path : str or path
+        A PNG, JPEG, TIFF or NPY file. The content decides which, not the name.
+    channels : {"auto", "last", "first", "none"}
+        Which axis of a TIFF or NPY array holds colour. "auto": what the TIFF file says (its sample axis), or
+        in NPY files a last axis of 2, 3 or 4 (grey+alpha, RGB, RGBA). "last" and "first": the axis after or
+        before height and width, all of it denoised together. "none": no axis is colour. All other axes in
+        front count pages.
+
+    Returns
+    -------
+    Picture
+        Pixels in the dtype of the file; palettes are expanded, alpha is kept apart.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ValueError
+        The file is not an image in one of these formats, is damaged or truncated, or is 1-bit.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> path = os.path.join(tempfile.mkdtemp(), "ramp.png")
+    >>> write(path, np.arange(600, dtype=np.uint16).reshape(20, 30))
+    >>> picture = read(path)
+    >>> picture.pixels.dtype, picture.pixels.shape, picture.n_pages
+    (dtype('uint16'), (20, 30), 1)
+    """
+    place = Path(path)
+    name = _sniff(place)
+    if channels != "auto" and name not in ("tiff", "npy"):
+        raise ValueError(
+            f"channels={channels!r} is for TIFF and NPY files; {place} is a {_FORMATS[name].title} file, "
+            "which says itself where its colours are"
+        )
+    try:
+        return _reader(name, channels)(place)
+    except (OSError, ValueError, TypeError, KeyError, IndexError, RuntimeError, struct.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ValueError(f"cannot read {place}: {_sentence(error)}") from error
+    except (EOFError, SyntaxError, OverflowError, zlib.error) as error:
+        raise ValueError(f"cannot read {place}: it is damaged ({_sentence(error)})") from error
+
+
+def _reader(name: str, channels: str) -> Callable[[Path], Picture]:
+    # Each format's libraries are loaded when a file of this format turns up.
+    if name == "png":
+        from vnlem.io import png
+
+        return png.read
+    if name == "jpeg":
+        from vnlem.io import jpeg
+
+        return jpeg.read
+    if name == "tiff":
+        from vnlem.io import tiff
+
+        return lambda path: tiff.read(path, channels)
+    from vnlem.io import npy
+
+    return lambda path: npy.read(path, channels)
+
+
+def _sniff(path: Path) -> str:
+    """The format of a file, from its first bytes."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name an image file")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    with open(path, "rb") as stream:
+        start = stream.read(16)
+    for name, format_ in _FORMATS.items():
+        if start.startswith(format_.magic):
+            return name
+    if not start:
+        raise ValueError(f"cannot read {path}: it is empty")
+    raise ValueError(
+        f"cannot read {path}: it is not a PNG, JPEG, TIFF or NPY file; convert it to one of them"
+    )
+
+
+def _sentence(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
+    """Write an image file, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or path
+        The suffix decides the format: .png, .jpg, .jpeg, .tif, .tiff or .npy; .ome.tif gives OME-TIFF.
+    picture : Picture or array_like
+        What :func:`read` gave, perhaps with other pixels, or a bare array (grey, or with a last axis of 2, 3
+        or 4 for grey+alpha, RGB, RGBA).
+
+    Raises
+    ------
+    FileNotFoundError
+        The folder does not exist.
+    ValueError
+        The format cannot hold the dtype, the pages, the channels or the alpha of the picture.
+
+    Notes
+    -----
+    The data go to a temporary name in the same folder first; on any failure that file is removed and what
+    was there before stays.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> path = os.path.join(tempfile.mkdtemp(), "ramp.jpg")
+    >>> write(path, np.arange(600, dtype=np.uint16).reshape(20, 30))
+    Traceback (most recent call last):
+    ...
+    ValueError: a .jpg file cannot hold uint16 pixels; choose .png, .tif, .tiff or .npy
+    """
+    if not isinstance(picture, Picture):
+        picture = from_array(picture)
+    place = Path(path)
+    check_writable(place, picture)
+    name = _format_of(place)
+    if name != picture.metadata.format:
+        picture = upright(picture)
+    with whole_file(place) as temporary:
+        _writer(name, place)(temporary, picture)
+
+
+def _writer(name: str, path: Path) -> Callable[[Path, Picture], None]:
+    if name == "png":
+        from vnlem.io import png
+
+        return png.write
+    if name == "jpeg":
+        from vnlem.io import jpeg
+
+        return jpeg.write
+    if name == "tiff":
+        from vnlem.io import tiff_writer
+
+        ome = path.name.lower().endswith((".ome.tif", ".ome.tiff"))
+        return lambda temporary, picture: tiff_writer.write(temporary, picture, ome=ome)
+    from vnlem.io import npy
+
+    return npy.write
+
+
+def check_writable(path: str | os.PathLike[str], picture: Picture) -> None:
+    """Raise what :func:`write` would raise for this name and picture, without writing.
+
+    Long work begins after this check, so that it cannot end without a file to put its result in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check_writable("stack.png", Picture(np.zeros((5, 40, 50), np.uint8)))
+    Traceback (most recent call last):
+    ...
+    ValueError: a .png file cannot hold 5 pages; choose .tif, .tiff or .npy
+    """
+    place = Path(path)
+    format_ = _FORMATS[_format_of(place)]
+    for what, holds in _needs(picture):
+        if not holds(format_):
+            able = [s for f in _FORMATS.values() if all(h(f) for _, h in _needs(picture)) for s in f.suffixes]
+            cure = f"choose {_either(able)}" if able else "convert the image first"
+            raise ValueError(f"a {place.suffix.lower()} file cannot hold {what}; {cure}")
+    folder = place.parent
+    if place.is_dir():
+        raise IsADirectoryError(f"{place} is a folder; name a file to write")
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder}; create it first")
+    if place.exists() and not place.is_file():
+        raise ValueError(f"{place} is not a regular file; name a file to write")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, f"no permission to write in the folder {folder}")
+
+
+def _needs(picture: Picture) -> list[tuple[str, Callable[[_Format], bool]]]:
+    """What a format must be able to hold for this picture, and whether a given one can."""
+    needs: list[tuple[str, Callable[[_Format], bool]]] = [
+        (f"{picture.pixels.dtype} pixels", lambda format_: picture.pixels.dtype.name in format_.dtypes)
+    ]
+    if picture.page_axes:
+        needs.append((f"{picture.n_pages} pages", lambda format_: format_.pages))
+    if picture.n_channels not in (1, 3) or (picture.channel_axis is not None and picture.n_channels == 1):
+        needs.append((f"{picture.n_channels} colour channels", lambda format_: format_.any_channels))
+    if picture.alpha is not None:
+        needs.append(("an alpha channel", lambda format_: format_.alpha))
+    return needs
+
+
+def _format_of(path: Path) -> str:
+    """The format a file name asks for."""
+    for name, format_ in _FORMATS.items():
+        if path.suffix.lower() in format_.suffixes:
+            return name
+    suffixes = [suffix for format_ in _FORMATS.values() for suffix in format_.suffixes]
+    got = f"the suffix {path.suffix!r}" if path.suffix else "no suffix"
+    raise ValueError(f"{path} has {got}, which names no format; choose {_either(suffixes)}")
+
+
+def _either(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
