@@ -2,8 +2,6 @@
 
 import errno
 import os
-import struct
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,12 +94,15 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
         )
     try:
         return _reader(name, channels)(place)
-    except (OSError, ValueError, TypeError, KeyError, IndexError, RuntimeError, struct.error) as error:
+    except (ImportError, Warning):
+        raise
+    except Exception as error:  # what decoders raise on damaged files is of every kind
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise ValueError(f"cannot read {place}: {_sentence(error)}") from error
-    except (EOFError, SyntaxError, OverflowError, zlib.error) as error:
-        raise ValueError(f"cannot read {place}: it is damaged ({_sentence(error)})") from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        if not isinstance(error, OSError | ValueError):
+            reason = f"it is damaged ({reason})"
+        raise ValueError(f"cannot read {place}: {reason}") from error
 
 
 def _reader(name: str, channels: str) -> Callable[[Path], Picture]:
@@ -139,10 +140,6 @@ def _sniff(path: Path) -> str:
     raise ValueError(
         f"cannot read {path}: it is not a PNG, JPEG, TIFF or NPY file; convert it to one of them"
     )
-
-
-def _sentence(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:

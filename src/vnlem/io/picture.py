@@ -114,7 +114,7 @@ class Picture:
 
     def pages(self) -> Iterator[NDArray[Any]]:
         """Every page in the order of the file, as an image of two or three dimensions."""
-        return iter(self.pixels.reshape(-1, *self.page_shape))
+        return iter(self.pixels.reshape(self.n_pages, *self.page_shape))
 
     def map(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> "Picture":
         """The picture with `function` applied to every page; alpha and metadata stay.
@@ -174,6 +174,8 @@ def from_array(array: ArrayLike, channels: str = "auto", metadata: Metadata | No
             "the image is 1-bit (black and white only), which cannot be denoised as a grey image; "
             "convert it to 8-bit grey first, or start from the grey image it was made from"
         )
+    if pixels.size == 0:
+        raise ValueError(f"the image is empty (shape {pixels.shape}); pass at least one pixel")
     smallest = 2 if channels in ("auto", "none") else 3
     if pixels.ndim < smallest:
         raise ValueError(

@@ -1,0 +1,5 @@
+"""``python -m vnlem.cli``: the command line where the script is not on the path."""
+
+from vnlem.cli import main
+
+main()

@@ -1,0 +1,34 @@
+"""The progress bar of long commands: on stderr, only where a person can see it."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Report = Callable[[float], None]  # takes the share of the work that is done, 0 to 1
+
+
+@contextmanager
+def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Report]:
+    """A bar with the time left; with `quiet` or without a terminal nothing is shown.
+
+    Examples
+    --------
+    >>> with progress_bar("denoising", quiet=True) as report:
+    ...     report(0.5)
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda share: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        TextColumn("{task.fields[unit]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=1.0, unit="left")
+        yield lambda share: bar.update(task, completed=share)

@@ -1,0 +1,123 @@
+"""``vnlem compare CLEAN OTHER...``: the metrics as a table or as JSON."""
+
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vnlem.cli.table import metric_table
+
+if TYPE_CHECKING:
+    from vnlem.io import Picture
+
+
+def command(
+    clean: Annotated[Path, typer.Argument(metavar="CLEAN", help="The image to compare with.")],
+    others: Annotated[list[Path], typer.Argument(metavar="OTHER...", help="Images of the same size.")],
+    noisy: Annotated[
+        Path | None, typer.Option(help="The noisy image the others were made from; EMD needs it.")
+    ] = None,
+    data_range: Annotated[
+        float | None,
+        typer.Option(
+            help="The span of the pixel values; that of the dtype, or of CLEAN for floats, if not given."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """Compare images with a clean one: SNR, PSNR, RMS, Sobolev, EMD, FSIM, SSIM.
+
+    Of files with several pages the mean over the pages is shown. Alpha is not compared.
+    """
+    reference = _upright(clean)
+    noise = None if noisy is None else _same_layout(_upright(noisy), noisy, reference, clean)
+    span = _data_range(reference) if data_range is None else data_range
+    if not span > 0:
+        raise ValueError(f"the data range must be positive, got {span:g}; pass --data-range")
+    rows = {}
+    for path in others:
+        other = _same_layout(_upright(path), path, reference, clean)
+        rows[str(path)] = mean_metrics(reference, other, noise, span)
+    if as_json:
+        print(json.dumps({"clean": str(clean), "data_range": span, "metrics": finite(rows)}, indent=2))
+    else:
+        metric_table(f"compared with {clean}, data range {span:g}", rows)
+
+
+def mean_metrics(
+    clean: "Picture", other: "Picture", noisy: "Picture | None", data_range: float
+) -> dict[str, float | None]:
+    """Every metric, averaged over the pages; None where it could not be had."""
+    from vnlem.metrics import evaluate
+
+    noises: Any = [None] * clean.n_pages if noisy is None else noisy.pages()
+    found = [
+        asdict(evaluate(a, b, noisy=c, data_range=data_range, channel_axis=clean.channel_axis))
+        for a, b, c in zip(clean.pages(), other.pages(), noises, strict=True)
+    ]
+    names = list(found[0])
+    return {
+        name: None
+        if any(row[name] is None for row in found)
+        else sum(row[name] for row in found) / len(found)
+        for name in names
+    }
+
+
+def finite(rows: dict[str, dict[str, float | None]]) -> dict[str, dict[str, float | None]]:
+    """Rows as JSON can hold them: the infinite SNR of an image without error becomes None.
+
+    Examples
+    --------
+    >>> finite({"a.png": {"snr": math.inf, "rms": 0.0}})
+    {'a.png': {'snr': None, 'rms': 0.0}}
+    """
+    return {
+        label: {
+            name: value if value is not None and math.isfinite(value) else None for name, value in row.items()
+        }
+        for label, row in rows.items()
+    }
+
+
+def _upright(path: Path) -> "Picture":
+    from vnlem import io
+    from vnlem.io.orientation import upright
+
+    return upright(io.read(path))
+
+
+def _same_layout(picture: "Picture", path: Path, clean: "Picture", clean_path: Path) -> "Picture":
+    """The picture itself, if it can be compared pixel by pixel."""
+    import warnings
+
+    a, b = picture.pixels, clean.pixels
+    if a.shape != b.shape or picture.channel_axis != clean.channel_axis:
+        raise ValueError(
+            f"{path} is {_described(picture)} but {clean_path} is {_described(clean)}; "
+            "only images of the same size and colours can be compared"
+        )
+    if a.dtype != b.dtype and a.dtype.kind in "iu" and b.dtype.kind in "iu":
+        warnings.warn(
+            f"{path} holds {a.dtype} pixels and {clean_path} {b.dtype}: values are compared as they are",
+            stacklevel=2,
+        )
+    return picture
+
+
+def _described(picture: "Picture") -> str:
+    size = "x".join(map(str, picture.pixels.shape))
+    return f"{size} ({'grey' if picture.channel_axis is None else f'{picture.n_channels} channels'})"
+
+
+def _data_range(picture: "Picture") -> float:
+    import numpy as np
+
+    pixels = picture.pixels
+    if pixels.dtype.kind in "iu":
+        limits = np.iinfo(pixels.dtype)
+        return float(limits.max) - float(limits.min)
+    return float(np.ptp(pixels[np.isfinite(pixels)])) if np.isfinite(pixels).any() else 0.0

@@ -1,0 +1,112 @@
+"""``vnlem denoise IN OUT``: one file in, one file out."""
+
+import inspect
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vnlem.cli.bar import Report, progress_bar
+from vnlem.cli.settings import parse_settings
+from vnlem.denoise import DEFAULT_METHOD, METHODS, denoise, find_method
+
+if TYPE_CHECKING:
+    from vnlem.io import Picture
+
+
+def command(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="PNG, JPEG, TIFF or NPY file.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="File to write; its suffix decides the format.")
+    ],
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = DEFAULT_METHOD,
+    sigma: Annotated[
+        float | None,
+        typer.Option(help="Noise standard deviation in the units of the pixels; estimated if not given."),
+    ] = None,
+    preset: Annotated[
+        str, typer.Option(help="'auto': parameters follow sigma; 'paper': those of the paper.")
+    ] = "auto",
+    profile: Annotated[
+        str | None, typer.Option(help="'quality', 'balanced' or 'fast', for methods that have profiles.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; may be repeated."),
+    ] = None,
+    channels: Annotated[
+        str,
+        typer.Option(
+            help="Where a TIFF or NPY array has its colours: 'auto', 'last', 'first' or 'none' (all pages)."
+        ),
+    ] = "auto",
+    workers: Annotated[int | None, typer.Option(help="Threads; all cores if not given.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but warnings and errors.")] = False,
+) -> None:
+    """Denoise an image file.
+
+    Pixels keep their dtype, pages, alpha and metadata. A file of several pages is denoised page by page.
+    Nothing is written unless everything went well.
+    """
+    from vnlem import io
+
+    begun = time.perf_counter()
+    function = find_method(method)
+    parameters = parse_settings(settings or (), function, method)
+    if profile is not None:
+        parameters["profile"] = _checked_profile(profile, function, method)
+    picture = io.read(source, channels)
+    if target.exists() and target.samefile(source):
+        raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
+    io.check_writable(target, picture)
+    common = {"method": method, "preset": preset, "workers": workers}
+    with progress_bar(f"denoising {source.name}", quiet=quiet) as report:
+        result, sigmas = denoise_pages(picture, sigma, report, **common, **parameters)
+    io.write(target, result)
+    if not quiet:
+        level = f"sigma {_range(sigmas)} ({'estimated' if sigma is None else 'given'})"
+        pages = f", {picture.n_pages} pages" if picture.page_axes else ""
+        print(f"{method}{pages}, {level}, {time.perf_counter() - begun:.1f} s: {target}")
+
+
+def denoise_pages(
+    picture: "Picture", sigma: float | None, report: Report, **options: Any
+) -> tuple["Picture", list[float]]:
+    """Denoise every page; also the noise level each page was given or estimated to have."""
+    n_pages = picture.n_pages
+    sigmas: list[float] = []
+
+    def one(page: Any) -> Any:
+        number = len(sigmas)
+        try:
+            pixels, info = denoise(
+                page,
+                sigma,
+                channel_axis=picture.channel_axis,
+                progress=lambda done, total: report((number + done / max(total, 1)) / n_pages),
+                return_info=True,
+                **options,
+            )
+        except ValueError as error:
+            if n_pages == 1:
+                raise
+            raise ValueError(f"page {number + 1} of {n_pages}: {error}") from error
+        sigmas.append(info.sigma)  # type: ignore[union-attr]
+        report(len(sigmas) / n_pages)
+        return pixels
+
+    return picture.map(one), sigmas
+
+
+def _checked_profile(profile: str, function: Any, method: str) -> str:
+    if "profile" not in inspect.signature(function).parameters:
+        able = [name for name in METHODS if "profile" in inspect.signature(find_method(name)).parameters]
+        cure = f"use --method {' or '.join(able)}" if able else "leave --profile out"
+        raise ValueError(f"method {method} has no profiles; {cure}")
+    return profile
+
+
+def _range(values: list[float]) -> str:
+    low, high = f"{min(values):.4g}", f"{max(values):.4g}"
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,89 @@
+"""What a user sees when something goes wrong: one line on stderr and an exit status."""
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, TextIO
+
+import typer
+
+BAD_INPUT = 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells count it
+BROKEN_PIPE = 141
+_DEBUG = "VNLEM_DEBUG"  # set it to see tracebacks
+
+
+def exit_status(run: Callable[[], Any]) -> int:
+    """Run a command; errors and warnings become lines on stderr, the outcome an exit status.
+
+    Examples
+    --------
+    >>> exit_status(lambda: None)
+    0
+    """
+    # tifffile logs what it thinks of a file; what matters of it reaches the user as an error.
+    logging.getLogger("tifffile").setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is meant for developers
+        warnings.simplefilter("default", UserWarning)
+        warnings.simplefilter("default", RuntimeWarning)
+        warnings.showwarning = _show_warning
+        try:
+            status = run()
+            sys.stdout.flush()
+            if status == INTERRUPTED:  # newer versions of typer catch Ctrl-C themselves
+                raise KeyboardInterrupt
+            return status if isinstance(status, int) else 0
+        except (KeyboardInterrupt, typer.Abort):
+            _say("interrupted")
+            return INTERRUPTED
+        except BrokenPipeError:
+            # Whoever read the output has gone; the interpreter must not try to flush to them again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return BROKEN_PIPE
+        except Exception as error:
+            if os.environ.get(_DEBUG) or not _is_bad_input(error):
+                raise
+            _say(f"error: {_one_line(error)}")
+            return BAD_INPUT
+
+
+def _is_bad_input(error: Exception) -> bool:
+    # format_message marks the usage errors of the argument parser, which typer does not export.
+    return isinstance(error, ValueError | TypeError | OSError | MemoryError) or hasattr(
+        error, "format_message"
+    )
+
+
+def _one_line(error: Exception) -> str:
+    if hasattr(error, "format_message"):
+        text = error.format_message()
+        context = getattr(error, "ctx", None)
+        if context is not None:
+            text = f"{text} (see {context.command_path} --help)"
+    elif isinstance(error, MemoryError):
+        text = f"out of memory: {error}" if str(error) else "out of memory"
+    elif isinstance(error, OSError) and error.strerror and error.filename:
+        text = f"{error.strerror}: {error.filename}"
+    elif isinstance(error, OSError) and error.strerror:
+        text = error.strerror
+    else:
+        text = str(error) or type(error).__name__
+    return " ".join(text.split())
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    _say(f"warning: {' '.join(str(message).split())}")
+
+
+def _say(text: str) -> None:
+    print(f"vnlem: {text}", file=sys.stderr)

@@ -1,0 +1,63 @@
+"""``--set name=value``: parameters of a method as text, checked against the method's signature."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+# What the command line has options of its own for, or decides itself.
+_COMMON = ("image", "sigma", "preset", "channel_axis", "workers", "progress", "return_info", "profile")
+
+
+def parameters_of(function: Callable[..., Any]) -> list[str]:
+    """The names that ``--set`` accepts for a method.
+
+    Examples
+    --------
+    >>> parameters_of(lambda image, sigma=None, *, patch_size=None, workers=None: None)
+    ['patch_size']
+    """
+    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind in kinds and p.name not in _COMMON]
+
+
+def parse_settings(pairs: Iterable[str], function: Callable[..., Any], method: str) -> dict[str, Any]:
+    """Turn ``name=value`` texts into keyword arguments of a method.
+
+    Examples
+    --------
+    >>> def function(image, sigma=None, *, patch_size=None, gamma=None): ...
+    >>> parse_settings(["patch_size=7", "gamma=0.5"], function, "nlem")
+    {'patch_size': 7, 'gamma': 0.5}
+    """
+    valid = parameters_of(function)
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, text = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not separator or not name or not text.strip():
+            raise ValueError(f"--set takes name=value, got {pair!r}")
+        if name not in valid:
+            listed = ", ".join(valid) if valid else "none"
+            raise ValueError(f"method {method} has no parameter {name!r}; it has: {listed}")
+        if name in found:
+            raise ValueError(f"--set gives {name} twice")
+        found[name] = parse_value(text.strip())
+    return found
+
+
+def parse_value(text: str) -> Any:
+    """A whole number, a number, a truth value, None, or the text itself.
+
+    Examples
+    --------
+    >>> [parse_value(text) for text in ("7", "0.5", "1e3", "true", "none", "square")]
+    [7, 0.5, 1000.0, True, None, 'square']
+    """
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    words = {"true": True, "yes": True, "false": False, "no": False, "none": None}
+    return words.get(text.lower(), text)

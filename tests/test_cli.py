@@ -1,0 +1,553 @@
+"""The command line: files through a method, one clear line for bad input, nothing half done."""
+
+import inspect
+import io as stdio
+import json
+import os
+import signal
+import subprocess
+import sys
+import types
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+
+import vnlem.denoise
+from vnlem import frame, io
+from vnlem.cli import COMMANDS, main
+from vnlem.cli.settings import parse_settings, parse_value
+
+
+@dataclass(frozen=True)
+class HalvingParams:
+    patch_size: int
+    shape: str
+
+
+def denoise_halving(
+    image,
+    sigma=None,
+    *,
+    patch_size=3,
+    shape="square",
+    preset="auto",
+    channel_axis=None,
+    workers=None,
+    progress=False,
+    return_info=False,
+):
+    """Halve every deviation from the mean: quick, and easy to foresee."""
+
+    def solve(job):
+        if job.params.shape == "interrupt":
+            raise KeyboardInterrupt
+        if job.params.shape == "warn":
+            warnings.warn("this is\nodd", stacklevel=1)
+        for step in range(4):
+            if job.progress is not None:
+                job.progress(step + 1, 4)
+        return job.pixels / 2
+
+    return frame.run(
+        image,
+        sigma,
+        method="halving",
+        resolve=lambda sigma: HalvingParams(patch_size, shape),
+        solve=solve,
+        channel_axis=channel_axis,
+        workers=workers,
+        progress=progress,
+        return_info=return_info,
+    )
+
+
+@pytest.fixture
+def halving(monkeypatch):
+    module = types.ModuleType("halving_method")
+    module.denoise_halving = denoise_halving
+    monkeypatch.setitem(sys.modules, "halving_method", module)
+    monkeypatch.setitem(vnlem.denoise.METHODS, "halving", "halving_method:denoise_halving")
+
+
+@pytest.fixture
+def cli(capfd, halving):
+    """Run the command line: exit status, stdout, stderr."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return left.value.code, out, err
+
+    return run
+
+
+def noise(shape, dtype="uint8", low=50, high=200):
+    return np.random.default_rng(3).integers(low, high, shape).astype(dtype)
+
+
+def halved(image):
+    values = image.astype(float)
+    return values.mean() + (values - values.mean()) / 2
+
+
+# The whole
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["denoise", "--help"], ["--version"]])
+def test_help_and_version_load_nothing_heavy(arguments):
+    heavy = ["numba", "scipy", "skimage", "PIL", "tifffile", "matplotlib"]
+    code = (
+        "import sys\n"
+        "from vnlem.cli import main\n"
+        "try:\n"
+        f"    main({arguments!r})\n"
+        "except SystemExit as left:\n"
+        "    assert left.code == 0\n"
+        f"print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    assert done.stdout.strip()
+
+
+def test_importing_the_package_loads_no_array_library():
+    code = "import sys, vnlem; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_version_is_the_packages(cli):
+    assert cli("--version") == (0, f"vnlem {vnlem.__version__}\n", "")
+
+
+def test_every_command_is_listed_and_explained(cli):
+    status, out, _ = cli()
+    assert status == 0
+    for name in COMMANDS:
+        assert name in out
+        assert cli(name, "--help")[0] == 0
+
+
+def test_the_help_lists_the_methods(cli):
+    _, out, _ = cli("denoise", "--help")
+    for name in ("nlm", "nlem", "nlpr"):
+        assert name in out
+
+
+# denoise
+
+
+def test_denoise_writes_the_result_and_says_so_in_one_line(cli, tmp_path):
+    image = noise((20, 30))
+    io.write(tmp_path / "a.png", image)
+    status, out, err = cli(
+        "denoise", tmp_path / "a.png", tmp_path / "b.png", "--method", "halving", "--sigma", 9
+    )
+    assert (status, err) == (0, "")
+    assert out.count("\n") == 1
+    assert out.startswith("halving, sigma 9 (given), ")
+    assert out.endswith(f"s: {tmp_path / 'b.png'}\n")
+    assert np.abs(io.read(tmp_path / "b.png").pixels - halved(image)).max() <= 0.51
+
+
+def test_denoise_estimates_sigma_and_says_so(cli, tmp_path):
+    io.write(tmp_path / "a.npy", 100 + 7 * np.random.default_rng(0).standard_normal((128, 128)))
+    status, out, _ = cli("denoise", tmp_path / "a.npy", tmp_path / "b.npy", "--method", "halving")
+    assert status == 0
+    assert "(estimated)" in out
+    assert float(out.split("sigma ")[1].split()[0]) == pytest.approx(7, rel=0.1)
+
+
+def test_quiet_prints_nothing(cli, tmp_path):
+    io.write(tmp_path / "a.png", noise((20, 30)))
+    arguments = ("denoise", tmp_path / "a.png", tmp_path / "b.png", "--method", "halving", "--quiet")
+    assert cli(*arguments) == (0, "", "")
+    assert (tmp_path / "b.png").exists()
+
+
+def test_every_page_is_denoised_on_its_own_and_stays_a_page(cli, tmp_path):
+    stack = np.stack([noise((20, 30), "uint16", 100 * k, 100 * k + 90) for k in range(1, 6)])
+    tifffile.imwrite(tmp_path / "a.tif", stack, imagej=True, metadata={"axes": "ZYX", "unit": "um"})
+    status, out, _ = cli("denoise", tmp_path / "a.tif", tmp_path / "b.tif", "--method", "halving")
+    assert status == 0
+    assert out.startswith("halving, 5 pages, sigma ")
+    with tifffile.TiffFile(tmp_path / "b.tif") as tif:
+        result = tif.asarray()
+        assert tif.imagej_metadata["unit"] == "um"
+    assert result.dtype == np.uint16
+    for page, clean in zip(result, stack, strict=True):
+        assert np.abs(page - halved(clean)).max() <= 0.51
+
+
+def test_alpha_and_colour_survive_denoising(cli, tmp_path):
+    image = noise((20, 30, 4), "uint16")
+    io.write(tmp_path / "a.png", image)
+    assert cli("denoise", tmp_path / "a.png", tmp_path / "b.tif", "--method", "halving", "--sigma", 9)[0] == 0
+    result = io.read(tmp_path / "b.tif")
+    np.testing.assert_array_equal(result.alpha, image[..., 3])
+    assert np.abs(result.pixels - halved(image[..., :3])).max() <= 0.51
+
+
+def test_channels_first_is_colour_when_told_so(cli, tmp_path):
+    image = noise((3, 20, 30), "float32")
+    io.write(tmp_path / "a.npy", image)
+    common = ("denoise", tmp_path / "a.npy", tmp_path / "b.npy", "--method", "halving", "--sigma", 9)
+    assert "3 pages" in cli(*common)[1]
+    assert "pages" not in cli(*common, "--channels", "first")[1]
+    np.testing.assert_allclose(np.load(tmp_path / "b.npy"), halved(image), rtol=1e-5)
+
+
+def test_overwriting_another_file_is_fine(cli, tmp_path):
+    io.write(tmp_path / "a.png", noise((20, 30)))
+    (tmp_path / "b.png").write_text("old")
+    assert cli("denoise", tmp_path / "a.png", tmp_path / "b.png", "--method", "halving")[0] == 0
+    assert io.read(tmp_path / "b.png").page_shape == (20, 30)
+
+
+def test_warnings_are_single_lines_on_stderr(cli, tmp_path):
+    io.write(tmp_path / "a.png", noise((20, 30)))
+    io.write(tmp_path / "stack.npy", noise((3, 20, 30)))
+    common = ("--method", "halving", "--sigma", "9", "--set", "shape=warn")
+    for source, target in (("a.png", "b.png"), ("stack.npy", "c.npy")):
+        status, _, err = cli("denoise", tmp_path / source, tmp_path / target, *common)
+        assert (status, err) == (0, "vnlem: warning: this is odd\n")
+
+
+def test_too_large_a_sigma_is_warned_about(cli, tmp_path):
+    io.write(tmp_path / "a.png", noise((20, 30)))
+    status, _, err = cli(
+        "denoise", tmp_path / "a.png", tmp_path / "b.png", "--method", "halving", "--sigma", 900
+    )
+    assert status == 0
+    assert err.count("\n") == 1
+    assert "vnlem: warning: sigma 900 is larger than" in err
+
+
+class Terminal(stdio.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_progress_bar_goes_to_a_terminal_on_stderr_and_only_there(cli, tmp_path, monkeypatch):
+    io.write(tmp_path / "a.npy", noise((3, 20, 30)))
+    monkeypatch.setenv("TERM", "xterm")
+    arguments = ("denoise", tmp_path / "a.npy", tmp_path / "b.npy", "--method", "halving")
+    for quiet, shown in (((), True), (("--quiet",), False)):
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        status, out, _ = cli(*arguments, *quiet)
+        assert status == 0
+        assert ("denoising a.npy" in terminal.getvalue()) == shown
+        assert "%" not in out
+
+
+def test_progress_over_pages_moves_evenly_from_zero_to_one():
+    from vnlem.cli.denoise import denoise_pages
+
+    shares = []
+    vnlem.denoise.METHODS["halving"] = "halving_method:denoise_halving"
+    module = types.ModuleType("halving_method")
+    module.denoise_halving = denoise_halving
+    sys.modules["halving_method"] = module
+    try:
+        denoise_pages(io.Picture(noise((3, 20, 30))), 9.0, shares.append, method="halving")
+    finally:
+        del vnlem.denoise.METHODS["halving"], sys.modules["halving_method"]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert max(np.diff([0, *shares])) <= 1 / 12 + 1e-9
+
+
+# Bad input: one line, status 2, no file
+
+
+def prepare(folder):
+    io.write(folder / "grey.png", noise((20, 30)))
+    io.write(folder / "deep.png", noise((20, 30), "uint16"))
+    io.write(folder / "float.npy", noise((20, 30), "float32"))
+    io.write(folder / "stack.npy", noise((4, 20, 30)))
+    io.write(folder / "tiny.png", noise((2, 2)))
+    bad = noise((20, 30), "float64")
+    bad[3, 4] = np.nan
+    io.write(folder / "nan.npy", bad)
+    io.write(folder / "nan-stack.npy", np.stack([noise((20, 30), "float64"), bad]))
+    np.save(folder / "complex.npy", np.zeros((20, 30), complex))
+    np.save(folder / "empty.npy", np.zeros((0, 30)))
+    np.save(folder / "line.npy", np.zeros(30))
+    Image.fromarray(noise((20, 30)) > 100).save(folder / "bits.png")
+    (folder / "cut.png").write_bytes((folder / "grey.png").read_bytes()[:100])
+    (folder / "text.png").write_text("hello")
+    (folder / "folder.png").mkdir()
+
+
+BAD_DENOISE = {
+    "missing file": (["no.png", "out.png"], "there is no file"),
+    "folder as input": (["folder.png", "out.png"], "is a folder"),
+    "truncated": (["cut.png", "out.png"], "it is truncated"),
+    "not an image": (["text.png", "out.png"], "not a PNG, JPEG, TIFF or NPY file"),
+    "1-bit": (["bits.png", "out.png"], "convert it to 8-bit grey"),
+    "NaN": (["nan.npy", "out.npy"], "1 NaN or infinite values, the first at index (3, 4)"),
+    "NaN in a page": (["nan-stack.npy", "out.npy"], "page 2 of 2: the image holds 1 NaN"),
+    "complex": (["complex.npy", "out.npy"], "cannot hold complex128 pixels"),
+    "empty": (["empty.npy", "out.npy"], "empty"),
+    "one dimension": (["line.npy", "out.npy"], "at least 2 dimensions"),
+    "smaller than the patch": (["tiny.png", "out.png", "--sigma", "9"], "smaller than the patch"),
+    "output folder missing": (["grey.png", "no/out.png"], "there is no folder"),
+    "output is a folder": (["grey.png", "folder.png"], "is a folder"),
+    "unknown suffix": (["grey.png", "out.bmp"], "choose .png, .jpg"),
+    "no suffix": (["grey.png", "out"], "has no suffix"),
+    "16 bits in a JPEG": (["deep.png", "out.jpg"], "cannot hold uint16 pixels; choose .png"),
+    "floats in a PNG": (["float.npy", "out.png"], "choose .tif, .tiff or .npy"),
+    "pages in a PNG": (["stack.npy", "out.png"], "cannot hold 4 pages"),
+    "output is input": (["grey.png", "grey.png"], "choose another name"),
+    "unknown method": (["grey.png", "out.png", "--method", "median"], "the methods are nlm, nlem"),
+    "negative sigma": (["grey.png", "out.png", "--sigma", "-1"], "sigma must be finite and not negative"),
+    "infinite sigma": (["grey.png", "out.png", "--sigma", "inf"], "sigma must be finite"),
+    "sigma is a word": (["grey.png", "out.png", "--sigma", "big"], "--sigma"),
+    "no workers": (["grey.png", "out.png", "--workers", "0"], "workers must be a positive"),
+    "unknown parameter": (
+        ["grey.png", "out.png", "--set", "q=3"],
+        "no parameter 'q'; it has: patch_size, shape",
+    ),
+    "set without value": (["grey.png", "out.png", "--set", "patch_size"], "--set takes name=value"),
+    "no profiles": (["grey.png", "out.png", "--profile", "fast"], "method halving has no profiles"),
+    "unknown channels": (["float.npy", "out.npy", "--channels", "red"], "channels must be one of"),
+    "unknown option": (["grey.png", "out.png", "--sgima", "3"], "--sgima"),
+    "missing argument": (["grey.png"], "OUT"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_DENOISE)
+def test_bad_input_to_denoise_is_one_line_and_leaves_no_file(cli, tmp_path, monkeypatch, case):
+    arguments, message = BAD_DENOISE[case]
+    prepare(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    method = () if "--method" in arguments else ("--method", "halving")
+    status, out, err = cli("denoise", *arguments, *method)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("vnlem: error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+
+
+def test_what_the_output_cannot_hold_is_said_before_the_work(cli, tmp_path, monkeypatch):
+    prepare(tmp_path)
+    monkeypatch.setattr(
+        sys.modules["halving_method"], "denoise_halving", lambda *_, **__: pytest.fail("worked")
+    )
+    assert cli("denoise", tmp_path / "deep.png", tmp_path / "a.jpg", "--method", "halving")[0] == 2
+
+
+def test_ctrl_c_exits_130_and_leaves_no_file(cli, tmp_path):
+    io.write(tmp_path / "a.png", noise((20, 30)))
+    arguments = (
+        "denoise",
+        tmp_path / "a.png",
+        tmp_path / "b.png",
+        "--method",
+        "halving",
+        "--set",
+        "shape=interrupt",
+    )
+    assert cli(*arguments) == (130, "", "vnlem: interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from vnlem.cli import main
+from vnlem.io import npy
+def slow(path, picture):
+    Path(path).write_bytes(b"half")
+    print("writing", flush=True)
+    time.sleep(60)
+npy.write = slow
+import vnlem.denoise
+vnlem.denoise.METHODS["same"] = "__main__:same"
+def same(image, sigma=None, **options):
+    from vnlem.frame import Info
+    return image, Info("same", 1.0, {}, {})
+main(["denoise", sys.argv[1], sys.argv[2], "--method", "same"])
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGINT")
+def test_a_real_ctrl_c_in_the_middle_of_writing_leaves_nothing(tmp_path):
+    io.write(tmp_path / "a.npy", noise((20, 30)))
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW, tmp_path / "a.npy", tmp_path / "b.npy"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "writing\n"
+    assert len(list(tmp_path.iterdir())) == 2
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "vnlem: interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.npy"]
+
+
+def test_a_fault_of_the_program_keeps_its_traceback(cli, tmp_path, monkeypatch):
+    io.write(tmp_path / "a.png", noise((20, 30)))
+    monkeypatch.setattr(sys.modules["halving_method"], "denoise_halving", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["denoise", str(tmp_path / "a.png"), str(tmp_path / "b.png"), "--method", "halving"])
+
+
+# --set
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("7", 7),
+        ("-3", -3),
+        ("0.5", 0.5),
+        ("1e-3", 0.001),
+        ("true", True),
+        ("No", False),
+        ("none", None),
+        ("disc", "disc"),
+    ],
+)
+def test_set_reads_numbers_truth_values_and_words(text, value):
+    found = parse_value(text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_set_refuses_a_name_given_twice():
+    with pytest.raises(ValueError, match="twice"):
+        parse_settings(["patch_size=3", "patch-size=5"], denoise_halving, "halving")
+
+
+@pytest.mark.parametrize("method", list(vnlem.denoise.METHODS))
+def test_every_method_names_its_parameters(method):
+    function = vnlem.denoise.find_method(method)
+    kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
+    assert inspect.Parameter.VAR_KEYWORD not in kinds
+    with pytest.raises(
+        ValueError, match=f"method {method} has no parameter 'nonsense'; it has: .*patch_size"
+    ):
+        parse_settings(["nonsense=1"], function, method)
+
+
+# compare
+
+
+def test_compare_prints_a_row_per_image_with_known_figures(cli, tmp_path):
+    clean = noise((40, 50))
+    io.write(tmp_path / "clean.png", clean)
+    io.write(tmp_path / "other.png", clean + 10)
+    io.write(tmp_path / "same.png", clean)
+    status, out, err = cli("compare", tmp_path / "clean.png", tmp_path / "other.png", tmp_path / "same.png")
+    assert (status, err) == (0, "")
+    rows = {line.split()[0]: line.split()[1:] for line in out.splitlines()[2:]}
+    assert "SNR dB" in out.splitlines()[1]
+    assert float(rows[str(tmp_path / "other.png")][1]) == pytest.approx(20 * np.log10(255 / 10), abs=0.006)
+    assert "inf" in rows[str(tmp_path / "same.png")]
+
+
+def test_compare_json_is_json_alone_and_follows_the_dtype(cli, tmp_path):
+    clean = noise((40, 50), "uint16")
+    io.write(tmp_path / "clean.tif", clean)
+    io.write(tmp_path / "other.tif", clean + 100)
+    arguments = ("compare", tmp_path / "clean.tif", tmp_path / "other.tif", tmp_path / "clean.tif", "--json")
+    status, out, err = cli(*arguments)
+    assert (status, err) == (0, "")
+    found = json.loads(out, parse_constant=lambda name: pytest.fail(name))
+    assert found["data_range"] == 65535
+    figures = found["metrics"][str(tmp_path / "other.tif")]
+    assert figures["rms"] == pytest.approx(100 / 65535)
+    assert figures["emd"] is None
+    assert found["metrics"][str(tmp_path / "clean.tif")]["snr"] is None
+
+
+def test_compare_takes_the_noisy_image_for_the_emd(cli, tmp_path):
+    clean = noise((40, 50), "float64")
+    noisy = clean + np.random.default_rng(0).normal(0, 5, clean.shape)
+    for name, image in (("clean", clean), ("noisy", noisy), ("other", clean + 1)):
+        io.write(tmp_path / f"{name}.npy", image)
+    _, out, _ = cli(
+        *("compare", tmp_path / "clean.npy", tmp_path / "other.npy", "--noisy", tmp_path / "noisy.npy"),
+        *("--data-range", 100, "--json"),
+    )
+    assert json.loads(out)["metrics"][str(tmp_path / "other.npy")]["emd"] == pytest.approx(0.01)
+
+
+def test_compare_takes_the_mean_over_pages(cli, tmp_path):
+    stack = noise((2, 40, 50), "float64")
+    other = stack + np.array([1.0, 3.0])[:, None, None]
+    io.write(tmp_path / "a.tif", stack)
+    io.write(tmp_path / "b.tif", other)
+    _, out, _ = cli("compare", tmp_path / "a.tif", tmp_path / "b.tif", "--data-range", 1, "--json")
+    assert json.loads(out)["metrics"][str(tmp_path / "b.tif")]["rms"] == pytest.approx(2)
+
+
+def test_compare_shows_turned_photographs_upright(cli, tmp_path):
+    image = np.broadcast_to(np.linspace(0, 250, 40).astype(np.uint8)[:, None], (40, 32)).copy()
+    exif = Image.Exif()
+    exif[0x112] = 6
+    Image.fromarray(image).save(tmp_path / "a.jpg", exif=exif, quality=98)
+    io.write(tmp_path / "b.png", io.read(tmp_path / "a.jpg"))
+    status, out, _ = cli("compare", tmp_path / "a.jpg", tmp_path / "b.png", "--json")
+    assert status == 0
+    assert json.loads(out)["metrics"][str(tmp_path / "b.png")]["rms"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["grey.png", "tiny.png"],
+            "tiny.png is 2x2 (grey) but grey.png is 20x30 (grey); only images of the same size",
+        ),
+        (["grey.png", "no.png"], "there is no file no.png"),
+        (["grey.png"], "OTHER"),
+        (["float.npy", "float.npy", "--data-range", "0"], "data range must be positive"),
+    ],
+)
+def test_bad_input_to_compare_is_one_line(cli, tmp_path, monkeypatch, arguments, message):
+    prepare(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    status, out, err = cli("compare", *arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_compare_warns_when_integer_types_differ(cli, tmp_path):
+    io.write(tmp_path / "a.png", noise((40, 50)))
+    io.write(tmp_path / "b.png", noise((40, 50), "uint16"))
+    status, _, err = cli("compare", tmp_path / "a.png", tmp_path / "b.png")
+    assert status == 0
+    assert err.count("\n") == 1
+    assert "values are compared as they are" in err
+
+
+# Real methods
+
+
+def test_a_16_bit_tiff_stays_one_and_gets_closer_to_the_truth_with_nlem(cli, tmp_path):
+    rows, columns = np.mgrid[:48, :56]
+    clean = 20_000 + 8_000 * np.sin(rows / 5) * np.cos(columns / 7)
+    noisy = clean + np.random.default_rng(0).normal(0, 2_000, clean.shape)
+    tifffile.imwrite(
+        tmp_path / "noisy.tif", noisy.astype(np.uint16), resolution=(5, 5), metadata={"axes": "YX"}
+    )
+    status, out, _ = cli("denoise", tmp_path / "noisy.tif", tmp_path / "out.tif", "--method", "nlem")
+    assert status == 0
+    assert out.startswith("nlem, sigma ")
+    result = tifffile.imread(tmp_path / "out.tif")
+    assert result.dtype == np.uint16
+    assert result.shape == clean.shape
+    assert np.std(result - clean) < 0.7 * np.std(noisy - clean)
