@@ -75,5 +75,5 @@ def contact_sheet(title: str, entries: Sequence[Entry]) -> NDArray[np.uint8]:
         sheet.paste(Image.fromarray(to_bytes(entry.image)), (left, top + 2 * _LINE))
         if entry.error is not None:
             place = (left, top + 2 * _LINE + height + _SEAM)
-            sheet.paste(Image.fromarray(entry.error), place)
+            sheet.paste(Image.fromarray(to_bytes(entry.error)), place)
     return np.asarray(sheet)
