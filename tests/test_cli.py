@@ -16,8 +16,8 @@ import pytest
 import tifffile
 from PIL import Image
 
-import vnlem.denoise
-from vnlem import frame, io
+import vnlem
+from vnlem import entry, frame, io
 from vnlem.cli import COMMANDS, main
 from vnlem.cli.settings import parse_settings, parse_value
 
@@ -70,7 +70,7 @@ def halving(monkeypatch):
     module = types.ModuleType("halving_method")
     module.denoise_halving = denoise_halving
     monkeypatch.setitem(sys.modules, "halving_method", module)
-    monkeypatch.setitem(vnlem.denoise.METHODS, "halving", "halving_method:denoise_halving")
+    monkeypatch.setitem(entry.METHODS, "halving", "halving_method:denoise_halving")
 
 
 @pytest.fixture
@@ -246,18 +246,11 @@ def test_the_progress_bar_goes_to_a_terminal_on_stderr_and_only_there(cli, tmp_p
         assert "%" not in out
 
 
-def test_progress_over_pages_moves_evenly_from_zero_to_one():
+def test_progress_over_pages_moves_evenly_from_zero_to_one(halving):
     from vnlem.cli.denoise import denoise_pages
 
     shares = []
-    vnlem.denoise.METHODS["halving"] = "halving_method:denoise_halving"
-    module = types.ModuleType("halving_method")
-    module.denoise_halving = denoise_halving
-    sys.modules["halving_method"] = module
-    try:
-        denoise_pages(io.Picture(noise((3, 20, 30))), 9.0, shares.append, method="halving")
-    finally:
-        del vnlem.denoise.METHODS["halving"], sys.modules["halving_method"]
+    denoise_pages(io.Picture(noise((3, 20, 30))), 9.0, shares.append, method="halving")
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert max(np.diff([0, *shares])) <= 1 / 12 + 1e-9
@@ -312,10 +305,10 @@ BAD_DENOISE = {
     "no workers": (["grey.png", "out.png", "--workers", "0"], "workers must be a positive"),
     "unknown parameter": (
         ["grey.png", "out.png", "--set", "q=3"],
-        "no parameter 'q'; it has: patch_size, shape",
+        "no parameter 'q'; it has patch_size, shape",
     ),
     "set without value": (["grey.png", "out.png", "--set", "patch_size"], "--set takes name=value"),
-    "no profiles": (["grey.png", "out.png", "--profile", "fast"], "method halving has no profiles"),
+    "no profiles": (["grey.png", "out.png", "--profile", "fast"], "method 'halving' has no profiles"),
     "unknown channels": (["float.npy", "out.npy", "--channels", "red"], "channels must be one of"),
     "unknown option": (["grey.png", "out.png", "--sgima", "3"], "--sgima"),
     "missing argument": (["grey.png"], "OUT"),
@@ -371,8 +364,8 @@ def slow(path, picture):
     print("writing", flush=True)
     time.sleep(60)
 npy.write = slow
-import vnlem.denoise
-vnlem.denoise.METHODS["same"] = "__main__:same"
+from vnlem import entry
+entry.METHODS["same"] = "__main__:same"
 def same(image, sigma=None, **options):
     from vnlem.frame import Info
     return image, Info("same", 1.0, {}, {})
@@ -431,13 +424,13 @@ def test_set_refuses_a_name_given_twice():
         parse_settings(["patch_size=3", "patch-size=5"], denoise_halving, "halving")
 
 
-@pytest.mark.parametrize("method", list(vnlem.denoise.METHODS))
+@pytest.mark.parametrize("method", list(entry.METHODS))
 def test_every_method_names_its_parameters(method):
-    function = vnlem.denoise.find_method(method)
+    function = entry.find_method(method)
     kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
     assert inspect.Parameter.VAR_KEYWORD not in kinds
     with pytest.raises(
-        ValueError, match=f"method {method} has no parameter 'nonsense'; it has: .*patch_size"
+        ValueError, match=rf"method '{method}' has no parameter 'nonsense'; it has .*patch_size"
     ):
         parse_settings(["nonsense=1"], function, method)
 

@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-import vnlem.denoise
-from vnlem import io
+from vnlem import entry, io
 from vnlem.bench.contact_sheet import Entry, contact_sheet, error_image
 from vnlem.bench.peers import available_peers
 from vnlem.cli import main
@@ -25,10 +24,10 @@ def test_the_demo_denoises_with_every_method_and_writes_every_picture(tmp_path, 
     out = capsys.readouterr().out
     figures = json.loads((folder / "metrics.json").read_text())["methods"]
     assert set(figures) == {"noisy", *find_denoisers()}
-    assert set(vnlem.denoise.METHODS) <= set(figures)
+    assert set(entry.METHODS) <= set(figures)
     for name in figures:
         assert name in out
-    for name in vnlem.denoise.METHODS:
+    for name in entry.METHODS:
         assert figures[name]["snr"] > figures["noisy"]["snr"] + 2
         assert figures[name]["first_seconds"] > 0
         assert io.read(folder / f"{name}.png").pixels.shape == (64, 64)
@@ -39,7 +38,7 @@ def test_the_demo_denoises_with_every_method_and_writes_every_picture(tmp_path, 
 
 
 def test_a_method_that_is_added_appears_by_itself(monkeypatch):
-    monkeypatch.setitem(vnlem.denoise.METHODS, "new", "somewhere:denoise_new")
+    monkeypatch.setitem(entry.METHODS, "new", "somewhere:denoise_new")
     assert "new" in find_denoisers()
 
 

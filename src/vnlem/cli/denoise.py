@@ -9,7 +9,7 @@ import typer
 
 from vnlem.cli.bar import Report, progress_bar
 from vnlem.cli.settings import parse_settings
-from vnlem.denoise import DEFAULT_METHOD, METHODS, denoise, find_method
+from vnlem.entry import DEFAULT_METHOD, METHODS, denoise, find_method
 
 if TYPE_CHECKING:
     from vnlem.io import Picture
@@ -103,7 +103,7 @@ def _checked_profile(profile: str, function: Any, method: str) -> str:
     if "profile" not in inspect.signature(function).parameters:
         able = [name for name in METHODS if "profile" in inspect.signature(find_method(name)).parameters]
         cure = f"use --method {' or '.join(able)}" if able else "leave --profile out"
-        raise ValueError(f"method {method} has no profiles; {cure}")
+        raise ValueError(f"method {method!r} has no profiles; {cure}")
     return profile
 
 

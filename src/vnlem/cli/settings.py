@@ -39,7 +39,7 @@ def parse_settings(pairs: Iterable[str], function: Callable[..., Any], method: s
             raise ValueError(f"--set takes name=value, got {pair!r}")
         if name not in valid:
             listed = ", ".join(valid) if valid else "none"
-            raise ValueError(f"method {method} has no parameter {name!r}; it has: {listed}")
+            raise ValueError(f"method {method!r} has no parameter {name!r}; it has {listed}")
         if name in found:
             raise ValueError(f"--set gives {name} twice")
         found[name] = parse_value(text.strip())
