@@ -26,9 +26,9 @@ def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Report]:
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        TextColumn("{task.fields[unit]}"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=1.0, unit="left")
+        task = bar.add_task(title, total=1.0)
         yield lambda share: bar.update(task, completed=share)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vnlem.cli.bar import Report, progress_bar
+from vnlem.cli.help import parameter_help
 from vnlem.cli.settings import parse_settings
 from vnlem.entry import DEFAULT_METHOD, METHODS, denoise, find_method
 
@@ -23,11 +24,9 @@ def command(
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = DEFAULT_METHOD,
     sigma: Annotated[
         float | None,
-        typer.Option(help="Noise standard deviation in the units of the pixels; estimated if not given."),
+        typer.Option(help=parameter_help(denoise, "sigma")),
     ] = None,
-    preset: Annotated[
-        str, typer.Option(help="'auto': parameters follow sigma; 'paper': those of the paper.")
-    ] = "auto",
+    preset: Annotated[str, typer.Option(help=parameter_help(denoise, "preset"))] = "auto",
     profile: Annotated[
         str | None, typer.Option(help="'quality', 'balanced' or 'fast', for methods that have profiles.")
     ] = None,
@@ -41,7 +40,7 @@ def command(
             help="Where a TIFF or NPY array has its colours: 'auto', 'last', 'first' or 'none' (all pages)."
         ),
     ] = "auto",
-    workers: Annotated[int | None, typer.Option(help="Threads; all cores if not given.")] = None,
+    workers: Annotated[int | None, typer.Option(help=parameter_help(denoise, "workers"))] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but warnings and errors.")] = False,
 ) -> None:
     """Denoise an image file.
@@ -92,7 +91,7 @@ def denoise_pages(
             if n_pages == 1:
                 raise
             raise ValueError(f"page {number + 1} of {n_pages}: {error}") from error
-        sigmas.append(info.sigma)  # type: ignore[union-attr]
+        sigmas.append(info.sigma)
         report(len(sigmas) / n_pages)
         return pixels
 
