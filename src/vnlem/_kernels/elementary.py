@@ -6,7 +6,7 @@ a non-local kernel. Both are good to a few float32 roundings.
 
 import numpy as np
 
-from vnlem._kernels.jit import inlined, kernel
+from vnlem._kernels.jit import inlined, nested
 
 _LOG2_E = np.float32(1.4426950408889634)
 # 2^f on [0, 1) and log2(1 + m) on [sqrt(1/2) - 1, sqrt(2) - 1]: minimax coefficients, lowest order first.
@@ -44,7 +44,7 @@ def exp_negative(x):
     return e if x < np.float32(80.0) else np.float32(0.0)
 
 
-@kernel
+@nested
 def power_inplace(values, exponent, bits):
     """values[i] **= exponent for positive float32 `values`; `bits` is an int32 scratch of the same length."""
     n = values.size

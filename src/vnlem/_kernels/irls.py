@@ -8,7 +8,7 @@ and store of the sum serves four rows.
 import numpy as np
 
 from vnlem._kernels.elementary import power_inplace
-from vnlem._kernels.jit import kernel
+from vnlem._kernels.jit import nested
 
 DELTA = np.float32(1e-6)  # added to squared residuals
 STEP = np.float32(1e-4)  # stop when the Euclidean norm of a step falls below this
@@ -19,7 +19,7 @@ MAX_ITERATIONS = 500
 REMAINDER = np.float32(6e-5)
 
 
-@kernel
+@nested
 def squared_residuals(table, index, begin, end, point, out):
     """out[j] = |point - P_j|^2 for begin <= j < end."""
     n = point.size
@@ -57,10 +57,11 @@ def squared_residuals(table, index, begin, end, point, out):
         j += 1
 
 
-@kernel
+@nested
 def add_weighted(table, index, begin, end, weights, out):
-    """out += sum over begin <= j < end of weights[j] P_j; returns the sum of these weights."""
+    """out = sum over begin <= j < end of weights[j] P_j; returns the sum of these weights."""
     n = out.size
+    out[:] = np.float32(0.0)
     total = np.float32(0.0)
     j = begin
     while j + 4 <= end:
@@ -86,32 +87,7 @@ def add_weighted(table, index, begin, end, weights, out):
     return total
 
 
-@kernel
-def reweight(residual, weights, begin, end, exponent, bits):
-    """residual[j] = weights[j] * (residual[j] + delta)^exponent for begin <= j < end."""
-    terms = residual[begin:end]
-    old = weights[begin:end]
-    if exponent == np.float32(-0.5):
-        for j in range(terms.size):
-            terms[j] = old[j] / np.sqrt(terms[j] + DELTA)
-    else:
-        for j in range(terms.size):
-            terms[j] += DELTA
-        power_inplace(terms, exponent, bits[begin:end])
-        for j in range(terms.size):
-            terms[j] *= old[j]
-
-
-@kernel
-def _reweighted_sum(table, index, weights, begin, count, exponent, point, residual, bits, out):
-    """out = sum of v_j P_j with v_j = w_j (|point - P_j|^2 + delta)^exponent; returns the sum of v_j."""
-    out[:] = np.float32(0.0)
-    squared_residuals(table, index, begin, count, point, residual)
-    reweight(residual, weights, begin, count, exponent, bits)
-    return add_weighted(table, index, begin, count, residual, out)
-
-
-@kernel
+@nested
 def irls(table, index, weights, count, gamma, point, scratch, residual, bits):
     """Iteratively reweighted least squares from the weighted mean; returns the number of iterations.
 
@@ -119,50 +95,59 @@ def irls(table, index, weights, count, gamma, point, scratch, residual, bits):
     `count` entries.
     """
     n = point.size
-    point[:] = np.float32(0.0)
-    total = add_weighted(table, index, 0, count, weights, point)
-    for a in range(n):
-        point[a] /= total
-    if gamma == np.float32(2.0):
-        return 0
     exponent = np.float32(0.5) * gamma - np.float32(1.0)
-    for iteration in range(MAX_ITERATIONS):
-        total = _reweighted_sum(table, index, weights, 0, count, exponent, point, residual, bits, scratch)
+    terms = residual[:count]
+    terms[:] = weights[:count]
+    point[:] = np.float32(np.inf)
+    for iteration in range(MAX_ITERATIONS + 1):
+        if iteration > 0:
+            squared_residuals(table, index, 0, count, point, terms)
+            for j in range(count):
+                terms[j] += DELTA
+            power_inplace(terms, exponent, bits[:count])
+            for j in range(count):
+                terms[j] *= weights[j]
+        total = add_weighted(table, index, 0, count, terms, scratch)
         step = np.float32(0.0)
         for a in range(n):
             new = scratch[a] / total
             d = new - point[a]
             step += d * d
             point[a] = new
-        if step < STEP * STEP:
-            return iteration + 1
+        if step < STEP * STEP or exponent == np.float32(0.0):
+            return iteration
     return MAX_ITERATIONS
 
 
-@kernel
-def euclidean_median(table, index, weights, distances, count, point, scratch, residual, bits):
+@nested
+def euclidean_median(table, index, weights, distances, count, point, scratch, residual):
     """The minimiser for gamma = 1 where P_0, the patch itself, may outweigh the others.
 
     distances[j] = |P_0 - P_j|^2. IRLS creeps when the median lies close to a heavy patch, as it does at
     high noise: there the patch's own term is far from the parabola that IRLS puts over it. Here only the
     other patches get a parabola; what is left is one-dimensional, along the line from P_0 to the others'
     mean, and solved exactly. Every step lowers the same convex function, so the limit is the same, and
-    P_0 itself, the median at most pixels of a noisy image, is found in one step from its known distances.
-    Returns the number of iterations.
+    P_0 itself, the median at most pixels of a very noisy image, is found in one step from its known
+    distances. Returns the number of iterations.
     """
     n = point.size
     own = table[index[0]]
     point[:] = own
     if count == 1:
         return 0
-    residual[:count] = distances[:count]
-    reweight(residual, weights, 1, count, np.float32(-0.5), bits)
-    scratch[:] = np.float32(0.0)
-    pull = add_weighted(table, index, 1, count, residual, scratch)
+    terms = residual[:count]
+    terms[:] = distances[:count]
     remainder = REMAINDER * np.sqrt(np.float32(n))
     rate = np.float32(1.0)  # by which the steps shrink
     last_step = np.float32(0.0)
-    for iteration in range(1, MAX_ITERATIONS):
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        if iteration > 1:
+            squared_residuals(table, index, 1, count, point, terms)
+        if iteration == 2:
+            rate = _contraction(distances, terms, weights, count, last_step)
+        for j in range(count):
+            terms[j] = weights[j] / np.sqrt(terms[j] + DELTA)
+        pull = add_weighted(table, index, 1, count, terms, scratch)
         distance = np.float32(0.0)
         for a in range(n):
             scratch[a] = scratch[a] / pull - own[a]
@@ -184,24 +169,18 @@ def euclidean_median(table, index, weights, distances, count, point, scratch, re
         # against the own term's curvature; and the steps shrink like a geometric series.
         root = np.sqrt(best * best + DELTA)
         own_curvature = weights[0] * DELTA / (root * root * root)
+        ahead = step * pull / (own_curvature + pull)
         if iteration > 2:
             rate = step / last_step
-        ahead = step * pull / (own_curvature + pull)
         if rate < np.float32(0.5):
             ahead = min(ahead, np.float32(3.0) * rate * step)
         if ahead < remainder:
             return iteration
         last_step = step
-        squared_residuals(table, index, 1, count, point, residual)
-        if iteration == 1:
-            rate = _contraction(distances, residual, weights, count, step)
-        reweight(residual, weights, 1, count, np.float32(-0.5), bits)
-        scratch[:] = np.float32(0.0)
-        pull = add_weighted(table, index, 1, count, residual, scratch)
     return MAX_ITERATIONS
 
 
-@kernel
+@nested
 def _contraction(before, after, weights, count, step):
     """By how much the next step will be shorter than this one, from residuals at its two ends.
 
@@ -219,7 +198,7 @@ def _contraction(before, after, weights, count, step):
     return along / total
 
 
-@kernel
+@nested
 def _own_step(distance, weight, pull):
     """The s >= 0 that minimises weight * sqrt(s^2 + delta) + pull/2 * (distance - s)^2."""
     low = np.float32(0.0)

@@ -8,14 +8,18 @@ from numba import njit
 _SETTINGS: dict[str, Any] = {
     # Tiles run on Python threads.
     "nogil": True,
-    # A user pays for compilation once per machine.
-    "cache": True,
     "error_model": "numpy",
     # Without nnan and ninf: reductions vectorise, NaN and infinity keep their meaning.
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
 }
 
-kernel = njit(**_SETTINGS)
+# What Python calls: one tile's work. A user pays for its compilation once per machine.
+kernel = njit(cache=True, **_SETTINGS)
+
+# What kernels call. Not cached, so a kernel is always compiled together with all it calls: were a callee
+# taken from the cache, it would be optimised apart from its caller, and the last bits of a result would
+# depend on what had been called before.
+nested = njit(**_SETTINGS)
 
 # For small functions that must disappear into the loop that calls them, or it will not vectorise.
 inlined = njit(inline="always", **_SETTINGS)

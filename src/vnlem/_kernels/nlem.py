@@ -4,7 +4,7 @@ import numpy as np
 
 from vnlem._kernels.elementary import exp_negative
 from vnlem._kernels.irls import euclidean_median, irls
-from vnlem._kernels.jit import kernel
+from vnlem._kernels.jit import kernel, nested
 from vnlem._kernels.patch_distance import distances_at_offset, make_scratch
 from vnlem._kernels.select import smallest
 
@@ -12,7 +12,7 @@ BLOCK = 16  # pixels a side that share one table of patches
 NEGLIGIBLE = np.float32(1e-8)  # of the patch's own weight, one: lost in a float32 sum
 
 
-@kernel
+@nested
 def window_distances(padded, top, bottom, left, right, radius, reach, out):
     """out[o, y, x] = squared patch distance of pixel (top+y, left+x) to the o-th pixel of its window.
 
@@ -59,7 +59,7 @@ def window_distances(padded, top, bottom, left, right, radius, reach, out):
             )
 
 
-@kernel
+@nested
 def _keep(distance, y0, y1, x0, x1, top, bottom, left, right, out):
     """Copy the part of `distance`, whose pixels are (y0..y1, x0..x1), that lies in the tile."""
     begin = max(x0, left)
@@ -74,7 +74,7 @@ def _keep(distance, y0, y1, x0, x1, top, bottom, left, right, out):
             target[x] = max(source[x], np.float32(0.0))
 
 
-@kernel
+@nested
 def gather_patch(padded, y, x, size_y, size_x, scale, row):
     """row = scale * the patch whose first pixel is padded[:, y, x], channel after channel."""
     at = 0
@@ -86,7 +86,7 @@ def gather_patch(padded, y, x, size_y, size_x, scale, row):
             at += size_x
 
 
-@kernel
+@nested
 def patch_table(padded, top, bottom, left, right, size_y, size_x, scale, table):
     """Row (y - top) * (right - left) + x - left of `table` = scale * the patch of pixel (y, x)."""
     at = 0
@@ -101,6 +101,7 @@ def nlem_tile(padded, top, bottom, left, right, radius, reach, n_neighbors, deca
     """Central value of the gamma-power regression for the pixels of one tile, written to `out` (C, H, W).
 
     weights exp(-decay * max(squared distance - noise_floor, 0)) of the `n_neighbors` nearest patches.
+    gamma : float32, or None for the Euclidean median (only the solver in use is compiled).
     The tile is worked through in blocks small enough that the patches they share stay in the L2 cache.
     """
     radius_y, radius_x = radius
@@ -158,17 +159,15 @@ def nlem_tile(padded, top, bottom, left, right, radius, reach, n_neighbors, deca
                     for j in range(count):
                         weights[j] = exp_negative(decay * max(squared[j] - noise_floor, np.float32(0.0)))
                     count = _drop_negligible(index, weights, squared, count)
-                    if gamma == np.float32(1.0):
-                        euclidean_median(
-                            table, index, weights, squared, count, point, scratch, residual, bits
-                        )
+                    if gamma is None:
+                        euclidean_median(table, index, weights, squared, count, point, scratch, residual)
                     else:
                         irls(table, index, weights, count, gamma, point, scratch, residual, bits)
                     for c in range(n_channels):
                         out[c, y, x] = point[c * area + center] / scale
 
 
-@kernel
+@nested
 def _drop_negligible(index, weights, squared, count):
     """Close the ranks where a weight is lost in a float32 sum anyway; returns the count that is left."""
     kept = 0

@@ -3,7 +3,7 @@
 import numpy as np
 
 from vnlem._kernels.elementary import exp_negative
-from vnlem._kernels.jit import kernel
+from vnlem._kernels.jit import kernel, nested
 from vnlem._kernels.patch_distance import distances_at_offset, make_scratch
 
 
@@ -54,7 +54,7 @@ def nlm_tile(padded, top, bottom, left, right, radius, reach, decay, noise_floor
                 out[c, top + y, left + x] = mean[c, y, x] / total[y, x]
 
 
-@kernel
+@nested
 def _add(padded, radius, weight, y0, y1, x0, x1, top, bottom, left, right, ty, tx, sy, sx, total, mean):
     """Give pixel p + (ty, tx), where it lies in the tile, the value at p + (sy, sx), for p of the region."""
     begin_y = max(y0, top - ty)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from vnlem._kernels.jit import kernel
+from vnlem._kernels.jit import nested
 
 
-@kernel
+@nested
 def make_scratch(rows, columns, radius_y, radius_x):
     """Scratch of :func:`distances_at_offset` for regions up to rows x columns."""
     wide = columns + 2 * radius_x
@@ -16,7 +16,7 @@ def make_scratch(rows, columns, radius_y, radius_x):
     )
 
 
-@kernel
+@nested
 def distances_at_offset(padded, top, left, rows, columns, dy, dx, radius_y, radius_x, scratch, out):
     """out[y, x] = mean over channels of |patch(top+y, left+x) - patch(top+y+dy, left+x+dx)|^2.
 
@@ -54,7 +54,7 @@ def distances_at_offset(padded, top, left, rows, columns, dy, dx, radius_y, radi
             _sum_along_row(sums, size_x, columns, partial, out[t - size_y + 1])
 
 
-@kernel
+@nested
 def _sum_along_row(values, size, columns, partial, out):
     """out[x] = sum of values[x : x + size] for x < columns."""
     block = 1  # `current[x]` is the sum of `block` values from x on

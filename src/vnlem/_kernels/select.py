@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from vnlem._kernels.jit import kernel
+from vnlem._kernels.jit import nested
 
 
-@kernel
+@nested
 def _count_up_to(patterns, limit):
     count = np.int32(0)
     for i in range(patterns.size):
@@ -13,7 +13,7 @@ def _count_up_to(patterns, limit):
     return count
 
 
-@kernel
+@nested
 def kth_smallest(patterns, k, guess):
     """Bit pattern of the k-th smallest (k from 1) of non-negative float32 numbers, infinity included.
 
@@ -41,7 +41,7 @@ def kth_smallest(patterns, k, guess):
     return low
 
 
-@kernel
+@nested
 def smallest(distances, limit, own, guess, chosen):
     """Indices of the `limit` smallest finite distances, `own` first, the others in their order.
 

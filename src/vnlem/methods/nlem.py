@@ -48,7 +48,7 @@ def solve(job: Job[WindowParams]) -> NDArray[np.float32]:
         reach(job),
         job.params.n_neighbors,
         *decay_and_floor(job),
-        np.float32(job.params.gamma),
+        None if job.params.gamma == 1 else np.float32(job.params.gamma),
     )
     return run_tiles(job, TILE, lambda tile, out: nlem_tile(padded, *tile, *settings, out))
 
