@@ -204,9 +204,15 @@ def test_an_interrupt_stops_the_work(workers):
     assert len(begun) <= 2 * workers
 
 
-def test_progress_true_draws_a_bar(image, capsys):
+def test_progress_true_draws_a_bar_on_a_terminal_and_nothing_elsewhere(image, capsys, monkeypatch):
     vnlem.denoise(image, 20, method="nlm", progress=True)
-    assert "nlm" in capsys.readouterr().out
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    vnlem.denoise(image, 20, method="nlm", progress=True)
+    shown = capsys.readouterr()
+    assert "nlm" in shown.err
+    assert shown.out == ""
 
 
 @settings(max_examples=50, deadline=None)

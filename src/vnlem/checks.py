@@ -92,6 +92,6 @@ def finite(name: str, array: ArrayLike) -> NDArray[np.float64]:
         first = tuple(int(k) for k in np.argwhere(bad)[0])
         raise ValueError(
             f"{name} holds {int(bad.sum())} NaN or infinite values, the first at index {first}; "
-            "replace them first, e.g. with numpy.nan_to_num"
+            "replace them first, e.g. with numpy.nan_to_num or by inpainting"
         )
     return values

@@ -7,13 +7,15 @@ the contract (units in = units out, dtype kept, sigma estimated, one clear sente
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem import checks
 from vnlem.tiles import ProgressCallback, available_cores
 
 Progress = bool | ProgressCallback
@@ -88,12 +90,6 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     array = np.asarray(image)
     if array.dtype.kind == "b":
         raise TypeError("the image is boolean; convert it to a grey scale first, e.g. image.astype(float)")
-    if array.dtype.kind not in "iuf":
-        raise TypeError(
-            f"the image must hold integers or floats, got dtype {array.dtype}; take e.g. its real part"
-        )
-    if array.size == 0:
-        raise ValueError(f"the image is empty (shape {array.shape}); pass at least one pixel")
     if channel_axis is not None:
         if not -array.ndim <= channel_axis < array.ndim:
             raise ValueError(
@@ -113,8 +109,7 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
         )
     elif array.ndim < (1 if signals else 2):
         raise ValueError(f"the image must have two dimensions, got {array.ndim} (shape {array.shape})")
-    values = array.astype(np.float64)
-    check_finite(values)
+    values = checks.finite("the image", array)
     if np.abs(values).max() > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
     if channel_axis is not None:
@@ -122,17 +117,6 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     else:
         planes = values.reshape((1, 1, -1) if array.ndim == 1 else (1, *array.shape))
     return Planes(np.ascontiguousarray(planes), array.dtype, channel_axis, array.ndim)
-
-
-def check_finite(values: NDArray[np.float64]) -> None:
-    """Refuse NaN and infinity: say how many there are and where the first one is."""
-    bad = ~np.isfinite(values)
-    if bad.any():
-        first = tuple(int(k) for k in np.argwhere(bad)[0])
-        raise ValueError(
-            f"the image holds {int(bad.sum())} NaN or infinite values, the first at index {first}; "
-            "replace them first, e.g. with numpy.nan_to_num or by inpainting"
-        )
 
 
 def check_sigma(sigma: Any) -> float:
@@ -258,8 +242,9 @@ def _check_size(planes: Planes, smallest: int) -> None:
         )
 
 
-class reporting:  # noqa: N801 - used as a context manager, reads like a function
-    """Turn the `progress` argument into a callback: none, a rich bar, or the caller's own.
+@contextmanager
+def reporting(progress: Progress, title: str) -> Iterator[ProgressCallback | None]:
+    """Turn the `progress` argument into a callback: none, a bar on stderr, or the caller's own.
 
     Examples
     --------
@@ -267,35 +252,14 @@ class reporting:  # noqa: N801 - used as a context manager, reads like a functio
     ...     report is None
     True
     """
+    if callable(progress):
+        yield progress
+    elif not isinstance(progress, bool | np.bool_):
+        raise TypeError(f"progress must be False, True or a callable(done, total), got {progress!r}")
+    elif not progress:
+        yield None
+    else:
+        from vnlem.progress import progress_bar
 
-    def __init__(self, progress: Progress, title: str) -> None:
-        self._progress, self._title = progress, title
-        self._bar: Any = None
-
-    def __enter__(self) -> ProgressCallback | None:
-        if callable(self._progress):
-            return self._progress
-        if not isinstance(self._progress, bool | np.bool_):
-            raise TypeError(
-                f"progress must be False, True or a callable(done, total), got {self._progress!r}"
-            )
-        if not self._progress:
-            return None
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-        )
-        bar.start()
-        task = bar.add_task(self._title, total=None)
-        self._bar = bar
-        return lambda done, total: bar.update(task, completed=done, total=total)
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        with progress_bar(title) as report:
+            yield lambda done, total: report(done / total)

@@ -6,15 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from vnlem.cli.bar import Report, progress_bar
 from vnlem.cli.table import metric_table
-
-if TYPE_CHECKING:
-    pass
+from vnlem.progress import Report, progress_bar
 
 SMALLEST, LARGEST = 64, 512
 # A second run shows the time without compilation, of which peers have none; on a slow machine it is left

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vnlem.cli.bar import Report, progress_bar
 from vnlem.cli.help import parameter_help
 from vnlem.cli.settings import parse_settings
 from vnlem.entry import DEFAULT_METHOD, METHODS, denoise, find_method
+from vnlem.progress import Report, progress_bar
 
 if TYPE_CHECKING:
     from vnlem.io import Picture

@@ -1,4 +1,4 @@
-"""The progress bar of long commands: on stderr, only where a person can see it."""
+"""The progress bar of long work: on stderr, only where a person can see it."""
 
 import sys
 from collections.abc import Callable, Iterator
