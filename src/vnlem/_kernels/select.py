@@ -14,13 +14,12 @@ def _count_up_to(patterns, limit):
 
 
 @nested
-def kth_smallest(patterns, k, guess):
-    """Bit pattern of the k-th smallest (k from 1) of non-negative float32 numbers, infinity included.
+def threshold_of(patterns, k, guess):
+    """A bit pattern up to which exactly k of the numbers lie; with ties, the k-th smallest itself.
 
-    Bit patterns sort like the numbers. Bisection on them: each step is one vectorised count, where a
-    quickselect would wait for a mispredicted branch at every other element. It begins in a bracket
-    around `guess`, the neighbour's answer as a rule, which saves half of the steps; the result does not
-    depend on it.
+    patterns : bits of non-negative float32 numbers, infinity included; they sort like the numbers.
+    Bisection: each step is one vectorised count, where a quickselect would wait for a mispredicted branch
+    at every other element. It begins in a bracket around `guess`, the neighbour's answer as a rule.
     """
     width = np.int32(1 << 19)  # a sixteenth of the guess
     low = np.int32(0)
@@ -34,7 +33,10 @@ def kth_smallest(patterns, k, guess):
             high = guess - width
     while low < high:
         middle = low + ((high - low) >> np.int32(1))
-        if _count_up_to(patterns, middle) >= k:
+        count = _count_up_to(patterns, middle)
+        if count == k:
+            return middle
+        if count > k:
             high = middle
         else:
             low = middle + np.int32(1)
@@ -47,7 +49,7 @@ def smallest(distances, limit, own, guess, chosen):
 
     distances : contiguous float32, none negative. Ties at the threshold go to the lower index, so the
     choice is the same everywhere. chosen : int32, one longer than `limit`. Returns the count and the bit
-    pattern of the largest distance chosen, a good `guess` for the next pixel.
+    pattern of the threshold, a good `guess` for the next pixel.
     """
     patterns = distances.view(np.int32)
     infinity = np.int32(0x7F800000)
@@ -55,7 +57,7 @@ def smallest(distances, limit, own, guess, chosen):
     for i in range(patterns.size):
         finite += np.int32(patterns[i] < infinity)
     count = min(limit, finite)
-    threshold = kth_smallest(patterns, count, guess)
+    threshold = threshold_of(patterns, count, guess)
     below = 0
     for i in range(patterns.size):
         below += np.int32(patterns[i] < threshold)
