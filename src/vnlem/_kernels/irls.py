@@ -61,7 +61,8 @@ def squared_residuals(table, index, begin, end, point, out):
 def add_weighted(table, index, begin, end, weights, out):
     """out = sum over begin <= j < end of weights[j] P_j; returns the sum of these weights."""
     n = out.size
-    out[:] = np.float32(0.0)
+    for a in range(n):
+        out[a] = np.float32(0.0)
     total = np.float32(0.0)
     j = begin
     while j + 4 <= end:
@@ -97,8 +98,10 @@ def irls(table, index, weights, count, gamma, point, scratch, residual, bits):
     n = point.size
     exponent = np.float32(0.5) * gamma - np.float32(1.0)
     terms = residual[:count]
-    terms[:] = weights[:count]
-    point[:] = np.float32(np.inf)
+    for j in range(count):
+        terms[j] = weights[j]
+    for a in range(n):
+        point[a] = np.float32(np.inf)
     for iteration in range(MAX_ITERATIONS + 1):
         if iteration > 0:
             squared_residuals(table, index, 0, count, point, terms)
@@ -132,11 +135,13 @@ def euclidean_median(table, index, weights, distances, count, point, scratch, re
     """
     n = point.size
     own = table[index[0]]
-    point[:] = own
+    for a in range(n):
+        point[a] = own[a]
     if count == 1:
         return 0
     terms = residual[:count]
-    terms[:] = distances[:count]
+    for j in range(count):
+        terms[j] = distances[j]
     remainder = REMAINDER * np.sqrt(np.float32(n))
     rate = np.float32(1.0)  # by which the steps shrink
     last_step = np.float32(0.0)
@@ -153,11 +158,8 @@ def euclidean_median(table, index, weights, distances, count, point, scratch, re
             scratch[a] = scratch[a] / pull - own[a]
             distance += scratch[a] * scratch[a]
         distance = np.sqrt(distance)
-        if distance == 0:
-            point[:] = own
-            return iteration
         best = _own_step(distance, weights[0], pull)
-        share = best / distance
+        share = best / distance if distance > 0 else np.float32(0.0)
         step = np.float32(0.0)
         for a in range(n):
             new = own[a] + share * scratch[a]

@@ -28,8 +28,12 @@ def window_distances(padded, top, bottom, left, right, radius, reach, out):
     middle = reach_y * window_x + reach_x
     scratch = make_scratch(rows + reach_y, columns + 2 * reach_x, radius_y, radius_x)
     distance = np.empty((rows + reach_y, columns + 2 * reach_x), np.float32)
-    out[:] = np.inf
-    out[middle] = np.float32(0.0)
+    for o in range(out.shape[0]):
+        value = np.float32(0.0) if o == middle else np.float32(np.inf)
+        for y in range(rows):
+            line = out[o, y]
+            for x in range(columns):
+                line[x] = value
     for dy in range(reach_y + 1):
         for dx in range(-reach_x, reach_x + 1):
             if dy == 0 and dx <= 0:

@@ -29,7 +29,9 @@ def nlm_tile(padded, top, bottom, left, right, radius, reach, decay, noise_floor
     for c in range(n_channels):
         for y in range(rows):
             source = padded[c, top + y + radius_y, left + radius_x : right + radius_x]
-            mean[c, y, :] = source
+            line = mean[c, y]
+            for x in range(columns):
+                line[x] = source[x]
     for dy in range(reach_y + 1):
         for dx in range(-reach_x, reach_x + 1):
             if dy == 0 and dx <= 0:
@@ -46,8 +48,28 @@ def nlm_tile(padded, top, bottom, left, right, radius, reach, decay, noise_floor
                 line = weight[y, : x1 - x0]
                 for x in range(x1 - x0):
                     line[x] = exp_negative(decay * max(line[x] - noise_floor, np.float32(0.0)))
-            _add(padded, radius, weight, y0, y1, x0, x1, top, bottom, left, right, 0, 0, dy, dx, total, mean)
-            _add(padded, radius, weight, y0, y1, x0, x1, top, bottom, left, right, dy, dx, 0, 0, total, mean)
+            for forward in (1, 0):  # one call in a loop: half the code to compile
+                ty, tx = (1 - forward) * dy, (1 - forward) * dx
+                sy, sx = forward * dy, forward * dx
+                _add(
+                    padded,
+                    radius,
+                    weight,
+                    y0,
+                    y1,
+                    x0,
+                    x1,
+                    top,
+                    bottom,
+                    left,
+                    right,
+                    ty,
+                    tx,
+                    sy,
+                    sx,
+                    total,
+                    mean,
+                )
     for c in range(n_channels):
         for y in range(rows):
             for x in range(columns):

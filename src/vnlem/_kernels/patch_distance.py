@@ -31,7 +31,8 @@ def distances_at_offset(padded, top, left, rows, columns, dy, dx, radius_y, radi
     wide = columns + size_x - 1
     share = np.float32(1.0 / n_channels)
     sums = column_sum[:wide]
-    sums[:] = np.float32(0.0)
+    for x in range(wide):
+        sums[x] = np.float32(0.0)
     for t in range(rows + size_y - 1):
         ring = squares[t % size_y, :wide]
         if t >= size_y:
