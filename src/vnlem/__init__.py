@@ -16,7 +16,7 @@ _PUBLIC = {
     "denoise_nlpr": "methods.nlem",
     "estimate_sigma": "noise",
 }
-_SUBPACKAGES = ("io", "metrics", "noise", "reference")
+_SUBPACKAGES = ("io", "metrics", "noise", "reference", "theory")
 
 __all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]
 
