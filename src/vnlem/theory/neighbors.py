@@ -166,10 +166,22 @@ def neighbor_bounds(
 
 @dataclass(frozen=True)
 class NeighborProbabilities:
-    """The exact probabilities that the bounds bound, for a fixed rotation and patches that do not overlap."""
+    """The exact probabilities that the bounds bound, for a fixed rotation and patches that do not overlap.
+
+    Attributes
+    ----------
+    close, far : float
+        Probabilities of the two events of :class:`NeighborBounds`.
+    close_miss, far_miss : float
+        Probabilities of the opposite, to full precision where they are tiny.
+    far_distance : float
+    scope : str
+    """
 
     close: float
     far: float
+    close_miss: float
+    far_miss: float
     far_distance: float
     scope: str = "exact for a fixed rotation and patches that do not overlap"
 
@@ -203,12 +215,20 @@ def neighbor_probabilities(
     size, noise, radius = _check(q, sigma, epsilon)
     far_distance = _check_far(distance, radius, 0)
     if noise == 0:
-        return NeighborProbabilities(1.0, float(far_distance > radius), far_distance)
+        stays_far = float(far_distance > radius)
+        return NeighborProbabilities(1.0, stays_far, 0.0, 1 - stays_far, far_distance)
     unit = 2 * noise**2
     dof = size * size
-    close = ncx2.cdf(4 * radius**2 / unit, dof, radius**2 / unit)
-    far = ncx2.sf(radius**2 / unit, dof, far_distance**2 / unit)
-    return NeighborProbabilities(float(close), float(far), far_distance)
+    close = ncx2(dof, radius**2 / unit)
+    far = ncx2(dof, far_distance**2 / unit)
+    at_close, at_far = 4 * radius**2 / unit, radius**2 / unit
+    return NeighborProbabilities(
+        float(close.cdf(at_close)),
+        float(far.sf(at_far)),
+        float(close.sf(at_close)),
+        float(far.cdf(at_far)),
+        far_distance,
+    )
 
 
 def balance_ratio() -> float:
