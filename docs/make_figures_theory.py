@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pywt
 from matplotlib.lines import Line2D
 from PIL import Image
 from skimage import data
 
+import vnlem
 from vnlem import theory
 from vnlem.theory.plot import CLOSE_COLOUR, FAR_COLOUR, draw_bounds, new_figure
 
@@ -139,7 +141,7 @@ def advice() -> None:
     clean = data.camera()[::2, ::2].astype(float)
     for sigma, colour in NOISE.items():
         noisy = clean + sigma * np.random.default_rng(1).standard_normal(clean.shape)
-        found = theory.suggest_patch_size(noisy, sigma, n_references=2000)
+        found = theory.suggest_patch_size(noisy, sigma)
         axes.plot(
             found.sizes,
             found.risk / sigma**2,
@@ -168,7 +170,6 @@ def orientation() -> None:
         middle + case.radius * np.cos(angle), middle + case.radius * np.sin(angle), "w--", linewidth=1
     )
     picture.set_axis_off()
-    picture.set_title("the patch and its disc", fontsize=10)
     levels = np.geomspace(0.005, 0.15, 10)
     claims = [theory.orientation_bound(sigma, epsilon=case.margin).probability for sigma in levels]
     shares.semilogx(levels, claims, "k-", label="claimed, at least")
@@ -187,8 +188,32 @@ def orientation() -> None:
     save(figure, "theory-orientation")
 
 
+def ecg() -> None:
+    """An ECG, noisy and denoised, as a signal and as a lag map."""
+    clean = pywt.data.ecg().astype(float)
+    noisy = clean + np.random.default_rng(0).normal(0, 15, clean.size)
+    denoised = vnlem.denoise(noisy, 15, method="nlem", patch_size=9)
+    figure = new_figure(9.0, 3.4)
+    signal, loop = figure.subplots(1, 2, width_ratios=(2, 1))
+    curves = (
+        ("noisy", noisy, "#c9c9c9", 1.0),
+        ("NLEM", denoised, FAR_COLOUR, 1.2),
+        ("clean", clean, "k", 0.6),
+    )
+    for name, values, colour, width in curves:
+        signal.plot(values[:600], color=colour, linewidth=width, label=name)
+        rows = theory.lag_map(values, dim=2, step=4)
+        loop.plot(*rows.T, color=colour, linewidth=width)
+    signal.set_xlabel("sample")
+    signal.legend(fontsize=8)
+    loop.set_xlabel("x(k)")
+    loop.set_ylabel("x(k + 4)")
+    loop.set_title("lag map", fontsize=10)
+    save(figure, "theory-ecg")
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for draw in (bounds_over_size, tightness, recovery, advice, orientation):
+    for draw in (bounds_over_size, tightness, recovery, advice, orientation, ecg):
         draw()
         print(draw.__name__)

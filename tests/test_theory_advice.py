@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
+import vnlem
 from vnlem import theory
 
 
@@ -27,53 +28,62 @@ def test_the_curve_stops_where_the_theorem_does():
     assert list(advice.sizes) == [3, 5, 7, 9]
 
 
-def test_the_estimated_risk_of_sizes_differs_as_their_true_risk_does():
-    """Against the clean image: denoise an image of the thinned noise level in the same way and measure."""
+def test_the_estimated_risk_is_the_squared_error_of_nlm():
+    """Against the clean image, at the noise level of the part that is denoised."""
     rng = np.random.default_rng(99)
-    clean = gaussian_filter(rng.standard_normal((64, 64)), 2)
+    clean = gaussian_filter(rng.standard_normal((96, 96)), 2)
     clean /= clean.std()
     sigma = 0.7
+    noisier = sigma * np.sqrt(1 + 0.5**2)
     estimates, truths = [], []
-    for seed in range(8):
+    for seed in range(6):
         noisy = clean + sigma * rng.standard_normal(clean.shape)
-        advice = theory.suggest_patch_size(noisy, sigma, n_references=400, seed=seed, largest=5)
-        estimates.append(advice.risk[0] - advice.risk[1])
-    for _ in range(3):
-        noisy = clean + sigma * np.sqrt(1.25) * rng.standard_normal(clean.shape)
-        truths.append(_oracle_risk(clean, noisy, 3) - _oracle_risk(clean, noisy, 5))
-    error = np.hypot(np.std(estimates, ddof=1) / np.sqrt(8), np.std(truths, ddof=1) / np.sqrt(3))
-    assert abs(np.mean(estimates) - np.mean(truths)) < 3 * error
-    assert np.mean(estimates) > 3 * error  # and the difference is there to be seen
-
-
-def _oracle_risk(clean, noisy, q, reach=10, k=16):
-    half = q // 2
-    inner = slice(3 + reach, -3 - reach)
-    stack, values = [], []
-    padded = np.pad(noisy, half)
-    for dy in range(-reach, reach + 1):
-        for dx in range(-reach, reach + 1):
-            if (dy, dx) == (0, 0):
-                continue
-            moved = np.roll(padded, (-dy, -dx), axis=(0, 1))
-            squares = (padded - moved) ** 2
-            windows = np.lib.stride_tricks.sliding_window_view(squares, (q, q))
-            stack.append(windows.sum(axis=(2, 3))[inner, inner])
-            values.append(np.roll(noisy, (-dy, -dx), axis=(0, 1))[inner, inner])
-    nearest = np.argpartition(np.array(stack), k, axis=0)[:k]
-    picked = np.take_along_axis(np.array(values), nearest, axis=0).sum(axis=0)
-    estimate = (picked + noisy[inner, inner]) / (k + 1)
-    return np.mean((estimate - clean[inner, inner]) ** 2)
+        estimates.append(theory.suggest_patch_size(noisy, sigma, seed=seed, largest=5).risk)
+        noisy = clean + noisier * rng.standard_normal(clean.shape)
+        truths.append(
+            [
+                np.mean(
+                    (
+                        vnlem.denoise_nlm(
+                            noisy,
+                            noisier,
+                            patch_size=q,
+                            patch_distance=7,
+                            bandwidth=theory.noise_bandwidth(q, noisier / np.sqrt(noisy.var() - noisier**2)),
+                        )
+                        - clean
+                    )
+                    ** 2
+                )
+                for q in (3, 5)
+            ]
+        )
+    error = np.hypot(np.std(estimates, axis=0, ddof=1), np.std(truths, axis=0, ddof=1)) / np.sqrt(6)
+    assert np.all(np.abs(np.mean(estimates, axis=0) - np.mean(truths, axis=0)) < 3.5 * error)
 
 
 def test_more_noise_asks_for_larger_patches():
     stripes = np.sin(np.arange(96) / 2) + np.sin(np.arange(96)[:, None] / 3)
     rng = np.random.default_rng(1)
     advice = [
-        theory.suggest_patch_size(stripes + s * rng.standard_normal(stripes.shape), s, n_references=300).q
-        for s in (0.1, 1.0)
+        theory.suggest_patch_size(stripes + s * rng.standard_normal(stripes.shape), s).q for s in (0.1, 1.0)
     ]
     assert advice[0] < advice[1]
+
+
+def test_the_advice_does_not_depend_on_the_units():
+    rng = np.random.default_rng(2)
+    noisy = theory.random_image(64, seed=7) + 0.6 * rng.standard_normal((64, 64))
+    one, other = theory.suggest_patch_size(noisy, 0.6), theory.suggest_patch_size(50 + 40 * noisy, 24.0)
+    assert one.q == other.q
+    assert one.bandwidth == pytest.approx(other.bandwidth)
+    assert np.allclose(one.risk * 1600, other.risk, rtol=1e-3, atol=0.5)
+
+
+def test_the_bandwidth_is_the_spread_of_distances_that_are_noise_alone():
+    q, sigma = 5, 0.3
+    draws = theory.simulate_distances(np.zeros((32, 32)), q, None, 0, sigma, n_trials=40000)
+    assert theory.noise_bandwidth(q, sigma) ** 2 == pytest.approx(draws.std(), rel=0.02)
 
 
 def test_everything_is_found_without_noise():

@@ -32,7 +32,7 @@ from vnlem.theory.orientation import (
     orientation_margin,
 )
 from vnlem.theory.overlap import OverlapBounds, OverlapSets, overlap_bounds, overlap_sets
-from vnlem.theory.patch_size import PatchSizeAdvice, suggest_patch_size
+from vnlem.theory.patch_size import PatchSizeAdvice, noise_bandwidth, suggest_patch_size
 from vnlem.theory.recovery import Recovery, neighbor_recovery
 from vnlem.theory.simulate import (
     Check,
@@ -72,6 +72,7 @@ __all__ = [
     "neighbor_bounds",
     "neighbor_probabilities",
     "neighbor_recovery",
+    "noise_bandwidth",
     "orientation_bound",
     "orientation_counterexample",
     "orientation_errors",

@@ -1,5 +1,6 @@
 """Which patch size to take: where the theorem's two bounds balance, or what a noisy image itself says."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem import checks
-from vnlem.frame import check_sigma, to_planes
+from vnlem.frame import check_sigma, standard_scale, to_planes
 from vnlem.theory.neighbors import neighbor_bounds
 
 BY_BOUNDS = "balanced bounds"
 BY_RISK = "estimated risk"
 
-N_NEIGHBORS = 16  # neighbours whose mean the risk is about
-THINNING = 0.5  # noise added for the search, in units of sigma
+N_NEIGHBORS = 16  # neighbours whose distance counts as near
+THINNING = 0.5  # noise added to the image that is denoised, in units of sigma
 CHUNK = 64  # reference patches handled at once: bounds the memory
 
 
@@ -33,8 +34,10 @@ class PatchSizeAdvice:
     near_distance, far_distance : ndarray
         Clean distances the bounds are for.
     risk : ndarray or None
-        With an image: estimated mean squared error of the mean of the central pixels of a patch and its
-        neighbours, in the image's units squared. An unbiased estimate: it can come out below zero.
+        With an image: estimated mean squared error of non-local means with patches of that size, in the
+        image's units squared. An unbiased estimate: it can come out below zero.
+    bandwidth : float or None
+        With an image: the bandwidth to go with q, as :func:`vnlem.denoise_nlm` takes it.
     criterion : str
         "balanced bounds" (largest minimum of the two bounds) or "estimated risk" (smallest risk).
     """
@@ -46,6 +49,7 @@ class PatchSizeAdvice:
     near_distance: NDArray[np.float64]
     far_distance: NDArray[np.float64]
     risk: NDArray[np.float64] | None
+    bandwidth: float | None
     criterion: str
 
 
@@ -57,8 +61,8 @@ def suggest_patch_size(
     smallest: int = 3,
     largest: int = 15,
     overlap: bool = False,
-    patch_distance: int = 10,
-    n_references: int = 1000,
+    patch_distance: int = 7,
+    n_references: int = 200,
     seed: int = 0,
 ) -> PatchSizeAdvice:
     """Advice on the patch size, from an image or from the bounds alone.
@@ -81,7 +85,7 @@ def suggest_patch_size(
     patch_distance : int
         With an image: the search window reaches this far from each pixel.
     n_references : int
-        With an image: number of pixels looked at.
+        With an image: number of pixels whose neighbours are looked at for the bounds.
     seed : int
         With an image: seed of the choice of pixels and of the noise used for thinning.
 
@@ -89,27 +93,31 @@ def suggest_patch_size(
     -------
     PatchSizeAdvice
 
-    Notes ----- For a fixed epsilon the bound for near patches falls with q and the one for far patches (at
-    2 epsilon) rises, and without overlap they meet at q = 0.6446 epsilon / sigma (:func:`balance_ratio`),
-    whatever the image.
+    Notes
+    -----
+    For a fixed epsilon the bound for near patches falls with q and the one for far patches (at 2 epsilon)
+    rises, and without overlap they meet at q = 0.6446 epsilon / sigma (:func:`balance_ratio`), whatever the
+    image.
 
     In an image the distance of a pair grows with q as well, about like q, and with it both bounds rise for
     ever: they say how well near and far patches can be told apart, not whether near patches exist. So with
-    an image the advice is the size that denoises best when each pixel becomes the mean over its nearest
-    patches. Its squared error is estimated without a clean image by splitting the noise: for independent
-    noise z, y + a sigma z and y - sigma z / a have independent noise. The first is denoised, the second,
-    which had no part in the choice of neighbours, stands in for the clean image. The bounds come along, by
-    one-sided Chebyshev at the threshold that makes them equal, k = (far^2 - near^2) / (sd_near + sd_far),
-    bound k^2 / (1 + k^2).
+    an image the advice is the size with which non-local means denoises best. Its squared error is estimated
+    without a clean image by splitting the noise: for independent noise z, y + a sigma z and y - sigma z / a
+    have independent noise. The first is denoised; the second, which had no part in that, stands in for the
+    clean image. The bounds come along, by one-sided Chebyshev at the threshold that makes them equal,
+    k = (far^2 - near^2) / (sd_near + sd_far), bound k^2 / (1 + k^2); near is the mean over the 16 nearest.
 
     Examples
     --------
     >>> suggest_patch_size(0.1, 1.5).q        # 0.6446 * 1.5 / 0.1 = 9.7
     9
+    >>> import numpy as np, vnlem
     >>> rng = np.random.default_rng(0)
     >>> stripes = np.sin(np.arange(64) / 2) + np.zeros((64, 1))
     >>> noisy = stripes + rng.normal(0, 0.5, stripes.shape)
-    >>> suggest_patch_size(noisy, 0.5, n_references=200).q > 3
+    >>> advice = suggest_patch_size(noisy, 0.5)
+    >>> denoised = vnlem.denoise_nlm(noisy, 0.5, patch_size=advice.q, bandwidth=advice.bandwidth)
+    >>> bool(np.std(denoised - stripes) < 0.25)
     True
     """
     if image is not None and np.ndim(image) == 0:
@@ -153,7 +161,7 @@ def _from_bounds(sigma: float, epsilon: float, low: int, high: int, overlap: boo
     close, far = (np.array([getattr(bound, side) for bound in bounds]) for side in ("close", "far"))
     distance = np.full(len(sizes), epsilon)
     best = int(sizes[np.argmax(np.minimum(close, far))])
-    return PatchSizeAdvice(best, sizes, close, far, distance, 2 * distance, None, BY_BOUNDS)
+    return PatchSizeAdvice(best, sizes, close, far, distance, 2 * distance, None, None, BY_BOUNDS)
 
 
 def _from_image(
@@ -164,6 +172,8 @@ def _from_image(
     n_references: int,
     seed: int,
 ) -> PatchSizeAdvice:
+    from vnlem.methods.nlm import denoise_nlm
+
     margin = int(sizes[-1]) // 2 + reach
     height, width = noisy.shape
     if min(height, width) < 2 * margin + 1:
@@ -173,59 +183,86 @@ def _from_image(
         )
     rng = np.random.default_rng(seed)
     split = sigma * rng.standard_normal(noisy.shape)
-    search, measure = noisy + THINNING * split, noisy - split / THINNING
-    variance = sigma**2 * (1 + THINNING**-2)  # of the noise in `measure`
+    first, second = noisy + THINNING * split, noisy - split / THINNING
+    noise_1, noise_2 = sigma * math.sqrt(1 + THINNING**2), sigma * math.sqrt(1 + THINNING**-2)
+    scale = standard_scale(first[None], noise_1)[1]
+    risk = np.empty(len(sizes))
+    for index, q in enumerate(sizes.tolist()):
+        bandwidth = noise_bandwidth(q, noise_1 / scale)
+        denoised = denoise_nlm(first, noise_1, patch_size=q, patch_distance=reach, bandwidth=bandwidth)
+        risk[index] = np.mean((np.asarray(denoised) - second) ** 2) - noise_2**2
     inner = (height - 2 * margin) * (width - 2 * margin)
     chosen = np.sort(rng.choice(inner, size=min(n_references, inner), replace=False))
     rows, columns = (part + margin for part in np.divmod(chosen, width - 2 * margin))
-    near, far, risk = (np.zeros(len(sizes)) for _ in range(3))
-    for index, q in enumerate(sizes):
-        for begin in range(0, len(rows), CHUNK):
-            part = slice(begin, begin + CHUNK)
-            sums = _neighbor_sums(search, measure, rows[part], columns[part], int(q), reach)
-            near[index] += sums[0]
-            far[index] += sums[1]
-            risk[index] += sums[2]
-    noise_floor = 2 * variance * sizes**2
-    near = np.maximum(near / len(rows) - noise_floor, 0)
-    far = np.maximum(far / len(rows) - noise_floor, near)
-    risk = risk / len(rows) - variance
+    distances = [_clean_distances(first, second, rows, columns, q, reach, noise_2) for q in sizes.tolist()]
+    near, far = np.array(distances).T
     spread = [np.sqrt(8 * sigma**2 * (d2 + sigma**2 * sizes**2)) for d2 in (near, far)]
     k2 = ((far - near) / (spread[0] + spread[1])) ** 2
     bound = k2 / (1 + k2)
     best = int(sizes[np.argmin(risk)])
-    return PatchSizeAdvice(best, sizes, bound, bound, np.sqrt(near), np.sqrt(far), risk, BY_RISK)
+    bandwidth = noise_bandwidth(best, sigma / standard_scale(noisy[None], sigma)[1])
+    return PatchSizeAdvice(best, sizes, bound, bound, np.sqrt(near), np.sqrt(far), risk, bandwidth, BY_RISK)
 
 
-def _neighbor_sums(
+def _clean_distances(
     search: NDArray[np.float64],
     measure: NDArray[np.float64],
     rows: NDArray[np.intp],
     columns: NDArray[np.intp],
     q: int,
     reach: int,
-) -> tuple[float, float, float]:
-    """Sums over references: squared distances to neighbours and window, squared error of the mean."""
+    sigma: float,
+) -> tuple[float, float]:
+    """Mean clean squared distance to the nearest patches, found in `search`, and to all of the window.
+
+    Both are taken in `measure`, whose noise (level `sigma`) had no part in the choice, and so without bias.
+    """
     side = 2 * reach + 1
     self_index = side * side // 2
+    corner = q // 2 + reach
 
-    def distances(image: NDArray[np.float64]) -> NDArray[np.float32]:
-        windows = np.lib.stride_tricks.sliding_window_view(image.astype(np.float32), (q, q))
-        corner = q // 2 + reach
+    def squared(image: NDArray[np.float64], part: slice) -> NDArray[np.float64]:
+        windows = np.lib.stride_tricks.sliding_window_view(image, (q, q))
         around = np.lib.stride_tricks.sliding_window_view(windows, (side, side), axis=(0, 1))
-        candidates = around[rows - corner, columns - corner].reshape(len(rows), q * q, side * side)
+        candidates = around[rows[part] - corner, columns[part] - corner].reshape(-1, q * q, side * side)
         difference = candidates - candidates[:, :, self_index : self_index + 1]
-        squares: NDArray[np.float32] = np.einsum("ijk,ijk->ik", difference, difference)
-        return squares
+        return np.asarray(np.einsum("ijk,ijk->ik", difference, difference))
 
-    found = distances(search)
-    found[:, self_index] = np.inf  # the patch itself carries no information here
-    neighbors = np.argpartition(found, N_NEIGHBORS, axis=1)[:, :N_NEIGHBORS]
-    held_out = distances(measure)
-    near = np.take_along_axis(held_out, neighbors, axis=1).mean(axis=1, dtype=np.float64).sum()
-    far = held_out.sum(dtype=np.float64) / (side * side - 1)
-    down, right = np.divmod(neighbors, side)
-    centres = search[rows[:, None] + down - reach, columns[:, None] + right - reach]
-    estimate = (centres.sum(axis=1) + search[rows, columns]) / (N_NEIGHBORS + 1)
-    risk = np.sum((estimate - measure[rows, columns]) ** 2)
-    return float(near), float(far), float(risk)
+    near = far = 0.0
+    for begin in range(0, len(rows), CHUNK):
+        part = slice(begin, begin + CHUNK)
+        found, held_out = squared(search, part), squared(measure, part)
+        found[:, self_index] = np.inf  # the patch itself carries no information here
+        neighbors = np.argpartition(found, N_NEIGHBORS, axis=1)[:, :N_NEIGHBORS]
+        near += np.take_along_axis(held_out, neighbors, axis=1).mean(axis=1).sum()
+        far += held_out.sum() / (side * side - 1)
+    floor = 2 * sigma**2 * q * q
+    near = max(near / len(rows) - floor, 0.0)
+    return near, max(far / len(rows) - floor, near)
+
+
+def noise_bandwidth(q: int, sigma: float, ndim: int = 2) -> float:
+    """Bandwidth of non-local means that follows from the variance lemma: (8 n)^(1/4) sigma for n pixels.
+
+    Parameters
+    ----------
+    q : int
+        Patch size, odd.
+    sigma : float
+        Noise level.
+    ndim : int
+        2 for images, where a patch has q^2 pixels; 1 for signals, where it has q samples.
+
+    Returns
+    -------
+    float
+        For weights exp(-(d^2 - 2 sigma^2 n) / bandwidth^2): the squared bandwidth is the standard deviation
+        sqrt(8 n) sigma^2 of the squared distance of two patches that differ by noise alone.
+
+    Examples
+    --------
+    >>> [round(noise_bandwidth(q, 1.0), 2) for q in (3, 5, 7)]
+    [2.91, 3.76, 4.45]
+    """
+    pixels = checks.odd("q", q) ** checks.whole("ndim", ndim)
+    return float((8 * pixels) ** 0.25 * check_sigma(sigma))

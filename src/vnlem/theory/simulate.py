@@ -1,5 +1,6 @@
 """Monte Carlo checks of the moment formulas and of the bounds: seeded, vectorised, with standard errors."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +51,9 @@ class Check:
         difference = self.simulated - self.formula
         if self.standard_error > 0:
             return difference / self.standard_error
-        return 0.0 if abs(difference) <= 1e-9 * max(1.0, abs(self.formula)) else np.inf * np.sign(difference)
+        if abs(difference) <= 1e-9 * max(1.0, abs(self.formula)):
+            return 0.0
+        return math.copysign(math.inf, difference)
 
     @property
     def agrees(self) -> bool:
@@ -187,7 +190,7 @@ def _variance(name: str, formula: float, draws: NDArray[np.float64], expected: b
 def _share(name: str, bound: float, events: NDArray[np.bool_]) -> Check:
     p, n = float(events.mean()), len(events)
     # Where all draws agree the binomial error is zero; one draw more or less is what could have been.
-    return Check(name, bound, p, max(np.sqrt(p * (1 - p) / n), 1 / n), kind="bound")
+    return Check(name, bound, p, max(math.sqrt(p * (1 - p) / n), 1 / n), kind="bound")
 
 
 def check_distance_moments(
