@@ -61,12 +61,13 @@ def denoise_nlm(
     preset : {"auto"}
         Where parameters that are not given come from: "auto" follows sigma.
     patch_size : int, optional
-        Side of the square patches, odd (q).
+        Side of the square patches, odd (q). How to choose it: :func:`vnlem.theory.suggest_patch_size`.
     patch_distance : int, optional
         Largest distance, along each axis, of a pixel that is averaged (N2): the window has
         (2 patch_distance + 1)^2 pixels.
     bandwidth : float, optional
         Weights are exp(-squared distance / bandwidth^2); in units of the clean image's standard deviation.
+        The scale the noise itself has: :func:`vnlem.theory.noise_bandwidth`.
     noise_correction : bool
         Subtract the expected contribution of the noise, 2 sigma^2 per pixel, from squared distances.
     engine : {"fast", "reference"}
