@@ -20,7 +20,7 @@ def test_the_table_shows_bounds_balance_and_where_the_theorem_ends():
     result = run("--q", "3:21", "--sigma", "0.5477", "--epsilon", "11")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert any(line.lstrip().startswith("13 ") and "bounds balance" in line for line in lines)
+    assert any(line.lstrip().startswith("13 ") and "the smaller bound is largest" in line for line in lines)
     assert any(line.lstrip().startswith("21 ") and "outside the theorem" in line for line in lines)
     assert "fixed rotation" in result.stdout
 
@@ -33,6 +33,24 @@ def test_the_check_marks_the_printed_gradient_variance_and_nothing_else():
     assert marked[0].startswith("gradient variance as printed")
     assert "known slip" in marked[0]
     assert "VIOLATED" not in result.stdout
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_an_image_gets_advice_for_its_noise(tmp_path, colour):
+    import numpy as np
+
+    from vnlem import theory
+
+    rng = np.random.default_rng(0)
+    clean = np.repeat(theory.random_image(64, seed=3)[..., None], 3, axis=2)
+    noisy = clean + 0.9 * rng.standard_normal(clean.shape)
+    np.save(tmp_path / "noisy.npy", noisy if colour else noisy[..., 0])
+    arguments = ("--image", str(tmp_path / "noisy.npy"), "--sigma", "0.9", "--q", "3:7")
+    assert "<- suggested" in run(*arguments).stdout
+    report = json.loads(run(*arguments, "--json").stdout)
+    assert report["sizes"] == [3, 5, 7]
+    assert report["suggested_q"] == report["sizes"][np.argmin(report["risk"])]
+    assert report["sigma"] == pytest.approx(0.9 / np.sqrt(3) if colour else 0.9)
 
 
 def test_json_holds_the_same_numbers():
@@ -63,6 +81,7 @@ def test_a_plot_is_written(tmp_path):
         (("--sigma=-1",), "not negative"),
         (("--epsilon", "0.1"), "theorem says nothing"),
         (("--check", "--trials", "0"), "n_trials"),
+        (("--image", "x.npy", "--check"), "neither --check"),
     ],
 )
 def test_bad_input_is_one_clear_sentence(arguments, message):

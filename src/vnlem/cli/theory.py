@@ -19,14 +19,22 @@ def command(
         str, typer.Option("--q", metavar="Q or FROM:TO", help="Odd patch sizes: one, or a range.")
     ] = "3:19",
     sigma: Annotated[
-        float, typer.Option(help="Noise level, in the same units as epsilon. [default: the paper's]")
-    ] = PAPER_SIGMA,
+        float | None,
+        typer.Option(
+            help="Noise level in the units of epsilon, or of the image. Otherwise the paper's, sqrt(0.3), or "
+            "the estimate from the image."
+        ),
+    ] = None,
     epsilon: Annotated[
         float, typer.Option(help="Distance of patches below which two clean ones count as neighbours.")
     ] = 11.0,
     overlap: Annotated[
         bool, typer.Option("--overlap/--no-overlap", help="Whether patches may share pixels.")
     ] = False,
+    image: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A noisy image: show what each patch size costs on it instead."),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Compare every formula with a simulation instead.")
     ] = False,
@@ -39,18 +47,24 @@ def command(
 ) -> None:
     """The probability bounds for finding true neighbours under noise, and what they advise.
 
-    The far bound is proved for a fixed rotation only. With --check every formula is compared with a
-    simulation; rows further than three standard errors away are marked.
+    The far bound is proved for a fixed rotation only.
+    With --check every formula is compared with a simulation; what is beyond three standard errors is marked.
     """
     wanted = parse_sizes(sizes)
+    if image is not None:
+        if check or plot is not None:
+            raise ValueError("--image goes with neither --check nor --plot; run them by themselves")
+        _advise(image, wanted, sigma, as_json)
+        return
+    level = PAPER_SIGMA if sigma is None else sigma
     if check:
-        _check(wanted, sigma, trials, seed, as_json)
+        _check(wanted, level, trials, seed, as_json)
     else:
-        _table(wanted, sigma, epsilon, overlap, as_json)
+        _table(wanted, level, epsilon, overlap, as_json)
     if plot is not None:
         from vnlem.theory.plot import plot_bounds
 
-        plot_bounds(plot, sigma, epsilon, wanted)
+        plot_bounds(plot, level, epsilon, wanted)
         if not as_json:
             print(f"curves written to {plot}")
 
@@ -112,7 +126,7 @@ def _table(sizes: list[int], sigma: float, epsilon: float, overlap: bool, as_jso
             values = f"{close} {row['far']:8.4f} {row['far_miss']:8.1e}"
         else:
             values = " outside the theorem (sigma q >= epsilon)"
-        mark = "  <- bounds balance" if row["q"] == advice.q else ""
+        mark = "  <- the smaller bound is largest" if row["q"] == advice.q else ""
         print(f"{row['q']:4d} {row['ratio']:12.3f} {values}{mark}")
     print(
         "* exact probability of the opposite, for patches that do not overlap at distance epsilon, 2 epsilon"
@@ -121,6 +135,41 @@ def _table(sizes: list[int], sigma: float, epsilon: float, overlap: bool, as_jso
         f"gradient of the noise at scale 1: mean square {gradient.mean:.4g}, its variance "
         f"{gradient.variance:.4g} (the paper prints {gradient.printed_variance:.4g})"
     )
+
+
+def _advise(path: Path, sizes: list[int], sigma: float | None, as_json: bool) -> None:
+    import numpy as np
+
+    from vnlem import estimate_sigma, io, theory
+
+    picture = io.read(path)
+    pixels = np.asarray(next(iter(picture.pages())), dtype=np.float64)
+    level = estimate_sigma(pixels, picture.channel_axis) if sigma is None else sigma
+    if picture.channel_axis is not None:
+        # The mean of the channels has less noise than each of them.
+        level /= pixels.shape[picture.channel_axis] ** 0.5
+        pixels = pixels.mean(axis=picture.channel_axis)
+    advice = theory.suggest_patch_size(pixels, level, smallest=sizes[0], largest=sizes[-1])
+    assert advice.risk is not None
+    if as_json:
+        report = {
+            "image": str(path),
+            "sigma": level,
+            "sizes": advice.sizes.tolist(),
+            "risk": advice.risk.tolist(),
+            "bound": advice.close.tolist(),
+            "suggested_q": advice.q,
+            "bandwidth": advice.bandwidth,
+        }
+        print(json.dumps(report, indent=2))
+        return
+    print(f"{path}: sigma {level:.4g}{' (mean of the channels)' if picture.channel_axis is not None else ''}")
+    print("error: estimated squared error of NLM, in units of the noise's; bound: near and far told apart")
+    print(f"{'q':>4} {'error':>8} {'bound':>8}")
+    for q, risk, bound in zip(advice.sizes, advice.risk, advice.close, strict=True):
+        mark = "  <- suggested" if q == advice.q else ""
+        print(f"{q:4d} {risk / level**2:8.4f} {bound:8.4f}{mark}")
+    print(f"use it: --method nlm --set patch_size={advice.q} --set bandwidth={advice.bandwidth:.3f}")
 
 
 def _check(sizes: list[int], sigma: float, trials: int, seed: int, as_json: bool) -> None:
