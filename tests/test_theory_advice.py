@@ -62,6 +62,16 @@ def test_the_estimated_risk_is_the_squared_error_of_nlm():
     assert np.all(np.abs(np.mean(estimates, axis=0) - np.mean(truths, axis=0)) < 3.5 * error)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 42])
+def test_noise_made_with_the_same_seed_does_not_spoil_the_split(seed):
+    clean = theory.random_image(96, seed=11)
+    noisy = clean + 0.7 * np.random.default_rng(seed).standard_normal(clean.shape)
+    risk = theory.suggest_patch_size(noisy, 0.7, seed=seed, largest=5).risk
+    # Sampling error of the mean of n_2^2 over the pixels, n_2^2 having mean 5 sigma^2.
+    assert np.all(risk > -4 * np.sqrt(2 / clean.size) * 5 * 0.49)
+    assert np.all(risk < 0.49)
+
+
 def test_more_noise_asks_for_larger_patches():
     stripes = np.sin(np.arange(96) / 2) + np.sin(np.arange(96)[:, None] / 3)
     rng = np.random.default_rng(1)

@@ -267,3 +267,14 @@ def test_the_two_bounds_are_equal_at_the_balance_ratio():
 def test_bad_input_gets_one_clear_sentence(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+def test_a_wrong_formula_does_not_pass_the_second_draw():
+    from vnlem.theory.simulate import _confirmed, _mean
+
+    def draw(again, n):
+        return np.random.default_rng([5, again]).standard_normal(n) + 0.1
+
+    rows = _confirmed(draw, lambda draws: [_mean("mean", 0.0, draws)], 5000)
+    assert not rows[0].agrees
+    assert rows[0].standard_error == pytest.approx(1 / np.sqrt(20000), rel=0.05)

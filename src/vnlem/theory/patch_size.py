@@ -16,6 +16,7 @@ BY_RISK = "estimated risk"
 
 N_NEIGHBORS = 16  # neighbours whose distance counts as near
 THINNING = 0.5  # noise added to the image that is denoised, in units of sigma
+SPLIT_STREAM = 0x5B117
 CHUNK = 64  # reference patches handled at once: bounds the memory
 
 
@@ -181,7 +182,9 @@ def _from_image(
             f"the image ({height}x{width}) is too small for patches of {sizes[-1]} in a window of "
             f"{2 * reach + 1}; it needs {2 * margin + 1} pixels a side: pass a smaller `largest`"
         )
-    rng = np.random.default_rng(seed)
+    # A stream of its own: the split must be independent of the image's noise, which may well have been
+    # made with default_rng(seed).
+    rng = np.random.default_rng([SPLIT_STREAM, seed])
     split = sigma * rng.standard_normal(noisy.shape)
     first, second = noisy + THINNING * split, noisy - split / THINNING
     noise_1, noise_2 = sigma * math.sqrt(1 + THINNING**2), sigma * math.sqrt(1 + THINNING**-2)

@@ -14,6 +14,7 @@ from vnlem.frame import check_sigma, to_planes
 METRICS = ("euclidean", "rid")
 N_ANGLES = 32  # samples of a ring, and angles the minimum is taken over
 N_THRESHOLDS = 64
+NOISE_STREAM = 0x4EC0  # so that noise differs from an image that was made with default_rng(seed)
 CHUNK = 50  # reference patches handled at once: bounds the memory
 
 
@@ -108,7 +109,7 @@ def neighbor_recovery(
             f"the image ({height}x{width}) is too small for patches of {size} in a window of "
             f"{2 * reach + 1}; it needs {2 * margin + 1} pixels a side: pass a smaller q or patch_distance"
         )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([NOISE_STREAM, seed])
     noisy = image + noise * rng.standard_normal(image.shape)
     inner = (height - 2 * margin) * (width - 2 * margin)
     chosen = np.sort(rng.choice(inner, min(checks.whole("n_references", n_references), inner), replace=False))

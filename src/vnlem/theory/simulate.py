@@ -1,7 +1,7 @@
 """Monte Carlo checks of the moment formulas and of the bounds: seeded, vectorised, with standard errors."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ from scipy.ndimage import gaussian_filter
 
 from vnlem import checks
 from vnlem.frame import check_sigma
-from vnlem.theory.gradient import gradient_bound, gradient_kernel, gradient_moments
-from vnlem.theory.moments import distance_moments
+from vnlem.theory.gradient import GradientMoments, gradient_bound, gradient_kernel, gradient_moments
+from vnlem.theory.moments import DistanceMoments, distance_moments
 from vnlem.theory.neighbors import neighbor_bounds
 from vnlem.theory.overlap import Offset, check_rotation
 
@@ -20,6 +20,7 @@ LIMIT = 3.0  # standard errors
 CHUNK = 1 << 22  # noise values drawn at once: bounds the memory
 SPACING = 0.25  # pixel of the fine grid that stands in for the continuous model, in units of the scale
 
+IMAGE_STREAM = 0x1A6E
 Seed = int | list[int]
 OFFSETS: tuple[Offset | None, ...] = ((0, 1), (1, 1), (2, -1), (0, 2), (4, 4), None)
 
@@ -71,7 +72,9 @@ def random_image(size: int = 32, seed: int = 0) -> NDArray[np.float64]:
     ((16, 16), 1.0)
     """
     side = checks.whole("size", size)
-    image = gaussian_filter(np.random.default_rng(seed).standard_normal((side, side)), 1.0, mode="wrap")
+    # A stream of its own, so that noise drawn with the same seed is independent of the image.
+    rng = np.random.default_rng([IMAGE_STREAM, seed])
+    image = gaussian_filter(rng.standard_normal((side, side)), 1.0, mode="wrap")
     image -= image.mean()
     return np.asarray(image / image.std())
 
@@ -193,10 +196,28 @@ def _share(name: str, bound: float, events: NDArray[np.bool_]) -> Check:
     return Check(name, bound, p, max(math.sqrt(p * (1 - p) / n), 1 / n), kind="bound")
 
 
+def _confirmed(
+    draw: Callable[[int, int], NDArray[np.float64]],
+    compare: Callable[[NDArray[np.float64]], list[Check]],
+    n_trials: int,
+) -> list[Check]:
+    """Rows from draws; if one disagrees, from a second, independent set of four times as many draws.
+
+    Of hundreds of right formulas about one in 370 lies beyond three standard errors by chance. It does not do
+    so twice; a wrong formula does, and more clearly the second time.
+    """
+    rows = compare(draw(0, n_trials))
+    if all(row.agrees or not row.expected for row in rows):
+        return rows
+    return compare(draw(1, 4 * n_trials))
+
+
 def check_distance_moments(
     q: int = 5, sigma: float = 0.5, n_trials: int = 20000, seed: int = 0
 ) -> Iterator[Check]:
     """Mean and variance of the squared distance over offsets and rotations, patches from one random image.
+
+    Rows that disagree are drawn again, four times as often; the second result stands.
 
     Examples
     --------
@@ -213,10 +234,22 @@ def check_distance_moments(
         first, second = _corners(image.shape, size, offset)
         patches = [image[top : top + size, left : left + size] for top, left in (first, second)]
         moments = distance_moments(patches[0], patches[1], offset, rotation, sigma)
-        draws = simulate_distances(image, size, offset, rotation, sigma, n_trials, seed=[seed, number])
         where = f"q={size}, offset {'none' if offset is None else offset}, {rotation} deg"
-        yield _mean(f"distance mean, {where}", moments.mean, draws)
-        yield _variance(f"distance variance, {where}", moments.variance, draws)
+
+        def draw(
+            again: int, n: int, place: Any = offset, turn: int = rotation, stream: int = number
+        ) -> NDArray[np.float64]:
+            return simulate_distances(image, size, place, turn, sigma, n, seed=[seed, stream, again])
+
+        def compare(
+            draws: NDArray[np.float64], known: DistanceMoments = moments, label: str = where
+        ) -> list[Check]:
+            return [
+                _mean(f"distance mean, {label}", known.mean, draws),
+                _variance(f"distance variance, {label}", known.variance, draws),
+            ]
+
+        yield from _confirmed(draw, compare, n_trials)
 
 
 def check_neighbor_bounds(
@@ -267,17 +300,27 @@ def check_gradient_moments(
     """
     for number, grid in enumerate(("continuous", "derivative", "difference")):
         moments = gradient_moments(sigma, scale, grid)
-        draws = simulate_gradients(sigma, scale, grid, n_trials, seed=[seed, 200 + number])
-        yield _mean(f"gradient mean, {grid}", moments.mean, draws)
-        yield _variance(f"gradient variance, {grid}", moments.variance, draws)
-        if grid == "continuous":
-            name = "gradient variance as printed, continuous"
-            yield _variance(name, moments.printed_variance, draws, expected=False)
-        for form in ("corrected", "printed"):
-            bound = gradient_bound(sigma, 2.0, scale, grid, form=form)
-            yield _share(
-                f"gradient bound ({form}, k=2), {grid}", bound.probability, draws < bound.threshold**2
-            )
+
+        def draw(again: int, n: int, where: str = grid, stream: int = 200 + number) -> NDArray[np.float64]:
+            return simulate_gradients(sigma, scale, where, n, seed=[seed, stream, again])
+
+        def compare(
+            draws: NDArray[np.float64], known: GradientMoments = moments, where: str = grid
+        ) -> list[Check]:
+            rows = [
+                _mean(f"gradient mean, {where}", known.mean, draws),
+                _variance(f"gradient variance, {where}", known.variance, draws),
+            ]
+            if where == "continuous":
+                name = "gradient variance as printed, continuous"
+                rows.append(_variance(name, known.printed_variance, draws, expected=False))
+            for form in ("corrected", "printed"):
+                bound = gradient_bound(sigma, 2.0, scale, where, form=form)
+                name = f"gradient bound ({form}, k=2), {where}"
+                rows.append(_share(name, bound.probability, draws < bound.threshold**2))
+            return rows
+
+        yield from _confirmed(draw, compare, n_trials)
 
 
 def run_checks(q: int = 5, sigma: float = 0.5, n_trials: int = 20000, seed: int = 0) -> list[Check]:
@@ -290,7 +333,7 @@ def run_checks(q: int = 5, sigma: float = 0.5, n_trials: int = 20000, seed: int 
     sigma : float
         Noise level, for images of standard deviation 1.
     n_trials, seed : int
-        Number of draws per row, and the seed.
+        Number of draws per row, and the seed. Rows that disagree are drawn again, four times as often.
 
     Examples
     --------
