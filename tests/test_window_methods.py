@@ -108,7 +108,7 @@ def test_a_signal_is_denoised_with_patches_of_one_row(method):
 
 
 def test_nlm_stays_close_to_scikit_images_nlm():
-    """Another implementation of the same mean: equal but for the border and its coarser cut-offs."""
+    """Another implementation of the same mean; its box of pixels and its border differ a little."""
     from skimage import data, restoration
 
     clean = data.camera()[100:228, 100:228] / 255
@@ -118,7 +118,7 @@ def test_nlm_stays_close_to_scikit_images_nlm():
     h = info.parameters["bandwidth"] / 7 / scale * 0.1
     theirs = restoration.denoise_nl_means(noisy, patch_size=7, patch_distance=6, h=h, sigma=0.1)
     assert np.sqrt(np.mean((ours - theirs)[10:-10, 10:-10] ** 2)) < 0.015
-    assert np.std(ours - clean) < 1.02 * np.std(theirs - clean)
+    assert np.std(ours - clean) < 1.06 * np.std(theirs - clean)
 
 
 def test_auto_beats_the_papers_preset_on_a_photograph():

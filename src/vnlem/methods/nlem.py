@@ -24,18 +24,8 @@ PAPER = {
 
 def auto_params(sigma: float) -> dict[str, Any]:
     """Defaults at noise level `sigma` in standardised units, found on Set12: patches grow with the noise."""
-    if sigma < 0.45:
-        size, relative_bandwidth = 3, 0.9
-    elif sigma < 1.3:
-        size, relative_bandwidth = 5, 0.8
-    else:
-        size, relative_bandwidth = 7, 0.7
-    return {
-        "patch_size": size,
-        "patch_distance": 10,
-        "relative_bandwidth": relative_bandwidth,
-        "noise_correction": True,
-    }
+    size = 3 if sigma < 0.45 else 5 if sigma < 1.3 else 7
+    return {"patch_size": size, "patch_distance": 10, "noise_correction": True}
 
 
 def solve(job: Job[WindowParams]) -> NDArray[np.float32]:
@@ -83,7 +73,7 @@ def denoise_nlem(
         Fewer where the window is cut off at the border and holds less.
     bandwidth : float, optional
         Weights are exp(-squared distance / bandwidth^2), the square root of the paper's epsilon; in units
-        of the clean image's standard deviation.
+        of the clean image's standard deviation. "auto": :func:`vnlem.theory.noise_bandwidth`.
     noise_correction : bool, optional
         Subtract the expected contribution of the noise, 2 sigma^2 per pixel, from squared distances.
 

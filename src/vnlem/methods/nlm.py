@@ -20,10 +20,10 @@ def auto_params(sigma: float) -> dict[str, Any]:
     distance over few pixels no longer tells patches apart.
     """
     if sigma < 0.45:
-        return {"patch_size": 3, "patch_distance": 6, "relative_bandwidth": 1.0}
+        return {"patch_size": 3, "patch_distance": 6}
     if sigma < 1.3:
-        return {"patch_size": 5, "patch_distance": 7, "relative_bandwidth": 0.75}
-    return {"patch_size": 7, "patch_distance": 10, "relative_bandwidth": 0.6}
+        return {"patch_size": 5, "patch_distance": 7}
+    return {"patch_size": 7, "patch_distance": 10}
 
 
 def solve(job: Job[WindowParams]) -> NDArray[np.float32]:

@@ -34,18 +34,18 @@ def check_params(
     noise_correction: Any,
     n_neighbors: Any = None,
     bandwidth: Any = None,
-    relative_bandwidth: float = 1.0,
 ) -> WindowParams:
     """Validated parameters for an image (`ndim` 2, 3) or a signal (1), or one clear sentence.
 
-    `n_neighbors` None means half of the window; `bandwidth` None means `relative_bandwidth` times the norm
-    of the noise in a patch.
+    `n_neighbors` None means half of the window; `bandwidth` None means the scale of the noise itself.
     """
     size = checks.odd("patch_size", patch_size)
     distance = checks.whole("patch_distance", patch_distance)
     axes = 1 if ndim == 1 else 2
     if bandwidth is None:
-        bandwidth = relative_bandwidth * sigma * size ** (axes / 2)
+        from vnlem.theory import noise_bandwidth
+
+        bandwidth = noise_bandwidth(size, sigma, axes)
     window = (2 * distance + 1) ** axes
     neighbors = (window + 1) // 2 if n_neighbors is None else checks.whole("n_neighbors", n_neighbors)
     if neighbors > window:

@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from scipy.stats import ncx2
-
 from vnlem import checks
 from vnlem.frame import check_sigma
 
@@ -217,6 +215,8 @@ def neighbor_probabilities(
     if noise == 0:
         stays_far = float(far_distance > radius)
         return NeighborProbabilities(1.0, stays_far, 0.0, 1 - stays_far, far_distance)
+    from scipy.stats import ncx2  # slow to load, and needed here alone
+
     unit = 2 * noise**2
     dof = size * size
     close = ncx2(dof, radius**2 / unit)
