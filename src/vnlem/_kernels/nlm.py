@@ -4,7 +4,7 @@ import numpy as np
 
 from vnlem._kernels.elementary import exp_negative
 from vnlem._kernels.jit import kernel, nested
-from vnlem._kernels.patch_distance import distances_at_offset, make_scratch
+from vnlem._kernels.patch_distance import distances_at_offset, make_scratch, pairs_of_tile
 
 
 @kernel
@@ -36,11 +36,7 @@ def nlm_tile(padded, top, bottom, left, right, radius, reach, decay, noise_floor
         for dx in range(-reach_x, reach_x + 1):
             if dy == 0 and dx <= 0:
                 continue
-            # First pixels p of the pairs (p, p + offset) that touch the tile and lie in the image.
-            y0 = max(0, top - dy)
-            y1 = min(bottom, height - dy)
-            x0 = max(0, left - dx) if dx > 0 else max(left, -dx)
-            x1 = min(right, width - dx) if dx > 0 else min(right - dx, width)
+            y0, y1, x0, x1 = pairs_of_tile(top, bottom, left, right, height, width, dy, dx)
             if y1 <= y0 or x1 <= x0:
                 continue
             distances_at_offset(padded, y0, x0, y1 - y0, x1 - x0, dy, dx, radius_y, radius_x, scratch, weight)

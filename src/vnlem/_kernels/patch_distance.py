@@ -17,6 +17,19 @@ def make_scratch(rows, columns, radius_y, radius_x):
 
 
 @nested
+def pairs_of_tile(top, bottom, left, right, height, width, dy, dx):
+    """Rows y0..y1 and columns x0..x1 of the pixels p for which p or p + (dy, dx) lies in the tile, dy >= 0.
+
+    Both lie in the image.
+    """
+    y0 = max(0, top - dy)
+    y1 = min(bottom, height - dy)
+    x0 = max(0, left - dx) if dx > 0 else max(left, -dx)
+    x1 = min(right, width - dx) if dx > 0 else min(right - dx, width)
+    return y0, y1, x0, x1
+
+
+@nested
 def distances_at_offset(padded, top, left, rows, columns, dy, dx, radius_y, radius_x, scratch, out):
     """out[y, x] = mean over channels of |patch(top+y, left+x) - patch(top+y+dy, left+x+dx)|^2.
 
