@@ -1,0 +1,252 @@
+"""VNLEM on one tile: neighbours under the rotation-invariant distance, then the gamma-power regression.
+
+A region is the tile with its search windows, clipped to the image; positions are pixel numbers in it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vnlem._kernels.irls import irls
+from vnlem._kernels.jit import kernel
+from vnlem._kernels.neighbours import IDENTITY, best_turns, inner_products, window_distances
+from vnlem._kernels.partial import smallest
+
+# Pixels of a row whose windows are searched together (see window_distances).
+PIXELS = 4
+# Columns worked through from top to bottom before the next: the features their windows hold stay in the
+# second-level cache.
+BAND = 32
+
+
+class Region(NamedTuple):
+    """Features of every pixel of a region, as the image has them and in the canonical frame."""
+
+    raw: np.ndarray  # (height, width, dim)
+    canonical: np.ndarray  # (height, width, dim)
+    lengths: np.ndarray  # (height, width) squared lengths
+    angle: np.ndarray  # (height, width) orientation in radians
+    width: int  # columns past it are padding, only ever read
+
+
+class Search(NamedTuple):
+    """What to look for: the window, how many to keep at each stage, the angles."""
+
+    patch_distance: int
+    n_candidates: int  # the paper's N1
+    n_neighbors: int  # ceil(N1 / 2)
+    with_identity: bool
+    cos: np.ndarray  # (angles, lanes), cosine of order * angle, see best_turns
+    sin: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Buffers of one worker."""
+
+    windows: np.ndarray  # (PIXELS, windows of that many pixels together + 4)
+    values: np.ndarray  # (window)
+    candidates: np.ndarray  # int64 (window + 1)
+    kept: np.ndarray  # int64 (candidates + 1)
+    best: np.ndarray  # (candidates)
+    plain: np.ndarray  # (candidates)
+    which: np.ndarray  # int64 (candidates)
+
+
+class Found(NamedTuple):
+    """Neighbours of one pixel: the first entries of each array."""
+
+    position: np.ndarray  # int64, pixel number in the region
+    squared: np.ndarray  # squared distance of features
+    which: np.ndarray  # int64, +-number of the angle, or IDENTITY
+
+
+@kernel
+def make_scratch(search):
+    """Buffers for the searches of one tile."""
+    side = 2 * search.patch_distance + 1
+    together = side * (side + PIXELS - 1)
+    count = search.n_candidates
+    return Scratch(
+        np.empty((PIXELS, together + 4), dtype=np.float32),
+        np.empty(side * side, dtype=np.float32),
+        np.empty(side * side + 1, dtype=np.int64),
+        np.empty(count + 1, dtype=np.int64),
+        np.empty(count, dtype=np.float32),
+        np.empty(count, dtype=np.float32),
+        np.empty(count, dtype=np.int64),
+    )
+
+
+@kernel
+def make_found(search):
+    """Room for the neighbours of one pixel."""
+    count = search.n_neighbors
+    return Found(
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.float32),
+        np.empty(count, dtype=np.int64),
+    )
+
+
+@kernel
+def refine(region, search, own, n_candidates, scratch, found):
+    """Stage two: the accurate distance to scratch.candidates, the best of them into found; returns how many."""
+    dim = region.raw.shape[2]
+    canonical = region.canonical.reshape(-1, dim)
+    lengths = region.lengths.ravel()
+    candidates, best, which = scratch.candidates, scratch.best, scratch.which
+    best_turns(canonical[own], canonical, candidates, n_candidates, search.cos, search.sin, best, which)
+    if search.with_identity:
+        raw = region.raw.reshape(-1, dim)
+        inner_products(raw[own], raw, candidates, n_candidates, scratch.plain)
+        for c in range(n_candidates):
+            # At a tie no rotation is taken: it needs no interpolation.
+            if scratch.plain[c] >= best[c]:
+                best[c] = scratch.plain[c]
+                which[c] = IDENTITY
+    for c in range(n_candidates):
+        squared = lengths[own] + lengths[candidates[c]] - np.float32(2) * best[c]
+        best[c] = max(squared, np.float32(0))
+        if candidates[c] == own:
+            best[c] = 0
+            which[c] = IDENTITY
+    n = smallest(best, n_candidates, search.n_neighbors, scratch.kept)
+    for k in range(n):
+        c = scratch.kept[k]
+        found.position[k] = candidates[c]
+        found.squared[k] = best[c]
+        found.which[k] = which[c]
+    return n
+
+
+@kernel
+def nearest(region, search, y, x, which, rows, columns, scratch):
+    """Stage one: the N1 nearest of the window by the aligned distance, as region positions; returns how many.
+
+    scratch.windows holds the distances to rows x columns, the windows of PIXELS pixels together;
+    `which` is the number of this one.
+    """
+    width = region.raw.shape[1]
+    left = max(x - search.patch_distance, columns[0])
+    right = min(x + search.patch_distance + 1, columns[1])
+    n_columns = right - left
+    stride = columns[1] - columns[0]
+    values = scratch.values
+    for row in range(rows[1] - rows[0]):
+        for column in range(n_columns):
+            values[row * n_columns + column] = scratch.windows[which, row * stride + left - columns[0] + column]
+    values[(y - rows[0]) * n_columns + x - left] = 0
+    n = smallest(values, (rows[1] - rows[0]) * n_columns, search.n_candidates, scratch.candidates)
+    for c in range(n):
+        at = scratch.candidates[c]
+        scratch.candidates[c] = (rows[0] + at // n_columns) * width + left + at % n_columns
+    return n
+
+
+@kernel
+def neighbours_of_tile(region, search, top, left, position, squared, which, counts):
+    """Neighbours of every pixel of a tile whose corner is (top, left) of the region; arrays (H, W, K)."""
+    height, width = counts.shape
+    scratch = make_scratch(search)
+    found = make_found(search)
+    reach = search.patch_distance
+    for y in range(top, top + height):
+        rows = (max(y - reach, 0), min(y + reach + 1, region.raw.shape[0]))
+        for x in range(left, left + width, PIXELS):
+            columns = (max(x - reach, 0), min(x + reach + PIXELS, region.width))
+            window_distances(region.canonical, region.lengths, y, x, rows, columns, scratch.windows)
+            for p in range(min(PIXELS, left + width - x)):
+                n = nearest(region, search, y, x + p, p, rows, columns, scratch)
+                n = refine(region, search, y * region.raw.shape[1] + x + p, n, scratch, found)
+                counts[y - top, x + p - left] = n
+                position[y - top, x + p - left, :n] = found.position[:n]
+                squared[y - top, x + p - left, :n] = found.squared[:n]
+                which[y - top, x + p - left, :n] = found.which[:n]
+
+
+@kernel
+def align(region, search, own_turn, found, n, aligned):
+    """The neighbours' features turned onto the pixel's own, in its canonical frame: rows of aligned.
+
+    own_turn (2, lanes): cosine and sine of order * the pixel's orientation, which take a neighbour that is
+    not rotated into that frame.
+    """
+    lanes = region.raw.shape[2] // 2
+    raw = region.raw.reshape(-1, 2, lanes)
+    canonical = region.canonical.reshape(-1, 2, lanes)
+    out = aligned.reshape(-1, 2, lanes)
+    for j in range(n):
+        which, at = found.which[j], found.position[j]
+        if which == IDENTITY:
+            _turn(raw, at, own_turn, 0, own_turn, 1, np.float32(-1), out, j)
+        else:
+            m = abs(which)
+            sign = np.float32(1 if which >= 0 else -1)
+            _turn(canonical, at, search.cos, m, search.sin, m, sign, out, j)
+
+
+@kernel
+def turn_of(angle, lane_order, orders, turn):
+    """Cosine and sine of order * angle per lane (2, lanes), by the addition theorem in float64."""
+    step_cos, step_sin = np.cos(np.float64(angle)), np.sin(np.float64(angle))
+    orders[0, 0] = 1
+    orders[1, 0] = 0
+    for k in range(1, orders.shape[1]):
+        orders[0, k] = orders[0, k - 1] * step_cos - orders[1, k - 1] * step_sin
+        orders[1, k] = orders[1, k - 1] * step_cos + orders[0, k - 1] * step_sin
+    for f in range(lane_order.shape[0]):
+        turn[0, f] = orders[0, lane_order[f]]
+        turn[1, f] = orders[1, lane_order[f]]
+
+
+@kernel
+def _turn(table, at, cos, cos_row, sin, sin_row, sign, out, row):
+    """A patch turned by an angle: order k is multiplied by exp(-i k angle). table, out (n, 2, lanes)."""
+    # Two loops: with one, the check that stores and loads do not overlap is too long for the vectoriser.
+    for f in range(cos.shape[1]):
+        out[row, 0, f] = table[at, 0, f] * cos[cos_row, f] + table[at, 1, f] * (sign * sin[sin_row, f])
+    for f in range(cos.shape[1]):
+        out[row, 1, f] = table[at, 1, f] * cos[cos_row, f] - table[at, 0, f] * (sign * sin[sin_row, f])
+
+
+@kernel
+def denoise_tile(region, search, lane_order, top, left, factor, inverse_epsilon, gamma, out):
+    """Algorithm 1 for a tile: neighbours, weights W', gamma-power regression, central point.
+
+    lane_order: angular order of the lanes of all channels. The central pixel of a channel is `factor` times
+    the first of its lanes. out (C, H, W). Returns the number of IRLS iterations.
+    """
+    channels, height, width = out.shape
+    dim = region.raw.shape[2]
+    scratch = make_scratch(search)
+    found = make_found(search)
+    reach = search.patch_distance
+    most = search.n_neighbors
+    aligned = np.zeros((most, dim), dtype=np.float32)
+    index = np.arange(most)
+    weights = np.empty(most, dtype=np.float32)
+    point = np.empty(dim, dtype=np.float32)
+    total = np.empty(dim, dtype=np.float32)
+    residual = np.empty(most, dtype=np.float32)
+    bits = np.empty(most, dtype=np.int32)
+    own_turn = np.empty((2, dim // 2), dtype=np.float32)
+    orders = np.empty((2, lane_order.max() + 1), dtype=np.float64)
+    iterations = 0
+    for band in range(left, left + width, BAND):
+        right = min(band + BAND, left + width)
+        for y in range(top, top + height):
+            rows = (max(y - reach, 0), min(y + reach + 1, region.raw.shape[0]))
+            for x in range(band, right, PIXELS):
+                columns = (max(x - reach, 0), min(x + reach + PIXELS, region.width))
+                window_distances(region.canonical, region.lengths, y, x, rows, columns, scratch.windows)
+                for p in range(min(PIXELS, right - x)):
+                    n = nearest(region, search, y, x + p, p, rows, columns, scratch)
+                    n = refine(region, search, y * region.raw.shape[1] + x + p, n, scratch, found)
+                    for j in range(n):
+                        weights[j] = np.exp(-found.squared[j] * inverse_epsilon)
+                    turn_of(region.angle[y, x + p], lane_order, orders, own_turn)
+                    align(region, search, own_turn, found, n, aligned)
+                    iterations += irls(aligned, index, weights, n, gamma, point, total, residual, bits)
+                    for channel in range(channels):
+                        out[channel, y - top, x + p - left] = point[channel * (dim // 2 // channels)] * factor
+    return iterations

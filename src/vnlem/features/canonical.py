@@ -1,0 +1,83 @@
+"""Ring features of a region in two frames: the image's own, and each pixel's SIFT orientation."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem._kernels.neighbours import squared_lengths
+from vnlem._kernels.vnlem import Region
+from vnlem.features import orientation
+from vnlem.features.rings import RingLayout, ring_features
+from vnlem.tiles import Tile
+
+# Kernels read candidates in fours and pixels in pairs: so many columns of zeros follow the last one.
+SPARE_COLUMNS = 4
+
+
+@dataclass(frozen=True)
+class Extended:
+    """A standardised image with its symmetric extension, wide enough for features at its border."""
+
+    padded: NDArray[np.float32]  # (channels, height + 2 border, width + 2 border)
+    grey: NDArray[np.float32]  # mean over the channels
+    border: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.grey.shape[0] - 2 * self.border, self.grey.shape[1] - 2 * self.border)
+
+    @classmethod
+    def of(cls, pixels: NDArray[np.float32], rings: RingLayout, scale: float) -> "Extended":
+        """Extend an image (channels, height, width) by what features and orientations look at."""
+        border = max(rings.halo, orientation.halo(scale, rings.patch_size))
+        padded = np.pad(pixels, ((0, 0), (border, border), (border, border)), mode="symmetric")
+        return cls(padded, np.ascontiguousarray(padded.mean(axis=0)), border)
+
+    def window(self, plane: NDArray[np.float32], tile: Tile, reach: int) -> NDArray[np.float32]:
+        """A plane over a tile of the image and `reach` pixels around it."""
+        shift = self.border - reach
+        return plane[
+            ...,
+            tile.top + shift : tile.bottom + self.border + reach,
+            tile.left + shift : tile.right + self.border + reach,
+        ]
+
+
+def expand(tile: Tile, reach: int, height: int, width: int) -> Tile:
+    """A tile with `reach` pixels around it, clipped to the image.
+
+    Examples
+    --------
+    >>> expand(Tile(0, 4, 2, 6), 3, 100, 8)
+    Tile(top=0, bottom=7, left=0, right=8)
+    """
+    return Tile(
+        max(tile.top - reach, 0),
+        min(tile.bottom + reach, height),
+        max(tile.left - reach, 0),
+        min(tile.right + reach, width),
+    )
+
+
+def canonical_region(
+    image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float
+) -> Region:
+    """Features of the pixels of a tile, ready for the kernels."""
+    reach = orientation.halo(scale, rings.patch_size)
+    found = orientation.orientation_of_region(
+        image.window(image.grey, tile, reach), scale, rings.patch_size, arc
+    )
+    return region_with_angles(image, tile, rings, found.angle)
+
+
+def region_with_angles(
+    image: Extended, tile: Tile, rings: RingLayout, angles: NDArray[np.float32]
+) -> Region:
+    """Features of the pixels of a tile, in frames turned by given angles."""
+    raw, canonical = ring_features(
+        image.window(image.padded, tile, rings.halo), angles, rings, spare_columns=SPARE_COLUMNS
+    )
+    lengths = np.empty(raw.shape[:2], dtype=np.float32)
+    squared_lengths(raw, lengths)
+    return Region(raw, canonical, lengths, angles, tile.right - tile.left)

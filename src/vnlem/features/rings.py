@@ -1,0 +1,286 @@
+"""Ring harmonics: the disc around a pixel as angular Fourier coefficients, so that rotation is a phase.
+
+The disc is sampled on rings of radius 1, 2, ... from the upsampled image; each ring keeps its angular
+Fourier coefficients up to the order its circumference supports, weighted so that the squared length of the
+feature vector is the integral of the squared patch over the disc. Rotating the patch by theta multiplies
+the coefficient of order k by exp(-i k theta). In the canonical frame every patch is turned by minus its own
+orientation, and the distance of two patches aligned by their orientations is a plain distance of vectors.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem._kernels import rings as kernels
+from vnlem.features.upsample import REACH, phases
+
+# Angular orders are kept below this share of pi * radius: beyond it a ring of that radius on the pixel grid
+# holds more interpolation error than image.
+ORDER_PER_RADIUS = 0.9
+HIGHEST_ORDER = 14
+# The number of coefficients is padded to a multiple of this, so that vectorised loops have no remainder.
+LANES = 16
+
+
+@dataclass(frozen=True)
+class RingLayout:
+    """Which coefficient lies where in a feature vector, and what it costs.
+
+    A vector is [real parts | imaginary parts], each with the lanes of all channels in turn. Lane 0 is the
+    central pixel, lanes 1, 2, ... the means of the rings, then come the other orders; what is left is padding.
+
+    Attributes
+    ----------
+    patch_size, upsample, channels : int
+    orders, samples : tuple of int
+        Highest angular order and number of samples of ring 1, 2, ...
+    lane_ring, lane_order : (lanes,) int
+        Ring (0 for the central pixel, -1 for padding) and angular order of each lane.
+    noise_energy : float
+        Expected squared length of the features of white noise of variance 1 (the E of the docs).
+    """
+
+    patch_size: int
+    upsample: int
+    channels: int
+    orders: tuple[int, ...]
+    samples: tuple[int, ...]
+    lane_ring: NDArray[np.int64]
+    lane_order: NDArray[np.int64]
+    noise_energy: float
+
+    @property
+    def n_rings(self) -> int:
+        return len(self.orders)
+
+    @property
+    def highest_order(self) -> int:
+        return max(self.orders, default=0)
+
+    @property
+    def lanes(self) -> int:
+        return len(self.lane_order)
+
+    @property
+    def dim(self) -> int:
+        """Length of a feature vector, padding included."""
+        return 2 * self.channels * self.lanes
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients of one channel, padding left out."""
+        return 1 + sum(2 * order + 1 for order in self.orders)
+
+    @property
+    def halo(self) -> int:
+        """How far from its pixel a feature vector looks."""
+        return self.n_rings + REACH + 1
+
+    @property
+    def distance_scale(self) -> float:
+        """Factor that turns squared distances of features into those of square patches (q^2 / E)."""
+        return self.patch_size**2 / self.noise_energy
+
+    @property
+    def centre_factor(self) -> float:
+        """The central pixel is this times lane 0."""
+        return 1 / _centre_weight(self.channels)
+
+    def lane_of(self) -> NDArray[np.int64]:
+        """Lane of the coefficient of a ring (row 0 is ring 1) and an order; -1 where there is none."""
+        table = np.full((self.n_rings, self.highest_order + 1), -1, dtype=np.int64)
+        for lane, (ring, order) in enumerate(zip(self.lane_ring, self.lane_order, strict=True)):
+            if ring > 0:
+                table[ring - 1, order] = lane
+        return table
+
+    def turns(self, angles: NDArray[np.floating]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Cosine and sine of order * angle, for every angle and lane of all channels: (angles, C * lanes).
+
+        Examples
+        --------
+        >>> cos, sin = layout(13).turns(np.array([0.0, np.pi]))
+        >>> cos.shape, bool((cos[0] == 1).all()), bool((sin[0] == 0).all())
+        ((2, 64), True, True)
+        """
+        phase = np.outer(angles, np.tile(self.lane_order, self.channels))
+        return np.cos(phase).astype(np.float32), np.sin(phase).astype(np.float32)
+
+
+@lru_cache(maxsize=32)
+def layout(patch_size: int, upsample: int = 2, channels: int = 1) -> RingLayout:
+    """The layout for a patch size; cached.
+
+    Examples
+    --------
+    >>> rings = layout(13)
+    >>> rings.size, rings.dim, rings.highest_order
+    (115, 128, 14)
+    """
+    n_rings = patch_size // 2
+    orders = tuple(min(HIGHEST_ORDER, int(ORDER_PER_RADIUS * math.pi * r)) for r in range(1, n_rings + 1))
+    # A multiple of four keeps quarter turns exact; a few samples more than the orders need keep what lies
+    # above the highest order from folding back.
+    samples = tuple(8 * math.ceil((2 * order + 6) / 8) for order in orders)
+    lanes = [(ring, 0) for ring in range(n_rings + 1)]
+    lanes += [(ring, k) for ring, order in enumerate(orders, 1) for k in range(1, order + 1)]
+    lanes += [(-1, 0)] * (-len(lanes) % LANES)
+    table = np.array(lanes, dtype=np.int64)
+    energy = sum(float(np.sum(filters**2)) for filters in _filters(orders, samples, upsample))
+    return RingLayout(
+        patch_size,
+        upsample,
+        channels,
+        orders,
+        samples,
+        np.ascontiguousarray(table[:, 0]),
+        np.ascontiguousarray(table[:, 1]),
+        energy,
+    )
+
+
+def ring_features(
+    padded: NDArray[np.float32],
+    angles: NDArray[np.float32],
+    rings: RingLayout,
+    spare_columns: int = 0,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Feature vectors of a region: as the image has them, and each turned by minus its angle.
+
+    Parameters
+    ----------
+    padded : ndarray, shape (channels, height + 2 halo, width + 2 halo)
+        The region with a border of ``rings.halo`` pixels.
+    angles : ndarray, shape (height, width)
+        Radians, from the column axis towards the row axis.
+    rings : RingLayout
+    spare_columns : int
+        So many columns of zeros follow the last one.
+
+    Returns
+    -------
+    raw, canonical : ndarray, shape (height, width + spare_columns, rings.dim)
+        Channels are scaled by 1/sqrt(channels), so squared distances are means over channels.
+
+    Examples
+    --------
+    >>> rings = layout(5)
+    >>> flat = np.ones((1, 3 + 2 * rings.halo, 4 + 2 * rings.halo), dtype=np.float32)
+    >>> raw, canonical = ring_features(flat, np.zeros((3, 4), dtype=np.float32), rings)
+    >>> raw.shape, bool(np.isclose((raw[0, 0] ** 2).sum(), np.pi * 2.5**2))
+    ((3, 4, 32), True)
+    """
+    taps = _taps(rings.samples, rings.upsample)
+    planes = np.stack([phases(channel, rings.upsample) for channel in padded])
+    height, width = angles.shape
+    raw = np.zeros((height, width + spare_columns, rings.dim), dtype=np.float32)
+    canonical = np.zeros_like(raw)
+    kernels.ring_features(
+        planes,
+        np.ascontiguousarray(angles, dtype=np.float32),
+        rings.halo,
+        *taps,
+        *_quarter_dft(rings.orders, rings.samples, rings.channels),
+        rings.lane_of(),
+        raw,
+        canonical,
+    )
+    return raw, canonical
+
+
+@lru_cache(maxsize=32)
+def _taps(samples: tuple[int, ...], upsample: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Where each ring sample reads the phase planes: (samples, 4, [phase y, phase x, dy, dx]) and weights.
+
+    Bilinear between the four nearest points of the upsampled grid.
+    """
+    where, weights = [], []
+    for radius, count in enumerate(samples, 1):
+        for s in range(count):
+            angle = 2 * math.pi * s / count
+            # Rounding keeps positions that are exact multiples of a quarter turn on the grid.
+            fine_y = round(upsample * radius * math.sin(angle), 9)
+            fine_x = round(upsample * radius * math.cos(angle), 9)
+            y, x = math.floor(fine_y), math.floor(fine_x)
+            for step_y, weight_y in ((0, 1 - (fine_y - y)), (1, fine_y - y)):
+                for step_x, weight_x in ((0, 1 - (fine_x - x)), (1, fine_x - x)):
+                    dy, phase_y = divmod(y + step_y, upsample)
+                    dx, phase_x = divmod(x + step_x, upsample)
+                    where.append((phase_y, phase_x, dy, dx))
+                    weights.append(weight_y * weight_x)
+    return (
+        np.array(where, dtype=np.int64).reshape(-1, 4, 4),
+        np.array(weights, dtype=np.float32).reshape(-1, 4),
+    )
+
+
+@lru_cache(maxsize=32)
+def _dft(
+    orders: tuple[int, ...], samples: tuple[int, ...], channels: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32], float]:
+    """Ring starts, and the real and imaginary DFT rows (ring, order, sample), orthonormal and area-weighted.
+
+    The last entry is the weight of the central pixel.
+    """
+    starts = np.concatenate([[0], np.cumsum(samples)]).astype(np.int64)
+    real = np.zeros((len(orders), max(orders, default=0) + 1, max(samples, default=0)), dtype=np.float32)
+    imag = np.zeros_like(real)
+    for ring, (order, count) in enumerate(zip(orders, samples, strict=True)):
+        area = 2 * math.pi * (ring + 1) / channels  # of the annulus one pixel wide
+        angle = 2 * math.pi * np.arange(count) / count
+        real[ring, 0, :count] = math.sqrt(area) / count
+        for k in range(1, order + 1):
+            real[ring, k, :count] = math.sqrt(2 * area) / count * np.cos(k * angle)
+            imag[ring, k, :count] = -math.sqrt(2 * area) / count * np.sin(k * angle)
+    return starts, real, imag, _centre_weight(channels)
+
+
+@lru_cache(maxsize=32)
+def _quarter_dft(
+    orders: tuple[int, ...], samples: tuple[int, ...], channels: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32], float]:
+    """The same rows over the first quarter of each ring, for samples the kernel has folded onto it."""
+    starts, real, imag, centre = _dft(orders, samples, channels)
+    # Room for whole groups of four, with zeros past the quarter.
+    length = 4 * math.ceil((max(samples, default=0) // 4 + 1) / 4) + 4
+    short_real = np.zeros((*real.shape[:2], length), dtype=np.float32)
+    short_imag = np.zeros_like(short_real)
+    for ring, count in enumerate(samples):
+        quarter = count // 4 + 1
+        short_real[ring, :, :quarter] = real[ring, :, :quarter]
+        short_imag[ring, :, :quarter] = imag[ring, :, :quarter]
+    return starts, short_real, short_imag, centre
+
+
+def _centre_weight(channels: int) -> float:
+    """Weight of the central pixel, whose share of the disc has radius 1/2."""
+    return math.sqrt(math.pi / 4 / channels)
+
+
+def _filters(
+    orders: tuple[int, ...], samples: tuple[int, ...], upsample: int
+) -> list[NDArray[np.float64]]:
+    """Each coefficient as a filter on the pixels around: impulse responses, by which E is exact."""
+    reach = len(orders) + REACH + 1
+    size = 2 * reach + 1
+    where, weights = _taps(samples, upsample)
+    starts, real, imag, centre = _dft(orders, samples, 1)
+    impulse = np.zeros((2 * size - 1, 2 * size - 1))
+    impulse[size - 1, size - 1] = 1
+    planes = phases(impulse, upsample)
+    y, x = np.mgrid[:size, :size] + reach
+    responses = np.zeros((len(where), size, size))
+    for s in range(len(where)):
+        for (phase_y, phase_x, dy, dx), weight in zip(where[s], weights[s], strict=True):
+            responses[s] += weight * planes[phase_y, phase_x, y + dy, x + dx]
+    middle = np.zeros((1, size, size))
+    middle[0, reach, reach] = centre
+    filters = [middle]
+    for ring, count in enumerate(samples):
+        mine = responses[starts[ring] : starts[ring + 1]]
+        for part in (real, imag):
+            filters.append(np.einsum("ks,sij->kij", part[ring, :, :count], mine))
+    return filters

@@ -1,0 +1,99 @@
+"""Upsampling by Keys cubic convolution (a = -1/2): four taps per axis, so its reach is finite."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# How far a tap can lie from the sampled position, in pixels, rounded up.
+REACH = 2
+
+
+def keys_weights(fraction: float) -> NDArray[np.float64]:
+    """Weights of the pixels at -1, 0, 1, 2 for a position `fraction` of a pixel after pixel 0.
+
+    Examples
+    --------
+    >>> keys_weights(0.5)
+    array([-0.0625,  0.5625,  0.5625, -0.0625])
+    """
+    t = float(fraction)
+    return np.array(
+        [
+            ((-0.5 * t + 1.0) * t - 0.5) * t,
+            (1.5 * t - 2.5) * t * t + 1.0,
+            ((-1.5 * t + 2.0) * t + 0.5) * t,
+            (0.5 * t - 0.5) * t * t,
+        ]
+    )
+
+
+def phases(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
+    """The upsampled image as its phase planes: ``[i, j, y, x]`` is its value at (y + i/factor, x + j/factor).
+
+    Phase planes keep equal fractions of a pixel side by side, so a kernel that samples the same offset at
+    every pixel reads contiguous memory. The outermost rows and columns (one before, two after) have no
+    taps and are copied from the pixel they belong to.
+
+    Parameters
+    ----------
+    image : ndarray, shape (height, width)
+    factor : int
+
+    Returns
+    -------
+    ndarray, shape (factor, factor, height, width), of the image's dtype
+
+    Examples
+    --------
+    >>> planes = phases(np.arange(36.0).reshape(6, 6), 2)
+    >>> planes.shape, float(planes[1, 0, 2, 2])
+    ((2, 2, 6, 6), 17.0)
+    """
+    planes = np.empty((factor, factor, *image.shape), dtype=image.dtype)
+    for i in range(factor):
+        rows = _shift(image, i / factor, axis=0)
+        for j in range(factor):
+            planes[i, j] = _shift(rows, j / factor, axis=1)
+    return planes
+
+
+def upsample(image: ArrayLike, factor: int = 2) -> NDArray[np.float64]:
+    """An image upsampled by cubic convolution on its symmetric extension; its own pixels stay as they are.
+
+    Parameters
+    ----------
+    image : array_like, shape (height, width)
+    factor : int
+        The paper's k.
+
+    Returns
+    -------
+    ndarray of float64, shape (factor * height, factor * width)
+
+    Examples
+    --------
+    >>> fine = upsample([[0.0, 1.0], [2.0, 3.0]], 2)
+    >>> fine.shape, bool((fine[::2, ::2] == [[0, 1], [2, 3]]).all())
+    ((4, 4), True)
+    """
+    pixels = np.asarray(image, dtype=np.float64)
+    height, width = pixels.shape
+    planes = phases(np.pad(pixels, REACH, mode="symmetric"), factor)
+    inner = planes[:, :, REACH : REACH + height, REACH : REACH + width]
+    return inner.transpose(2, 0, 3, 1).reshape(factor * height, factor * width)
+
+
+def _shift(image: NDArray[np.floating], fraction: float, axis: int) -> NDArray[np.floating]:
+    """The image read `fraction` of a pixel further along an axis."""
+    if fraction == 0:
+        return image
+    before, here, after, beyond = (image.dtype.type(w) for w in keys_weights(fraction))
+    source = np.moveaxis(image, axis, -1)
+    shifted = source.copy()
+    if source.shape[-1] >= 4:
+        shifted[..., 1:-2] = (
+            before * source[..., :-3]
+            + here * source[..., 1:-2]
+            + after * source[..., 2:-1]
+            + beyond * source[..., 3:]
+        )
+    return np.moveaxis(shifted, -1, axis)

@@ -1,0 +1,1 @@
+"""Which patches belong together: nearest neighbours under the rotation-invariant distance."""
