@@ -14,9 +14,13 @@ _PUBLIC = {
     "denoise_nlm": "methods.nlm",
     "denoise_nlem": "methods.nlem",
     "denoise_nlpr": "methods.nlem",
+    "denoise_vnlem": "methods.vnlem",
     "estimate_sigma": "noise",
+    "orientation": "features.orientation",
+    "PatchSpace": "features.patch_space",
+    "rid": "distance.rid",
 }
-_SUBPACKAGES = ("io", "metrics", "noise", "reference", "theory")
+_SUBPACKAGES = ("figures", "io", "metrics", "noise", "reference", "theory")
 
 __all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]
 

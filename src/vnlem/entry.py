@@ -16,6 +16,7 @@ METHODS = {
     "nlm": "vnlem.methods.nlm:denoise_nlm",
     "nlem": "vnlem.methods.nlem:denoise_nlem",
     "nlpr": "vnlem.methods.nlem:denoise_nlpr",
+    "vnlem": "vnlem.methods.vnlem:denoise_vnlem",
 }
 DEFAULT_METHOD = "nlem"
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vnlem._kernels.elementary import exp_negative
 from vnlem._kernels.irls import irls
 from vnlem._kernels.jit import kernel
 from vnlem._kernels.neighbours import IDENTITY, best_turns, inner_products, window_distances
@@ -40,10 +41,27 @@ class Search(NamedTuple):
     sin: np.ndarray
 
 
+class Rule(NamedTuple):
+    """How distances become weights. Squared distances here are those of features.
+
+    With a margin a rotated match counts as factor * its squared distance + offset, at both stages: rotation
+    must beat the unrotated patch by more than noise can, or in flat regions noise would choose it.
+    """
+
+    with_margin: bool
+    factor: float
+    offset: float
+    noise: float  # what noise alone puts between equal patches; subtracted
+    inverse_bandwidth: float  # weights are exp(-corrected squared distance * this)
+    own_as_best: bool  # the pixel itself weighs as much as its best neighbour, not 1
+    gamma: float
+
+
 class Scratch(NamedTuple):
     """Buffers of one worker."""
 
     windows: np.ndarray  # (PIXELS, windows of that many pixels together + 4)
+    unturned: np.ndarray  # likewise, without rotation
     values: np.ndarray  # (window)
     candidates: np.ndarray  # int64 (window + 1)
     kept: np.ndarray  # int64 (candidates + 1)
@@ -68,6 +86,7 @@ def make_scratch(search):
     count = search.n_candidates
     return Scratch(
         np.empty((PIXELS, together + 4), dtype=np.float32),
+        np.empty((PIXELS, together + 4), dtype=np.float32),
         np.empty(side * side, dtype=np.float32),
         np.empty(side * side + 1, dtype=np.int64),
         np.empty(count + 1, dtype=np.int64),
@@ -89,27 +108,38 @@ def make_found(search):
 
 
 @kernel
-def refine(region, search, own, n_candidates, scratch, found):
-    """Stage two: the accurate distance to scratch.candidates, the best of them into found; returns how many."""
+def accurate(region, search, rule, own, candidates, n_candidates, best, plain, which):
+    """Squared RID of a pixel to candidates, into best, and the angle that attains it, into which."""
     dim = region.raw.shape[2]
     canonical = region.canonical.reshape(-1, dim)
     lengths = region.lengths.ravel()
-    candidates, best, which = scratch.candidates, scratch.best, scratch.which
+    two, zero = np.float32(2), np.float32(0)
     best_turns(canonical[own], canonical, candidates, n_candidates, search.cos, search.sin, best, which)
     if search.with_identity:
         raw = region.raw.reshape(-1, dim)
-        inner_products(raw[own], raw, candidates, n_candidates, scratch.plain)
-        for c in range(n_candidates):
-            # At a tie no rotation is taken: it needs no interpolation.
-            if scratch.plain[c] >= best[c]:
-                best[c] = scratch.plain[c]
-                which[c] = IDENTITY
+        inner_products(raw[own], raw, candidates, n_candidates, plain)
     for c in range(n_candidates):
-        squared = lengths[own] + lengths[candidates[c]] - np.float32(2) * best[c]
-        best[c] = max(squared, np.float32(0))
+        both = lengths[own] + lengths[candidates[c]]
+        squared = max(both - two * best[c], zero)
+        if rule.with_margin:
+            squared = rule.factor * squared + rule.offset
+        if search.with_identity:
+            # At a tie no rotation is taken: it needs no interpolation.
+            unturned = max(both - two * plain[c], zero)
+            if unturned <= squared:
+                squared = unturned
+                which[c] = IDENTITY
         if candidates[c] == own:
-            best[c] = 0
+            squared = zero
             which[c] = IDENTITY
+        best[c] = squared
+
+
+@kernel
+def refine(region, search, rule, own, n_candidates, scratch, found):
+    """Stage two: the accurate distance to scratch.candidates, the best of them into found; returns how many."""
+    candidates, best, which = scratch.candidates, scratch.best, scratch.which
+    accurate(region, search, rule, own, candidates, n_candidates, best, scratch.plain, which)
     n = smallest(best, n_candidates, search.n_neighbors, scratch.kept)
     for k in range(n):
         c = scratch.kept[k]
@@ -117,6 +147,18 @@ def refine(region, search, own, n_candidates, scratch, found):
         found.squared[k] = best[c]
         found.which[k] = which[c]
     return n
+
+
+@kernel
+def search_windows(region, search, rule, y, x, rows, columns, scratch):
+    """Stage-one distances of PIXELS pixels to their windows together, into scratch.windows."""
+    window_distances(region.canonical, region.lengths, y, x, rows, columns, scratch.windows)
+    if rule.with_margin:
+        window_distances(region.raw, region.lengths, y, x, rows, columns, scratch.unturned)
+        for p in range(PIXELS):
+            turned, unturned = scratch.windows[p], scratch.unturned[p]
+            for c in range((rows[1] - rows[0]) * (columns[1] - columns[0])):
+                turned[c] = min(rule.factor * turned[c] + rule.offset, unturned[c])
 
 
 @kernel
@@ -144,7 +186,7 @@ def nearest(region, search, y, x, which, rows, columns, scratch):
 
 
 @kernel
-def neighbours_of_tile(region, search, top, left, position, squared, which, counts):
+def neighbours_of_tile(region, search, rule, top, left, position, squared, which, counts):
     """Neighbours of every pixel of a tile whose corner is (top, left) of the region; arrays (H, W, K)."""
     height, width = counts.shape
     scratch = make_scratch(search)
@@ -154,10 +196,10 @@ def neighbours_of_tile(region, search, top, left, position, squared, which, coun
         rows = (max(y - reach, 0), min(y + reach + 1, region.raw.shape[0]))
         for x in range(left, left + width, PIXELS):
             columns = (max(x - reach, 0), min(x + reach + PIXELS, region.width))
-            window_distances(region.canonical, region.lengths, y, x, rows, columns, scratch.windows)
+            search_windows(region, search, rule, y, x, rows, columns, scratch)
             for p in range(min(PIXELS, left + width - x)):
                 n = nearest(region, search, y, x + p, p, rows, columns, scratch)
-                n = refine(region, search, y * region.raw.shape[1] + x + p, n, scratch, found)
+                n = refine(region, search, rule, y * region.raw.shape[1] + x + p, n, scratch, found)
                 counts[y - top, x + p - left] = n
                 position[y - top, x + p - left, :n] = found.position[:n]
                 squared[y - top, x + p - left, :n] = found.squared[:n]
@@ -209,28 +251,83 @@ def _turn(table, at, cos, cos_row, sin, sin_row, sign, out, row):
         out[row, 1, f] = table[at, 1, f] * cos[cos_row, f] - table[at, 0, f] * (sign * sin[sin_row, f])
 
 
+class Estimator(NamedTuple):
+    """Buffers of the regression."""
+
+    weights: np.ndarray  # (neighbours)
+    aligned: np.ndarray  # (neighbours, dim)
+    index: np.ndarray  # int64 (neighbours)
+    point: np.ndarray  # (dim)
+    total: np.ndarray  # (dim)
+    residual: np.ndarray  # (neighbours)
+    bits: np.ndarray  # int32 (neighbours)
+    own_turn: np.ndarray  # (2, lanes)
+    orders: np.ndarray  # float64 (2, orders + 1)
+
+
 @kernel
-def denoise_tile(region, search, lane_order, top, left, factor, inverse_epsilon, gamma, out):
-    """Algorithm 1 for a tile: neighbours, weights W', gamma-power regression, central point.
+def make_estimator(search, dim, lane_order):
+    """Buffers for the estimates of one tile."""
+    most = search.n_neighbors
+    return Estimator(
+        np.empty(most, dtype=np.float32),
+        np.zeros((most, dim), dtype=np.float32),
+        np.arange(most),
+        np.empty(dim, dtype=np.float32),
+        np.empty(dim, dtype=np.float32),
+        np.empty(most, dtype=np.float32),
+        np.empty(most, dtype=np.int32),
+        np.empty((2, dim // 2), dtype=np.float32),
+        np.empty((2, lane_order.max() + 1), dtype=np.float64),
+    )
+
+
+@kernel
+def estimate(region, search, rule, lane_order, y, x, found, n, buffers):
+    """Weights W' and the gamma-power regression over the aligned neighbours of a pixel, into buffers.point."""
+    weights = buffers.weights
+    own = y * region.raw.shape[1] + x
+    at = -1
+    largest = np.float32(0)
+    for j in range(n):
+        corrected = max(found.squared[j] - rule.noise, np.float32(0))
+        weights[j] = exp_negative(corrected * rule.inverse_bandwidth)
+        if found.position[j] == own:
+            at = j
+        else:
+            largest = max(largest, weights[j])
+    if rule.own_as_best and at >= 0 and n > 1:
+        # Alone among vanishing weights the pixel keeps a weight, and its value.
+        weights[at] = max(largest, np.float32(1e-6))
+    turn_of(region.angle[y, x], lane_order, buffers.orders, buffers.own_turn)
+    align(region, search, buffers.own_turn, found, n, buffers.aligned)
+    return irls(
+        buffers.aligned,
+        buffers.index,
+        weights,
+        n,
+        rule.gamma,
+        buffers.point,
+        buffers.total,
+        buffers.residual,
+        buffers.bits,
+    )
+
+
+@kernel
+def denoise_tile(region, search, rule, lane_order, top, left, factor, out):
+    """Algorithm 1 for a tile: neighbours, weights, regression, central point.
 
     lane_order: angular order of the lanes of all channels. The central pixel of a channel is `factor` times
     the first of its lanes. out (C, H, W). Returns the number of IRLS iterations.
     """
     channels, height, width = out.shape
     dim = region.raw.shape[2]
+    lanes = dim // 2 // channels
     scratch = make_scratch(search)
     found = make_found(search)
+    buffers = make_estimator(search, dim, lane_order)
     reach = search.patch_distance
-    most = search.n_neighbors
-    aligned = np.zeros((most, dim), dtype=np.float32)
-    index = np.arange(most)
-    weights = np.empty(most, dtype=np.float32)
-    point = np.empty(dim, dtype=np.float32)
-    total = np.empty(dim, dtype=np.float32)
-    residual = np.empty(most, dtype=np.float32)
-    bits = np.empty(most, dtype=np.int32)
-    own_turn = np.empty((2, dim // 2), dtype=np.float32)
-    orders = np.empty((2, lane_order.max() + 1), dtype=np.float64)
     iterations = 0
     for band in range(left, left + width, BAND):
         right = min(band + BAND, left + width)
@@ -238,15 +335,30 @@ def denoise_tile(region, search, lane_order, top, left, factor, inverse_epsilon,
             rows = (max(y - reach, 0), min(y + reach + 1, region.raw.shape[0]))
             for x in range(band, right, PIXELS):
                 columns = (max(x - reach, 0), min(x + reach + PIXELS, region.width))
-                window_distances(region.canonical, region.lengths, y, x, rows, columns, scratch.windows)
+                search_windows(region, search, rule, y, x, rows, columns, scratch)
                 for p in range(min(PIXELS, right - x)):
                     n = nearest(region, search, y, x + p, p, rows, columns, scratch)
-                    n = refine(region, search, y * region.raw.shape[1] + x + p, n, scratch, found)
-                    for j in range(n):
-                        weights[j] = np.exp(-found.squared[j] * inverse_epsilon)
-                    turn_of(region.angle[y, x + p], lane_order, orders, own_turn)
-                    align(region, search, own_turn, found, n, aligned)
-                    iterations += irls(aligned, index, weights, n, gamma, point, total, residual, bits)
+                    n = refine(region, search, rule, y * region.raw.shape[1] + x + p, n, scratch, found)
+                    iterations += estimate(region, search, rule, lane_order, y, x + p, found, n, buffers)
                     for channel in range(channels):
-                        out[channel, y - top, x + p - left] = point[channel * (dim // 2 // channels)] * factor
+                        out[channel, y - top, x + p - left] = buffers.point[channel * lanes] * factor
     return iterations
+
+
+@kernel
+def estimate_all(region, search, rule, lane_order, pixels, position, squared, which, factor, out):
+    """The estimate of a list of pixels from neighbours found beforehand: out (pixels, C)."""
+    dim = region.raw.shape[2]
+    stride = region.raw.shape[1]
+    channels = out.shape[1]
+    lanes = dim // 2 // channels
+    found = make_found(search)
+    buffers = make_estimator(search, dim, lane_order)
+    n = position.shape[1]
+    for i in range(pixels.shape[0]):
+        found.position[:n] = position[i]
+        found.squared[:n] = squared[i]
+        found.which[:n] = which[i]
+        estimate(region, search, rule, lane_order, pixels[i] // stride, pixels[i] % stride, found, n, buffers)
+        for channel in range(channels):
+            out[i, channel] = buffers.point[channel * lanes] * factor

@@ -9,11 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem import checks, tiles
 from vnlem._kernels import vnlem as kernels
+from vnlem.distance.rid import check_angles
 from vnlem.features.canonical import Extended, canonical_region, expand
-from vnlem.features.orientation import DEFAULT_ARC
-from vnlem.features.rings import layout
+from vnlem.features.orientation import BINS, DEFAULT_ARC
+from vnlem.features.rings import RingLayout, layout
 from vnlem.frame import Job, Progress, Result, run
+from vnlem.neighbours import image as whole_image
 from vnlem.neighbours.window import make_search
+from vnlem.presets import check_preset
 
 # Large enough for the halo to be a small share of the work, small enough for many tiles in an image.
 TILE = 128
@@ -21,41 +24,256 @@ TILE = 128
 
 @dataclass(frozen=True)
 class VnlemParams:
-    """Parameters of VNLEM, in the units of the standardised image; the paper's symbol in brackets."""
+    """Parameters of VNLEM in the units of the standardised image; the paper's symbols beside them."""
 
     patch_size: int  # q
     patch_distance: int  # N2
     n_neighbors: int  # N1
     bandwidth: float  # square root of epsilon
-    gamma: float
+    gamma: float  # gamma
     angle_range: float  # theta_l, degrees
     angle_step: float  # degrees
     try_unrotated: bool
     scale: float  # l
     arc: float  # delta, degrees
     upsample: int  # k of U_k
+    shape: str
+    search: str
+    noise_correction: bool
+    rotation_margin: float
 
 
-PAPER = VnlemParams(
-    patch_size=13,
-    patch_distance=10,
-    n_neighbors=100,
-    bandwidth=16.5,
-    gamma=0.1,
-    angle_range=30.0,
-    angle_step=5.0,
-    try_unrotated=True,
-    scale=1.0,
-    arc=DEFAULT_ARC,
-    upsample=2,
-)
+PAPER: dict[str, Any] = {
+    "patch_size": 13,
+    "patch_distance": 10,
+    "n_neighbors": 100,
+    "bandwidth": 16.5,
+    "gamma": 0.1,
+    "noise_correction": False,
+    "rotation_margin": 0.0,
+}
 
 
-def solve(job: Job[VnlemParams]) -> NDArray[np.float32]:
-    """Algorithm 1 on the tiles of a standardised image."""
-    params = job.params
-    rings = layout(params.patch_size, params.upsample, len(job.pixels))
-    search = make_search(
+def auto_params(sigma: float) -> dict[str, Any]:
+    """Defaults at noise level `sigma` in standardised units: patches grow with the noise."""
+    size = 5 if sigma < 0.3 else 7 if sigma < 0.7 else 9 if sigma < 1.1 else 11
+    return {
+        "patch_size": size,
+        "patch_distance": 10,
+        "n_neighbors": 300,
+        "bandwidth": 0.8 * sigma * size,
+        "gamma": 2.0,
+        "noise_correction": True,
+        "rotation_margin": 0.5,
+    }
+
+
+def denoise_vnlem(
+    image: ArrayLike,
+    sigma: float | None = None,
+    *,
+    preset: str = "auto",
+    patch_size: int | None = None,
+    patch_distance: int | None = None,
+    n_neighbors: int | None = None,
+    bandwidth: float | None = None,
+    gamma: float | None = None,
+    angle_range: float = 30.0,
+    angle_step: float = 5.0,
+    try_unrotated: bool = True,
+    scale: float = 1.0,
+    arc: float = DEFAULT_ARC,
+    upsample: int = 2,
+    shape: str = "disc",
+    search: str = "window",
+    noise_correction: bool | None = None,
+    rotation_margin: float | None = None,
+    engine: str = "fast",
+    channel_axis: int | None = None,
+    workers: int | None = None,
+    progress: Progress = False,
+    return_info: bool = False,
+) -> Result:
+    """Vector non-local Euclidean median: neighbours that agree up to a rotation, aligned, then regression.
+
+    Parameters
+    ----------
+    image : array_like
+        Two dimensions, or three with `channel_axis`.
+    sigma : float, optional
+        Noise standard deviation in the units of the image; estimated when None.
+    preset : {"auto", "paper"}
+        "paper": Algorithm 1 with the paper's parameters. "auto": parameters that follow sigma,
+        noise-corrected distances, and rotations only where they beat the unrotated patch by a margin.
+    patch_size : int, odd, optional
+        Diameter of the patch (the paper's q).
+    patch_distance : int, optional
+        The search window is 2 * patch_distance + 1 pixels wide (N2).
+    n_neighbors : int, optional
+        Candidates that are searched over the angles (N1); the better half of them is used.
+    bandwidth : float, optional
+        Weights are exp(-squared distance / bandwidth^2), the square root of epsilon, in units of the clean
+        image's standard deviation and for a square patch of patch_size^2 pixels.
+    gamma : float, optional
+        Power of the regression, in (0, 2]; 2 is the weighted mean.
+    angle_range, angle_step : float
+        Angles tried around the difference of the orientations: half-width (theta_l) and step, in degrees;
+        angle_range=180 is the whole circle, 0 the orientations as they are.
+    try_unrotated : bool
+        Whether the unrotated patch is tried too.
+    scale, arc : float
+        Scale of the orientation and half-width of its arc in degrees, see :func:`vnlem.orientation`.
+    upsample : int
+        Factor by which patches are upsampled before they are rotated (the k of U_k).
+    shape : {"disc", "square"}
+        Round patches, or square ones as the paper prints them (engine="reference" only).
+    search : {"window", "image"}
+        "image": exact nearest neighbours over the whole image instead of the window; slow.
+    noise_correction : bool, optional
+        Subtract from squared distances what noise alone adds to them.
+    rotation_margin : float, optional
+        A rotated match counts as (1 + margin) times its squared distance, plus a tenth of the margin times
+        the noise in a patch; 0 takes every rotation that is nearer.
+    engine : {"fast", "reference"}
+        "reference" rotates pixels, in NumPy: slow, for small images; preset="paper" only.
+    channel_axis, workers, progress, return_info
+        As in :func:`vnlem.denoise`.
+
+    Returns
+    -------
+    ndarray
+        The denoised image in the units, dtype and layout of the input; with `return_info` also an Info.
+
+    Notes
+    -----
+    Time grows linearly with the number of pixels, the area of the window and the length of the feature
+    vector (115 numbers for patch_size=13). Memory is bounded by the tiles in flight, except with
+    search="image", whose time grows with the square of the number of pixels.
+
+    References
+    ----------
+    .. [1] C.-Y. Lin, A. Minasian, X. J. Qi, H.-T. Wu, "Manifold learning via the principal bundle approach",
+           Frontiers in Applied Mathematics and Statistics 4 (2018), doi:10.3389/fams.2018.00021
+
+    Examples
+    --------
+    >>> import vnlem
+    >>> from vnlem.bench import phantoms
+    >>> cells = phantoms.discs(5, 18, 3, seed=1, size=48)
+    >>> noisy = cells + np.random.default_rng(0).normal(0, 0.5, cells.shape)
+    >>> denoised = vnlem.denoise_vnlem(noisy, sigma=0.5)
+    >>> bool(np.std(denoised - cells) < 0.4 * np.std(noisy - cells))
+    True
+    """
+    check_preset("vnlem", preset)
+    given = {
+        "patch_size": patch_size,
+        "patch_distance": patch_distance,
+        "n_neighbors": n_neighbors,
+        "bandwidth": bandwidth,
+        "gamma": gamma,
+        "noise_correction": noise_correction,
+        "rotation_margin": rotation_margin,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    fixed = {
+        "angle_range": angle_range,
+        "angle_step": angle_step,
+        "try_unrotated": try_unrotated,
+        "scale": scale,
+        "arc": arc,
+        "upsample": upsample,
+        "shape": shape,
+        "search": search,
+    }
+    solvers = {"fast": solve, "reference": _solve_reference}
+    solver = solvers[checks.choice("engine", engine, tuple(solvers))]
+
+    def resolve(noise: float) -> VnlemParams:
+        defaults = PAPER if preset == "paper" else auto_params(noise)
+        # A smaller window than the preset's holds fewer candidates than it asks for.
+        if "patch_distance" in given and "n_neighbors" not in given:
+            side = 2 * checks.whole("patch_distance", given["patch_distance"]) + 1
+            defaults = defaults | {"n_neighbors": min(defaults["n_neighbors"], side**2)}
+        if "patch_size" in given and preset == "auto":
+            defaults = defaults | {"bandwidth": 0.8 * noise * checks.odd("patch_size", given["patch_size"], 3)}
+        params = check_params(**(defaults | given | fixed))
+        _check_engine(params, engine)
+        return params
+
+    return run(
+        image,
+        sigma,
+        method="vnlem",
+        resolve=resolve,
+        solve=solver,
+        channel_axis=channel_axis,
+        workers=workers,
+        progress=progress,
+        return_info=return_info,
+    )
+
+
+def check_params(**values: Any) -> VnlemParams:
+    """Validated parameters, or one clear sentence."""
+    patch_distance = checks.whole("patch_distance", values["patch_distance"])
+    window = (2 * patch_distance + 1) ** 2
+    n_neighbors = checks.whole("n_neighbors", values["n_neighbors"])
+    if n_neighbors > window:
+        raise ValueError(
+            f"n_neighbors is {n_neighbors} but the window holds only {window} patches; "
+            "ask for fewer or raise patch_distance"
+        )
+    angle_range, angle_step = check_angles(values["angle_range"], values["angle_step"])
+    return VnlemParams(
+        patch_size=checks.odd("patch_size", values["patch_size"], 3),
+        patch_distance=patch_distance,
+        n_neighbors=n_neighbors,
+        bandwidth=checks.real("bandwidth", values["bandwidth"], 0, open_low=True),
+        gamma=checks.real("gamma", values["gamma"], 0, 2, open_low=True),
+        angle_range=angle_range,
+        angle_step=angle_step,
+        try_unrotated=bool(values["try_unrotated"]),
+        scale=checks.real("scale", values["scale"], 0.3, 100),
+        arc=checks.real("arc", values["arc"], 360 / BINS, 90),
+        upsample=checks.whole("upsample", values["upsample"]),
+        shape=checks.choice("shape", values["shape"], ("disc", "square")),
+        search=checks.choice("search", values["search"], ("window", "image")),
+        noise_correction=bool(values["noise_correction"]),
+        rotation_margin=checks.real("rotation_margin", values["rotation_margin"], 0, 100),
+    )
+
+
+def _check_engine(params: VnlemParams, engine: str) -> None:
+    if engine == "fast" and params.shape == "square":
+        raise ValueError("shape='square' exists for engine='reference' only; use shape='disc'")
+    if engine == "reference":
+        if params.noise_correction or params.rotation_margin > 0:
+            raise ValueError(
+                "engine='reference' is Algorithm 1 as written: use preset='paper', "
+                "or noise_correction=False and rotation_margin=0"
+            )
+        if params.search == "image":
+            raise ValueError("engine='reference' searches the window only; use search='window'")
+
+
+def make_rule(params: VnlemParams, sigma: float, rings: RingLayout) -> kernels.Rule:
+    """Distances to weights, in the units of the features (squared lengths there are E / q^2 times as large)."""
+    patch_noise = sigma**2 * rings.noise_energy
+    return kernels.Rule(
+        params.rotation_margin > 0,
+        np.float32(1 + params.rotation_margin),
+        np.float32(0.1 * params.rotation_margin * patch_noise),
+        np.float32(2 * patch_noise if params.noise_correction else 0),
+        np.float32(rings.distance_scale / params.bandwidth**2),
+        params.noise_correction,
+        np.float32(params.gamma),
+    )
+
+
+def search_of(params: VnlemParams, rings: RingLayout) -> kernels.Search:
+    """What to look for, as the kernels take it."""
+    return make_search(
         rings,
         params.patch_distance,
         params.n_neighbors,
@@ -64,28 +282,75 @@ def solve(job: Job[VnlemParams]) -> NDArray[np.float32]:
         params.angle_step,
         params.try_unrotated,
     )
-    image = Extended.of(job.pixels, rings, params.scale)
-    height, width = image.shape
-    out = np.empty_like(job.pixels)
-    lane_order = np.tile(rings.lane_order, rings.channels)
-    inverse_epsilon = np.float32(rings.distance_scale / params.bandwidth**2)
 
-    def work(tile: tiles.Tile) -> None:
-        around = expand(tile, params.patch_distance, height, width)
+
+def solve(job: Job[VnlemParams], tile: int = TILE) -> NDArray[np.float32]:
+    """Algorithm 1 on the tiles of a standardised image; the result does not depend on their size."""
+    params = job.params
+    rings = layout(params.patch_size, params.upsample, len(job.pixels))
+    image = Extended.of(job.pixels, rings, params.scale)
+    search, rule = search_of(params, rings), make_rule(params, job.sigma, rings)
+    if params.search == "image":
+        return _solve_whole(job, image, rings, search, rule)
+    height, width = image.shape
+    lane_order = np.tile(rings.lane_order, rings.channels)
+    out = np.empty_like(job.pixels)
+
+    def work(part: tiles.Tile) -> None:
+        around = expand(part, params.patch_distance, height, width)
         region = canonical_region(image, around, rings, params.scale, params.arc)
-        result = np.empty((rings.channels, tile.bottom - tile.top, tile.right - tile.left), dtype=np.float32)
+        result = np.empty((rings.channels, part.bottom - part.top, part.right - part.left), dtype=np.float32)
         kernels.denoise_tile(
             region,
             search,
+            rule,
             lane_order,
-            tile.top - around.top,
-            tile.left - around.left,
+            part.top - around.top,
+            part.left - around.left,
             np.float32(rings.centre_factor),
-            inverse_epsilon,
-            np.float32(params.gamma),
             result,
         )
-        out[:, tile.top : tile.bottom, tile.left : tile.right] = result
+        out[:, part.top : part.bottom, part.left : part.right] = result
 
-    tiles.for_each(work, tiles.grid(height, width, TILE, TILE), job.workers, job.progress)
+    tiles.for_each(work, tiles.grid(height, width, tile, tile), job.workers, job.progress)
     return out
+
+
+def _solve_whole(
+    job: Job[VnlemParams],
+    image: Extended,
+    rings: RingLayout,
+    search: kernels.Search,
+    rule: kernels.Rule,
+) -> NDArray[np.float32]:
+    """Neighbours from the whole image, then the same estimate."""
+    height, width = image.shape
+    region = canonical_region(image, tiles.Tile(0, height, 0, width), rings, job.params.scale, job.params.arc)
+    index = whole_image.ImageIndex.of(region, rings)
+    stride = region.raw.shape[1]
+    pixels = (np.arange(height)[:, None] * stride + np.arange(width)).ravel()
+    found = whole_image.find(index, search, rule, pixels, workers=job.workers, progress=job.progress)
+    values = np.empty((len(pixels), rings.channels), dtype=np.float32)
+    kernels.estimate_all(
+        region,
+        search,
+        rule,
+        index.order_of_lane,
+        pixels,
+        found.position,
+        found.squared,
+        found.which,
+        np.float32(rings.centre_factor),
+        values,
+    )
+    job.details["pairs"] = dict(
+        zip(("all", "after_bound_1", "after_bound_2", "after_bound_3"), map(int, found.left), strict=True)
+    )
+    return np.ascontiguousarray(values.T.reshape(rings.channels, height, width))
+
+
+def _solve_reference(job: Job[VnlemParams]) -> NDArray[np.float32]:
+    from vnlem.reference.vnlem import vnlem
+
+    denoised: NDArray[np.float32] = vnlem(job.pixels, job.params, job.workers, job.progress)
+    return denoised

@@ -1,0 +1,30 @@
+"""Ring harmonics of one pixel, from their definition: interpolate, integrate over the angle, weight by area."""
+
+import numpy as np
+
+from vnlem.reference.rotation import sample, upsampled
+
+
+def ring_coefficients(image, row, column, samples, orders, upsample=2):
+    """Central value and complex coefficients {(ring, order): value} of a pixel of an image (H, W), float64.
+
+    samples, orders: number of samples and highest order of ring 1, 2, ...
+
+    Examples
+    --------
+    >>> centre, coefficients = ring_coefficients(np.ones((9, 9)), 4, 4, (16,), (2,))
+    >>> bool(np.isclose(coefficients[1, 0], np.sqrt(2 * np.pi))), bool(abs(coefficients[1, 1]) < 1e-12)
+    (True, True)
+    """
+    border = len(samples) + 4
+    fine = upsampled(np.pad(image, border, mode="symmetric"), upsample)
+    coefficients = {}
+    for radius, (count, order) in enumerate(zip(samples, orders, strict=True), 1):
+        angle = 2 * np.pi * np.arange(count) / count
+        y, x = row + border + radius * np.sin(angle), column + border + radius * np.cos(angle)
+        values = sample(fine, upsample, y, x)
+        for k in range(order + 1):
+            # Both signs of an order live in one coefficient, hence the factor two beyond order zero.
+            area = 2 * np.pi * radius * (1 if k == 0 else 2)
+            coefficients[radius, k] = np.sqrt(area) * np.mean(values * np.exp(-1j * k * angle))
+    return np.sqrt(np.pi / 4) * image[row, column], coefficients
