@@ -7,7 +7,6 @@ for the best of them the distance at every angle of the search set, from one set
 import numpy as np
 
 from vnlem._kernels.jit import inlined, kernel
-from vnlem._kernels.partial import smallest
 
 # Marks the angle of no rotation among the multiples of the angle step.
 IDENTITY = 1 << 20
@@ -35,7 +34,12 @@ def window_distances(features, lengths, y, x, rows, columns, out):
     """
     dim = features.shape[2]
     a0, a1, a2, a3 = features[y, x], features[y, x + 1], features[y, x + 2], features[y, x + 3]
-    length0, length1, length2, length3 = lengths[y, x], lengths[y, x + 1], lengths[y, x + 2], lengths[y, x + 3]
+    length0, length1, length2, length3 = (
+        lengths[y, x],
+        lengths[y, x + 1],
+        lengths[y, x + 2],
+        lengths[y, x + 3],
+    )
     n_columns = columns[1] - columns[0]
     zero = np.float32(0)
     for cy in range(rows[0], rows[1]):

@@ -9,9 +9,7 @@ BLOCK = 64
 
 
 @kernel
-def ring_features(
-    planes, angles, halo, where, weights, starts, real, imag, centre, lane_of, raw, canonical
-):
+def ring_features(planes, angles, halo, where, weights, starts, real, imag, centre, lane_of, raw, canonical):
     """planes (C, k, k, H + 2 halo, W + 2 halo), angles (H, W) -> raw, canonical (H, >= W, dim).
 
     lane_of (rings, orders) is the lane of a coefficient. Everything runs along a block of pixels of a row,
@@ -116,8 +114,8 @@ def _sample_row(planes, y, left, where, weights, out, count):
 def _fold(samples, count, span, mirrored, folded):
     """Samples of a ring folded onto a quarter of it, for even and odd orders: cosine (0, 1), sine (2, 3).
 
-    cos and sin of order * angle are equal up to sign at angle, -angle, pi - angle and pi + angle, so sums over
-    the ring are sums over a quarter of sums and differences of four samples, and a quarter of the work.
+    cos and sin of order * angle are equal up to sign at angle, -angle, pi - angle and pi + angle, so sums
+    over the ring are sums over a quarter of sums and differences of four samples, and a quarter of the work.
     """
     half, quarter = count // 2, count // 4
     for s in range(half + 1):
@@ -151,7 +149,7 @@ def _add(a, b, factor, span, out):
 
 @kernel
 def _combine_rows(rows, count, factors, span, out):
-    """out = sum over s < count of factors[s] * rows[s]; factors are zero past the last, up to a multiple of four."""
+    """out = sum over s < count of factors[s] * rows[s]; factors are zero past the last."""
     f0, f1, f2, f3 = factors[0], factors[1], factors[2], factors[3]
     r0, r1, r2, r3 = rows[0], rows[1], rows[2], rows[3]
     for x in range(span):

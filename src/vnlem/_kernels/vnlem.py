@@ -49,12 +49,12 @@ class Rule(NamedTuple):
     """
 
     with_margin: bool
-    factor: float
-    offset: float
-    noise: float  # what noise alone puts between equal patches; subtracted
-    inverse_bandwidth: float  # weights are exp(-corrected squared distance * this)
+    factor: np.float32
+    offset: np.float32
+    noise: np.float32  # what noise alone puts between equal patches; subtracted
+    inverse_bandwidth: np.float32  # weights are exp(-corrected squared distance * this)
     own_as_best: bool  # the pixel itself weighs as much as its best neighbour, not 1
-    gamma: float
+    gamma: np.float32
 
 
 class Scratch(NamedTuple):
@@ -137,7 +137,7 @@ def accurate(region, search, rule, own, candidates, n_candidates, best, plain, w
 
 @kernel
 def refine(region, search, rule, own, n_candidates, scratch, found):
-    """Stage two: the accurate distance to scratch.candidates, the best of them into found; returns how many."""
+    """Stage two: the best of scratch.candidates by the accurate distance, into found; returns how many."""
     candidates, best, which = scratch.candidates, scratch.best, scratch.which
     accurate(region, search, rule, own, candidates, n_candidates, best, scratch.plain, which)
     n = smallest(best, n_candidates, search.n_neighbors, scratch.kept)
@@ -176,7 +176,9 @@ def nearest(region, search, y, x, which, rows, columns, scratch):
     values = scratch.values
     for row in range(rows[1] - rows[0]):
         for column in range(n_columns):
-            values[row * n_columns + column] = scratch.windows[which, row * stride + left - columns[0] + column]
+            values[row * n_columns + column] = scratch.windows[
+                which, row * stride + left - columns[0] + column
+            ]
     values[(y - rows[0]) * n_columns + x - left] = 0
     n = smallest(values, (rows[1] - rows[0]) * n_columns, search.n_candidates, scratch.candidates)
     for c in range(n):
@@ -256,7 +258,7 @@ class Estimator(NamedTuple):
 
     weights: np.ndarray  # (neighbours)
     aligned: np.ndarray  # (neighbours, dim)
-    index: np.ndarray  # int64 (neighbours)
+    everyone: np.ndarray  # int64 (neighbours), 0, 1, 2, ...
     point: np.ndarray  # (dim)
     total: np.ndarray  # (dim)
     residual: np.ndarray  # (neighbours)
@@ -284,7 +286,7 @@ def make_estimator(search, dim, lane_order):
 
 @kernel
 def estimate(region, search, rule, lane_order, y, x, found, n, buffers):
-    """Weights W' and the gamma-power regression over the aligned neighbours of a pixel, into buffers.point."""
+    """Weights W' and the gamma-power regression over a pixel's aligned neighbours, into buffers.point."""
     weights = buffers.weights
     own = y * region.raw.shape[1] + x
     at = -1
@@ -303,7 +305,7 @@ def estimate(region, search, rule, lane_order, y, x, found, n, buffers):
     align(region, search, buffers.own_turn, found, n, buffers.aligned)
     return irls(
         buffers.aligned,
-        buffers.index,
+        buffers.everyone,
         weights,
         n,
         rule.gamma,

@@ -19,7 +19,7 @@ SLACK = np.float32(2e-6)
 
 @kernel
 def moduli(features, order_of_lane, order_moduli, ring_moduli):
-    """Moduli that rotation leaves alone: per order over all rings (N, orders), and per coefficient (N, lanes).
+    """Moduli that rotation leaves alone: per order over all rings (N, orders), per coefficient (N, lanes).
 
     Entries of order zero keep their sign, in ring_moduli; order_moduli[0] is their norm.
     """
@@ -62,7 +62,7 @@ def _phase_free_bound(a, b, order_of_lane, sums):
 
 @kernel
 def _insert(found, n, most, position, squared, which):
-    """Put a candidate among the best `most`, ordered by distance, then position; returns how many there are."""
+    """Put a candidate among the best `most`, by distance, then position; returns how many there are."""
     if n == most:
         last_squared, last_position = found.squared[n - 1], found.position[n - 1]
         if squared > last_squared or (squared == last_squared and position > last_position):
@@ -85,12 +85,26 @@ def _insert(found, n, most, position, squared, which):
 
 @kernel
 def nearest_in_image(
-    region, search, rule, order_of_lane, order_moduli, ring_moduli, own, prune, batch, best, plain, which, sums, found, left
+    region,
+    search,
+    rule,
+    order_of_lane,
+    order_moduli,
+    ring_moduli,
+    own,
+    prune,
+    batch,
+    best,
+    plain,
+    which,
+    sums,
+    found,
+    left,
 ):
     """The n_neighbors nearest of all pixels to pixel `own`, nearest first; returns how many.
 
-    left (4) counts the candidates that each bound lets pass, and all of them. Near pixels are tried first: they
-    are often similar, and a small threshold dismisses the rest sooner. With prune False all are searched.
+    left (4) counts all candidates, and those that each bound lets pass. Near pixels are tried first: they are
+    often similar, and a small threshold dismisses the rest sooner. With prune False all are searched.
     """
     dim = region.raw.shape[2]
     height, stride = region.lengths.shape
@@ -141,9 +155,20 @@ def nearest_in_image(
 
 @kernel
 def neighbours_in_image(
-    region, search, rule, order_of_lane, order_moduli, ring_moduli, pixels, prune, position, squared, which, left
+    region,
+    search,
+    rule,
+    order_of_lane,
+    order_moduli,
+    ring_moduli,
+    pixels,
+    prune,
+    position,
+    squared,
+    which,
+    left,
 ):
-    """nearest_in_image for a list of pixels: position, squared, which (pixels, n_neighbors), returns the count."""
+    """nearest_in_image for a list of pixels: position, squared, which (pixels, n_neighbors)."""
     found = make_found(search)
     batch = np.empty(BATCH, dtype=np.int64)
     best = np.empty(BATCH, dtype=np.float32)

@@ -1,6 +1,6 @@
 """The rotation-invariant distance (RID) of two patches: one interface, two engines.
 
-``reference`` rotates pixels; ``fast`` compares ring harmonics, which give all angles from one set of products.
+``reference`` rotates pixels; ``fast`` compares ring harmonics, which give all angles from one set of sums.
 """
 
 import math

@@ -60,9 +60,7 @@ def expand(tile: Tile, reach: int, height: int, width: int) -> Tile:
     )
 
 
-def canonical_region(
-    image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float
-) -> Region:
+def canonical_region(image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float) -> Region:
     """Features of the pixels of a tile, ready for the kernels."""
     reach = orientation.halo(scale, rings.patch_size)
     found = orientation.orientation_of_region(
@@ -71,9 +69,7 @@ def canonical_region(
     return region_with_angles(image, tile, rings, found.angle)
 
 
-def region_with_angles(
-    image: Extended, tile: Tile, rings: RingLayout, angles: NDArray[np.float32]
-) -> Region:
+def region_with_angles(image: Extended, tile: Tile, rings: RingLayout, angles: NDArray[np.float32]) -> Region:
     """Features of the pixels of a tile, in frames turned by given angles."""
     raw, canonical = ring_features(
         image.window(image.padded, tile, rings.halo), angles, rings, spare_columns=SPARE_COLUMNS

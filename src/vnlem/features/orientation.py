@@ -78,7 +78,7 @@ def orientation(
     -----
     The paper takes the arc N(theta) = {psi: \\|psi - theta\\| < delta} with the largest sum of gradient
     magnitudes. A sharp arc has that sum on a whole interval of theta when all gradients agree, so its
-    maximum would be an accident of rounding; the arc here is tapered (a raised cosine of the same half-width),
+    maximum would be an accident of rounding; the arc here is tapered (a raised cosine of that half-width),
     which makes the maximum unique, and the peak is interpolated by a parabola.
 
     References
@@ -164,10 +164,10 @@ def orientation_of_region(
 def _gaussian(scale: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Right halves of the Gaussian (unit sum) and of its derivative (unit answer to a unit slope)."""
     t = np.arange(math.ceil(CUTOFF * scale) + 1)
-    gauss = np.exp(-0.5 * (t / scale) ** 2)
+    gauss: NDArray[np.float64] = np.exp(-0.5 * (t / scale) ** 2)
     gauss /= gauss[0] + 2 * gauss[1:].sum()
     slope = t * gauss
-    slope /= 2 * (t * slope).sum()
+    slope = slope / (2 * (t * slope).sum())
     return gauss.astype(np.float32), slope.astype(np.float32)
 
 

@@ -55,7 +55,8 @@ class PatchSpace:
         return self.shape[0] * self.shape[1]
 
     def __getitem__(self, at: tuple[int, int]) -> NDArray[np.float64]:
-        return self._windows[at]
+        patch: NDArray[np.float64] = self._windows[at]
+        return patch
 
     def vectors(self, indices: ArrayLike | None = None) -> NDArray[np.float64]:
         """Patches as rows of a matrix (a copy): those of the given pixel numbers, or all of them.

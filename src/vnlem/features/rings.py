@@ -30,7 +30,7 @@ class RingLayout:
     """Which coefficient lies where in a feature vector, and what it costs.
 
     A vector is [real parts | imaginary parts], each with the lanes of all channels in turn. Lane 0 is the
-    central pixel, lanes 1, 2, ... the means of the rings, then come the other orders; what is left is padding.
+    central pixel, lanes 1, 2, ... the means of the rings, then come the other orders, then padding.
 
     Attributes
     ----------
@@ -260,9 +260,7 @@ def _centre_weight(channels: int) -> float:
     return math.sqrt(math.pi / 4 / channels)
 
 
-def _filters(
-    orders: tuple[int, ...], samples: tuple[int, ...], upsample: int
-) -> list[NDArray[np.float64]]:
+def _filters(orders: tuple[int, ...], samples: tuple[int, ...], upsample: int) -> list[NDArray[np.float64]]:
     """Each coefficient as a filter on the pixels around: impulse responses, by which E is exact."""
     reach = len(orders) + REACH + 1
     size = 2 * reach + 1

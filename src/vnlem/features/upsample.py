@@ -79,7 +79,8 @@ def upsample(image: ArrayLike, factor: int = 2) -> NDArray[np.float64]:
     height, width = pixels.shape
     planes = phases(np.pad(pixels, REACH, mode="symmetric"), factor)
     inner = planes[:, :, REACH : REACH + height, REACH : REACH + width]
-    return inner.transpose(2, 0, 3, 1).reshape(factor * height, factor * width)
+    fine: NDArray[np.float64] = inner.transpose(2, 0, 3, 1).reshape(factor * height, factor * width)
+    return fine
 
 
 def _shift(image: NDArray[np.floating], fraction: float, axis: int) -> NDArray[np.floating]:

@@ -41,6 +41,7 @@ class VnlemParams:
     search: str
     noise_correction: bool
     rotation_margin: float
+    coarse_patch_size: int  # 0: none
 
 
 PAPER: dict[str, Any] = {
@@ -51,6 +52,7 @@ PAPER: dict[str, Any] = {
     "gamma": 0.1,
     "noise_correction": False,
     "rotation_margin": 0.0,
+    "coarse_patch_size": 0,
 }
 
 
@@ -65,6 +67,7 @@ def auto_params(sigma: float) -> dict[str, Any]:
         "gamma": 2.0,
         "noise_correction": True,
         "rotation_margin": 0.5,
+        "coarse_patch_size": size + 6,
     }
 
 
@@ -88,6 +91,7 @@ def denoise_vnlem(
     search: str = "window",
     noise_correction: bool | None = None,
     rotation_margin: float | None = None,
+    coarse_patch_size: int | None = None,
     engine: str = "fast",
     channel_axis: int | None = None,
     workers: int | None = None,
@@ -134,6 +138,9 @@ def denoise_vnlem(
     rotation_margin : float, optional
         A rotated match counts as (1 + margin) times its squared distance, plus a tenth of the margin times
         the noise in a patch; 0 takes every rotation that is nearer.
+    coarse_patch_size : int, odd, optional
+        The result is the mean of two estimates, the other with patches of this size (and a bandwidth in
+        proportion): small patches keep what is rare, large ones average more where much is alike. 0: none.
     engine : {"fast", "reference"}
         "reference" rotates pixels, in NumPy: slow, for small images; preset="paper" only.
     channel_axis, workers, progress, return_info
@@ -174,6 +181,7 @@ def denoise_vnlem(
         "gamma": gamma,
         "noise_correction": noise_correction,
         "rotation_margin": rotation_margin,
+        "coarse_patch_size": coarse_patch_size,
     }
     given = {name: value for name, value in given.items() if value is not None}
     fixed = {
@@ -196,7 +204,9 @@ def denoise_vnlem(
             side = 2 * checks.whole("patch_distance", given["patch_distance"]) + 1
             defaults = defaults | {"n_neighbors": min(defaults["n_neighbors"], side**2)}
         if "patch_size" in given and preset == "auto":
-            defaults = defaults | {"bandwidth": 0.8 * noise * checks.odd("patch_size", given["patch_size"], 3)}
+            defaults = defaults | {
+                "bandwidth": 0.8 * noise * checks.odd("patch_size", given["patch_size"], 3)
+            }
         params = check_params(**(defaults | given | fixed))
         _check_engine(params, engine)
         return params
@@ -258,7 +268,7 @@ def _check_engine(params: VnlemParams, engine: str) -> None:
 
 
 def make_rule(params: VnlemParams, sigma: float, rings: RingLayout) -> kernels.Rule:
-    """Distances to weights, in the units of the features (squared lengths there are E / q^2 times as large)."""
+    """Distances to weights, in the units of the features (E / q^2 times those of square patches)."""
     patch_noise = sigma**2 * rings.noise_energy
     return kernels.Rule(
         params.rotation_margin > 0,

@@ -31,8 +31,9 @@ def orientation(pixels, scale=1.0, patch_size=13, arc=30.0):
     out = np.zeros(pixels.shape)
     width = math.radians(arc)
     for row, column in np.ndindex(pixels.shape):
-        at = slice(row + border - half, row + border + half + 1), slice(
-            column + border - half, column + border + half + 1
+        at = (
+            slice(row + border - half, row + border + half + 1),
+            slice(column + border - half, column + border + half + 1),
         )
         mass = (weight * magnitude[at]).ravel()
         away = np.abs(np.angle(np.exp(1j * (direction[at].ravel()[None, :] - candidates[:, None]))))

@@ -1,4 +1,4 @@
-"""Ring harmonics of one pixel, from their definition: interpolate, integrate over the angle, weight by area."""
+"""Ring harmonics of one pixel, from their definition: interpolate, integrate over the angle, weight."""
 
 import numpy as np
 
