@@ -73,6 +73,12 @@ def contests() -> list[Contest]:
             "skimage exact NLM",
             0.08,
         ),
+        Contest(
+            "vnlem (paper)",
+            lambda z, s: vnlem.denoise_vnlem(z, s, preset="paper", workers=WORKERS),
+            "skimage exact NLM",
+            0.06,
+        ),
     ]
 
 
@@ -155,8 +161,10 @@ class MemoryLimit:
 MEMORY_LIMITS = [
     MemoryLimit("nlm", "auto", 512, 500),
     MemoryLimit("nlem", "paper", 512, 500),
+    MemoryLimit("vnlem", "paper", 512, 700),
     MemoryLimit("nlm", "auto", 4096, 1500),
     MemoryLimit("nlem", "auto", 4096, 1500),
+    MemoryLimit("vnlem", "paper", 4096, 2000),
 ]
 
 

@@ -79,8 +79,8 @@ def upsample(image: ArrayLike, factor: int = 2) -> NDArray[np.float64]:
     height, width = pixels.shape
     planes = phases(np.pad(pixels, REACH, mode="symmetric"), factor)
     inner = planes[:, :, REACH : REACH + height, REACH : REACH + width]
-    fine: NDArray[np.float64] = inner.transpose(2, 0, 3, 1).reshape(factor * height, factor * width)
-    return fine
+    fine = inner.transpose(2, 0, 3, 1).reshape(factor * height, factor * width)
+    return fine.astype(np.float64, copy=False)
 
 
 def _shift(image: NDArray[np.floating], fraction: float, axis: int) -> NDArray[np.floating]:

@@ -1,7 +1,7 @@
 """VNLEM, the paper's Algorithm 1: features in canonical frames, neighbours by RID, gamma-power regression."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -204,9 +204,8 @@ def denoise_vnlem(
             side = 2 * checks.whole("patch_distance", given["patch_distance"]) + 1
             defaults = defaults | {"n_neighbors": min(defaults["n_neighbors"], side**2)}
         if "patch_size" in given and preset == "auto":
-            defaults = defaults | {
-                "bandwidth": 0.8 * noise * checks.odd("patch_size", given["patch_size"], 3)
-            }
+            size = checks.odd("patch_size", given["patch_size"], 3)
+            defaults = defaults | {"bandwidth": 0.8 * noise * size, "coarse_patch_size": size + 6}
         params = check_params(**(defaults | given | fixed))
         _check_engine(params, engine)
         return params
@@ -235,6 +234,7 @@ def check_params(**values: Any) -> VnlemParams:
             "ask for fewer or raise patch_distance"
         )
     angle_range, angle_step = check_angles(values["angle_range"], values["angle_step"])
+    coarse = values["coarse_patch_size"]
     return VnlemParams(
         patch_size=checks.odd("patch_size", values["patch_size"], 3),
         patch_distance=patch_distance,
@@ -251,6 +251,7 @@ def check_params(**values: Any) -> VnlemParams:
         search=checks.choice("search", values["search"], ("window", "image")),
         noise_correction=bool(values["noise_correction"]),
         rotation_margin=checks.real("rotation_margin", values["rotation_margin"], 0, 100),
+        coarse_patch_size=0 if coarse == 0 else checks.odd("coarse_patch_size", coarse, 3),
     )
 
 
@@ -258,10 +259,10 @@ def _check_engine(params: VnlemParams, engine: str) -> None:
     if engine == "fast" and params.shape == "square":
         raise ValueError("shape='square' exists for engine='reference' only; use shape='disc'")
     if engine == "reference":
-        if params.noise_correction or params.rotation_margin > 0:
+        if params.noise_correction or params.rotation_margin > 0 or params.coarse_patch_size:
             raise ValueError(
                 "engine='reference' is Algorithm 1 as written: use preset='paper', "
-                "or noise_correction=False and rotation_margin=0"
+                "or noise_correction=False, rotation_margin=0 and coarse_patch_size=0"
             )
         if params.search == "image":
             raise ValueError("engine='reference' searches the window only; use search='window'")
@@ -295,13 +296,36 @@ def search_of(params: VnlemParams, rings: RingLayout) -> kernels.Search:
 
 
 def solve(job: Job[VnlemParams], tile: int = TILE) -> NDArray[np.float32]:
-    """Algorithm 1 on the tiles of a standardised image; the result does not depend on their size."""
-    params = job.params
+    """The estimate, or the mean of a fine and a coarse one; the result does not depend on the tiles' size."""
+    fine = job.params
+    if not fine.coarse_patch_size:
+        return solve_one_size(job, fine, job.progress, tile)
+    coarse = replace(
+        fine,
+        patch_size=fine.coarse_patch_size,
+        bandwidth=fine.bandwidth * fine.coarse_patch_size / fine.patch_size,
+    )
+    first, second = (half_of(job.progress, part) for part in (0, 1))
+    total = solve_one_size(job, fine, first, tile) + solve_one_size(job, coarse, second, tile)
+    return np.float32(0.5) * total
+
+
+def half_of(progress: tiles.ProgressCallback | None, part: int) -> tiles.ProgressCallback | None:
+    """Progress of the first (0) or second (1) of two equal parts as progress of the whole."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(done + part * total, 2 * total)
+
+
+def solve_one_size(
+    job: Job[VnlemParams], params: VnlemParams, progress: tiles.ProgressCallback | None, tile: int = TILE
+) -> NDArray[np.float32]:
+    """Algorithm 1 on the tiles of a standardised image."""
     rings = layout(params.patch_size, params.upsample, len(job.pixels))
     image = Extended.of(job.pixels, rings, params.scale)
     search, rule = search_of(params, rings), make_rule(params, job.sigma, rings)
     if params.search == "image":
-        return _solve_whole(job, image, rings, search, rule)
+        return _solve_whole(job, params, progress, image, rings, search, rule)
     height, width = image.shape
     lane_order = np.tile(rings.lane_order, rings.channels)
     out = np.empty_like(job.pixels)
@@ -322,12 +346,14 @@ def solve(job: Job[VnlemParams], tile: int = TILE) -> NDArray[np.float32]:
         )
         out[:, part.top : part.bottom, part.left : part.right] = result
 
-    tiles.for_each(work, tiles.grid(height, width, tile, tile), job.workers, job.progress)
+    tiles.for_each(work, tiles.grid(height, width, tile, tile), job.workers, progress)
     return out
 
 
 def _solve_whole(
     job: Job[VnlemParams],
+    params: VnlemParams,
+    progress: tiles.ProgressCallback | None,
     image: Extended,
     rings: RingLayout,
     search: kernels.Search,
@@ -335,11 +361,11 @@ def _solve_whole(
 ) -> NDArray[np.float32]:
     """Neighbours from the whole image, then the same estimate."""
     height, width = image.shape
-    region = canonical_region(image, tiles.Tile(0, height, 0, width), rings, job.params.scale, job.params.arc)
+    region = canonical_region(image, tiles.Tile(0, height, 0, width), rings, params.scale, params.arc)
     index = whole_image.ImageIndex.of(region, rings)
     stride = region.raw.shape[1]
     pixels = (np.arange(height)[:, None] * stride + np.arange(width)).ravel()
-    found = whole_image.find(index, search, rule, pixels, workers=job.workers, progress=job.progress)
+    found = whole_image.find(index, search, rule, pixels, workers=job.workers, progress=progress)
     values = np.empty((len(pixels), rings.channels), dtype=np.float32)
     kernels.estimate_all(
         region,

@@ -3,12 +3,18 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from vnlem import tiles
+from vnlem import checks, tiles
 from vnlem._kernels import vnlem as kernels
 from vnlem._kernels import whole_image
-from vnlem.features.rings import RingLayout
+from vnlem._kernels.neighbours import IDENTITY
+from vnlem.distance.rid import check_angles
+from vnlem.features.canonical import Extended, canonical_region
+from vnlem.features.orientation import DEFAULT_ARC
+from vnlem.features.rings import RingLayout, layout
+from vnlem.frame import to_planes
+from vnlem.neighbours.window import make_search
 
 
 @dataclass(frozen=True)
@@ -95,3 +101,86 @@ def find(
 
     tiles.for_each(work, range(len(starts)), workers, progress)
     return Found(position, squared, which, left.sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Patches of one image nearest to one of them, nearest first.
+
+    Attributes
+    ----------
+    row, column : ndarray of int
+    distance : ndarray
+        Scaled to a square patch of patch_size^2 pixels.
+    angle : ndarray
+        Rotation in radians that takes the match onto the patch; 0 where it is not rotated.
+    """
+
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+    distance: NDArray[np.float64]
+    angle: NDArray[np.float64]
+
+
+def matches(
+    image: ArrayLike,
+    at: tuple[int, int],
+    count: int = 49,
+    *,
+    patch_size: int = 13,
+    rotated: bool = True,
+    angle_range: float = 30.0,
+    angle_step: float = 5.0,
+    scale: float = 1.0,
+) -> Matches:
+    """The patches of an image nearest to the one at (row, column), itself included.
+
+    Parameters
+    ----------
+    image : array_like, shape (height, width)
+    at : (row, column)
+    count : int
+        How many, at most the number of pixels.
+    patch_size : int, odd
+    rotated : bool
+        By the rotation-invariant distance; otherwise by the Euclidean one, on the same features.
+    angle_range, angle_step, scale
+        As in :func:`vnlem.denoise_vnlem`.
+
+    Examples
+    --------
+    >>> image = np.add.outer(np.arange(20.0), np.zeros(20))
+    >>> found = matches(image, (10, 10), 5)
+    >>> int(found.row[0]), int(found.column[0]), float(found.distance[0])
+    (10, 10, 0.0)
+    """
+    pixels = to_planes(image).data[0]
+    row, column = (checks.whole("at", value, 0) for value in at)
+    height, width = pixels.shape
+    if row >= height or column >= width:
+        raise ValueError(f"at is ({row}, {column}) but the image has {height}x{width} pixels")
+    patch_size = checks.odd("patch_size", patch_size, 3)
+    if min(height, width) < patch_size:
+        raise ValueError(f"the image ({height}x{width}) is smaller than the patch ({patch_size})")
+    if checks.whole("count", count) > pixels.size:
+        raise ValueError(f"count is {count} but the image has only {pixels.size} patches")
+    angle_range, angle_step = check_angles(angle_range, angle_step)
+    # One scale for the whole image keeps float32 accurate; distances are mapped back.
+    spread = float(pixels.std()) or 1.0
+    standard = ((pixels - pixels.mean()) / spread).astype(np.float32)[None]
+    rings = layout(patch_size)
+    extended = Extended.of(standard, rings, scale)
+    region = canonical_region(extended, tiles.Tile(0, height, 0, width), rings, scale, DEFAULT_ARC)
+    search = make_search(rings, 10, count, count, angle_range, angle_step, True)
+    # A margin no rotation can make good leaves the Euclidean distance.
+    one, far = np.float32(1), np.float32(1e30)
+    rule = kernels.Rule(not rotated, one, far, np.float32(0), one, False, np.float32(2))
+    own = row * region.raw.shape[1] + column
+    found = find(ImageIndex.of(region, rings), search, rule, np.array([own]), prune=rotated)
+    rows, columns = np.divmod(found.position[0], region.raw.shape[1])
+    which = found.which[0]
+    turned = np.where(which == IDENTITY, 0.0, np.radians(angle_step) * np.where(which == IDENTITY, 0, which))
+    difference = region.angle[row, column].astype(float) - region.angle[rows, columns]
+    angle = np.where(which == IDENTITY, 0.0, np.angle(np.exp(1j * (difference + turned))))
+    distance = spread * np.sqrt(found.squared[0].astype(np.float64) * rings.distance_scale)
+    return Matches(rows, columns, distance, angle)

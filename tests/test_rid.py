@@ -1,0 +1,147 @@
+"""The rotation-invariant distance: two engines, two shapes, and the laws both keep."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import ndimage
+from skimage import data
+
+import vnlem
+from vnlem._kernels.partial import smallest
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """Natural patches with their surroundings, in pairs close to each other."""
+    image = data.camera().astype(float)
+    rng = np.random.default_rng(0)
+    first = rng.integers(30, 480, (60, 2))
+    second = first + rng.integers(-10, 11, (60, 2))
+    return [
+        tuple(image[y - 16 : y + 17, x - 16 : x + 17] for y, x in (a, b))
+        for a, b in zip(first, second, strict=True)
+    ]
+
+
+def rotated(patch, degrees):
+    turn = math.radians(degrees)
+    middle = len(patch) // 2
+    y, x = np.mgrid[: len(patch), : len(patch)] - middle
+    source = np.cos(turn) * y - np.sin(turn) * x + middle, np.sin(turn) * y + np.cos(turn) * x + middle
+    return ndimage.map_coordinates(patch, source, order=5, mode="reflect")
+
+
+@pytest.fixture(scope="module")
+def smooth():
+    return ndimage.gaussian_filter(np.random.default_rng(1).standard_normal((41, 41)), 2)
+
+
+@pytest.mark.parametrize("shape", ["disc", "square"])
+def test_the_engines_agree_on_natural_patches(pairs, shape):
+    options = {"patch_size": 13, "shape": shape, "return_angle": True}
+    fast = np.array([vnlem.rid(a, b, **options) for a, b in pairs])
+    slow = np.array([vnlem.rid(a, b, engine="reference", **options) for a, b in pairs])
+    assert np.corrcoef(fast[:, 0], slow[:, 0])[0, 1] > 0.995
+
+
+def test_the_engines_find_the_same_angle_where_the_orientation_is_confident(pairs):
+    options = {"patch_size": 13, "return_angle": True, "try_unrotated": False}
+    errors = []
+    for a, b in pairs:
+        confidence = [vnlem.orientation(p, details=True).confidence[16, 16] for p in (a, b)]
+        if min(confidence) > 0.1:
+            fast, slow = (vnlem.rid(a, b, engine=engine, **options)[1] for engine in ("fast", "reference"))
+            errors.append(abs(math.degrees(math.remainder(fast - slow, 2 * math.pi))))
+    assert len(errors) >= 10
+    assert np.mean(np.array(errors) < 5.01) >= 0.9
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("shape", ["disc", "square"])
+def test_a_patch_is_close_to_its_own_rotation(smooth, engine, shape):
+    turned = rotated(smooth, 37)
+    middle = slice(14, 27)
+    euclidean = np.linalg.norm(turned[middle, middle] - smooth[middle, middle])
+    distance, angle = vnlem.rid(
+        turned, smooth, patch_size=13, engine=engine, shape=shape, angles="all", return_angle=True
+    )
+    assert distance < 0.2 * euclidean
+    assert abs(math.degrees(angle) - 37) < 5
+
+
+def test_on_discs_the_rid_is_symmetric_and_at_most_the_euclidean_distance(pairs):
+    for a, b in pairs[:20]:
+        options = {"patch_size": 13, "try_unrotated": True}
+        euclidean = vnlem.rid(a, b, angles="sift", angle_range=0, **options)
+        distance, back = vnlem.rid(a, b, **options), vnlem.rid(b, a, **options)
+        assert distance <= euclidean * (1 + 1e-6)
+        assert distance == pytest.approx(back, rel=1e-4, abs=1e-3)
+
+
+def test_more_angles_never_make_the_distance_larger(pairs):
+    for a, b in pairs[:20]:
+        narrow = vnlem.rid(a, b, patch_size=13, angle_range=10)
+        wide = vnlem.rid(a, b, patch_size=13, angle_range=180)
+        assert wide <= narrow * (1 + 1e-6)
+
+
+def test_white_noise_is_as_far_apart_as_in_a_square_patch():
+    rng = np.random.default_rng(2)
+    squared = [
+        vnlem.rid(*rng.standard_normal((2, 33, 33)), patch_size=13, angles="all", angle_step=180) ** 2
+        for _ in range(200)
+    ]
+    # Two angles are tried, so the smaller of two nearly equal distances: a little below 2 q^2.
+    assert 0.85 * 2 * 169 < np.mean(squared) < 1.02 * 2 * 169
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"angle_range": 181}, "angle_range"),
+        ({"angle_step": 0}, "angle_step"),
+        ({"upsample": 0}, "upsample"),
+        ({"patch_size": 35}, "patch_size"),
+        ({"shape": "hexagon"}, "shape"),
+        ({"engine": "slow"}, "engine"),
+    ],
+)
+def test_bad_values_are_refused(arguments, named):
+    patch = np.zeros((33, 33))
+    with pytest.raises(ValueError, match=named):
+        vnlem.rid(patch, patch, **arguments)
+
+
+def test_patches_must_be_odd_squares_of_one_size():
+    with pytest.raises(ValueError, match="patch_a must be a square array of odd size"):
+        vnlem.rid(np.zeros((4, 4)), np.zeros((4, 4)))
+    with pytest.raises(ValueError, match="one shape"):
+        vnlem.rid(np.zeros((5, 5)), np.zeros((7, 7)))
+    with pytest.raises(ValueError, match="NaN"):
+        vnlem.rid(np.full((5, 5), np.nan), np.zeros((5, 5)))
+
+
+def test_constant_patches_are_at_the_distance_of_their_levels():
+    assert vnlem.rid(np.zeros((13, 13)), np.zeros((13, 13))) == 0
+    scale = vnlem.rid(np.ones((13, 13)), np.zeros((13, 13)))
+    assert vnlem.rid(np.full((13, 13), 3.0), np.zeros((13, 13))) == pytest.approx(3 * scale, rel=1e-5)
+
+
+def test_selection_takes_what_a_stable_sort_would():
+    rng = np.random.default_rng(3)
+    for case in range(300):
+        n, count = rng.integers(1, 500), rng.integers(1, 120)
+        values = (rng.standard_normal((n, rng.integers(1, 20))) ** 2).sum(axis=1)
+        if case % 3 == 0:
+            values = np.round(values / max(1, case % 7))
+        if case % 5 == 0:
+            values[rng.random(n) < 0.5] = 0
+        if case % 11 == 0:
+            values[:] = values[0]
+        values = values.astype(np.float32)
+        chosen = np.empty(max(n, count) + 1, dtype=np.int64)
+        found = smallest(values, n, count, chosen)
+        np.testing.assert_array_equal(
+            chosen[:found], np.sort(np.argsort(values, kind="stable")[:count]), err_msg=f"case {case}"
+        )
