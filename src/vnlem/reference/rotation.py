@@ -41,6 +41,10 @@ def sample(fine, factor, y, x):
     return upper * (1 - dy) + lower * dy
 
 
+# Angles are rounded to this many to a turn, a tenth of the usual step of the search.
+TURN_STEPS = 720
+
+
 class Rotator:
     """Patches of an image (C, H, W), rotated by any angle.
 
@@ -63,7 +67,13 @@ class Rotator:
         self.side = 2 * reach + 1
         lattice = (np.arange(self.side) - reach) / upsample
         self.where = np.stack([grid.ravel() for grid in np.meshgrid(lattice, lattice, indexing="ij")], axis=1)
-        self.where = self.where.astype(np.float32)
+        # Where the rotated lattice lies on the finest grid, for every angle of a fine set: pixels are points
+        # of that grid, so this does not depend on the pixel.
+        turn = 2 * np.pi * np.arange(TURN_STEPS)[:, None] / TURN_STEPS
+        y = self.where[:, 0] * np.cos(turn) - self.where[:, 1] * np.sin(turn)
+        x = self.where[:, 0] * np.sin(turn) + self.where[:, 1] * np.cos(turn)
+        y, x = (np.rint(self.per_pixel * axis).astype(np.int32) for axis in (y, x))
+        self.turned = y * np.int32(self.fine[0].shape[1]) + x
         # Rows of `down` average the lattice down to the pixels of the patch.
         distance = np.abs(lattice[None, :] - np.arange(-half, half + 1)[:, None])
         self.down = (np.clip(1 - distance, 0, None) / upsample).astype(np.float32)
@@ -78,12 +88,10 @@ class Rotator:
 
     def lattice(self, rows, columns, angles):
         """Upsampled patches at (rows, columns), rotated: arrays of one shape -> (..., C, lattice points)."""
-        angles = np.asarray(angles, dtype=np.float32)
-        cos, sin = np.cos(angles)[..., None], np.sin(angles)[..., None]
-        rows, columns = (np.asarray(at, dtype=np.float32)[..., None] + self.border for at in (rows, columns))
-        y = (rows + self.where[:, 0] * cos - self.where[:, 1] * sin) * self.per_pixel
-        x = (columns + self.where[:, 0] * sin + self.where[:, 1] * cos) * self.per_pixel
-        at = np.rint(y).astype(np.int32) * self.fine[0].shape[1] + np.rint(x).astype(np.int32)
+        steps = np.rint(np.asarray(angles) * (TURN_STEPS / (2 * np.pi))).astype(np.intp) % TURN_STEPS
+        rows, columns = (np.asarray(at) + self.border for at in (rows, columns))
+        middle = (rows * self.fine[0].shape[1] + columns) * self.per_pixel
+        at = self.turned[steps] + middle[..., None].astype(np.int32)
         return np.stack([plane.ravel()[at] for plane in self.fine], axis=-2)
 
     def original(self, lattice):

@@ -47,9 +47,20 @@ def neighbours(rotator, angles, shape, at, params):
     return rows[first][keep], columns[first][keep], squared[keep], angle[keep], aligned[keep]
 
 
+def central_value(pixels, rows, columns, squared, aligned, params):
+    """Step 3: the central point of the regression over the aligned neighbours, per channel.
+
+    The neighbours' own central pixels ride along with the patches, scaled down so far that they take no part
+    in the distances.
+    """
+    weights = np.exp(-squared / params.bandwidth**2)
+    centres = 1e-6 * pixels[:, rows, columns].T.astype(np.float64)
+    return irls(np.concatenate([aligned, centres], axis=1), weights, params.gamma)[-len(pixels) :] / 1e-6
+
+
 def vnlem(pixels, params, workers=1, progress=None):
     """Denoised planes (C, H, W)."""
-    channels, height, width = pixels.shape
+    _, height, width = pixels.shape
     rotator = Rotator(pixels, params.patch_size, params.shape, params.upsample)
     angles = orientation(pixels.mean(axis=0), params.scale, params.patch_size, params.arc)
     out = np.empty_like(pixels)
@@ -59,12 +70,7 @@ def vnlem(pixels, params, workers=1, progress=None):
             rows, columns, squared, _, aligned = neighbours(
                 rotator, angles, (height, width), (row, column), params
             )
-            weights = np.exp(-squared / params.bandwidth**2)
-            # Step 3: the central point. The neighbours' own central pixels ride along with the patches,
-            # scaled down so far that they take no part in the distances.
-            centres = 1e-6 * pixels[:, rows, columns].T.astype(np.float64)
-            patch = irls(np.concatenate([aligned, centres], axis=1), weights, params.gamma)
-            out[:, row, column] = patch[-channels:] / 1e-6
+            out[:, row, column] = central_value(pixels, rows, columns, squared, aligned, params)
 
     for_each(work, range(height), workers, progress)
     return out

@@ -1,0 +1,161 @@
+"""The ablation of VNLEM on the paper's protocol, as a Markdown table.
+
+    python benchmarks/ablation.py --data ../shared/data/categories --out bench-out/ablation.csv
+
+Images are standardised, noise of variance 0.3 comes from seed 1000 + i for the i-th file in sorted order.
+Results are written image by image; a run that was interrupted goes on where it stopped.
+"""
+
+import argparse
+import csv
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import mannwhitneyu, wilcoxon
+from skimage import color, io, transform
+from skimage.restoration import denoise_nl_means
+
+import vnlem
+from vnlem.bench import phantoms
+from vnlem.metrics import evaluate
+
+SIGMA = float(np.sqrt(0.3))
+MEASURES = ("snr", "psnr", "ssim", "fsim")
+
+
+def methods(workers: int) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
+    """Row name -> denoiser of a standardised image."""
+
+    def rotation(**options):
+        return lambda z: vnlem.denoise_vnlem(z, SIGMA, workers=workers, **options)
+
+    return {
+        "NLEM (paper)": lambda z: vnlem.denoise_nlem(z, SIGMA, preset="paper", workers=workers),
+        "NLEM, 50 nearest, VNLEM's bandwidth": lambda z: vnlem.denoise_nlpr(
+            z,
+            SIGMA,
+            gamma=0.1,
+            patch_size=13,
+            patch_distance=10,
+            n_neighbors=50,
+            bandwidth=16.5,
+            noise_correction=False,
+            workers=workers,
+        ),
+        "VNLEM without angle refinement": rotation(preset="paper", angle_range=0, try_unrotated=False),
+        "VNLEM (paper)": rotation(preset="paper"),
+        "VNLEM whole circle": rotation(preset="paper", angle_range=180),
+        "VNLEM auto": rotation(),
+        "scikit-image NLM, sigma-corrected": lambda z: denoise_nl_means(
+            z, patch_size=7, patch_distance=10, h=0.6 * SIGMA, sigma=SIGMA, fast_mode=True
+        ),
+    }
+
+
+def load(path: Path, size: int) -> np.ndarray:
+    """The central square of an image in grey, resized where it is larger than `size`, standardised."""
+    image = io.imread(path)
+    grey = color.rgb2gray(image[..., :3]) if image.ndim == 3 else image / 255
+    side = min(grey.shape)
+    top, left = ((length - side) // 2 for length in grey.shape)
+    square = grey[top : top + side, left : left + side]
+    if side > size:
+        square = transform.resize(square, (size, size), anti_aliasing=True)
+    return (square - square.mean()) / square.std()
+
+
+def scores(clean: np.ndarray, estimate: np.ndarray) -> dict[str, float]:
+    """SNR, PSNR, SSIM on the standardised image, FSIM on 0..255."""
+    span = float(np.ptp(clean))
+    found = evaluate(clean, estimate, data_range=span)
+    return {name: float(getattr(found, name)) for name in MEASURES}
+
+
+def cases(options: argparse.Namespace) -> list[tuple[str, Callable[[], np.ndarray], int]]:
+    """Name, image and seed of every case: files of the data, then the phantoms."""
+    files = sorted(Path(options.data).rglob("*.png")) if options.data else []
+    numbered = list(enumerate(files))[:: options.every][: options.limit]
+    found = [
+        (str(path.relative_to(options.data)), lambda path=path: load(path, options.size), 1000 + i)
+        for i, path in numbered
+    ]
+    found += [
+        (f"cells {seed}", lambda seed=seed: phantoms.discs(5, 18, 3, seed), seed) for seed in range(1, 4)
+    ]
+    return [*found, ("rings", lambda: phantoms.rings(128), 1)]
+
+
+def run(options: argparse.Namespace) -> list[dict[str, str]]:
+    """Denoise what the CSV file does not hold yet; returns all its rows."""
+    out = Path(options.out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    fields = ["image", "size", "method", *MEASURES]
+    rows = list(csv.DictReader(out.open())) if out.exists() else []
+    done = {(row["image"], row["method"]) for row in rows}
+    with out.open("a", newline="") as file:
+        writer = csv.DictWriter(file, fields)
+        if not rows:
+            writer.writeheader()
+        for name, make, seed in cases(options):
+            wanted = [item for item in methods(options.workers).items() if (name, item[0]) not in done]
+            if not wanted:
+                continue
+            clean = make()
+            noisy = clean + SIGMA * np.random.default_rng(seed).standard_normal(clean.shape)
+            for method, denoise in wanted:
+                row = {"image": name, "size": len(clean), "method": method} | scores(clean, denoise(noisy))
+                writer.writerow(row)
+                rows.append({key: str(value) for key, value in row.items()})
+            file.flush()
+            print(name, file=sys.stderr, flush=True)
+    return rows
+
+
+def table(rows: list[dict[str, str]]) -> str:
+    """Means over the images, and p values of each row's SNR and FSIM against VNLEM (paper)."""
+    names = list(methods(1))
+    images = sorted({row["image"] for row in rows if not row["image"].startswith(("cells", "rings"))})
+    value = {(row["image"], row["method"]): row for row in rows}
+    lines = [
+        f"{len(images)} images; p values against VNLEM (paper): Mann-Whitney U / paired Wilcoxon.\n",
+        "| | SNR | PSNR | SSIM | FSIM | p of SNR | p of FSIM | cells, SNR | rings, SNR |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in names:
+        columns = {m: np.array([float(value[image, name][m]) for image in images]) for m in MEASURES}
+        base = {m: np.array([float(value[image, "VNLEM (paper)"][m]) for image in images]) for m in MEASURES}
+        p_values = []
+        for measure in ("snr", "fsim"):
+            if name == "VNLEM (paper)" or len(images) < 2:
+                p_values.append("")
+                continue
+            rank = mannwhitneyu(columns[measure], base[measure]).pvalue
+            pair = wilcoxon(columns[measure], base[measure]).pvalue
+            p_values.append(f"{rank:.1g} / {pair:.1g}")
+        cells = [
+            float(row["snr"]) for row in rows if row["method"] == name and row["image"].startswith("cells")
+        ]
+        rings = [float(row["snr"]) for row in rows if row["method"] == name and row["image"] == "rings"]
+        means = " | ".join(
+            f"{columns[m].mean():.{digits}f}" for m, digits in zip(MEASURES, (2, 2, 3, 4), strict=True)
+        )
+        phantom = f"{np.mean(cells):.2f} | {np.mean(rings):.2f}"
+        lines.append(f"| {name} | {means} | {p_values[0]} | {p_values[1]} | {phantom} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--data", default="../shared/data/categories", help="folder of images, searched deep")
+    parser.add_argument("--out", default="bench-out/ablation.csv")
+    parser.add_argument("--size", type=int, default=512, help="larger images are resized to this")
+    parser.add_argument("--limit", type=int, default=None, help="at most so many images")
+    parser.add_argument("--every", type=int, default=1, help="every n-th image only")
+    parser.add_argument("--workers", type=int, default=2)
+    print(table(run(parser.parse_args())))
+
+
+if __name__ == "__main__":
+    main()
