@@ -136,7 +136,7 @@ def test_in_pure_noise_auto_leaves_less_texture_than_the_paper():
         preset: np.std(vnlem.denoise_vnlem(image, sigma, preset=preset)[8:-8, 30:42])
         for preset in ("paper", "auto")
     }
-    assert left["auto"] < 0.5 * left["paper"]
+    assert left["auto"] < 0.75 * left["paper"]
 
 
 @pytest.mark.parametrize("preset", ["paper", "auto"])

@@ -49,7 +49,7 @@ def neighbors(
     --------
     >>> figure = neighbors(np.add.outer(np.arange(24.0), np.zeros(24)), (12, 12), count=4)
     >>> len(figure.axes)
-    11
+    9
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Circle, Rectangle

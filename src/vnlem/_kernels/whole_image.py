@@ -19,21 +19,35 @@ SLACK = np.float32(2e-6)
 
 @kernel
 def moduli(features, order_of_lane, order_moduli, ring_moduli):
-    """Moduli that rotation leaves alone: per order over all rings (N, orders), per coefficient (N, lanes).
+    """Moduli that rotation leaves alone: per order over all rings (orders, N), per coefficient (N, lanes).
 
     Entries of order zero keep their sign, in ring_moduli; order_moduli[0] is their norm.
     """
     n_pixels, dim = features.shape
     lanes = dim // 2
+    order_moduli[:] = 0
     for n in range(n_pixels):
-        order_moduli[n] = 0
         for f in range(lanes):
             re, im = features[n, f], features[n, lanes + f]
             energy = re * re + im * im
-            order_moduli[n, order_of_lane[f]] += energy
+            order_moduli[order_of_lane[f], n] += energy
             ring_moduli[n, f] = re if order_of_lane[f] == 0 else np.sqrt(energy)
-        for k in range(order_moduli.shape[1]):
-            order_moduli[n, k] = np.sqrt(order_moduli[n, k])
+    for k in range(order_moduli.shape[0]):
+        for n in range(n_pixels):
+            order_moduli[k, n] = np.sqrt(order_moduli[k, n])
+
+
+@kernel
+def _row_bounds(order_moduli, own, start, out):
+    """The first bound for a row of pixels from number `start` on: along the row, so that it vectorises."""
+    width = out.shape[0]
+    for x in range(width):
+        out[x] = 0
+    for k in range(order_moduli.shape[0]):
+        mine = order_moduli[k, own]
+        row = order_moduli[k, start : start + width]
+        for x in range(width):
+            out[x] += (row[x] - mine) * (row[x] - mine)
 
 
 @kernel
@@ -45,15 +59,20 @@ def _squared_distance(a, b):
 
 
 @kernel
-def _phase_free_bound(a, b, order_of_lane, sums):
+def _phase_free_bound(a, b, order_of_lane, products, sums):
     """Largest inner product that any angle of each order could give: sum over orders of |c_k|."""
     lanes = order_of_lane.shape[0]
     a_re, a_im, b_re, b_im = a[:lanes], a[lanes:], b[:lanes], b[lanes:]
+    real, imag = products[0], products[1]
+    for f in range(lanes):
+        real[f] = a_re[f] * b_re[f] + a_im[f] * b_im[f]
+    for f in range(lanes):
+        imag[f] = a_re[f] * b_im[f] - a_im[f] * b_re[f]
     sums[:] = 0
     for f in range(lanes):
         k = order_of_lane[f]
-        sums[0, k] += a_re[f] * b_re[f] + a_im[f] * b_im[f]
-        sums[1, k] += a_re[f] * b_im[f] - a_im[f] * b_re[f]
+        sums[0, k] += real[f]
+        sums[1, k] += imag[f]
     total = sums[0, 0]
     for k in range(1, sums.shape[1]):
         total += np.sqrt(sums[0, k] * sums[0, k] + sums[1, k] * sums[1, k])
@@ -97,7 +116,9 @@ def nearest_in_image(
     best,
     plain,
     which,
+    products,
     sums,
+    bounds,
     found,
     left,
 ):
@@ -118,8 +139,12 @@ def nearest_in_image(
     factor = rule.factor if rule.with_margin else np.float32(1)
     # With a margin a rotated match is never counted nearer than it is.
     factor = min(factor, np.float32(1))
+    own_moduli, own_canonical = ring_moduli[own], canonical[own]
     for near in (True, False):
-        for y in range(height):
+        top, bottom = (max(own_y - reach, 0), min(own_y + reach + 1, height)) if near else (0, height)
+        for y in range(top, bottom):
+            if prune:
+                _row_bounds(order_moduli, own, y * stride, bounds)
             for x in range(region.width):
                 inside = abs(y - own_y) <= reach and abs(x - own_x) <= reach
                 if inside != near:
@@ -128,13 +153,15 @@ def nearest_in_image(
                 left[0] += 1
                 if prune and n == most:
                     limit = found.squared[n - 1] / factor + SLACK * (lengths[own] + lengths[candidate])
-                    if _squared_distance(order_moduli[own], order_moduli[candidate]) > limit:
+                    if bounds[x] > limit:
                         continue
                     left[1] += 1
-                    if _squared_distance(ring_moduli[own], ring_moduli[candidate]) > limit:
+                    if _squared_distance(own_moduli, ring_moduli[candidate]) > limit:
                         continue
                     left[2] += 1
-                    bound = _phase_free_bound(canonical[own], canonical[candidate], order_of_lane, sums)
+                    bound = _phase_free_bound(
+                        own_canonical, canonical[candidate], order_of_lane, products, sums
+                    )
                     if lengths[own] + lengths[candidate] - np.float32(2) * bound > limit:
                         continue
                     left[3] += 1
@@ -174,7 +201,9 @@ def neighbours_in_image(
     best = np.empty(BATCH, dtype=np.float32)
     plain = np.empty(BATCH, dtype=np.float32)
     batch_which = np.empty(BATCH, dtype=np.int64)
-    sums = np.empty((2, order_moduli.shape[1]), dtype=np.float32)
+    products = np.empty((2, order_of_lane.shape[0]), dtype=np.float32)
+    sums = np.empty((2, order_moduli.shape[0]), dtype=np.float32)
+    bounds = np.empty(region.width, dtype=np.float32)
     n = 0
     for i in range(pixels.shape[0]):
         n = nearest_in_image(
@@ -190,7 +219,9 @@ def neighbours_in_image(
             best,
             plain,
             batch_which,
+            products,
             sums,
+            bounds,
             found,
             left,
         )

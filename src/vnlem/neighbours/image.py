@@ -32,9 +32,7 @@ class ImageIndex:
         dim = region.raw.shape[2]
         pixels = region.raw.shape[0] * region.raw.shape[1]
         order_of_lane = np.tile(rings.lane_order, rings.channels)
-        # Padded to sixteen orders: the innermost loop is then two vectors and no remainder.
-        orders = 16 * -(-(rings.highest_order + 1) // 16)
-        order_moduli = np.empty((pixels, orders), dtype=np.float32)
+        order_moduli = np.empty((rings.highest_order + 1, pixels), dtype=np.float32)
         ring_moduli = np.empty((pixels, dim // 2), dtype=np.float32)
         whole_image.moduli(region.raw.reshape(-1, dim), order_of_lane, order_moduli, ring_moduli)
         return cls(region, order_of_lane, order_moduli, ring_moduli)
@@ -149,7 +147,7 @@ def matches(
 
     Examples
     --------
-    >>> image = np.add.outer(np.arange(20.0), np.zeros(20))
+    >>> image = np.add.outer(np.arange(20.0) ** 2, np.arange(20.0))
     >>> found = matches(image, (10, 10), 5)
     >>> int(found.row[0]), int(found.column[0]), float(found.distance[0])
     (10, 10, 0.0)
