@@ -188,6 +188,17 @@ def measure_memory(only: str) -> bool:
     return passed
 
 
+def measure_growth() -> None:
+    """Print VNLEM's time against the size of the image: it grows with the number of pixels."""
+    print("\n| vnlem (paper), size | seconds | microseconds per pixel |")
+    print("|---|---|---|")
+    noisy, sigma = papers()
+    for size in (128, 256, 512, 1024):
+        image = np.tile(noisy, (2, 2))[:size, :size]
+        ours = seconds(lambda: vnlem.denoise_vnlem(image, sigma, preset="paper", workers=WORKERS))  # noqa: B023
+        print(f"| {size} | {ours:.2f} | {1e6 * ours / size**2:.1f} |", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
@@ -195,6 +206,8 @@ def main() -> int:
     parser.add_argument("--skip-memory", action="store_true")
     options = parser.parse_args()
     passed = measure_speed(options.repeats, options.only)
+    if options.only in "vnlem":
+        measure_growth()
     if not options.skip_memory:
         passed &= measure_memory(options.only)
     return 0 if passed else 1

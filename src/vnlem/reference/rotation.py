@@ -1,5 +1,7 @@
 """Rotated patches by interpolation of the upsampled image: the exhaustive rotation-invariant distance."""
 
+from functools import lru_cache
+
 import numpy as np
 
 
@@ -41,6 +43,26 @@ def sample(fine, factor, y, x):
     return upper * (1 - dy) + lower * dy
 
 
+def _lattice(half, upsample):
+    """Positions of the upsampled patch along an axis, with what averaging down to its edge needs."""
+    reach = half * upsample + upsample - 1
+    return np.arange(-reach, reach + 1) / upsample
+
+
+@lru_cache(maxsize=8)
+def _turned(half, upsample, per_pixel, stride):
+    """Where the rotated lattice lies on the finest grid, for every angle of a fine set: (angles, points).
+
+    Pixels are points of that grid, so this does not depend on the pixel.
+    """
+    lattice = _lattice(half, upsample)
+    dy, dx = (grid.ravel() for grid in np.meshgrid(lattice, lattice, indexing="ij"))
+    turn = 2 * np.pi * np.arange(TURN_STEPS)[:, None] / TURN_STEPS
+    y, x = dy * np.cos(turn) - dx * np.sin(turn), dy * np.sin(turn) + dx * np.cos(turn)
+    y, x = (np.rint(per_pixel * axis).astype(np.int32) for axis in (y, x))
+    return y * np.int32(stride) + x
+
+
 # Angles are rounded to this many to a turn, a tenth of the usual step of the search.
 TURN_STEPS = 720
 
@@ -63,23 +85,15 @@ class Rotator:
         # and no interpolation is left to do per pair.
         self.per_pixel = 4 * upsample
         self.fine = [_finer(upsampled(plane, upsample), 4).astype(np.float32) for plane in padded]
-        reach = half * upsample + upsample - 1
-        self.side = 2 * reach + 1
-        lattice = (np.arange(self.side) - reach) / upsample
-        self.where = np.stack([grid.ravel() for grid in np.meshgrid(lattice, lattice, indexing="ij")], axis=1)
-        # Where the rotated lattice lies on the finest grid, for every angle of a fine set: pixels are points
-        # of that grid, so this does not depend on the pixel.
-        turn = 2 * np.pi * np.arange(TURN_STEPS)[:, None] / TURN_STEPS
-        y = self.where[:, 0] * np.cos(turn) - self.where[:, 1] * np.sin(turn)
-        x = self.where[:, 0] * np.sin(turn) + self.where[:, 1] * np.cos(turn)
-        y, x = (np.rint(self.per_pixel * axis).astype(np.int32) for axis in (y, x))
-        self.turned = y * np.int32(self.fine[0].shape[1]) + x
+        lattice = _lattice(half, upsample)
+        self.side = len(lattice)
+        self.turned = _turned(half, upsample, self.per_pixel, self.fine[0].shape[1])
         # Rows of `down` average the lattice down to the pixels of the patch.
         distance = np.abs(lattice[None, :] - np.arange(-half, half + 1)[:, None])
         self.down = (np.clip(1 - distance, 0, None) / upsample).astype(np.float32)
         y, x = np.mgrid[-half : half + 1, -half : half + 1]
         self.inside = (np.hypot(y, x) <= half + 0.5) | (shape == "square")
-        lattice_y, lattice_x = (np.abs(self.where[:, axis]) for axis in (0, 1))
+        lattice_y, lattice_x = (grid.ravel() for grid in np.meshgrid(*[np.abs(lattice)] * 2, indexing="ij"))
         within = np.maximum(lattice_y, lattice_x) <= half
         self.searched = within & ((np.hypot(lattice_y, lattice_x) <= half + 0.5) | (shape == "square"))
         self.n_channels = len(pixels)
