@@ -6,7 +6,7 @@ for the best of them the distance at every angle of the search set, from one set
 
 import numpy as np
 
-from vnlem._kernels.jit import inlined, kernel
+from vnlem._kernels.jit import inlined, kernel, nested
 
 # Marks the angle of no rotation among the multiples of the angle step.
 IDENTITY = 1 << 20
@@ -25,7 +25,7 @@ def squared_lengths(features, out):
             out[y, x] = total
 
 
-@kernel
+@nested
 def window_distances(features, lengths, y, x, rows, columns, out):
     """Squared distances from pixels (y, x)..(y, x + 3) to rows[0]..rows[1] x columns[0]..columns[1].
 
@@ -94,7 +94,7 @@ def _squared(length_a, length_b, inner):
     return max(length_a + length_b - np.float32(2) * inner, np.float32(0))
 
 
-@kernel
+@nested
 def best_turns(a, features, candidates, n_candidates, cos, sin, best, which):
     """Largest inner product of a with every candidate turned by the angles of the search set.
 
@@ -167,7 +167,7 @@ def _better(even, odd, m, top, at):
     return top, at
 
 
-@kernel
+@nested
 def inner_products(a, features, candidates, n_candidates, out):
     """Inner products of a with every candidate, four at a time."""
     dim = a.shape[0]

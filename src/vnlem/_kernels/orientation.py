@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vnlem._kernels.jit import kernel
+from vnlem._kernels.jit import kernel, nested
 
 # A second arc counts as an orientation from this share of the first one's mass on (as in SIFT).
 SECOND_SHARE = 0.8
@@ -144,7 +144,7 @@ def dominant_directions(
                 second[y, x] = angle[y, x]
 
 
-@kernel
+@nested
 def _peak(arc, best, bins):
     """Position of the peak in bins, by a parabola through three arcs, in (-bins/2, bins/2]."""
     before, here, after = arc[(best - 1) % bins], arc[best], arc[(best + 1) % bins]

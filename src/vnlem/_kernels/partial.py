@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from vnlem._kernels.jit import kernel
+from vnlem._kernels.jit import nested
 
 
-@kernel
+@nested
 def smallest(values, n_values, count, chosen):
     """Indices of the `count` smallest of values[:n_values], ascending, into chosen; ties go to the first.
 
@@ -50,7 +50,7 @@ def smallest(values, n_values, count, chosen):
     return _take_up_to(values, n_values, high, count, chosen)
 
 
-@kernel
+@nested
 def _count_up_to(values, n_values, threshold):
     """How many values are at most the threshold; counted in float32, which vectorises with the comparison."""
     total = np.float32(0)
@@ -59,7 +59,7 @@ def _count_up_to(values, n_values, threshold):
     return np.int64(total)
 
 
-@kernel
+@nested
 def _take_up_to(values, n_values, threshold, count, chosen):
     """Indices of the values at most the threshold, without a branch to mispredict."""
     found = 0
@@ -69,7 +69,7 @@ def _take_up_to(values, n_values, threshold, count, chosen):
     return count
 
 
-@kernel
+@nested
 def _take_with_ties(values, n_values, low, high, count, chosen):
     """The bracket holds no number between its ends: take what is below the tied value, then ties in order."""
     tied = high

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vnlem._kernels.jit import kernel
+from vnlem._kernels.jit import kernel, nested
 
 # Pixels of a row worked on together: few enough that a ring's samples stay in the first-level cache.
 BLOCK = 64
@@ -77,7 +77,7 @@ def ring_features(planes, angles, halo, where, weights, starts, real, imag, cent
                     canonical[y, left + x, f] = table[1, f, x]
 
 
-@kernel
+@nested
 def _turn_rows(re, im, cos, sin, span, out_re, out_im):
     """Turning patches by minus an angle multiplies by exp(i k angle)."""
     for x in range(span):
@@ -86,7 +86,7 @@ def _turn_rows(re, im, cos, sin, span, out_re, out_im):
         out_im[x] = re[x] * sin[x] + im[x] * cos[x]
 
 
-@kernel
+@nested
 def _turns(angles, cos, sin):
     """cos, sin (highest order + 1, BLOCK) of order * angle, by the addition theorem in float64."""
     for x in range(angles.shape[0]):
@@ -98,7 +98,7 @@ def _turns(angles, cos, sin):
             sin[k, x] = s
 
 
-@kernel
+@nested
 def _sample_row(planes, y, left, where, weights, out, count):
     """Bilinear samples at one offset, for a block of pixels."""
     row0 = planes[where[0, 0], where[0, 1], y + where[0, 2], left + where[0, 3] :]
@@ -110,7 +110,7 @@ def _sample_row(planes, y, left, where, weights, out, count):
         out[x] = w0 * row0[x] + w1 * row1[x] + w2 * row2[x] + w3 * row3[x]
 
 
-@kernel
+@nested
 def _fold(samples, count, span, mirrored, folded):
     """Samples of a ring folded onto a quarter of it, for even and odd orders: cosine (0, 1), sine (2, 3).
 
@@ -135,19 +135,19 @@ def _fold(samples, count, span, mirrored, folded):
         _copy(mirrored[part // 2, quarter], span, folded[part, quarter])
 
 
-@kernel
+@nested
 def _copy(source, span, out):
     for x in range(span):
         out[x] = source[x]
 
 
-@kernel
+@nested
 def _add(a, b, factor, span, out):
     for x in range(span):
         out[x] = a[x] + factor * b[x]
 
 
-@kernel
+@nested
 def _combine_rows(rows, count, factors, span, out):
     """out = sum over s < count of factors[s] * rows[s]; factors are zero past the last."""
     f0, f1, f2, f3 = factors[0], factors[1], factors[2], factors[3]

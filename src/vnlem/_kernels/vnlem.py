@@ -9,7 +9,7 @@ import numpy as np
 
 from vnlem._kernels.elementary import exp_negative
 from vnlem._kernels.irls import irls
-from vnlem._kernels.jit import kernel
+from vnlem._kernels.jit import kernel, nested
 from vnlem._kernels.neighbours import IDENTITY, best_turns, inner_products, window_distances
 from vnlem._kernels.partial import smallest
 
@@ -78,7 +78,7 @@ class Found(NamedTuple):
     which: np.ndarray  # int64, +-number of the angle, or IDENTITY
 
 
-@kernel
+@nested
 def make_scratch(search):
     """Buffers for the searches of one tile."""
     side = 2 * search.patch_distance + 1
@@ -96,7 +96,7 @@ def make_scratch(search):
     )
 
 
-@kernel
+@nested
 def make_found(search):
     """Room for the neighbours of one pixel."""
     count = search.n_neighbors
@@ -107,7 +107,7 @@ def make_found(search):
     )
 
 
-@kernel
+@nested
 def accurate(region, search, rule, own, candidates, n_candidates, best, plain, which):
     """Squared RID of a pixel to candidates, into best, and the angle that attains it, into which."""
     dim = region.raw.shape[2]
@@ -135,7 +135,7 @@ def accurate(region, search, rule, own, candidates, n_candidates, best, plain, w
         best[c] = squared
 
 
-@kernel
+@nested
 def refine(region, search, rule, own, n_candidates, scratch, found):
     """Stage two: the best of scratch.candidates by the accurate distance, into found; returns how many."""
     candidates, best, which = scratch.candidates, scratch.best, scratch.which
@@ -149,7 +149,7 @@ def refine(region, search, rule, own, n_candidates, scratch, found):
     return n
 
 
-@kernel
+@nested
 def search_windows(region, search, rule, y, x, rows, columns, scratch):
     """Stage-one distances of PIXELS pixels to their windows together, into scratch.windows."""
     window_distances(region.canonical, region.lengths, y, x, rows, columns, scratch.windows)
@@ -161,7 +161,7 @@ def search_windows(region, search, rule, y, x, rows, columns, scratch):
                 turned[c] = min(rule.factor * turned[c] + rule.offset, unturned[c])
 
 
-@kernel
+@nested
 def nearest(region, search, y, x, which, rows, columns, scratch):
     """Stage one: the N1 nearest of the window by the aligned distance, as region positions; returns how many.
 
@@ -187,7 +187,7 @@ def nearest(region, search, y, x, which, rows, columns, scratch):
     return n
 
 
-@kernel
+@nested
 def neighbours_of_tile(region, search, rule, top, left, position, squared, which, counts):
     """Neighbours of every pixel of a tile whose corner is (top, left) of the region; arrays (H, W, K)."""
     height, width = counts.shape
@@ -208,7 +208,7 @@ def neighbours_of_tile(region, search, rule, top, left, position, squared, which
                 which[y - top, x + p - left, :n] = found.which[:n]
 
 
-@kernel
+@nested
 def align(region, search, own_turn, found, n, aligned):
     """The neighbours' features turned onto the pixel's own, in its canonical frame: rows of aligned.
 
@@ -229,7 +229,7 @@ def align(region, search, own_turn, found, n, aligned):
             _turn(canonical, at, search.cos, m, search.sin, m, sign, out, j)
 
 
-@kernel
+@nested
 def turn_of(angle, lane_order, orders, turn):
     """Cosine and sine of order * angle per lane (2, lanes), by the addition theorem in float64."""
     step_cos, step_sin = np.cos(np.float64(angle)), np.sin(np.float64(angle))
@@ -243,7 +243,7 @@ def turn_of(angle, lane_order, orders, turn):
         turn[1, f] = orders[1, lane_order[f]]
 
 
-@kernel
+@nested
 def _turn(table, at, cos, cos_row, sin, sin_row, sign, out, row):
     """A patch turned by an angle: order k is multiplied by exp(-i k angle). table, out (n, 2, lanes)."""
     # Two loops: with one, the check that stores and loads do not overlap is too long for the vectoriser.
@@ -267,7 +267,7 @@ class Estimator(NamedTuple):
     orders: np.ndarray  # float64 (2, orders + 1)
 
 
-@kernel
+@nested
 def make_estimator(search, dim, lane_order):
     """Buffers for the estimates of one tile."""
     most = search.n_neighbors
@@ -284,7 +284,7 @@ def make_estimator(search, dim, lane_order):
     )
 
 
-@kernel
+@nested
 def estimate(region, search, rule, lane_order, y, x, found, n, buffers):
     """Weights W' and the gamma-power regression over a pixel's aligned neighbours, into buffers.point."""
     weights = buffers.weights

@@ -8,7 +8,7 @@ best found so far.
 
 import numpy as np
 
-from vnlem._kernels.jit import kernel
+from vnlem._kernels.jit import kernel, nested
 from vnlem._kernels.vnlem import accurate, make_found
 
 BATCH = 64
@@ -37,7 +37,7 @@ def moduli(features, order_of_lane, order_moduli, ring_moduli):
             order_moduli[k, n] = np.sqrt(order_moduli[k, n])
 
 
-@kernel
+@nested
 def _row_bounds(order_moduli, own, start, out):
     """The first bound for a row of pixels from number `start` on: along the row, so that it vectorises."""
     width = out.shape[0]
@@ -50,7 +50,7 @@ def _row_bounds(order_moduli, own, start, out):
             out[x] += (row[x] - mine) * (row[x] - mine)
 
 
-@kernel
+@nested
 def _squared_distance(a, b):
     total = np.float32(0)
     for f in range(a.shape[0]):
@@ -58,7 +58,7 @@ def _squared_distance(a, b):
     return total
 
 
-@kernel
+@nested
 def _phase_free_bound(a, b, order_of_lane, products, sums):
     """Largest inner product that any angle of each order could give: sum over orders of |c_k|."""
     lanes = order_of_lane.shape[0]
@@ -79,7 +79,7 @@ def _phase_free_bound(a, b, order_of_lane, products, sums):
     return total
 
 
-@kernel
+@nested
 def _insert(found, n, most, position, squared, which):
     """Put a candidate among the best `most`, by distance, then position; returns how many there are."""
     if n == most:
@@ -102,7 +102,7 @@ def _insert(found, n, most, position, squared, which):
     return n + 1
 
 
-@kernel
+@nested
 def nearest_in_image(
     region,
     search,
