@@ -102,7 +102,6 @@ def irls(table, index, weights, count, gamma, point, scratch, residual, bits):
         terms[j] = weights[j]
     for a in range(n):
         point[a] = np.float32(np.inf)
-    last_step = np.float32(0.0)
     for iteration in range(MAX_ITERATIONS + 1):
         if iteration > 0:
             squared_residuals(table, index, 0, count, point, terms)
@@ -118,14 +117,9 @@ def irls(table, index, weights, count, gamma, point, scratch, residual, bits):
             d = new - point[a]
             step += d * d
             point[a] = new
-        step = np.sqrt(step)
-        # Short steps that shrink like a geometric series tell the length of the next one. Not longer ones:
-        # below gamma = 1 they also shrink, for a while, on the way past a saddle.
-        steady = step < np.float32(10.0) * STEP and step < np.float32(0.5) * last_step
-        ahead = step * step / last_step if steady else step
-        if ahead < STEP or exponent == np.float32(0.0):
+        # No guess from steps that shrink: below gamma = 1 they also do so, for a while, beside a saddle.
+        if step < STEP * STEP or exponent == np.float32(0.0):
             return iteration
-        last_step = step if iteration > 0 else np.float32(0.0)
     return MAX_ITERATIONS
 
 
