@@ -15,6 +15,7 @@ _PUBLIC = {
     "denoise_nlem": "methods.nlem",
     "denoise_nlpr": "methods.nlem",
     "denoise_vnlem": "methods.vnlem",
+    "denoise_vnlr": "methods.vnlr",
     "estimate_sigma": "noise",
     "orientation": "features.orientation",
     "PatchSpace": "features.patch_space",

@@ -47,6 +47,9 @@ class Job(Generic[Params]):
     workers: int
     progress: ProgressCallback | None
     details: dict[str, Any] = field(default_factory=dict)  # what the solver wants to report in Info
+    # (channels, height, width) or broadcastable to it, where the noise is not the same everywhere; `sigma` is
+    # then its root mean square.
+    sigma_map: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,39 @@ def check_sigma(sigma: Any) -> float:
     return value
 
 
+def check_sigma_map(sigma: Any, planes: "Planes") -> NDArray[np.float64]:
+    """A noise level per channel or per pixel, broadcastable to the planes (C, H, W), or a clear error."""
+    values = np.asarray(sigma)
+    if values.dtype.kind not in "iuf":
+        raise TypeError(f"sigma must hold numbers, got dtype {values.dtype}")
+    values = values.astype(np.float64)
+    channels, height, width = planes.data.shape
+    if planes.channel_axis is not None and values.shape == (channels,):
+        laid_out = values.reshape(channels, 1, 1)
+    elif values.shape == (height, width):
+        laid_out = values[None]
+    elif planes.channel_axis is not None and values.ndim == 3:
+        laid_out = np.moveaxis(values, planes.channel_axis, 0)
+    else:
+        laid_out = values
+    if laid_out.ndim != 3 or laid_out.shape not in (
+        (channels, 1, 1),
+        (1, height, width),
+        (channels, height, width),
+    ):
+        per_channel = f", one number per channel ({channels})" if planes.channel_axis is not None else ""
+        raise ValueError(
+            f"sigma must be a number{per_channel} or a map of the image's size ({height}x{width}), "
+            f"got an array of shape {values.shape}"
+        )
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError(
+            "sigma must be finite and not negative everywhere; the map holds "
+            f"{int((~np.isfinite(values)).sum())} NaN or infinite and {int((values < 0).sum())} negative values"
+        )
+    return laid_out
+
+
 def check_workers(workers: int | None) -> int:
     """The number of threads: all cores for None."""
     if workers is None:
@@ -181,6 +217,7 @@ def run(
     progress: Progress = False,
     return_info: bool = False,
     signals: bool = False,
+    sigma_maps: bool = False,
     min_size: Callable[[Params], int] = lambda params: getattr(params, "patch_size", 1),
 ) -> Result:
     """Denoise with one method.
@@ -197,16 +234,22 @@ def run(
         Job -> denoised planes (C, H, W).
     signals : bool
         Whether one-dimensional input is accepted.
+    sigma_maps : bool
+        Whether sigma may differ between channels or pixels.
     min_size : callable
         Parameters -> the smallest height and width (length, for a signal) the method can work on.
     """
     begun = time.perf_counter()
     planes = to_planes(image, channel_axis, signals=signals)
     threads = check_workers(workers)
+    noise_map: NDArray[np.float64] | None = None
     if sigma is None:
         from vnlem.noise import estimate_sigma_of_planes
 
         noise = estimate_sigma_of_planes(planes.data)
+    elif sigma_maps and np.ndim(sigma) > 0:
+        noise_map = check_sigma_map(sigma, planes)
+        noise = float(np.sqrt(np.mean(np.broadcast_to(noise_map, planes.data.shape) ** 2)))
     else:
         noise = check_sigma(sigma)
     estimated = time.perf_counter()
@@ -221,6 +264,8 @@ def run(
         pixels = ((planes.data - mean) / scale).astype(np.float32)
         with reporting(progress, method) as report:
             job = Job(pixels, noise / scale, params, threads, report)
+            if noise_map is not None:
+                job.sigma_map = (noise_map / scale).astype(np.float32)
             denoised = solve(job)
         details = job.details
         result = planes.restore(denoised.astype(np.float64) * scale + mean)

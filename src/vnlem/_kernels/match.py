@@ -1,0 +1,254 @@
+"""Block matching: the nearest patches of a window under the symmetries of the square.
+
+The reference patch is transformed, never the candidates, so that every load from the image is contiguous and
+the loops run over neighbouring candidates. Squared distances come as |c|^2 - 2 <c, r> + |r|^2, one multiply-add
+per pixel.
+"""
+
+import numpy as np
+
+from vnlem._kernels.jit import kernel
+
+# Candidates are computed in blocks of this many, taps in blocks of four: images carry PADDING spare columns.
+LANES = 16
+PADDING = 24
+
+
+@kernel
+def correlate_rows(window, taps, n_rows, n_columns, out):
+    """Correlation of an image window with one patch, for every position.
+
+    window (channels, n_rows + p - 1, >= n_columns + 4 ceil(p/4)), taps (channels, p, 4 ceil(p/4)) with zeros
+    beyond p, out (n_rows, n_columns).
+    """
+    n_channels, patch_size, n_taps = taps.shape
+    for row in range(n_rows):
+        line = out[row]
+        for x in range(n_columns):
+            line[x] = 0.0
+        for channel in range(n_channels):
+            for dy in range(patch_size):
+                for dx in range(0, n_taps, 4):
+                    t0 = taps[channel, dy, dx]
+                    t1 = taps[channel, dy, dx + 1]
+                    t2 = taps[channel, dy, dx + 2]
+                    t3 = taps[channel, dy, dx + 3]
+                    # One-dimensional views: the compiler vectorises the loop over them, not over 3-D indices.
+                    source = window[channel, row + dy, dx : dx + n_columns + 3]
+                    for x in range(n_columns):
+                        line[x] += (
+                            t0 * source[x] + t1 * source[x + 1] + t2 * source[x + 2] + t3 * source[x + 3]
+                        )
+
+
+@kernel
+def smallest(values, count, k, bins, order):
+    """Indices of the k smallest of values[:count] (all >= 0), in index order; ties go to the lower index.
+
+    A histogram over the leading bits of the floats finds the bin of the k-th value, so no more than one bin
+    has to be sorted. bins: int32 scratch of 4096; order: int64 output, of which the first k are written.
+    Returns the k-th smallest value.
+    """
+    bits = values.view(np.int32)
+    bins[:] = 0
+    # The sign bit is zero; 8 bits of exponent and 4 of mantissa remain.
+    for i in range(count):
+        bins[bits[i] >> 19] += 1
+    below = 0
+    chosen = 0
+    while below + bins[chosen] < k:
+        below += bins[chosen]
+        chosen += 1
+    inside = bins[chosen]
+    if below + inside == k:
+        found = 0
+        limit = np.float32(0.0)
+        for i in range(count):
+            if bits[i] >> 19 <= chosen:
+                order[found] = i
+                limit = max(limit, values[i])
+                found += 1
+        return limit
+    members = np.empty(inside, np.int64)
+    found = 0
+    for i in range(count):
+        if bits[i] >> 19 == chosen:
+            members[found] = i
+            found += 1
+    needed = k - below
+    limit = _kth(values, members, needed)
+    found = 0
+    for i in range(count):
+        if values[i] < limit:
+            found += 1
+    ties = k - found
+    found = 0
+    for i in range(count):
+        if values[i] < limit:
+            order[found] = i
+            found += 1
+        elif values[i] == limit and ties > 0:
+            order[found] = i
+            found += 1
+            ties -= 1
+    return limit
+
+
+@kernel
+def _kth(values, members, k):
+    """The k-th smallest of values[members] by quickselect; members is reordered."""
+    low, high = 0, members.size - 1
+    target = k - 1
+    while low < high:
+        pivot = values[members[(low + high) // 2]]
+        i, j = low, high
+        while i <= j:
+            while values[members[i]] < pivot:
+                i += 1
+            while values[members[j]] > pivot:
+                j -= 1
+            if i <= j:
+                members[i], members[j] = members[j], members[i]
+                i += 1
+                j -= 1
+        if target <= j:
+            high = j
+        elif target >= i:
+            low = i
+        else:
+            break
+    return values[members[target]]
+
+
+@kernel
+def match_tile(
+    image,
+    energy,
+    transforms,
+    sheets,
+    patch_size,
+    references,
+    centres,
+    radius,
+    factor,
+    penalties,
+    positions,
+    chosen,
+):
+    """The nearest patches of every reference patch.
+
+    image (channels, H, stride), the sheets one below the other; energy (H - p + 1, stride), the patches' squared
+    norms, infinite where there is no whole patch; transforms (g, p * p), the identity first:
+    transforms[g, u] is the pixel of a member that lies on pixel u of the reference; sheets (s, 2): first row and number
+    of rows, the image itself first; references (r, 2) top left corners; centres (r, s, 2): of the search window in
+    each sheet, which is moved inwards at the border; a member that is turned or reflected ranks
+    with factor * d^2 + penalties[r]. Written: positions (r, k), row * stride + column, the reference first;
+    chosen (r, k), the index of the transform.
+    """
+    n_channels, height, stride = image.shape
+    n_transforms, n_pixels = transforms.shape
+    n_sheets = sheets.shape[0]
+    n_members = positions.shape[1]
+    side = 2 * radius + 1
+    lanes = (side + LANES - 1) // LANES * LANES
+    n_taps = (patch_size + 3) // 4 * 4
+    per_sheet = side * lanes
+    window = np.zeros((n_channels, side + patch_size - 1, lanes + n_taps), np.float32)
+    taps = np.zeros((n_transforms, n_channels, patch_size, n_taps), np.float32)
+    correlation = np.empty((side, lanes), np.float32)
+    own = np.empty((side, lanes), np.float32)
+    values = np.empty(n_sheets * per_sheet, np.float32)
+    which = np.empty(n_sheets * per_sheet, np.uint8)
+    corners = np.empty((n_sheets, 2), np.int64)
+    bins = np.empty(4096, np.int32)
+    order = np.empty(n_members, np.int64)
+    infinity = np.float32(np.inf)
+    two = np.float32(2.0)
+    zero = np.float32(0.0)
+    for r in range(references.shape[0]):
+        top, left = references[r, 0], references[r, 1]
+        norm = energy[top, left]
+        penalty = penalties[r]
+        for g in range(n_transforms):
+            for channel in range(n_channels):
+                for u in range(n_pixels):
+                    v = transforms[g, u]
+                    taps[g, channel, v // patch_size, v % patch_size] = image[
+                        channel, top + u // patch_size, left + u % patch_size
+                    ]
+        limit = infinity
+        count = 0
+        for sheet in range(n_sheets):
+            if sheet > 0 and penalty >= limit:
+                # No turned patch can rank among the members: enough shifted ones are this near.
+                break
+            rows_of_patches = sheets[sheet, 1] - patch_size + 1
+            columns_of_patches = stride - PADDING - patch_size + 1
+            n_rows = min(side, rows_of_patches)
+            first_row = sheets[sheet, 0] + max(
+                0, min(centres[r, sheet, 0] - sheets[sheet, 0] - radius, rows_of_patches - n_rows)
+            )
+            first_column = max(0, min(centres[r, sheet, 1] - radius, columns_of_patches - side))
+            corners[sheet, 0] = first_row
+            corners[sheet, 1] = first_column
+            width = min(lanes + n_taps, stride - first_column)
+            for channel in range(n_channels):
+                for y in range(n_rows + patch_size - 1):
+                    line = window[channel, y]
+                    source = image[channel, first_row + y, first_column : first_column + width]
+                    for x in range(width):
+                        line[x] = source[x]
+            for y in range(n_rows):
+                for x in range(lanes):
+                    own[y, x] = (
+                        energy[first_row + y, first_column + x] + norm
+                        if x < side and first_column + x < stride
+                        else infinity
+                    )
+            base = sheet * per_sheet
+            for g in range(n_transforms):
+                if g > 0 and penalty >= limit:
+                    break
+                correlate_rows(window, taps[g], n_rows, lanes, correlation)
+                if g == 0:
+                    scale = np.float32(1.0) if sheet == 0 else factor
+                    extra = zero if sheet == 0 else penalty
+                    for y in range(n_rows):
+                        line = correlation[y]
+                        bound = own[y]
+                        value = values[base + y * lanes : base + (y + 1) * lanes]
+                        for x in range(lanes):
+                            value[x] = max(bound[x] - two * line[x], zero) * scale + extra
+                    which[base : base + n_rows * lanes] = 0
+                    if sheet == 0:
+                        values[(top - first_row) * lanes + left - first_column] = 0.0
+                        if n_transforms > 1 or n_sheets > 1:
+                            limit = smallest(values, n_rows * lanes, n_members, bins, order)
+                else:
+                    for y in range(n_rows):
+                        line = correlation[y]
+                        bound = own[y]
+                        value = values[base + y * lanes : base + (y + 1) * lanes]
+                        mark = which[base + y * lanes : base + (y + 1) * lanes]
+                        for x in range(lanes):
+                            candidate = factor * max(bound[x] - two * line[x], zero) + penalty
+                            better = candidate < value[x]
+                            value[x] = candidate if better else value[x]
+                            mark[x] = g if better else mark[x]
+            for at in range(base + n_rows * lanes, base + per_sheet):
+                values[at] = infinity
+            count = base + per_sheet
+        smallest(values, count, n_members, bins, order)
+        # The reference itself comes first, whatever ties there are.
+        self_index = (top - corners[0, 0]) * lanes + left - corners[0, 1]
+        place = n_members - 1
+        for j in range(n_members):
+            if order[j] == self_index:
+                place = j
+        order[place] = order[0]
+        order[0] = self_index
+        for j in range(n_members):
+            sheet, at = order[j] // per_sheet, order[j] % per_sheet
+            y, x = at // lanes, at % lanes
+            positions[r, j] = (corners[sheet, 0] + y) * stride + corners[sheet, 1] + x
+            chosen[r, j] = which[order[j]]

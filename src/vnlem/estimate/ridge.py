@@ -1,0 +1,164 @@
+"""One pass of ridge estimation over all groups: match (or reuse) the groups of each tile, combine, put back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem import tiles
+from vnlem._kernels.match import PADDING
+from vnlem._kernels.ridge import filter_tile
+from vnlem.estimate.aggregate import Aggregate, Image, TileSums, padded, patch_sums
+from vnlem.estimate.groups import Matcher, Members, symmetries
+from vnlem.estimate.turn import TurnedCopies
+
+
+@dataclass(frozen=True)
+class PassSettings:
+    """How one pass combines its groups."""
+
+    patch_size: int
+    tau: float  # share of the noise that the next working image keeps
+    boost: float  # factor on the noise energy in the ridge
+    extra_load: float | None  # first pass (no pilot): steadying load in units of the noise energy
+
+
+class RidgePass:
+    """The images of one pass, laid out for the kernels.
+
+    Parameters
+    ----------
+    noisy, working, pilot : ndarray
+        (channels, H, W).
+    variance : ndarray
+        (channels, H, W), the noise variance at every pixel.
+    group : str
+        The symmetries that `Members.transforms` counts in.
+    settings : PassSettings
+    copies : TurnedCopies or None
+        Present when members may lie in turned copies.
+    """
+
+    def __init__(
+        self,
+        noisy: Image,
+        working: Image,
+        pilot: Image,
+        variance: Image,
+        *,
+        group: str,
+        settings: PassSettings,
+        copies: TurnedCopies | None,
+    ) -> None:
+        self._settings = settings
+        self._working_plain = working
+        self._transforms = symmetries(group, settings.patch_size)
+        change = np.sum((noisy.astype(np.float64) - working) ** 2, axis=0)
+        self._residual = self._patch_map(change, copies)
+        self._noise = self._patch_map(np.sum(variance, axis=0, dtype=np.float64), copies)
+        self._pilot = padded(pilot if copies is None else copies.stack(pilot))
+        self._working = (
+            self._pilot if working is pilot else padded(working if copies is None else copies.stack(working))
+        )
+        channels, height, width = noisy.shape
+        self._n_own = height * self._pilot.shape[2]
+        self._aggregate = Aggregate(channels, height, width)
+
+    def _patch_map(self, values: NDArray[np.float64], copies: TurnedCopies | None) -> Image:
+        """Patch sums of a map, with the images' stride; turned copies see the map turned, never negative."""
+        if copies is not None:
+            values = np.maximum(copies.stack(values[None].astype(np.float32))[0], values.min())
+        sums = patch_sums(values, self._settings.patch_size)
+        result = np.zeros((sums.shape[0], values.shape[1] + PADDING), np.float32)
+        result[:, : sums.shape[1]] = sums
+        return result
+
+    def add_tile(self, index: int, members: Members) -> None:
+        """Estimate the groups of one tile and hand them to the aggregate."""
+        patch_size = self._settings.patch_size
+        channels, _, stride = self._pilot.shape
+        own = members.positions[members.positions < self._n_own]
+        rows, columns = own // stride, own % stride
+        top, left = int(rows.min()), int(columns.min())
+        sums = TileSums.empty(
+            (top, left), channels, int(rows.max()) + patch_size - top, int(columns.max()) + patch_size - left
+        )
+        settings = self._settings
+        filter_tile(
+            self._pilot,
+            self._working,
+            self._residual,
+            self._noise,
+            self._transforms,
+            patch_size,
+            members.positions,
+            members.transforms,
+            settings.extra_load is not None,
+            np.float32(settings.extra_load or 0.0),
+            np.float32(settings.boost),
+            np.float32(settings.tau),
+            self._n_own,
+            top,
+            left,
+            sums.sums,
+            sums.blended,
+            sums.weights,
+            sums.kept,
+        )
+        self._aggregate.add(index, sums)
+
+    def count_turned(self, members: Members) -> int:
+        """How many members are turned or reflected."""
+        return int(np.count_nonzero((members.transforms > 0) | (members.positions >= self._n_own)))
+
+    def images(self) -> tuple[Image, Image]:
+        """The new pilot and the new working image."""
+        return self._aggregate.images(self._working_plain, self._settings.patch_size)
+
+
+def run_pass(
+    ridge: RidgePass,
+    references: Sequence[NDArray[np.int64]],
+    groups: "Matcher | Sequence[Members]",
+    workers: int,
+    progress: tiles.ProgressCallback | None,
+    keep: list[Members | None] | None = None,
+    order: Sequence[int] | None = None,
+) -> tuple[Image, Image, tuple[int, int]]:
+    """Work through all tiles.
+
+    Parameters
+    ----------
+    ridge : RidgePass
+    references : sequence of ndarray
+        Reference patches per tile.
+    groups : Matcher or sequence of Members
+        Where the groups come from: matched here, or those of an earlier pass.
+    workers, progress
+        As in :func:`vnlem.tiles.for_each`.
+    keep : list, optional
+        Filled with the groups of each tile, for a later pass.
+    order : sequence of int, optional
+        The order of work; the result does not depend on it.
+
+    Returns
+    -------
+    pilot, working : ndarray
+    counts : (int, int)
+        Members that are turned or reflected, and all members.
+    """
+    turned = np.zeros(len(references), np.int64)
+    total = np.zeros(len(references), np.int64)
+
+    def work(index: int) -> None:
+        members = groups.match(references[index]) if isinstance(groups, Matcher) else groups[index]
+        if keep is not None:
+            keep[index] = members
+        turned[index] = ridge.count_turned(members)
+        total[index] = members.positions.size
+        ridge.add_tile(index, members)
+
+    tiles.for_each(work, list(range(len(references)) if order is None else order), workers, progress)
+    pilot, working = ridge.images()
+    return pilot, working, (int(turned.sum()), int(total.sum()))
