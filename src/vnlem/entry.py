@@ -17,8 +17,9 @@ METHODS = {
     "nlem": "vnlem.methods.nlem:denoise_nlem",
     "nlpr": "vnlem.methods.nlem:denoise_nlpr",
     "vnlem": "vnlem.methods.vnlem:denoise_vnlem",
+    "vnlr": "vnlem.methods.vnlr:denoise_vnlr",
 }
-DEFAULT_METHOD = "nlem"
+DEFAULT_METHOD = "vnlr"
 
 # Arguments of `denoise` itself, the same for every method.
 _COMMON = ("preset", "channel_axis", "workers", "progress", "return_info")

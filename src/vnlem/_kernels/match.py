@@ -7,41 +7,42 @@ per pixel.
 
 import numpy as np
 
-from vnlem._kernels.jit import kernel
+from vnlem._kernels.jit import kernel, nested
+from vnlem._kernels.panel import add_panel
 
-# Candidates are computed in blocks of this many, taps in blocks of four: images carry PADDING spare columns.
+# Candidates are computed in blocks of sixteen, so images carry spare columns.
 LANES = 16
 PADDING = 24
 
 
-@kernel
-def correlate_rows(window, taps, n_rows, n_columns, out):
-    """Correlation of an image window with one patch, for every position.
+@nested
+def correlate_four(window, offsets, taps, first, n_rows, n_columns, out):
+    """Correlation with four patches at once, of one channel or several: they share the loads of the window.
 
-    window (channels, n_rows + p - 1, >= n_columns + 4 ceil(p/4)), taps (channels, p, 4 ceil(p/4)) with zeros
-    beyond p, out (n_rows, n_columns).
+    window (channels, ., width) flat memory; offsets (n): of each pixel of a patch from its corner in `window`;
+    taps (g, n), of which first .. first + 3 are used; out (4, n_rows, n_columns), n_columns a multiple of 16.
     """
-    n_channels, patch_size, n_taps = taps.shape
+    width = window.shape[2]
+    n_pixels = taps.shape[1]
+    out[:] = 0.0
     for row in range(n_rows):
-        line = out[row]
-        for x in range(n_columns):
-            line[x] = 0.0
-        for channel in range(n_channels):
-            for dy in range(patch_size):
-                for dx in range(0, n_taps, 4):
-                    t0 = taps[channel, dy, dx]
-                    t1 = taps[channel, dy, dx + 1]
-                    t2 = taps[channel, dy, dx + 2]
-                    t3 = taps[channel, dy, dx + 3]
-                    # One-dimensional views: the compiler vectorises the loop over them, not over 3-D indices.
-                    source = window[channel, row + dy, dx : dx + n_columns + 3]
-                    for x in range(n_columns):
-                        line[x] += (
-                            t0 * source[x] + t1 * source[x + 1] + t2 * source[x + 2] + t3 * source[x + 3]
-                        )
+        for x in range(0, n_columns, 16):
+            add_panel(
+                out,
+                row * n_columns + x,
+                out.shape[1] * n_columns,
+                taps,
+                first * n_pixels,
+                n_pixels,
+                1,
+                window,
+                row * width + x,
+                offsets,
+                np.float32(1.0),
+            )
 
 
-@kernel
+@nested
 def smallest(values, count, k, bins, order):
     """Indices of the k smallest of values[:count] (all >= 0), in index order; ties go to the lower index.
 
@@ -94,7 +95,7 @@ def smallest(values, count, k, bins, order):
     return limit
 
 
-@kernel
+@nested
 def _kth(values, members, k):
     """The k-th smallest of values[members] by quickselect; members is reordered."""
     low, high = 0, members.size - 1
@@ -151,11 +152,17 @@ def match_tile(
     n_members = positions.shape[1]
     side = 2 * radius + 1
     lanes = (side + LANES - 1) // LANES * LANES
-    n_taps = (patch_size + 3) // 4 * 4
     per_sheet = side * lanes
-    window = np.zeros((n_channels, side + patch_size - 1, lanes + n_taps), np.float32)
-    taps = np.zeros((n_transforms, n_channels, patch_size, n_taps), np.float32)
-    correlation = np.empty((side, lanes), np.float32)
+    window = np.zeros((n_channels, side + patch_size - 1, lanes + patch_size + 3), np.float32)
+    # Patches are taken in fours; missing transforms stay zero and are not looked at.
+    taps = np.zeros(((n_transforms + 3) // 4 * 4, n_channels * n_pixels), np.float32)
+    offsets = np.empty(n_channels * n_pixels, np.int64)
+    for channel in range(n_channels):
+        for u in range(n_pixels):
+            offsets[channel * n_pixels + u] = (channel * window.shape[1] + u // patch_size) * window.shape[
+                2
+            ] + u % patch_size
+    correlation = np.empty((4, side, lanes), np.float32)
     own = np.empty((side, lanes), np.float32)
     values = np.empty(n_sheets * per_sheet, np.float32)
     which = np.empty(n_sheets * per_sheet, np.uint8)
@@ -172,8 +179,7 @@ def match_tile(
         for g in range(n_transforms):
             for channel in range(n_channels):
                 for u in range(n_pixels):
-                    v = transforms[g, u]
-                    taps[g, channel, v // patch_size, v % patch_size] = image[
+                    taps[g, channel * n_pixels + transforms[g, u]] = image[
                         channel, top + u // patch_size, left + u % patch_size
                     ]
         limit = infinity
@@ -191,30 +197,33 @@ def match_tile(
             first_column = max(0, min(centres[r, sheet, 1] - radius, columns_of_patches - side))
             corners[sheet, 0] = first_row
             corners[sheet, 1] = first_column
-            width = min(lanes + n_taps, stride - first_column)
+            width = min(window.shape[2], stride - first_column)
             for channel in range(n_channels):
                 for y in range(n_rows + patch_size - 1):
                     line = window[channel, y]
                     source = image[channel, first_row + y, first_column : first_column + width]
                     for x in range(width):
                         line[x] = source[x]
+            valid = min(side, stride - first_column)
             for y in range(n_rows):
-                for x in range(lanes):
-                    own[y, x] = (
-                        energy[first_row + y, first_column + x] + norm
-                        if x < side and first_column + x < stride
-                        else infinity
-                    )
+                line = own[y]
+                source = energy[first_row + y, first_column : first_column + valid]
+                for x in range(valid):
+                    line[x] = source[x] + norm
+                for x in range(valid, lanes):
+                    line[x] = infinity
             base = sheet * per_sheet
             for g in range(n_transforms):
                 if g > 0 and penalty >= limit:
                     break
-                correlate_rows(window, taps[g], n_rows, lanes, correlation)
+                if g % 4 == 0:
+                    correlate_four(window, offsets, taps, g, n_rows, lanes, correlation)
+                product = correlation[g % 4]
                 if g == 0:
                     scale = np.float32(1.0) if sheet == 0 else factor
                     extra = zero if sheet == 0 else penalty
                     for y in range(n_rows):
-                        line = correlation[y]
+                        line = product[y]
                         bound = own[y]
                         value = values[base + y * lanes : base + (y + 1) * lanes]
                         for x in range(lanes):
@@ -226,7 +235,7 @@ def match_tile(
                             limit = smallest(values, n_rows * lanes, n_members, bins, order)
                 else:
                     for y in range(n_rows):
-                        line = correlation[y]
+                        line = product[y]
                         bound = own[y]
                         value = values[base + y * lanes : base + (y + 1) * lanes]
                         mark = which[base + y * lanes : base + (y + 1) * lanes]
@@ -234,7 +243,7 @@ def match_tile(
                             candidate = factor * max(bound[x] - two * line[x], zero) + penalty
                             better = candidate < value[x]
                             value[x] = candidate if better else value[x]
-                            mark[x] = g if better else mark[x]
+                            mark[x] = np.uint8(g) if better else mark[x]
             for at in range(base + n_rows * lanes, base + per_sheet):
                 values[at] = infinity
             count = base + per_sheet

@@ -5,108 +5,107 @@ A group's patches are columns, pixels are rows: every loop runs over the members
 
 import numpy as np
 
-from vnlem._kernels.jit import kernel
+from vnlem._kernels.jit import kernel, nested
+from vnlem._kernels.panel import add_panel
 
-LANES = 8
+# Matrices are padded to whole panels: rows to fours, columns to sixteens.
+LANES = 16
+PIVOTS = 8
 
 
-@kernel
-def gram(columns, out):
-    """out = columns^T columns, for columns (n, k)."""
-    n_pixels, k = columns.shape
-    fours = n_pixels // 4 * 4
+@nested
+def gram(columns, strides, out):
+    """out = columns^T columns for columns (n, k), k a multiple of 16; strides: i * k for i < n."""
+    k = columns.shape[1]
+    out[:] = 0.0
+    for i in range(0, k, 4):
+        for j in range(i // 16 * 16, k, 16):
+            add_panel(out, i * k + j, k, columns, i, 1, k, columns, j, strides, np.float32(1.0))
     for i in range(k):
-        # From the diagonal's block of eight on; the rest by symmetry.
-        first = i // 8 * 8
-        length = k - first
-        line = out[i, first:]
-        for j in range(length):
-            line[j] = 0.0
-        for u in range(0, fours, 4):
-            a0, a1, a2, a3 = columns[u, i], columns[u + 1, i], columns[u + 2, i], columns[u + 3, i]
-            r0, r1 = columns[u, first:], columns[u + 1, first:]
-            r2, r3 = columns[u + 2, first:], columns[u + 3, first:]
-            for j in range(length):
-                line[j] += a0 * r0[j] + a1 * r1[j] + a2 * r2[j] + a3 * r3[j]
-        for u in range(fours, n_pixels):
-            a0 = columns[u, i]
-            r0 = columns[u, first:]
-            for j in range(length):
-                line[j] += a0 * r0[j]
-    for i in range(k):
-        for j in range(i // 8 * 8):
+        for j in range(i // 16 * 16):
             out[i, j] = out[j, i]
 
 
-@kernel
-def invert(matrix, pivot_rows):
-    """Invert a symmetric positive definite matrix (k, k), k a multiple of 4, in place.
+@nested
+def multiply(left, right, strides, out):
+    """out = left right for left (n, k), right (k, k), n a multiple of 4, k of 16; strides: i * k for i < k."""
+    n_rows, k = left.shape
+    out[:] = 0.0
+    for j in range(0, k, 16):
+        for u in range(0, n_rows, 4):
+            add_panel(out, u * k + j, k, left, u * k, k, 1, right, j, strides, np.float32(1.0))
 
-    Gauss-Jordan elimination by blocks of four pivots: long, equal inner loops, and no pivoting is needed for
-    a positive definite matrix. pivot_rows: scratch (4, k).
+
+@nested
+def invert(matrix, strides, block, pivot_rows, pivot_columns):
+    """Invert a symmetric positive definite matrix (k, k), k a multiple of 16, in place.
+
+    Gauss-Jordan elimination by blocks of eight pivots: long, equal inner loops, and a positive definite matrix needs
+    no pivoting. strides: i * k for i < 8; scratch: block (8, 8), pivot_rows (8, k), pivot_columns (k, 8).
     """
     k = matrix.shape[0]
-    block = np.empty((4, 4), np.float32)
-    for p in range(0, k, 4):
-        for a in range(4):
-            for b in range(4):
+    for p in range(0, k, PIVOTS):
+        for a in range(PIVOTS):
+            for b in range(PIVOTS):
                 block[a, b] = matrix[p + a, p + b]
-        # 4 x 4 inverse by scalar Gauss-Jordan.
-        for a in range(4):
+        for a in range(PIVOTS):
             reciprocal = np.float32(1.0) / block[a, a]
             block[a, a] = 1.0
-            for b in range(4):
+            for b in range(PIVOTS):
                 block[a, b] *= reciprocal
-            for c in range(4):
+            for c in range(PIVOTS):
                 if c != a:
                     f = block[c, a]
                     block[c, a] = 0.0
-                    for b in range(4):
+                    for b in range(PIVOTS):
                         block[c, b] -= f * block[a, b]
-        m0, m1, m2, m3 = matrix[p], matrix[p + 1], matrix[p + 2], matrix[p + 3]
-        for a in range(4):
-            b0, b1, b2, b3 = block[a, 0], block[a, 1], block[a, 2], block[a, 3]
-            line = pivot_rows[a]
-            for j in range(k):
-                line[j] = b0 * m0[j] + b1 * m1[j] + b2 * m2[j] + b3 * m3[j]
-        for a in range(4):
-            for b in range(4):
+        pivot_rows[:] = 0.0
+        for a in range(0, PIVOTS, 4):
+            for j in range(0, k, 16):
+                add_panel(
+                    pivot_rows,
+                    a * k + j,
+                    k,
+                    block,
+                    a * PIVOTS,
+                    PIVOTS,
+                    1,
+                    matrix,
+                    p * k + j,
+                    strides,
+                    np.float32(1.0),
+                )
+        for a in range(PIVOTS):
+            for b in range(PIVOTS):
                 pivot_rows[a, p + b] = block[a, b]
-        r0, r1, r2, r3 = pivot_rows[0], pivot_rows[1], pivot_rows[2], pivot_rows[3]
         for i in range(k):
-            if p <= i < p + 4:
-                continue
-            f0 = matrix[i, p]
-            f1 = matrix[i, p + 1]
-            f2 = matrix[i, p + 2]
-            f3 = matrix[i, p + 3]
-            for b in range(4):
+            for b in range(PIVOTS):
+                pivot_columns[i, b] = matrix[i, p + b]
                 matrix[i, p + b] = 0.0
-            line = matrix[i]
-            for j in range(k):
-                line[j] -= f0 * r0[j] + f1 * r1[j] + f2 * r2[j] + f3 * r3[j]
-        for a in range(4):
+        for i in range(0, k, 4):
+            if p <= i < p + PIVOTS:
+                continue
+            for j in range(0, k, 16):
+                add_panel(
+                    matrix,
+                    i * k + j,
+                    k,
+                    pivot_columns,
+                    i * PIVOTS,
+                    PIVOTS,
+                    1,
+                    pivot_rows,
+                    j,
+                    strides,
+                    np.float32(-1.0),
+                )
+        for a in range(PIVOTS):
             for j in range(k):
                 matrix[p + a, j] = pivot_rows[a, j]
 
 
-@kernel
-def multiply(left, right, out):
-    """out = left right for left (n, k), right (k, k), k a multiple of 4."""
-    n_rows, k = left.shape
-    for u in range(n_rows):
-        line = out[u]
-        for j in range(k):
-            line[j] = 0.0
-        for i in range(0, k, 4):
-            a0, a1, a2, a3 = left[u, i], left[u, i + 1], left[u, i + 2], left[u, i + 3]
-            r0, r1, r2, r3 = right[i], right[i + 1], right[i + 2], right[i + 3]
-            for j in range(k):
-                line[j] += a0 * r0[j] + a1 * r1[j] + a2 * r2[j] + a3 * r3[j]
-
-
-@kernel
-def combination(gram_matrix, load, shrink, noise, k, pivot_rows, ones, gain):
+@nested
+def combination(gram_matrix, load, shrink, noise, k, strides, block, pivot_rows, pivot_columns, ones, gain):
     """Turn the Gram matrix of a centred group into its combination Theta, in place; write the noise gains.
 
     Theta = I - P diag(shrink), P = (G + diag(load))^-1 made to annihilate constants, so that each column of
@@ -116,7 +115,7 @@ def combination(gram_matrix, load, shrink, noise, k, pivot_rows, ones, gain):
     size = gram_matrix.shape[0]
     for i in range(size):
         gram_matrix[i, i] += load[i] if i < k else np.float32(1.0)
-    invert(gram_matrix, pivot_rows)
+    invert(gram_matrix, strides, block, pivot_rows, pivot_columns)
     total = np.float32(0.0)
     for j in range(size):
         ones[j] = 0.0
@@ -144,7 +143,7 @@ def combination(gram_matrix, load, shrink, noise, k, pivot_rows, ones, gain):
         gain[j] /= noise[j]
 
 
-@kernel
+@nested
 def gather(image, offsets, positions, chosen, out):
     """Columns of `out` (channels * n, size) from the aligned patches of one group."""
     n_channels = image.shape[0]
@@ -158,7 +157,7 @@ def gather(image, offsets, positions, chosen, out):
                 out[channel * n_pixels + u, j] = plane[at + shifts[u]]
 
 
-@kernel
+@nested
 def centre(columns, k):
     """Subtract the mean over the first k columns from them."""
     for u in range(columns.shape[0]):
@@ -171,7 +170,7 @@ def centre(columns, k):
             line[j] -= mean
 
 
-@kernel
+@nested
 def aggregation_weight(gain, least_gain):
     """Weight of a column from its noise gain."""
     bounded = max(gain, least_gain)
@@ -214,12 +213,15 @@ def filter_tile(
     n_transforms, n_pixels = transforms.shape
     k = positions.shape[1]
     size = (k + LANES - 1) // LANES * LANES
-    n_rows = n_channels * n_pixels
+    n_rows = (n_channels * n_pixels + 3) // 4 * 4
     x = np.zeros((n_rows, size), np.float32)
     z = np.zeros((n_rows, size), np.float32)
     estimate = np.empty((n_rows, size), np.float32)
     theta = np.empty((size, size), np.float32)
-    pivot_rows = np.empty((4, size), np.float32)
+    block = np.empty((PIVOTS, PIVOTS), np.float32)
+    pivot_rows = np.empty((PIVOTS, size), np.float32)
+    pivot_columns = np.empty((size, PIVOTS), np.float32)
+    row_strides = np.arange(max(n_rows, size)) * size
     ones = np.empty(size, np.float32)
     gain = np.empty(size, np.float32)
     load = np.ones(size, np.float32)
@@ -260,9 +262,21 @@ def filter_tile(
         gather(pilot, offsets, positions[r], chosen[r], x)
         gather(working, offsets, positions[r], chosen[r], z)
         centre(x, k)
-        gram(x, theta)
-        combination(theta, load, shrink, noise, k, pivot_rows, ones, gain)
-        multiply(z, theta, estimate)
+        gram(x, row_strides[:n_rows], theta)
+        combination(
+            theta,
+            load,
+            shrink,
+            noise,
+            k,
+            row_strides[:PIVOTS],
+            block,
+            pivot_rows,
+            pivot_columns,
+            ones,
+            gain,
+        )
+        multiply(z, theta, row_strides[:size], estimate)
         for j in range(k):
             at = positions[r, j]
             if at >= n_own:
