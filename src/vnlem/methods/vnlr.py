@@ -135,7 +135,7 @@ def denoise_vnlr(
         sigma,
         method="vnlr",
         resolve=parameters,
-        solve=_solve,
+        solve=_solve if engine == "fast" else _solve_plainly,
         channel_axis=channel_axis,
         workers=workers,
         progress=progress,
@@ -197,6 +197,19 @@ def _solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
         shares.append(turned / total)
     job.details["turned_share"] = shares
     return _from_opponent(pilot)
+
+
+def _solve_plainly(job: Job[VnlrParams]) -> NDArray[np.float32]:
+    """The same with the NumPy reference."""
+    from vnlem.reference import vnlr as reference
+
+    noisy, variance = _to_opponent(job)
+    weights = [_matching_weights(len(noisy), first).astype(np.float64) for first in (True, False)]
+    denoised, shares = reference.denoise(
+        noisy.astype(np.float64), variance.astype(np.float64), job.params, weights
+    )
+    job.details["turned_share"] = shares
+    return _from_opponent(denoised.astype(np.float32))
 
 
 def _to_opponent(job: Job[VnlrParams]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

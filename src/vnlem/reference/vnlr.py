@@ -1,0 +1,179 @@
+"""VNLR in plain NumPy, group by group in float64: the oracle of the fast version, for small images.
+
+Shares no code with it: patches are compared pixel by pixel, the combination is solved with numpy.linalg, and
+every patch is put back by an explicit loop.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = NDArray[np.float64]
+
+_TURNS = {
+    "identity": [lambda patch: patch],
+    "c4": [lambda patch, q=q: np.rot90(patch, q, axes=(-2, -1)) for q in range(4)],
+}
+_TURNS["d4"] = _TURNS["c4"] + [
+    lambda patch, q=q: np.rot90(patch, q, axes=(-2, -1))[..., ::-1] for q in range(4)
+]
+
+
+def denoise(
+    noisy: Float, variance: Float, params: Any, weights: list[Float] | None = None
+) -> tuple[Float, list[float]]:
+    """Denoise planes with known noise variance.
+
+    Parameters
+    ----------
+    noisy : ndarray
+        (channels, height, width), standardised.
+    variance : ndarray
+        The noise variance of every value of `noisy`.
+    params : VnlrParams
+        As the fast version takes them.
+    weights : list of ndarray, optional
+        Weight of each channel in comparisons, (channels, 1, 1): in the first pass, and in pilot passes.
+
+    Returns
+    -------
+    denoised : ndarray
+    shares : list of float
+        Share of turned or reflected members in each pass.
+
+    Examples
+    --------
+    >>> from vnlem.methods.vnlr import resolve
+    >>> noisy = np.random.default_rng(0).normal(0, 0.5, (1, 12, 12))
+    >>> params = resolve(0.5, "fast", patch_size=4, n_neighbors=8, patch_distance=3, step=4, passes=1)
+    >>> result, shares = denoise(noisy, np.full(noisy.shape, 0.25), params)
+    >>> bool(np.abs(result).mean() < 0.5 * np.abs(noisy).mean())
+    True
+    """
+    if params.group not in _TURNS:
+        raise ValueError(
+            f'the reference engine knows the groups {", ".join(_TURNS)}, got {params.group!r}; use engine="fast"'
+        )
+    compare = weights or [np.ones((len(noisy), 1, 1))] * 2
+    pilot = working = noisy
+    shares = []
+    groups: list[list[tuple[int, int, int]]] = []
+    for number in range(params.passes + 1):
+        first = number == 0
+        size = params.first_patch_size if first else params.patch_size
+        turns = _TURNS["identity" if first else params.group]
+        step = params.first_step if first else params.step
+        if first or number in params.rematch:
+            groups = [
+                _nearest(
+                    pilot * compare[0 if first else 1],
+                    corner,
+                    size,
+                    params.first_patch_distance if first else params.patch_distance,
+                    params.first_n_neighbors if first else params.n_neighbors,
+                    turns,
+                    params.match_factor,
+                    params.match_penalty * float(np.sum(_cut(variance, corner, size))),
+                )
+                for corner in _corners(noisy.shape[1:], size, step)
+            ]
+        pilot, working = _pass(noisy, working, pilot, variance, groups, size, turns, number, params)
+        members = [g for group in groups for _, _, g in group]
+        shares.append(float(np.mean(np.array(members) > 0)))
+    return pilot, shares
+
+
+def _corners(shape: tuple[int, ...], size: int, step: int) -> list[tuple[int, int]]:
+    def line(count: int) -> list[int]:
+        return sorted({*range(0, count, step), count - 1})
+
+    return [(y, x) for y in line(shape[0] - size + 1) for x in line(shape[1] - size + 1)]
+
+
+def _cut(image: Float, corner: tuple[int, int], size: int) -> Float:
+    return image[:, corner[0] : corner[0] + size, corner[1] : corner[1] + size]
+
+
+def _nearest(image, corner, size, radius, count, turns, factor, penalty):
+    """The members (row, column, transform) of one group, the reference first."""
+    rows, columns = image.shape[1] - size + 1, image.shape[2] - size + 1
+    side_y, side_x = min(2 * radius + 1, rows), min(2 * radius + 1, columns)
+    top = max(0, min(corner[0] - radius, rows - side_y))
+    left = max(0, min(corner[1] - radius, columns - side_x))
+    reference = _cut(image, corner, size)
+    found = []
+    for y in range(top, top + side_y):
+        for x in range(left, left + side_x):
+            candidate = _cut(image, (y, x), size)
+            ranks = [
+                np.sum((reference - turn(candidate)) ** 2) * (factor if g else 1.0) + (penalty if g else 0.0)
+                for g, turn in enumerate(turns)
+            ]
+            best = int(np.argmin(ranks))
+            if (y, x) == corner:
+                found.append((-1.0, y, x, 0))
+            else:
+                found.append((ranks[best], y, x, best))
+    found.sort(key=lambda item: item[:3])
+    return [item[1:] for item in found[:count]]
+
+
+def _pass(noisy, working, pilot, variance, groups, size, turns, number, params):
+    """All groups of one pass, combined and put back: the new pilot and the new working image."""
+    first = number == 0
+    tau = params.noise_kept * (1 - number / params.passes)
+    change = (noisy - working) ** 2
+    total, mixed = np.zeros(noisy.shape), np.zeros(noisy.shape)
+    weight_sum = np.zeros(noisy.shape)
+    for group in groups:
+
+        def columns(image, group=group):
+            return np.stack([turns[g](_cut(image, (y, x), size)).ravel() for y, x, g in group], axis=1)
+
+        x, z = columns(pilot), columns(working)
+        noise = columns(variance).sum(axis=0)
+        left = max(1 - np.sqrt(columns(change).sum() / noise.sum()), 1.02 * tau, 0.02)
+        if first:
+            load = params.extra_load * noise
+            shrink = noise + load
+        else:
+            load = shrink = params.boost * left**2 * noise
+        theta = combination(x, load, shrink)
+        gain = np.sum(theta**2 * noise[:, None], axis=0) / noise
+        estimate = z @ theta
+        blend = min(tau / left, 1.0)
+        for j, (y0, x0, g) in enumerate(group):
+            weight = max(gain[j], 1 / len(group)) ** -1.5
+            patch = _undo(estimate[:, j].reshape(len(noisy), size, size), g)
+            old = _cut(working, (y0, x0), size)
+            _cut(total, (y0, x0), size)[...] += weight * patch
+            _cut(mixed, (y0, x0), size)[...] += weight * ((1 - blend) * patch + blend * old)
+            _cut(weight_sum, (y0, x0), size)[...] += weight
+    return total / weight_sum, mixed / weight_sum
+
+
+def combination(x: Float, load: Float, shrink: Float) -> Float:
+    """The weights Theta of a group's columns, which sum to one in each column.
+
+    Minimises ||X (I - Theta)||^2 + sum_ij load_i Theta_ij^2 under that constraint when load = shrink; Stein's estimate for
+    X = Y with load = e, shrink = n sigma^2 + e.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 2.0, 4.0], [0.0, 1.0, 1.0]])
+    >>> combination(x, np.full(3, 0.5), np.full(3, 0.5)).sum(axis=0).round(6)
+    array([1., 1., 1.])
+    """
+    centred = x - x.mean(axis=1, keepdims=True)
+    inverse = np.linalg.inv(centred.T @ centred + np.diag(load))
+    ones = inverse.sum(axis=1)
+    inverse -= np.outer(ones, ones) / ones.sum()
+    return np.eye(len(load)) - inverse * shrink[None, :]
+
+
+def _undo(patch: Float, g: int) -> Float:
+    """The patch in its own orientation again."""
+    if g >= 4:
+        patch = patch[..., ::-1]
+    return np.rot90(patch, -(g % 4), axes=(-2, -1))
