@@ -5,11 +5,14 @@ Not named denoise.py: importing a submodule of that name would hide the function
 
 import importlib
 import inspect
+from dataclasses import asdict, replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from vnlem.frame import Progress, Result
+from vnlem import checks
+from vnlem.frame import Progress, Result, to_planes
+from vnlem.poisson_gaussian import GainModel, find_model, stabilise, unstabilise
 
 # Method name -> where its public function lives.
 METHODS = {
@@ -50,6 +53,10 @@ def denoise(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    noise_model: str = "gaussian",
+    gain: float | None = None,
+    offset: float | None = None,
+    read_noise: float | None = None,
     **params: Any,
 ) -> Result:
     """Denoise an image.
@@ -75,6 +82,14 @@ def denoise(
         Show a bar, or report to a function of your own.
     return_info : bool
         Return (image, info): the sigma and the parameters used, and timings.
+    noise_model : {"gaussian", "poisson-gaussian"}
+        "gaussian": white noise of standard deviation `sigma`. "poisson-gaussian": photon noise and read noise of
+        cameras and microscopes; the image is stabilised by the generalised Anscombe transform, denoised, and
+        taken back by its exact unbiased inverse. `sigma` must then be None.
+    gain, offset, read_noise : float, optional
+        The model pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), for "poisson-gaussian"; without
+        `gain` all three are estimated by :func:`vnlem.noise.estimate_gain`. Offset and read noise are 0 when only
+        the gain is given.
     **params
         Parameters of the method: see ``vnlem.denoise_nlm`` and its companions.
 
@@ -97,6 +112,21 @@ def denoise(
     if unknown:
         own = [name for name in known if name not in ("image", "sigma") and name not in _COMMON]
         raise TypeError(f"method {method!r} has no parameter {unknown[0]!r}; it has {', '.join(own)}")
+    checks.choice("noise_model", noise_model, ("gaussian", "poisson-gaussian"))
+    model: GainModel | None = None
+    original = image
+    if noise_model == "poisson-gaussian":
+        if sigma is not None:
+            raise ValueError(
+                "with noise_model='poisson-gaussian' the noise follows from gain, offset and read_noise; "
+                f"leave sigma out, got {sigma!r}"
+            )
+        to_planes(image, channel_axis, signals=True)  # its errors come before those of the transform
+        model = find_model(image, channel_axis, gain, offset, read_noise)
+        image = stabilise(image, model)
+        sigma = 1.0
+    elif not (gain is None and offset is None and read_noise is None):
+        raise ValueError("gain, offset and read_noise belong to noise_model='poisson-gaussian'; pass that too")
     result: Result = function(
         image,
         sigma,
@@ -107,4 +137,10 @@ def denoise(
         return_info=return_info,
         **params,
     )
-    return result
+    if model is None:
+        return result
+    denoised, info = result if isinstance(result, tuple) else (result, None)
+    back = to_planes(original, channel_axis, signals=True).like(unstabilise(denoised, model))
+    if info is None:
+        return back
+    return back, replace(info, details={**info.details, "noise_model": asdict(model)})

@@ -67,6 +67,10 @@ class Planes:
             image = np.moveaxis(planes, 0, self.channel_axis)
         else:
             image = planes[0] if self.ndim == 2 else planes[0, 0]
+        return self.like(image)
+
+    def like(self, image: NDArray[Any]) -> NDArray[Any]:
+        """An image in the input's layout, in the input's dtype."""
         if self.dtype.kind in "iu":
             limits = np.iinfo(self.dtype)
             image = np.clip(np.rint(image), limits.min, limits.max)

@@ -195,3 +195,12 @@ def unstandardise(standardised: ArrayLike, mean: float, std: float) -> NDArray[n
     array([1., 3.])
     """
     return checks.finite("standardised", standardised) * std + mean
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on demand: that module imports this package's frame, and few callers need it.
+    if name in ("GainModel", "estimate_gain"):
+        from vnlem import poisson_gaussian
+
+        return getattr(poisson_gaussian, name)
+    raise AttributeError(f"module 'vnlem.noise' has no attribute {name!r}")
