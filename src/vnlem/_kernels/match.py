@@ -52,9 +52,9 @@ def smallest(values, count, k, bins, order):
     """
     bits = values.view(np.int32)
     bins[:] = 0
-    # The sign bit is zero; 8 bits of exponent and 4 of mantissa remain.
+    # Without the sign bit 8 bits of exponent and 4 of mantissa remain.
     for i in range(count):
-        bins[bits[i] >> 19] += 1
+        bins[(bits[i] & 0x7FFFFFFF) >> 19] += 1
     below = 0
     chosen = 0
     while below + bins[chosen] < k:
@@ -65,7 +65,7 @@ def smallest(values, count, k, bins, order):
         found = 0
         limit = np.float32(0.0)
         for i in range(count):
-            if bits[i] >> 19 <= chosen:
+            if (bits[i] & 0x7FFFFFFF) >> 19 <= chosen:
                 order[found] = i
                 limit = max(limit, values[i])
                 found += 1
@@ -73,7 +73,7 @@ def smallest(values, count, k, bins, order):
     members = np.empty(inside, np.int64)
     found = 0
     for i in range(count):
-        if bits[i] >> 19 == chosen:
+        if (bits[i] & 0x7FFFFFFF) >> 19 == chosen:
             members[found] = i
             found += 1
     needed = k - below

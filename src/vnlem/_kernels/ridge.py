@@ -11,6 +11,7 @@ from vnlem._kernels.panel import add_panel
 # Matrices are padded to whole panels: rows to fours, columns to sixteens.
 LANES = 16
 PIVOTS = 8
+LEAST_LOAD = np.float32(1e-5)
 
 
 @nested
@@ -108,13 +109,25 @@ def invert(matrix, strides, block, pivot_rows, pivot_columns):
 def combination(gram_matrix, load, shrink, noise, k, strides, block, pivot_rows, pivot_columns, ones, gain):
     """Turn the Gram matrix of a centred group into its combination Theta, in place; write the noise gains.
 
+    load and shrink are raised where the load is below what single precision resolves.
     Theta = I - P diag(shrink), P = (G + diag(load))^-1 made to annihilate constants, so that each column of
     Theta sums to one. Columns k.. are padding: their load is one and they stay out of every sum.
     gain[j] = sum_i Theta_ij^2 noise_i / noise_j.
     """
     size = gram_matrix.shape[0]
+    largest = np.float32(0.0)
+    for i in range(k):
+        largest = max(largest, gram_matrix[i, i])
+    # What single precision can still tell from zero beside the largest entry.
+    floor = LEAST_LOAD * largest
     for i in range(size):
-        gram_matrix[i, i] += load[i] if i < k else np.float32(1.0)
+        if i < k:
+            if load[i] < floor:
+                shrink[i] += floor - load[i]
+                load[i] = floor
+            gram_matrix[i, i] += load[i]
+        else:
+            gram_matrix[i, i] += np.float32(1.0)
     invert(gram_matrix, strides, block, pivot_rows, pivot_columns)
     total = np.float32(0.0)
     for j in range(size):

@@ -166,7 +166,11 @@ def combination(x: Float, load: Float, shrink: Float) -> Float:
     array([1., 1., 1.])
     """
     centred = x - x.mean(axis=1, keepdims=True)
-    inverse = np.linalg.inv(centred.T @ centred + np.diag(load))
+    gram = centred.T @ centred
+    # Part of the definition, so that single precision suffices: the load is at least 1e-5 of the largest entry.
+    raised = np.maximum(load, 1e-5 * gram.diagonal().max())
+    shrink = shrink + raised - load
+    inverse = np.linalg.inv(gram + np.diag(raised))
     ones = inverse.sum(axis=1)
     inverse -= np.outer(ones, ones) / ones.sum()
     return np.eye(len(load)) - inverse * shrink[None, :]

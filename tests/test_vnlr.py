@@ -1,0 +1,257 @@
+"""VNLR: agreement with its reference, symmetry, determinism, what it accepts and what it refuses."""
+
+import numpy as np
+import pytest
+
+import vnlem
+from vnlem.methods.vnlr import resolve
+
+QUICK = dict(patch_size=5, n_neighbors=16, patch_distance=5, step=3, passes=2)
+
+
+def scene(height: int = 40, width: int = 44) -> np.ndarray:
+    """Discs and stripes on a ramp, 0..255."""
+    y, x = np.mgrid[:height, :width].astype(float)
+    image = 60 + x + 40 * (((y - 14) ** 2 + (x - 12) ** 2) < 60) + 50 * (((y - 26) ** 2 + (x - 32) ** 2) < 60)
+    return image + 20 * np.sin(0.9 * y) * (x > 22)
+
+
+def noisy_scene(sigma: float = 20.0, seed: int = 0, **size: int) -> np.ndarray:
+    clean = scene(**size)
+    return clean + sigma * np.random.default_rng(seed).standard_normal(clean.shape)
+
+
+def error(estimate: np.ndarray, clean: np.ndarray) -> float:
+    return float(np.sqrt(np.mean((np.asarray(estimate, float) - clean) ** 2)))
+
+
+@pytest.mark.parametrize("group", ["identity", "c4", "d4"])
+def test_fast_engine_agrees_with_the_reference(group):
+    noisy = noisy_scene(height=30, width=34)
+    fast, fast_info = vnlem.denoise_vnlr(noisy, 20.0, group=group, return_info=True, **QUICK)
+    slow, slow_info = vnlem.denoise_vnlr(
+        noisy, 20.0, group=group, engine="reference", return_info=True, **QUICK
+    )
+    assert np.abs(fast - slow).max() < 1e-3 * 255
+    np.testing.assert_allclose(fast_info.details["turned_share"], slow_info.details["turned_share"], atol=1e-3)
+
+
+def test_fast_engine_agrees_with_the_reference_in_colour_and_with_a_sigma_map():
+    clean = np.stack([scene(24, 28), scene(24, 28)[::-1], 100 + 0 * scene(24, 28)], axis=-1)
+    sigma = np.full((24, 28), 20.0)
+    sigma[:, 14:] = 5.0
+    noisy = clean + sigma[..., None] * np.random.default_rng(1).standard_normal(clean.shape)
+    fast = vnlem.denoise_vnlr(noisy, sigma, channel_axis=-1, **QUICK)
+    slow = vnlem.denoise_vnlr(noisy, sigma, channel_axis=-1, engine="reference", **QUICK)
+    assert np.abs(fast - slow).max() < 1e-3 * 255
+    assert error(fast, clean) < 0.6 * error(noisy, clean)
+
+
+def test_every_number_of_workers_gives_the_same_bytes():
+    noisy = noisy_scene(height=90, width=140)
+    results = [vnlem.denoise_vnlr(noisy, 20.0, workers=workers, **QUICK) for workers in (1, 2, 3)]
+    assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
+
+
+def test_the_order_in_which_tiles_are_worked_through_does_not_change_the_result():
+    from vnlem.estimate.aggregate import patch_sums
+    from vnlem.estimate.groups import Matcher, reference_tiles
+    from vnlem.estimate.ridge import PassSettings, RidgePass, run_pass
+
+    noisy = ((noisy_scene(height=140, width=140) - 100) / 40)[None].astype(np.float32)
+    variance = np.full_like(noisy, 0.25)
+    references = reference_tiles(140, 140, 6, 4)
+    settings = PassSettings(patch_size=6, tau=0.3, boost=1.1, extra_load=0.25)
+
+    def estimate(order):
+        ridge = RidgePass(noisy, noisy, noisy, variance, group="identity", settings=settings, copies=None)
+        matcher = Matcher(
+            noisy,
+            None,
+            patch_size=6,
+            radius=8,
+            n_members=16,
+            group="identity",
+            factor=1.3,
+            penalty=patch_sums(variance[0], 6),
+        )
+        return run_pass(ridge, references, matcher, 1, None, order=order)[0]
+
+    # In reverse order every tile is held until the first one comes; in order none is.
+    assert len(references) > 4
+    forwards = estimate(range(len(references)))
+    assert forwards.tobytes() == estimate(range(len(references))[::-1]).tobytes()
+
+
+@pytest.mark.parametrize("turn", [lambda a: np.rot90(a), lambda a: a[:, ::-1], lambda a: a.T])
+def test_turning_the_image_turns_the_result(turn):
+    # A grid of references that the symmetries map to itself: 5 + 3 * 13 = 44 pixels.
+    noisy = noisy_scene(height=44, width=44)
+    plain = vnlem.denoise_vnlr(noisy, 20.0, **QUICK)
+    turned = vnlem.denoise_vnlr(turn(noisy), 20.0, **QUICK)
+    np.testing.assert_allclose(turned, turn(plain), atol=0.05)
+
+
+@pytest.mark.parametrize("profile", ["quality", "balanced", "fast"])
+def test_profiles_remove_most_of_the_noise(profile):
+    noisy, clean = noisy_scene(height=64, width=64), scene(64, 64)
+    assert error(vnlem.denoise_vnlr(noisy, 20.0, profile=profile), clean) < 0.4 * 20
+
+
+def test_rotated_groups_help_where_shapes_recur_at_other_angles():
+    rng = np.random.default_rng(3)
+    y, x = np.mgrid[:64, :64]
+    clean = np.zeros((64, 64))
+    for centre_y in range(8, 64, 16):
+        for centre_x in range(8, 64, 16):
+            angle = np.pi / 2 * rng.integers(4)
+            inside = (y - centre_y) ** 2 + (x - centre_x) ** 2 <= 36
+            clean += 100.0 * (inside & ((x - centre_x) * np.cos(angle) + (y - centre_y) * np.sin(angle) > 0.5))
+    noisy = clean + 25 * rng.standard_normal(clean.shape)
+    shifted = vnlem.denoise_vnlr(noisy, 25.0, group="identity")
+    turned, info = vnlem.denoise_vnlr(noisy, 25.0, group="d4", return_info=True)
+    assert error(turned, clean) < 0.95 * error(shifted, clean)
+    assert info.details["turned_share"][0] == 0
+    assert all(share > 0.1 for share in info.details["turned_share"][1:])
+
+
+def test_so2_runs_and_uses_turned_members():
+    noisy, clean = noisy_scene(height=48, width=52), scene(48, 52)
+    result, info = vnlem.denoise_vnlr(noisy, 20.0, group="so2", return_info=True, **QUICK)
+    assert error(result, clean) < 0.5 * 20
+    assert info.details["turned_share"][1] > 0.05
+
+
+def test_sigma_zero_returns_the_image_unchanged():
+    image = noisy_scene()
+    np.testing.assert_array_equal(vnlem.denoise_vnlr(image, 0), image)
+
+
+def test_units_do_not_matter():
+    noisy = noisy_scene()
+    plain = vnlem.denoise_vnlr(noisy, 20.0, **QUICK)
+    scaled = vnlem.denoise_vnlr(noisy * 1e-12 + 7e-9, 20e-12, **QUICK)
+    np.testing.assert_allclose((scaled - 7e-9) * 1e12, plain, atol=0.05)
+
+
+def test_a_huge_dynamic_range_stays_finite():
+    noisy = noisy_scene()
+    noisy[10, 10] = 1e7
+    result = vnlem.denoise_vnlr(noisy, 20.0, **QUICK)
+    assert np.isfinite(result).all()
+
+
+def test_integers_keep_their_dtype():
+    noisy = np.clip(noisy_scene(), 0, 255).astype(np.uint8)
+    assert vnlem.denoise_vnlr(noisy, 20.0, **QUICK).dtype == np.uint8
+
+
+def test_a_constant_image_stays_constant():
+    with pytest.warns(UserWarning, match="sigma"):
+        result = vnlem.denoise_vnlr(np.full((20, 20), 7.0), 3.0, **QUICK)
+    np.testing.assert_allclose(result, 7.0, atol=1e-5)
+
+
+def test_an_image_of_a_single_patch_and_one_smaller_than_the_window_work():
+    assert vnlem.denoise_vnlr(noisy_scene(5.0, height=5, width=5), 5.0, **QUICK).shape == (5, 5)
+    assert vnlem.denoise_vnlr(noisy_scene(height=7, width=40), 20.0, **QUICK).shape == (7, 40)
+
+
+@pytest.mark.parametrize("shape", [(4, 40), (40, 1), (1, 40)])
+def test_an_image_smaller_than_a_patch_is_refused(shape):
+    with pytest.raises(ValueError, match="smaller than the patch"):
+        vnlem.denoise_vnlr(np.random.default_rng(0).normal(size=shape), 0.5, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "message"),
+    [
+        (np.ones((3, 3)), "shape"),
+        (-np.ones((40, 44)), "negative"),
+        (np.full((40, 44), np.nan), "NaN"),
+        (-1.0, "negative"),
+        (np.nan, "finite"),
+    ],
+)
+def test_a_wrong_sigma_is_refused(sigma, message):
+    with pytest.raises(ValueError, match=message):
+        vnlem.denoise_vnlr(noisy_scene(), sigma, **QUICK)
+
+
+def test_a_sigma_map_of_one_value_is_the_scalar():
+    noisy = noisy_scene()
+    mapped = vnlem.denoise_vnlr(noisy, np.full(noisy.shape, 20.0), **QUICK)
+    np.testing.assert_allclose(mapped, vnlem.denoise_vnlr(noisy, 20.0, **QUICK), atol=1e-4)
+
+
+def test_a_sigma_map_beats_the_mean_sigma_where_the_noise_varies():
+    clean = scene(64, 64)
+    sigma = np.where(np.arange(64)[None, :] < 32, 5.0, 30.0) * np.ones((64, 1))
+    noisy = clean + sigma * np.random.default_rng(5).standard_normal(clean.shape)
+    mapped = vnlem.denoise_vnlr(noisy, sigma)
+    plain = vnlem.denoise_vnlr(noisy, float(np.sqrt(np.mean(sigma**2))))
+    assert error(mapped, clean) < error(plain, clean)
+
+
+def test_one_sigma_per_channel_is_accepted():
+    clean = np.stack([scene(24, 24)] * 3, axis=-1)
+    noisy = clean + np.array([5.0, 10.0, 20.0]) * np.random.default_rng(2).standard_normal(clean.shape)
+    result = vnlem.denoise_vnlr(noisy, [5.0, 10.0, 20.0], channel_axis=-1, **QUICK)
+    assert error(result, clean) < 0.6 * error(noisy, clean)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 5])
+def test_any_number_of_channels_is_accepted(channels):
+    clean = np.stack([scene(24, 24)] * channels)
+    noisy = clean + 20 * np.random.default_rng(2).standard_normal(clean.shape)
+    result = vnlem.denoise_vnlr(noisy, 20.0, channel_axis=0, **QUICK)
+    assert error(result, clean) < 0.6 * 20
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"group": "d5"}, "group must be one of"),
+        ({"profile": "best"}, "profile must be one of"),
+        ({"engine": "gpu"}, "engine must be one of"),
+        ({"preset": "paper"}, "vnlem-dd"),
+        ({"passes": 0}, "at least 1"),
+        ({"n_neighbors": 1}, "at least 2"),
+    ],
+)
+def test_wrong_parameters_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        vnlem.denoise_vnlr(noisy_scene(), 20.0, **wrong)
+
+
+def test_the_reference_engine_refuses_so2():
+    with pytest.raises(ValueError, match="reference engine"):
+        vnlem.denoise_vnlr(noisy_scene(), 20.0, group="so2", engine="reference", **QUICK)
+
+
+def test_parameters_follow_sigma_without_jumps():
+    levels = np.geomspace(0.03, 2.0, 200)
+    sizes = [resolve(level, "quality").patch_size for level in levels]
+    assert all(0 <= after - before <= 1 for before, after in zip(sizes, sizes[1:], strict=False))
+
+
+def test_more_noise_never_gives_a_better_result():
+    clean = scene(64, 64)
+    noise = np.random.default_rng(7).standard_normal(clean.shape)
+    levels = [2.0, 5.0, 10.0, 14.0, 16.0, 20.0, 40.0, 80.0, 100.0]
+    errors = [error(vnlem.denoise_vnlr(clean + s * noise, s, profile="fast"), clean) for s in levels]
+    ratios = np.diff(np.log(errors)) / np.diff(np.log(levels))
+    # The error grows with sigma, steadily: its logarithm's slope stays between none and proportional.
+    assert (ratios > 0.2).all()
+    assert (ratios < 1.6).all()
+
+
+def test_progress_ends_at_its_total():
+    seen = []
+    vnlem.denoise_vnlr(noisy_scene(), 20.0, progress=lambda done, total: seen.append((done, total)), **QUICK)
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_vnlr_is_the_default_method():
+    _, info = vnlem.denoise(noisy_scene(), 20.0, return_info=True, **QUICK)
+    assert info.method == "vnlr"
