@@ -13,6 +13,8 @@ from vnlem._kernels.panel import add_panel
 # Candidates are computed in blocks of sixteen, so images carry spare columns.
 LANES = 16
 PADDING = 24
+# Turned patches this near to the reference are not taken.
+NEAR = 3
 
 
 @nested
@@ -121,6 +123,19 @@ def _kth(values, members, k):
     return values[members[target]]
 
 
+@nested
+def keep_best(values, k, bins, order):
+    """Make all but the k smallest values infinite; order: int64 scratch of k."""
+    kept = np.empty(k, np.float32)
+    smallest(values, values.size, k, bins, order)
+    for j in range(k):
+        kept[j] = values[order[j]]
+    for i in range(values.size):
+        values[i] = np.inf
+    for j in range(k):
+        values[order[j]] = kept[j]
+
+
 @kernel
 def match_tile(
     image,
@@ -133,6 +148,7 @@ def match_tile(
     radius,
     factor,
     penalties,
+    n_turned,
     positions,
     chosen,
 ):
@@ -143,7 +159,7 @@ def match_tile(
     transforms[g, u] is the pixel of a member that lies on pixel u of the reference; sheets (s, 2): first row and number
     of rows, the image itself first; references (r, 2) top left corners; centres (r, s, 2): of the search window in
     each sheet, which is moved inwards at the border; a member that is turned or reflected ranks
-    with factor * d^2 + penalties[r]. Written: positions (r, k), row * stride + column, the reference first;
+    with factor * d^2 + penalties[r]; n_turned: the most members from turned sheets. Written: positions (r, k), row * stride + column, the reference first;
     chosen (r, k), the index of the transform.
     """
     n_channels, height, stride = image.shape
@@ -169,6 +185,7 @@ def match_tile(
     corners = np.empty((n_sheets, 2), np.int64)
     bins = np.empty(4096, np.int32)
     order = np.empty(n_members, np.int64)
+    turned = np.empty(n_turned, np.int64)
     infinity = np.float32(np.inf)
     two = np.float32(2.0)
     zero = np.float32(0.0)
@@ -246,7 +263,20 @@ def match_tile(
                             mark[x] = np.uint8(g) if better else mark[x]
             for at in range(base + n_rows * lanes, base + per_sheet):
                 values[at] = infinity
+            if sheet > 0:
+                # The reference turned in place shares its noise: no help, and no independent witness.
+                for y in range(
+                    max(centres[r, sheet, 0] - NEAR - first_row, 0),
+                    min(centres[r, sheet, 0] + NEAR + 1 - first_row, n_rows),
+                ):
+                    for x in range(
+                        max(centres[r, sheet, 1] - NEAR - first_column, 0),
+                        min(centres[r, sheet, 1] + NEAR + 1 - first_column, lanes),
+                    ):
+                        values[base + y * lanes + x] = infinity
             count = base + per_sheet
+        if count > per_sheet:
+            keep_best(values[per_sheet:count], n_turned, bins, turned)
         smallest(values, count, n_members, bins, order)
         # The reference itself comes first, whatever ties there are.
         self_index = (top - corners[0, 0]) * lanes + left - corners[0, 1]

@@ -11,6 +11,8 @@ from vnlem._kernels.panel import add_panel
 # Matrices are padded to whole panels: rows to fours, columns to sixteens.
 LANES = 16
 PIVOTS = 8
+# Members from turned copies count as noisier: their noise is partly that of members that were not turned.
+TURNED_NOISE = np.float32(4.0)
 LEAST_LOAD = np.float32(1e-5)
 
 
@@ -261,6 +263,8 @@ def filter_tile(
             noise[j] = noise_flat[at]
             change += residual_flat[at]
             energy += noise[j]
+            if at >= n_own:
+                noise[j] *= TURNED_NOISE
         # The share of the noise that is left in this group's working patches.
         left_over = max(one - np.sqrt(change / energy), least_left)
         blend = min(tau / left_over, one)

@@ -16,6 +16,7 @@ from vnlem.estimate.aggregate import padded, patch_sums
 from vnlem.estimate.turn import TurnedCopies
 
 TILE = 64  # pixels; reference patches are worked through in tiles of this size
+MOST_TURNED = 0.4  # of a group may come from turned copies, which are not put back
 GROUPS = ("identity", "c4", "d4", "so2")
 
 
@@ -141,6 +142,7 @@ class Matcher:
             self._radius,
             np.float32(self._factor),
             self._penalty[references[:, 0], references[:, 1]].astype(np.float32),
+            max(1, int(MOST_TURNED * self.n_members)),
             members.positions,
             members.transforms,
         )

@@ -61,7 +61,7 @@ def denoise(
     groups: list[list[tuple[int, int, int]]] = []
     for number in range(params.passes + 1):
         first = number == 0
-        size = params.first_patch_size if first else params.patch_size
+        size = params.patch_sizes[number]
         turns = _TURNS["identity" if first else params.group]
         step = params.first_step if first else params.step
         if first or number in params.rematch:
