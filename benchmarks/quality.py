@@ -1,0 +1,250 @@
+"""`make bench-quality`: VNLR beside BM3D on the standard sets, what rotation is worth, cells and particles.
+
+Prints tables with pass or FAIL per line. Every result is kept in a CSV file, so that a run can be stopped and taken up
+again, and the slow peer runs once per image. Noise: numpy.random.default_rng(1000 + i) for the i-th file of a set in
+sorted order, not clipped; results are clipped to 0..255 for the measures.
+"""
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import imageio.v3 as iio
+import numpy as np
+from skimage import color, data
+from skimage.metrics import structural_similarity
+
+import vnlem
+from vnlem.bench.phantoms import discs, half_discs
+from vnlem.bench.peers import available_peers
+from vnlem.metrics import fsim
+
+SETS = ("set12", "bsd68", "kodak24_gray")
+SIGMAS = (15, 25, 50)
+PROFILES = ("quality", "balanced", "fast")
+MEASURES = ("psnr", "ssim", "fsim")
+
+# Smallest PSNR on Set12 at sigma 15, 25, 50.
+SET12_QUALITY = {15: 32.68, 25: 30.28, 50: 26.96}
+FAST_BELOW_BM3D = {15: 0.10, 25: 0.10, 50: 0.15}
+QUALITY_ABOVE_BM3D = {15: 0.15, 25: 0.15, 50: 0.10}
+PHANTOM_GAINS = {"discs 5": 3.0, "discs 3": 3.3, "half discs 6": 1.8}
+PHANTOMS: dict[str, Callable[[int], np.ndarray]] = {
+    "discs 5": lambda seed: discs(5, 18, 3, seed),
+    "discs 3": lambda seed: discs(3, 12, 3, seed),
+    "half discs 6": lambda seed: half_discs(6, 16, 2, seed),
+}
+
+
+class Case(NamedTuple):
+    """One noisy image: where it comes from, its number in the set, and the noise level."""
+
+    group: str
+    name: str
+    index: int
+    sigma: float
+
+
+class Results:
+    """Measures per (set, image, sigma, method), in a CSV file that survives interruptions."""
+
+    FIELDS = ("set", "image", "sigma", "method", *MEASURES, "seconds")
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows: dict[tuple[str, str, float, str], dict[str, float]] = {}
+        if path.exists():
+            with path.open(newline="") as file:
+                for row in csv.DictReader(file):
+                    key = (row["set"], row["image"], float(row["sigma"]), row["method"])
+                    self._rows[key] = {name: float(row[name]) for name in (*MEASURES, "seconds")}
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("w", newline="") as file:
+                csv.writer(file).writerow(self.FIELDS)
+
+    def get(self, case: Case, method: str, clean: Callable[[], np.ndarray]) -> dict[str, float]:
+        """The measures of a method on a case: from the file, or computed now."""
+        key = (case.group, case.name, float(case.sigma), method)
+        if key not in self._rows:
+            truth = clean()
+            noise = np.random.default_rng(1000 + case.index).standard_normal(truth.shape)
+            begun = time.perf_counter()
+            estimate = run_method(method, truth + case.sigma * noise, case.sigma)
+            seconds = time.perf_counter() - begun
+            row = measure(truth, estimate, phantom=case.group == "phantoms") | {"seconds": seconds}
+            self._rows[key] = row
+            with self._path.open("a", newline="") as file:
+                csv.writer(file).writerow([*key, *(row[name] for name in (*MEASURES, "seconds"))])
+        return self._rows[key]
+
+
+def run_method(method: str, noisy: np.ndarray, sigma: float) -> np.ndarray:
+    """A method by its name in the CSV file: "bm3d", or "vnlr-PROFILE-GROUP"."""
+    if method == "bm3d":
+        return np.asarray(available_peers()["BM3D"](noisy, sigma))
+    _, profile, group = method.split("-")
+    return np.asarray(vnlem.denoise_vnlr(noisy, sigma, profile=profile, group=group))
+
+
+def measure(clean: np.ndarray, estimate: np.ndarray, *, phantom: bool) -> dict[str, float]:
+    """PSNR, SSIM and FSIM on 0..255; for a phantom the SNR in dB stands in the place of the PSNR."""
+    if phantom:
+        error = np.mean((estimate - clean) ** 2)
+        return {"psnr": 10 * np.log10(np.mean(clean**2) / error), "ssim": np.nan, "fsim": np.nan}
+    shown = np.clip(estimate, 0, 255)
+    return {
+        "psnr": float(10 * np.log10(255**2 / np.mean((shown - clean) ** 2))),
+        "ssim": float(structural_similarity(clean, shown, data_range=255)),
+        "fsim": float(fsim(clean, shown)),
+    }
+
+
+def read_grey(path: Path) -> np.ndarray:
+    """An image file as floats 0..255."""
+    image = iio.imread(path)
+    return color.rgb2gray(image[..., :3]) * 255 if image.ndim == 3 else image.astype(float)
+
+
+class Report:
+    """Lines with pass or FAIL, and whether any failed."""
+
+    def __init__(self) -> None:
+        self.failed = 0
+
+    def line(self, text: str, value: float, limit: float) -> None:
+        """One promise: value must be at least limit."""
+        good = value >= limit
+        self.failed += not good
+        print(f"{'pass' if good else 'FAIL'}  {text}: {value:.3f} (at least {limit:.3f})", flush=True)
+
+
+def mean_of(
+    results: Results, cases: list[tuple[Case, Path]], method: str, name: str = "psnr"
+) -> tuple[float, list[float]]:
+    """Mean of a measure over cases, and its values."""
+    values = [results.get(case, method, lambda path=path: read_grey(path))[name] for case, path in cases]
+    return float(np.mean(values)), values
+
+
+def standard_sets(
+    results: Results, report: Report, folder: Path, sets: list[str], options: argparse.Namespace
+) -> None:
+    """PSNR, SSIM and FSIM on the standard sets."""
+    for name in sets:
+        for sigma in options.sigmas:
+            cases = list(cases_of(folder / name, name, sigma, options.limit))
+            bm3d = {measure: mean_of(results, cases, "bm3d", measure)[0] for measure in MEASURES}
+            print(f"\n{name}, sigma {sigma}, {len(cases)} images")
+            print(f"      {'bm3d':10s}" + "".join(f" {key} {bm3d[key]:.4f}" for key in MEASURES))
+            ours = {}
+            for profile in options.profiles:
+                method = f"vnlr-{profile}-d4"
+                ours[profile] = {key: mean_of(results, cases, method, key)[0] for key in MEASURES}
+                print(f"      {profile:10s}" + "".join(f" {key} {ours[profile][key]:.4f}" for key in MEASURES))
+            if "quality" in ours:
+                best = ours["quality"]
+                limit = (
+                    SET12_QUALITY.get(sigma, -np.inf)
+                    if name == "set12"
+                    else bm3d["psnr"] + QUALITY_ABOVE_BM3D.get(sigma, 0.0)
+                )
+                report.line(f"{name} sigma {sigma} PSNR quality", best["psnr"], limit)
+                for key in ("ssim", "fsim"):
+                    report.line(f"{name} sigma {sigma} {key.upper()} quality", best[key], bm3d[key])
+            if "fast" in ours and name == "set12":
+                limit = bm3d["psnr"] - FAST_BELOW_BM3D.get(sigma, 0.0)
+                report.line(f"{name} sigma {sigma} PSNR fast", ours["fast"]["psnr"], limit)
+
+
+def cases_of(folder: Path, name: str, sigma: float, limit: int | None) -> Iterator[tuple[Case, Path]]:
+    """The images of a folder (and its subfolders) in sorted order."""
+    for index, path in enumerate(sorted(folder.rglob("*.png"))[:limit]):
+        yield Case(name, str(path.relative_to(folder)), index, sigma), path
+
+
+def rotation(results: Results, report: Report, folder: Path, options: argparse.Namespace) -> None:
+    """What the eight symmetries are worth beside shifts alone."""
+    profile = options.rotation_profile
+    coins_file = options.results.parent / "coins.png"
+    iio.imwrite(coins_file, data.coins())
+    for sigma in options.sigmas:
+        print(f"\nd4 against identity, sigma {sigma}, profile {profile}, PSNR in dB")
+
+        def gains(cases: list[tuple[Case, Path]]) -> np.ndarray:
+            turned = mean_of(results, cases, f"vnlr-{profile}-d4")[1]
+            return np.array(turned) - mean_of(results, cases, f"vnlr-{profile}-identity")[1]
+
+        set12 = gains(list(cases_of(folder / "set12", "set12", sigma, options.limit)))
+        report.line("Set12, mean", float(set12.mean()), 0.04)
+        report.line("Set12, worst image", float(set12.min()), -0.03)
+        if len(set12) > 4:
+            report.line("starfish", float(set12[3]), 0.12)
+            report.line("monarch", float(set12[4]), 0.12)
+        coins = gains([(Case("scikit-image", "coins", 0, sigma), coins_file)])
+        report.line("coins", float(coins[0]), 0.12)
+        blood = [
+            (case, path)
+            for case, path in cases_of(folder / "microscopy", "microscopy", sigma, None)
+            if path.name.startswith("blood")
+        ][: options.limit]
+        report.line("blood cells, worst image", float(gains(blood).min()), -0.03)
+        if "categories" in options.sets:
+            categories = list(cases_of(folder / "categories", "categories", sigma, options.limit))
+            report.line("categories, mean", float(gains(categories).mean()), 0.02)
+
+
+def phantoms(results: Results, report: Report) -> None:
+    """Cells and particles: SNR above BM3D, mean over seeds 1 to 5."""
+    print("\nphantoms, noise variance 0.3, SNR in dB above BM3D, profile quality, mean over seeds 1 to 5")
+    sigma = float(np.sqrt(0.3))
+    for name, draw in PHANTOMS.items():
+        snr = {}
+        for method in ("bm3d", *(f"vnlr-quality-{group}" for group in ("identity", "c4", "d4", "so2"))):
+            snr[method] = float(
+                np.mean(
+                    [
+                        results.get(
+                            Case("phantoms", f"{name} seed {seed}", seed, sigma),
+                            method,
+                            lambda seed=seed, draw=draw: draw(seed),
+                        )["psnr"]
+                        for seed in range(1, 6)
+                    ]
+                )
+            )
+        print("      " + "  ".join(f"{method} {value:.2f}" for method, value in snr.items()))
+        gain = snr["vnlr-quality-d4"] - snr["bm3d"]
+        report.line(f"{name}, d4 above BM3D", gain, PHANTOM_GAINS[name])
+        report.line(f"{name}, so2 above d4", snr["vnlr-quality-so2"] - snr["vnlr-quality-d4"], 0.0)
+
+
+def main() -> None:
+    """Parse the options and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder with set12, bsd68, kodak24_gray, ...")
+    parser.add_argument("--sets", nargs="+", default=[*SETS, "categories", "rotation", "phantoms"])
+    parser.add_argument("--sigmas", nargs="+", type=int, default=list(SIGMAS))
+    parser.add_argument("--profiles", nargs="+", default=list(PROFILES), choices=PROFILES)
+    parser.add_argument("--rotation-profile", default="balanced", choices=PROFILES)
+    parser.add_argument("--limit", type=int, default=None, help="images per set")
+    parser.add_argument(
+        "--results", type=Path, default=Path("bench-results/quality.csv"), help="CSV file of results kept between runs"
+    )
+    options = parser.parse_args()
+    results, report = Results(options.results), Report()
+    standard_sets(results, report, options.data, [s for s in options.sets if s in SETS], options)
+    if "rotation" in options.sets:
+        rotation(results, report, options.data, options)
+    if "phantoms" in options.sets:
+        phantoms(results, report)
+    print(f"\n{report.failed} lines failed" if report.failed else "\nall lines pass")
+    sys.exit(1 if report.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
