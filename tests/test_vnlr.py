@@ -64,7 +64,7 @@ def test_the_order_in_which_tiles_are_worked_through_does_not_change_the_result(
     settings = PassSettings(patch_size=6, tau=0.3, boost=1.1, extra_load=0.25)
 
     def estimate(order):
-        ridge = RidgePass(noisy, noisy, noisy, variance, group="identity", settings=settings, copies=None)
+        ridge = RidgePass(*[noisy[0]] * 3, variance[0], group="identity", settings=settings, copies=None)
         matcher = Matcher(
             noisy,
             None,
@@ -75,7 +75,7 @@ def test_the_order_in_which_tiles_are_worked_through_does_not_change_the_result(
             factor=1.3,
             penalty=patch_sums(variance[0], 6),
         )
-        return run_pass(ridge, references, matcher, 1, None, order=order)[0]
+        return run_pass([ridge], references, matcher, 1, None, order=order)[0]
 
     # In reverse order every tile is held until the first one comes; in order none is.
     assert len(references) > 4

@@ -68,13 +68,13 @@ def test_patch_sums_and_spread_are_adjoint():
 
 def test_tiles_join_in_their_order_whatever_order_they_come_in():
     def total(order):
-        aggregate = Aggregate(1, 6, 6)
+        aggregate = Aggregate(6, 6)
         for index in order:
-            tile = TileSums.empty((index % 2, 0), 1, 4, 6)
-            tile.sums += random(1, 4, 6, seed=index) * 1e4
+            tile = TileSums.empty((index % 2, 0), 4, 6)
+            tile.sums += random(4, 6, seed=index) * 1e4
             tile.weights += 1.0
             aggregate.add(index, tile)
-        return aggregate.images(np.zeros((1, 6, 6), np.float32), 2)[0]
+        return aggregate.images(np.zeros((6, 6), np.float32), 2)[0]
 
     assert total([0, 1, 2, 3]).tobytes() == total([3, 1, 0, 2]).tobytes()
 

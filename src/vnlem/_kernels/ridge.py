@@ -160,16 +160,12 @@ def combination(gram_matrix, load, shrink, noise, k, strides, block, pivot_rows,
 
 @nested
 def gather(image, offsets, positions, chosen, out):
-    """Columns of `out` (channels * n, size) from the aligned patches of one group."""
-    n_channels = image.shape[0]
-    n_pixels = offsets.shape[1]
-    for channel in range(n_channels):
-        plane = image[channel].reshape(-1)
-        for j in range(positions.size):
-            at = positions[j]
-            shifts = offsets[chosen[j]]
-            for u in range(n_pixels):
-                out[channel * n_pixels + u, j] = plane[at + shifts[u]]
+    """Columns of `out` (n, size) from the aligned patches of one group; image: flat."""
+    for j in range(positions.size):
+        at = positions[j]
+        shifts = offsets[chosen[j]]
+        for u in range(shifts.size):
+            out[u, j] = image[at + shifts[u]]
 
 
 @nested
@@ -216,19 +212,18 @@ def filter_tile(
 ):
     """Estimate all groups of a tile and add them up, each member at its own place and orientation.
 
-    pilot, working (channels, H, stride) images; residual (H', stride): patch sums of (noisy - working)^2 over
-    channels; noise_energy (H', stride): patch sums of the noise variance over channels; positions, chosen (r, k) from
-    matching; without_pilot: Stein's estimate, with extra_load times the noise energy as steadying load;
+    pilot, working (H, stride) images; residual (H', stride): patch sums of (noisy - working)^2;
+    noise_energy (H', stride): patch sums of the noise variance; positions, chosen (r, k) from matching; without_pilot: Stein's estimate, with extra_load times the noise energy as steadying load;
     boost: factor on the noise energy in pilot passes; tau: share of the noise the next working image keeps;
     n_own: positions from here on are in turned copies: they contribute and are not put back; top, left: corner of the
-    accumulators in the image. Added to: sums, blended (channels, h, w); weights, kept (h, w), which hold each
+    accumulators in the image. Added to: sums, blended (h, w); weights, kept (h, w), which hold each
     patch's weight at its top left corner.
     """
-    n_channels, height, stride = pilot.shape
+    stride = pilot.shape[1]
     n_transforms, n_pixels = transforms.shape
     k = positions.shape[1]
     size = (k + LANES - 1) // LANES * LANES
-    n_rows = (n_channels * n_pixels + 3) // 4 * 4
+    n_rows = (n_pixels + 3) // 4 * 4
     x = np.zeros((n_rows, size), np.float32)
     z = np.zeros((n_rows, size), np.float32)
     estimate = np.empty((n_rows, size), np.float32)
@@ -242,7 +237,7 @@ def filter_tile(
     load = np.ones(size, np.float32)
     shrink = np.zeros(size, np.float32)
     noise = np.ones(size, np.float32)
-    acc_stride = sums.shape[2]
+    acc_stride = sums.shape[1]
     offsets = np.empty((n_transforms, n_pixels), np.int64)
     places = np.empty((n_transforms, n_pixels), np.int64)
     for g in range(n_transforms):
@@ -250,6 +245,12 @@ def filter_tile(
             v = transforms[g, u]
             offsets[g, u] = v // patch_size * stride + v % patch_size
             places[g, u] = v // patch_size * acc_stride + v % patch_size
+    pilot_flat = pilot.reshape(-1)
+    working_flat = working.reshape(-1)
+    sums_flat = sums.reshape(-1)
+    blended_flat = blended.reshape(-1)
+    weights_flat = weights.reshape(-1)
+    kept_flat = kept.reshape(-1)
     residual_flat = residual.reshape(-1)
     noise_flat = noise_energy.reshape(-1)
     one = np.float32(1.0)
@@ -276,8 +277,8 @@ def filter_tile(
             else:
                 load[j] = scale * noise[j]
                 shrink[j] = load[j]
-        gather(pilot, offsets, positions[r], chosen[r], x)
-        gather(working, offsets, positions[r], chosen[r], z)
+        gather(pilot_flat, offsets, positions[r], chosen[r], x)
+        gather(working_flat, offsets, positions[r], chosen[r], z)
         centre(x, k)
         gram(x, row_strides[:n_rows], theta)
         combination(
@@ -302,12 +303,9 @@ def filter_tile(
             weight = aggregation_weight(gain[j], least_gain)
             faded = weight * (one - blend)
             corner = (at // stride - top) * acc_stride + at % stride - left
-            weights.reshape(-1)[corner] += weight
-            kept.reshape(-1)[corner] += weight - faded
-            for channel in range(n_channels):
-                total = sums[channel].reshape(-1)
-                mixed = blended[channel].reshape(-1)
-                for u in range(n_pixels):
-                    value = estimate[channel * n_pixels + u, j]
-                    total[corner + shifts[u]] += weight * value
-                    mixed[corner + shifts[u]] += faded * value
+            weights_flat[corner] += weight
+            kept_flat[corner] += weight - faded
+            for u in range(n_pixels):
+                value = estimate[u, j]
+                sums_flat[corner + shifts[u]] += weight * value
+                blended_flat[corner + shifts[u]] += faded * value

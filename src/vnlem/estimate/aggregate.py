@@ -21,23 +21,22 @@ class TileSums:
     """What one tile adds: weighted estimates per pixel, weights at the patches' top left corners."""
 
     origin: tuple[int, int]
-    sums: Image  # (channels, h, w): sum of weight * estimate
-    blended: Image  # (channels, h, w): sum of weight * (1 - share kept) * estimate
+    sums: Image  # (h, w): sum of weight * estimate
+    blended: Image  # (h, w): sum of weight * (1 - share kept) * estimate
     weights: Image  # (h, w)
     kept: Image  # (h, w): weight * share of the working image that is kept
 
     @classmethod
-    def empty(cls, origin: tuple[int, int], channels: int, height: int, width: int) -> "TileSums":
-        planes = [np.zeros((channels, height, width), np.float32) for _ in range(2)]
-        maps = [np.zeros((height, width), np.float32) for _ in range(2)]
-        return cls(origin, planes[0], planes[1], maps[0], maps[1])
+    def empty(cls, origin: tuple[int, int], height: int, width: int) -> "TileSums":
+        """Nothing added yet; `origin` is the top left corner in the image."""
+        return cls(origin, *(np.zeros((height, width), np.float32) for _ in range(4)))
 
 
 class Aggregate:
     """The image's accumulators. `add` may be called from any thread, in any order."""
 
-    def __init__(self, channels: int, height: int, width: int) -> None:
-        self._total = TileSums.empty((0, 0), channels, height, width)
+    def __init__(self, height: int, width: int) -> None:
+        self._total = TileSums.empty((0, 0), height, width)
         self._lock = threading.Lock()
         self._waiting: dict[int, TileSums] = {}
         self._next = 0
@@ -54,20 +53,17 @@ class Aggregate:
         top, left = tile.origin
         height, width = tile.weights.shape
         rows, columns = slice(top, top + height), slice(left, left + width)
-        self._total.sums[:, rows, columns] += tile.sums
-        self._total.blended[:, rows, columns] += tile.blended
+        self._total.sums[rows, columns] += tile.sums
+        self._total.blended[rows, columns] += tile.blended
         self._total.weights[rows, columns] += tile.weights
         self._total.kept[rows, columns] += tile.kept
 
     def images(self, working: Image, patch_size: int) -> tuple[Image, Image]:
-        """The new pilot and the new working image, both (channels, H, W)."""
+        """The new pilot and the new working image, both (H, W)."""
         total = self._total
         weights = spread(total.weights, patch_size)
         kept = spread(total.kept, patch_size)
-        height, width = weights.shape
-        pilot = total.sums / weights
-        blended = (total.blended + kept * working[:, :height, :width]) / weights
-        return pilot, blended
+        return total.sums / weights, (total.blended + kept * working) / weights
 
 
 def spread(corners: Image, patch_size: int) -> Image:

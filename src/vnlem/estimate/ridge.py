@@ -1,4 +1,7 @@
-"""One pass of ridge estimation over all groups: match (or reuse) the groups of each tile, combine, put back."""
+"""One pass of ridge estimation over all groups: match (or reuse) the groups of each tile, combine, put back.
+
+Channels share their groups; each has its own combination, since each has its own ratio of signal to noise.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,14 +28,14 @@ class PassSettings:
 
 
 class RidgePass:
-    """The images of one pass, laid out for the kernels.
+    """The images of one channel in one pass, laid out for the kernels.
 
     Parameters
     ----------
     noisy, working, pilot : ndarray
-        (channels, H, W).
+        (H, W).
     variance : ndarray
-        (channels, H, W), the noise variance at every pixel.
+        (H, W), the noise variance at every pixel.
     group : str
         The symmetries that `Members.transforms` counts in.
     settings : PassSettings
@@ -54,16 +57,13 @@ class RidgePass:
         self._settings = settings
         self._working_plain = working
         self._transforms = symmetries(group, settings.patch_size)
-        change = np.sum((noisy.astype(np.float64) - working) ** 2, axis=0)
-        self._residual = self._patch_map(change, copies)
-        self._noise = self._patch_map(np.sum(variance, axis=0, dtype=np.float64), copies)
-        self._pilot = padded(pilot if copies is None else copies.stack(pilot))
-        self._working = (
-            self._pilot if working is pilot else padded(working if copies is None else copies.stack(working))
-        )
-        channels, height, width = noisy.shape
-        self._n_own = height * self._pilot.shape[2]
-        self._aggregate = Aggregate(channels, height, width)
+        self._residual = self._patch_map((noisy.astype(np.float64) - working) ** 2, copies)
+        self._noise = self._patch_map(variance.astype(np.float64), copies)
+        self._pilot = padded(pilot if copies is None else copies.stack(pilot[None])[0])
+        self._working = padded(working if copies is None else copies.stack(working[None])[0])
+        height, width = noisy.shape
+        self._n_own = height * self._pilot.shape[1]
+        self._aggregate = Aggregate(height, width)
 
     def _patch_map(self, values: NDArray[np.float64], copies: TurnedCopies | None) -> Image:
         """Patch sums of a map, with the images' stride; turned copies see the map turned, never negative."""
@@ -77,12 +77,12 @@ class RidgePass:
     def add_tile(self, index: int, members: Members) -> None:
         """Estimate the groups of one tile and hand them to the aggregate."""
         patch_size = self._settings.patch_size
-        channels, _, stride = self._pilot.shape
+        stride = self._pilot.shape[1]
         own = members.positions[members.positions < self._n_own]
         rows, columns = own // stride, own % stride
         top, left = int(rows.min()), int(columns.min())
         sums = TileSums.empty(
-            (top, left), channels, int(rows.max()) + patch_size - top, int(columns.max()) + patch_size - left
+            (top, left), int(rows.max()) + patch_size - top, int(columns.max()) + patch_size - left
         )
         settings = self._settings
         filter_tile(
@@ -118,7 +118,7 @@ class RidgePass:
 
 
 def run_pass(
-    ridge: RidgePass,
+    channels: Sequence[RidgePass],
     references: Sequence[NDArray[np.int64]],
     groups: "Matcher | Sequence[Members]",
     workers: int,
@@ -130,7 +130,8 @@ def run_pass(
 
     Parameters
     ----------
-    ridge : RidgePass
+    channels : sequence of RidgePass
+        One for each channel.
     references : sequence of ndarray
         Reference patches per tile.
     groups : Matcher or sequence of Members
@@ -145,6 +146,7 @@ def run_pass(
     Returns
     -------
     pilot, working : ndarray
+        (channels, H, W).
     counts : (int, int)
         Members that are turned or reflected, and all members.
     """
@@ -155,10 +157,12 @@ def run_pass(
         members = groups.match(references[index]) if isinstance(groups, Matcher) else groups[index]
         if keep is not None:
             keep[index] = members
-        turned[index] = ridge.count_turned(members)
+        turned[index] = channels[0].count_turned(members)
         total[index] = members.positions.size
-        ridge.add_tile(index, members)
+        for channel in channels:
+            channel.add_tile(index, members)
 
     tiles.for_each(work, list(range(len(references)) if order is None else order), workers, progress)
-    pilot, working = ridge.images()
+    images = [channel.images() for channel in channels]
+    pilot, working = (np.stack(planes) for planes in zip(*images, strict=True))
     return pilot, working, (int(turned.sum()), int(total.sum()))

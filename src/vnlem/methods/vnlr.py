@@ -258,39 +258,35 @@ def _solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
         group = "identity" if first else params.group
         copies = TurnedCopies(height, width, TURNS) if group == "so2" else None
         references = reference_tiles(height, width, size, params.first_step if first else params.step)
-        ridge = RidgePass(
-            noisy,
-            working,
-            pilot,
-            variance,
-            group=group,
-            settings=PassSettings(
-                patch_size=size,
-                tau=params.noise_kept * (1 - number / params.passes),
-                boost=params.boost,
-                extra_load=params.extra_load if first else None,
-            ),
-            copies=copies,
+        settings = PassSettings(
+            patch_size=size,
+            tau=params.noise_kept * (1 - number / params.passes),
+            boost=params.boost,
+            extra_load=params.extra_load if first else None,
         )
+        planes = [
+            RidgePass(*images, group=group, settings=settings, copies=copies)
+            for images in zip(noisy, working, pilot, variance, strict=True)
+        ]
         groups: Matcher | list[Members]
         if first or number in params.rematch:
-            shown = pilot * _matching_weights(channels, first)
+            weights = _matching_weights(channels, first)
             groups = Matcher(
-                shown,
+                pilot * weights,
                 copies,
                 patch_size=size,
                 radius=params.first_patch_distance if first else params.patch_distance,
                 n_members=params.first_n_neighbors if first else params.n_neighbors,
                 group=group,
                 factor=params.match_factor,
-                penalty=params.match_penalty * patch_sums(variance.sum(axis=0), size),
+                penalty=params.match_penalty * patch_sums(np.sum(variance * weights**2, axis=0), size),
             )
             kept = [None] * len(references)
         else:
             groups = [members for members in kept if members is not None]
         reused = number + 1 <= params.passes and number + 1 not in params.rematch
         pilot, working, (turned, total) = run_pass(
-            ridge, references, groups, job.workers, report.of(number), kept if reused and not first else None
+            planes, references, groups, job.workers, report.of(number), kept if reused and not first else None
         )
         shares.append(turned / total)
     job.details["turned_share"] = shares

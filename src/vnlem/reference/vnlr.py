@@ -74,11 +74,17 @@ def denoise(
                     params.first_n_neighbors if first else params.n_neighbors,
                     turns,
                     params.match_factor,
-                    params.match_penalty * float(np.sum(_cut(variance, corner, size))),
+                    params.match_penalty
+                    * float(np.sum(_cut(variance * compare[0 if first else 1] ** 2, corner, size))),
                 )
                 for corner in _corners(noisy.shape[1:], size, step)
             ]
-        pilot, working = _pass(noisy, working, pilot, variance, groups, size, turns, number, params)
+        # Channels share their groups; each has its own combination.
+        planes = [
+            _pass(*(image[c : c + 1] for image in (noisy, working, pilot, variance)), groups, size, turns, number, params)
+            for c in range(len(noisy))
+        ]
+        pilot, working = (np.concatenate(images) for images in zip(*planes, strict=True))
         members = [g for group in groups for _, _, g in group]
         shares.append(float(np.mean(np.array(members) > 0)))
     return pilot, shares
