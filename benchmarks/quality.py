@@ -1,8 +1,8 @@
 """`make bench-quality`: VNLR beside BM3D on the standard sets, what rotation is worth, cells and particles.
 
-Prints tables with pass or FAIL per line. Every result is kept in a CSV file, so that a run can be stopped and taken up
-again, and the slow peer runs once per image. Noise: numpy.random.default_rng(1000 + i) for the i-th file of a set in
-sorted order, not clipped; results are clipped to 0..255 for the measures.
+Prints tables with pass or FAIL per line. Every result is kept in a CSV file, so that a run can be stopped
+and taken up again, and the slow peer runs once per image. Noise: numpy.random.default_rng(1000 + i) for
+the i-th file of a set in sorted order, not clipped; results are clipped to 0..255 for the measures.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from skimage import color, data
 from skimage.metrics import structural_similarity
 
 import vnlem
-from vnlem.bench.phantoms import discs, half_discs
 from vnlem.bench.peers import available_peers
+from vnlem.bench.phantoms import discs, half_discs
 from vnlem.metrics import fsim
 
 SETS = ("set12", "bsd68", "kodak24_gray")
@@ -145,7 +145,9 @@ def standard_sets(
             for profile in options.profiles:
                 method = f"vnlr-{profile}-d4"
                 ours[profile] = {key: mean_of(results, cases, method, key)[0] for key in MEASURES}
-                print(f"      {profile:10s}" + "".join(f" {key} {ours[profile][key]:.4f}" for key in MEASURES))
+                print(
+                    f"      {profile:10s}" + "".join(f" {key} {ours[profile][key]:.4f}" for key in MEASURES)
+                )
             if "quality" in ours:
                 best = ours["quality"]
                 limit = (
@@ -226,14 +228,19 @@ def phantoms(results: Results, report: Report) -> None:
 def main() -> None:
     """Parse the options and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder with set12, bsd68, kodak24_gray, ...")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="folder with set12, bsd68, kodak24_gray, ..."
+    )
     parser.add_argument("--sets", nargs="+", default=[*SETS, "categories", "rotation", "phantoms"])
     parser.add_argument("--sigmas", nargs="+", type=int, default=list(SIGMAS))
     parser.add_argument("--profiles", nargs="+", default=list(PROFILES), choices=PROFILES)
     parser.add_argument("--rotation-profile", default="balanced", choices=PROFILES)
     parser.add_argument("--limit", type=int, default=None, help="images per set")
     parser.add_argument(
-        "--results", type=Path, default=Path("bench-results/quality.csv"), help="CSV file of results kept between runs"
+        "--results",
+        type=Path,
+        default=Path("bench-results/quality.csv"),
+        help="CSV file of results kept between runs",
     )
     options = parser.parse_args()
     results, report = Results(options.results), Report()

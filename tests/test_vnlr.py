@@ -1,5 +1,7 @@
 """VNLR: agreement with its reference, symmetry, determinism, what it accepts and what it refuses."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -33,7 +35,9 @@ def test_fast_engine_agrees_with_the_reference(group):
         noisy, 20.0, group=group, engine="reference", return_info=True, **QUICK
     )
     assert np.abs(fast - slow).max() < 1e-3 * 255
-    np.testing.assert_allclose(fast_info.details["turned_share"], slow_info.details["turned_share"], atol=1e-3)
+    np.testing.assert_allclose(
+        fast_info.details["turned_share"], slow_info.details["turned_share"], atol=1e-3
+    )
 
 
 def test_fast_engine_agrees_with_the_reference_in_colour_and_with_a_sigma_map():
@@ -106,7 +110,9 @@ def test_rotated_groups_help_where_shapes_recur_at_other_angles():
         for centre_x in range(8, 64, 16):
             angle = np.pi / 2 * rng.integers(4)
             inside = (y - centre_y) ** 2 + (x - centre_x) ** 2 <= 36
-            clean += 100.0 * (inside & ((x - centre_x) * np.cos(angle) + (y - centre_y) * np.sin(angle) > 0.5))
+            clean += 100.0 * (
+                inside & ((x - centre_x) * np.cos(angle) + (y - centre_y) * np.sin(angle) > 0.5)
+            )
     noisy = clean + 25 * rng.standard_normal(clean.shape)
     shifted = vnlem.denoise_vnlr(noisy, 25.0, group="identity")
     turned, info = vnlem.denoise_vnlr(noisy, 25.0, group="d4", return_info=True)
@@ -232,7 +238,7 @@ def test_the_reference_engine_refuses_so2():
 def test_parameters_follow_sigma_without_jumps():
     levels = np.geomspace(0.03, 2.0, 200)
     sizes = [resolve(level, "quality").patch_size for level in levels]
-    assert all(0 <= after - before <= 1 for before, after in zip(sizes, sizes[1:], strict=False))
+    assert all(0 <= after - before <= 1 for before, after in itertools.pairwise(sizes))
 
 
 def test_more_noise_never_gives_a_better_result():

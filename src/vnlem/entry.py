@@ -83,13 +83,13 @@ def denoise(
     return_info : bool
         Return (image, info): the sigma and the parameters used, and timings.
     noise_model : {"gaussian", "poisson-gaussian"}
-        "gaussian": white noise of standard deviation `sigma`. "poisson-gaussian": photon noise and read noise of
-        cameras and microscopes; the image is stabilised by the generalised Anscombe transform, denoised, and
-        taken back by its exact unbiased inverse. `sigma` must then be None.
+        "gaussian": white noise of standard deviation `sigma`. "poisson-gaussian": photon noise and read
+        noise of cameras and microscopes; the image is stabilised by the generalised Anscombe transform,
+        denoised, and taken back by its exact unbiased inverse. `sigma` must then be None.
     gain, offset, read_noise : float, optional
-        The model pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), for "poisson-gaussian"; without
-        `gain` all three are estimated by :func:`vnlem.noise.estimate_gain`. Offset and read noise are 0 when only
-        the gain is given.
+        The model pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), for
+        "poisson-gaussian"; without `gain` all three are estimated by :func:`vnlem.noise.estimate_gain`.
+        Offset and read noise are 0 when only the gain is given.
     **params
         Parameters of the method: see ``vnlem.denoise_nlm`` and its companions.
 
@@ -126,7 +126,9 @@ def denoise(
         image = stabilise(image, model)
         sigma = 1.0
     elif not (gain is None and offset is None and read_noise is None):
-        raise ValueError("gain, offset and read_noise belong to noise_model='poisson-gaussian'; pass that too")
+        raise ValueError(
+            "gain, offset and read_noise belong to noise_model='poisson-gaussian'; pass that too"
+        )
     result: Result = function(
         image,
         sigma,

@@ -167,7 +167,8 @@ def check_sigma_map(sigma: Any, planes: "Planes") -> NDArray[np.float64]:
     if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(
             "sigma must be finite and not negative everywhere; the map holds "
-            f"{int((~np.isfinite(values)).sum())} NaN or infinite and {int((values < 0).sum())} negative values"
+            f"{int((~np.isfinite(values)).sum())} NaN or infinite "
+            f"and {int((values < 0).sum())} negative values"
         )
     return laid_out
 

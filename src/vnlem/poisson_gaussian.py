@@ -3,8 +3,8 @@
     pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2)
 
 The variance is then gain * (mean - offset) + read_noise^2. The generalised Anscombe transform makes it one
-everywhere, any method for white noise can denoise the transformed image, and the exact unbiased inverse takes the result
-back: the inverse of the transform's MEAN, which the algebraic inverse is not.
+everywhere, any method for white noise can denoise the transformed image, and the exact unbiased inverse
+takes the result back: the inverse of the transform's MEAN, which the algebraic inverse is not.
 """
 
 from dataclasses import dataclass
@@ -74,7 +74,9 @@ def find_model(
     if gain is not None:
         return check_model(gain, 0.0 if offset is None else offset, 0.0 if read_noise is None else read_noise)
     if offset is not None or read_noise is not None:
-        raise ValueError("offset and read_noise need gain too; pass gain=, or none of them to estimate all three")
+        raise ValueError(
+            "offset and read_noise need gain too; pass gain=, or none of them to estimate all three"
+        )
     return estimate_gain(image, channel_axis)
 
 
@@ -122,13 +124,15 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
 
     Notes
     -----
-    The mean of the transform is tabulated up to 300 photons by summing over the Poisson distribution and over a
-    Gauss-Hermite rule for the read noise, and inverted by interpolation (error below 1e-3 photons). From there on the
-    expansion of [1]_, photons = D^2/4 - 1/8 - s^2 + sqrt(3/2)/(4 D), is used, whose error is below 1e-3 photons.
+    The mean of the transform is tabulated up to 300 photons by summing over the Poisson distribution and
+    over a Gauss-Hermite rule for the read noise, and inverted by interpolation (error below 1e-3 photons).
+    From there on the expansion of [1]_, photons = D^2/4 - 1/8 - s^2 + sqrt(3/2)/(4 D), is used, whose
+    error is below 1e-3 photons.
 
     References
     ----------
-    .. [1] M. Makitalo, A. Foi, "Optimal inversion of the generalized Anscombe transformation for Poisson-Gaussian
+    .. [1] M. Makitalo, A. Foi, "Optimal inversion of the generalized Anscombe transformation for
+    Poisson-Gaussian
        noise", IEEE Transactions on Image Processing 22, 2013. :DOI:`10.1109/TIP.2012.2202675`
 
     Examples
@@ -153,7 +157,9 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
 @lru_cache(maxsize=32)
 def _table(spread: float) -> tuple[Float, Float]:
     """Mean of the transform at photon numbers from 0 to TABLE_END, for read noise `spread` in photons."""
-    photons = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 120), np.linspace(1.0, TABLE_END**0.5, 1200)[1:] ** 2])
+    photons = np.concatenate(
+        [[0.0], np.geomspace(1e-4, 1.0, 120), np.linspace(1.0, TABLE_END**0.5, 1200)[1:] ** 2]
+    )
     counts = np.arange(int(TABLE_END + 12 * TABLE_END**0.5))
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     weights = weights / weights.sum()
@@ -176,15 +182,16 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
     Returns
     -------
     GainModel
-        One image shows only how the variance grows with the mean, a line: its slope is the gain; its value at zero is
-        read_noise^2 - gain * offset, of which one part is given and the other set to zero. Denoising needs the line alone.
+        One image shows only how the variance grows with the mean, a line: its slope is the gain; its value
+        at zero is read_noise^2 - gain * offset, of which one part is given and the other set to zero.
+        Denoising needs the line alone.
 
     Notes
     -----
-    In blocks of 8x8 pixels the noise variance is taken from second differences along both axes, which a linear
-    change of brightness does not touch. Blocks are sorted into classes of equal brightness, and the lower
-    quartile of each class, freed of its known bias, stands for the class, so that textured blocks do not count.
-    A line through the classes is fitted by iteratively reweighted least squares.
+    In blocks of 8x8 pixels the noise variance is taken from second differences along both axes, which a
+    linear change of brightness does not touch. Blocks are sorted into classes of equal brightness, and the
+    lower quartile of each class, freed of its known bias, stands for the class, so that textured blocks do
+    not count. A line through the classes is fitted by iteratively reweighted least squares.
 
     Examples
     --------
@@ -212,7 +219,7 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
 
 
 def _block_statistics(plane: Float) -> tuple[Float, Float]:
-    """Mean and noise variance of every 8x8 block; blocks that touch the extreme values may be clipped: left out."""
+    """Mean and noise variance of the 8x8 blocks; those at the extreme values may be clipped: left out."""
     mask = np.outer([1.0, -2.0, 1.0], [1.0, -2.0, 1.0]) / 6.0
     differences = ndimage.convolve(plane, mask, mode="mirror")
     rows, columns = (side // BLOCK_SIDE for side in plane.shape)

@@ -1,8 +1,8 @@
 """Block matching: the nearest patches of a window under the symmetries of the square.
 
 The reference patch is transformed, never the candidates, so that every load from the image is contiguous and
-the loops run over neighbouring candidates. Squared distances come as |c|^2 - 2 <c, r> + |r|^2, one multiply-add
-per pixel.
+the loops run over neighbouring candidates. Squared distances come as |c|^2 - 2 <c, r> + |r|^2, one
+multiply-add per pixel.
 """
 
 import numpy as np
@@ -21,8 +21,9 @@ NEAR = 3
 def correlate_four(window, offsets, taps, first, n_rows, n_columns, out):
     """Correlation with four patches at once, of one channel or several: they share the loads of the window.
 
-    window (channels, ., width) flat memory; offsets (n): of each pixel of a patch from its corner in `window`;
-    taps (g, n), of which first .. first + 3 are used; out (4, n_rows, n_columns), n_columns a multiple of 16.
+    window (channels, ., width) flat memory; offsets (n): of each pixel of a patch from its corner in
+    `window`; taps (g, n), of which first .. first + 3 are used; out (4, n_rows, n_columns), n_columns a
+    multiple of 16.
     """
     width = window.shape[2]
     n_pixels = taps.shape[1]
@@ -154,15 +155,16 @@ def match_tile(
 ):
     """The nearest patches of every reference patch.
 
-    image (channels, H, stride), the sheets one below the other; energy (H - p + 1, stride), the patches' squared
-    norms, infinite where there is no whole patch; transforms (g, p * p), the identity first:
-    transforms[g, u] is the pixel of a member that lies on pixel u of the reference; sheets (s, 2): first row and number
-    of rows, the image itself first; references (r, 2) top left corners; centres (r, s, 2): of the search window in
-    each sheet, which is moved inwards at the border; a member that is turned or reflected ranks
-    with factor * d^2 + penalties[r]; n_turned: the most members from turned sheets. Written: positions (r, k), row * stride + column, the reference first;
-    chosen (r, k), the index of the transform.
+    image (channels, H, stride), the sheets one below the other; energy (H - p + 1, stride), the patches'
+    squared norms, infinite where there is no whole patch; transforms (g, p * p), the identity first:
+    transforms[g, u] is the pixel of a member that lies on pixel u of the reference; sheets (s, 2): first
+    row and number of rows, the image itself first; references (r, 2) top left corners; centres (r, s, 2):
+    of the search window in each sheet, which is moved inwards at the border; a member that is turned or
+    reflected ranks with factor * d^2 + penalties[r]; n_turned: the most members from turned sheets.
+    Written: positions (r, k), row * stride + column, the reference first; chosen (r, k), the index of the
+    transform.
     """
-    n_channels, height, stride = image.shape
+    n_channels, _, stride = image.shape
     n_transforms, n_pixels = transforms.shape
     n_sheets = sheets.shape[0]
     n_members = positions.shape[1]

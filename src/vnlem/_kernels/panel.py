@@ -28,10 +28,12 @@ def add_panel(
     offsets,
     sign,
 ):
-    """out[out_at + a out_step + x] += sign sum_i left[left_at + a left_step + i left_along] right[right_at + offsets[i] + x].
+    """Add a panel of a product to `out`.
 
-    For a < 4, x < 16 and i < len(offsets). out, left, right: C-contiguous float32 arrays of any shape, indexed as
-    flat memory; offsets: one-dimensional intp. Nothing is checked.
+    out[out_at + a out_step + x] +=
+        sign sum_i left[left_at + a left_step + i left_along] right[right_at + offsets[i] + x]
+    for a < 4, x < 16 and i < len(offsets). out, left, right: C-contiguous float32 arrays of any shape,
+    indexed as flat memory; offsets: one-dimensional intp. Nothing is checked.
     """
     word_type = types.intp
     signature = types.void(

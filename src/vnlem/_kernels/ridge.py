@@ -31,7 +31,7 @@ def gram(columns, strides, out):
 
 @nested
 def multiply(left, right, strides, out):
-    """out = left right for left (n, k), right (k, k), n a multiple of 4, k of 16; strides: i * k for i < k."""
+    """out = left right, left (n, k), right (k, k), n a multiple of 4, k of 16; strides: i * k for i < k."""
     n_rows, k = left.shape
     out[:] = 0.0
     for j in range(0, k, 16):
@@ -43,8 +43,9 @@ def multiply(left, right, strides, out):
 def invert(matrix, strides, block, pivot_rows, pivot_columns):
     """Invert a symmetric positive definite matrix (k, k), k a multiple of 16, in place.
 
-    Gauss-Jordan elimination by blocks of eight pivots: long, equal inner loops, and a positive definite matrix needs
-    no pivoting. strides: i * k for i < 8; scratch: block (8, 8), pivot_rows (8, k), pivot_columns (k, 8).
+    Gauss-Jordan elimination by blocks of eight pivots: long, equal inner loops, and a positive definite
+    matrix needs no pivoting. strides: i * k for i < 8; scratch: block (8, 8), pivot_rows (8, k),
+    pivot_columns (k, 8).
     """
     k = matrix.shape[0]
     for p in range(0, k, PIVOTS):
@@ -213,11 +214,12 @@ def filter_tile(
     """Estimate all groups of a tile and add them up, each member at its own place and orientation.
 
     pilot, working (H, stride) images; residual (H', stride): patch sums of (noisy - working)^2;
-    noise_energy (H', stride): patch sums of the noise variance; positions, chosen (r, k) from matching; without_pilot: Stein's estimate, with extra_load times the noise energy as steadying load;
-    boost: factor on the noise energy in pilot passes; tau: share of the noise the next working image keeps;
-    n_own: positions from here on are in turned copies: they contribute and are not put back; top, left: corner of the
-    accumulators in the image. Added to: sums, blended (h, w); weights, kept (h, w), which hold each
-    patch's weight at its top left corner.
+    noise_energy (H', stride): patch sums of the noise variance; positions, chosen (r, k) from matching;
+    without_pilot: Stein's estimate, with extra_load times the noise energy as steadying load; boost:
+    factor on the noise energy in pilot passes; tau: share of the noise the next working image keeps;
+    n_own: positions from here on are in turned copies: they contribute and are not put back; top, left:
+    corner of the accumulators in the image. Added to: sums, blended (h, w); weights, kept (h, w), which
+    hold each patch's weight at its top left corner.
     """
     stride = pilot.shape[1]
     n_transforms, n_pixels = transforms.shape

@@ -1,8 +1,8 @@
 """Putting groups of patches back: accumulators per tile, added in tile order, then the weighted mean.
 
-Floating point sums depend on their order, so every tile has accumulators of its own and they join the image's in
-the fixed order of the tiles. The result is then the same for any number of workers, and only tiles that wait
-for a slower predecessor are held.
+Floating point sums depend on their order, so every tile has accumulators of its own and they join the
+image's in the fixed order of the tiles. The result is then the same for any number of workers, and only
+tiles that wait for a slower predecessor are held.
 """
 
 import threading
@@ -63,7 +63,9 @@ class Aggregate:
         total = self._total
         weights = spread(total.weights, patch_size)
         kept = spread(total.kept, patch_size)
-        return total.sums / weights, (total.blended + kept * working) / weights
+        pilot: Image = total.sums / weights
+        blended: Image = np.divide(total.blended + kept * working, weights, dtype=np.float32)
+        return pilot, blended
 
 
 def spread(corners: Image, patch_size: int) -> Image:

@@ -1,8 +1,8 @@
 """Groups of similar patches: where the reference patches lie, and which patches belong to each of them.
 
 A member is a patch at another place that agrees with the reference after a symmetry of the square, or, for
-the group "so2", a patch cut from a copy of the image turned by an angle between 0 and 90 degrees. Turned copies stand below the
-image in one tall array, so that a member is one number whatever it was cut from.
+the group "so2", a patch cut from a copy of the image turned by an angle between 0 and 90 degrees. Turned
+copies stand below the image in one tall array, so that a member is one number whatever it was cut from.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,11 @@
 """Copies of an image turned by any angle without blur: three shears, each a row-wise shift by Fourier phases.
 
 A shift by phases is an orthogonal map, so white noise stays white with the same variance and no detail is
-lost, which interpolation could not promise. The copies widen the search for similar patches from the symmetries
-of the square to all rotations.
+lost, which interpolation could not promise. The copies widen the search for similar patches from the
+symmetries of the square to all rotations.
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +90,7 @@ class TurnedCopies:
                 tall[channel, first : first + count, : self._side] = turned
         return tall
 
-    def _turned_coordinates(self, y: Float, x: Float, angle: float) -> tuple[Float, Float]:
+    def _turned_coordinates(self, y: Any, x: Any, angle: float) -> tuple[Any, Any]:
         """Where a point of the image lies in the copy turned by `angle`."""
         height, width = self._size
         centre = (self._side - 1) / 2

@@ -1,4 +1,4 @@
-"""VNLR: groups of patches that agree up to a rotation or reflection, ridge combination, aggregation, pilot passes.
+"""VNLR: groups of patches that agree up to a rotation or reflection, combined by ridge weights, put back.
 
 image -> square patches -> k nearest up to a symmetry -> ridge combination of the group -> aggregation
 """
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem import checks
-from vnlem.estimate.groups import GROUPS, Matcher, Members, reference_tiles
 from vnlem.estimate.aggregate import patch_sums
+from vnlem.estimate.groups import GROUPS, Matcher, Members, reference_tiles
 from vnlem.estimate.ridge import PassSettings, RidgePass, run_pass
 from vnlem.estimate.turn import TurnedCopies
-from vnlem.presets import check_preset
 from vnlem.frame import Job, Progress, Result, run
+from vnlem.presets import check_preset
 from vnlem.tiles import ProgressCallback
 
 # Angles of the turned copies that "so2" searches beside the image; the symmetries of the square do the rest.
@@ -100,7 +100,8 @@ def resolve(
 
     n_passes = whole("passes", passes, given.passes)
     if patch_size is None:
-        # Small patches first: they keep detail that later passes can still smooth, and not the other way round.
+        # Small patches first: they keep detail that later passes can still smooth, and not the other way
+        # round.
         late = 7 if sigma < LARGE_NOISE else 8
         early = n_passes // 2 if profile != "fast" else 0
         sizes = (6, *[7] * early, *[late] * (n_passes - early))
@@ -160,8 +161,8 @@ def denoise_vnlr(
         map of the image's size. Estimated when None.
     group : {"d4", "identity", "c4", "so2"}
         How a patch may be moved to agree with another: "identity" shifts only; "c4" also quarter turns; "d4"
-        also reflections; "so2" any angle: besides the symmetries of "d4", copies of the image turned in steps of 15
-        degrees are searched (six times the matching; worth it for particles at random angles).
+        also reflections; "so2" any angle: besides the symmetries of "d4", copies of the image turned in
+        steps of 15 degrees are searched (six times the matching; worth it for particles at random angles).
     profile : {"balanced", "quality", "fast"}
         How much work is done.
     preset : {"auto"}
@@ -189,11 +190,11 @@ def denoise_vnlr(
     Notes
     -----
     Each group's patches are aligned and become columns; each estimate is an affine combination of them, with
-    the weights that minimise the expected error for the known noise: from Stein's unbiased estimate in the first
-    pass, from the pilot in the later ones [1]_. The noise in the working image falls from pass to pass [2]_. Every
-    member is put back at its own place and orientation, weighted by its noise gain to the power -3/2. A
-    transform g counts only where 1.15 d_g^2 + 0.02 n sigma^2 is below the distance of the plain patch, so that in
-    flat regions noise does not choose it. Time is proportional to
+    the weights that minimise the expected error for the known noise: from Stein's unbiased estimate in the
+    first pass, from the pilot in the later ones [1]_. The noise in the working image falls from pass to
+    pass [2]_. Every member is put back at its own place and orientation, weighted by its noise gain to the
+    power -3/2. A transform g counts only where 1.15 d_g^2 + 0.02 n sigma^2 is below the distance of the
+    plain patch, so that in flat regions noise does not choose it. Time is proportional to
     pixels / step^2 * ((2 patch_distance + 1)^2 * 8 patch_size^2 + n_neighbors^3) per pass.
 
     References

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 
-_TURNS = {
+_TURNS: dict[str, list[Any]] = {
     "identity": [lambda patch: patch],
     "c4": [lambda patch, q=q: np.rot90(patch, q, axes=(-2, -1)) for q in range(4)],
 }
@@ -53,7 +53,8 @@ def denoise(
     """
     if params.group not in _TURNS:
         raise ValueError(
-            f'the reference engine knows the groups {", ".join(_TURNS)}, got {params.group!r}; use engine="fast"'
+            f"the reference engine knows the groups {', '.join(_TURNS)}, got {params.group!r}; "
+            'use engine="fast"'
         )
     compare = weights or [np.ones((len(noisy), 1, 1))] * 2
     pilot = working = noisy
@@ -81,7 +82,14 @@ def denoise(
             ]
         # Channels share their groups; each has its own combination.
         planes = [
-            _pass(*(image[c : c + 1] for image in (noisy, working, pilot, variance)), groups, size, turns, number, params)
+            _pass(
+                [image[c : c + 1] for image in (noisy, working, pilot, variance)],
+                groups,
+                size,
+                turns,
+                number,
+                params,
+            )
             for c in range(len(noisy))
         ]
         pilot, working = (np.concatenate(images) for images in zip(*planes, strict=True))
@@ -125,8 +133,9 @@ def _nearest(image, corner, size, radius, count, turns, factor, penalty):
     return [item[1:] for item in found[:count]]
 
 
-def _pass(noisy, working, pilot, variance, groups, size, turns, number, params):
+def _pass(images, groups, size, turns, number, params):
     """All groups of one pass, combined and put back: the new pilot and the new working image."""
+    noisy, working, pilot, variance = images
     first = number == 0
     tau = params.noise_kept * (1 - number / params.passes)
     change = (noisy - working) ** 2
@@ -162,8 +171,8 @@ def _pass(noisy, working, pilot, variance, groups, size, turns, number, params):
 def combination(x: Float, load: Float, shrink: Float) -> Float:
     """The weights Theta of a group's columns, which sum to one in each column.
 
-    Minimises ||X (I - Theta)||^2 + sum_ij load_i Theta_ij^2 under that constraint when load = shrink; Stein's estimate for
-    X = Y with load = e, shrink = n sigma^2 + e.
+    Minimises ||X (I - Theta)||^2 + sum_ij load_i Theta_ij^2 under that constraint when load = shrink;
+    Stein's estimate for X = Y with load = e, shrink = n sigma^2 + e.
 
     Examples
     --------
@@ -173,7 +182,8 @@ def combination(x: Float, load: Float, shrink: Float) -> Float:
     """
     centred = x - x.mean(axis=1, keepdims=True)
     gram = centred.T @ centred
-    # Part of the definition, so that single precision suffices: the load is at least 1e-5 of the largest entry.
+    # Part of the definition, so that single precision suffices: the load is at least 1e-5 of the largest
+    # entry.
     raised = np.maximum(load, 1e-5 * gram.diagonal().max())
     shrink = shrink + raised - load
     inverse = np.linalg.inv(gram + np.diag(raised))
