@@ -17,6 +17,7 @@ from skimage import data
 from skimage.restoration import denoise_nl_means
 
 import vnlem
+from vnlem.bench.peers import available_peers
 
 WORKERS = 2
 
@@ -79,14 +80,24 @@ def contests() -> list[Contest]:
             "skimage exact NLM",
             0.06,
         ),
+        *(
+            Contest(
+                f"vnlr ({profile})",
+                lambda z, s, profile=profile: vnlem.denoise_vnlr(z, s, profile=profile, workers=WORKERS),
+                "bm3d",
+                limit,
+            )
+            for profile, limit in (("quality", 0.4), ("balanced", 0.2), ("fast", 0.08))
+        ),
     ]
 
 
 PEERS: dict[str, Callable[[np.ndarray, float], object]] = {
     "skimage fast NLM": fast_nlm,
     "skimage exact NLM": exact_nlm,
+    "bm3d": lambda noisy, sigma: available_peers()["BM3D"](noisy, sigma),
 }
-PEER_REPEATS = {"skimage exact NLM": 1}
+PEER_REPEATS = {"skimage exact NLM": 1, "bm3d": 1}
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -162,6 +173,7 @@ MEMORY_LIMITS = [
     MemoryLimit("nlm", "auto", 512, 500),
     MemoryLimit("nlem", "paper", 512, 500),
     MemoryLimit("vnlem", "paper", 512, 700),
+    MemoryLimit("vnlr", "auto", 512, 500),
     MemoryLimit("nlm", "auto", 4096, 1500),
     MemoryLimit("nlem", "auto", 4096, 1500),
     MemoryLimit("vnlem", "paper", 4096, 2000),

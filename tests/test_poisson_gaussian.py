@@ -1,4 +1,4 @@
-"""Camera noise: the transform and its inverse against simulation, the estimate of the gain, the entry point."""
+"""Camera noise: the transform and its inverse against simulation, the gain estimate, the entry point."""
 
 import numpy as np
 import pytest

@@ -127,8 +127,8 @@ def resolve(
         noise_kept=0.75,
         boost=given.boost,
         extra_load=0.25,
-        match_factor=1.15,
-        match_penalty=0.02,
+        match_factor=1.3,
+        match_penalty=0.03,
     )
 
 
@@ -193,7 +193,7 @@ def denoise_vnlr(
     the weights that minimise the expected error for the known noise: from Stein's unbiased estimate in the
     first pass, from the pilot in the later ones [1]_. The noise in the working image falls from pass to
     pass [2]_. Every member is put back at its own place and orientation, weighted by its noise gain to the
-    power -3/2. A transform g counts only where 1.15 d_g^2 + 0.02 n sigma^2 is below the distance of the
+    power -3/2. A transform g counts only where 1.3 d_g^2 + 0.03 n sigma^2 is below the distance of the
     plain patch, so that in flat regions noise does not choose it. Time is proportional to
     pixels / step^2 * ((2 patch_distance + 1)^2 * 8 patch_size^2 + n_neighbors^3) per pass.
 
