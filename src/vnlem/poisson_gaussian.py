@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage, stats
 
 from vnlem import checks
 from vnlem.frame import to_planes
@@ -157,6 +156,8 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
 @lru_cache(maxsize=32)
 def _table(spread: float) -> tuple[Float, Float]:
     """Mean of the transform at photon numbers from 0 to TABLE_END, for read noise `spread` in photons."""
+    from scipy import stats
+
     photons = np.concatenate(
         [[0.0], np.geomspace(1e-4, 1.0, 120), np.linspace(1.0, TABLE_END**0.5, 1200)[1:] ** 2]
     )
@@ -220,6 +221,8 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
 
 def _block_statistics(plane: Float) -> tuple[Float, Float]:
     """Mean and noise variance of the 8x8 blocks; those at the extreme values may be clipped: left out."""
+    from scipy import ndimage
+
     mask = np.outer([1.0, -2.0, 1.0], [1.0, -2.0, 1.0]) / 6.0
     differences = ndimage.convolve(plane, mask, mode="mirror")
     rows, columns = (side // BLOCK_SIDE for side in plane.shape)
