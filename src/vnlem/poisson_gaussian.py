@@ -32,7 +32,7 @@ class GainModel:
 
     Examples
     --------
-    >>> GainModel(gain=2.0, offset=100.0, read_noise=3.0).variance(110.0)
+    >>> float(GainModel(gain=2.0, offset=100.0, read_noise=3.0).variance(110.0))
     29.0
     """
 
