@@ -24,11 +24,6 @@ nested = njit(**_SETTINGS)
 # For small functions that must disappear into the loop that calls them, or it will not vectorise.
 inlined = njit(inline="always", **_SETTINGS)
 
-# For larger functions that another kernel calls. LLVM inlines them, so that the caller holds the only copy
-# that runs: otherwise a caller compiled in this process and one loaded from the cache use differently
-# optimised copies, and their results differ in the last bits.
-nested = njit(forceinline=True, **_SETTINGS)
-
 
 def _drop_stale_caches(folder: Path) -> None:
     """Delete cached machine code older than the newest kernel source.
