@@ -10,7 +10,6 @@ import csv
 import sys
 from pathlib import Path
 
-import imageio.v3 as iio
 import numpy as np
 from skimage.metrics import structural_similarity
 
@@ -31,8 +30,8 @@ def main() -> None:
     with (folder / "PAIRS.csv").open() as file:
         for row in csv.DictReader(file):
             cut = (slice(options.size), slice(options.size))
-            noisy = iio.imread(folder / f"{row['stem']}_noisy.png")[cut].astype(float)
-            reference = iio.imread(folder / f"{row['stem']}_ref.png")[cut].astype(float)
+            noisy = vnlem.io.read(folder / f"{row['stem']}_noisy.png").pixels[cut].astype(float)
+            reference = vnlem.io.read(folder / f"{row['stem']}_ref.png").pixels[cut].astype(float)
             clean = float(row["a"]) * reference + float(row["b"])
             arguments = {"method": "vnlr", "profile": options.profile}
             results = [

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import imageio.v3 as iio
 import numpy as np
 from skimage import color, data
 from skimage.metrics import structural_similarity
@@ -106,7 +105,7 @@ def measure(clean: np.ndarray, estimate: np.ndarray, *, phantom: bool) -> dict[s
 
 def read_grey(path: Path) -> np.ndarray:
     """An image file as floats 0..255."""
-    image = iio.imread(path)
+    image = vnlem.io.read(path).pixels
     return color.rgb2gray(image[..., :3]) * 255 if image.ndim == 3 else image.astype(float)
 
 
@@ -173,7 +172,7 @@ def rotation(results: Results, report: Report, folder: Path, options: argparse.N
     """What the eight symmetries are worth beside shifts alone."""
     profile = options.rotation_profile
     coins_file = options.results.parent / "coins.png"
-    iio.imwrite(coins_file, data.coins())
+    vnlem.io.write(coins_file, data.coins())
     for sigma in options.sigmas:
         print(f"\nd4 against identity, sigma {sigma}, profile {profile}, PSNR in dB")
 
