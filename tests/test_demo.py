@@ -43,16 +43,16 @@ def test_a_method_that_is_added_appears_by_itself(monkeypatch):
 
 
 def test_peers_appear_when_their_packages_are_installed(monkeypatch):
-    assert {"scikit-image NLM", "BM3D"} <= set(find_denoisers())
+    assert {"skimage-nlm", "bm3d"} <= set(find_denoisers())
     monkeypatch.setattr("vnlem.bench.peers.find_spec", lambda name: None)
-    assert "BM3D" not in find_denoisers()
+    assert "bm3d" not in find_denoisers()
 
 
-@pytest.mark.parametrize("name", ["scikit-image NLM", "BM3D"])
+@pytest.mark.parametrize("name", ["skimage-nlm", "bm3d", "opencv-nlm", "skimage-tv", "skimage-wavelet"])
 def test_peers_denoise_in_the_units_of_the_image(name):
     clean = embedded_image(64)
     noisy = clean + np.random.default_rng(0).normal(0, 20, clean.shape)
-    result = available_peers()[name](noisy, 20.0)
+    result = available_peers()[name](noisy, 20.0, 1)
     assert np.std(result - clean) < 0.8 * np.std(noisy - clean)
 
 

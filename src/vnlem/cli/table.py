@@ -14,6 +14,7 @@ _COLUMNS = {
     "ssim": ("SSIM", ".4f"),
     "cold": ("first s", ".2f"),
     "warm": ("again s", ".2f"),
+    "seconds": ("seconds", ".2f"),
 }
 
 

@@ -100,12 +100,19 @@ def evaluate(
         rms=rms(clean, other, width),
         sobolev=sobolev(clean, other, data_range=width, channel_axis=channel_axis),
         emd=removed_against_true,
-        ssim=_ssim(*planes, width),
+        ssim=ssim_of_planes(*planes, width),
         fsim=fsim(clean, other, width, channel_axis=channel_axis),
     )
 
 
-def _ssim(clean: NDArray[np.float64], other: NDArray[np.float64], data_range: float) -> float | None:
+def ssim_of_planes(clean: NDArray[np.float64], other: NDArray[np.float64], data_range: float) -> float | None:
+    """SSIM of channel planes (C, H, W); None where a side is below its window.
+
+    Examples
+    --------
+    >>> ssim_of_planes(np.eye(12)[None], np.eye(12)[None], 1.0)
+    1.0
+    """
     if min(clean.shape[1:]) < SSIM_WINDOW:
         return None
     # Imported here: it takes longer than all other measures' imports together.

@@ -1,4 +1,4 @@
-"""Figures of the paper, drawn with matplotlib (the extra `bench`)."""
+"""The paper's neighbour figure: the patches nearest to one patch, by Euclidean distance and by RID."""
 
 from pathlib import Path
 from typing import Any

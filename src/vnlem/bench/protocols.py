@@ -1,0 +1,240 @@
+"""How an experiment makes a noisy image and what it measures: the protocols of ``vnlem bench``.
+
+Every image is worked on in 0..255. The methods do not depend on an affine change of the grey values, so this
+is the same as the paper's standardised units; SNR does not change with them either.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.bench.datasets import Item, read_grey, read_pair
+
+PROTOCOLS = ("paper", "awgn", "pairs", "real")
+PAPER_VARIANCE = 0.3  # of the noise, for a clean image of variance 1
+FIRST_SEED = 1000
+# Errors beyond this many noise standard deviations are black or white in the error images.
+ERROR_LIMIT = 1.5
+
+WITH_REFERENCE = ("snr", "psnr", "psnr_paper", "rms", "sobolev", "emd", "ssim", "fsim")
+WITHOUT_REFERENCE = (
+    "fsim",
+    "residual_mean",
+    "residual_std",
+    "residual_skewness",
+    "residual_kurtosis",
+    "residual_correlation",
+)
+MEASURES = tuple(dict.fromkeys((*WITH_REFERENCE, *WITHOUT_REFERENCE)))
+# Whether larger is better (1), smaller (-1), or neither (0: it describes).
+DIRECTION = dict.fromkeys(MEASURES, 0) | dict.fromkeys(("snr", "psnr", "psnr_paper", "ssim", "fsim"), 1)
+DIRECTION |= dict.fromkeys(("rms", "sobolev", "emd"), -1)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One condition under which every image is measured.
+
+    Attributes
+    ----------
+    protocol : str
+    size : int
+        Side of the square the image is resized to; 0 for its own size.
+    noise : float
+        Variance for the paper's protocol, standard deviation in 0..255 for awgn; for real noise the standard
+        deviation handed to the methods, 0 where it is estimated for each image.
+    """
+
+    protocol: str
+    size: int = 0
+    noise: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """A short name that is safe in file names and addresses.
+
+        Examples
+        --------
+        >>> Case("paper", 512, 0.3).name, Case("awgn", 0, 25.0).name
+        ('paper-512-0.3', 'awgn-25')
+        """
+        parts = [self.protocol]
+        if self.size:
+            parts.append(str(self.size))
+        if self.noise:
+            parts.append(f"{self.noise:g}")
+        return "-".join(parts)
+
+    @property
+    def title(self) -> str:
+        """For people.
+
+        Examples
+        --------
+        >>> Case("paper", 512, 0.3).title
+        '512x512, noise variance 0.3'
+        """
+        if self.protocol == "paper":
+            return f"{self.size}x{self.size}, noise variance {self.noise:g}"
+        if self.protocol == "awgn":
+            return f"sigma {self.noise:g}"
+        level = f"sigma {self.noise:g}" if self.noise else "sigma estimated"
+        return f"{'noisy and reference pairs' if self.protocol == 'pairs' else 'no reference'}, {level}"
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What is measured, best known first."""
+        return WITHOUT_REFERENCE if self.protocol == "real" else WITH_REFERENCE
+
+
+@dataclass(frozen=True)
+class Scene:
+    """An image ready to be denoised: 0..255, `clean` being None where there is no reference."""
+
+    clean: NDArray[np.float64] | None
+    noisy: NDArray[np.float64]
+    sigma: float
+    seed: int | None
+
+
+def seed_of(item: Item, case: Case) -> int | None:
+    """The seed of an image's noise: the same for every method, noise level and size.
+
+    Examples
+    --------
+    >>> seed_of(Item("a.png", "a.png", "", index=3), Case("awgn", 0, 25))
+    1003
+    """
+    return FIRST_SEED + item.index if case.protocol in ("paper", "awgn") else None
+
+
+def scenes(item: Item, cases: list[Case]) -> Iterator[tuple[Case, Scene]]:
+    """The noisy images of one file, one for each case; the file is read once."""
+    reference = None
+    if cases[0].protocol == "pairs":
+        reference, grey = read_pair(item)
+    else:
+        grey = read_grey(item.path)
+    for case in cases:
+        if case.protocol in ("paper", "awgn"):
+            yield case, _with_noise(grey, case, seed_of(item, case))
+        else:
+            yield case, Scene(reference, grey, _given_or_estimated(grey, case), None)
+
+
+def _with_noise(grey: NDArray[np.float64], case: Case, seed: int | None) -> Scene:
+    from vnlem.noise import add_gaussian
+
+    if case.protocol == "awgn":
+        return Scene(grey, add_gaussian(grey, case.noise, seed), case.noise, seed)
+    clean = resized(central_square(grey), case.size)
+    scale = float(clean.std())
+    if scale == 0:
+        raise ValueError("it has one grey value only, which cannot be standardised")
+    sigma = float(np.sqrt(case.noise)) * scale
+    return Scene(clean, add_gaussian(clean, sigma, seed), sigma, seed)
+
+
+def _given_or_estimated(grey: NDArray[np.float64], case: Case) -> float:
+    from vnlem.noise import estimate_sigma
+
+    sigma = case.noise or estimate_sigma(grey)
+    if not sigma > 0:
+        raise ValueError("its noise is estimated as zero; give the level with --sigma")
+    return sigma
+
+
+def central_square(image: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest square in the middle.
+
+    Examples
+    --------
+    >>> central_square(np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]))
+    array([[2., 3.],
+           [6., 7.]])
+    """
+    side = min(image.shape)
+    top, left = ((extent - side) // 2 for extent in image.shape)
+    return image[top : top + side, left : left + side]
+
+
+def resized(image: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """A square image at another size: cubic, smoothed first where it shrinks; its own size is left alone.
+
+    Examples
+    --------
+    >>> resized(np.ones((8, 8)), 4).shape
+    (4, 4)
+    """
+    if image.shape == (size, size):
+        return image
+    from skimage.transform import resize
+
+    result: NDArray[np.float64] = resize(
+        image, (size, size), order=3, mode="reflect", anti_aliasing=image.shape[0] > size, clip=True
+    )
+    return result
+
+
+def measure(scene: Scene, result: NDArray[Any]) -> dict[str, float | None]:
+    """Every measure of a result; FSIM and SSIM are taken of what can be shown, clipped to 0..255."""
+    values = np.asarray(result, dtype=np.float64)
+    return _without_reference(scene, values) if scene.clean is None else _with_reference(scene, values)
+
+
+def _with_reference(scene: Scene, result: NDArray[np.float64]) -> dict[str, float | None]:
+    from vnlem import metrics
+    from vnlem.metrics.evaluate import ssim_of_planes
+
+    clean = scene.clean
+    assert clean is not None
+    shown, shown_clean = np.clip(result, 0, 255), np.clip(clean, 0, 255)
+    return {
+        "snr": metrics.snr(clean, result),
+        "psnr": metrics.psnr(clean, result, 255),
+        "psnr_paper": metrics.psnr(clean, result),
+        "rms": metrics.rms(clean, result, 255),
+        "sobolev": metrics.sobolev(clean, result, data_range=255),
+        "emd": metrics.emd(scene.noisy - result, scene.noisy - clean, 255),
+        "ssim": ssim_of_planes(shown_clean[None], shown[None], 255),
+        "fsim": metrics.fsim(shown_clean, shown, 255),
+    }
+
+
+def _without_reference(scene: Scene, result: NDArray[np.float64]) -> dict[str, float | None]:
+    from vnlem import metrics
+
+    shown = np.clip(result, 0, 255)
+    return {"fsim": metrics.fsim(np.clip(scene.noisy, 0, 255), shown, 255)} | residual_statistics(
+        scene.noisy - result
+    )
+
+
+def residual_statistics(residual: NDArray[np.float64]) -> dict[str, float | None]:
+    """What was removed, described: white Gaussian noise has skewness, kurtosis and correlation 0.
+
+    `residual_correlation` is that of neighbouring pixels, the mean of both directions.
+
+    Examples
+    --------
+    >>> residual = np.random.default_rng(0).normal(0, 10, (100, 100))
+    >>> {name: round(value, 1) + 0.0 for name, value in residual_statistics(residual).items()}
+    {'residual_mean': 0.0, 'residual_std': 10.0, 'residual_skewness': 0.0, 'residual_kurtosis': 0.0,
+     'residual_correlation': 0.0}
+    """
+    mean, std = float(residual.mean()), float(residual.std())
+    if std == 0:
+        none = dict.fromkeys(("residual_skewness", "residual_kurtosis", "residual_correlation"))
+        return {"residual_mean": mean, "residual_std": 0.0, **none}
+    unit = (residual - mean) / std
+    along = [(unit[1:] * unit[:-1]).mean(), (unit[:, 1:] * unit[:, :-1]).mean()]
+    return {
+        "residual_mean": mean,
+        "residual_std": std,
+        "residual_skewness": float((unit**3).mean()),
+        "residual_kurtosis": float((unit**4).mean() - 3),
+        "residual_correlation": float(np.mean(along)),
+    }

@@ -1,0 +1,188 @@
+"""The table of the paper (its Table 1) as Markdown and LaTeX, the paper's own numbers beside ours."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from vnlem.bench.protocols import DIRECTION
+from vnlem.bench.variants import NOISY, Variant
+
+LEVEL = 0.05
+PAPER_SIZE = 512
+# Mean and standard deviation over the paper's image base, in the units the table shows.
+PAPER_TABLE = {
+    "psnr_paper": {"nlem": (18.78, 2.92), "vnlem": (19.49, 2.72), "vnlem-dd": (19.62, 2.81)},
+    "snr": {"nlem": (13.33, 2.78), "vnlem": (14.04, 2.36), "vnlem-dd": (14.18, 2.49)},
+    "rms": {"nlem": (5.77, 1.58), "vnlem": (5.35, 1.33), "vnlem-dd": (5.24, 1.36)},
+    "sobolev": {"nlem": (5.90, 1.63), "vnlem": (5.45, 1.37), "vnlem-dd": (5.35, 1.40)},
+    "emd": {"nlem": (0.59, 0.40), "vnlem": (0.32, 0.16), "vnlem-dd": (0.35, 0.22)},
+    "fsim": {"nlem": (88.33, 2.98), "vnlem": (89.64, 2.13), "vnlem-dd": (90.03, 2.13)},
+    "seconds": {"nlem": (501.8, 203.3), "vnlem": (1489.8, 26.1), "vnlem-dd": (1619.0, 34.8)},
+}
+
+
+class Line(NamedTuple):
+    """How the table shows a measure."""
+
+    heading: str
+    factor: float = 1.0
+    digits: int = 2
+
+
+LINES = {
+    "psnr_paper": Line("PSNR dB (peak of the standardised image)"),
+    "psnr": Line("PSNR dB"),
+    "snr": Line("SNR dB"),
+    "rms": Line("RMS x100", 100),
+    "sobolev": Line("SOB x100", 100),
+    "emd": Line("OT x100", 100),
+    "fsim": Line("FSIM x100", 100),
+    "ssim": Line("SSIM x100", 100),
+    "residual_mean": Line("residual mean"),
+    "residual_std": Line("residual std"),
+    "residual_skewness": Line("residual skewness", digits=3),
+    "residual_kurtosis": Line("residual excess kurtosis", digits=3),
+    "residual_correlation": Line("residual neighbour correlation", digits=3),
+    "seconds": Line("seconds", digits=2),
+}
+FOOTNOTE = (
+    "Mean ± standard deviation over the images. Bold: the best; ° marks what does not differ from it "
+    f"(paired Wilcoxon test, Holm-corrected, {LEVEL:g})."
+)
+PAPER_FOOTNOTE = (
+    "Columns marked [paper] hold the paper's numbers. Its images and their contrast are others: compare SNR, "
+    "FSIM and differences between methods, not PSNR, RMS and SOB in absolute value."
+)
+
+
+class Cell(NamedTuple):
+    """A cell of the table: what it says and how it stands out."""
+
+    text: str
+    best: bool = False
+    like_best: bool = False
+
+
+def table_cells(
+    case: dict[str, Any], variants: Sequence[Variant]
+) -> tuple[list[str], list[tuple[str, list[Cell]]]]:
+    """Column headings, and for each measure its heading and cells.
+
+    Parameters
+    ----------
+    case : dict
+        As ``summarise_case`` gives it.
+    variants : sequence of Variant
+    """
+    papers = {variant.label: paper_method(variant, case) for variant in variants}
+    columns = [NOISY]
+    for variant in variants:
+        columns.append(variant.label)
+        if papers[variant.label]:
+            columns.append(f"{variant.label} [paper]")
+    lines: list[tuple[str, list[Cell]]] = []
+    for measure, line in LINES.items():
+        if measure not in (*case["measures"], "seconds"):
+            continue
+        best, alike = best_methods(case, measure)
+        cells = [_cell(case["methods"][NOISY][measure], line)]
+        for variant in variants:
+            label = variant.label
+            shown = _cell(case["methods"][label][measure], line)
+            cells.append(Cell(shown.text, label == best, label in alike))
+            if papers[label]:
+                theirs = PAPER_TABLE.get(measure, {}).get(papers[label])
+                cells.append(Cell("" if theirs is None else f"{theirs[0]:.2f} ± {theirs[1]:.2f}"))
+        lines.append((line.heading, cells))
+    return columns, lines
+
+
+def best_methods(case: dict[str, Any], measure: str) -> tuple[str | None, set[str]]:
+    """The method with the best mean, and those the paired test cannot tell from it."""
+    direction = DIRECTION.get(measure, 0)
+    means = {
+        label: found[measure]["mean"]
+        for label, found in case["methods"].items()
+        if label != NOISY and found[measure]["mean"] is not None
+    }
+    if direction == 0 or len(means) < 2:
+        return None, set()
+    best = max(means, key=lambda label: direction * means[label])
+    alike = set()
+    for row in case["comparisons"]:
+        if row["measure"] == measure and best in (row["a"], row["b"]):
+            p = row["wilcoxon"]["p_holm"]
+            if p is None or p >= LEVEL:
+                alike.add(row["a"] if row["b"] == best else row["b"])
+    return best, alike
+
+
+def paper_method(variant: Variant, case: dict[str, Any]) -> str:
+    """The column of the paper's table that a variant repeats; empty if none.
+
+    Examples
+    --------
+    >>> case = {"protocol": "paper", "size": 512, "noise": 0.3}
+    >>> paper_method(Variant("nlem", "nlem", "m:f", (("preset", "paper"),)), case)
+    'nlem'
+    """
+    same = case["protocol"] == "paper" and case["size"] == PAPER_SIZE and case["noise"] == 0.3
+    plain = json.loads(variant.parameters) == {"method": variant.method, "preset": "paper"}
+    return variant.method if same and plain and variant.method in PAPER_TABLE["snr"] else ""
+
+
+def markdown(case: dict[str, Any], variants: Sequence[Variant]) -> str:
+    """The table in Markdown."""
+    columns, lines = table_cells(case, variants)
+    rows = [f"**{case['title']}**, {case['n_images']} images", ""]
+    rows.append("| | " + " | ".join(_escape_markdown(column) for column in columns) + " |")
+    rows.append("|---|" + "---:|" * len(columns))
+    for heading, cells in lines:
+        rows.append(f"| {heading} | " + " | ".join(_markdown_cell(cell) for cell in cells) + " |")
+    rows += ["", FOOTNOTE]
+    if any(column.endswith("[paper]") for column in columns):
+        rows += ["", PAPER_FOOTNOTE]
+    return "\n".join(rows) + "\n"
+
+
+def latex(case: dict[str, Any], variants: Sequence[Variant]) -> str:
+    """The table in LaTeX; it needs no packages."""
+    columns, lines = table_cells(case, variants)
+    rows = [f"% {case['title']}, {case['n_images']} images"]
+    rows += [r"\begin{tabular}{l" + "r" * len(columns) + "}", r"\hline"]
+    rows.append(" & " + " & ".join(_escape_latex(column) for column in columns) + r" \\")
+    rows.append(r"\hline")
+    for heading, cells in lines:
+        rows.append(f"{_escape_latex(heading)} & " + " & ".join(map(_latex_cell, cells)) + r" \\")
+    rows += [r"\hline", r"\end{tabular}"]
+    footnote = FOOTNOTE.replace("±", r"$\pm$").replace("°", r"$^\circ$")
+    rows.append("% " + footnote)
+    return "\n".join(rows) + "\n"
+
+
+def _cell(found: dict[str, Any], line: Line) -> Cell:
+    if found["mean"] is None:
+        return Cell("")
+    text = f"{line.factor * found['mean']:.{line.digits}f}"
+    if found["std"] is not None:
+        text += f" ± {line.factor * found['std']:.{line.digits}f}"
+    return Cell(text)
+
+
+def _markdown_cell(cell: Cell) -> str:
+    return f"**{cell.text}**" if cell.best else cell.text + ("°" if cell.like_best else "")
+
+
+def _latex_cell(cell: Cell) -> str:
+    text = cell.text.replace("±", r"$\pm$")
+    return rf"{{\bf {text}}}" if cell.best else text + (r"$^\circ$" if cell.like_best else "")
+
+
+def _escape_markdown(text: str) -> str:
+    return text.replace("|", r"\|").replace("_", r"\_")
+
+
+def _escape_latex(text: str) -> str:
+    for letter in "&%$#_{}":
+        text = text.replace(letter, rf"\{letter}")
+    return text.replace(" x100", r" $\times 100$")

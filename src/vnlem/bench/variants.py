@@ -1,0 +1,136 @@
+"""Which denoisers take part: ``nlem``, ``vnlem:auto``, ``vnlem:angle_range=0``, ``bm3d``."""
+
+import importlib
+import inspect
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.bench.peers import PEER_NAMES, find_peer
+
+DEFAULTS = ("nlem", "vnlem", "vnlem-dd", "vnlr")
+NOISY = "noisy"  # the label under which the noisy image itself is measured
+PRESETS = ("paper", "auto")
+PROFILES = ("quality", "balanced", "fast")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method with its preset and parameters, or a peer.
+
+    Attributes
+    ----------
+    label : str
+        What the user wrote; tables show it.
+    method : str
+    target : str
+        "module:function" of one of our methods; empty for a peer.
+    arguments : tuple of (name, value)
+        What is passed to the method beyond image, sigma and workers.
+    """
+
+    label: str
+    method: str
+    target: str
+    arguments: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def parameters(self) -> str:
+        """Method and arguments as JSON: what the hash is taken of."""
+        return json.dumps({"method": self.method, **dict(self.arguments)}, sort_keys=True)
+
+    @property
+    def hash(self) -> str:
+        """Short fingerprint of method, preset and parameters."""
+        return blake2b(self.parameters.encode(), digest_size=6).hexdigest()
+
+    def run(self, noisy: NDArray[np.float64], sigma: float, threads: int) -> NDArray[Any]:
+        """Denoise a grey image in 0..255."""
+        if not self.target:
+            peer = find_peer(self.method)
+            assert peer is not None
+            return peer(noisy, sigma, threads)
+        result: NDArray[Any] = _function(self.target)(noisy, sigma, workers=threads, **dict(self.arguments))
+        return result
+
+
+def parse_variants(texts: Iterable[str], protocol: str) -> list[Variant]:
+    """Variants from what ``--methods`` was given.
+
+    Parts follow the method's name after colons: a preset, a profile, or ``name=value``. Without a preset the
+    paper's protocol takes the paper's where the method has it; everything else takes "auto".
+
+    Examples
+    --------
+    >>> [variant.arguments for variant in parse_variants(["nlem", "nlem:auto:gamma=0.5"], "paper")]
+    [(('preset', 'paper'),), (('gamma', 0.5), ('preset', 'auto'))]
+    """
+    variants: list[Variant] = []
+    for text in filter(None, (text.strip() for text in texts)):
+        variant = _parse(text, protocol)
+        for other in variants:
+            if other.hash == variant.hash:
+                raise ValueError(f"--methods names the same thing twice: {other.label} and {variant.label}")
+        variants.append(variant)
+    if not variants:
+        raise ValueError("--methods names no method")
+    return variants
+
+
+def default_methods() -> list[str]:
+    """The paper's methods and the package's own, as far as they exist.
+
+    Examples
+    --------
+    >>> default_methods()[0]
+    'nlem'
+    """
+    from vnlem.entry import METHODS
+
+    return [name for name in DEFAULTS if name in METHODS]
+
+
+def _parse(text: str, protocol: str) -> Variant:
+    from vnlem.cli.settings import parse_settings
+    from vnlem.entry import METHODS
+    from vnlem.presets import METHODS_WITH_PAPER_PRESET, check_preset
+
+    name, *parts = (part.strip() for part in text.split(":"))
+    method = name.lower().replace("_", "-")
+    if find_peer(method) is not None:
+        if parts:
+            raise ValueError(f"{method} takes no preset and no parameters here, got {text!r}")
+        return Variant(text, method, "")
+    if method not in METHODS:
+        raise ValueError(
+            f"unknown method {name!r}; the methods are {', '.join(METHODS)}, "
+            f"the peers {', '.join(PEER_NAMES)}"
+        )
+    function = _function(METHODS[method])
+    known = inspect.signature(function).parameters
+    words = [part for part in parts if "=" not in part]
+    arguments = parse_settings([part for part in parts if "=" in part], function, method)
+    for word in words:
+        if word in PRESETS:
+            arguments["preset"] = check_preset(method, word)
+        elif word in PROFILES and "profile" in known:
+            arguments["profile"] = word
+        else:
+            profiles = f", a profile ({', '.join(PROFILES)})" if "profile" in known else ""
+            raise ValueError(
+                f"{word!r} in {text!r} is neither a preset ({', '.join(PRESETS)}){profiles} nor name=value"
+            )
+    if "preset" in known:
+        paper = protocol == "paper" and method in METHODS_WITH_PAPER_PRESET
+        arguments.setdefault("preset", "paper" if paper else "auto")
+    return Variant(text, method, METHODS[method], tuple(sorted(arguments.items())))
+
+
+def _function(target: str) -> Any:
+    module, name = target.split(":")
+    return getattr(importlib.import_module(module), name)

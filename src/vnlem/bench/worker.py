@@ -1,0 +1,191 @@
+"""What a worker process does: take an image, denoise and measure it in every way asked for, report rows."""
+
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+
+from vnlem.bench.datasets import Item
+from vnlem.bench.memory import PeakMemory
+from vnlem.bench.pictures import picture_path, write_picture, write_scene
+from vnlem.bench.protocols import Case, Scene, measure, scenes
+from vnlem.bench.results import Row
+from vnlem.bench.variants import NOISY, Variant
+
+# A first run on so small a piece loads or compiles what a method needs, so that times are those of the work.
+_WARM_UP_SIDE = 48
+
+
+@dataclass(frozen=True)
+class Task:
+    """One image, and for each case the variants to run; `with_noisy` where the noisy image lacks its row."""
+
+    item: Item
+    parts: tuple[tuple[Case, tuple[Variant, ...], bool], ...]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows it will give."""
+        return sum(len(variants) + with_noisy for _, variants, with_noisy in self.parts)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The worker has started."""
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """The image could not be read or prepared."""
+
+    image: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A method could not denoise the image, or the worker died over it (then `method` is empty)."""
+
+    image: str
+    case: str
+    method: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """The image is finished; `busy` seconds in all, file reading, measures and pictures included."""
+
+    image: str
+    busy: float
+
+
+@dataclass(frozen=True)
+class CannotWrite:
+    """The pictures could not be written: the disk is full or the folder read-only. The run must stop."""
+
+    reason: str
+    path: str
+
+
+Event = Ready | Row | Unreadable | Failure | Done | CannotWrite
+
+
+def serve(connection: Connection, out: Path | None, threads: int) -> None:
+    """Work on tasks from the connection until it closes.
+
+    Parameters
+    ----------
+    connection : Connection
+        Tasks come in, events go out.
+    out : Path, optional
+        Folder of the results, for the pictures; None writes none.
+    threads : int
+        This worker's share of the cores.
+    """
+    # Ctrl-C reaches every process of a terminal; the parent alone decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warm: set[str] = set()
+    try:
+        connection.send(Ready())
+        while True:
+            task: Task = connection.recv()
+            begun = time.perf_counter()
+            for event in work(task, out, threads, warm):
+                connection.send(event)
+            connection.send(Done(task.item.name, time.perf_counter() - begun))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return  # the parent has gone
+
+
+def work(task: Task, out: Path | None, threads: int, warm: set[str]) -> Iterator[Event]:
+    """Denoise and measure one image; `warm` remembers which variants have run in this process."""
+    item = task.item
+    by_case = {case: (variants, with_noisy) for case, variants, with_noisy in task.parts}
+    try:
+        digest = item.digest()
+        for case, scene in scenes(item, list(by_case)):
+            variants, with_noisy = by_case[case]
+            if out is not None:
+                try:
+                    write_scene(out, item, case, scene)
+                except OSError as error:
+                    yield _cannot_write(error)
+                    return
+            if with_noisy:
+                yield _row(item, case, scene, None, digest, measure(scene, scene.noisy), None, None)
+            for variant in variants:
+                yield _denoise(item, case, scene, variant, digest, out, threads, warm)
+    except (ValueError, OSError, MemoryError) as error:
+        yield Unreadable(item.name, _sentence(error, item.path))
+
+
+def _denoise(
+    item: Item,
+    case: Case,
+    scene: Scene,
+    variant: Variant,
+    digest: str,
+    out: Path | None,
+    threads: int,
+    warm: set[str],
+) -> Event:
+    try:
+        if variant.hash not in warm:
+            variant.run(scene.noisy[:_WARM_UP_SIDE, :_WARM_UP_SIDE].copy(), scene.sigma, threads)
+            warm.add(variant.hash)
+        peak = PeakMemory()
+        begun = time.perf_counter()
+        result = np.asarray(variant.run(scene.noisy.copy(), scene.sigma, threads), dtype=np.float64)
+        seconds = time.perf_counter() - begun
+        mebibytes = peak.mebibytes()
+        measures = measure(scene, result)
+    except Exception as error:  # whatever a method raises, the other methods and images go on
+        return Failure(item.name, case.name, variant.label, _sentence(error, item.path))
+    if out is not None:
+        try:
+            write_picture(out / picture_path(item, case, variant.hash), result)
+        except OSError as error:
+            return _cannot_write(error)
+    return _row(item, case, scene, variant, digest, measures, seconds, mebibytes)
+
+
+def _row(
+    item: Item,
+    case: Case,
+    scene: Scene,
+    variant: Variant | None,
+    digest: str,
+    measures: dict[str, float | None],
+    seconds: float | None,
+    mebibytes: float | None,
+) -> Row:
+    return Row(
+        image=item.name,
+        category=item.category,
+        case=case,
+        method=NOISY if variant is None else variant.label,
+        parameters="" if variant is None else variant.parameters,
+        hash=NOISY if variant is None else variant.hash,
+        seed=scene.seed,
+        digest=digest,
+        height=scene.noisy.shape[0],
+        width=scene.noisy.shape[1],
+        sigma=scene.sigma,
+        measures={name: None if value is None else float(f"{value:.7g}") for name, value in measures.items()},
+        seconds=None if seconds is None else round(seconds, 4),
+        peak_memory_mib=None if mebibytes is None else round(mebibytes, 1),
+    )
+
+
+def _sentence(error: BaseException, path: str) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text.removeprefix(f"cannot read {path}: ")
+
+
+def _cannot_write(error: OSError) -> CannotWrite:
+    return CannotWrite(error.strerror or str(error), str(error.filename or ""))
