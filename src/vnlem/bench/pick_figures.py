@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from vnlem.bench.pictures import picture_path, read_picture
 from vnlem.bench.protocols import Case
+from vnlem.bench.variants import NOISY
 
 if TYPE_CHECKING:
     from vnlem.bench.datasets import Item
@@ -74,7 +75,8 @@ def _draw_one(outcome: "Outcome", out: Path, item: "Item", case: Case, path: Pat
     if case.protocol == "real":
         cytometry_figure(noisy, results, path)
     else:
-        example_figure(read_picture(out / picture_path(item, case, "clean")), noisy, results, path)
+        clean = read_picture(out / picture_path(item, case, "clean"))
+        example_figure(clean, noisy, results, path, _measures(outcome, item, case))
 
 
 def _draw_resolutions(outcome: "Outcome", out: Path, item: "Item", path: Path) -> None:
@@ -83,8 +85,16 @@ def _draw_resolutions(outcome: "Outcome", out: Path, item: "Item", path: Path) -
     sizes = {}
     for case in sorted(outcome.cases, key=lambda case: case.size):
         noisy, results = _images(outcome, out, item, case)
-        sizes[case.size] = Resolution(read_picture(out / picture_path(item, case, "clean")), noisy, results)
+        clean = read_picture(out / picture_path(item, case, "clean"))
+        snr = {label: found["snr"] for label, found in _measures(outcome, item, case).items()}
+        sizes[case.size] = Resolution(clean, noisy, results, snr)
     resolution_figure(sizes, path)
+
+
+def _measures(outcome: "Outcome", item: "Item", case: Case) -> dict[str, dict[str, float | None]]:
+    """As measured: the pictures are rounded and clipped."""
+    labels = {NOISY: NOISY} | {variant.label: variant.hash for variant in outcome.variants}
+    return {label: outcome.rows[item.name, case.name, hash_].measures for label, hash_ in labels.items()}
 
 
 def _images(

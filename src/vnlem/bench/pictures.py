@@ -21,7 +21,7 @@ def picture_path(item: Item, case: Case, what: str) -> str:
     Examples
     --------
     >>> picture_path(Item("a b/c.png", "", "", 0), Case("awgn", 0, 25.0), "noisy")
-    'pictures/9a3ba31ad0de05d5/awgn-25-noisy.png'
+    'pictures/.../awgn-25-noisy.png'
     """
     return f"{FOLDER}/{item.key}/{case.name}-{what}.png"
 

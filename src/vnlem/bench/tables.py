@@ -30,7 +30,7 @@ class Line(NamedTuple):
 
 
 LINES = {
-    "psnr_paper": Line("PSNR dB (peak of the standardised image)"),
+    "psnr_paper": Line("PSNR dB (paper's peak)"),
     "psnr": Line("PSNR dB"),
     "snr": Line("SNR dB"),
     "rms": Line("RMS x100", 100),

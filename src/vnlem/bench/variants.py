@@ -67,8 +67,8 @@ def parse_variants(texts: Iterable[str], protocol: str) -> list[Variant]:
 
     Examples
     --------
-    >>> [variant.arguments for variant in parse_variants(["nlem", "nlem:auto:gamma=0.5"], "paper")]
-    [(('preset', 'paper'),), (('gamma', 0.5), ('preset', 'auto'))]
+    >>> [variant.arguments for variant in parse_variants(["nlem", "nlem:auto:bandwidth=5"], "paper")]
+    [(('preset', 'paper'),), (('bandwidth', 5), ('preset', 'auto'))]
     """
     variants: list[Variant] = []
     for text in filter(None, (text.strip() for text in texts)):

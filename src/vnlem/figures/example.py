@@ -1,6 +1,7 @@
 """The paper's example figure: original, noisy image, each method's result, the errors below."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ from vnlem.figures._panels import empty_panel, error_panel, grey_panel, save
 
 
 def example_figure(
-    clean: ArrayLike, noisy: ArrayLike, results: Mapping[str, ArrayLike], out: str | Path | None = None
+    clean: ArrayLike,
+    noisy: ArrayLike,
+    results: Mapping[str, ArrayLike],
+    out: str | Path | None = None,
+    measures: Mapping[str, Mapping[str, float | None]] | None = None,
 ) -> Any:
     """Original, noisy and denoised images in a row with their measures, the errors on one scale below.
 
@@ -23,6 +28,9 @@ def example_figure(
         What each method made of `noisy`.
     out : path, optional
         Where to save the figure; the suffix decides the format.
+    measures : mapping of str to mapping, optional
+        What the captions say of "noisy" and of each result, by the names of ``vnlem.metrics.Evaluation``;
+        taken of the images themselves when None, which is not the same where these were clipped.
 
     Returns
     -------
@@ -49,17 +57,26 @@ def example_figure(
     grey_panel(axes[0, 0], true, "original")
     drawn = None
     for column, (label, image) in enumerate(others.items(), 1):
-        grey_panel(axes[0, column], image, label, _caption(true, image, others["noisy"]))
+        known = _evaluate(true, image, others["noisy"]) if measures is None else measures[label]
+        grey_panel(axes[0, column], image, label, _caption(known))
         drawn = error_panel(axes[1, column], image - true, limit)
     empty_panel(axes[1, 0], drawn)
     return save(figure, out)
 
 
-def _caption(clean: Any, image: Any, noisy: Any) -> str:
+def _evaluate(clean: Any, image: Any, noisy: Any) -> Mapping[str, float | None]:
     from vnlem.metrics import evaluate
 
-    found = evaluate(clean, image, noisy=noisy, data_range=255)
-    lines = [f"SNR {found.snr:.2f} dB, PSNR {found.psnr:.2f} dB"]
-    lines.append(f"RMS {100 * found.rms:.2f}, SOB {100 * found.sobolev:.2f}, OT {100 * (found.emd or 0):.2f}")
-    lines.append(f"FSIM {100 * found.fsim:.2f} (all but dB: x100)")
-    return "\n".join(lines)
+    return asdict(evaluate(clean, image, noisy=noisy, data_range=255))
+
+
+def _caption(known: Mapping[str, float | None]) -> str:
+    def number(name: str, factor: float = 100) -> str:
+        value = known[name]
+        return "-" if value is None else f"{factor * value:.2f}"
+
+    return (
+        f"SNR {number('snr', 1)} dB, PSNR {number('psnr', 1)} dB\n"
+        f"RMS {number('rms')}, SOB {number('sobolev')}, OT {number('emd')}\n"
+        f"FSIM {number('fsim')} (all but dB: x100)"
+    )

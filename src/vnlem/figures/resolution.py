@@ -11,11 +11,15 @@ from vnlem.figures._panels import grey_panel, save
 
 
 class Resolution(NamedTuple):
-    """An image at one size: clean, noisy, and what each method made of it, in 0..255."""
+    """An image at one size: clean, noisy, and what each method made of it, in 0..255.
+
+    `snr` gives the decibels of "noisy" and of each result; they are taken of the images where it is None.
+    """
 
     clean: ArrayLike
     noisy: ArrayLike
     results: Mapping[str, ArrayLike]
+    snr: Mapping[str, float | None] | None = None
 
 
 def resolution_figure(sizes: Mapping[int, Resolution], out: str | Path | None = None) -> Any:
@@ -39,7 +43,7 @@ def resolution_figure(sizes: Mapping[int, Resolution], out: str | Path | None = 
     ...     noisy = clean + np.random.default_rng(0).normal(0, 9, clean.shape)
     ...     return Resolution(clean, noisy, {"half": (clean + noisy) / 2})
     >>> figure = resolution_figure({16: at(16), 32: at(32)})
-    >>> figure.axes[0].get_ylabel(), figure.axes[2].get_title()
+    >>> figure.axes[0].get_ylabel(), figure.axes[1].get_title()
     ('16x16', 'half')
     """
     from matplotlib.figure import Figure
@@ -53,12 +57,13 @@ def resolution_figure(sizes: Mapping[int, Resolution], out: str | Path | None = 
         for place, label in enumerate(["noisy", *labels]):
             image = np.asarray(images.noisy if place == 0 else images.results[label], dtype=np.float64)
             title = label if row[0] is axes[0, 0] else ""
-            grey_panel(row[place], image, title, _caption(images.clean, image))
+            grey_panel(row[place], image, title, _caption(images, label, image))
         row[0].set_ylabel(f"{size}x{size}", fontsize=9)
     return save(figure, out)
 
 
-def _caption(clean: ArrayLike, image: Any) -> str:
+def _caption(images: Resolution, label: str, image: Any) -> str:
     from vnlem.metrics import snr
 
-    return f"SNR {snr(clean, image):.2f} dB"
+    value = snr(images.clean, image) if images.snr is None else images.snr[label]
+    return "" if value is None else f"SNR {value:.2f} dB"

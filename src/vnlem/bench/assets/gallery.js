@@ -155,7 +155,7 @@
       }).filter(([, margin]) => margin != null).sort((a, b) => b[1] - a[1]);
       const row = (entries) => el("div", { className: "thumbnails" }, ...entries.map(([index, margin]) => thumbnail(index, margin, "margin")));
       const losses = margins.slice(-EXTREMES).reverse();
-      return el("div", {}, el("h3", {}, `${method}: furthest ahead of the best other`), row(margins.slice(0, EXTREMES)), el("h3", {}, `${method}: furthest behind`), row(losses));
+      return el("div", {}, el("h3", {}, `${method}: its best images`), row(margins.slice(0, EXTREMES)), el("h3", {}, `${method}: its worst images`), row(losses));
     });
     fill("extremes-list", el("div", { className: "winners" }, ...blocks));
   }
