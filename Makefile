@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: demo test lint bench-speed bench-quality clean
+.PHONY: demo test test-browser lint bench-speed bench-quality clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -24,6 +24,11 @@ demo: $(VENV)/.installed
 
 test: lint
 	$(BIN)/python -m pytest
+
+# The bench report in a real browser; Chromium is installed if it is missing and that is allowed.
+test-browser: $(VENV)/.installed-dev
+	tests/browser/install.sh
+	$(BIN)/python -m pytest tests/browser
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

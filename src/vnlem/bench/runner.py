@@ -99,7 +99,7 @@ def run_bench(
     n_workers = max(1, min(workers or cores, len(items)))
     threads = max(1, cores // n_workers)
     begun, started = time.perf_counter(), datetime.now(UTC)
-    busy = denoising = 0.0
+    busy = denoising = measuring = 0.0
     measured = 0
     try:
         with ResultsFile(out / results.NAME, fresh=fresh) as file:
@@ -120,6 +120,7 @@ def run_bench(
                         outcome.failures.append(event)
                     elif isinstance(event, Done):
                         busy += event.busy
+                        measuring += event.measuring
                     elif isinstance(event, CannotWrite):
                         raise OSError(f"{event.reason}: {event.path}")
     except OSError as error:
@@ -134,6 +135,7 @@ def run_bench(
         "rows_this_run": measured,
         "worker_seconds_this_run": round(busy, 2),
         "denoising_seconds_this_run": round(denoising, 2),
+        "measuring_seconds_this_run": round(measuring, 2),
         "include": include,
         "pictures": pictures,
     }

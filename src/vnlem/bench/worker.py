@@ -3,11 +3,12 @@
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vnlem.bench.datasets import Item
 from vnlem.bench.memory import PeakMemory
@@ -58,10 +59,11 @@ class Failure:
 
 @dataclass(frozen=True)
 class Done:
-    """The image is finished; `busy` seconds in all, file reading, measures and pictures included."""
+    """The image is finished after `busy` seconds, of which `measuring` went into the measures."""
 
     image: str
     busy: float
+    measuring: float
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,21 @@ class CannotWrite:
 
     reason: str
     path: str
+
+
+@dataclass
+class Habits:
+    """What a worker keeps from image to image: the variants it has run, and the time its measures took."""
+
+    warm: set[str] = field(default_factory=set)
+    measuring: float = 0.0
+
+    def measure(self, scene: Scene, result: NDArray[np.float64]) -> dict[str, float | None]:
+        """Every measure of a result."""
+        begun = time.perf_counter()
+        measures = measure(scene, result)
+        self.measuring += time.perf_counter() - begun
+        return measures
 
 
 Event = Ready | Row | Unreadable | Failure | Done | CannotWrite
@@ -89,21 +106,22 @@ def serve(connection: Connection, out: Path | None, threads: int) -> None:
     """
     # Ctrl-C reaches every process of a terminal; the parent alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    warm: set[str] = set()
+    habits = Habits()
     try:
         connection.send(Ready())
         while True:
             task: Task = connection.recv()
             begun = time.perf_counter()
-            for event in work(task, out, threads, warm):
+            habits.measuring = 0.0
+            for event in work(task, out, threads, habits):
                 connection.send(event)
-            connection.send(Done(task.item.name, time.perf_counter() - begun))
+            connection.send(Done(task.item.name, time.perf_counter() - begun, habits.measuring))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return  # the parent has gone
 
 
-def work(task: Task, out: Path | None, threads: int, warm: set[str]) -> Iterator[Event]:
-    """Denoise and measure one image; `warm` remembers which variants have run in this process."""
+def work(task: Task, out: Path | None, threads: int, habits: Habits) -> Iterator[Event]:
+    """Denoise and measure one image."""
     item = task.item
     by_case = {case: (variants, with_noisy) for case, variants, with_noisy in task.parts}
     try:
@@ -117,9 +135,10 @@ def work(task: Task, out: Path | None, threads: int, warm: set[str]) -> Iterator
                     yield _cannot_write(error)
                     return
             if with_noisy:
-                yield _row(item, case, scene, None, digest, measure(scene, scene.noisy), None, None)
+                measures = habits.measure(scene, scene.noisy)
+                yield _row(item, case, scene, None, digest, measures, None, None)
             for variant in variants:
-                yield _denoise(item, case, scene, variant, digest, out, threads, warm)
+                yield _denoise(item, case, scene, variant, digest, out, threads, habits)
     except (ValueError, OSError, MemoryError) as error:
         yield Unreadable(item.name, _sentence(error, item.path))
 
@@ -132,18 +151,18 @@ def _denoise(
     digest: str,
     out: Path | None,
     threads: int,
-    warm: set[str],
+    habits: Habits,
 ) -> Event:
     try:
-        if variant.hash not in warm:
+        if variant.hash not in habits.warm:
             variant.run(scene.noisy[:_WARM_UP_SIDE, :_WARM_UP_SIDE].copy(), scene.sigma, threads)
-            warm.add(variant.hash)
+            habits.warm.add(variant.hash)
         peak = PeakMemory()
         begun = time.perf_counter()
         result = np.asarray(variant.run(scene.noisy.copy(), scene.sigma, threads), dtype=np.float64)
         seconds = time.perf_counter() - begun
         mebibytes = peak.mebibytes()
-        measures = measure(scene, result)
+        measures = habits.measure(scene, result)
     except Exception as error:  # whatever a method raises, the other methods and images go on
         return Failure(item.name, case.name, variant.label, _sentence(error, item.path))
     if out is not None:

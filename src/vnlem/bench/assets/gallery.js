@@ -15,9 +15,12 @@
     name: ["name", (index) => index],
   };
 
+  // `src` comes last: a browser that sees it before `loading` fetches the file at once.
+  const lazyImage = (src, size = {}) => el("img", { loading: "lazy", decoding: "async", alt: "", ...size, src });
+
   function thumbnail(index, number, label) {
     const name = images.name[index];
-    const picture = data.hasPictures ? [el("img", { src: thumbnailOf(index), alt: "", loading: "lazy", decoding: "async", width: 92, height: 92 })] : [];
+    const picture = data.hasPictures ? [lazyImage(thumbnailOf(index), { width: 92, height: 92 })] : [];
     return el("button", { type: "button", className: "thumbnail", title: name, "aria-label": `${name}, ${label} ${signed(number)}`, "data-image": name },
       ...picture, el("span", {}, name.split("/").pop()), el("span", { className: number > 0 ? "good" : number < 0 ? "bad" : "" }, signed(number)));
   }
@@ -120,7 +123,7 @@
     const tiles = (data.hasReference ? methods : ours).filter((what) => value(index, what, currentCase().measures[0]) != null).map((what) => {
       const [over, under] = data.hasReference ? [base, what] : [what, base];
       const image = el("div", { className: "error", style: `--contrast: ${255 / limit}` },
-        el("img", { src: pictureOf(index, under), alt: "", loading: "lazy" }), el("img", { src: pictureOf(index, over), alt: "", loading: "lazy" }));
+        lazyImage(pictureOf(index, under)), lazyImage(pictureOf(index, over)));
       return el("button", { type: "button", "aria-pressed": String(state.right === what), title: `Show ${what} on the right`, onclick: () => set({ right: what }) }, image, el("span", { className: "caption" }, what));
     });
     const scale = `${data.hasReference ? "Errors" : "What was removed"}: black −${limit.toFixed(0)}, white +${limit.toFixed(0)} of 255`;

@@ -79,7 +79,7 @@
 
   function drawFigures() {
     document.getElementById("figures").hidden = !data.figures.length;
-    fill("figure-list", ...data.figures.map((path) => el("img", { src: path, loading: "lazy", alt: path.replace(/^.*\/|\.png$/g, "").replaceAll("-", " ") })));
+    fill("figure-list", ...data.figures.map((path) => el("img", { loading: "lazy", alt: path.replace(/^.*\/|\.png$/g, "").replaceAll("-", " "), src: path })));
   }
 
   on(["case"], drawMeans);
