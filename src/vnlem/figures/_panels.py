@@ -21,13 +21,13 @@ def error_panel(axes: Any, error: NDArray[Any], limit: float, caption: str = "")
     return drawn
 
 
-def empty_panel(axes: Any, scale: Any = None) -> None:
-    """A place without a picture; it may hold the scale of the others."""
+def scale_panel(axes: Any, scale: Any, title: str) -> None:
+    """A place without a picture; it holds the scale of the panels beside it, if there are any."""
     axes.set_axis_off()
     if scale is not None:
         inside = axes.inset_axes((0.1, 0.45, 0.8, 0.06))
         axes.figure.colorbar(scale, cax=inside, orientation="horizontal")
-        inside.set_title("error", fontsize=9)
+        inside.set_title(title, fontsize=9)
         inside.tick_params(labelsize=8)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vnlem.figures._panels import empty_panel, error_panel, grey_panel, save
+from vnlem.figures._panels import error_panel, grey_panel, save, scale_panel
 
 
 def cytometry_figure(
@@ -48,14 +48,14 @@ def cytometry_figure(
     residuals = {label: given - image for label, image in images.items()}
     limit = 3 * max([float(residual.std()) for residual in residuals.values()] + [1e-9])
     height = given.shape[0] / given.shape[1]
-    figure = Figure(figsize=(2.9 * (1 + len(images)), 2.9 * height * 2 + 1.2), layout="constrained")
+    figure = Figure(figsize=(2.9 * (1 + len(images)), 2.9 * height * 2 + 0.8), layout="constrained")
     axes = figure.subplots(2, 1 + len(images), squeeze=False)
     grey_panel(axes[0, 0], given, "noisy")
     drawn = None
     for column, (label, image) in enumerate(images.items(), 1):
         grey_panel(axes[0, column], image, label, _fsim(given, image))
         drawn = error_panel(axes[1, column], residuals[label], limit, _described(residuals[label]))
-    empty_panel(axes[1, 0], drawn)
+    scale_panel(axes[1, 0], drawn, "removed")
     return save(figure, out)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vnlem.figures._panels import empty_panel, error_panel, grey_panel, save
+from vnlem.figures._panels import error_panel, grey_panel, save, scale_panel
 
 
 def example_figure(
@@ -52,7 +52,7 @@ def example_figure(
     limit = 1.5 * max(float((others["noisy"] - true).std()), 1e-9)
     columns = 1 + len(others)
     height = true.shape[0] / true.shape[1]
-    figure = Figure(figsize=(2.6 * columns, 2.6 * height * 2 + 1.3), layout="constrained")
+    figure = Figure(figsize=(2.6 * columns, 2.6 * height * 2 + 0.9), layout="constrained")
     axes = figure.subplots(2, columns, squeeze=False)
     grey_panel(axes[0, 0], true, "original")
     drawn = None
@@ -60,7 +60,7 @@ def example_figure(
         known = _evaluate(true, image, others["noisy"]) if measures is None else measures[label]
         grey_panel(axes[0, column], image, label, _caption(known))
         drawn = error_panel(axes[1, column], image - true, limit)
-    empty_panel(axes[1, 0], drawn)
+    scale_panel(axes[1, 0], drawn, "error")
     return save(figure, out)
 
 

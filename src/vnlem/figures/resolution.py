@@ -51,7 +51,7 @@ def resolution_figure(sizes: Mapping[int, Resolution], out: str | Path | None = 
     if not sizes:
         raise ValueError("sizes is empty; pass at least one size with its images")
     labels = list(next(iter(sizes.values())).results)
-    figure = Figure(figsize=(2.6 * (1 + len(labels)), 2.95 * len(sizes)), layout="constrained")
+    figure = Figure(figsize=(2.6 * (1 + len(labels)), 2.8 * len(sizes)), layout="constrained")
     axes = figure.subplots(len(sizes), 1 + len(labels), squeeze=False)
     for row, (size, images) in zip(axes, sizes.items(), strict=True):
         for place, label in enumerate(["noisy", *labels]):

@@ -1,5 +1,7 @@
 """FSIM and FSIMc: similarity of phase congruency and gradient, the features the eye goes by."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft, ndimage
@@ -71,7 +73,7 @@ def fsim(
     to_bytes = 255 / check_data_range(data_range)
     first, second = (_pooled(planes * to_bytes) for planes in pair_of_planes(clean, other, channel_axis))
     n_channels, rows, columns = first.shape
-    filters = _Filters(rows, columns)
+    filters = _filters(rows, columns)
     if n_channels != 3:
         return float(np.mean([_of_planes(a, b, None, filters) for a, b in zip(first, second, strict=True)]))
     first, second = (np.tensordot(RGB_TO_YIQ, planes, axes=1) for planes in (first, second))
@@ -125,24 +127,22 @@ class _Filters:
         lowpass = 1 / (1 + (radius / LOWPASS_CUTOFF) ** (2 * LOWPASS_ORDER))
         wavelengths = SMALLEST_WAVELENGTH * SCALE_FACTOR ** np.arange(N_SCALES)
         log_ratio = np.log(radius * wavelengths[:, None, None])
-        self._radial = lowpass * np.exp(-(log_ratio**2) / (2 * np.log(SIGMA_ON_F) ** 2))
-        self._radial[:, 0, 0] = 0.0
-        self._direction = np.arctan2(-down, across)
-
-    def _orientation(self, index: int) -> NDArray[np.float64]:
-        """Filters of all scales, finest first, for one orientation: (scales, rows, columns)."""
-        turn = self._direction - index * np.pi / N_ORIENTATIONS
-        turn = np.arctan2(np.sin(turn), np.cos(turn))
-        filters: NDArray[np.float64] = self._radial * np.exp(-(turn**2) / (2 * ANGULAR_SIGMA**2))
-        return filters
+        radial = lowpass * np.exp(-(log_ratio**2) / (2 * np.log(SIGMA_ON_F) ** 2))
+        radial[:, 0, 0] = 0.0
+        direction = np.arctan2(-down, across)
+        # For each orientation the filters of all scales, finest first: (scales, rows, columns).
+        self._orientations: list[NDArray[np.float64]] = []
+        for index in range(N_ORIENTATIONS):
+            turn = direction - index * np.pi / N_ORIENTATIONS
+            turn = np.arctan2(np.sin(turn), np.cos(turn))
+            self._orientations.append(radial * np.exp(-(turn**2) / (2 * ANGULAR_SIGMA**2)))
 
     def phase_congruency(self, plane: Plane) -> Plane:
         """How much the phases of all scales agree at each pixel, between 0 and 1."""
         # The filters ignore the mean; taking it off first keeps rounding out of flat images.
         spectrum = fft.fft2(plane - plane.mean())
         energy, amplitude = np.zeros_like(plane), np.zeros_like(plane)
-        for index in range(N_ORIENTATIONS):
-            filters = self._orientation(index)
+        for filters in self._orientations:
             responses = fft.ifft2(spectrum * filters)
             total = responses.sum(axis=0)
             mean_phase = np.conj(total) / (np.abs(total) + SMALLEST_AMPLITUDE)
@@ -152,6 +152,12 @@ class _Filters:
             energy += np.maximum(aligned - _noise_threshold(responses[0], filters), 0)
             amplitude += np.abs(responses).sum(axis=0)
         return energy / (amplitude + SMALLEST_AMPLITUDE)
+
+
+@lru_cache(maxsize=2)
+def _filters(rows: int, columns: int) -> _Filters:
+    # Images of one size often follow each other, and the filters take half as long as their use.
+    return _Filters(rows, columns)
 
 
 def _frequencies(size: int) -> Plane:
