@@ -51,7 +51,7 @@ def report(tmp_path_factory) -> Path:
     (base / "images" / "broken.png").write_bytes(b"no image")
     out = base / "out"
     cases = [Case("awgn", 0, 15.0), Case("awgn", 0, 40.0)]
-    variants = parse_variants(["nlm", "nlm:patch_size=3"], "awgn")
+    variants = parse_variants(["nlm", "nlm:patch_size=11"], "awgn")
     outcome = run_bench(base / "images", out, cases, variants)
     write_report(outcome, write_summary(outcome, out), out)
     return out / "report.html"
