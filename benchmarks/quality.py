@@ -7,6 +7,7 @@ the i-th file of a set in sorted order, not clipped; results are clipped to 0..2
 
 import argparse
 import csv
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -85,7 +86,7 @@ class Results:
 def run_method(method: str, noisy: np.ndarray, sigma: float) -> np.ndarray:
     """A method by its name in the CSV file: "bm3d", or "vnlr-PROFILE-GROUP"."""
     if method == "bm3d":
-        return np.asarray(available_peers()["BM3D"](noisy, sigma))
+        return np.asarray(available_peers()["bm3d"](noisy, sigma, os.cpu_count() or 1))
     _, profile, group = method.split("-")
     return np.asarray(vnlem.denoise_vnlr(noisy, sigma, profile=profile, group=group))
 

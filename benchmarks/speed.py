@@ -5,6 +5,7 @@ of several calls.
 """
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -95,7 +96,7 @@ def contests() -> list[Contest]:
 PEERS: dict[str, Callable[[np.ndarray, float], object]] = {
     "skimage fast NLM": fast_nlm,
     "skimage exact NLM": exact_nlm,
-    "bm3d": lambda noisy, sigma: available_peers()["BM3D"](noisy, sigma),
+    "bm3d": lambda noisy, sigma: available_peers()["bm3d"](noisy, sigma, os.cpu_count() or 1),
 }
 PEER_REPEATS = {"skimage exact NLM": 1, "bm3d": 1}
 

@@ -122,7 +122,7 @@ def run_bench(
                         busy += event.busy
                         measuring += event.measuring
                     elif isinstance(event, CannotWrite):
-                        raise OSError(f"{event.reason}: {event.path}")
+                        raise OSError(event.reason)
     except OSError as error:
         raise OSError(
             f"cannot write to {out} ({error.strerror or error}); what was measured is kept: make room or "

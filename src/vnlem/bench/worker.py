@@ -71,7 +71,6 @@ class CannotWrite:
     """The pictures could not be written: the disk is full or the folder read-only. The run must stop."""
 
     reason: str
-    path: str
 
 
 @dataclass
@@ -207,4 +206,4 @@ def _sentence(error: BaseException, path: str) -> str:
 
 
 def _cannot_write(error: OSError) -> CannotWrite:
-    return CannotWrite(error.strerror or str(error), str(error.filename or ""))
+    return CannotWrite(error.strerror or str(error))
