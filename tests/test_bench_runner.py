@@ -278,7 +278,8 @@ def test_real_images_without_a_reference_get_residuals_and_the_cytometry_figure(
     assert run("bench", tmp_path, "--out", out, "--protocol", "real", "--methods", "nlm", "--quiet") == 0
     row = next(row for row in rows_of(out) if row["method"] == "nlm")
     assert float(row["residual_std"]) == pytest.approx(15, rel=0.15)
-    assert row["snr"] == ""
+    assert row["snr"] == row["fsim"] == ""
+    assert 0 < float(row["fsim_input"]) < 1
     assert (out / "figures" / "cytometry-median-gain.png").is_file()
 
 

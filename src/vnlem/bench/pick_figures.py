@@ -53,7 +53,7 @@ def _has_pictures(outcome: "Outcome", out: Path, item: "Item") -> bool:
 
 
 def _picks(outcome: "Outcome", case: Case, items: "list[Item]") -> "dict[str, Item]":
-    measure = "fsim" if case.protocol == "real" else "snr"
+    measure = "fsim_input" if case.protocol == "real" else "snr"
 
     def value(item: "Item", place: int) -> float:
         found = outcome.rows[item.name, case.name, outcome.variants[place].hash].measures[measure]

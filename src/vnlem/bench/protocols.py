@@ -21,7 +21,7 @@ ERROR_LIMIT = 1.5
 
 WITH_REFERENCE = ("snr", "psnr", "psnr_paper", "rms", "sobolev", "emd", "ssim", "fsim")
 WITHOUT_REFERENCE = (
-    "fsim",
+    "fsim_input",
     "residual_mean",
     "residual_std",
     "residual_skewness",
@@ -29,7 +29,8 @@ WITHOUT_REFERENCE = (
     "residual_correlation",
 )
 MEASURES = tuple(dict.fromkeys((*WITH_REFERENCE, *WITHOUT_REFERENCE)))
-# Whether larger is better (1), smaller (-1), or neither (0: it describes).
+# Whether larger is better (1), smaller (-1), or neither (0: it describes; an image that was left alone is
+# the most similar to its input).
 DIRECTION = dict.fromkeys(MEASURES, 0) | dict.fromkeys(("snr", "psnr", "psnr_paper", "ssim", "fsim"), 1)
 DIRECTION |= dict.fromkeys(("rms", "sobolev", "emd"), -1)
 
@@ -208,7 +209,7 @@ def _without_reference(scene: Scene, result: NDArray[np.float64]) -> dict[str, f
     from vnlem import metrics
 
     shown = np.clip(result, 0, 255)
-    return {"fsim": metrics.fsim(np.clip(scene.noisy, 0, 255), shown, 255)} | residual_statistics(
+    return {"fsim_input": metrics.fsim(np.clip(scene.noisy, 0, 255), shown, 255)} | residual_statistics(
         scene.noisy - result
     )
 

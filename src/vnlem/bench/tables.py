@@ -38,6 +38,7 @@ LINES = {
     "emd": Line("OT x100", 100),
     "fsim": Line("FSIM x100", 100),
     "ssim": Line("SSIM x100", 100),
+    "fsim_input": Line("FSIM to the input x100", 100),
     "residual_mean": Line("residual mean"),
     "residual_std": Line("residual std"),
     "residual_skewness": Line("residual skewness", digits=3),

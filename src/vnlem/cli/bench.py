@@ -152,12 +152,11 @@ def _tell(outcome: "Outcome", found: dict[str, Any], out: Path, seconds: float, 
 
 
 def _print_case(case: dict[str, Any]) -> None:
-    from vnlem.bench.protocols import DIRECTION
     from vnlem.cli.table import metric_table
 
     rows = {}
     for label, found in case["methods"].items():
-        rows[label] = {name: found[name]["mean"] for name in case["measures"] if DIRECTION[name]}
+        rows[label] = {name: found[name]["mean"] for name in case["measures"]}
         rows[label]["seconds"] = found["seconds"]["mean"]
     metric_table(f"{case['title']}: means over {case['n_images']} images", rows)
 

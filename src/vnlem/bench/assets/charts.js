@@ -99,7 +99,7 @@
       el("div", { className: "caption" }, images.category[index]),
       el("div", {}, `${state.method}: ${format(value(index, state.method))}`),
       el("div", {}, `${state.against}: ${format(value(index, state.against))}`),
-      el("div", { className: gain(index) > 0 ? "good" : "bad" }, `gain ${signed(gain(index))}`));
+      el("div", { className: gain(index) > 0 ? "good" : gain(index) < 0 ? "bad" : "" }, `gain ${signed(gain(index))}`));
   }
 
   on(["case", "measure"], drawDistributions);

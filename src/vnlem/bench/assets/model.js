@@ -11,7 +11,7 @@ window.bench = (() => {
 
   const state = {
     case: caseNames[0],
-    measure: data.hasReference ? (data.protocol === "awgn" ? "psnr" : "snr") : "fsim",
+    measure: data.hasReference ? (data.protocol === "awgn" ? "psnr" : "snr") : "fsim_input",
     method: ours[ours.length - 1],
     against: ours.length > 1 ? ours[0] : methods[0],
     sort: "gain-down",
