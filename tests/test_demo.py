@@ -37,6 +37,14 @@ def test_the_demo_denoises_with_every_method_and_writes_every_picture(tmp_path, 
         assert io.read(folder / f"{name}.png").pixels.dtype == np.uint8
 
 
+def test_the_demo_shows_what_rotation_is_worth_on_particles(tmp_path, monkeypatch):
+    monkeypatch.setattr("vnlem.cli.demo.find_denoisers", dict)  # the photograph is shown elsewhere
+    assert run("demo", "--size", 64, "--out", tmp_path) == 0
+    figures = json.loads((tmp_path / "particles" / "metrics.json").read_text())["methods"]
+    assert figures["vnlr, group d4"]["snr"] > figures["vnlr, group identity"]["snr"] + 0.5
+    assert (tmp_path / "particles" / "contact-sheet.png").exists()
+
+
 def test_a_method_that_is_added_appears_by_itself(monkeypatch):
     monkeypatch.setitem(entry.METHODS, "new", "somewhere:denoise_new")
     assert "new" in find_denoisers()

@@ -61,27 +61,32 @@ def command(
         raise ValueError(f"--size must lie between {SMALLEST} and {LARGEST}, got {size}")
     if not (math.isfinite(noise) and noise > 0):
         raise ValueError(f"--noise must be positive, got {noise:g}")
-    _make_folder(out)
     begun = time.perf_counter()
+    denoisers = find_denoisers()
+    _show(out, f"camera, {size}x{size}", embedded_image(size), noise, denoisers, quiet, begun)
+    rotating = particle_denoisers(denoisers)
+    _show(out / "particles", "half discs at random angles", particles(), noise, rotating, quiet, begun)
+    print("first: with compilation (or loading from the cache) and imports; again: the same call once more")
+    print(f"pictures in {out} (start with contact-sheet.png), {time.perf_counter() - begun:.0f} s in all")
+
+
+def _show(
+    out: Path, title: str, clean: Any, noise: float, denoisers: dict[str, Denoiser], quiet: bool, begun: float
+) -> None:
+    """Denoise one image with all these denoisers; print the figures, write the pictures."""
     from vnlem.noise import add_gaussian, estimate_sigma
 
-    clean = embedded_image(size)
+    _make_folder(out)
     sigma = math.sqrt(noise) * float(clean.std())
     noisy = add_gaussian(clean, sigma, seed=0)
-    estimated = estimate_sigma(noisy)
     outcomes = [Outcome("noisy", noisy, _evaluate(clean, noisy, noisy))]
-    denoisers = find_denoisers()
     for k, (name, denoiser) in enumerate(denoisers.items(), 1):
         with progress_bar(f"{name} ({k}/{len(denoisers)})", quiet=quiet) as report:
             outcomes.append(_run(name, denoiser, clean, noisy, sigma, report, begun))
-    noise_line = f"noise sigma {sigma:.1f} of 255 (estimated from the noisy image: {estimated:.1f})"
-    write_pictures(out, clean, outcomes, sigma, f"camera, {size}x{size}, {noise_line}")
-    metric_table(
-        f"camera, {size}x{size}, {noise_line}",
-        {o.name: {**o.metrics, "cold": o.cold, "warm": o.warm} for o in outcomes},
-    )
-    print("first: with compilation (or loading from the cache) and imports; again: the same call once more")
-    print(f"pictures in {out} (start with contact-sheet.png), {time.perf_counter() - begun:.0f} s in all")
+    estimated = estimate_sigma(noisy)
+    title = f"{title}, noise sigma {sigma:.1f} of 255 (estimated from the noisy image: {estimated:.1f})"
+    write_pictures(out, clean, outcomes, sigma, title)
+    metric_table(title, {o.name: {**o.metrics, "cold": o.cold, "warm": o.warm} for o in outcomes})
 
 
 def embedded_image(size: int) -> Any:
@@ -101,33 +106,53 @@ def embedded_image(size: int) -> Any:
     return image[top : top + size, left : left + size]
 
 
+def particles() -> Any:
+    """Half discs at random angles, 128x128, as floats 0..255: what rotation is for.
+
+    Examples
+    --------
+    >>> particles().shape
+    (128, 128)
+    """
+    from vnlem.bench.phantoms import half_discs
+
+    return 100 + 50 * half_discs(6, 16, 2, seed=1)
+
+
 def find_denoisers() -> dict[str, Denoiser]:
     """Every method of the package, with the paper's preset where there is one, and the peers."""
     from vnlem.bench.peers import available_peers
-    from vnlem.entry import METHODS, denoise
+    from vnlem.entry import METHODS
     from vnlem.presets import METHODS_WITH_PAPER_PRESET
-
-    def ours(method: str, preset: str) -> Denoiser:
-        def run(noisy: Any, sigma: float, report: Report) -> Any:
-            return denoise(
-                noisy,
-                sigma,
-                method=method,
-                preset=preset,
-                progress=lambda done, total: report(done / max(total, 1)),
-            )
-
-        return run
 
     found: dict[str, Denoiser] = {}
     for method in METHODS:
         if method in METHODS_WITH_PAPER_PRESET:
-            found[f"{method} (paper)"] = ours(method, "paper")
-        found[method] = ours(method, "auto")
+            found[f"{method} (paper)"] = _ours(method, preset="paper")
+        found[method] = _ours(method)
     for name, peer in available_peers().items():
         if name in DEMO_PEERS:
             found[name] = lambda noisy, sigma, report, peer=peer: peer(noisy, sigma, os.cpu_count() or 1)  # type: ignore[misc]
     return found
+
+
+def particle_denoisers(found: dict[str, Denoiser]) -> dict[str, Denoiser]:
+    """VNLR without rotation, with the symmetries of the square, with any angle; and the peers."""
+    groups = {f"vnlr, group {group}": _ours("vnlr", group=group) for group in ("identity", "d4", "so2")}
+    return groups | {name: found[name] for name in DEMO_PEERS if name in found}
+
+
+def _ours(method: str, **options: Any) -> Denoiser:
+    """A method of the package as the demo calls it."""
+    from vnlem.entry import denoise
+
+    def run(noisy: Any, sigma: float, report: Report) -> Any:
+        def share(done: int, total: int) -> None:
+            report(done / max(total, 1))
+
+        return denoise(noisy, sigma, method=method, progress=share, **options)
+
+    return run
 
 
 def _run(
