@@ -16,6 +16,7 @@ _PUBLIC = {
     "denoise_nlpr": "methods.nlem",
     "denoise_vnlem": "methods.vnlem",
     "denoise_vnlr": "methods.vnlr",
+    "DiffusionMap": "diffusion",
     "estimate_sigma": "noise",
     "orientation": "features.orientation",
     "PatchSpace": "features.patch_space",

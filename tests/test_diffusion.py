@@ -1,0 +1,168 @@
+"""Diffusion maps against known spectra, dense LAPACK and the laws of the random walk."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+from scipy.sparse import coo_array, csr_array, diags_array, kron
+from scipy.sparse.linalg import aslinearoperator
+
+import vnlem
+from vnlem._kernels import jacobi
+from vnlem.neighbours.stencil import StencilGraph
+
+
+def circle(n):
+    return diags_array([1.0] * 4, offsets=[1, -1, n - 1, 1 - n], shape=(n, n)).tocsr()
+
+
+def random_graph(height, width, reach, seed=0):
+    """A stencil graph with smooth random weights."""
+    graph = StencilGraph(height, width, reach, workers=2)
+    rng = np.random.default_rng(seed)
+    inside = graph.inside(graph.weights)
+    inside[...] = rng.uniform(0.2, 1, inside.shape)
+    graph.clip()
+    return graph
+
+
+def test_the_spectrum_of_the_circle_is_that_of_the_cosine():
+    n = 1500
+    found = vnlem.DiffusionMap(circle(n), n_components=6)
+    k = np.array([0, 1, 1, 2, 2, 3, 3])
+    np.testing.assert_allclose(found.eigenvalues, np.cos(2 * np.pi * k / n), atol=1e-12)
+    assert found.residual < 1e-8
+    # Equal steps around the circle are equal diffusion distances.
+    steps = found.diffusion_distance(np.arange(n - 1), np.arange(1, n))
+    np.testing.assert_allclose(steps, steps[0], rtol=1e-5)
+
+
+def test_the_spectrum_of_the_flat_torus_is_the_sum_of_two_circles():
+    n, m = 18, 25
+    eye = [diags_array([1.0], offsets=[0], shape=(k, k)) for k in (n, m)]
+    torus = kron(circle(n), eye[1]) + kron(eye[0], circle(m))
+    angle = [2 * np.pi * np.arange(k) / k for k in (n, m)]
+    truth = np.sort(np.add.outer(np.cos(angle[0]), np.cos(angle[1])).ravel() / 2)[::-1]
+    for form in (torus, torus.toarray(), aslinearoperator(csr_array(torus))):
+        found = vnlem.DiffusionMap(form, n_components=12)
+        np.testing.assert_allclose(found.eigenvalues, truth[:13], atol=1e-10)
+
+
+def test_two_blocks_with_a_weak_bridge_are_told_apart_by_the_first_coordinate():
+    weights = np.kron(np.eye(2), np.ones((20, 20)))
+    weights[5, 30] = weights[30, 5] = 0.01
+    found = vnlem.DiffusionMap(weights, n_components=2)
+    first = found.embedding[:, 0]
+    assert (np.sign(first[:20]) == np.sign(first[0])).all()
+    assert (np.sign(first[20:]) == -np.sign(first[0])).all()
+    assert found.diffusion_distance(0, 30) > 50 * found.diffusion_distance(0, 1)
+
+
+def test_with_all_coordinates_the_distance_is_that_of_transition_probabilities():
+    rng = np.random.default_rng(0)
+    weights = rng.random((12, 12))
+    weights = weights + weights.T
+    found = vnlem.DiffusionMap(weights, n_components=11, time=2)
+    degrees = weights.sum(axis=1)
+    walk = np.linalg.matrix_power(weights / degrees[:, None], 2)
+    truth = np.sqrt(((walk[3] - walk[7]) ** 2 / degrees).sum())
+    assert found.diffusion_distance(3, 7) == pytest.approx(truth)
+
+
+def test_alpha_divides_by_the_density():
+    rng = np.random.default_rng(1)
+    weights = rng.random((15, 15))
+    weights = weights + weights.T
+    degrees = weights.sum(axis=1)
+    by_hand = vnlem.DiffusionMap(weights / np.multiply.outer(degrees, degrees), n_components=3)
+    found = vnlem.DiffusionMap(weights, n_components=3, alpha=1)
+    np.testing.assert_allclose(found.embedding, by_hand.embedding, atol=1e-12)
+
+
+def test_a_graph_in_parts_is_reported_with_their_number():
+    weights = np.kron(np.eye(3), np.ones((5, 5)))
+    for form in (weights, csr_array(weights), aslinearoperator(weights)):
+        with pytest.warns(UserWarning, match="3 components"):
+            assert vnlem.DiffusionMap(form, n_components=4).n_parts == 3
+    graph = StencilGraph(6, 20, 2)
+    graph.inside(graph.weights)[...] = 1
+    graph.clip()
+    inside = graph.inside(graph.weights)
+    for slot, (_, dx) in enumerate(graph.forward):
+        # No edge crosses from column 9 to column 10.
+        columns = np.arange(20)
+        inside[:, (columns < 10) != (columns + dx < 10), slot] = 0
+    with pytest.warns(UserWarning, match="2 components"):
+        assert vnlem.DiffusionMap(graph, n_components=4).n_parts == 2
+
+
+def test_signs_and_values_are_the_same_every_time():
+    graph = kron(circle(40), circle(41)).tocsr()
+    one, two = (vnlem.DiffusionMap(graph, n_components=5) for _ in range(2))
+    np.testing.assert_array_equal(one.embedding, two.embedding)
+    largest = np.abs(one.eigenvectors * np.sqrt(one.degrees)[:, None]).argmax(axis=0)
+    assert (one.eigenvectors[largest, np.arange(6)] > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("affinity", "arguments", "named"),
+    [
+        (np.ones((4, 5)), {}, "square"),
+        (np.triu(np.ones((4, 4))), {"n_components": 2}, "symmetric"),
+        (-np.ones((4, 4)), {"n_components": 2}, "negative"),
+        (np.full((4, 4), np.nan), {"n_components": 2}, "NaN"),
+        (np.ones((4, 4)), {"n_components": 4}, "only 3 coordinates"),
+        (np.ones((4, 4)), {"n_components": 0}, "n_components"),
+        (np.ones((4, 4)), {"n_components": 2, "time": 0}, "time"),
+        (np.ones((4, 4)), {"n_components": 2, "alpha": np.inf}, "alpha"),
+        (np.diag([1.0, 0, 1, 0]), {"n_components": 2}, "numbers 1, 3"),
+        (coo_array(np.diag([1.0, 0, 1, 0])), {"n_components": 2}, "numbers 1, 3"),
+    ],
+)
+def test_bad_affinities_are_refused(affinity, arguments, named):
+    with pytest.raises(ValueError, match=named):
+        vnlem.DiffusionMap(affinity, **arguments)
+
+
+@pytest.mark.parametrize("reach", [1, 2, 3])
+def test_a_stencil_acts_like_its_matrix(reach):
+    graph = random_graph(9, 7, reach)
+    matrix = graph.sparse().toarray()
+    np.testing.assert_array_equal(matrix, matrix.T)
+    np.testing.assert_allclose(graph.degrees(), matrix.sum(axis=1))
+    vectors = np.random.default_rng(2).standard_normal((63, 3))
+    np.testing.assert_allclose(graph @ vectors, matrix @ vectors, atol=1e-5)
+    blocks = np.kron(np.eye(5), np.ones((2, 1)))[:9], np.kron(np.eye(4), np.ones((2, 1)))[:7]
+    to_blocks = np.kron(*blocks)
+    np.testing.assert_allclose(
+        graph.coarsened(2).sparse().toarray(), to_blocks.T @ matrix @ to_blocks, rtol=1e-5
+    )
+    factors = np.random.default_rng(3).uniform(0.5, 2, 63)
+    graph.scale(factors)
+    np.testing.assert_allclose(
+        graph.sparse().toarray(), matrix * np.multiply.outer(factors, factors), rtol=1e-6
+    )
+
+
+def test_the_multilevel_solver_finds_the_dense_eigenpairs_whatever_the_workers():
+    matrix = random_graph(36, 30, 3).sparse().toarray()
+    root = np.sqrt(matrix.sum(axis=1))
+    values, vectors = scipy.linalg.eigh(matrix / np.multiply.outer(root, root))
+    found = []
+    for workers in (1, 2):
+        graph = random_graph(36, 30, 3)
+        graph.workers = workers
+        found.append(vnlem.DiffusionMap(graph, n_components=8))
+    np.testing.assert_array_equal(found[0].embedding, found[1].embedding)
+    assert found[0].residual < 1e-4
+    np.testing.assert_allclose(found[0].eigenvalues, values[::-1][:9], atol=1e-6)
+    angles = scipy.linalg.subspace_angles(found[0].eigenvectors * root[:, None], vectors[:, -9:])
+    assert angles.max() < 0.02
+
+
+def test_jacobi_rotations_solve_small_symmetric_problems():
+    matrix = np.random.default_rng(4).standard_normal((30, 30))
+    matrix = matrix + matrix.T
+    values, vectors = jacobi.eigh(matrix)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix), atol=1e-12)
+    np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(30), atol=1e-12)
