@@ -15,6 +15,7 @@ _PUBLIC = {
     "denoise_nlem": "methods.nlem",
     "denoise_nlpr": "methods.nlem",
     "denoise_vnlem": "methods.vnlem",
+    "denoise_vnlem_dd": "methods.vnlem_dd",
     "denoise_vnlr": "methods.vnlr",
     "DiffusionMap": "diffusion",
     "estimate_sigma": "noise",

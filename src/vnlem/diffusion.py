@@ -130,15 +130,22 @@ class DiffusionMap:
     @property
     def embedding(self) -> NDArray[Any]:
         """Coordinates of every vertex, (n, m)."""
-        # Of a negative eigenvalue, which bipartite graphs have, the modulus: any time has a real power.
-        powers = np.abs(self.eigenvalues[1:]) ** self.time
-        coordinates: NDArray[Any] = self.eigenvectors[:, 1:] * powers.astype(self.eigenvectors.dtype)
-        return coordinates
+        return coordinates(self.eigenvalues, self.eigenvectors, self.time)
 
     def diffusion_distance(self, i: Any, j: Any) -> Any:
         """Distance of vertices i and j (numbers, or arrays of numbers that broadcast)."""
         embedding = self.embedding
         return np.linalg.norm(embedding[i].astype(np.float64) - embedding[j], axis=-1)
+
+
+def coordinates(eigenvalues: NDArray[np.float64], eigenvectors: NDArray[Any], time: float) -> NDArray[Any]:
+    """lambda_k^t phi_k for k = 2, 3, ...
+
+    Of a negative eigenvalue, which bipartite graphs have, the modulus: it has a real power at any time.
+    """
+    powers = np.abs(eigenvalues[1:]) ** time
+    placed: NDArray[Any] = eigenvectors[:, 1:] * powers.astype(eigenvectors.dtype)
+    return placed
 
 
 def _checked(affinity: Any) -> Any:

@@ -20,6 +20,7 @@ METHODS = {
     "nlem": "vnlem.methods.nlem:denoise_nlem",
     "nlpr": "vnlem.methods.nlem:denoise_nlpr",
     "vnlem": "vnlem.methods.vnlem:denoise_vnlem",
+    "vnlem-dd": "vnlem.methods.vnlem_dd:denoise_vnlem_dd",
     "vnlr": "vnlem.methods.vnlr:denoise_vnlr",
 }
 DEFAULT_METHOD = "vnlr"

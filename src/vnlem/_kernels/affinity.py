@@ -63,8 +63,8 @@ def local_scales(squared, weight_offsets, pixel_offsets, rows, columns, stride, 
 def gaussian(weights, forward, inverse_scales, noise, rows, columns, stride):
     """Squared distances to weights, in place: exp(-(squared - noise) * inverse[p] * inverse[c]).
 
-    inverse = inverse_scales (pixels) is zero outside the image, where weights become zero. forward: pixel offset of
-    each slot; 0 marks the pixel itself, of weight one.
+    inverse = inverse_scales (pixels) is zero outside the image, where weights become zero. forward: pixel
+    offset of each slot; 0 marks the pixel itself, of weight one.
     """
     for y in range(rows[0], rows[1]):
         for x in range(columns[0], columns[1]):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vnlem._kernels.diffusion import rank_by_diffusion
 from vnlem._kernels.elementary import exp_negative
 from vnlem._kernels.irls import irls
 from vnlem._kernels.jit import kernel, nested
@@ -317,8 +318,8 @@ def estimate(region, search, rule, lane_order, y, x, found, n, buffers):
 
 
 @kernel
-def denoise_tile(region, search, rule, lane_order, top, left, factor, out):
-    """Algorithm 1 for a tile: neighbours, weights, regression, central point.
+def denoise_tile(region, search, rule, diffusion, lane_order, top, left, factor, out):
+    """Algorithm 1 for a tile: neighbours (by diffusion, where it has coordinates), weights, regression.
 
     lane_order: angular order of the lanes of all channels. The central pixel of a channel is `factor` times
     the first of its lanes. out (C, H, W). Returns the number of IRLS iterations.
@@ -329,6 +330,7 @@ def denoise_tile(region, search, rule, lane_order, top, left, factor, out):
     scratch = make_scratch(search)
     found = make_found(search)
     buffers = make_estimator(search, dim, lane_order)
+    by_diffusion = diffusion.embedding.shape[2] > 0
     reach = search.patch_distance
     iterations = 0
     for band in range(left, left + width, BAND):
@@ -337,7 +339,13 @@ def denoise_tile(region, search, rule, lane_order, top, left, factor, out):
             rows = (max(y - reach, 0), min(y + reach + 1, region.raw.shape[0]))
             for x in range(band, right, PIXELS):
                 columns = (max(x - reach, 0), min(x + reach + PIXELS, region.width))
-                search_windows(region, search, rule, y, x, rows, columns, scratch)
+                if diffusion.blended or not by_diffusion:
+                    search_windows(region, search, rule, y, x, rows, columns, scratch)
+                if by_diffusion:
+                    n_pixels = min(PIXELS, right - x)
+                    rank_by_diffusion(
+                        diffusion, reach, y, x, n_pixels, rows, columns, scratch.windows, scratch.values
+                    )
                 for p in range(min(PIXELS, right - x)):
                     n = nearest(region, search, y, x + p, p, rows, columns, scratch)
                     n = refine(region, search, rule, y * region.raw.shape[1] + x + p, n, scratch, found)
@@ -361,6 +369,26 @@ def estimate_all(region, search, rule, lane_order, pixels, position, squared, wh
         found.position[:n] = position[i]
         found.squared[:n] = squared[i]
         found.which[:n] = which[i]
+        estimate(region, search, rule, lane_order, pixels[i] // stride, pixels[i] % stride, found, n, buffers)
+        for channel in range(channels):
+            out[i, channel] = buffers.point[channel * lanes] * factor
+
+
+@kernel
+def estimate_candidates(region, search, rule, lane_order, pixels, candidates, factor, out):
+    """The estimate of a list of pixels from the better half of given candidates: out (pixels, C)."""
+    dim = region.raw.shape[2]
+    stride = region.raw.shape[1]
+    channels = out.shape[1]
+    lanes = dim // 2 // channels
+    scratch = make_scratch(search)
+    found = make_found(search)
+    buffers = make_estimator(search, dim, lane_order)
+    count = candidates.shape[1]
+    for i in range(pixels.shape[0]):
+        for c in range(count):
+            scratch.candidates[c] = candidates[i, c]
+        n = refine(region, search, rule, pixels[i], count, scratch, found)
         estimate(region, search, rule, lane_order, pixels[i] // stride, pixels[i] % stride, found, n, buffers)
         for channel in range(channels):
             out[i, channel] = buffers.point[channel * lanes] * factor

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem import checks, tiles
 from vnlem._kernels import vnlem as kernels
+from vnlem._kernels.diffusion import Diffusion
 from vnlem.distance.rid import check_angles
 from vnlem.features.canonical import Extended, canonical_region, expand
 from vnlem.features.orientation import BINS, DEFAULT_ARC
@@ -198,16 +199,8 @@ def denoise_vnlem(
     solver = solvers[checks.choice("engine", engine, tuple(solvers))]
 
     def resolve(noise: float) -> VnlemParams:
-        defaults = PAPER if preset == "paper" else auto_params(noise)
-        # A smaller window than the preset's holds fewer candidates than it asks for.
-        if "patch_distance" in given and "n_neighbors" not in given:
-            side = 2 * checks.whole("patch_distance", given["patch_distance"]) + 1
-            defaults = defaults | {"n_neighbors": min(defaults["n_neighbors"], side**2)}
-        if "patch_size" in given and preset == "auto":
-            size = checks.odd("patch_size", given["patch_size"], 3)
-            defaults = defaults | {"bandwidth": 0.8 * noise * size, "coarse_patch_size": size + 6}
-        params = check_params(**(defaults | given | fixed))
-        _check_engine(params, engine)
+        params = check_params(**with_defaults(preset, noise, given), **fixed)
+        check_engine(params, engine)
         return params
 
     return run(
@@ -221,6 +214,19 @@ def denoise_vnlem(
         progress=progress,
         return_info=return_info,
     )
+
+
+def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str, Any]:
+    """The preset's parameters at a noise level, those given instead of its own."""
+    defaults = PAPER if preset == "paper" else auto_params(noise)
+    # A smaller window than the preset's holds fewer candidates than it asks for.
+    if "patch_distance" in given and "n_neighbors" not in given:
+        side = 2 * checks.whole("patch_distance", given["patch_distance"]) + 1
+        defaults = defaults | {"n_neighbors": min(defaults["n_neighbors"], side**2)}
+    if "patch_size" in given and preset == "auto":
+        size = checks.odd("patch_size", given["patch_size"], 3)
+        defaults = defaults | {"bandwidth": 0.8 * noise * size, "coarse_patch_size": size + 6}
+    return defaults | given
 
 
 def check_params(**values: Any) -> VnlemParams:
@@ -255,7 +261,7 @@ def check_params(**values: Any) -> VnlemParams:
     )
 
 
-def _check_engine(params: VnlemParams, engine: str) -> None:
+def check_engine(params: VnlemParams, engine: str) -> None:
     if engine == "fast" and params.shape == "square":
         raise ValueError("shape='square' exists for engine='reference' only; use shape='disc'")
     if engine == "reference":
@@ -295,16 +301,25 @@ def search_of(params: VnlemParams, rings: RingLayout) -> kernels.Search:
     )
 
 
+# Of no coordinates: candidates are ranked by their patches.
+NO_DIFFUSION = Diffusion(np.zeros((0, 0, 0), dtype=np.float32), np.zeros((0, 0), dtype=np.float32), False)
+
+
+def coarse_params(fine: VnlemParams) -> VnlemParams:
+    """Parameters of the second estimate."""
+    return replace(
+        fine,
+        patch_size=fine.coarse_patch_size,
+        bandwidth=fine.bandwidth * fine.coarse_patch_size / fine.patch_size,
+    )
+
+
 def solve(job: Job[VnlemParams], tile: int = TILE) -> NDArray[np.float32]:
     """The estimate, or the mean of a fine and a coarse one; the result does not depend on the tiles' size."""
     fine = job.params
     if not fine.coarse_patch_size:
         return solve_one_size(job, fine, job.progress, tile)
-    coarse = replace(
-        fine,
-        patch_size=fine.coarse_patch_size,
-        bandwidth=fine.bandwidth * fine.coarse_patch_size / fine.patch_size,
-    )
+    coarse = coarse_params(fine)
     first, second = (half_of(job.progress, part) for part in (0, 1))
     total = solve_one_size(job, fine, first, tile) + solve_one_size(job, coarse, second, tile)
     return np.float32(0.5) * total
@@ -318,9 +333,13 @@ def half_of(progress: tiles.ProgressCallback | None, part: int) -> tiles.Progres
 
 
 def solve_one_size(
-    job: Job[VnlemParams], params: VnlemParams, progress: tiles.ProgressCallback | None, tile: int = TILE
+    job: Job[Any],
+    params: VnlemParams,
+    progress: tiles.ProgressCallback | None,
+    tile: int = TILE,
+    diffusion: Diffusion = NO_DIFFUSION,
 ) -> NDArray[np.float32]:
-    """Algorithm 1 on the tiles of a standardised image."""
+    """Algorithm 1 on the tiles of a standardised image; `diffusion` holds its coordinates, if any."""
     rings = layout(params.patch_size, params.upsample, len(job.pixels))
     image = Extended.of(job.pixels, rings, params.scale)
     search, rule = search_of(params, rings), make_rule(params, job.sigma, rings)
@@ -334,10 +353,16 @@ def solve_one_size(
         around = expand(part, params.patch_distance, height, width)
         region = canonical_region(image, around, rings, params.scale, params.arc)
         result = np.empty((rings.channels, part.bottom - part.top, part.right - part.left), dtype=np.float32)
+        at = slice(around.top, around.bottom), slice(around.left, around.right)
         kernels.denoise_tile(
             region,
             search,
             rule,
+            Diffusion(
+                np.ascontiguousarray(diffusion.embedding[at]),
+                np.ascontiguousarray(diffusion.trust[at]),
+                diffusion.blended,
+            ),
             lane_order,
             part.top - around.top,
             part.left - around.left,

@@ -8,6 +8,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from vnlem import tiles
+from vnlem._kernels import affinity
 from vnlem._kernels import stencil as kernels
 
 # Rows of the image one task works on; fixed, so that sums do not depend on the number of workers.
@@ -159,6 +160,46 @@ class StencilGraph:
 
         def work(rows: tuple[int, int]) -> None:
             kernels.scale(self.weights, self._forward_pixels, padded, rows, self._columns, self.stride)
+
+        tiles.for_each(work, self._strips, self.workers)
+
+    def local_scales(self, noise: float, count: int) -> NDArray[np.float64]:
+        """Where the slots hold squared distances: of each pixel, the count-th smallest less the noise."""
+        pixels, slots = self._offsets
+        n = (2 * self.reach + 1) ** 2
+        out = np.full(self._padded_size, np.nan, dtype=np.float32)
+        self.inside(out)[...] = 0
+
+        def work(rows: tuple[int, int]) -> None:
+            affinity.local_scales(
+                self.weights,
+                slots[:n],
+                pixels[:n],
+                rows,
+                self._columns,
+                self.stride,
+                np.float32(noise),
+                count,
+                out,
+            )
+
+        tiles.for_each(work, self._strips, self.workers)
+        return self.inside(out)[:, :, 0].ravel().astype(np.float64)
+
+    def gaussian(self, inverse_scales: NDArray[np.float64], noise: float) -> None:
+        """Squared distances to weights, in place: exp(-max(d^2 - noise, 0) * inverse_i * inverse_j)."""
+        inverse = self.pad(inverse_scales.astype(np.float32)[:, None])[:, 0]
+
+        def work(rows: tuple[int, int]) -> None:
+            affinity.gaussian(
+                self.weights,
+                self._forward_pixels,
+                inverse,
+                np.float32(noise),
+                rows,
+                self._columns,
+                self.stride,
+            )
 
         tiles.for_each(work, self._strips, self.workers)
 

@@ -16,10 +16,9 @@ def search_angles(params):
     return np.radians(params.angle_step * np.arange(-count, count + 1))
 
 
-def neighbours(rotator, angles, shape, at, params):
-    """Rows, columns, squared distances, angles and aligned patches of the neighbours of a pixel."""
+def aligned_distances(rotator, angles, shape, at, reach):
+    """Rows and columns of a pixel's window, and squared distances when aligned by the orientations."""
     height, width = shape
-    reach = params.patch_distance
     row, column = at
     rows, columns = (
         grid.ravel()
@@ -29,22 +28,37 @@ def neighbours(rotator, angles, shape, at, params):
             indexing="ij",
         )
     )
-    own = (rows == row) & (columns == column)
-    # Step 1: the N1 nearest when aligned by the orientations.
     difference = angles[row, column] - angles[rows, columns]
     patch = rotator.patches(np.full(1, row), np.full(1, column), np.zeros(1))
     squared = ((rotator.patches(rows, columns, difference) - patch) ** 2).sum(axis=1)
-    squared[own] = 0
-    first = np.sort(np.argsort(squared, kind="stable")[: params.n_neighbors])
-    # Step 2: the accurate distance, and the better half.
-    tried = difference[first, None] + search_angles(params)
+    squared[(rows == row) & (columns == column)] = 0
+    return rows, columns, squared
+
+
+def smallest(values, count):
+    """Indices of the smallest values, ascending; ties go to the first."""
+    return np.sort(np.argsort(values, kind="stable")[:count])
+
+
+def neighbours(rotator, angles, shape, at, params):
+    """Rows, columns, squared distances, angles and aligned patches of the neighbours of a pixel."""
+    # Step 1: the N1 nearest when aligned by the orientations.
+    rows, columns, squared = aligned_distances(rotator, angles, shape, at, params.patch_distance)
+    first = smallest(squared, params.n_neighbors)
+    return better_half(rotator, angles, at, rows[first], columns[first], params)
+
+
+def better_half(rotator, angles, at, rows, columns, params):
+    """Step 2: the half of the candidates that is nearer by the accurate distance."""
+    tried = (angles[at] - angles[rows, columns])[:, None] + search_angles(params)
     if params.try_unrotated:
-        tried = np.concatenate([np.zeros((len(first), 1)), tried], axis=1)
-    tried[own[first]] = 0
-    squared, angle, aligned = accurate_distance(rotator, at, rows[first], columns[first], tried)
-    squared[own[first]] = 0
-    keep = np.sort(np.argsort(squared, kind="stable")[: math.ceil(params.n_neighbors / 2)])
-    return rows[first][keep], columns[first][keep], squared[keep], angle[keep], aligned[keep]
+        tried = np.concatenate([np.zeros((len(rows), 1)), tried], axis=1)
+    own = (rows == at[0]) & (columns == at[1])
+    tried[own] = 0
+    squared, angle, aligned = accurate_distance(rotator, at, rows, columns, tried)
+    squared[own] = 0
+    keep = smallest(squared, math.ceil(params.n_neighbors / 2))
+    return rows[keep], columns[keep], squared[keep], angle[keep], aligned[keep]
 
 
 def central_value(pixels, rows, columns, squared, aligned, params):

@@ -1,0 +1,68 @@
+"""The patch graph of an image: Gaussian affinities of aligned distances within the search window."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem import tiles
+from vnlem._kernels import affinity
+from vnlem._kernels import vnlem as kernels
+from vnlem.features.canonical import Extended, canonical_region, expand
+from vnlem.features.rings import RingLayout
+from vnlem.neighbours.stencil import StencilGraph
+
+TILE = 128
+# Where the bandwidth follows the data, a patch's scale is its distance to so many nearest patches.
+SCALE_NEIGHBORS = 50
+
+
+def patch_graph(
+    image: Extended,
+    rings: RingLayout,
+    search: kernels.Search,
+    rule: kernels.Rule,
+    frame: dict[str, float],
+    *,
+    bandwidth: float,
+    noise: float = 0.0,
+    local: bool = False,
+    workers: int = 1,
+    progress: tiles.ProgressCallback | None = None,
+) -> StencilGraph:
+    """Weights exp(-max(d^2 - noise, 0) / (s_i s_j)) between all pixels and those in their window.
+
+    Parameters
+    ----------
+    image, rings, search, rule
+        The image, its features and the search of VNLEM's first stage.
+    frame : dict
+        scale and arc of the orientation.
+    bandwidth : float
+        The scale s of every pixel, in the units of square patches.
+    noise : float
+        What is subtracted from squared distances, in the same units.
+    local : bool
+        s_i is the corrected distance to the nearest SCALE_NEIGHBORS patches where that is larger than
+        bandwidth: a patch that has no like keeps some neighbours, and one that has many keeps to them.
+    """
+    height, width = image.shape
+    graph = StencilGraph(height, width, search.patch_distance, workers)
+    inside = graph.inside(graph.weights)
+
+    def work(part: tiles.Tile) -> None:
+        around = expand(part, search.patch_distance, height, width)
+        region = canonical_region(image, around, rings, frame["scale"], frame["arc"])
+        out = np.zeros(
+            (part.bottom - part.top, part.right - part.left, graph.weights.shape[1]), dtype=np.float32
+        )
+        top, left = part.top - around.top, part.left - around.left
+        affinity.half_windows(region, search, rule, top, left, np.float32(rings.distance_scale), out)
+        inside[part.top : part.bottom, part.left : part.right] = out
+
+    tiles.for_each(work, tiles.grid(height, width, TILE, TILE), workers, progress)
+    scales: NDArray[Any] = np.full(graph.n_vertices, bandwidth)
+    if local:
+        scales = np.sqrt(np.maximum(bandwidth**2, graph.local_scales(noise, SCALE_NEIGHBORS)))
+    graph.gaussian(1 / scales, noise)
+    return graph
