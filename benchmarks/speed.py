@@ -81,6 +81,12 @@ def contests() -> list[Contest]:
             "skimage exact NLM",
             0.06,
         ),
+        Contest(
+            "vnlem-dd (paper)",
+            lambda z, s: vnlem.denoise_vnlem_dd(z, s, preset="paper", workers=WORKERS),
+            "vnlem (paper)",
+            3.0,
+        ),
         *(
             Contest(
                 f"vnlr ({profile})",
@@ -96,6 +102,7 @@ def contests() -> list[Contest]:
 PEERS: dict[str, Callable[[np.ndarray, float], object]] = {
     "skimage fast NLM": fast_nlm,
     "skimage exact NLM": exact_nlm,
+    "vnlem (paper)": lambda z, s: vnlem.denoise_vnlem(z, s, preset="paper", workers=WORKERS),
     "bm3d": lambda noisy, sigma: available_peers()["bm3d"](noisy, sigma, os.cpu_count() or 1),
 }
 PEER_REPEATS = {"skimage exact NLM": 1, "bm3d": 1}
@@ -174,6 +181,7 @@ MEMORY_LIMITS = [
     MemoryLimit("nlm", "auto", 512, 500),
     MemoryLimit("nlem", "paper", 512, 500),
     MemoryLimit("vnlem", "paper", 512, 700),
+    MemoryLimit("vnlem-dd", "paper", 512, 1500),
     MemoryLimit("vnlr", "auto", 512, 500),
     MemoryLimit("nlm", "auto", 4096, 1500),
     MemoryLimit("nlem", "auto", 4096, 1500),
@@ -212,6 +220,22 @@ def measure_growth() -> None:
         print(f"| {size} | {ours:.2f} | {1e6 * ours / size**2:.1f} |", flush=True)
 
 
+def measure_diffusion_growth() -> None:
+    """Print what VNLEM-DD spends on its graph and its eigenvectors against the size of the image."""
+    print("\n| vnlem-dd (paper), size | seconds | graph | eigenvectors | products |")
+    print("|---|---|---|---|---|")
+    noisy, sigma = papers()
+    for size in (128, 256, 512, 1024):
+        image = np.tile(noisy, (2, 2))[:size, :size]
+        _, info = vnlem.denoise_vnlem_dd(image, sigma, preset="paper", workers=WORKERS, return_info=True)
+        spent = info.details["seconds"]
+        print(
+            f"| {size} | {info.timings['total']:.2f} | {spent['graph']:.2f} | {spent['eigenvectors']:.2f} "
+            f"| {info.details['products']} |",
+            flush=True,
+        )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
@@ -221,6 +245,8 @@ def main() -> int:
     passed = measure_speed(options.repeats, options.only)
     if options.only in "vnlem":
         measure_growth()
+    if options.only in "vnlem-dd":
+        measure_diffusion_growth()
     if not options.skip_memory:
         passed &= measure_memory(options.only)
     return 0 if passed else 1

@@ -4,6 +4,7 @@ The graph is local, so its eigenvalues crowd at one (at 512x512 in the paper's p
 5e-4, between the 31st and the 40th 6e-3) and methods that only multiply by the matrix pay for every product.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
+from vnlem import tiles
 from vnlem._kernels import jacobi
 from vnlem.neighbours.stencil import StencilGraph
 
@@ -32,6 +34,8 @@ MAX_ITERATIONS = 40
 # Rows of a block that one BLAS call gets: so few that BLAS works in the calling thread. Its own threads
 # would spin while others compute, and their number would decide the last bits.
 CHUNK = 128
+# Rows of a piece: all blocks of an iteration together stay in the second-level cache.
+PIECE = 16 * CHUNK
 
 
 @dataclass(frozen=True)
@@ -136,17 +140,19 @@ def lobpcg(
     Float32 vectors, float64 inner products. Vectors that have converged stay in the basis but get no new
     direction: theirs would be rounding alone.
     """
+    rows = Rows(graph)
     x = graph.pad(start)
     image = _apply(graph, x)
     products = 1
     size = x.shape[1]
-    values, turn = _ritz([x], [image], size)
-    x, image = _turned(x, turn), _turned(image, turn)
-    step: Block | None = None
-    step_image: Block | None = None
+    values, turn = _ritz(rows, [x], [image], size)
+    rows.turn([x], turn)
+    rows.turn([image], turn)
+    step: list[Block] = []
+    step_image: list[Block] = []
+    residual = np.empty_like(x)
     while True:
-        residual = image - x * values.astype(np.float32)
-        norms = np.sqrt(np.einsum("pk,pk->k", residual, residual, dtype=np.float64))
+        norms = rows.residual(x, image, values, residual)
         worst = float(norms[:count].max())
         if worst <= tolerance or products > MAX_ITERATIONS:
             break
@@ -154,21 +160,14 @@ def lobpcg(
         moving = 8 * math.ceil(np.count_nonzero(norms > 0.5 * tolerance) / 8)
         active = np.sort(np.argsort(norms, kind="stable")[-moving:])
         direction = precondition(np.ascontiguousarray(residual[:, active]))
-        direction -= _turned(x, _inner(x, direction).astype(np.float32))
-        direction /= np.sqrt(np.einsum("pk,pk->k", direction, direction))
+        rows.project(direction, x)
         basis, images = [x, direction], [image, _apply(graph, direction)]
         products += 1
-        if step is not None and step_image is not None:
-            basis.append(np.ascontiguousarray(step[:, active]))
-            images.append(np.ascontiguousarray(step_image[:, active]))
-        values, turn = _ritz(basis, images, size)
-        parts = np.split(turn, np.cumsum([part.shape[1] for part in basis])[:-1])
-        step, step_image = (_combined(blocks[1:], parts[1:]) for blocks in (basis, images))
-        x = _turned(x, parts[0]) + step
-        image = _turned(image, parts[0]) + step_image
-        length = np.sqrt(np.einsum("pk,pk->k", step, step))
-        step /= np.maximum(length, np.float32(1e-20))
-        step_image /= np.maximum(length, np.float32(1e-20))
+        basis += [np.ascontiguousarray(block[:, active]) for block in step]
+        images += [np.ascontiguousarray(block[:, active]) for block in step_image]
+        values, turn = _ritz(rows, basis, images, size)
+        step, step_image = [rows.turn(basis, turn)], [rows.turn(images, turn)]
+        rows.normalise(step[0], step_image[0])
     vectors = np.ascontiguousarray(graph.inside(x).reshape(graph.n_vertices, -1))
     return Spectrum(values, vectors, worst, products)
 
@@ -179,11 +178,12 @@ def _apply(graph: StencilGraph, vectors: Block) -> Block:
     return out
 
 
-def _ritz(basis: list[Block], images: list[Block], size: int) -> tuple[NDArray[np.float64], Block]:
+def _ritz(
+    rows: "Rows", basis: list[Block], images: list[Block], size: int
+) -> tuple[NDArray[np.float64], Block]:
     """Largest Ritz values in the span of blocks, and the combinations of their columns that attain them."""
-    gram = np.block([[_inner(a, b) for b in basis] for a in basis])
-    energy = np.block([[_inner(a, b) for b in images] for a in basis])
-    lengths, axes = jacobi.eigh((gram + gram.T) / 2)
+    gram, energy = rows.gram(basis, basis), rows.gram(basis, images)
+    lengths, axes = jacobi.eigh(gram)
     # Directions that float32 cannot tell from combinations of the others are left out.
     kept = lengths > 1e-5 * lengths[-1]
     axes = axes[:, kept] / np.sqrt(lengths[kept])
@@ -191,6 +191,98 @@ def _ritz(basis: list[Block], images: list[Block], size: int) -> tuple[NDArray[n
     values, turn = jacobi.eigh((reduced + reduced.T) / 2)
     chosen = (axes @ turn[:, ::-1][:, :size]).astype(np.float32)
     return values[::-1][:size], np.ascontiguousarray(chosen)
+
+
+class Rows:
+    """Work on tall blocks, a piece of their rows at a time: on threads, with sums in the order of pieces."""
+
+    def __init__(self, graph: StencilGraph) -> None:
+        n = len(graph.weights)
+        self.pieces = [slice(first, min(first + PIECE, n)) for first in range(0, n, PIECE)]
+        self.workers = graph.workers
+
+    def _sum(self, work: Callable[[slice], NDArray[Any]]) -> NDArray[np.float64]:
+        parts: list[Any] = [None] * len(self.pieces)
+
+        def store(number: int) -> None:
+            parts[number] = work(self.pieces[number])
+
+        tiles.for_each(store, range(len(parts)), self.workers)
+        total: NDArray[np.float64] = np.sum(parts, axis=0, dtype=np.float64)
+        return total
+
+    def gram(self, left: list[Block], right: list[Block]) -> NDArray[np.float64]:
+        """Inner products of all columns, which are those of a symmetric form."""
+        ends = np.cumsum([0] + [block.shape[1] for block in left])
+        spans = [slice(first, last) for first, last in itertools.pairwise(ends)]
+
+        def work(piece: slice) -> NDArray[Any]:
+            out = np.zeros((ends[-1], ends[-1]))
+            for i, a in enumerate(left):
+                for j, b in enumerate(right[i:], i):
+                    out[spans[i], spans[j]] = _inner(a[piece], b[piece])
+            return out
+
+        upper = np.triu(self._sum(work))
+        return upper + np.triu(upper, 1).T
+
+    def project(self, block: Block, x: Block) -> None:
+        """Take from a block its part in the span of x (orthonormal), in place; then unit columns."""
+        along = self._sum(lambda piece: _inner(x[piece], block[piece])).astype(np.float32)
+
+        def work(piece: slice) -> NDArray[Any]:
+            block[piece] -= _turned(x[piece], along)
+            return _squares(block[piece])
+
+        block /= np.sqrt(self._sum(work)).astype(np.float32)
+
+    def turn(self, basis: list[Block], turn: Block) -> Block:
+        """basis[0] becomes the combination of all blocks; returns the share of the others, the step."""
+        parts = np.split(turn, np.cumsum([block.shape[1] for block in basis])[:-1])
+        step = np.empty_like(basis[0]) if len(basis) > 1 else basis[0][:0]
+
+        def work(piece: slice) -> None:
+            new = _turned(basis[0][piece], parts[0])
+            if len(basis) > 1:
+                moved = _turned(basis[1][piece], parts[1])
+                for block, part in zip(basis[2:], parts[2:], strict=True):
+                    moved += _turned(block[piece], part)
+                step[piece] = moved
+                new += moved
+            basis[0][piece] = new
+
+        tiles.for_each(work, self.pieces, self.workers)
+        return step
+
+    def residual(
+        self, x: Block, image: Block, values: NDArray[np.float64], out: Block
+    ) -> NDArray[np.float64]:
+        """out = image - x * values; returns the length of its columns."""
+        factors = values.astype(np.float32)
+
+        def work(piece: slice) -> NDArray[Any]:
+            np.multiply(x[piece], factors, out=out[piece])
+            np.subtract(image[piece], out[piece], out=out[piece])
+            return _squares(out[piece])
+
+        lengths: NDArray[np.float64] = np.sqrt(self._sum(work))
+        return lengths
+
+    def normalise(self, block: Block, image: Block) -> None:
+        """Columns of a block to unit length, its image with them."""
+        lengths = np.sqrt(self._sum(lambda piece: _squares(block[piece])))
+        factors = (1 / np.maximum(lengths, 1e-20)).astype(np.float32)
+
+        def work(piece: slice) -> None:
+            block[piece] *= factors
+            image[piece] *= factors
+
+        tiles.for_each(work, self.pieces, self.workers)
+
+
+def _squares(block: Block) -> NDArray[Any]:
+    squares: NDArray[Any] = np.einsum("pk,pk->k", block, block)
+    return squares
 
 
 def _inner(a: Block, b: Block) -> NDArray[np.float64]:
@@ -211,10 +303,3 @@ def _turned(a: Block, turn: Block) -> Block:
     )
     np.matmul(a[whole:], turn, out=out[whole:])
     return out
-
-
-def _combined(blocks: list[Block], parts: list[Block]) -> Block:
-    total = _turned(blocks[0], parts[0])
-    for block, part in zip(blocks[1:], parts[1:], strict=True):
-        total += _turned(block, part)
-    return total

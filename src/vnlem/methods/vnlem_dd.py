@@ -1,6 +1,8 @@
 """VNLEM-DD, the other branch of Algorithm 1: neighbours by the diffusion distance of the patch graph."""
 
+import time
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -162,26 +164,20 @@ def denoise_vnlem_dd(
         "shape": shape,
         "search": "window",
     }
-    auto = preset == "auto"
+    own = {
+        "embedding_dim": embedding_dim,
+        "diffusion_time": diffusion_time,
+        "graph_bandwidth": graph_bandwidth,
+        "local_bandwidth": local_bandwidth,
+        "flat_guard": flat_guard,
+        "scope": scope,
+    }
     solvers = {"fast": solve, "reference": _solve_reference}
     solver = solvers[checks.choice("engine", engine, tuple(solvers))]
 
     def resolve(noise: float) -> VnlemDdParams:
-        base = check_params(**with_defaults(preset, noise, given), **fixed)
-        check_engine(base, engine)
-        largest = max(base.patch_size, base.coarse_patch_size)
-        usual = base.bandwidth * largest / base.patch_size
-        params = VnlemDdParams(
-            **asdict(base),
-            embedding_dim=checks.whole("embedding_dim", embedding_dim),
-            diffusion_time=checks.real("diffusion_time", diffusion_time, 0, open_low=True),
-            graph_bandwidth=checks.real(
-                "graph_bandwidth", usual if graph_bandwidth is None else graph_bandwidth, 0, open_low=True
-            ),
-            local_bandwidth=auto if local_bandwidth is None else bool(local_bandwidth),
-            flat_guard=auto if flat_guard is None else bool(flat_guard),
-            scope=checks.choice("scope", scope, ("window", "image")),
-        )
+        params = _resolve(preset, noise, given, fixed, own)
+        check_engine(params, engine)
         if engine == "reference" and (params.local_bandwidth or params.flat_guard or scope == "image"):
             raise ValueError(
                 "engine='reference' is Algorithm 1 as written: use preset='paper' and scope='window', "
@@ -202,11 +198,41 @@ def denoise_vnlem_dd(
     )
 
 
+def _resolve(
+    preset: str, noise: float, given: dict[str, Any], fixed: dict[str, Any], own: dict[str, Any]
+) -> VnlemDdParams:
+    """Validated parameters: VNLEM's from given and fixed, those of the diffusion map from own."""
+    base = check_params(**with_defaults(preset, noise, given), **fixed)
+    largest = max(base.patch_size, base.coarse_patch_size)
+    auto = preset == "auto"
+    defaults = {
+        "embedding_dim": 30,
+        "diffusion_time": 1.0,
+        "graph_bandwidth": base.bandwidth * largest / base.patch_size,
+        "local_bandwidth": auto,
+        "flat_guard": auto,
+        "scope": "window",
+    }
+    values = defaults | {name: value for name, value in own.items() if value is not None}
+    return VnlemDdParams(
+        **asdict(base),
+        embedding_dim=checks.whole("embedding_dim", values["embedding_dim"]),
+        diffusion_time=checks.real("diffusion_time", values["diffusion_time"], 0, open_low=True),
+        graph_bandwidth=checks.real("graph_bandwidth", values["graph_bandwidth"], 0, open_low=True),
+        local_bandwidth=bool(values["local_bandwidth"]),
+        flat_guard=bool(values["flat_guard"]),
+        scope=checks.choice("scope", values["scope"], ("window", "image")),
+    )
+
+
+def _sizes(params: VnlemDdParams) -> list[VnlemParams]:
+    """Parameters of the one or two estimates."""
+    return [params, coarse_params(params)] if params.coarse_patch_size else [params]
+
+
 def solve(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
     """Graph and embedding of the larger patches, then an estimate for each size of patches."""
-    sizes: list[VnlemParams] = [job.params]
-    if job.params.coarse_patch_size:
-        sizes.append(coarse_params(job.params))
+    sizes = _sizes(job.params)
     diffusion = embed(job, sizes[-1], half_of(job.progress, 0))
     estimate = _solve_whole if job.params.scope == "image" else _solve_windows
     progress = half_of(job.progress, 1)
@@ -231,6 +257,7 @@ def embed(
             f"embedding_dim is {settings.embedding_dim} but an image of {height}x{width} pixels has at most "
             f"{height * width - 1} diffusion coordinates; ask for fewer"
         )
+    begun = time.perf_counter()
     noise = 2 * job.sigma**2 * params.patch_size**2 if params.noise_correction else 0.0
     graph = patch_graph(
         image,
@@ -246,7 +273,9 @@ def embed(
     )
     degrees = graph.degrees()
     job.details["graph_parts"] = graph.count_components()
+    built = time.perf_counter()
     found = leading_eigenpairs(graph, degrees, settings.embedding_dim + 1)
+    job.details["seconds"] = {"graph": built - begun, "eigenvectors": time.perf_counter() - built}
     job.details["eigenvalues"] = found.eigenvalues.tolist()
     job.details["residual"] = found.residual
     job.details["products"] = found.products
@@ -260,6 +289,59 @@ def embed(
     if settings.flat_guard:
         trust = structure(job.pixels, job.sigma, params.patch_size)
     return Diffusion(padded, trust, settings.flat_guard)
+
+
+def diffusion_coordinates(
+    image: ArrayLike,
+    sigma: float | None = None,
+    *,
+    preset: str = "auto",
+    embedding_dim: int = 30,
+    workers: int | None = None,
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Diffusion coordinates of the patch graph of a grey image, without denoising it.
+
+    Parameters
+    ----------
+    image, sigma, preset, embedding_dim, workers
+        As in :func:`denoise_vnlem_dd`; sigma must not be zero.
+
+    Returns
+    -------
+    coordinates : ndarray, shape (height, width, embedding_dim)
+    eigenvalues : ndarray, shape (embedding_dim + 1,)
+
+    Examples
+    --------
+    >>> halves = np.where(np.arange(24) < 12, 0.0, 3.0) + np.zeros((24, 1))
+    >>> placed, eigenvalues = diffusion_coordinates(halves, 0.3, embedding_dim=2)
+    >>> placed.shape, bool(eigenvalues[0] > 0.999)
+    ((24, 24, 2), True)
+    """
+    held: list[tuple[Diffusion, Any]] = []
+
+    def keep(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
+        held.append((embed(job, _sizes(job.params)[-1], job.progress), job.details["eigenvalues"]))
+        return job.pixels
+
+    fixed = {"angle_range": 30.0, "angle_step": 5.0, "try_unrotated": True, "scale": 1.0} | {
+        "arc": DEFAULT_ARC,
+        "upsample": 2,
+        "shape": "disc",
+        "search": "window",
+    }
+    run(
+        image,
+        sigma,
+        method="vnlem-dd",
+        resolve=lambda noise: _resolve(preset, noise, {}, fixed, {"embedding_dim": embedding_dim}),
+        solve=keep,
+        workers=workers,
+    )
+    if not held:
+        raise ValueError("sigma is zero: without noise there is no scale for the graph; pass a small sigma")
+    diffusion, eigenvalues = held[0]
+    return diffusion.embedding[..., : len(eigenvalues) - 1], np.array(eigenvalues)
 
 
 def structure(pixels: NDArray[np.float32], sigma: float, patch_size: int) -> NDArray[np.float32]:
