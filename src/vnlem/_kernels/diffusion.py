@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem._kernels.jit import kernel, nested
+from vnlem._kernels.jit import nested
 
 
 class Diffusion(NamedTuple):
@@ -25,7 +25,7 @@ def squared_distance(a, b):
     return total
 
 
-@kernel
+@nested
 def rank_by_diffusion(diffusion, patch_distance, y, x, n_pixels, rows, columns, windows, buffer):
     """Put squared diffusion distances in windows (see search_windows), for pixels (y, x)..(y, x + n_pixels).
 
