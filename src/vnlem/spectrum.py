@@ -70,8 +70,8 @@ def leading_eigenpairs(
     level. That suffices because the window is wide: what a block of 16x16 pixels cannot show has eigenvalues
     well below one.
 
-    Camera, 256x256, paper's preset, residual 1e-4, both from a coarse start: Chebyshev-filtered subspace iteration
-    (degree 8, 40 vectors) 25 products on the finest level, this 6 (7 at 512x512).
+    Camera, 256x256, paper's preset, residual 1e-4, both from a coarse start: Chebyshev-filtered subspace
+    iteration (degree 8, 40 vectors) takes 25 products on the finest level, this 6 (7 at 512x512).
     """
     block = 8 * math.ceil((count + GUARD) / 8)
     levels, roots = [graph], [np.sqrt(degrees)]
