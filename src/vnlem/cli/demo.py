@@ -16,8 +16,6 @@ from vnlem.cli.warm_up import WarmUp
 from vnlem.progress import Report, progress_bar
 
 SMALLEST, LARGEST = 64, 512
-# A second run shows the time without compilation, of which peers have none; long ones are not repeated.
-_SECONDS_FOR_SECOND_RUNS = 9.0
 # Their kernels are compiled by a second process while this one shows the others, in this order.
 SLOW_TO_COMPILE = ("vnlem", "vnlem-dd", "vnlr")
 # Errors beyond this many noise standard deviations are black or white in the error images.
@@ -65,11 +63,11 @@ def command(
         raise ValueError(f"--noise must be positive, got {noise:g}")
     begun = time.perf_counter()
     denoisers = find_denoisers()
+    rotating = particle_denoisers(denoisers)
     with WarmUp([method for method in SLOW_TO_COMPILE if method in denoisers]) as warm_up:
         _show(out, f"camera, {size}x{size}", embedded_image(size), noise, denoisers, quiet, warm_up)
-    rotating = particle_denoisers(denoisers)
-    _show(out / "particles", "half discs at random angles", particles(), noise, rotating, quiet, None)
-    print("first: with compilation (or loading from the cache); again: the same call once more")
+        _show(out / "particles", "half discs at random angles", particles(), noise, rotating, quiet, warm_up)
+    print("first: with compilation (or loading from the cache); again: with the kernels at hand")
     print(f"pictures in {out} (start with contact-sheet.png), {time.perf_counter() - begun:.0f} s in all")
 
 
@@ -80,7 +78,7 @@ def _show(
     noise: float,
     denoisers: dict[str, Denoiser],
     quiet: bool,
-    warm_up: WarmUp | None,
+    warm_up: WarmUp,
 ) -> None:
     """Denoise one image with all these denoisers; print the figures, write the pictures."""
     from vnlem.noise import add_gaussian, estimate_sigma
@@ -91,8 +89,7 @@ def _show(
     outcomes = [Outcome("noisy", noisy, _evaluate(clean, noisy, noisy))]
     for k, (name, denoiser) in enumerate(denoisers.items(), 1):
         with progress_bar(f"{name} ({k}/{len(denoisers)})", quiet=quiet) as report:
-            compiled = warm_up.wait_for(name.split()[0]) if warm_up else None
-            outcomes.append(_run(name, denoiser, clean, noisy, sigma, report, compiled))
+            outcomes.append(_run(name, denoiser, clean, noisy, sigma, report, warm_up))
     estimated = estimate_sigma(noisy)
     title = f"{title}, noise sigma {sigma:.1f} of 255 (estimated from the noisy image: {estimated:.1f})"
     write_pictures(out, clean, outcomes, sigma, title)
@@ -172,17 +169,21 @@ def _run(
     noisy: Any,
     sigma: float,
     report: Report,
-    compiled: float | None,
+    warm_up: WarmUp,
 ) -> Outcome:
-    """One denoiser's result and times; `compiled`: seconds a second process has taken for its first call."""
+    """One denoiser's result and times: of the first call of its kernels, and of a call when they are there."""
+    method = name.replace(",", " ").split()[0]
+    known = warm_up.is_warm(method)
+    first = warm_up.wait_for(method)
     started = time.perf_counter()
     image = denoiser(noisy, sigma, report)
-    took = time.perf_counter() - started
-    first, again = (took, None) if compiled is None else (compiled, took)
-    if again is None and took < _SECONDS_FOR_SECOND_RUNS and name not in DEMO_PEERS:
-        started = time.perf_counter()
-        denoiser(noisy, sigma, report)
-        again = time.perf_counter() - started
+    again: float | None = time.perf_counter() - started
+    if first is None and not known:
+        first, again = again, None
+        if name not in DEMO_PEERS:
+            started = time.perf_counter()
+            denoiser(noisy, sigma, report)
+            again = time.perf_counter() - started
     return Outcome(name, image, _evaluate(clean, image, noisy), first, again)
 
 

@@ -29,6 +29,7 @@ class WarmUp:
 
     def __init__(self, methods: list[str]) -> None:
         self._waiting = list(methods)
+        self._seen: set[str] = set()
         self._child = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", _CHILD, *methods],
             stdout=subprocess.PIPE,
@@ -43,8 +44,13 @@ class WarmUp:
         self._child.kill()
         self._child.communicate()
 
+    def is_warm(self, method: str) -> bool:
+        """Whether this method has been asked for before, so that its kernels are compiled."""
+        return method in self._seen
+
     def wait_for(self, method: str) -> float | None:
         """Seconds the method's first call took over there; None where it was not asked for or failed."""
+        self._seen.add(method)
         while method in self._waiting:
             line = self._child.stdout.readline() if self._child.stdout else ""
             if not line:  # the child has ended early: this process will compile for itself
