@@ -46,7 +46,7 @@ def command(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for the pictures; created if missing.")
     ] = Path("vnlem-demo"),
-    size: Annotated[int, typer.Option(help=f"Height and width of the image, {SMALLEST} to {LARGEST}.")] = 256,
+    size: Annotated[int, typer.Option(help=f"Height and width of the image, {SMALLEST} to {LARGEST}.")] = 192,
     noise: Annotated[
         float, typer.Option(help="Noise variance for a clean image of variance 1; the paper's is 0.3.")
     ] = 0.3,
@@ -171,7 +171,7 @@ def _run(
     report: Report,
     warm_up: WarmUp,
 ) -> Outcome:
-    """One denoiser's result and times: of the first call of its kernels, and of a call when they are there."""
+    """One denoiser's result, and the times of its kernels' first call and of a later one."""
     method = name.replace(",", " ").split()[0]
     known = warm_up.is_warm(method)
     first = warm_up.wait_for(method)
