@@ -16,7 +16,7 @@ MAX_ITERATIONS = 500
 
 # The median has arrived when what is left of its way is below this at each pixel of the patch, in units of
 # the image's standard deviation.
-REMAINDER = np.float32(6e-5)
+REMAINDER = np.float32(1.2e-4)
 
 
 @nested
