@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+_NARROWEST = 200  # pixels a column takes at least: room for the note above small images
 _COLUMNS = 5
 _GAP = 8
 _SEAM = 2  # between an image and its error
@@ -52,12 +53,12 @@ def contact_sheet(title: str, entries: Sequence[Entry]) -> NDArray[np.uint8]:
     --------
     >>> grey = np.full((40, 60), 128)
     >>> contact_sheet("two", [Entry("a", "", grey), Entry("b", "", grey, grey)]).shape
-    (152, 144)
+    (152, 424)
     """
     from PIL import Image, ImageDraw, ImageFont
 
     height = max(entry.image.shape[0] for entry in entries)
-    width = max(entry.image.shape[1] for entry in entries)
+    width = max(_NARROWEST, *(entry.image.shape[1] for entry in entries))
     columns = min(_COLUMNS, len(entries))
     rows = -(-len(entries) // columns)
     with_errors = any(entry.error is not None for entry in entries)
