@@ -14,10 +14,6 @@ DELTA = np.float32(1e-6)  # added to squared residuals
 STEP = np.float32(1e-4)  # stop when the Euclidean norm of a step falls below this
 MAX_ITERATIONS = 500
 
-# The median has arrived when what is left of its way is below this at each pixel of the patch, in units of
-# the image's standard deviation.
-REMAINDER = np.float32(1.2e-4)
-
 
 @nested
 def squared_residuals(table, index, begin, end, point, out):
@@ -124,10 +120,11 @@ def irls(table, index, weights, count, gamma, point, scratch, residual, bits):
 
 
 @nested
-def euclidean_median(table, index, weights, distances, count, point, scratch, residual):
+def euclidean_median(table, index, weights, distances, count, remainder, point, scratch, residual):
     """The minimiser for gamma = 1 where P_0, the patch itself, may outweigh the others.
 
-    distances[j] = |P_0 - P_j|^2. IRLS creeps when the median lies close to a heavy patch, as it does at
+    distances[j] = |P_0 - P_j|^2; the median has arrived when what is left of its way is shorter than
+    `remainder`. IRLS creeps when the median lies close to a heavy patch, as it does at
     high noise: there the patch's own term is far from the parabola that IRLS puts over it. Here only the
     other patches get a parabola; what is left is one-dimensional, along the line from P_0 to the others'
     mean, and solved exactly. Every step lowers the same convex function, so the limit is the same, and
@@ -143,7 +140,6 @@ def euclidean_median(table, index, weights, distances, count, point, scratch, re
     terms = residual[:count]
     for j in range(count):
         terms[j] = distances[j]
-    remainder = REMAINDER * np.sqrt(np.float32(n))
     rate = np.float32(1.0)  # by which the steps shrink
     last_step = np.float32(0.0)
     for iteration in range(1, MAX_ITERATIONS + 1):

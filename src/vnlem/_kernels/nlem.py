@@ -9,6 +9,7 @@ from vnlem._kernels.patch_distance import distances_at_offset, make_scratch, pai
 from vnlem._kernels.select import smallest
 
 BLOCK = 16  # pixels a side that share one table of patches
+REMAINDER = 1.2e-4  # error of the median at a pixel, in units of the image's standard deviation
 NEGLIGIBLE = np.float32(1e-8)  # of the patch's own weight, one: lost in a float32 sum
 
 
@@ -134,6 +135,7 @@ def nlem_tile(padded, top, bottom, left, right, radius, reach, n_neighbors, deca
     bits = np.empty(n_neighbors, np.int32)
     point = np.zeros(n, np.float32)
     scratch = np.zeros(n, np.float32)
+    remainder = np.float32(REMAINDER * np.sqrt(area))  # channels are averaged: they do not add to a length
     guess = np.int32(0)
     for block_top in range(top, bottom, BLOCK):
         for block_left in range(left, right, BLOCK):
@@ -161,7 +163,9 @@ def nlem_tile(padded, top, bottom, left, right, radius, reach, n_neighbors, deca
                         weights[j] = exp_negative(decay * max(squared[j] - noise_floor, np.float32(0.0)))
                     count = _drop_negligible(index, weights, squared, count)
                     if gamma is None:
-                        euclidean_median(table, index, weights, squared, count, point, scratch, residual)
+                        euclidean_median(
+                            table, index, weights, squared, count, remainder, point, scratch, residual
+                        )
                     else:
                         irls(table, index, weights, count, gamma, point, scratch, residual, bits)
                     for c in range(n_channels):
