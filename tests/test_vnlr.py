@@ -117,8 +117,31 @@ def test_rotated_groups_help_where_shapes_recur_at_other_angles():
     shifted = vnlem.denoise_vnlr(noisy, 25.0, group="identity")
     turned, info = vnlem.denoise_vnlr(noisy, 25.0, group="d4", return_info=True)
     assert error(turned, clean) < 0.95 * error(shifted, clean)
-    assert info.details["turned_share"][0] == 0
-    assert all(share > 0.1 for share in info.details["turned_share"][1:])
+    assert all(share > 0.1 for share in info.details["turned_share"])
+
+
+def test_noise_alone_does_not_choose_transforms():
+    halves = np.repeat([[60.0, 140.0]], 32, axis=1).repeat(64, axis=0)
+    noisy = halves + 20 * np.random.default_rng(0).standard_normal(halves.shape)
+    info = vnlem.denoise_vnlr(noisy, 20.0, return_info=True)[1]
+    assert max(info.details["turned_share"]) < 0.02
+
+
+def test_a_group_has_enough_turned_members_or_none():
+    from vnlem.estimate.groups import Matcher, reference_tiles
+
+    noisy = ((noisy_scene(height=64, width=64) - 100) / 40)[None].astype(np.float32)
+    settings = dict(patch_size=6, radius=12, n_members=20, factor=1.0, penalty=np.full((59, 59), 6.0))
+    references = reference_tiles(64, 64, 6, 4)[0]
+    free = Matcher(noisy, None, group="d4", **settings).match(references)
+    plain = Matcher(noisy, None, group="identity", **settings).match(references)
+    turned = (free.transforms > 0).sum(axis=1)
+    assert set(turned) >= {0, 3}
+    assert not set(turned) & {1, 2}
+    without = turned == 0
+    np.testing.assert_array_equal(
+        np.sort(free.positions[without], axis=1), np.sort(plain.positions[without], axis=1)
+    )
 
 
 def test_so2_runs_and_uses_turned_members():

@@ -15,6 +15,8 @@ LANES = 16
 PADDING = 24
 # Turned patches this near to the reference are not taken.
 NEAR = 3
+# With fewer turned members than one in so many, a group does without: a few are found by chance anywhere.
+ONE_IN = 8
 
 
 @nested
@@ -160,7 +162,8 @@ def match_tile(
     transforms[g, u] is the pixel of a member that lies on pixel u of the reference; sheets (s, 2): first
     row and number of rows, the image itself first; references (r, 2) top left corners; centres (r, s, 2):
     of the search window in each sheet, which is moved inwards at the border; a member that is turned or
-    reflected ranks with factor * d^2 + penalties[r]; n_turned: the most members from turned sheets.
+    reflected ranks with factor * d^2 + penalties[r], and there are either enough of them or none; n_turned:
+    the most members from turned sheets.
     Written: positions (r, k), row * stride + column, the reference first; chosen (r, k), the index of the
     transform.
     """
@@ -187,6 +190,7 @@ def match_tile(
     corners = np.empty((n_sheets, 2), np.int64)
     bins = np.empty(4096, np.int32)
     order = np.empty(n_members, np.int64)
+    shifted = np.empty(n_members, np.int64)
     turned = np.empty(n_turned, np.int64)
     infinity = np.float32(np.inf)
     two = np.float32(2.0)
@@ -251,7 +255,7 @@ def match_tile(
                     if sheet == 0:
                         values[(top - first_row) * lanes + left - first_column] = 0.0
                         if n_transforms > 1 or n_sheets > 1:
-                            limit = smallest(values, n_rows * lanes, n_members, bins, order)
+                            limit = smallest(values, n_rows * lanes, n_members, bins, shifted)
                 else:
                     for y in range(n_rows):
                         line = product[y]
@@ -280,6 +284,13 @@ def match_tile(
         if count > per_sheet:
             keep_best(values[per_sheet:count], n_turned, bins, turned)
         smallest(values, count, n_members, bins, order)
+        found = 0
+        for j in range(n_members):
+            found += order[j] >= per_sheet or which[order[j]] > 0
+        if 0 < found * ONE_IN < n_members:
+            for j in range(n_members):
+                order[j] = shifted[j]
+                which[order[j]] = 0
         # The reference itself comes first, whatever ties there are.
         self_index = (top - corners[0, 0]) * lanes + left - corners[0, 1]
         place = n_members - 1

@@ -82,7 +82,8 @@ class Matcher:
         Size of the patches, of the search window, of the groups; the symmetries allowed.
     factor : float
     penalty : ndarray
-        A patch that is not simply shifted ranks with factor * d^2 + penalty; (H - p + 1, W - p + 1).
+        A patch that is not simply shifted ranks with factor * d^2 + penalty, (H - p + 1, W - p + 1). A group
+        where such patches would be fewer than one in eight has none.
     """
 
     def __init__(

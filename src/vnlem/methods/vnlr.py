@@ -47,7 +47,8 @@ class VnlrParams:
     noise_kept: float  # tau of the first pass; falls linearly to zero in the last
     boost: float  # factor on the noise energy in the ridge
     extra_load: float  # of the first pass, in units of the noise energy
-    match_factor: float  # a turned patch ranks with match_factor * d^2 + match_penalty * n sigma^2
+    first_match_penalty: float  # in the first pass a turned patch ranks with d^2 + this * n sigma^2
+    match_factor: float  # in pilot passes with match_factor * d^2 + match_penalty * n sigma^2
     match_penalty: float
 
 
@@ -127,6 +128,7 @@ def resolve(
         noise_kept=0.75,
         boost=given.boost,
         extra_load=0.25,
+        first_match_penalty=0.7,
         match_factor=1.3,
         match_penalty=0.03,
     )
@@ -193,8 +195,9 @@ def denoise_vnlr(
     the weights that minimise the expected error for the known noise: from Stein's unbiased estimate in the
     first pass, from the pilot in the later ones [1]_. The noise in the working image falls from pass to
     pass [2]_. Every member is put back at its own place and orientation, weighted by its noise gain to the
-    power -3/2. A transform g counts only where 1.3 d_g^2 + 0.03 n sigma^2 is below the distance of the
-    plain patch, so that in flat regions noise does not choose it. Time is proportional to
+    power -3/2. So that noise does not choose the transforms, a patch moved by g ranks with d_g^2 + 0.7 n
+    sigma^2 in the first pass and with 1.3 d_g^2 + 0.03 n sigma^2 on the pilot, and a group where fewer than
+    one member in eight would be turned or reflected has none. Time is proportional to
     pixels / step^2 * ((2 patch_distance + 1)^2 * 8 patch_size^2 + n_neighbors^3) per pass.
 
     References
@@ -256,7 +259,8 @@ def _solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     for number in range(params.passes + 1):
         first = number == 0
         size = params.patch_sizes[number]
-        group = "identity" if first else params.group
+        # Turned copies wait for a pilot: on noise their six times as many candidates only add chance.
+        group = "d4" if first and params.group == "so2" else params.group
         copies = TurnedCopies(height, width, TURNS) if group == "so2" else None
         references = reference_tiles(height, width, size, params.first_step if first else params.step)
         settings = PassSettings(
@@ -272,6 +276,7 @@ def _solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
         groups: Matcher | list[Members]
         if first or number in params.rematch:
             weights = _matching_weights(channels, first)
+            penalty = params.first_match_penalty if first else params.match_penalty
             groups = Matcher(
                 pilot * weights,
                 copies,
@@ -279,8 +284,8 @@ def _solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
                 radius=params.first_patch_distance if first else params.patch_distance,
                 n_members=params.first_n_neighbors if first else params.n_neighbors,
                 group=group,
-                factor=params.match_factor,
-                penalty=params.match_penalty * patch_sums(np.sum(variance * weights**2, axis=0), size),
+                factor=1.0 if first else params.match_factor,
+                penalty=penalty * patch_sums(np.sum(variance * weights**2, axis=0), size),
             )
             kept = [None] * len(references)
         else:

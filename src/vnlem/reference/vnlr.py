@@ -63,7 +63,7 @@ def denoise(
     for number in range(params.passes + 1):
         first = number == 0
         size = params.patch_sizes[number]
-        turns = _TURNS["identity" if first else params.group]
+        turns = _TURNS[params.group]
         step = params.first_step if first else params.step
         if first or number in params.rematch:
             groups = [
@@ -74,8 +74,8 @@ def denoise(
                     params.first_patch_distance if first else params.patch_distance,
                     params.first_n_neighbors if first else params.n_neighbors,
                     turns,
-                    params.match_factor,
-                    params.match_penalty
+                    1.0 if first else params.match_factor,
+                    (params.first_match_penalty if first else params.match_penalty)
                     * float(np.sum(_cut(variance * compare[0 if first else 1] ** 2, corner, size))),
                 )
                 for corner in _corners(noisy.shape[1:], size, step)
@@ -116,7 +116,7 @@ def _nearest(image, corner, size, radius, count, turns, factor, penalty):
     top = max(0, min(corner[0] - radius, rows - side_y))
     left = max(0, min(corner[1] - radius, columns - side_x))
     reference = _cut(image, corner, size)
-    found = []
+    shifted, found = [], []
     for y in range(top, top + side_y):
         for x in range(left, left + side_x):
             candidate = _cut(image, (y, x), size)
@@ -124,13 +124,16 @@ def _nearest(image, corner, size, radius, count, turns, factor, penalty):
                 np.sum((reference - turn(candidate)) ** 2) * (factor if g else 1.0) + (penalty if g else 0.0)
                 for g, turn in enumerate(turns)
             ]
-            best = int(np.argmin(ranks))
             if (y, x) == corner:
-                found.append((-1.0, y, x, 0))
-            else:
-                found.append((ranks[best], y, x, best))
-    found.sort(key=lambda item: item[:3])
-    return [item[1:] for item in found[:count]]
+                ranks = [-1.0]
+            best = int(np.argmin(ranks))
+            shifted.append((ranks[0], y, x, 0))
+            found.append((ranks[best], y, x, best))
+    nearest = sorted(found, key=lambda item: item[:3])[:count]
+    if sum(g > 0 for *_, g in nearest) * 8 < count:
+        # A few turned members are found by chance anywhere.
+        nearest = sorted(shifted)[:count]
+    return [item[1:] for item in nearest]
 
 
 def _pass(images, groups, size, turns, number, params):
