@@ -128,9 +128,9 @@ def resolve(
         noise_kept=0.75,
         boost=given.boost,
         extra_load=0.25,
-        first_match_penalty=0.7,
+        first_match_penalty=0.6,
         match_factor=1.3,
-        match_penalty=0.03,
+        match_penalty=0.04,
     )
 
 
@@ -195,8 +195,8 @@ def denoise_vnlr(
     the weights that minimise the expected error for the known noise: from Stein's unbiased estimate in the
     first pass, from the pilot in the later ones [1]_. The noise in the working image falls from pass to
     pass [2]_. Every member is put back at its own place and orientation, weighted by its noise gain to the
-    power -3/2. So that noise does not choose the transforms, a patch moved by g ranks with d_g^2 + 0.7 n
-    sigma^2 in the first pass and with 1.3 d_g^2 + 0.03 n sigma^2 on the pilot, and a group where fewer than
+    power -3/2. So that noise does not choose the transforms, a patch moved by g ranks with d_g^2 + 0.6 n
+    sigma^2 in the first pass and with 1.3 d_g^2 + 0.04 n sigma^2 on the pilot, and a group where fewer than
     one member in eight would be turned or reflected has none. Time is proportional to
     pixels / step^2 * ((2 patch_distance + 1)^2 * 8 patch_size^2 + n_neighbors^3) per pass.
 
