@@ -48,6 +48,7 @@ class VnlrParams:
     boost: float  # factor on the noise energy in the ridge
     extra_load: float  # of the first pass, in units of the noise energy
     first_match_penalty: float  # in the first pass a turned patch ranks with d^2 + this * n sigma^2
+    flat_energy: float  # first pass: with less than this * n sigma^2 about its mean a patch is only shifted
     match_factor: float  # in pilot passes with match_factor * d^2 + match_penalty * n sigma^2
     match_penalty: float
 
@@ -129,6 +130,7 @@ def resolve(
         boost=given.boost,
         extra_load=0.25,
         first_match_penalty=0.6,
+        flat_energy=1.25,
         match_factor=1.3,
         match_penalty=0.04,
     )
@@ -196,9 +198,10 @@ def denoise_vnlr(
     first pass, from the pilot in the later ones [1]_. The noise in the working image falls from pass to
     pass [2]_. Every member is put back at its own place and orientation, weighted by its noise gain to the
     power -3/2. So that noise does not choose the transforms, a patch moved by g ranks with d_g^2 + 0.6 n
-    sigma^2 in the first pass and with 1.3 d_g^2 + 0.04 n sigma^2 on the pilot, and a group where fewer than
-    one member in eight would be turned or reflected has none. Time is proportional to
-    pixels / step^2 * ((2 patch_distance + 1)^2 * 8 patch_size^2 + n_neighbors^3) per pass.
+    sigma^2 in the first pass (not at all where the reference looks flat) and with 1.3 d_g^2 + 0.04 n sigma^2
+    on the pilot, and a group where fewer than one member in eight would be turned or reflected has none.
+    Time is proportional to pixels / step^2 * ((2 patch_distance + 1)^2 * 8 patch_size^2 + n_neighbors^3) per
+    pass.
 
     References
     ----------
@@ -276,7 +279,10 @@ def _solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
         groups: Matcher | list[Members]
         if first or number in params.rematch:
             weights = _matching_weights(channels, first)
-            penalty = params.first_match_penalty if first else params.match_penalty
+            noise = patch_sums(np.sum(variance * weights**2, axis=0), size)
+            penalty = (params.first_match_penalty if first else params.match_penalty) * noise
+            if first:
+                penalty[_energy_about_mean(pilot * weights, size) < params.flat_energy * noise] = np.inf
             groups = Matcher(
                 pilot * weights,
                 copies,
@@ -285,7 +291,7 @@ def _solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
                 n_members=params.first_n_neighbors if first else params.n_neighbors,
                 group=group,
                 factor=1.0 if first else params.match_factor,
-                penalty=penalty * patch_sums(np.sum(variance * weights**2, axis=0), size),
+                penalty=penalty,
             )
             kept = [None] * len(references)
         else:
@@ -336,6 +342,13 @@ def _matching_weights(channels: int, first: bool) -> NDArray[np.float32]:
     if channels == 3:
         weights[1:] = 0.0 if first else 0.7
     return weights
+
+
+def _energy_about_mean(image: NDArray[np.float32], patch_size: int) -> NDArray[np.float64]:
+    """Squared differences of every patch from its own mean, summed over pixels and channels."""
+    planes = image.astype(np.float64)
+    squares = patch_sums(np.sum(planes**2, axis=0), patch_size)
+    return squares - sum(patch_sums(plane, patch_size) ** 2 for plane in planes) / patch_size**2
 
 
 class _PassProgress:

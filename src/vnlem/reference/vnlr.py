@@ -75,8 +75,7 @@ def denoise(
                     params.first_n_neighbors if first else params.n_neighbors,
                     turns,
                     1.0 if first else params.match_factor,
-                    (params.first_match_penalty if first else params.match_penalty)
-                    * float(np.sum(_cut(variance * compare[0 if first else 1] ** 2, corner, size))),
+                    _penalty(pilot, variance, compare[0 if first else 1], corner, size, first, params),
                 )
                 for corner in _corners(noisy.shape[1:], size, step)
             ]
@@ -107,6 +106,16 @@ def _corners(shape: tuple[int, ...], size: int, step: int) -> list[tuple[int, in
 
 def _cut(image: Float, corner: tuple[int, int], size: int) -> Float:
     return image[:, corner[0] : corner[0] + size, corner[1] : corner[1] + size]
+
+
+def _penalty(pilot, variance, weights, corner, size, first, params):
+    """What a turned member of this group has to make up for."""
+    noise = float(np.sum(_cut(variance * weights**2, corner, size)))
+    if not first:
+        return params.match_penalty * noise
+    patch = _cut(pilot * weights, corner, size)
+    energy = np.sum((patch - patch.mean(axis=(1, 2), keepdims=True)) ** 2)
+    return np.inf if energy < params.flat_energy * noise else params.first_match_penalty * noise
 
 
 def _nearest(image, corner, size, radius, count, turns, factor, penalty):
