@@ -46,7 +46,7 @@ def matcher(pilot: np.ndarray, patch_size: int, n_members: int) -> Matcher:
         n_members=n_members,
         group="d4",
         factor=1.3,
-        penalty=0.03 * patch_sums(variance, patch_size),
+        penalty=0.04 * patch_sums(variance, patch_size),
     )
 
 
