@@ -9,10 +9,10 @@ BLOCK = 64
 
 
 @kernel
-def ring_features(planes, angles, halo, where, weights, starts, real, imag, centre, lane_of, raw, canonical):
+def ring_features(planes, angles, halo, where, weights, starts, real, imag, centre, lane_of, centre_lane, raw, canonical):
     """planes (C, k, k, H + 2 halo, W + 2 halo), angles (H, W) -> raw, canonical (H, >= W, dim).
 
-    lane_of (rings, orders) is the lane of a coefficient. Everything runs along a block of pixels of a row,
+    lane_of (rings, orders) is the lane of a coefficient, centre_lane that of the centre. Everything runs along a block of pixels of a row,
     so that each step is a contiguous loop; the last step turns the table of coefficients over, to one vector
     per pixel.
     """
@@ -37,8 +37,8 @@ def ring_features(planes, angles, halo, where, weights, starts, real, imag, cent
             span = (count + 15) // 16 * 16  # whole vectors; what lies past the last pixel is not used
             _turns(angles[y, left : left + count], cos, sin)
             for channel in range(channels):
-                middle = table[0, channel * lanes]
-                turned = table[1, channel * lanes]
+                middle = table[0, channel * lanes + centre_lane]
+                turned = table[1, channel * lanes + centre_lane]
                 for x in range(count):
                     middle[x] = np.float32(centre) * planes[channel, 0, 0, y + halo, left + x + halo]
                     turned[x] = middle[x]
