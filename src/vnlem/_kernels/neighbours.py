@@ -108,9 +108,8 @@ def best_turns(a, features, candidates, n_candidates, angles, folded, best, whic
     for c in range(0, n_candidates, 2):
         # Two candidates share the loads of the tables; past the end the last one is repeated.
         other = min(c + 1, n_candidates - 1)
-        _fold(a, features[candidates[c]], angles, folded[0])
-        _fold(a, features[candidates[other]], angles, folded[1])
         first, second = folded[0], folded[1]
+        _fold(a, features[candidates[c]], features[candidates[other]], angles, first, second)
         top0 = np.float32(-np.inf)
         top1 = top0
         for group in range(angles.cos.shape[0]):
@@ -147,24 +146,31 @@ def _keep_best(even, odd, group, top, which, c):
     return max(highest, top)
 
 
-@inlined
-def _fold(a, b, angles, out):
-    """Products u, v of coefficients (see best_turns), rows with equal orders added up: out (2 * columns)."""
+@nested
+def _fold(a, b, c, angles, with_b, with_c):
+    """Products u, v of coefficients (see best_turns) of a with b and with c, added up over rows of equal orders."""
     lanes = a.shape[0] // 2
-    columns = out.shape[0] // 2
+    columns = with_b.shape[0] // 2
+    zero = spread(np.float32(0))
     for block in range(columns // LANES):
-        u = spread(np.float32(0))
-        v = spread(np.float32(0))
+        b_u, b_v, c_u, c_v = zero, zero, zero, zero
         for n in range(angles.starts[block], angles.starts[block + 1]):
             f = angles.rows[n]
             a_re, a_im = load(a, f), load(a, lanes + f)
             b_re, b_im = load(b, f), load(b, lanes + f)
-            u += a_re * b_re
-            u += a_im * b_im
-            v += a_re * b_im
-            v -= a_im * b_re
-        store(out, block * LANES, u)
-        store(out, columns + block * LANES, v)
+            b_u += a_re * b_re
+            b_u += a_im * b_im
+            b_v += a_re * b_im
+            b_v -= a_im * b_re
+            c_re, c_im = load(c, f), load(c, lanes + f)
+            c_u += a_re * c_re
+            c_u += a_im * c_im
+            c_v += a_re * c_im
+            c_v -= a_im * c_re
+        store(with_b, block * LANES, b_u)
+        store(with_b, columns + block * LANES, b_v)
+        store(with_c, block * LANES, c_u)
+        store(with_c, columns + block * LANES, c_v)
 
 
 @nested

@@ -218,7 +218,6 @@ def ring_features(
     >>> raw.shape, bool(np.isclose((raw[0, 0] ** 2).sum(), np.pi * 2.5**2))
     ((3, 4, 32), True)
     """
-    taps = _taps(rings.samples, rings.upsample)
     planes = np.stack([phases(averaged(channel, rings.upsample), rings.upsample) for channel in padded])
     height, width = angles.shape
     raw, canonical = (_aligned_zeros((height, width + spare_columns, rings.dim)) for _ in range(2))
@@ -226,10 +225,12 @@ def ring_features(
         planes,
         np.ascontiguousarray(angles, dtype=np.float32),
         rings.halo,
-        *taps,
-        *_quarter_dft(rings.orders, rings.samples, rings.channels),
-        rings.lane_of(),
-        rings.centre_lane,
+        kernels.Sampling(
+            *_taps(rings.samples, rings.upsample),
+            *_quarter_dft(rings.orders, rings.samples, rings.channels),
+            rings.lane_of(),
+            rings.centre_lane,
+        ),
         raw,
         canonical,
     )
