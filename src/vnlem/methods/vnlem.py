@@ -67,7 +67,7 @@ def auto_params(sigma: float) -> dict[str, Any]:
         "patch_size": size,
         "patch_distance": 10,
         "n_neighbors": 300,
-        "bandwidth": 0.8 * sigma * size,
+        "bandwidth": 0.95 * sigma * size,
         "gamma": 2.0,
         "noise_correction": True,
         "rotation_margin": 0.5,
@@ -228,7 +228,7 @@ def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str,
         defaults = defaults | {"n_neighbors": min(defaults["n_neighbors"], side**2)}
     if "patch_size" in given and preset == "auto":
         size = checks.odd("patch_size", given["patch_size"], 3)
-        defaults = defaults | {"bandwidth": 0.8 * noise * size, "coarse_patch_size": size + 6}
+        defaults = defaults | {"bandwidth": 0.95 * noise * size, "coarse_patch_size": size + 6}
     return defaults | given
 
 
