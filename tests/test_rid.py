@@ -46,14 +46,18 @@ def test_the_engines_agree_on_natural_patches(pairs, shape):
 
 
 def test_the_engines_find_the_same_angle_where_the_orientation_is_confident(pairs):
+    # Of patches that have little in common many angles are as good as the best; so each patch is paired
+    # with a rotated and noisy copy of itself.
     options = {"patch_size": 13, "return_angle": True, "try_unrotated": False}
+    rng = np.random.default_rng(3)
     errors = []
-    for a, b in pairs:
+    for a, _ in pairs:
+        b = rotated(a, rng.uniform(-180, 180)) + rng.normal(0, 5, a.shape)
         confidence = [vnlem.orientation(p, details=True).confidence[16, 16] for p in (a, b)]
         if min(confidence) > 0.1:
             fast, slow = (vnlem.rid(a, b, engine=engine, **options)[1] for engine in ("fast", "reference"))
             errors.append(abs(math.degrees(math.remainder(fast - slow, 2 * math.pi))))
-    assert len(errors) >= 10
+    assert len(errors) >= 20
     assert np.mean(np.array(errors) < 5.01) >= 0.9
 
 

@@ -57,7 +57,7 @@ def test_the_kernel_computes_the_coefficients_of_the_definition(patch_size, fact
             image, row, column, rings.samples, rings.orders, factor
         )
         vector = raw[row, column]
-        assert vector[0] == pytest.approx(centre, abs=1e-5)
+        assert vector[rings.centre_lane] == pytest.approx(centre, abs=1e-5)
         for lane, (ring, order) in enumerate(zip(rings.lane_ring, rings.lane_order, strict=True)):
             if ring > 0:
                 got = vector[lane] + 1j * vector[rings.lanes + lane]

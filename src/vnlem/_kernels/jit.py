@@ -19,7 +19,15 @@ kernel = njit(cache=True, **_SETTINGS)
 # What kernels call. Not cached, so a kernel is always compiled together with all it calls: were a callee
 # taken from the cache, it would be optimised apart from its caller, and the last bits of a result would
 # depend on what had been called before.
-nested = njit(**_SETTINGS)
+#
+# Without Numba's runtime, which counts references to arrays: every view and every array of a tuple that is
+# passed on would cost an atomic increment and decrement, per pixel many times the price of a short loop, and
+# more still when two threads count the same array. So these functions allocate nothing, and a kernel's loops
+# belong in one of them: it allocates its scratch, then calls it once.
+nested = njit(_nrt=False, **_SETTINGS)
+
+# What kernels call to get their scratch.
+allocating = njit(**_SETTINGS)
 
 # For small functions that must disappear into the loop that calls them, or it will not vectorise.
 inlined = njit(inline="always", **_SETTINGS)

@@ -7,7 +7,7 @@ multiply-add per pixel.
 
 import numpy as np
 
-from vnlem._kernels.jit import kernel, nested
+from vnlem._kernels.jit import allocating, kernel, nested
 from vnlem._kernels.panel import add_panel
 
 # Candidates are computed in blocks of sixteen, so images carry spare columns.
@@ -47,7 +47,7 @@ def correlate_four(window, offsets, taps, first, n_rows, n_columns, out):
             )
 
 
-@nested
+@allocating
 def smallest(values, count, k, bins, order):
     """Indices of the k smallest of values[:count] (all >= 0), in index order; ties go to the lower index.
 
@@ -126,7 +126,7 @@ def _kth(values, members, k):
     return values[members[target]]
 
 
-@nested
+@allocating
 def keep_best(values, k, bins, order):
     """Make all but the k smallest values infinite; order: int64 scratch of k."""
     kept = np.empty(k, np.float32)

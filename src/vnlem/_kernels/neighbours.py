@@ -7,6 +7,7 @@ for the best of them the distance at every angle of the search set, from one set
 import numpy as np
 
 from vnlem._kernels.jit import inlined, kernel, nested
+from vnlem._kernels.simd import LANES, first_equal, item, lane, largest, load, magnitude, spread, store
 
 # Marks the angle of no rotation among the multiples of the angle step.
 IDENTITY = 1 << 20
@@ -95,76 +96,81 @@ def _squared(length_a, length_b, inner):
 
 
 @nested
-def best_turns(a, features, candidates, n_candidates, cos, sin, best, which):
-    """Largest inner product of a with every candidate turned by the angles of the search set.
+def best_turns(a, features, candidates, n_candidates, angles, folded, best, which):
+    """Largest inner product of a with every candidate turned by the angles {0, +-t_1, ..., +-t_M}.
 
-    The set is {0, +-t_1, ..., +-t_M}: cos, sin (1 + M, lanes) hold the cosine and sine of order * angle,
-    with M a multiple of six. `which` gets +-m. The products of coefficients u, v are formed once; +t and -t
-    share their sums, one even and one odd in the angle; six angles at a time keep all sums in registers.
+    `which` gets +-m. Rotation multiplies coefficients of one order alike, so the products u, v of the
+    coefficients are first added over the rings (into `folded`, room for two times two numbers per column), and
+    the sums over the orders are taken for eight angles at a time. +t and -t share them, one even and one odd in t.
     """
-    lanes = cos.shape[1]
-    n_angles = cos.shape[0]
-    zero = np.float32(0)
-    a_re, a_im = a[:lanes], a[lanes:]
-    for c in range(n_candidates):
-        b = features[candidates[c]]
-        b_re, b_im = b[:lanes], b[lanes:]
-        top = np.float32(-np.inf)
-        at = 0
-        for first in range(1, n_angles, 6):
-            cos1, cos2, cos3 = cos[first], cos[first + 1], cos[first + 2]
-            cos4, cos5, cos6 = cos[first + 3], cos[first + 4], cos[first + 5]
-            sin1, sin2, sin3 = sin[first], sin[first + 1], sin[first + 2]
-            sin4, sin5, sin6 = sin[first + 3], sin[first + 4], sin[first + 5]
-            even0 = zero
-            even1 = zero
-            even2 = zero
-            even3 = zero
-            even4 = zero
-            even5 = zero
-            even6 = zero
-            odd1 = zero
-            odd2 = zero
-            odd3 = zero
-            odd4 = zero
-            odd5 = zero
-            odd6 = zero
-            for f in range(lanes):
-                u = a_re[f] * b_re[f] + a_im[f] * b_im[f]
-                v = a_re[f] * b_im[f] - a_im[f] * b_re[f]
-                even0 += u
-                even1 += cos1[f] * u
-                even2 += cos2[f] * u
-                even3 += cos3[f] * u
-                even4 += cos4[f] * u
-                even5 += cos5[f] * u
-                even6 += cos6[f] * u
-                odd1 += sin1[f] * v
-                odd2 += sin2[f] * v
-                odd3 += sin3[f] * v
-                odd4 += sin4[f] * v
-                odd5 += sin5[f] * v
-                odd6 += sin6[f] * v
-            at = 0 if even0 > top else at
-            top = max(top, even0)
-            top, at = _better(even1, odd1, first, top, at)
-            top, at = _better(even2, odd2, first + 1, top, at)
-            top, at = _better(even3, odd3, first + 2, top, at)
-            top, at = _better(even4, odd4, first + 3, top, at)
-            top, at = _better(even5, odd5, first + 4, top, at)
-            top, at = _better(even6, odd6, first + 5, top, at)
-        best[c] = top
-        which[c] = at
+    columns = folded.shape[1] // 2
+    zero = spread(np.float32(0))
+    for c in range(0, n_candidates, 2):
+        # Two candidates share the loads of the tables; past the end the last one is repeated.
+        other = min(c + 1, n_candidates - 1)
+        first, second = folded[0], folded[1]
+        _fold(a, features[candidates[c]], features[candidates[other]], angles, first, second)
+        top0 = np.float32(-np.inf)
+        top1 = top0
+        for group in range(angles.cos.shape[0]):
+            cos, sin = angles.cos[group], angles.sin[group]
+            even0, odd0, even1, odd1 = zero, zero, zero, zero
+            # Sums of every other column: or each product would wait for the one before.
+            more_even0, more_odd0, more_even1, more_odd1 = zero, zero, zero, zero
+            for k in range(0, columns, 2):
+                c0, s0 = load(cos, LANES * k), load(sin, LANES * k)
+                even0 += spread(item(first, k)) * c0
+                odd0 += spread(item(first, columns + k)) * s0
+                even1 += spread(item(second, k)) * c0
+                odd1 += spread(item(second, columns + k)) * s0
+                c1, s1 = load(cos, LANES * k + LANES), load(sin, LANES * k + LANES)
+                more_even0 += spread(item(first, k + 1)) * c1
+                more_odd0 += spread(item(first, columns + k + 1)) * s1
+                more_even1 += spread(item(second, k + 1)) * c1
+                more_odd1 += spread(item(second, columns + k + 1)) * s1
+            top0 = _keep_best(even0 + more_even0, odd0 + more_odd0, group, top0, which, c)
+            top1 = _keep_best(even1 + more_even1, odd1 + more_odd1, group, top1, which, other)
+        best[c] = top0
+        best[other] = top1
 
 
 @inlined
-def _better(even, odd, m, top, at):
-    """The larger of the running best and the inner products at +m and -m, without a branch to mispredict."""
-    value = even + abs(odd)
-    signed = m if odd >= 0 else -m
-    at = signed if value > top else at
-    top = value if value > top else top
-    return top, at
+def _keep_best(even, odd, group, top, which, c):
+    """The larger of top and the inner products at eight angles and their negatives; which[c] says whose."""
+    values = even + magnitude(odd)
+    highest = largest(values)
+    if highest > top:
+        m = first_equal(values, highest)
+        number = LANES * group + m
+        which[c] = number if lane(odd, m) >= 0 else -number
+    return max(highest, top)
+
+
+@nested
+def _fold(a, b, c, angles, with_b, with_c):
+    """Products u, v of coefficients (see best_turns) of a with b and with c, added up over rows of equal orders."""
+    lanes = a.shape[0] // 2
+    columns = with_b.shape[0] // 2
+    zero = spread(np.float32(0))
+    for block in range(columns // LANES):
+        b_u, b_v, c_u, c_v = zero, zero, zero, zero
+        for n in range(angles.starts[block], angles.starts[block + 1]):
+            f = angles.rows[n]
+            a_re, a_im = load(a, f), load(a, lanes + f)
+            b_re, b_im = load(b, f), load(b, lanes + f)
+            b_u += a_re * b_re
+            b_u += a_im * b_im
+            b_v += a_re * b_im
+            b_v -= a_im * b_re
+            c_re, c_im = load(c, f), load(c, lanes + f)
+            c_u += a_re * c_re
+            c_u += a_im * c_im
+            c_v += a_re * c_im
+            c_v -= a_im * c_re
+        store(with_b, block * LANES, b_u)
+        store(with_b, columns + block * LANES, b_v)
+        store(with_c, block * LANES, c_u)
+        store(with_c, columns + block * LANES, c_v)
 
 
 @nested

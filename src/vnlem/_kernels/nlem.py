@@ -4,7 +4,7 @@ import numpy as np
 
 from vnlem._kernels.elementary import exp_negative
 from vnlem._kernels.irls import euclidean_median, irls
-from vnlem._kernels.jit import kernel, nested
+from vnlem._kernels.jit import allocating, kernel, nested
 from vnlem._kernels.patch_distance import distances_at_offset, make_scratch, pairs_of_tile
 from vnlem._kernels.select import smallest
 
@@ -13,7 +13,7 @@ REMAINDER = 1.2e-4  # error of the median at a pixel, in units of the image's st
 NEGLIGIBLE = np.float32(1e-8)  # of the patch's own weight, one: lost in a float32 sum
 
 
-@nested
+@allocating
 def window_distances(padded, top, bottom, left, right, radius, reach, out):
     """out[o, y, x] = squared patch distance of pixel (top+y, left+x) to the o-th pixel of its window.
 

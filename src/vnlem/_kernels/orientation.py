@@ -86,7 +86,8 @@ def dominant_directions(
     even = np.empty(bins + 1, dtype=np.float32)
     odd = np.empty(bins + 1, dtype=np.float32)
     wrapped = np.empty(bins + 2 * reach, dtype=np.float32)
-    arc = np.empty(bins, dtype=np.float32)
+    # One turn, and the same once more: what follows a bin is read without counting round.
+    arc = np.empty(2 * bins, dtype=np.float32)
     step = np.float32(2 * np.pi / bins)
     for y in range(height):
         for x in range(width):
@@ -126,16 +127,19 @@ def dominant_directions(
             for b in range(1, bins):
                 if arc[b] > arc[best]:
                     best = b
+            for b in range(bins):
+                arc[bins + b] = arc[b]
             # The best arc that is a peak of its own (not the slope of the first one) and lies elsewhere.
             other = -1
             elsewhere = np.float32(0)
             for away in range(arc_bins, bins - arc_bins + 1):
-                b = (best + away) % bins
+                b = best + away
                 elsewhere = max(elsewhere, arc[b])
-                is_peak = arc[b] >= arc[(b + 1) % bins] and arc[b] >= arc[(b - 1) % bins]
+                is_peak = arc[b] >= arc[b + 1] and arc[b] >= arc[b - 1]
                 if is_peak and (other < 0 or arc[b] > arc[other]):
                     other = b
             angle[y, x] = _peak(arc, best, bins) * step
+            other = other - bins if other >= bins else other
             confidence[y, x] = (arc[best] - elsewhere) / total
             if other >= 0 and arc[other] >= np.float32(SECOND_SHARE) * arc[best]:
                 second[y, x] = _peak(arc, other, bins) * step

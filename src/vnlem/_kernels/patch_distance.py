@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from vnlem._kernels.jit import nested
+from vnlem._kernels.jit import allocating, nested
 
 
-@nested
+@allocating
 def make_scratch(rows, columns, radius_y, radius_x):
     """Scratch of :func:`distances_at_offset` for regions up to rows x columns."""
     wide = columns + 2 * radius_x

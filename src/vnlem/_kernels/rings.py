@@ -1,80 +1,131 @@
 """Ring features of a region: sample, transform, turn into the given frame."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from vnlem._kernels.jit import kernel, nested
+from vnlem._kernels.jit import allocating, kernel, nested
 
 # Pixels of a row worked on together: few enough that a ring's samples stay in the first-level cache.
 BLOCK = 64
 
 
-@kernel
-def ring_features(planes, angles, halo, where, weights, starts, real, imag, centre, lane_of, raw, canonical):
-    """planes (C, k, k, H + 2 halo, W + 2 halo), angles (H, W) -> raw, canonical (H, >= W, dim).
+class Scratch(NamedTuple):
+    """Buffers along a block of pixels."""
 
-    lane_of (rings, orders) is the lane of a coefficient. Everything runs along a block of pixels of a row,
-    so that each step is a contiguous loop; the last step turns the table of coefficients over, to one vector
-    per pixel.
+    samples: np.ndarray  # (samples of a ring, BLOCK)
+    mirrored: np.ndarray
+    folded: np.ndarray
+    table: np.ndarray  # (2 frames, dim, BLOCK)
+    cos: np.ndarray  # (orders, BLOCK), of order * angle
+    sin: np.ndarray
+
+
+@allocating
+def _make_scratch(starts, dim, highest):
+    most = 0
+    for ring in range(starts.shape[0] - 1):
+        most = max(most, starts[ring + 1] - starts[ring])
+    return Scratch(
+        np.zeros((most, BLOCK), dtype=np.float32),
+        np.zeros((2, most // 2 + 1, BLOCK), dtype=np.float32),
+        np.zeros((4, most // 4 + 4, BLOCK), dtype=np.float32),
+        np.zeros((2, dim, BLOCK), dtype=np.float32),
+        np.ones((highest + 1, BLOCK), dtype=np.float32),
+        np.zeros((highest + 1, BLOCK), dtype=np.float32),
+    )
+
+
+class Sampling(NamedTuple):
+    """Where the rings lie and what their samples make (see vnlem.features.rings)."""
+
+    where: np.ndarray  # int64 (samples, 4, [phase y, phase x, dy, dx])
+    weights: np.ndarray  # (samples, 4)
+    starts: np.ndarray  # int64 (rings + 1), first sample of each ring
+    real: np.ndarray  # (rings, orders, samples of a quarter)
+    imag: np.ndarray
+    centre: float  # weight of the central pixel
+    lane_of: np.ndarray  # int64 (rings, orders), lane of a coefficient
+    centre_lane: int
+
+
+@kernel
+def ring_features(planes, angles, halo, sampling, raw, canonical):
+    """planes (C, k, k, H + 2 halo, W + 2 halo), angles (H, W) -> raw, canonical (H, >= W, dim)."""
+    scratch = _make_scratch(sampling.starts, raw.shape[2], sampling.real.shape[1] - 1)
+    _fill(planes, angles, halo, sampling, scratch, raw, canonical)
+
+
+@nested
+def _fill(planes, angles, halo, sampling, scratch, raw, canonical):
+    """Everything runs along a block of pixels of a row, so that each step is a contiguous loop.
+
+    The last step turns the table of coefficients over, to one vector per pixel.
     """
-    channels = planes.shape[0]
     height, width = angles.shape
     half = raw.shape[2] // 2
-    lanes = half // channels
-    n_rings = starts.shape[0] - 1
-    highest = real.shape[1] - 1
-    most = 0
-    for ring in range(n_rings):
-        most = max(most, starts[ring + 1] - starts[ring])
-    samples = np.zeros((most, BLOCK), dtype=np.float32)
-    mirrored = np.zeros((2, most // 2 + 1, BLOCK), dtype=np.float32)
-    folded = np.zeros((4, most // 4 + 4, BLOCK), dtype=np.float32)
-    table = np.zeros((2, 2 * half, BLOCK), dtype=np.float32)
-    cos = np.ones((highest + 1, BLOCK), dtype=np.float32)
-    sin = np.zeros((highest + 1, BLOCK), dtype=np.float32)
+    lanes = half // planes.shape[0]
+    table = scratch.table
     for y in range(height):
         for left in range(0, width, BLOCK):
             count = min(BLOCK, width - left)
             span = (count + 15) // 16 * 16  # whole vectors; what lies past the last pixel is not used
-            _turns(angles[y, left : left + count], cos, sin)
-            for channel in range(channels):
-                middle = table[0, channel * lanes]
-                turned = table[1, channel * lanes]
+            _turns(angles[y, left : left + count], scratch.cos, scratch.sin)
+            for channel in range(planes.shape[0]):
+                middle = table[0, channel * lanes + sampling.centre_lane]
+                turned = table[1, channel * lanes + sampling.centre_lane]
+                row = planes[channel, 0, 0, y + halo, left + halo :]
                 for x in range(count):
-                    middle[x] = np.float32(centre) * planes[channel, 0, 0, y + halo, left + x + halo]
+                    middle[x] = np.float32(sampling.centre) * row[x]
+                for x in range(count):
                     turned[x] = middle[x]
-                for ring in range(n_rings):
-                    n = starts[ring + 1] - starts[ring]
+                for ring in range(sampling.starts.shape[0] - 1):
+                    first = sampling.starts[ring]
+                    n = sampling.starts[ring + 1] - first
                     for s in range(n):
-                        at = starts[ring] + s
                         _sample_row(
-                            planes[channel], y + halo, left + halo, where[at], weights[at], samples[s], count
+                            planes[channel],
+                            y + halo,
+                            left + halo,
+                            sampling.where[first + s],
+                            sampling.weights[first + s],
+                            scratch.samples[s],
+                            count,
                         )
-                    _fold(samples, n, span, mirrored, folded)
-                    for k in range(highest + 1):
-                        lane = lane_of[ring, k]
-                        if lane < 0:
-                            break
-                        at = channel * lanes + lane
-                        _combine_rows(folded[k % 2], n // 4 + 1, real[ring, k], span, table[0, at])
-                        if k == 0:
-                            for x in range(span):
-                                table[1, at, x] = table[0, at, x]
-                            continue
-                        _combine_rows(folded[2 + k % 2], n // 4 + 1, imag[ring, k], span, table[0, half + at])
-                        _turn_rows(
-                            table[0, at],
-                            table[0, half + at],
-                            cos[k],
-                            sin[k],
-                            span,
-                            table[1, at],
-                            table[1, half + at],
-                        )
+                    _fold(scratch.samples, n, span, scratch.mirrored, scratch.folded)
+                    _transform_ring(ring, n, span, channel * lanes, half, sampling, scratch)
             for x in range(count):
+                vector = raw[y, left + x]
                 for f in range(2 * half):
-                    raw[y, left + x, f] = table[0, f, x]
+                    vector[f] = table[0, f, x]
+                vector = canonical[y, left + x]
                 for f in range(2 * half):
-                    canonical[y, left + x, f] = table[1, f, x]
+                    vector[f] = table[1, f, x]
+
+
+@nested
+def _transform_ring(ring, n, span, first_lane, half, sampling, scratch):
+    """Coefficients of all orders of a ring, in both frames, into scratch.table."""
+    table, folded = scratch.table, scratch.folded
+    for k in range(sampling.lane_of.shape[1]):
+        lane = sampling.lane_of[ring, k]
+        if lane < 0:
+            return
+        at = first_lane + lane
+        _combine_rows(folded[k % 2], n // 4 + 1, sampling.real[ring, k], span, table[0, at])
+        if k == 0:
+            _copy(table[0, at], span, table[1, at])
+            continue
+        _combine_rows(folded[2 + k % 2], n // 4 + 1, sampling.imag[ring, k], span, table[0, half + at])
+        _turn_rows(
+            table[0, at],
+            table[0, half + at],
+            scratch.cos[k],
+            scratch.sin[k],
+            span,
+            table[1, at],
+            table[1, half + at],
+        )
 
 
 @nested

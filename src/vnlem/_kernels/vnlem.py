@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vnlem._kernels.aligned import make_estimator, shares_of
 from vnlem._kernels.diffusion import rank_by_diffusion
-from vnlem._kernels.elementary import exp_negative
-from vnlem._kernels.irls import irls
-from vnlem._kernels.jit import kernel, nested
+from vnlem._kernels.jit import allocating, kernel, nested
 from vnlem._kernels.neighbours import IDENTITY, best_turns, inner_products, window_distances
 from vnlem._kernels.partial import smallest
+from vnlem._kernels.simd import LANES
 
 # Pixels of a row whose windows are searched together (see window_distances).
 PIXELS = 4
@@ -28,7 +28,42 @@ class Region(NamedTuple):
     canonical: np.ndarray  # (height, width, dim)
     lengths: np.ndarray  # (height, width) squared lengths
     angle: np.ndarray  # (height, width) orientation in radians
+    pixels: np.ndarray  # (height, width, channels)
     width: int  # columns past it are padding, only ever read
+
+
+class Flat(NamedTuple):
+    """A region with one index for row and column."""
+
+    raw: np.ndarray
+    canonical: np.ndarray
+    lengths: np.ndarray
+    angle: np.ndarray
+    pixels: np.ndarray
+    stride: int  # pixels of a row, padding included
+
+
+@allocating
+def flattened(region):
+    """Views of a region's arrays."""
+    stride, dim = region.raw.shape[1:]
+    return Flat(
+        region.raw.reshape(-1, dim),
+        region.canonical.reshape(-1, dim),
+        region.lengths.ravel(),
+        region.angle.ravel(),
+        region.pixels.reshape(-1, region.pixels.shape[2]),
+        stride,
+    )
+
+
+class Angles(NamedTuple):
+    """Tables of best_turns: which rows of lanes have equal orders, and the angles for these orders."""
+
+    starts: np.ndarray  # int64 (column blocks + 1)
+    rows: np.ndarray  # int64, first lanes of the rows of each block
+    cos: np.ndarray  # (groups of eight angles, columns * 8), cosine of order * angle
+    sin: np.ndarray
 
 
 class Search(NamedTuple):
@@ -38,8 +73,9 @@ class Search(NamedTuple):
     n_candidates: int  # the paper's N1
     n_neighbors: int  # ceil(N1 / 2)
     with_identity: bool
-    cos: np.ndarray  # (angles, lanes), cosine of order * angle, see best_turns
+    cos: np.ndarray  # (angles, lanes), cosine of order * angle
     sin: np.ndarray
+    angles: Angles
 
 
 class Rule(NamedTuple):
@@ -56,6 +92,7 @@ class Rule(NamedTuple):
     inverse_bandwidth: np.float32  # weights are exp(-corrected squared distance * this)
     own_as_best: bool  # the pixel itself weighs as much as its best neighbour, not 1
     gamma: np.float32
+    step: np.float32  # the regression has arrived when a step is shorter
 
 
 class Scratch(NamedTuple):
@@ -64,11 +101,13 @@ class Scratch(NamedTuple):
     windows: np.ndarray  # (PIXELS, windows of that many pixels together + 4)
     unturned: np.ndarray  # likewise, without rotation
     values: np.ndarray  # (window)
+    positions: np.ndarray  # int32 (window)
     candidates: np.ndarray  # int64 (window + 1)
     kept: np.ndarray  # int64 (candidates + 1)
     best: np.ndarray  # (candidates)
     plain: np.ndarray  # (candidates)
     which: np.ndarray  # int64 (candidates)
+    folded: np.ndarray  # (2, 2 * columns), see best_turns
 
 
 class Found(NamedTuple):
@@ -79,7 +118,7 @@ class Found(NamedTuple):
     which: np.ndarray  # int64, +-number of the angle, or IDENTITY
 
 
-@nested
+@allocating
 def make_scratch(search):
     """Buffers for the searches of one tile."""
     side = 2 * search.patch_distance + 1
@@ -89,15 +128,23 @@ def make_scratch(search):
         np.empty((PIXELS, together + 4), dtype=np.float32),
         np.empty((PIXELS, together + 4), dtype=np.float32),
         np.empty(side * side, dtype=np.float32),
+        np.empty(side * side, dtype=np.int32),
         np.empty(side * side + 1, dtype=np.int64),
         np.empty(count + 1, dtype=np.int64),
         np.empty(count, dtype=np.float32),
         np.empty(count, dtype=np.float32),
         np.empty(count, dtype=np.int64),
+        make_folded(search),
     )
 
 
-@nested
+@allocating
+def make_folded(search):
+    """Room for the folded products of best_turns."""
+    return np.empty((2, 2 * LANES * (search.angles.starts.shape[0] - 1)), dtype=np.float32)
+
+
+@allocating
 def make_found(search):
     """Room for the neighbours of one pixel."""
     count = search.n_neighbors
@@ -109,38 +156,35 @@ def make_found(search):
 
 
 @nested
-def accurate(region, search, rule, own, candidates, n_candidates, best, plain, which):
+def accurate(flat, search, rule, own, candidates, n_candidates, best, plain, which, folded):
     """Squared RID of a pixel to candidates, into best, and the angle that attains it, into which."""
-    dim = region.raw.shape[2]
-    canonical = region.canonical.reshape(-1, dim)
-    lengths = region.lengths.ravel()
+    canonical, lengths = flat.canonical, flat.lengths
     two, zero = np.float32(2), np.float32(0)
-    best_turns(canonical[own], canonical, candidates, n_candidates, search.cos, search.sin, best, which)
+    best_turns(canonical[own], canonical, candidates, n_candidates, search.angles, folded, best, which)
     if search.with_identity:
-        raw = region.raw.reshape(-1, dim)
-        inner_products(raw[own], raw, candidates, n_candidates, plain)
+        inner_products(flat.raw[own], flat.raw, candidates, n_candidates, plain)
     for c in range(n_candidates):
         both = lengths[own] + lengths[candidates[c]]
         squared = max(both - two * best[c], zero)
         if rule.with_margin:
             squared = rule.factor * squared + rule.offset
+        angle = which[c]
         if search.with_identity:
-            # At a tie no rotation is taken: it needs no interpolation.
+            # At a tie no rotation is taken: it needs no interpolation. Noise decides as often as not, so no
+            # branch: it would be mispredicted.
             unturned = max(both - two * plain[c], zero)
-            if unturned <= squared:
-                squared = unturned
-                which[c] = IDENTITY
-        if candidates[c] == own:
-            squared = zero
-            which[c] = IDENTITY
-        best[c] = squared
+            angle = IDENTITY if unturned <= squared else angle
+            squared = min(unturned, squared)
+        is_own = candidates[c] == own
+        which[c] = IDENTITY if is_own else angle
+        best[c] = zero if is_own else squared
 
 
 @nested
-def refine(region, search, rule, own, n_candidates, scratch, found):
+def refine(flat, search, rule, own, n_candidates, scratch, found):
     """Stage two: the best of scratch.candidates by the accurate distance, into found; returns how many."""
     candidates, best, which = scratch.candidates, scratch.best, scratch.which
-    accurate(region, search, rule, own, candidates, n_candidates, best, scratch.plain, which)
+    accurate(flat, search, rule, own, candidates, n_candidates, best, scratch.plain, which, scratch.folded)
     n = smallest(best, n_candidates, search.n_neighbors, scratch.kept)
     for k in range(n):
         c = scratch.kept[k]
@@ -169,29 +213,34 @@ def nearest(region, search, y, x, which, rows, columns, scratch):
     scratch.windows holds the distances to rows x columns, the windows of PIXELS pixels together;
     `which` is the number of this one.
     """
-    width = region.raw.shape[1]
     left = max(x - search.patch_distance, columns[0])
-    right = min(x + search.patch_distance + 1, columns[1])
-    n_columns = right - left
+    n_columns = min(x + search.patch_distance + 1, columns[1]) - left
     stride = columns[1] - columns[0]
-    values = scratch.values
-    for row in range(rows[1] - rows[0]):
+    values, positions = scratch.values, scratch.positions
+    n_values = 0
+    for row in range(rows[0], rows[1]):
+        first = (row - rows[0]) * stride + left - columns[0]
+        window = scratch.windows[which, first : first + n_columns]
+        into = values[n_values : n_values + n_columns]
         for column in range(n_columns):
-            values[row * n_columns + column] = scratch.windows[
-                which, row * stride + left - columns[0] + column
-            ]
+            into[column] = window[column]
+        into_positions = positions[n_values : n_values + n_columns]
+        start = np.int32(row * region.raw.shape[1] + left)
+        for column in range(n_columns):
+            into_positions[column] = start + np.int32(column)
+        n_values += n_columns
     values[(y - rows[0]) * n_columns + x - left] = 0
-    n = smallest(values, (rows[1] - rows[0]) * n_columns, search.n_candidates, scratch.candidates)
+    n = smallest(values, n_values, search.n_candidates, scratch.candidates)
     for c in range(n):
-        at = scratch.candidates[c]
-        scratch.candidates[c] = (rows[0] + at // n_columns) * width + left + at % n_columns
+        scratch.candidates[c] = positions[scratch.candidates[c]]
     return n
 
 
-@nested
+@allocating
 def neighbours_of_tile(region, search, rule, top, left, position, squared, which, counts):
     """Neighbours of every pixel of a tile whose corner is (top, left) of the region; arrays (H, W, K)."""
     height, width = counts.shape
+    flat = flattened(region)
     scratch = make_scratch(search)
     found = make_found(search)
     reach = search.patch_distance
@@ -202,7 +251,7 @@ def neighbours_of_tile(region, search, rule, top, left, position, squared, which
             search_windows(region, search, rule, y, x, rows, columns, scratch)
             for p in range(min(PIXELS, left + width - x)):
                 n = nearest(region, search, y, x + p, p, rows, columns, scratch)
-                n = refine(region, search, rule, y * region.raw.shape[1] + x + p, n, scratch, found)
+                n = refine(flat, search, rule, y * flat.stride + x + p, n, scratch, found)
                 counts[y - top, x + p - left] = n
                 position[y - top, x + p - left, :n] = found.position[:n]
                 squared[y - top, x + p - left, :n] = found.squared[:n]
@@ -210,126 +259,43 @@ def neighbours_of_tile(region, search, rule, top, left, position, squared, which
 
 
 @nested
-def align(region, search, own_turn, found, n, aligned):
-    """The neighbours' features turned onto the pixel's own, in its canonical frame: rows of aligned.
-
-    own_turn (2, lanes): cosine and sine of order * the pixel's orientation, which take a neighbour that is
-    not rotated into that frame.
-    """
-    lanes = region.raw.shape[2] // 2
-    raw = region.raw.reshape(-1, 2, lanes)
-    canonical = region.canonical.reshape(-1, 2, lanes)
-    out = aligned.reshape(-1, 2, lanes)
-    for j in range(n):
-        which, at = found.which[j], found.position[j]
-        if which == IDENTITY:
-            _turn(raw, at, own_turn, 0, own_turn, 1, np.float32(-1), out, j)
-        else:
-            m = abs(which)
-            sign = np.float32(1 if which >= 0 else -1)
-            _turn(canonical, at, search.cos, m, search.sin, m, sign, out, j)
-
-
-@nested
-def turn_of(angle, lane_order, orders, turn):
-    """Cosine and sine of order * angle per lane (2, lanes), by the addition theorem in float64."""
-    step_cos, step_sin = np.cos(np.float64(angle)), np.sin(np.float64(angle))
-    orders[0, 0] = 1
-    orders[1, 0] = 0
-    for k in range(1, orders.shape[1]):
-        orders[0, k] = orders[0, k - 1] * step_cos - orders[1, k - 1] * step_sin
-        orders[1, k] = orders[1, k - 1] * step_cos + orders[0, k - 1] * step_sin
-    for f in range(lane_order.shape[0]):
-        turn[0, f] = orders[0, lane_order[f]]
-        turn[1, f] = orders[1, lane_order[f]]
-
-
-@nested
-def _turn(table, at, cos, cos_row, sin, sin_row, sign, out, row):
-    """A patch turned by an angle: order k is multiplied by exp(-i k angle). table, out (n, 2, lanes)."""
-    # Two loops: with one, the check that stores and loads do not overlap is too long for the vectoriser.
-    for f in range(cos.shape[1]):
-        out[row, 0, f] = table[at, 0, f] * cos[cos_row, f] + table[at, 1, f] * (sign * sin[sin_row, f])
-    for f in range(cos.shape[1]):
-        out[row, 1, f] = table[at, 1, f] * cos[cos_row, f] - table[at, 0, f] * (sign * sin[sin_row, f])
-
-
-class Estimator(NamedTuple):
-    """Buffers of the regression."""
-
-    weights: np.ndarray  # (neighbours)
-    aligned: np.ndarray  # (neighbours, dim)
-    everyone: np.ndarray  # int64 (neighbours), 0, 1, 2, ...
-    point: np.ndarray  # (dim)
-    total: np.ndarray  # (dim)
-    residual: np.ndarray  # (neighbours)
-    bits: np.ndarray  # int32 (neighbours)
-    own_turn: np.ndarray  # (2, lanes)
-    orders: np.ndarray  # float64 (2, orders + 1)
-
-
-@nested
-def make_estimator(search, dim, lane_order):
-    """Buffers for the estimates of one tile."""
-    most = search.n_neighbors
-    return Estimator(
-        np.empty(most, dtype=np.float32),
-        np.zeros((most, dim), dtype=np.float32),
-        np.arange(most),
-        np.empty(dim, dtype=np.float32),
-        np.empty(dim, dtype=np.float32),
-        np.empty(most, dtype=np.float32),
-        np.empty(most, dtype=np.int32),
-        np.empty((2, dim // 2), dtype=np.float32),
-        np.empty((2, lane_order.max() + 1), dtype=np.float64),
-    )
-
-
-@nested
-def estimate(region, search, rule, lane_order, y, x, found, n, buffers):
-    """Weights W' and the gamma-power regression over a pixel's aligned neighbours, into buffers.point."""
-    weights = buffers.weights
-    own = y * region.raw.shape[1] + x
-    at = -1
-    largest = np.float32(0)
-    for j in range(n):
-        corrected = max(found.squared[j] - rule.noise, np.float32(0))
-        weights[j] = exp_negative(corrected * rule.inverse_bandwidth)
-        if found.position[j] == own:
-            at = j
-        else:
-            largest = max(largest, weights[j])
-    if rule.own_as_best and at >= 0 and n > 1:
-        # Alone among vanishing weights the pixel keeps a weight, and its value.
-        weights[at] = max(largest, np.float32(1e-6))
-    turn_of(region.angle[y, x], lane_order, buffers.orders, buffers.own_turn)
-    align(region, search, buffers.own_turn, found, n, buffers.aligned)
-    return irls(
-        buffers.aligned,
-        buffers.everyone,
-        weights,
-        n,
-        rule.gamma,
-        buffers.point,
-        buffers.total,
-        buffers.residual,
-        buffers.bits,
-    )
+def central_pixel(flat, found, n, shares, out):
+    """out (C) = the neighbours' central pixels, added up by their shares."""
+    for channel in range(out.shape[0]):
+        value = np.float32(0)
+        for j in range(n):
+            value += shares[j] * flat.pixels[found.position[j], channel]
+        out[channel] = value
 
 
 @kernel
-def denoise_tile(region, search, rule, diffusion, lane_order, top, left, factor, out):
+def denoise_tile(region, search, rule, diffusion, lane_order, top, left, out):
     """Algorithm 1 for a tile: neighbours (by diffusion, where it has coordinates), weights, regression.
 
-    lane_order: angular order of the lanes of all channels. The central pixel of a channel is `factor` times
-    the first of its lanes. out (C, H, W). Returns the number of IRLS iterations.
+    lane_order: angular order of the lanes of all channels. out (H, W, C). Returns the number of IRLS
+    iterations.
     """
-    channels, height, width = out.shape
-    dim = region.raw.shape[2]
-    lanes = dim // 2 // channels
-    scratch = make_scratch(search)
-    found = make_found(search)
-    buffers = make_estimator(search, dim, lane_order)
+    return _denoise(
+        region,
+        flattened(region),
+        search,
+        rule,
+        diffusion,
+        lane_order,
+        (top, left),
+        make_scratch(search),
+        make_found(search),
+        make_estimator(search.n_neighbors, region.raw.shape[2], lane_order),
+        out,
+    )
+
+
+@nested
+def _denoise(
+    region, flat, search, rule, diffusion, lane_order, corner, scratch, found, buffers, out
+):
+    height, width = out.shape[:2]
+    top, left = corner
     by_diffusion = diffusion.embedding.shape[2] > 0
     reach = search.patch_distance
     iterations = 0
@@ -339,56 +305,49 @@ def denoise_tile(region, search, rule, diffusion, lane_order, top, left, factor,
             rows = (max(y - reach, 0), min(y + reach + 1, region.raw.shape[0]))
             for x in range(band, right, PIXELS):
                 columns = (max(x - reach, 0), min(x + reach + PIXELS, region.width))
+                n_pixels = min(PIXELS, right - x)
                 if diffusion.blended or not by_diffusion:
                     search_windows(region, search, rule, y, x, rows, columns, scratch)
                 if by_diffusion:
-                    n_pixels = min(PIXELS, right - x)
                     rank_by_diffusion(
                         diffusion, reach, y, x, n_pixels, rows, columns, scratch.windows, scratch.values
                     )
-                for p in range(min(PIXELS, right - x)):
+                for p in range(n_pixels):
+                    own = y * flat.stride + x + p
                     n = nearest(region, search, y, x + p, p, rows, columns, scratch)
-                    n = refine(region, search, rule, y * region.raw.shape[1] + x + p, n, scratch, found)
-                    iterations += estimate(region, search, rule, lane_order, y, x + p, found, n, buffers)
-                    for channel in range(channels):
-                        out[channel, y - top, x + p - left] = buffers.point[channel * lanes] * factor
+                    n = refine(flat, search, rule, own, n, scratch, found)
+                    iterations += shares_of(flat, search, rule, lane_order, own, found, n, buffers)
+                    central_pixel(flat, found, n, buffers.shares, out[y - top, x + p - left])
     return iterations
 
 
 @kernel
-def estimate_all(region, search, rule, lane_order, pixels, position, squared, which, factor, out):
+def estimate_all(region, search, rule, lane_order, pixels, position, squared, which, out):
     """The estimate of a list of pixels from neighbours found beforehand: out (pixels, C)."""
-    dim = region.raw.shape[2]
-    stride = region.raw.shape[1]
-    channels = out.shape[1]
-    lanes = dim // 2 // channels
+    flat = flattened(region)
     found = make_found(search)
-    buffers = make_estimator(search, dim, lane_order)
+    buffers = make_estimator(search.n_neighbors, region.raw.shape[2], lane_order)
     n = position.shape[1]
     for i in range(pixels.shape[0]):
-        found.position[:n] = position[i]
-        found.squared[:n] = squared[i]
-        found.which[:n] = which[i]
-        estimate(region, search, rule, lane_order, pixels[i] // stride, pixels[i] % stride, found, n, buffers)
-        for channel in range(channels):
-            out[i, channel] = buffers.point[channel * lanes] * factor
+        for j in range(n):
+            found.position[j] = position[i, j]
+            found.squared[j] = squared[i, j]
+            found.which[j] = which[i, j]
+        shares_of(flat, search, rule, lane_order, pixels[i], found, n, buffers)
+        central_pixel(flat, found, n, buffers.shares, out[i])
 
 
 @kernel
-def estimate_candidates(region, search, rule, lane_order, pixels, candidates, factor, out):
+def estimate_candidates(region, search, rule, lane_order, pixels, candidates, out):
     """The estimate of a list of pixels from the better half of given candidates: out (pixels, C)."""
-    dim = region.raw.shape[2]
-    stride = region.raw.shape[1]
-    channels = out.shape[1]
-    lanes = dim // 2 // channels
+    flat = flattened(region)
     scratch = make_scratch(search)
     found = make_found(search)
-    buffers = make_estimator(search, dim, lane_order)
+    buffers = make_estimator(search.n_neighbors, region.raw.shape[2], lane_order)
     count = candidates.shape[1]
     for i in range(pixels.shape[0]):
         for c in range(count):
             scratch.candidates[c] = candidates[i, c]
-        n = refine(region, search, rule, pixels[i], count, scratch, found)
-        estimate(region, search, rule, lane_order, pixels[i] // stride, pixels[i] % stride, found, n, buffers)
-        for channel in range(channels):
-            out[i, channel] = buffers.point[channel * lanes] * factor
+        n = refine(flat, search, rule, pixels[i], count, scratch, found)
+        shares_of(flat, search, rule, lane_order, pixels[i], found, n, buffers)
+        central_pixel(flat, found, n, buffers.shares, out[i])

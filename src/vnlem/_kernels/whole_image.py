@@ -9,7 +9,7 @@ best found so far.
 import numpy as np
 
 from vnlem._kernels.jit import kernel, nested
-from vnlem._kernels.vnlem import accurate, make_found
+from vnlem._kernels.vnlem import accurate, flattened, make_folded, make_found
 
 BATCH = 64
 # Bounds and distances are rounded differently; a candidate is dismissed only beyond this share of the
@@ -105,6 +105,7 @@ def _insert(found, n, most, position, squared, which):
 @nested
 def nearest_in_image(
     region,
+    flat,
     search,
     rule,
     order_of_lane,
@@ -116,6 +117,7 @@ def nearest_in_image(
     best,
     plain,
     which,
+    folded,
     products,
     sums,
     bounds,
@@ -127,10 +129,8 @@ def nearest_in_image(
     left (4) counts all candidates, and those that each bound lets pass. Near pixels are tried first: they are
     often similar, and a small threshold dismisses the rest sooner. With prune False all are searched.
     """
-    dim = region.raw.shape[2]
     height, stride = region.lengths.shape
-    canonical = region.canonical.reshape(-1, dim)
-    lengths = region.lengths.ravel()
+    canonical, lengths = flat.canonical, flat.lengths
     most = search.n_neighbors
     own_y, own_x = own // stride, own % stride
     reach = search.patch_distance
@@ -168,12 +168,12 @@ def nearest_in_image(
                 batch[waiting] = candidate
                 waiting += 1
                 if waiting == BATCH:
-                    accurate(region, search, rule, own, batch, waiting, best, plain, which)
+                    accurate(flat, search, rule, own, batch, waiting, best, plain, which, folded)
                     for c in range(waiting):
                         n = _insert(found, n, most, batch[c], best[c], which[c])
                     waiting = 0
         if waiting > 0:
-            accurate(region, search, rule, own, batch, waiting, best, plain, which)
+            accurate(flat, search, rule, own, batch, waiting, best, plain, which, folded)
             for c in range(waiting):
                 n = _insert(found, n, most, batch[c], best[c], which[c])
             waiting = 0
@@ -196,7 +196,9 @@ def neighbours_in_image(
     left,
 ):
     """nearest_in_image for a list of pixels: position, squared, which (pixels, n_neighbors)."""
+    flat = flattened(region)
     found = make_found(search)
+    folded = make_folded(search)
     batch = np.empty(BATCH, dtype=np.int64)
     best = np.empty(BATCH, dtype=np.float32)
     plain = np.empty(BATCH, dtype=np.float32)
@@ -208,6 +210,7 @@ def neighbours_in_image(
     for i in range(pixels.shape[0]):
         n = nearest_in_image(
             region,
+            flat,
             search,
             rule,
             order_of_lane,
@@ -219,6 +222,7 @@ def neighbours_in_image(
             best,
             plain,
             batch_which,
+            folded,
             products,
             sums,
             bounds,

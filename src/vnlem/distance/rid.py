@@ -139,10 +139,11 @@ def _by_pixels(
 
     rotate_a, rotate_b = (Rotator(patch[None], size, shape, upsample) for patch in (a, b))
     middle = np.full(len(tried), len(a) // 2)
-    own = rotate_a.lattice(middle[:1], middle[:1], np.zeros(1))
-    turned = rotate_b.lattice(middle, middle, tried)
-    best = int(((turned - own) ** 2)[..., rotate_a.searched].sum(axis=(1, 2)).argmin())
-    difference = rotate_b.original(turned[best]) - rotate_a.original(own)
+    own = rotate_a.lattice(middle[:1], middle[:1], np.zeros(1), rotate_a.searched)
+    turned = rotate_b.lattice(middle, middle, tried, rotate_b.searched)
+    best = int(((turned - own) ** 2).sum(axis=(1, 2)).argmin())
+    one = middle[:1], middle[:1]
+    difference = rotate_b.patches(*one, tried[best : best + 1]) - rotate_a.patches(*one, np.zeros(1))
     return float((difference**2).sum()), float(tried[best])
 
 

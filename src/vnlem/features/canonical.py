@@ -76,4 +76,8 @@ def region_with_angles(image: Extended, tile: Tile, rings: RingLayout, angles: N
     )
     lengths = np.empty(raw.shape[:2], dtype=np.float32)
     squared_lengths(raw, lengths)
-    return Region(raw, canonical, lengths, angles, tile.right - tile.left)
+    width = tile.right - tile.left
+    beside = ((0, 0), (0, raw.shape[1] - width))
+    pixels = np.zeros((*lengths.shape, rings.channels), dtype=np.float32)
+    pixels[:, :width] = np.moveaxis(image.window(image.padded, tile, 0), 0, -1)
+    return Region(raw, canonical, lengths, np.pad(angles, beside), pixels, width)

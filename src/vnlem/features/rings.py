@@ -1,12 +1,13 @@
 """Ring harmonics: the disc around a pixel as angular Fourier coefficients, so that rotation is a phase.
 
-The disc is sampled on rings of radius 1, 2, ... from the upsampled image; each ring keeps its angular
-Fourier coefficients up to the order its circumference supports, weighted so that the squared length of the
+The disc is sampled on rings of radius 1, 2, ... from the upsampled image, averaged down to the original
+resolution; each ring keeps its angular Fourier coefficients up to the order its circumference supports, weighted so that the squared length of the
 feature vector is the integral of the squared patch over the disc. Rotating the patch by theta multiplies
 the coefficient of order k by exp(-i k theta). In the canonical frame every patch is turned by minus its own
 orientation, and the distance of two patches aligned by their orientations is a plain distance of vectors.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem._kernels import rings as kernels
-from vnlem.features.upsample import REACH, phases
+from vnlem.features.upsample import REACH, averaged, phases
 
 # Angular orders are kept below this share of pi * radius: beyond it a ring of that radius on the pixel grid
 # holds more interpolation error than image.
@@ -23,14 +24,17 @@ ORDER_PER_RADIUS = 0.9
 HIGHEST_ORDER = 14
 # The number of coefficients is padded to a multiple of this, so that vectorised loops have no remainder.
 LANES = 16
+# Lanes of a row: what the kernels add up at once.
+ROW = 8
 
 
 @dataclass(frozen=True)
 class RingLayout:
     """Which coefficient lies where in a feature vector, and what it costs.
 
-    A vector is [real parts | imaginary parts], each with the lanes of all channels in turn. Lane 0 is the
-    central pixel, lanes 1, 2, ... the means of the rings, then come the other orders, then padding.
+    A vector is [real parts | imaginary parts], each with the lanes of all channels in turn. Lanes come in
+    rows of eight; rows that hold the same eight orders of several rings come first, so that what rotation
+    treats alike can be added up row by row; then come the other coefficients, then padding.
 
     Attributes
     ----------
@@ -39,6 +43,8 @@ class RingLayout:
         Highest angular order and number of samples of ring 1, 2, ...
     lane_ring, lane_order : (lanes,) int
         Ring (0 for the central pixel, -1 for padding) and angular order of each lane.
+    folds : tuple of tuple of int
+        First lanes of the rows with equal orders, one entry for each set of eight orders.
     noise_energy : float
         Expected squared length of the features of white noise of variance 1 (the E of the docs).
     """
@@ -50,6 +56,7 @@ class RingLayout:
     samples: tuple[int, ...]
     lane_ring: NDArray[np.int64]
     lane_order: NDArray[np.int64]
+    folds: tuple[tuple[int, ...], ...]
     noise_energy: float
 
     @property
@@ -77,7 +84,7 @@ class RingLayout:
     @property
     def halo(self) -> int:
         """How far from its pixel a feature vector looks."""
-        return self.n_rings + REACH + 1
+        return self.n_rings + 2 * REACH + 1
 
     @property
     def distance_scale(self) -> float:
@@ -85,9 +92,9 @@ class RingLayout:
         return self.patch_size**2 / self.noise_energy
 
     @property
-    def centre_factor(self) -> float:
-        """The central pixel is this times lane 0."""
-        return 1 / _centre_weight(self.channels)
+    def centre_lane(self) -> int:
+        """Lane of the central pixel."""
+        return int(np.flatnonzero(self.lane_ring == 0)[0])
 
     def lane_of(self) -> NDArray[np.int64]:
         """Lane of the coefficient of a ring (row 0 is ring 1) and an order; -1 where there is none."""
@@ -125,10 +132,7 @@ def layout(patch_size: int, upsample: int = 2, channels: int = 1) -> RingLayout:
     # A multiple of four keeps quarter turns exact; a few samples more than the orders need keep what lies
     # above the highest order from folding back.
     samples = tuple(8 * math.ceil((2 * order + 6) / 8) for order in orders)
-    lanes = [(ring, 0) for ring in range(n_rings + 1)]
-    lanes += [(ring, k) for ring, order in enumerate(orders, 1) for k in range(1, order + 1)]
-    lanes += [(-1, 0)] * (-len(lanes) % LANES)
-    table = np.array(lanes, dtype=np.int64)
+    table, folds = _arrange(orders)
     energy = sum(float(np.sum(filters**2)) for filters in _filters(orders, samples, upsample))
     return RingLayout(
         patch_size,
@@ -138,8 +142,49 @@ def layout(patch_size: int, upsample: int = 2, channels: int = 1) -> RingLayout:
         samples,
         np.ascontiguousarray(table[:, 0]),
         np.ascontiguousarray(table[:, 1]),
+        folds,
         energy,
     )
+
+
+def _arrange(orders: tuple[int, ...]) -> tuple[NDArray[np.int64], tuple[tuple[int, ...], ...]]:
+    """Ring and order of every lane, and the rows of lanes that hold equal orders (see RingLayout).
+
+    Eight orders of a ring make a row, also when one or two of them are missing; what is missing in all rows
+    of the same eight orders makes room for single coefficients, one order to a column. The rest fills rows
+    of its own.
+    """
+    padding = (-1, 0)
+    single = [(0, 0)]
+    families = []
+    for first in range(0, max(orders, default=0) + 1, ROW):
+        rows = []
+        for ring, order in enumerate(orders, 1):
+            row = [(ring, k) for k in range(first, min(order + 1, first + ROW))]
+            if len(row) >= ROW - 2:
+                rows.append(row + [padding] * (ROW - len(row)))
+            else:
+                single += row
+        families.append(rows)
+    for rows in families:
+        for column in range(ROW):
+            if single and rows and all(row[column] == padding for row in rows):
+                wanted = single[0][1]
+                for row in rows:
+                    alike = [coefficient for coefficient in single if coefficient[1] == wanted]
+                    if alike:
+                        row[column] = alike[0]
+                        single.remove(alike[0])
+    rest = [single[k : k + ROW] for k in range(0, len(single), ROW)]
+    families += [[row + [padding] * (ROW - len(row))] for row in rest]
+    lanes: list[tuple[int, int]] = []
+    folds = []
+    for rows in families:
+        if rows:
+            folds.append(tuple(len(lanes) + ROW * n for n in range(len(rows))))
+            lanes += itertools.chain.from_iterable(rows)
+    lanes += [padding] * (-len(lanes) % LANES)
+    return np.array(lanes, dtype=np.int64), tuple(folds)
 
 
 def ring_features(
@@ -173,22 +218,31 @@ def ring_features(
     >>> raw.shape, bool(np.isclose((raw[0, 0] ** 2).sum(), np.pi * 2.5**2))
     ((3, 4, 32), True)
     """
-    taps = _taps(rings.samples, rings.upsample)
-    planes = np.stack([phases(channel, rings.upsample) for channel in padded])
+    planes = np.stack([phases(averaged(channel, rings.upsample), rings.upsample) for channel in padded])
     height, width = angles.shape
-    raw = np.zeros((height, width + spare_columns, rings.dim), dtype=np.float32)
-    canonical = np.zeros_like(raw)
+    raw, canonical = (_aligned_zeros((height, width + spare_columns, rings.dim)) for _ in range(2))
     kernels.ring_features(
         planes,
         np.ascontiguousarray(angles, dtype=np.float32),
         rings.halo,
-        *taps,
-        *_quarter_dft(rings.orders, rings.samples, rings.channels),
-        rings.lane_of(),
+        kernels.Sampling(
+            *_taps(rings.samples, rings.upsample),
+            *_quarter_dft(rings.orders, rings.samples, rings.channels),
+            rings.lane_of(),
+            rings.centre_lane,
+        ),
         raw,
         canonical,
     )
     return raw, canonical
+
+
+def _aligned_zeros(shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Zeros that begin at a cache line: kernels read vectors of eight, and one across two lines costs two."""
+    line = 64
+    memory = np.zeros(4 * math.prod(shape) + line, dtype=np.uint8)
+    first = -memory.ctypes.data % line
+    return memory[first : first + 4 * math.prod(shape)].view(np.float32).reshape(shape)
 
 
 @lru_cache(maxsize=32)
@@ -262,20 +316,20 @@ def _centre_weight(channels: int) -> float:
 
 def _filters(orders: tuple[int, ...], samples: tuple[int, ...], upsample: int) -> list[NDArray[np.float64]]:
     """Each coefficient as a filter on the pixels around: impulse responses, by which E is exact."""
-    reach = len(orders) + REACH + 1
+    reach = len(orders) + 2 * REACH + 1
     size = 2 * reach + 1
     where, weights = _taps(samples, upsample)
     starts, real, imag, centre = _dft(orders, samples, 1)
     impulse = np.zeros((2 * size - 1, 2 * size - 1))
     impulse[size - 1, size - 1] = 1
-    planes = phases(impulse, upsample)
+    planes = phases(averaged(impulse, upsample), upsample)
     y, x = np.mgrid[:size, :size] + reach
     responses = np.zeros((len(where), size, size))
     for s in range(len(where)):
         for (phase_y, phase_x, dy, dx), weight in zip(where[s], weights[s], strict=True):
             responses[s] += weight * planes[phase_y, phase_x, y + dy, x + dx]
     middle = np.zeros((1, size, size))
-    middle[0, reach, reach] = centre
+    middle[0] = centre * planes[0, 0, y, x]
     filters = [middle]
     for ring, count in enumerate(samples):
         mine = responses[starts[ring] : starts[ring + 1]]

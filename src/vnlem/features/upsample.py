@@ -56,6 +56,46 @@ def phases(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
     return planes
 
 
+def averaged(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
+    """The upsampled image averaged down again with a triangle one pixel wide at half height.
+
+    That is how a patch rotated in its upsampled form comes back to the original resolution. Averaging and
+    rotation may change places, so it is done once, on the image. The two outermost rows and columns miss
+    taps and are copied.
+
+    Parameters
+    ----------
+    image : ndarray, shape (height, width)
+    factor : int
+
+    Returns
+    -------
+    ndarray, of the image's shape and dtype
+
+    Examples
+    --------
+    >>> impulse = np.zeros((9, 9))
+    >>> impulse[4, 4] = 1
+    >>> averaged(impulse, 2)[4, 2:7] / averaged(impulse, 2)[4].sum()
+    array([-0.015625,  0.125   ,  0.78125 ,  0.125   , -0.015625])
+    >>> bool((averaged(impulse, 1) == impulse).all())
+    True
+    """
+    taps = np.zeros(2 * REACH + 1)
+    for step in range(1 - factor, factor):
+        pixel, phase = divmod(step, factor)
+        taps[pixel + 1 : pixel + 5] += (1 - abs(step) / factor) / factor * keys_weights(phase / factor)
+    for axis in (0, 1):
+        source = np.moveaxis(image, axis, -1)
+        smooth = source.copy()
+        if (width := source.shape[-1]) > 2 * REACH:
+            smooth[..., REACH:-REACH] = sum(
+                image.dtype.type(tap) * source[..., k : width - 2 * REACH + k] for k, tap in enumerate(taps)
+            )
+        image = np.moveaxis(smooth, -1, axis)
+    return np.ascontiguousarray(image)
+
+
 def upsample(image: ArrayLike, factor: int = 2) -> NDArray[np.float64]:
     """An image upsampled by cubic convolution on its symmetric extension; its own pixels stay as they are.
 

@@ -21,6 +21,9 @@ from vnlem.presets import check_preset
 
 # Large enough for the halo to be a small share of the work, small enough for many tiles in an image.
 TILE = 128
+# The regression has arrived when a step changes the patch by less than this per pixel (root mean square, in
+# units of the clean image's standard deviation).
+STEP = 1e-4
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def auto_params(sigma: float) -> dict[str, Any]:
         "patch_size": size,
         "patch_distance": 10,
         "n_neighbors": 300,
-        "bandwidth": 0.8 * sigma * size,
+        "bandwidth": 0.95 * sigma * size,
         "gamma": 2.0,
         "noise_correction": True,
         "rotation_margin": 0.5,
@@ -225,7 +228,7 @@ def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str,
         defaults = defaults | {"n_neighbors": min(defaults["n_neighbors"], side**2)}
     if "patch_size" in given and preset == "auto":
         size = checks.odd("patch_size", given["patch_size"], 3)
-        defaults = defaults | {"bandwidth": 0.8 * noise * size, "coarse_patch_size": size + 6}
+        defaults = defaults | {"bandwidth": 0.95 * noise * size, "coarse_patch_size": size + 6}
     return defaults | given
 
 
@@ -285,6 +288,7 @@ def make_rule(params: VnlemParams, sigma: float, rings: RingLayout) -> kernels.R
         np.float32(rings.distance_scale / params.bandwidth**2),
         params.noise_correction,
         np.float32(params.gamma),
+        np.float32(STEP * math.sqrt(math.pi / 4) * params.patch_size),
     )
 
 
@@ -352,7 +356,7 @@ def solve_one_size(
     def work(part: tiles.Tile) -> None:
         around = expand(part, params.patch_distance, height, width)
         region = canonical_region(image, around, rings, params.scale, params.arc)
-        result = np.empty((rings.channels, part.bottom - part.top, part.right - part.left), dtype=np.float32)
+        result = np.empty((part.bottom - part.top, part.right - part.left, rings.channels), dtype=np.float32)
         at = slice(around.top, around.bottom), slice(around.left, around.right)
         kernels.denoise_tile(
             region,
@@ -366,10 +370,9 @@ def solve_one_size(
             lane_order,
             part.top - around.top,
             part.left - around.left,
-            np.float32(rings.centre_factor),
             result,
         )
-        out[:, part.top : part.bottom, part.left : part.right] = result
+        out[:, part.top : part.bottom, part.left : part.right] = np.moveaxis(result, -1, 0)
 
     tiles.for_each(work, tiles.grid(height, width, tile, tile), job.workers, progress)
     return out
@@ -401,7 +404,6 @@ def _solve_whole(
         found.position,
         found.squared,
         found.which,
-        np.float32(rings.centre_factor),
         values,
     )
     job.details["pairs"] = dict(

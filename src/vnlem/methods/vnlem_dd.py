@@ -404,7 +404,6 @@ def _solve_whole(
             order_of_lane,
             own // width * stride + own % width,
             nearest // width * stride + nearest % width,
-            np.float32(rings.centre_factor),
             values[own[0] : own[-1] + 1],
         )
 

@@ -1,8 +1,27 @@
-"""Ring harmonics of one pixel, from their definition: interpolate, integrate over the angle, weight."""
+"""Ring harmonics of one pixel, from their definition: average, interpolate, integrate over the angle, weight."""
 
 import numpy as np
 
 from vnlem.reference.rotation import sample, upsampled
+
+
+def averaged_down(image, upsample):
+    """The upsampled image under a triangle one pixel wide at half height, at the pixels of the original.
+
+    Examples
+    --------
+    >>> bool(np.allclose(averaged_down(np.ones((6, 7)), 2)[2:-2, 2:-2], 1))
+    True
+    """
+    fine = upsampled(image, upsample)
+    out = np.zeros_like(image)
+    for y in range(2, image.shape[0] - 2):
+        for x in range(2, image.shape[1] - 2):
+            for i in range(1 - upsample, upsample):
+                for j in range(1 - upsample, upsample):
+                    weight = (1 - abs(i) / upsample) * (1 - abs(j) / upsample) / upsample**2
+                    out[y, x] += weight * fine[upsample * y + i, upsample * x + j]
+    return out
 
 
 def ring_coefficients(image, row, column, samples, orders, upsample=2):
@@ -16,8 +35,9 @@ def ring_coefficients(image, row, column, samples, orders, upsample=2):
     >>> bool(np.isclose(coefficients[1, 0], np.sqrt(2 * np.pi))), bool(abs(coefficients[1, 1]) < 1e-12)
     (True, True)
     """
-    border = len(samples) + 4
-    fine = upsampled(np.pad(image, border, mode="symmetric"), upsample)
+    border = len(samples) + 7
+    smooth = averaged_down(np.pad(image, border, mode="symmetric"), upsample)
+    fine = upsampled(smooth, upsample)
     coefficients = {}
     for radius, (count, order) in enumerate(zip(samples, orders, strict=True), 1):
         angle = 2 * np.pi * np.arange(count) / count
@@ -27,4 +47,4 @@ def ring_coefficients(image, row, column, samples, orders, upsample=2):
             # Both signs of an order live in one coefficient, hence the factor two beyond order zero.
             area = 2 * np.pi * radius * (1 if k == 0 else 2)
             coefficients[radius, k] = np.sqrt(area) * np.mean(values * np.exp(-1j * k * angle))
-    return np.sqrt(np.pi / 4) * image[row, column], coefficients
+    return np.sqrt(np.pi / 4) * smooth[row + border, column + border], coefficients

@@ -59,8 +59,8 @@ def _turned(half, upsample, per_pixel, stride):
     dy, dx = (grid.ravel() for grid in np.meshgrid(lattice, lattice, indexing="ij"))
     turn = 2 * np.pi * np.arange(TURN_STEPS)[:, None] / TURN_STEPS
     y, x = dy * np.cos(turn) - dx * np.sin(turn), dy * np.sin(turn) + dx * np.cos(turn)
-    y, x = (np.rint(per_pixel * axis).astype(np.int32) for axis in (y, x))
-    return y * np.int32(stride) + x
+    y, x = (np.rint(per_pixel * axis).astype(np.intp) for axis in (y, x))
+    return y * stride + x
 
 
 # Angles are rounded to this many to a turn, a tenth of the usual step of the search.
@@ -77,6 +77,11 @@ class Rotator:
     """
 
     def __init__(self, pixels, patch_size, shape="disc", upsample=2):
+        self._sample(pixels, patch_size, shape, upsample)
+        # Squared distances count as if noise had not been averaged, in patch_size^2 pixels, per channel.
+        self.scale = np.sqrt(patch_size**2 / _noise_energy(patch_size, shape, upsample) / len(pixels))
+
+    def _sample(self, pixels, patch_size, shape, upsample):
         half = patch_size // 2
         self.upsample = upsample
         self.border = int(np.ceil((half + 1) * np.sqrt(2))) + 3
@@ -87,7 +92,8 @@ class Rotator:
         self.fine = [_finer(upsampled(plane, upsample), 4).astype(np.float32) for plane in padded]
         lattice = _lattice(half, upsample)
         self.side = len(lattice)
-        self.turned = _turned(half, upsample, self.per_pixel, self.fine[0].shape[1])
+        self.stride = self.fine[0].shape[1]
+        self.turned = _turned(half, upsample, self.per_pixel, self.stride)
         # Rows of `down` average the lattice down to the pixels of the patch.
         distance = np.abs(lattice[None, :] - np.arange(-half, half + 1)[:, None])
         self.down = (np.clip(1 - distance, 0, None) / upsample).astype(np.float32)
@@ -95,18 +101,20 @@ class Rotator:
         self.inside = (np.hypot(y, x) <= half + 0.5) | (shape == "square")
         lattice_y, lattice_x = (grid.ravel() for grid in np.meshgrid(*[np.abs(lattice)] * 2, indexing="ij"))
         within = np.maximum(lattice_y, lattice_x) <= half
-        self.searched = within & ((np.hypot(lattice_y, lattice_x) <= half + 0.5) | (shape == "square"))
-        self.n_channels = len(pixels)
-        # Squared distances count as if noise had not been averaged, in patch_size^2 pixels, per channel.
-        self.scale = np.sqrt(patch_size**2 / (self.inside.sum() * self._noise_share()) / self.n_channels)
+        searched = within & ((np.hypot(lattice_y, lattice_x) <= half + 0.5) | (shape == "square"))
+        self.searched = np.ascontiguousarray(self.turned[:, searched])
 
-    def lattice(self, rows, columns, angles):
-        """Upsampled patches at (rows, columns), rotated: arrays of one shape -> (..., C, lattice points)."""
+    def lattice(self, rows, columns, angles, turned=None):
+        """Upsampled patches at (rows, columns), rotated: arrays of one shape -> (..., C, lattice points).
+
+        With turned=self.searched only the points at which angles are compared.
+        """
         steps = np.rint(np.asarray(angles) * (TURN_STEPS / (2 * np.pi))).astype(np.intp) % TURN_STEPS
         rows, columns = (np.asarray(at) + self.border for at in (rows, columns))
-        middle = (rows * self.fine[0].shape[1] + columns) * self.per_pixel
-        at = self.turned[steps] + middle[..., None].astype(np.int32)
-        return np.stack([plane.ravel()[at] for plane in self.fine], axis=-2)
+        at = (self.turned if turned is None else turned)[steps]
+        at += ((rows * self.stride + columns) * self.per_pixel)[..., None]
+        # All lie inside; clip spares the check.
+        return np.stack([plane.ravel().take(at, mode="clip") for plane in self.fine], axis=-2)
 
     def original(self, lattice):
         """Patches at the original resolution: (..., C, lattice points) -> (..., C * pixels)."""
@@ -118,14 +126,23 @@ class Rotator:
         """Patches at the original resolution, rotated by angles."""
         return self.original(self.lattice(rows, columns, angles))
 
-    def _noise_share(self):
-        """Share of the energy of white noise that is left after upsampling and averaging down."""
-        impulse = np.zeros((1, 15))
-        impulse[0, 7] = 1
-        row = _along_rows(impulse, self.upsample)[0]
-        steps = np.arange(-self.upsample + 1, self.upsample)
-        kernel = (1 - np.abs(steps) / self.upsample) / self.upsample
-        return (np.convolve(row, kernel, mode="same")[:: self.upsample] ** 2).sum() ** 2
+
+@lru_cache(maxsize=8)
+def _noise_energy(patch_size, shape, upsample):
+    """Energy that white noise of variance one has in a patch: half of it not rotated, half rotated.
+
+    The squared responses to one bright pixel, added up over all patches that see it.
+    """
+    reach = patch_size // 2 + 4
+    bright = np.zeros((1, 4 * reach + 1, 4 * reach + 1))
+    bright[0, 2 * reach, 2 * reach] = 1
+    rotator = Rotator.__new__(Rotator)
+    rotator._sample(bright, patch_size, shape, upsample)
+    rotator.scale = 1.0
+    rows, columns = (grid.ravel() for grid in np.mgrid[reach : 3 * reach + 1, reach : 3 * reach + 1])
+    angles = np.radians([0.0, 10.0, 20.0, 30.0, 40.0])
+    energy = [(rotator.patches(rows, columns, np.full(rows.shape, angle)) ** 2).sum() for angle in angles]
+    return 0.5 * (energy[0] + np.mean(energy[1:]))
 
 
 def _finer(image, factor):
@@ -142,12 +159,12 @@ def accurate_distance(rotator, at, rows, columns, angles):
 
     The angle is found on the upsampled patches; the distance is then taken at the original resolution.
     """
-    own = rotator.lattice(np.full(1, at[0]), np.full(1, at[1]), np.zeros(1))
+    own_at = np.full(1, at[0]), np.full(1, at[1]), np.zeros(1)
+    own = rotator.lattice(*own_at, rotator.searched)
     every = (np.broadcast_to(each[:, None], angles.shape) for each in (rows, columns))
-    turned = rotator.lattice(*every, angles)
-    searched = rotator.searched.astype(np.float32)
-    difference = turned - own
-    best = np.einsum("caks,caks,s->ca", difference, difference, searched, optimize=True).argmin(axis=1)
-    first = np.arange(len(angles))
-    aligned = rotator.original(turned[first, best])
-    return ((aligned - rotator.original(own)) ** 2).sum(axis=-1), angles[first, best], aligned
+    difference = rotator.lattice(*every, angles, rotator.searched)
+    difference -= own
+    best = np.einsum("caks,caks->ca", difference, difference).argmin(axis=1)
+    chosen = angles[np.arange(len(angles)), best]
+    aligned = rotator.patches(rows, columns, chosen)
+    return ((aligned - rotator.patches(*own_at)) ** 2).sum(axis=-1), chosen, aligned
