@@ -7,10 +7,12 @@ import numpy as np
 
 from vnlem._kernels.jit import kernel, nested
 from vnlem._kernels.panel import add_panel
+from vnlem._kernels.simd import load as load_lanes
+from vnlem._kernels.simd import replaced, spread, store
 
 # Matrices are padded to whole panels: rows to fours, columns to sixteens.
 LANES = 16
-PIVOTS = 8
+PIVOTS = 8  # the lanes of a vector
 # Members from turned copies count as noisier: their noise is partly that of members that were not turned.
 TURNED_NOISE = np.float32(4.0)
 LEAST_LOAD = np.float32(1e-5)
@@ -48,22 +50,23 @@ def invert(matrix, strides, block, pivot_rows, pivot_columns):
     pivot_columns (k, 8).
     """
     k = matrix.shape[0]
+    zero = spread(np.float32(0.0))
     for p in range(0, k, PIVOTS):
         for a in range(PIVOTS):
-            for b in range(PIVOTS):
-                block[a, b] = matrix[p + a, p + b]
+            store(block[a], 0, load_lanes(matrix[p + a], p))
         for a in range(PIVOTS):
+            # Column a becomes that of the unit matrix before row a is subtracted.
             reciprocal = np.float32(1.0) / block[a, a]
-            block[a, a] = 1.0
-            for b in range(PIVOTS):
-                block[a, b] *= reciprocal
+            pivot = spread(reciprocal) * replaced(load_lanes(block[a], 0), a, np.float32(1.0))
             for c in range(PIVOTS):
                 if c != a:
                     f = block[c, a]
-                    block[c, a] = 0.0
-                    for b in range(PIVOTS):
-                        block[c, b] -= f * block[a, b]
-        pivot_rows[:] = 0.0
+                    row = replaced(load_lanes(block[c], 0), a, np.float32(0.0))
+                    store(block[c], 0, row - spread(f) * pivot)
+            store(block[a], 0, pivot)
+        for a in range(PIVOTS):
+            for j in range(0, k, PIVOTS):
+                store(pivot_rows[a], j, zero)
         for a in range(0, PIVOTS, 4):
             for j in range(0, k, 16):
                 add_panel(
@@ -80,12 +83,10 @@ def invert(matrix, strides, block, pivot_rows, pivot_columns):
                     np.float32(1.0),
                 )
         for a in range(PIVOTS):
-            for b in range(PIVOTS):
-                pivot_rows[a, p + b] = block[a, b]
+            store(pivot_rows[a], p, load_lanes(block[a], 0))
         for i in range(k):
-            for b in range(PIVOTS):
-                pivot_columns[i, b] = matrix[i, p + b]
-                matrix[i, p + b] = 0.0
+            store(pivot_columns[i], 0, load_lanes(matrix[i], p))
+            store(matrix[i], p, zero)
         for i in range(0, k, 4):
             if p <= i < p + PIVOTS:
                 continue
@@ -104,8 +105,8 @@ def invert(matrix, strides, block, pivot_rows, pivot_columns):
                     np.float32(-1.0),
                 )
         for a in range(PIVOTS):
-            for j in range(k):
-                matrix[p + a, j] = pivot_rows[a, j]
+            for j in range(0, k, PIVOTS):
+                store(matrix[p + a], j, load_lanes(pivot_rows[a], j))
 
 
 @nested

@@ -225,3 +225,18 @@ def lane(typingctx, vector, k):
         return builder.extract_element(args[0], args[1])
 
     return types.float32(lanes, types.int64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def replaced(typingctx, vector, k, number):
+    """The vector with another number in lane k: in registers, where a store and a load would wait."""
+
+    def codegen(context, builder, signature, args):
+        at = builder.trunc(args[1], ir.IntType(32))
+        first = ir.Constant(ir.IntType(32), 0)
+        wanted = builder.insert_element(ir.Constant(_INDICES, ir.Undefined), at, first)
+        wanted = builder.shuffle_vector(wanted, wanted, ir.Constant(_INDICES, [0] * LANES))
+        here = builder.icmp_signed("==", wanted, ir.Constant(_INDICES, list(range(LANES))))
+        return builder.select(here, _spread(builder, args[2]), args[0])
+
+    return lanes(lanes, types.int64, types.float32), codegen
