@@ -72,20 +72,21 @@ def fsim(
     """
     to_bytes = 255 / check_data_range(data_range)
     first, second = (_pooled(planes * to_bytes) for planes in pair_of_planes(clean, other, channel_axis))
-    n_channels, rows, columns = first.shape
-    filters = _filters(rows, columns)
+    n_channels = len(first)
     if n_channels != 3:
-        return float(np.mean([_of_planes(a, b, None, filters) for a, b in zip(first, second, strict=True)]))
+        return float(np.mean([_of_planes(a, b, None) for a, b in zip(first, second, strict=True)]))
     first, second = (np.tensordot(RGB_TO_YIQ, planes, axes=1) for planes in (first, second))
     chroma = _ratio(first[1], second[1], CHROMA_CONSTANT) * _ratio(first[2], second[2], CHROMA_CONSTANT)
     # The product is negative where hues are opposite; its size alone is what the small exponent reads.
-    return _of_planes(first[0], second[0], np.abs(chroma) ** CHROMA_EXPONENT, filters)
+    return _of_planes(first[0], second[0], np.abs(chroma) ** CHROMA_EXPONENT)
 
 
-def _of_planes(first: Plane, second: Plane, chroma: Plane | None, filters: "_Filters") -> float:
-    first_phase, second_phase = filters.phase_congruency(first), filters.phase_congruency(second)
+def _of_planes(first: Plane, second: Plane, chroma: Plane | None) -> float:
+    (first_phase, first_gradient), (second_phase, second_gradient) = (
+        _features(plane.tobytes(), plane.shape) for plane in (first, second)
+    )
     similarity = _ratio(first_phase, second_phase, PHASE_CONSTANT)
-    similarity *= _ratio(_gradient(first), _gradient(second), GRADIENT_CONSTANT)
+    similarity *= _ratio(first_gradient, second_gradient, GRADIENT_CONSTANT)
     if chroma is not None:
         similarity *= chroma
     weight = np.maximum(first_phase, second_phase)
@@ -93,6 +94,13 @@ def _of_planes(first: Plane, second: Plane, chroma: Plane | None, filters: "_Fil
     if total < np.finfo(float).tiny:
         return float(similarity.mean())
     return float((similarity * weight).sum()) / total
+
+
+@lru_cache(maxsize=4)
+def _features(memory: bytes, shape: tuple[int, int]) -> tuple[Plane, Plane]:
+    """Phase congruency and gradient of a plane. Kept: one clean image is compared with many others."""
+    plane = np.frombuffer(memory).reshape(shape)
+    return _filters(*shape).phase_congruency(plane), _gradient(plane)
 
 
 def _ratio(a: Plane, b: Plane, constant: float) -> Plane:
