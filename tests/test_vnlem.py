@@ -241,4 +241,6 @@ def test_the_kernels_angles_are_those_of_the_search_set():
     search = search_of(params, layout(13))
     assert isinstance(search, kernels.Search)
     first_order = int(np.flatnonzero(layout(13).lane_order == 1)[0])
-    np.testing.assert_allclose(search.cos[:5, first_order], np.cos(np.radians([0, 45, 90, 135, 180])), atol=1e-6)
+    np.testing.assert_allclose(
+        search.cos[:5, first_order], np.cos(np.radians([0, 45, 90, 135, 180])), atol=1e-6
+    )

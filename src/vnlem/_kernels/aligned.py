@@ -52,7 +52,7 @@ def make_estimator(n_neighbors, dim, lane_order):
 
 @nested
 def shares_of(flat, search, rule, lane_order, own, found, n, buffers):
-    """Shares of a pixel's neighbours in its estimate, into buffers.shares; returns the number of iterations."""
+    """Shares of a pixel's neighbours in its estimate, into buffers.shares; returns the iterations."""
     weights = buffers.weights
     own_at = -1
     largest = np.float32(0)

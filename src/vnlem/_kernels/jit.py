@@ -24,7 +24,7 @@ kernel = njit(cache=True, **_SETTINGS)
 # passed on would cost an atomic increment and decrement, per pixel many times the price of a short loop, and
 # more still when two threads count the same array. So these functions allocate nothing, and a kernel's loops
 # belong in one of them: it allocates its scratch, then calls it once.
-nested = njit(_nrt=False, **_SETTINGS)
+nested = njit(**_SETTINGS | {"_nrt": False})
 
 # What kernels call to get their scratch.
 allocating = njit(**_SETTINGS)

@@ -100,8 +100,9 @@ def best_turns(a, features, candidates, n_candidates, angles, folded, best, whic
     """Largest inner product of a with every candidate turned by the angles {0, +-t_1, ..., +-t_M}.
 
     `which` gets +-m. Rotation multiplies coefficients of one order alike, so the products u, v of the
-    coefficients are first added over the rings (into `folded`, room for two times two numbers per column), and
-    the sums over the orders are taken for eight angles at a time. +t and -t share them, one even and one odd in t.
+    coefficients are first added over the rings (into `folded`, room for two times two numbers per column),
+    and the sums over the orders are taken for eight angles at a time. +t and -t share them, one even and one
+    odd in t.
     """
     columns = folded.shape[1] // 2
     zero = spread(np.float32(0))
@@ -148,7 +149,7 @@ def _keep_best(even, odd, group, top, which, c):
 
 @nested
 def _fold(a, b, c, angles, with_b, with_c):
-    """Products u, v of coefficients (see best_turns) of a with b and with c, added up over rows of equal orders."""
+    """Products u, v of coefficients (see best_turns) of a with b and with c, rows of equal orders added up."""
     lanes = a.shape[0] // 2
     columns = with_b.shape[0] // 2
     zero = spread(np.float32(0))

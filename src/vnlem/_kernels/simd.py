@@ -1,9 +1,9 @@
 """Eight float32 numbers as one value in a kernel, for loops that LLVM does not vectorise by itself.
 
 LLVM turns a long loop over contiguous numbers into vector code, but not a sum over eight columns of a table,
-or a product whose rows are read once and used for several sums. Such kernels say what they mean: `load(row, k)`
-is row[k : k + 8], `+`, `-` and `*` work lane by lane, and `total(v)` adds the lanes. On machines with shorter
-vectors LLVM splits the eight; nothing here depends on the processor.
+or a product whose rows are read once and used for several sums. Such kernels say what they mean:
+`load(row, k)` is row[k : k + 8], `+`, `-` and `*` work lane by lane, and `total(v)` adds the lanes. On machines
+with shorter vectors LLVM splits the eight; nothing here depends on the processor.
 """
 
 import operator
@@ -50,7 +50,7 @@ def _is_row(array: Any) -> bool:
     return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def load(typingctx, array, k):
     """array[k : k + 8]; no bounds are checked."""
     if not (_is_row(array) and array.dtype == types.float32):
@@ -62,7 +62,7 @@ def load(typingctx, array, k):
     return lanes(array, types.intp), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def store(typingctx, array, k, value):
     """array[k : k + 8] = value; no bounds are checked."""
     if not (_is_row(array) and array.dtype == types.float32):
@@ -81,7 +81,7 @@ def _spread(builder: Any, number: Any) -> Any:
     return builder.shuffle_vector(one, one, ir.Constant(_INDICES, [0] * LANES))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def spread(typingctx, number):
     """Eight times the same number."""
 
@@ -91,7 +91,7 @@ def spread(typingctx, number):
     return lanes(types.float32), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def item(typingctx, array, k):
     """array[k], which is not negative: indexing would also allow for counting from the end."""
     if not (_is_row(array) and array.dtype == types.float32):
@@ -130,14 +130,12 @@ def _llvm(builder: Any, name: str, returns: Any, args: Any) -> Any:
     return builder.call(function, args, fastmath=_FLAGS)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def total(typingctx, vector):
     """Sum of the lanes."""
 
     def codegen(context, builder, signature, args):
-        return _llvm(
-            builder, "llvm.vector.reduce.fadd.v8f32", _FLOAT, [ir.Constant(_FLOAT, -0.0), args[0]]
-        )
+        return _llvm(builder, "llvm.vector.reduce.fadd.v8f32", _FLOAT, [ir.Constant(_FLOAT, -0.0), args[0]])
 
     return types.float32(lanes), codegen
 
@@ -151,7 +149,7 @@ def _add_neighbours(builder: Any, a: Any, b: Any) -> Any:
     return builder.fadd(even, odd, flags=_FLAGS)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def totals(typingctx, a, b, c, d, e, f, g, h):
     """Sums of the lanes of eight vectors, as one vector: cheaper than eight times `total`."""
 
@@ -159,7 +157,9 @@ def totals(typingctx, a, b, c, d, e, f, g, h):
         pairs = [_add_neighbours(builder, *args[k : k + 2]) for k in range(0, 8, 2)]
         first, last = (_add_neighbours(builder, *pairs[k : k + 2]) for k in (0, 2))
         lower, upper = (
-            builder.shuffle_vector(first, last, ir.Constant(_INDICES, [k + shift for k in (0, 1, 2, 3, 8, 9, 10, 11)]))
+            builder.shuffle_vector(
+                first, last, ir.Constant(_INDICES, [k + shift for k in (0, 1, 2, 3, 8, 9, 10, 11)])
+            )
             for shift in (0, 4)
         )
         return builder.fadd(lower, upper, flags=_FLAGS)
@@ -167,7 +167,7 @@ def totals(typingctx, a, b, c, d, e, f, g, h):
     return lanes(*[lanes] * 8), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def larger(typingctx, a, b):
     """The larger of each two lanes."""
 
@@ -177,7 +177,7 @@ def larger(typingctx, a, b):
     return lanes(lanes, lanes), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def largest(typingctx, vector):
     """Largest of the lanes."""
 
@@ -193,7 +193,7 @@ def largest(typingctx, vector):
     return types.float32(lanes), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def magnitude(typingctx, vector):
     """Absolute values."""
 
@@ -203,7 +203,7 @@ def magnitude(typingctx, vector):
     return lanes(lanes), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def first_equal(typingctx, vector, number):
     """The first lane that equals a number; 8 where none does."""
 
@@ -217,7 +217,7 @@ def first_equal(typingctx, vector, number):
     return types.int64(lanes, types.float32), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def lane(typingctx, vector, k):
     """Lane k, below 8."""
 
@@ -227,7 +227,7 @@ def lane(typingctx, vector, k):
     return types.float32(lanes, types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def replaced(typingctx, vector, k, number):
     """The vector with another number in lane k: in registers, where a store and a load would wait."""
 

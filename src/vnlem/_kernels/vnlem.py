@@ -291,9 +291,7 @@ def denoise_tile(region, search, rule, diffusion, lane_order, top, left, out):
 
 
 @nested
-def _denoise(
-    region, flat, search, rule, diffusion, lane_order, corner, scratch, found, buffers, out
-):
+def _denoise(region, flat, search, rule, diffusion, lane_order, corner, scratch, found, buffers, out):
     height, width = out.shape[:2]
     top, left = corner
     by_diffusion = diffusion.embedding.shape[2] > 0

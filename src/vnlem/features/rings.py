@@ -1,10 +1,11 @@
 """Ring harmonics: the disc around a pixel as angular Fourier coefficients, so that rotation is a phase.
 
 The disc is sampled on rings of radius 1, 2, ... from the upsampled image, averaged down to the original
-resolution; each ring keeps its angular Fourier coefficients up to the order its circumference supports, weighted so that the squared length of the
-feature vector is the integral of the squared patch over the disc. Rotating the patch by theta multiplies
-the coefficient of order k by exp(-i k theta). In the canonical frame every patch is turned by minus its own
-orientation, and the distance of two patches aligned by their orientations is a plain distance of vectors.
+resolution; each ring keeps its angular Fourier coefficients up to the order its circumference supports,
+weighted so that the squared length of the feature vector is the integral of the squared patch over the disc.
+Rotating the patch by theta multiplies the coefficient of order k by exp(-i k theta). In the canonical frame
+every patch is turned by minus its own orientation, and the distance of two patches aligned by their
+orientations is a plain distance of vectors.
 """
 
 import itertools
@@ -220,17 +221,14 @@ def ring_features(
     """
     planes = np.stack([phases(averaged(channel, rings.upsample), rings.upsample) for channel in padded])
     height, width = angles.shape
+    where, weights = _taps(rings.samples, rings.upsample)
+    starts, real, imag, centre = _quarter_dft(rings.orders, rings.samples, rings.channels)
     raw, canonical = (_aligned_zeros((height, width + spare_columns, rings.dim)) for _ in range(2))
     kernels.ring_features(
         planes,
         np.ascontiguousarray(angles, dtype=np.float32),
         rings.halo,
-        kernels.Sampling(
-            *_taps(rings.samples, rings.upsample),
-            *_quarter_dft(rings.orders, rings.samples, rings.channels),
-            rings.lane_of(),
-            rings.centre_lane,
-        ),
+        kernels.Sampling(where, weights, starts, real, imag, centre, rings.lane_of(), rings.centre_lane),
         raw,
         canonical,
     )

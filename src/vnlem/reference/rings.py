@@ -1,4 +1,4 @@
-"""Ring harmonics of one pixel, from their definition: average, interpolate, integrate over the angle, weight."""
+"""Ring harmonics of one pixel, from their definition: average, interpolate, integrate over angles, weight."""
 
 import numpy as np
 
