@@ -149,7 +149,7 @@ def _keep_best(even, odd, group, top, which, c):
 
 @nested
 def _fold(a, b, c, angles, with_b, with_c):
-    """Products u, v of coefficients (see best_turns) of a with b and with c, rows of equal orders added up."""
+    """Products u, v of coefficients (see best_turns) of a with b and c, rows of equal orders added up."""
     lanes = a.shape[0] // 2
     columns = with_b.shape[0] // 2
     zero = spread(np.float32(0))

@@ -2,8 +2,8 @@
 
 LLVM turns a long loop over contiguous numbers into vector code, but not a sum over eight columns of a table,
 or a product whose rows are read once and used for several sums. Such kernels say what they mean:
-`load(row, k)` is row[k : k + 8], `+`, `-` and `*` work lane by lane, and `total(v)` adds the lanes. On machines
-with shorter vectors LLVM splits the eight; nothing here depends on the processor.
+`load(row, k)` is row[k : k + 8], `+`, `-` and `*` work lane by lane, and `total(v)` adds the lanes. On
+machines with shorter vectors LLVM splits the eight; nothing here depends on the processor.
 """
 
 import operator

@@ -1,0 +1,99 @@
+"""Vectors of eight numbers, lane by lane against NumPy."""
+
+import numpy as np
+import pytest
+
+from vnlem._kernels import simd
+from vnlem._kernels.jit import allocating
+
+
+@allocating
+def arithmetic(a, b, out):
+    x, y = simd.load(a, 3), simd.load(b, 0)
+    z = x * y + x - y
+    z += x
+    z -= simd.spread(np.float32(2))
+    z *= y
+    simd.store(out, 1, z)
+
+
+@allocating
+def reductions(a, out):
+    x = simd.load(a, 0)
+    out[0] = simd.total(x)
+    out[1] = simd.largest(x)
+    out[2] = simd.first_equal(x, simd.largest(x))
+    out[3] = simd.first_equal(x, np.float32(1e9))
+    out[4] = simd.lane(x, 5)
+    out[5] = simd.item(a, 2)
+
+
+@allocating
+def lanes(a, b, out):
+    x, y = simd.load(a, 0), simd.load(b, 0)
+    simd.store(out[0], 0, simd.magnitude(x))
+    simd.store(out[1], 0, simd.larger(x, y))
+    for k in range(8):
+        simd.store(out[2 + k], 0, simd.replaced(x, k, np.float32(7)))
+
+
+@allocating
+def eight_totals(table, out):
+    a, b, c, d = (
+        simd.load(table[0], 0),
+        simd.load(table[1], 0),
+        simd.load(table[2], 0),
+        simd.load(table[3], 0),
+    )
+    e, f, g, h = (
+        simd.load(table[4], 0),
+        simd.load(table[5], 0),
+        simd.load(table[6], 0),
+        simd.load(table[7], 0),
+    )
+    simd.store(out, 0, simd.totals(a, b, c, d, e, f, g, h))
+
+
+@pytest.fixture
+def numbers():
+    return np.random.default_rng(0).standard_normal((8, 12)).astype(np.float32)
+
+
+def test_arithmetic_works_lane_by_lane_and_leaves_the_rest_alone(numbers):
+    a, b = numbers[0], numbers[1]
+    out = np.full(10, 5, dtype=np.float32)
+    arithmetic(a, b, out)
+    x, y = a[3:11], b[:8]
+    np.testing.assert_allclose(out[1:9], (x * y + x - y + x - 2) * y, rtol=1e-5)
+    assert out[0] == 5
+    assert out[9] == 5
+
+
+def test_sums_and_maxima_over_the_lanes(numbers):
+    a = numbers[0]
+    out = np.zeros(6)
+    reductions(a, out)
+    first = a[:8]
+    assert out[0] == pytest.approx(first.sum(), rel=1e-5)
+    np.testing.assert_array_equal(out[1:], [first.max(), first.argmax(), 8, a[5], a[2]])
+
+
+def test_the_first_of_equal_lanes_is_found():
+    out = np.zeros(6)
+    reductions(np.array([1, 3, 3, 2, 3, 0, 0, 0], dtype=np.float32), out)
+    assert (out[1], out[2]) == (3, 1)
+
+
+def test_lanes_are_compared_and_replaced_one_by_one(numbers):
+    a, b = numbers[0], numbers[1]
+    out = np.zeros((10, 8), dtype=np.float32)
+    lanes(a, b, out)
+    np.testing.assert_array_equal(out[0], np.abs(a[:8]))
+    np.testing.assert_array_equal(out[1], np.maximum(a[:8], b[:8]))
+    np.testing.assert_array_equal(out[2:], np.where(np.eye(8, dtype=bool), np.float32(7), a[:8]))
+
+
+def test_eight_sums_come_in_their_order(numbers):
+    out = np.zeros(8, dtype=np.float32)
+    eight_totals(numbers, out)
+    np.testing.assert_allclose(out, numbers[:, :8].sum(axis=1), rtol=1e-4, atol=1e-5)
