@@ -1,5 +1,11 @@
-"""Draw the figures of docs/vnlr.md: `python docs/make_figures_vnlr.py` (needs the extra bench)."""
+"""Draw the figures of docs/vnlr.md.
 
+    python docs/make_figures_vnlr.py --blood blood_bccd__00101.png
+
+Needs the extras `bench` and `peers`, and a blood smear of the BCCD data set (MIT licence) in grey.
+"""
+
+import argparse
 import io
 from pathlib import Path
 
@@ -9,6 +15,7 @@ from PIL import Image
 from skimage import data
 
 import vnlem
+from vnlem.bench.peers import available_peers
 from vnlem.bench.phantoms import half_discs
 from vnlem.estimate.aggregate import patch_sums
 from vnlem.estimate.groups import Matcher, symmetries
@@ -115,8 +122,38 @@ def draw_particles() -> None:
     save(figure, "vnlr_particles.png")
 
 
+def draw_beside_bm3d(blood: Path) -> None:
+    """A photograph, coins and a blood smear at two noise levels, beside BM3D."""
+    images = {
+        "camera": data.camera()[90:250, 180:360].astype(float),
+        "coins": data.coins()[20:180, 150:330].astype(float),
+        "blood smear": vnlem.io.read(blood).pixels[120:280, 60:240].astype(float),
+    }
+    bm3d = available_peers()["bm3d"]
+    figure, axes = plt.subplots(2 * len(images), 4, figsize=(10, 13.2), layout="constrained")
+    cases = [(name, clean, sigma) for name, clean in images.items() for sigma in (25.0, 50.0)]
+    for line, (name, clean, sigma) in zip(axes, cases, strict=True):
+        noisy = vnlem.noise.add_gaussian(clean, sigma, seed=1)
+        panels = {
+            f"{name}, sigma {sigma:.0f}": noisy,
+            "BM3D": np.asarray(bm3d(noisy, sigma, 2)),
+            "VNLR": np.asarray(vnlem.denoise_vnlr(noisy, sigma, profile="quality")),
+            "clean": clean,
+        }
+        for axis, (title, image) in zip(line, panels.items(), strict=True):
+            axis.imshow(image, cmap="gray", vmin=clean.min() - 10, vmax=clean.max() + 10)
+            axis.axis("off")
+            gain = "" if image is clean else f" {vnlem.metrics.psnr(clean, image):.2f} dB"
+            axis.set_title(title + gain, fontsize=8)
+    save(figure, "vnlr_beside_bm3d.png")
+
+
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--blood", type=Path, required=True, help="a blood smear")
+    options = parser.parse_args()
     FIGURES.mkdir(exist_ok=True)
+    draw_beside_bm3d(options.blood)
     draw_group()
     draw_shares()
     draw_particles()
