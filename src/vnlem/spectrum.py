@@ -197,7 +197,7 @@ class Rows:
     """Work on tall blocks, a piece of their rows at a time: on threads, with sums in the order of pieces."""
 
     def __init__(self, graph: StencilGraph) -> None:
-        n = len(graph.weights)
+        n = graph.padded_size
         self.pieces = [slice(first, min(first + PIECE, n)) for first in range(0, n, PIECE)]
         self.workers = graph.workers
 
