@@ -28,6 +28,10 @@ def forward_offsets(reach: int) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
+def _whole_groups(n: int) -> int:
+    return kernels.ROWS * -(-n // kernels.ROWS)
+
+
 class StencilGraph:
     """Symmetric weights between every pixel and those at most `reach` rows and columns away.
 
@@ -55,7 +59,8 @@ class StencilGraph:
 
     def __init__(self, height: int, width: int, reach: int, workers: int = 1) -> None:
         self.height, self.width, self.reach, self.workers = height, width, reach, workers
-        self.stride = kernels.ROWS * -(-width // kernels.ROWS) + 2 * reach
+        # Whole groups of pixels, also in what lies beside the image.
+        self.stride = _whole_groups(_whole_groups(width) + 2 * reach)
         self.forward = forward_offsets(reach)
         self.itself = len(self.forward)  # slot of the pixel's own weight
         self._store = np.zeros((height + 2 * reach, self.itself + 1, self.stride), dtype=np.float32)
