@@ -38,9 +38,9 @@ class Level:
             share = (self.root / wide.ravel()).astype(np.float32)
             self.share: NDArray[np.float32] = graph.pad(share[:, None])[:, 0]
 
-    def product(self, vectors: Block) -> Block:
-        """A @ vectors."""
-        out = np.zeros_like(vectors)
+    def product(self, vectors: Block, name: str) -> Block:
+        """A @ vectors, in the room of that name."""
+        out = self.rows.room(name, vectors.shape[1])
         self.graph.apply(vectors, out)
         return out
 
@@ -55,7 +55,8 @@ class Level:
     def restricted(self, fine: Block) -> Block:
         """A block of this level on the next coarser."""
         coarser: Any = self.coarser
-        out = np.zeros((coarser.graph.padded_size, fine.shape[1]), dtype=np.float32)
+        out: Block = coarser.rows.room("right", fine.shape[1])
+        out[:] = 0
         size = (self.graph.height, self.graph.width)
 
         def work(strip: tuple[int, int]) -> None:
@@ -98,7 +99,8 @@ class Level:
         """
         rows = self.rows
         shifts = np.maximum(values, self.values[-1] + MARGIN).astype(np.float32)
-        x = np.zeros_like(right)
+        x = rows.room("solution", right.shape[1])
+        x[:] = 0
         steps = STEPS_AT_THE_BOTTOM
         if self.coarser is not None:
             self.prolong(self.coarser.solve(self.restricted(right), values), x)
@@ -106,12 +108,13 @@ class Level:
             steps = STEPS
         squares = rows.project(right, self.vectors) ** 2
         if self.coarser is not None:
-            image = self.product(x)
+            image = self.product(x, "image")
             rows.shifted(x, image, shifts)
             squares = rows.residual(image, right, np.ones(len(values)), right) ** 2
-        step = right.copy()
+        step = rows.room("step", right.shape[1])
+        step[:] = right
         for _ in range(steps):
-            image = self.product(step)
+            image = self.product(step, "image")
             energy = rows.shifted(step, image, shifts)
             before = squares
             squares = rows.advance(x, right, step, image, _ratio(before, energy))

@@ -8,16 +8,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from vnlem._kernels import jacobi
-from vnlem.blocks import Block, Numbers
+from vnlem.blocks import Numbers
 from vnlem.levels import Level
 from vnlem.neighbours.stencil import StencilGraph
 
 # Up to so many vertices the matrix is made dense and solved at once.
-DENSE = 400
+DENSE = 300
 # Vectors iterated beside the wanted ones, so that the last wanted one converges as quickly as the others.
 GUARD = 9
 # On coarse levels residuals may be so many times larger.
@@ -64,11 +63,10 @@ def leading_eigenpairs(
         graphs.append(graphs[-1].coarsened(2))
         all_degrees.append(graphs[-1].degrees())
     level = Level(graphs.pop(), all_degrees.pop(), None)
-    n = level.graph.n_vertices
-    size = min(block, n)
-    values, vectors = scipy.linalg.eigh(level.graph.sparse().toarray(), subset_by_index=(n - size, n - 1))
-    level.values = values[::-1]
-    level.vectors = level.graph.pad(vectors[:, ::-1].astype(np.float32))
+    size = min(block, level.graph.n_vertices)
+    values, vectors = jacobi.eigh(level.graph.sparse().toarray())
+    level.values = values[::-1][:size]
+    level.vectors = level.graph.pad(vectors[:, ::-1][:, :size].astype(np.float32))
     worst, products = 0.0, 0
     while graphs:
         level = Level(graphs.pop(), all_degrees.pop(), level)
@@ -87,13 +85,11 @@ def lobpcg(level: Level, count: int, tolerance: float) -> tuple[float, int]:
     rows = level.rows
     values, x = level.start()
     size = x.shape[1]
-    image = level.product(x)
+    image = level.product(x, "of x")
     products = 1
     # Inner products of the basis with itself and with its image.
-    gram, energy = rows.inner(x, x), rows.inner(x, image)
-    steps: list[Block] = []
-    step_images: list[Block] = []
-    residual = np.empty_like(x)
+    gram, energy = np.hsplit(rows.inner([x], [x, image]), 2)
+    step, step_image, residual = (rows.room(name, size) for name in ("steps", "of steps", "residual"))
     while True:
         norms = rows.residual(x, image, values, residual)
         worst = float(norms[:count].max())
@@ -102,33 +98,33 @@ def lobpcg(level: Level, count: int, tolerance: float) -> tuple[float, int]:
         # A multiple of eight, as blocks want it.
         moving = 8 * math.ceil(np.count_nonzero(norms > 0.5 * tolerance) / 8)
         active = np.sort(np.argsort(norms, kind="stable")[-moving:])
-        direction = rows.take(residual, active)
+        direction = rows.take(residual, active, "direction")
         level.correct(direction, values[active])
         rows.scale(direction, 1 / np.maximum(rows.project(direction, x), 1e-30))
-        others = [rows.take(block, active) for block in steps] + [direction]
-        images = [rows.take(block, active) for block in step_images] + [level.product(direction)]
+        others, images = [direction], [level.product(direction, "of direction")]
         products += 1
-        if steps:
+        if products > 2:
+            others.insert(0, rows.take(step, active, "active steps"))
+            images.insert(0, rows.take(step_image, active, "of active steps"))
             kept = np.ix_(*2 * [np.concatenate([np.arange(size), size + active])])
             gram, energy = gram[kept], energy[kept]
-        gram = _bordered(gram, [rows.inner(block, direction) for block in (x, *others)])
-        energy = _bordered(energy, [rows.inner(block, images[-1]) for block in (x, *others)])
+        new = rows.inner([x, *others], [direction, images[-1]])
+        gram, energy = map(_bordered, (gram, energy), np.hsplit(new, 2))
         values, turn = _ritz(gram, energy, size)
         # Of each new vector the step, what the others add to it, at unit length.
-        step = turn.copy()
-        step[:size] = 0
-        scale = 1 / np.sqrt(np.maximum((step * (gram @ step)).sum(axis=0), 1e-30))
-        both = np.hstack([turn, step * scale])
-        gram, energy = both.T @ gram @ both, both.T @ energy @ both
-        steps = [rows.turn(x, others, turn, scale)]
-        step_images = [rows.turn(image, images, turn, scale)]
+        added = turn.copy()
+        added[:size] = 0
+        scale = 1 / np.sqrt(np.maximum(np.diag(jacobi.congruent(gram, added)), 1e-30))
+        both = np.hstack([turn, added * scale])
+        gram, energy = jacobi.congruent(gram, both), jacobi.congruent(energy, both)
+        rows.turn(x, others, turn, scale, step)
+        rows.turn(image, images, turn, scale, step_image)
     level.values, level.vectors = values, x
     return worst, products
 
 
-def _bordered(matrix: Numbers, new: list[Numbers]) -> Numbers:
-    """A symmetric matrix with the columns of one more block, below one another, at its right and bottom."""
-    columns = np.vstack(new)
+def _bordered(matrix: Numbers, columns: Numbers) -> Numbers:
+    """A symmetric matrix with more columns at its right and, transposed, at its bottom."""
     above, corner = columns[: len(matrix)], columns[len(matrix) :]
     return np.block([[matrix, above], [above.T, (corner + corner.T) / 2]])
 
@@ -138,7 +134,6 @@ def _ritz(gram: Numbers, energy: Numbers, size: int) -> tuple[Numbers, Numbers]:
     lengths, axes = jacobi.eigh(gram)
     # Directions that float32 cannot tell from combinations of the others are left out.
     kept = lengths > INDEPENDENT * lengths[-1]
-    axes = axes[:, kept] / np.sqrt(lengths[kept])
-    reduced = axes.T @ energy @ axes
-    values, turn = jacobi.eigh((reduced + reduced.T) / 2)
-    return values[::-1][:size], axes @ turn[:, ::-1][:, :size]
+    axes = np.ascontiguousarray(axes[:, kept] / np.sqrt(lengths[kept]))
+    values, turn = jacobi.eigh(jacobi.congruent(energy, axes))
+    return values[::-1][:size], jacobi.multiply(axes, np.ascontiguousarray(turn[:, ::-1][:, :size]))

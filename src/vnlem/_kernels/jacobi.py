@@ -1,7 +1,7 @@
-"""Eigenpairs of a small symmetric matrix by one-sided Jacobi rotations.
+"""Small dense matrices: products, and eigenpairs by one-sided Jacobi rotations.
 
-LAPACK would do, but its BLAS threads spin between calls: with another process on the cores a matrix of
-120x120 takes a quarter of a second. This takes some thousandths, always.
+NumPy would do, but BLAS threads spin between calls: with another process on the cores the eigenpairs of a
+matrix of 120x120 take a quarter of a second. This takes some thousandths, always.
 """
 
 import numpy as np
@@ -28,6 +28,12 @@ def _dot(u, v):
 
 
 @nested
+def _add(u, factor, v):
+    for k in range(u.shape[0]):
+        u[k] += factor * v[k]
+
+
+@nested
 def _factor(matrix):
     """Upper triangular T with T^T T = matrix (Cholesky)."""
     n = matrix.shape[0]
@@ -39,9 +45,7 @@ def _factor(matrix):
             rows[j, k] = rest[j, k] / pivot
         for i in range(j + 1, n):
             factor = rows[j, i]
-            source, target = rows[j, i:], rest[i, i:]
-            for k in range(n - i):
-                target[k] -= factor * source[k]
+            _add(rest[i, i:], -factor, rows[j, i:])
     return rows
 
 
@@ -92,3 +96,28 @@ def eigh(matrix):
         for i in range(n):
             vectors[i, k] = rows[order[k], i] / length
     return values, vectors
+
+
+@kernel
+def congruent(matrix, columns):
+    """columns^T matrix columns, all float64 and C-contiguous."""
+    n, m = columns.shape
+    product = np.zeros((n, m))
+    for i in range(n):
+        for k in range(n):
+            _add(product[i], matrix[i, k], columns[k])
+    out = np.zeros((m, m))
+    for i in range(n):
+        for k in range(m):
+            _add(out[k], columns[i, k], product[i])
+    return out
+
+
+@kernel
+def multiply(a, b):
+    """a @ b, both float64 and C-contiguous."""
+    out = np.zeros((a.shape[0], b.shape[1]))
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            _add(out[i], a[i, k], b[k])
+    return out

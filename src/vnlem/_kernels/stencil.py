@@ -20,7 +20,7 @@ def apply(weights, weight_offsets, vectors, rows, columns, reach, out):
     """out[p] = sum over neighbours c of weight(p, c) * vectors[c], on rows x columns (padded numbers).
 
     weight_offsets: where the weight of each neighbour, in reading order, lies in the flat array, less where
-    the pixel's own slot 0 does.
+    the pixel's own slot 0 does. What lies left and right of the image becomes zero.
     """
     _, slots, stride = weights.shape
     flat = weights.reshape(-1)
@@ -30,6 +30,10 @@ def apply(weights, weight_offsets, vectors, rows, columns, reach, out):
     n_neighbours = weight_offsets.shape[0]
     packed = np.empty(n_neighbours * ROWS, dtype=np.float32)
     for y in range(rows[0], rows[1]):
+        for x in range(stride):
+            if x < columns[0] or x >= columns[1]:
+                for k in range(dim):
+                    out[y * stride + x, k] = 0
         for x in range(columns[0], columns[1], ROWS):
             for c in range(n_neighbours):
                 at = y * slots * stride + x + weight_offsets[c]

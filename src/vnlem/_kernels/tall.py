@@ -14,35 +14,43 @@ CHUNK = 64
 
 
 @nested
-def _multiply(left, left_at, left_step, left_along, n_rows, right, right_at, offsets, out, out_at, width):
-    """Add a product of matrices to rows of `out`, (n_rows, width), panel by panel (see add_panel)."""
+def _multiply(left, left_at, left_step, left_along, n_rows, right, right_at, offsets, out, out_at, shape):
+    """Add a product of matrices to `out`, panel by panel (see add_panel). shape: columns, step of a row."""
+    width, row = shape
     whole = width // COLUMNS * COLUMNS
     one = np.float32(1)
     for i in range(0, n_rows, ROWS):
         here = left_at + i * left_step
-        to = out_at + i * width
+        to = out_at + i * row
         for j in range(0, whole, COLUMNS):
-            add_panel(
-                out, to + j, width, left, here, left_step, left_along, right, right_at + j, offsets, one
-            )
+            add_panel(out, to + j, row, left, here, left_step, left_along, right, right_at + j, offsets, one)
         for j in range(whole, width, HALF):
             add_half_panel(
-                out, to + j, width, left, here, left_step, left_along, right, right_at + j, offsets, one
+                out, to + j, row, left, here, left_step, left_along, right, right_at + j, offsets, one
             )
 
 
 @kernel
-def inner(a, b, first, last, out):
-    """out (float64) += a^T b over rows."""
-    wide_a, wide_b = a.shape[1], b.shape[1]
-    part = np.empty((wide_a, wide_b), dtype=np.float32)
-    steps = np.arange(CHUNK) * wide_b
+def inner(lefts, rights, first, last, out):
+    """out (float64) += inner products of all columns of the blocks `lefts` with all of `rights`."""
+    n, m = out.shape
+    part = np.empty((n, m), dtype=np.float32)
     for start in range(first, last, CHUNK):
+        steps = np.arange(min(CHUNK, last - start))
         part[:] = 0
-        steps_here = steps[: min(CHUNK, last - start)]
-        _multiply(a, start * wide_a, 1, wide_a, wide_a, b, start * wide_b, steps_here, part, 0, wide_b)
-        for i in range(wide_a):
-            for j in range(wide_b):
+        row = 0
+        for a in lefts:
+            wide = a.shape[1]
+            column = 0
+            for b in rights:
+                shape = (b.shape[1], m)
+                at = row * m + column
+                offsets = steps * b.shape[1]
+                _multiply(a, start * wide, 1, wide, wide, b, start * b.shape[1], offsets, part, at, shape)
+                column += b.shape[1]
+            row += wide
+        for i in range(n):
+            for j in range(m):
                 out[i, j] += part[i, j]
 
 
@@ -60,11 +68,11 @@ def turn(x, others, own_turn, other_turns, factors, first, last, step):
         moved[:] = 0
         for other, matrix in zip(others, other_turns):  # noqa: B905 - Numba knows no `strict`
             wide = other.shape[1]
-            _multiply(other, start * wide, wide, 1, n, matrix, 0, steps[:wide], moved, 0, width)
+            _multiply(other, start * wide, wide, 1, n, matrix, 0, steps[:wide], moved, 0, (width, width))
         for i in range(n):
             for k in range(width):
                 step[start + i, k] = factors[k] * moved[i, k]
-        _multiply(x, start * width, width, 1, n, own_turn, 0, steps[:width], moved, 0, width)
+        _multiply(x, start * width, width, 1, n, own_turn, 0, steps[:width], moved, 0, (width, width))
         for i in range(n):
             for k in range(width):
                 x[start + i, k] = moved[i, k]
@@ -78,7 +86,7 @@ def subtract_product(block, x, along, first, last, squares):
     negative = -along
     for start in range(first, last, CHUNK):
         n = min(CHUNK, last - start)
-        _multiply(x, start * wide, wide, 1, n, negative, 0, steps, block, start * width, width)
+        _multiply(x, start * wide, wide, 1, n, negative, 0, steps, block, start * width, (width, width))
         for i in range(start, start + n):
             for k in range(width):
                 squares[k] += block[i, k] * block[i, k]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vnlem import tiles
 from vnlem._kernels import affinity
 from vnlem._kernels import stencil as kernels
+from vnlem._kernels.panel import ROWS as PIXELS_TOGETHER
 
 # Rows of the image one task works on; fixed, so that sums do not depend on the number of workers.
 STRIP = 16
@@ -29,7 +30,7 @@ def forward_offsets(reach: int) -> NDArray[np.int64]:
 
 
 def _whole_groups(n: int) -> int:
-    return kernels.ROWS * -(-n // kernels.ROWS)
+    return PIXELS_TOGETHER * -(-n // PIXELS_TOGETHER)
 
 
 class StencilGraph:
@@ -130,8 +131,11 @@ class StencilGraph:
                 inside[:, :-dx, slot] = 0
 
     def apply(self, vectors: NDArray[np.float32], out: NDArray[np.float32]) -> None:
-        """out = W @ vectors, both padded; the padding of `out` is left as it is (zero)."""
+        """out = W @ vectors, both padded."""
         _, weights = self._offsets
+        first, last = (row * self.stride for row in self._rows)
+        out[:first] = 0
+        out[last:] = 0
 
         def work(rows: tuple[int, int]) -> None:
             kernels.apply(self._store, weights, vectors, rows, self._columns, self.reach, out)
@@ -142,7 +146,7 @@ class StencilGraph:
         """W @ vectors for plain vectors (pixels, n)."""
         count = vectors.shape[1]
         padded = self.pad(np.pad(np.asarray(vectors, dtype=np.float32), ((0, 0), (0, -count % 8))))
-        out = np.zeros_like(padded)
+        out = np.empty_like(padded)
         self.apply(padded, out)
         return self.inside(out).reshape(self.n_vertices, -1)[:, :count]
 
