@@ -96,7 +96,7 @@ def lobpcg(level: Level, count: int, tolerance: float) -> tuple[float, int]:
         if worst <= tolerance or products > MAX_ITERATIONS:
             break
         # A multiple of eight, as blocks want it.
-        moving = 8 * math.ceil(np.count_nonzero(norms > 0.5 * tolerance) / 8)
+        moving = 8 * math.ceil(np.count_nonzero(norms > tolerance) / 8)
         active = np.sort(np.argsort(norms, kind="stable")[-moving:])
         direction = rows.take(residual, active, "direction")
         level.correct(direction, values[active])
