@@ -15,7 +15,7 @@ Block = NDArray[np.float32]
 Numbers = NDArray[np.float64]
 
 # Rows of a piece; fixed, so that sums do not depend on the number of workers.
-PIECE = 4096
+PIECE = 8192
 
 
 class Rows:

@@ -14,6 +14,8 @@ from vnlem._kernels.panel import ROWS as PIXELS_TOGETHER
 
 # Rows of the image one task works on; fixed, so that sums do not depend on the number of workers.
 STRIP = 16
+# Below so many vertices starting threads takes longer than they save.
+ALONE = 10_000
 
 
 def forward_offsets(reach: int) -> NDArray[np.int64]:
@@ -209,12 +211,9 @@ class StencilGraph:
 
     def coarsened(self, factor: int) -> "StencilGraph":
         """The graph between blocks of factor x factor pixels: weights added up (P^T W P)."""
-        coarse = StencilGraph(
-            -(-self.height // factor),
-            -(-self.width // factor),
-            (self.reach + factor - 1) // factor,
-            self.workers,
-        )
+        height, width = -(-self.height // factor), -(-self.width // factor)
+        workers = self.workers if height * width >= ALONE else 1
+        coarse = StencilGraph(height, width, (self.reach + factor - 1) // factor, workers)
         dy, dx = (np.ascontiguousarray(self.forward[:, axis]) for axis in (0, 1))
         step = factor * max(STRIP // factor, 1)
         strips = [(row, min(row + step, self.height)) for row in range(0, self.height, step)]
