@@ -125,13 +125,16 @@ def components(weights, forward, rows, columns):
     stride = weights.shape[2]
     parent = np.arange(weights.shape[0] * stride)
     count = (rows[1] - rows[0]) * (columns[1] - columns[0])
-    for y in range(rows[0], rows[1]):
-        for x in range(columns[0], columns[1]):
-            p = y * stride + x
-            for slot in range(forward.shape[0]):
-                if forward[slot] == 0 or weights[y, slot, x] <= 0:
+    # Slot after slot: the first few make most graphs one piece, and then nothing more can change.
+    for slot in range(forward.shape[0]):
+        if forward[slot] == 0:
+            continue
+        for y in range(rows[0], rows[1]):
+            for x in range(columns[0], columns[1]):
+                if weights[y, slot, x] <= 0:
                     continue
-                a, b = p, p + forward[slot]
+                a = y * stride + x
+                b = a + forward[slot]
                 while parent[a] != a:
                     parent[a] = parent[parent[a]]
                     a = parent[a]
@@ -141,4 +144,6 @@ def components(weights, forward, rows, columns):
                 if a != b:
                     parent[max(a, b)] = min(a, b)
                     count -= 1
+        if count == 1:
+            break
     return count
