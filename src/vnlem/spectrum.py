@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from vnlem._kernels import jacobi
@@ -64,7 +65,9 @@ def leading_eigenpairs(
         all_degrees.append(graphs[-1].degrees())
     level = Level(graphs.pop(), all_degrees.pop(), None)
     size = min(block, level.graph.n_vertices)
-    values, vectors = jacobi.eigh(level.graph.sparse().toarray())
+    # More vertices only where very many coordinates are asked for: there LAPACK is quicker.
+    eigh = jacobi.eigh if level.graph.n_vertices <= DENSE else scipy.linalg.eigh
+    values, vectors = eigh(level.graph.sparse().toarray())
     level.values = values[::-1][:size]
     level.vectors = level.graph.pad(vectors[:, ::-1][:, :size].astype(np.float32))
     worst, products = 0.0, 0
