@@ -14,8 +14,9 @@ from vnlem.neighbours.stencil import STRIP, StencilGraph
 # coarsest, which starts from nothing.
 STEPS = 3
 STEPS_AT_THE_BOTTOM = 15
-# How far a shift stays above the eigenvalues it must not meet.
-MARGIN = 1e-4
+# How far a shift stays above the eigenvalues it must not meet, as a share of their distance to one: nearer,
+# what the coarse level gets wrong would drown the residual.
+MARGIN = 0.3
 
 
 class Level:
@@ -98,7 +99,8 @@ class Level:
         A few steps of conjugate gradients from the solution on the next coarser level; they use up `right`.
         """
         rows = self.rows
-        shifts = np.maximum(values, self.values[-1] + MARGIN).astype(np.float32)
+        lowest = self.values[-1] + MARGIN * (1 - self.values[-1])
+        shifts = np.maximum(values, lowest).astype(np.float32)
         x = rows.room("solution", right.shape[1])
         x[:] = 0
         steps = STEPS_AT_THE_BOTTOM
