@@ -8,6 +8,8 @@ from scipy.sparse.linalg import aslinearoperator
 
 import vnlem
 from vnlem._kernels import jacobi
+from vnlem.blocks import Rows
+from vnlem.levels import Level
 from vnlem.neighbours.stencil import StencilGraph
 
 
@@ -157,6 +159,53 @@ def test_the_multilevel_solver_finds_the_dense_eigenpairs_whatever_the_workers()
     np.testing.assert_allclose(found[0].eigenvalues, values[::-1][:9], atol=1e-6)
     angles = scipy.linalg.subspace_angles(found[0].eigenvectors * root[:, None], vectors[:, -9:])
     assert angles.max() < 0.02
+
+
+def test_blocks_obey_the_algebra_of_matrices():
+    graph = random_graph(61, 150, 3)  # three pieces
+    rows = Rows(graph)
+    rng = np.random.default_rng(5)
+    x, p, d = (graph.pad(rng.standard_normal((61 * 150, n)).astype(np.float32)) for n in (40, 24, 8))
+    x64, p64, d64 = (block.astype(np.float64) for block in (x, p, d))
+    np.testing.assert_allclose(
+        rows.inner([x, p], [d, x]), np.hstack([x64, p64]).T @ np.hstack([d64, x64]), atol=5e-3
+    )
+    np.testing.assert_array_equal(rows.take(x, np.array([3, 7, 30, 1, 0, 2, 4, 9]), "some")[:, 2], x[:, 30])
+    q = np.linalg.qr(x64)[0]
+    lengths = rows.project(d, q.astype(np.float32))
+    d64 -= q @ (q.T @ d64)
+    np.testing.assert_allclose(d, d64, atol=1e-5)
+    np.testing.assert_allclose(lengths, np.linalg.norm(d64, axis=0), rtol=1e-5)
+    turn, scale = rng.standard_normal((72, 40)), rng.uniform(1, 2, 40)
+    step = rows.room("steps", 40)
+    rows.turn(x, [p, d], turn, scale, step)
+    added = np.hstack([p64, d64]) @ turn[40:]
+    np.testing.assert_allclose(step, added * scale, atol=1e-4)
+    np.testing.assert_allclose(x, x64 @ turn[:40] + added, atol=1e-4)
+
+
+def test_a_coarse_level_is_the_fine_one_seen_by_orthonormal_blocks():
+    graph = random_graph(13, 10, 3)
+    coarse = graph.coarsened(2)
+    bottom = Level(coarse, coarse.degrees(), None)
+    level = Level(graph, graph.degrees(), bottom)
+    n = coarse.n_vertices
+    unit = np.pad(np.eye(n, dtype=np.float32), ((0, 0), (0, -n % 8)))
+    fine = np.zeros((graph.padded_size, unit.shape[1]), dtype=np.float32)
+    level.prolong(coarse.pad(unit), fine)
+    columns = graph.inside(fine).reshape(graph.n_vertices, -1)[:, :n]
+    np.testing.assert_allclose(columns.T @ columns, np.eye(n), atol=1e-6)
+    np.testing.assert_allclose(columns.T @ (graph.sparse() @ columns), coarse.sparse().toarray(), atol=1e-6)
+    np.testing.assert_allclose(
+        coarse.inside(level.restricted(fine)).reshape(n, -1)[:, :n], np.eye(n), atol=1e-6
+    )
+
+
+def test_small_products_are_numpys():
+    rng = np.random.default_rng(6)
+    a, b = rng.standard_normal((9, 9)), rng.standard_normal((9, 5))
+    np.testing.assert_allclose(jacobi.multiply(a, b), a @ b, atol=1e-13)
+    np.testing.assert_allclose(jacobi.congruent(a, b), b.T @ a @ b, atol=1e-13)
 
 
 def test_jacobi_rotations_solve_small_symmetric_problems():

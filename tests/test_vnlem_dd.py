@@ -14,6 +14,7 @@ from vnlem.methods.vnlem_dd import VnlemDdParams, embed, structure
 from vnlem.neighbours.graph import patch_graph
 from vnlem.reference import orientation, rotation
 from vnlem.reference import vnlem_dd as reference
+from vnlem.spectrum import leading_eigenpairs
 
 FIXED = {
     "angle_range": 30, "angle_step": 5, "try_unrotated": True, "scale": 1, "arc": 30, "upsample": 2,
@@ -65,6 +66,20 @@ def test_the_graph_of_an_image_has_the_dense_eigenpairs(noisy):
         assert (
             scipy.linalg.subspace_angles(found.eigenvectors * root[:, None], vectors[:, -31:]).max() < error
         )
+
+
+def test_the_residual_of_an_images_eigenpairs_is_what_is_promised():
+    clean, _, _ = vnlem.noise.standardise(data.camera()[100:228, 160:288])
+    image = vnlem.noise.add_gaussian(clean, np.sqrt(0.3), seed=0).astype(np.float32)
+    graph = graph_of(image)
+    found = leading_eigenpairs(graph, graph.degrees(), 31)
+    vectors = found.vectors.astype(np.float64)
+    matrix = graph.sparse()  # by now D^-1/2 W D^-1/2
+    residual = np.linalg.norm(matrix @ vectors - vectors * found.eigenvalues, axis=0)
+    assert residual.max() < 1e-4
+    np.testing.assert_allclose(found.residual, residual.max(), rtol=0.02)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(31), atol=1e-6)
+    assert found.products <= 6
 
 
 def test_the_weights_are_gaussians_of_the_references_aligned_distances(noisy):

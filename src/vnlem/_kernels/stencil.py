@@ -1,95 +1,87 @@
 """A symmetric graph on the pixels of an image whose edges stay within a window, as a stencil.
 
 The neighbours of a pixel are the same offsets everywhere, so no indices are stored; of the two equal weights
-of a pair only the one at the pixel that comes first in reading order is. `weights` is (pixels, slots): slots
-0.. are the forward offsets in reading order, then one for the pixel itself, then at most one that is zero.
-Rows and columns of zeros around the image (`reach` of them) stand for what lies outside, so that no loop
-asks where it is. Vectors are (pixels, n) with the same padding: n of them at once, memory read once for all.
+of a pair only the one at the pixel that comes first in reading order is. `weights` is (rows, slots, columns):
+slots 0.. are the forward offsets in reading order, then one for the pixel itself. Columns come last, so that
+pixels side by side are worked on together, whether their weights lie with them or with their neighbours.
+Rows and columns of zeros around the image (`reach` of them, on the right up to three more) stand for what
+lies outside, so that no loop asks where it is. Vectors are (pixels, n) with the same padding, n a multiple
+of eight: n of them at once, memory read once for all.
 """
 
 import numpy as np
 
 from vnlem._kernels.jit import kernel
-
-# Neighbours taken together in `apply`: their loads share one load and store of the running sum.
-TOGETHER = 7
-# Columns worked through from top to bottom before the next, so that their windows stay in the cache.
-BAND = 64
+from vnlem._kernels.panel import COLUMNS, HALF, ROWS, half_window_panel, window_panel
 
 
 @kernel
-def apply(weights, weight_offsets, vectors, vector_offsets, rows, columns, stride, out):
+def apply(weights, weight_offsets, vectors, rows, columns, reach, out):
     """out[p] = sum over neighbours c of weight(p, c) * vectors[c], on rows x columns (padded numbers).
 
-    vector_offsets: pixel number of each neighbour less the pixel's own; weight_offsets: where its weight
-    lies in the flat array, less the pixel's first slot. Both padded to a multiple of TOGETHER.
+    weight_offsets: where the weight of each neighbour, in reading order, lies in the flat array, less where
+    the pixel's own slot 0 does. What lies left and right of the image becomes zero.
     """
-    slots = weights.shape[1]
+    _, slots, stride = weights.shape
     flat = weights.reshape(-1)
     dim = vectors.shape[1]
-    total = np.empty(dim, dtype=np.float32)
-    for band in range(columns[0], columns[1], BAND):
-        for y in range(rows[0], rows[1]):
-            for x in range(band, min(band + BAND, columns[1])):
-                p = y * stride + x
-                q = p * slots
+    side = 2 * reach + 1
+    row_step = stride * dim
+    n_neighbours = weight_offsets.shape[0]
+    packed = np.empty(n_neighbours * ROWS, dtype=np.float32)
+    for y in range(rows[0], rows[1]):
+        for x in range(stride):
+            if x < columns[0] or x >= columns[1]:
                 for k in range(dim):
-                    total[k] = 0
-                for c in range(0, vector_offsets.shape[0], TOGETHER):
-                    w0 = flat[q + weight_offsets[c]]
-                    w1 = flat[q + weight_offsets[c + 1]]
-                    w2 = flat[q + weight_offsets[c + 2]]
-                    w3 = flat[q + weight_offsets[c + 3]]
-                    w4 = flat[q + weight_offsets[c + 4]]
-                    w5 = flat[q + weight_offsets[c + 5]]
-                    w6 = flat[q + weight_offsets[c + 6]]
-                    v0 = vectors[p + vector_offsets[c]]
-                    v1 = vectors[p + vector_offsets[c + 1]]
-                    v2 = vectors[p + vector_offsets[c + 2]]
-                    v3 = vectors[p + vector_offsets[c + 3]]
-                    v4 = vectors[p + vector_offsets[c + 4]]
-                    v5 = vectors[p + vector_offsets[c + 5]]
-                    v6 = vectors[p + vector_offsets[c + 6]]
-                    for k in range(dim):
-                        total[k] += (
-                            w0 * v0[k]
-                            + w1 * v1[k]
-                            + w2 * v2[k]
-                            + w3 * v3[k]
-                            + w4 * v4[k]
-                            + w5 * v5[k]
-                            + w6 * v6[k]
-                        )
-                for k in range(dim):
-                    out[p, k] = total[k]
+                    out[y * stride + x, k] = 0
+        for x in range(columns[0], columns[1], ROWS):
+            for c in range(n_neighbours):
+                at = y * slots * stride + x + weight_offsets[c]
+                source = flat[at : at + ROWS]
+                target = packed[c * ROWS : c * ROWS + ROWS]
+                for a in range(ROWS):
+                    target[a] = source[a]
+            own = (y * stride + x) * dim
+            first = own - reach * (row_step + dim)
+            whole = dim // COLUMNS * COLUMNS
+            for k in range(0, whole, COLUMNS):
+                window_panel(out, own + k, packed, vectors, first + k, dim, row_step, side)
+            for k in range(whole, dim, HALF):
+                half_window_panel(out, own + k, packed, vectors, first + k, dim, row_step, side)
 
 
 @kernel
-def degrees(weights, weight_offsets, rows, columns, stride, out):
-    """Sum of the weights of every pixel, itself included; out (pixels) float64."""
-    slots = weights.shape[1]
+def degrees(weights, weight_offsets, rows, columns, out):
+    """Sum of the weights of every pixel, itself included; out (rows, columns) float64."""
+    _, slots, stride = weights.shape
     flat = weights.reshape(-1)
+    width = columns[1] - columns[0]
     for y in range(rows[0], rows[1]):
-        for x in range(columns[0], columns[1]):
-            p = y * stride + x
-            total = 0.0
-            for c in range(weight_offsets.shape[0]):
-                total += flat[p * slots + weight_offsets[c]]
-            out[p] = total
+        total = out[y, columns[0] : columns[1]]
+        for c in range(weight_offsets.shape[0]):
+            at = y * slots * stride + columns[0] + weight_offsets[c]
+            own = flat[at : at + width]
+            for x in range(width):
+                total[x] += own[x]
 
 
 @kernel
-def scale(weights, forward, factors, rows, columns, stride):
+def scale(weights, forward, factors, rows, columns):
     """weight(p, c) *= factors[p] * factors[c], in place. forward: pixel offset of each slot."""
+    stride = weights.shape[2]
+    width = columns[1] - columns[0]
     for y in range(rows[0], rows[1]):
-        for x in range(columns[0], columns[1]):
-            p = y * stride + x
-            for slot in range(forward.shape[0]):
-                weights[p, slot] *= factors[p] * factors[p + forward[slot]]
+        p = y * stride + columns[0]
+        here = factors[p : p + width]
+        for slot in range(forward.shape[0]):
+            there = factors[p + forward[slot] : p + forward[slot] + width]
+            row = weights[y, slot, columns[0] : columns[1]]
+            for x in range(width):
+                row[x] *= here[x] * there[x]
 
 
 @kernel
-def coarsen(weights, dy, dx, rows, width, reach, stride, factor, coarse, coarse_reach, coarse_stride):
+def coarsen(weights, dy, dx, rows, width, reach, factor, coarse, coarse_reach):
     """Add up the weights between blocks of factor x factor pixels: the coarse graph's weights.
 
     rows: rows of the image (not padded), whole blocks. dy, dx: offsets of the forward slots. Of a pair in
@@ -100,40 +92,49 @@ def coarsen(weights, dy, dx, rows, width, reach, stride, factor, coarse, coarse_
     coarse_side = 2 * coarse_reach + 1
     itself = coarse_reach + coarse_reach * coarse_side
     for y in range(rows[0], rows[1]):
-        top = y // factor
-        for x in range(width):
-            p = (y + reach) * stride + x + reach
-            left = x // factor
-            block = (top + coarse_reach) * coarse_stride + left + coarse_reach
-            coarse[block, itself] += weights[p, n_forward]
-            for slot in range(n_forward):
-                w = weights[p, slot]
-                if w == 0:
-                    continue
-                down = (y + dy[slot]) // factor - top
-                right = (x + dx[slot]) // factor - left
-                if down == 0 and right == 0:
-                    coarse[block, itself] += w + w
-                elif down == 0 and right > 0:
-                    coarse[block, right - 1] += w
-                elif down == 0:
-                    coarse[block + right, -right - 1] += w
+        blocks = coarse[y // factor + coarse_reach]
+        for slot in range(n_forward + 1):
+            own = weights[y + reach, slot, reach : reach + width]
+            down, across = (dy[slot], dx[slot]) if slot < n_forward else (0, 0)
+            down = (y + down) // factor - y // factor
+            for phase in range(min(factor, width)):
+                # Of pixels x = phase, phase + factor, ... the neighbour lies so many blocks to the right.
+                right = (phase + across) // factor
+                share = np.float32(1)
+                shift = 0
+                if down > 0:
+                    target = coarse_reach + (down - 1) * coarse_side + right + coarse_reach
+                elif right > 0:
+                    target = right - 1
+                elif right < 0:
+                    target, shift = -right - 1, right
                 else:
-                    coarse[block, coarse_reach + (down - 1) * coarse_side + right + coarse_reach] += w
+                    # Both ends in one block: the pair counts twice, a pixel's own weight once.
+                    target = itself
+                    share = np.float32(2 if slot < n_forward else 1)
+                n_blocks = (width - phase + factor - 1) // factor
+                first = coarse_reach + shift
+                sums = blocks[target, first : first + n_blocks]
+                for k in range(n_blocks):
+                    sums[k] += share * own[phase + k * factor]
 
 
 @kernel
-def components(weights, forward, rows, columns, stride):
+def components(weights, forward, rows, columns):
     """Number of connected components over edges of positive weight, by union-find."""
-    parent = np.arange(weights.shape[0])
+    stride = weights.shape[2]
+    parent = np.arange(weights.shape[0] * stride)
     count = (rows[1] - rows[0]) * (columns[1] - columns[0])
-    for y in range(rows[0], rows[1]):
-        for x in range(columns[0], columns[1]):
-            p = y * stride + x
-            for slot in range(forward.shape[0]):
-                if forward[slot] == 0 or weights[p, slot] <= 0:
+    # Slot after slot: the first few make most graphs one piece, and then nothing more can change.
+    for slot in range(forward.shape[0]):
+        if forward[slot] == 0:
+            continue
+        for y in range(rows[0], rows[1]):
+            for x in range(columns[0], columns[1]):
+                if weights[y, slot, x] <= 0:
                     continue
-                a, b = p, p + forward[slot]
+                a = y * stride + x
+                b = a + forward[slot]
                 while parent[a] != a:
                     parent[a] = parent[parent[a]]
                     a = parent[a]
@@ -143,4 +144,6 @@ def components(weights, forward, rows, columns, stride):
                 if a != b:
                     parent[max(a, b)] = min(a, b)
                     count -= 1
+        if count == 1:
+            break
     return count

@@ -53,12 +53,9 @@ def patch_graph(
     def work(part: tiles.Tile) -> None:
         around = expand(part, search.patch_distance, height, width)
         region = canonical_region(image, around, rings, frame["scale"], frame["arc"])
-        out = np.zeros(
-            (part.bottom - part.top, part.right - part.left, graph.weights.shape[1]), dtype=np.float32
-        )
         top, left = part.top - around.top, part.left - around.left
+        out = inside[part.top : part.bottom, part.left : part.right].transpose(0, 2, 1)
         affinity.half_windows(region, search, rule, top, left, np.float32(rings.distance_scale), out)
-        inside[part.top : part.bottom, part.left : part.right] = out
 
     tiles.for_each(work, tiles.grid(height, width, TILE, TILE), workers, progress)
     scales: NDArray[Any] = np.full(graph.n_vertices, bandwidth)

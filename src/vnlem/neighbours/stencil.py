@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from vnlem import tiles
 from vnlem._kernels import affinity
 from vnlem._kernels import stencil as kernels
+from vnlem._kernels.panel import ROWS as PIXELS_TOGETHER
 
 # Rows of the image one task works on; fixed, so that sums do not depend on the number of workers.
 STRIP = 16
+# Below so many vertices starting threads takes longer than they save.
+ALONE = 10_000
 
 
 def forward_offsets(reach: int) -> NDArray[np.int64]:
@@ -28,6 +31,10 @@ def forward_offsets(reach: int) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
+def _whole_groups(n: int) -> int:
+    return PIXELS_TOGETHER * -(-n // PIXELS_TOGETHER)
+
+
 class StencilGraph:
     """Symmetric weights between every pixel and those at most `reach` rows and columns away.
 
@@ -41,7 +48,7 @@ class StencilGraph:
 
     Attributes
     ----------
-    weights : ndarray of float32, shape (padded pixels, slots)
+    weights : ndarray of float32, shape (padded rows, padded columns, slots)
         See ``vnlem._kernels.stencil``; 231 MB for an image of 512x512 with reach 10.
 
     Examples
@@ -55,14 +62,15 @@ class StencilGraph:
 
     def __init__(self, height: int, width: int, reach: int, workers: int = 1) -> None:
         self.height, self.width, self.reach, self.workers = height, width, reach, workers
-        self.stride = width + 2 * reach
+        # Whole groups of pixels, also in what lies beside the image.
+        self.stride = _whole_groups(_whole_groups(width) + 2 * reach)
         self.forward = forward_offsets(reach)
         self.itself = len(self.forward)  # slot of the pixel's own weight
-        spare = (2 * reach + 1) ** 2 % kernels.TOGETHER != 0
-        self.weights = np.zeros((self._padded_size, self.itself + 1 + spare), dtype=np.float32)
+        self._store = np.zeros((height + 2 * reach, self.itself + 1, self.stride), dtype=np.float32)
+        self.weights = self._store.transpose(0, 2, 1)
 
     @property
-    def _padded_size(self) -> int:
+    def padded_size(self) -> int:
         return (self.height + 2 * self.reach) * self.stride
 
     @property
@@ -89,14 +97,12 @@ class StencilGraph:
     @cached_property
     def _offsets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the neighbours of a pixel and their weights lie, see ``kernels.apply``."""
-        slots = self.weights.shape[1]
-        ahead = self.forward @ np.array([self.stride, 1])
-        slot = np.arange(self.itself)
+        ahead = self._forward_pixels[:-1]
+        slots = np.arange(self.itself)
+        # The weight of a neighbour that comes before lies with it, rows and columns away.
+        behind = (-self.forward[:, 0] * (self.itself + 1) + slots) * self.stride - self.forward[:, 1]
         pixels = np.concatenate([-ahead[::-1], [0], ahead])
-        weights = np.concatenate([(-ahead * slots + slot)[::-1], [self.itself], slot])
-        spare = -len(pixels) % kernels.TOGETHER
-        pixels = np.concatenate([pixels, np.zeros(spare, dtype=np.int64)])
-        weights = np.concatenate([weights, np.full(spare, slots - 1)])
+        weights = np.concatenate([behind[::-1], [self.itself * self.stride], slots * self.stride])
         return pixels, weights
 
     @cached_property
@@ -107,7 +113,7 @@ class StencilGraph:
 
     def pad(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Vectors (pixels, n) of the image with zeros around it."""
-        padded = np.zeros((self._padded_size, values.shape[1]), dtype=np.float32)
+        padded = np.zeros((self.padded_size, values.shape[1]), dtype=np.float32)
         self.inside(padded)[...] = values.reshape(self.height, self.width, -1)
         return padded
 
@@ -119,7 +125,6 @@ class StencilGraph:
     def clip(self) -> None:
         """Set the weights of neighbours outside the image to zero."""
         inside = self.inside(self.weights)
-        inside[..., self.itself + 1 :] = 0
         for slot, (dy, dx) in enumerate(self.forward):
             inside[max(self.height - dy, 0) :, :, slot] = 0
             if dx > 0:
@@ -128,28 +133,32 @@ class StencilGraph:
                 inside[:, :-dx, slot] = 0
 
     def apply(self, vectors: NDArray[np.float32], out: NDArray[np.float32]) -> None:
-        """out = W @ vectors, both padded; the padding of `out` is left as it is (zero)."""
-        pixels, weights = self._offsets
+        """out = W @ vectors, both padded."""
+        _, weights = self._offsets
+        first, last = (row * self.stride for row in self._rows)
+        out[:first] = 0
+        out[last:] = 0
 
         def work(rows: tuple[int, int]) -> None:
-            kernels.apply(self.weights, weights, vectors, pixels, rows, self._columns, self.stride, out)
+            kernels.apply(self._store, weights, vectors, rows, self._columns, self.reach, out)
 
         tiles.for_each(work, self._strips, self.workers)
 
     def __matmul__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """W @ vectors for plain vectors (pixels, n)."""
-        padded = self.pad(np.asarray(vectors, dtype=np.float32))
-        out = np.zeros_like(padded)
+        count = vectors.shape[1]
+        padded = self.pad(np.pad(np.asarray(vectors, dtype=np.float32), ((0, 0), (0, -count % 8))))
+        out = np.empty_like(padded)
         self.apply(padded, out)
-        return self.inside(out).reshape(self.n_vertices, -1)
+        return self.inside(out).reshape(self.n_vertices, -1)[:, :count]
 
     def degrees(self) -> NDArray[np.float64]:
         """Sum of the weights of every pixel."""
-        out = np.zeros(self._padded_size)
+        out = np.zeros((self.height + 2 * self.reach, self.stride))
         _, weights = self._offsets
 
         def work(rows: tuple[int, int]) -> None:
-            kernels.degrees(self.weights, weights, rows, self._columns, self.stride, out)
+            kernels.degrees(self._store, weights, rows, self._columns, out)
 
         tiles.for_each(work, self._strips, self.workers)
         return self.inside(out)[:, :, 0].ravel()
@@ -159,25 +168,23 @@ class StencilGraph:
         padded = self.pad(factors.astype(np.float32)[:, None])[:, 0]
 
         def work(rows: tuple[int, int]) -> None:
-            kernels.scale(self.weights, self._forward_pixels, padded, rows, self._columns, self.stride)
+            kernels.scale(self._store, self._forward_pixels, padded, rows, self._columns)
 
         tiles.for_each(work, self._strips, self.workers)
 
     def local_scales(self, noise: float, count: int) -> NDArray[np.float64]:
         """Where the slots hold squared distances: of each pixel, the count-th smallest less the noise."""
         pixels, slots = self._offsets
-        n = (2 * self.reach + 1) ** 2
-        out = np.full(self._padded_size, np.nan, dtype=np.float32)
+        out = np.full(self.padded_size, np.nan, dtype=np.float32)
         self.inside(out)[...] = 0
 
         def work(rows: tuple[int, int]) -> None:
             affinity.local_scales(
-                self.weights,
-                slots[:n],
-                pixels[:n],
+                self._store,
+                slots,
+                pixels,
                 rows,
                 self._columns,
-                self.stride,
                 np.float32(noise),
                 count,
                 out,
@@ -192,42 +199,36 @@ class StencilGraph:
 
         def work(rows: tuple[int, int]) -> None:
             affinity.gaussian(
-                self.weights,
+                self._store,
                 self._forward_pixels,
                 inverse,
                 np.float32(noise),
                 rows,
                 self._columns,
-                self.stride,
             )
 
         tiles.for_each(work, self._strips, self.workers)
 
     def coarsened(self, factor: int) -> "StencilGraph":
         """The graph between blocks of factor x factor pixels: weights added up (P^T W P)."""
-        coarse = StencilGraph(
-            -(-self.height // factor),
-            -(-self.width // factor),
-            (self.reach + factor - 1) // factor,
-            self.workers,
-        )
+        height, width = -(-self.height // factor), -(-self.width // factor)
+        workers = self.workers if height * width >= ALONE else 1
+        coarse = StencilGraph(height, width, (self.reach + factor - 1) // factor, workers)
         dy, dx = (np.ascontiguousarray(self.forward[:, axis]) for axis in (0, 1))
         step = factor * max(STRIP // factor, 1)
         strips = [(row, min(row + step, self.height)) for row in range(0, self.height, step)]
 
         def work(rows: tuple[int, int]) -> None:
             kernels.coarsen(
-                self.weights,
+                self._store,
                 dy,
                 dx,
                 rows,
                 self.width,
                 self.reach,
-                self.stride,
                 factor,
-                coarse.weights,
+                coarse._store,
                 coarse.reach,
-                coarse.stride,
             )
 
         tiles.for_each(work, strips, self.workers)
@@ -251,6 +252,4 @@ class StencilGraph:
 
     def count_components(self) -> int:
         """How many parts the graph falls into."""
-        return int(
-            kernels.components(self.weights, self._forward_pixels, self._rows, self._columns, self.stride)
-        )
+        return int(kernels.components(self._store, self._forward_pixels, self._rows, self._columns))
