@@ -34,38 +34,21 @@ def _add(u, factor, v):
 
 
 @nested
-def _factor(matrix):
-    """Upper triangular T with T^T T = matrix (Cholesky)."""
-    n = matrix.shape[0]
-    rest = matrix.copy()
-    rows = np.zeros((n, n))
+def _factor(rest, rows):
+    """Upper triangular rows with rows^T rows = rest (Cholesky); rest is used up, rows are zero at first."""
+    n = rest.shape[0]
     for j in range(n):
         pivot = np.sqrt(rest[j, j])
         for k in range(j, n):
             rows[j, k] = rest[j, k] / pivot
         for i in range(j + 1, n):
-            factor = rows[j, i]
-            _add(rest[i, i:], -factor, rows[j, i:])
-    return rows
+            _add(rest[i, i:], -rows[j, i], rows[j, i:])
 
 
-@kernel
-def eigh(matrix):
-    """Eigenvalues (ascending) and eigenvectors (columns) of a symmetric float64 matrix.
-
-    With a shift the matrix is positive and equals T^T T. Rotations that make the rows of T orthogonal leave
-    that product as it is: the rows become eigenvectors, their squared lengths eigenvalues.
-    """
-    n = matrix.shape[0]
-    size = 0.0
-    for i in range(n):
-        size += _dot(matrix[i], matrix[i])
-    shift = 1.5 * np.sqrt(size) + 1e-150
-    shifted = matrix.copy()
-    for i in range(n):
-        shifted[i, i] += shift
-    rows = _factor(shifted)
-    squares = np.empty(n)
+@nested
+def _make_orthogonal(rows, squares):
+    """Rotate rows until they are orthogonal; squares: scratch for their squared lengths."""
+    n = rows.shape[0]
     for _ in range(SWEEPS):
         for i in range(n):
             squares[i] = _dot(rows[i], rows[i])
@@ -85,7 +68,28 @@ def eigh(matrix):
                 squares[q] += t * product
         # Convergence is quadratic: what this sweep left is of the order of the square.
         if largest < 1e-9:
-            break
+            return
+
+
+@kernel
+def eigh(matrix):
+    """Eigenvalues (ascending) and eigenvectors (columns) of a symmetric float64 matrix.
+
+    With a shift the matrix is positive and equals T^T T. Rotations that make the rows of T orthogonal leave
+    that product as it is: the rows become eigenvectors, their squared lengths eigenvalues.
+    """
+    n = matrix.shape[0]
+    size = 0.0
+    for i in range(n):
+        size += _dot(matrix[i], matrix[i])
+    shift = 1.5 * np.sqrt(size) + 1e-150
+    shifted = matrix.copy()
+    for i in range(n):
+        shifted[i, i] += shift
+    rows = np.zeros((n, n))
+    _factor(shifted, rows)
+    squares = np.empty(n)
+    _make_orthogonal(rows, squares)
     for i in range(n):
         squares[i] = _dot(rows[i], rows[i])
     order = np.argsort(squares)
@@ -98,18 +102,27 @@ def eigh(matrix):
     return values, vectors
 
 
+@nested
+def _add_product(a, b, out):
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            _add(out[i], a[i, k], b[k])
+
+
+@nested
+def _add_transposed_product(a, b, out):
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            _add(out[k], a[i, k], b[i])
+
+
 @kernel
 def congruent(matrix, columns):
     """columns^T matrix columns, all float64 and C-contiguous."""
-    n, m = columns.shape
-    product = np.zeros((n, m))
-    for i in range(n):
-        for k in range(n):
-            _add(product[i], matrix[i, k], columns[k])
-    out = np.zeros((m, m))
-    for i in range(n):
-        for k in range(m):
-            _add(out[k], columns[i, k], product[i])
+    product = np.zeros(columns.shape)
+    _add_product(matrix, columns, product)
+    out = np.zeros((columns.shape[1], columns.shape[1]))
+    _add_transposed_product(columns, product, out)
     return out
 
 
@@ -117,7 +130,5 @@ def congruent(matrix, columns):
 def multiply(a, b):
     """a @ b, both float64 and C-contiguous."""
     out = np.zeros((a.shape[0], b.shape[1]))
-    for i in range(a.shape[0]):
-        for k in range(a.shape[1]):
-            _add(out[i], a[i, k], b[k])
+    _add_product(a, b, out)
     return out

@@ -73,7 +73,7 @@ class Rotator:
     (R_theta P)(s) = P(R_-theta s): the rotated patch is read at offsets turned back by theta. Angles go from
     the column axis towards the row axis. A patch is rotated in its upsampled form U_k P; to bring it back to
     the original resolution it is averaged down with a triangle one pixel wide at half height. The patch
-    it is compared with takes the same way, or its noise would weigh more than that of a rotated one.
+    it is compared with takes the same way.
     """
 
     def __init__(self, pixels, patch_size, shape="disc", upsample=2):
@@ -83,6 +83,7 @@ class Rotator:
 
     def _sample(self, pixels, patch_size, shape, upsample):
         half = patch_size // 2
+        self.shape = shape
         self.upsample = upsample
         self.border = int(np.ceil((half + 1) * np.sqrt(2))) + 3
         padded = np.pad(pixels, ((0, 0), (self.border,) * 2, (self.border,) * 2), mode="symmetric")
@@ -129,7 +130,7 @@ class Rotator:
 
 @lru_cache(maxsize=8)
 def _noise_energy(patch_size, shape, upsample):
-    """Energy that white noise of variance one has in a patch: half of it not rotated, half rotated.
+    """Energy that white noise of variance one has in a rotated patch, mean over angles.
 
     The squared responses to one bright pixel, added up over all patches that see it.
     """
@@ -140,9 +141,10 @@ def _noise_energy(patch_size, shape, upsample):
     rotator._sample(bright, patch_size, shape, upsample)
     rotator.scale = 1.0
     rows, columns = (grid.ravel() for grid in np.mgrid[reach : 3 * reach + 1, reach : 3 * reach + 1])
-    angles = np.radians([0.0, 10.0, 20.0, 30.0, 40.0])
-    energy = [(rotator.patches(rows, columns, np.full(rows.shape, angle)) ** 2).sum() for angle in angles]
-    return 0.5 * (energy[0] + np.mean(energy[1:]))
+    angles = np.radians([5.0, 15.0, 25.0, 35.0, 45.0])
+    return np.mean(
+        [(rotator.patches(rows, columns, np.full(rows.shape, angle)) ** 2).sum() for angle in angles]
+    )
 
 
 def _finer(image, factor):
@@ -154,17 +156,19 @@ def _finer(image, factor):
     return image
 
 
-def accurate_distance(rotator, at, rows, columns, angles):
+def accurate_distance(rotator, at, rows, columns, angles, frame):
     """Squared distance, angle and aligned patch of candidates, each at the best of its angles (n, angles).
+
+    All patches are turned back by `frame`.
 
     The angle is found on the upsampled patches; the distance is then taken at the original resolution.
     """
-    own_at = np.full(1, at[0]), np.full(1, at[1]), np.zeros(1)
+    own_at = np.full(1, at[0]), np.full(1, at[1]), np.full(1, -frame)
     own = rotator.lattice(*own_at, rotator.searched)
     every = (np.broadcast_to(each[:, None], angles.shape) for each in (rows, columns))
-    difference = rotator.lattice(*every, angles, rotator.searched)
+    difference = rotator.lattice(*every, angles - frame, rotator.searched)
     difference -= own
     best = np.einsum("caks,caks->ca", difference, difference).argmin(axis=1)
     chosen = angles[np.arange(len(angles)), best]
-    aligned = rotator.patches(rows, columns, chosen)
+    aligned = rotator.patches(rows, columns, chosen - frame)
     return ((aligned - rotator.patches(*own_at)) ** 2).sum(axis=-1), chosen, aligned

@@ -16,6 +16,17 @@ def search_angles(params):
     return np.radians(params.angle_step * np.arange(-count, count + 1))
 
 
+def frame_of(rotator, angle):
+    """By what angle both patches of a comparison are turned back, beside their rotation onto each other.
+
+    In the continuous model that changes nothing. Pixels lose noise when they are interpolated: were the
+    pixel's own patch read as it is and the others interpolated, distances would not be symmetric, and a
+    patch that is not rotated would seem further away. So round patches are compared in the frame of the
+    pixel's orientation. The paper's squares stay as they are printed.
+    """
+    return angle if rotator.shape == "disc" else 0.0
+
+
 def aligned_distances(rotator, angles, shape, at, reach):
     """Rows and columns of a pixel's window, and squared distances when aligned by the orientations."""
     height, width = shape
@@ -28,9 +39,10 @@ def aligned_distances(rotator, angles, shape, at, reach):
             indexing="ij",
         )
     )
+    frame = frame_of(rotator, angles[row, column])
     difference = angles[row, column] - angles[rows, columns]
-    patch = rotator.patches(np.full(1, row), np.full(1, column), np.zeros(1))
-    squared = ((rotator.patches(rows, columns, difference) - patch) ** 2).sum(axis=1)
+    patch = rotator.patches(np.full(1, row), np.full(1, column), np.full(1, -frame))
+    squared = ((rotator.patches(rows, columns, difference - frame) - patch) ** 2).sum(axis=1)
     squared[(rows == row) & (columns == column)] = 0
     return rows, columns, squared
 
@@ -55,7 +67,9 @@ def better_half(rotator, angles, at, rows, columns, params):
         tried = np.concatenate([np.zeros((len(rows), 1)), tried], axis=1)
     own = (rows == at[0]) & (columns == at[1])
     tried[own] = 0
-    squared, angle, aligned = accurate_distance(rotator, at, rows, columns, tried)
+    squared, angle, aligned = accurate_distance(
+        rotator, at, rows, columns, tried, frame_of(rotator, angles[at])
+    )
     squared[own] = 0
     keep = smallest(squared, math.ceil(params.n_neighbors / 2))
     return rows[keep], columns[keep], squared[keep], angle[keep], aligned[keep]

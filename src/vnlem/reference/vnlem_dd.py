@@ -17,7 +17,7 @@ def embedding(rotator, angles, shape, params):
         rows, columns, squared = aligned_distances(rotator, angles, shape, at, params.patch_distance)
         here = at[0] * shape[1] + at[1]
         weights[here, rows * shape[1] + columns] = np.exp(-squared / params.graph_bandwidth**2)
-    # A rotated patch is interpolated, the one it is compared with is not: symmetric up to that.
+    # Symmetric but for the paper's squares and the rounding of angles.
     weights = (weights + weights.T) / 2
     # Step 1: the eigenvalues and right eigenvectors of D^-1 W.
     degrees = weights.sum(axis=1)
