@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem._kernels.jit import nested
+from vnlem._kernels.simd import LANES, load, spread, store, totals
 
 
 class Diffusion(NamedTuple):
@@ -16,13 +17,38 @@ class Diffusion(NamedTuple):
 
 
 @nested
-def squared_distance(a, b):
-    """|a - b|^2, from differences: neighbours' coordinates agree in their leading digits."""
-    total = np.float32(0)
-    for k in range(a.shape[0]):
-        difference = a[k] - b[k]
-        total += difference * difference
-    return total
+def squared_distances(own, line, first, count, out):
+    """out[c] = |own - line[first + c]|^2 for c < count, and up to seven numbers of no meaning after them.
+
+    From differences: neighbours' coordinates agree in their leading digits. Coordinates come in eights.
+    """
+    last = line.shape[0] - 1
+    zero = spread(np.float32(0))
+    for c in range(0, count, LANES):
+        at = first + c
+        e0, e1, e2, e3 = line[at], line[min(at + 1, last)], line[min(at + 2, last)], line[min(at + 3, last)]
+        e4, e5 = line[min(at + 4, last)], line[min(at + 5, last)]
+        e6, e7 = line[min(at + 6, last)], line[min(at + 7, last)]
+        s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
+        for k in range(0, own.shape[0], LANES):
+            o = load(own, k)
+            d = o - load(e0, k)
+            s0 += d * d
+            d = o - load(e1, k)
+            s1 += d * d
+            d = o - load(e2, k)
+            s2 += d * d
+            d = o - load(e3, k)
+            s3 += d * d
+            d = o - load(e4, k)
+            s4 += d * d
+            d = o - load(e5, k)
+            s5 += d * d
+            d = o - load(e6, k)
+            s6 += d * d
+            d = o - load(e7, k)
+            s7 += d * d
+        store(out, c, totals(s0, s1, s2, s3, s4, s5, s6, s7))
 
 
 @nested
@@ -30,7 +56,7 @@ def rank_by_diffusion(diffusion, patch_distance, y, x, n_pixels, rows, columns, 
     """Put squared diffusion distances in windows (see search_windows), for pixels (y, x)..(y, x + n_pixels).
 
     With trust t below one: t * diffusion + (1 - t) * what windows held, each divided by its mean over the
-    pixel's own window. buffer: room for the distances of one window.
+    pixel's own window. buffer: room for the distances of one window and seven more.
     """
     stride = columns[1] - columns[0]
     one = np.float32(1)
@@ -42,10 +68,10 @@ def rank_by_diffusion(diffusion, patch_distance, y, x, n_pixels, rows, columns, 
         window = windows[p]
         mean = np.float32(0)
         for row in range(rows[1] - rows[0]):
-            for column in range(n_columns):
-                value = squared_distance(own, diffusion.embedding[rows[0] + row, left + column])
-                buffer[row * n_columns + column] = value
-                mean += value
+            line = diffusion.embedding[rows[0] + row]
+            squared_distances(own, line, left, n_columns, buffer[row * n_columns :])
+        for c in range((rows[1] - rows[0]) * n_columns):
+            mean += buffer[c]
         trust = diffusion.trust[y, x + p] if diffusion.blended else one
         if trust == one:
             for row in range(rows[1] - rows[0]):

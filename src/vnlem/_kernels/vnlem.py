@@ -100,7 +100,7 @@ class Scratch(NamedTuple):
 
     windows: np.ndarray  # (PIXELS, windows of that many pixels together + 4)
     unturned: np.ndarray  # likewise, without rotation
-    values: np.ndarray  # (window)
+    values: np.ndarray  # (window + 8)
     positions: np.ndarray  # int32 (window)
     candidates: np.ndarray  # int64 (window + 1)
     kept: np.ndarray  # int64 (candidates + 1)
@@ -127,7 +127,7 @@ def make_scratch(search):
     return Scratch(
         np.empty((PIXELS, together + 4), dtype=np.float32),
         np.empty((PIXELS, together + 4), dtype=np.float32),
-        np.empty(side * side, dtype=np.float32),
+        np.empty(side * side + LANES, dtype=np.float32),
         np.empty(side * side, dtype=np.int32),
         np.empty(side * side + 1, dtype=np.int64),
         np.empty(count + 1, dtype=np.int64),
