@@ -143,7 +143,63 @@ def markdown(case: dict[str, Any], variants: Sequence[Variant]) -> str:
     rows += ["", FOOTNOTE]
     if any(column.endswith("[paper]") for column in columns):
         rows += ["", PAPER_FOOTNOTE]
+    rows += _pairs(case) + _categories(case, variants)
     return "\n".join(rows) + "\n"
+
+
+def _pairs(case: dict[str, Any]) -> list[str]:
+    """Every two methods compared, measure by measure."""
+    if not case["comparisons"]:
+        return []
+    rows = [
+        "",
+        "**Method by method**",
+        "",
+        "| | difference | 95 % interval | better, worse | Wilcoxon | Mann-Whitney |",
+    ]
+    rows.append("|---|---:|---:|---:|---:|---:|")
+    for row in case["comparisons"]:
+        line = LINES[row["measure"]]
+        digits = line.digits + 1
+        shown = [f"{line.factor * row['difference']:+.{digits}f}"]
+        interval = row["interval"]
+        shown.append(
+            "" if interval is None else " to ".join(f"{line.factor * end:+.{digits}f}" for end in interval)
+        )
+        shown.append("" if row["wins"] is None else f"{row['wins']}, {row['losses']}")
+        shown += [_p_value(row["wilcoxon"]["p_holm"]), _p_value(row["mann_whitney"]["p"])]
+        title = _escape_markdown(f"{line.heading}: {row['a']} less {row['b']}")
+        rows.append(f"| {title} | " + " | ".join(shown) + " |")
+    return [
+        *rows,
+        "",
+        "Better, worse: on how many images the first one is. Wilcoxon: paired, Holm-corrected.",
+    ]
+
+
+def _categories(case: dict[str, Any], variants: Sequence[Variant]) -> list[str]:
+    """Means of the main measures in each category."""
+    measures = [name for name in ("snr", "fsim", "fsim_input") if name in case["measures"]]
+    if len(case["categories"]) < 2 or not measures:
+        return []
+    labels = [variant.label for variant in variants]
+    rows = ["", "**By category**, means", ""]
+    headings = [f"{LINES[name].heading}: {label}" for name in measures for label in labels]
+    rows.append("| | images | " + " | ".join(map(_escape_markdown, headings)) + " |")
+    rows.append("|---|---:|" + "---:|" * len(headings))
+    for category, found in case["categories"].items():
+        cells = []
+        for name in measures:
+            line = LINES[name]
+            for label in labels:
+                mean = found["methods"][label][name]["mean"]
+                cells.append("" if mean is None else f"{line.factor * mean:.{line.digits}f}")
+        rows.append(f"| {_escape_markdown(category)} | {found['n_images']} | " + " | ".join(cells) + " |")
+    return rows
+
+
+def _p_value(p: float | None) -> str:
+    return "" if p is None else f"{p:.2g}"
 
 
 def latex(case: dict[str, Any], variants: Sequence[Variant]) -> str:
