@@ -1,0 +1,96 @@
+"""What VNLR computes: multiply-adds of its matching and of its algebra, beside what one core can do.
+
+    python benchmarks/vnlr_work.py
+
+The camera image, 512x512, noise sigma 25, one worker. Matching is counted for shifts alone and for all eight
+transforms: which groups are tried with all of them depends on the image. The peak is measured, by
+multiply-adds that never leave the registers.
+"""
+
+import time
+
+import numpy as np
+from skimage import data
+
+import vnlem
+from vnlem._kernels.jit import allocating
+from vnlem._kernels.simd import LANES, spread, total
+
+SIGMA = 25.0
+
+
+@allocating
+def spin(rounds, factor):
+    """Ten running sums of eight lanes, `rounds` times: 80 multiply-adds a round."""
+    f = spread(factor)
+    a, b, c, d, e = f, f, f, f, f
+    g, h, i, j, k = f, f, f, f, f
+    for _ in range(rounds):
+        a = a * f + f
+        b = b * f + f
+        c = c * f + f
+        d = d * f + f
+        e = e * f + f
+        g = g * f + f
+        h = h * f + f
+        i = i * f + f
+        j = j * f + f
+        k = k * f + f
+    return total(a + b + c + d + e + g + h + i + j + k)
+
+
+def peak() -> float:
+    """Multiply-adds per second of one core, the best of several tries."""
+    rounds = 2_000_000
+    spin(1, np.float32(0.5))
+    best = np.inf
+    for _ in range(7):
+        begun = time.process_time()
+        spin(rounds, np.float32(0.5))
+        best = min(best, time.process_time() - begun)
+    return 10 * LANES * rounds / best
+
+
+def counts(parameters: dict, height: int, width: int) -> tuple[float, float, float]:
+    """Multiply-adds of matching by shifts, by all eight transforms, and of the algebra."""
+    shifts = turned = algebra = 0.0
+    for number, size in enumerate(parameters["patch_sizes"]):
+        first = number == 0
+        step = parameters["first_step" if first else "step"]
+        radius = parameters["first_patch_distance" if first else "patch_distance"]
+        members = parameters["first_n_neighbors" if first else "n_neighbors"]
+        groups = np.prod([len(range(0, side - size, step)) + 1 for side in (height, width)])
+        padded, pixels = 16 * -(-members // 16), size * size
+        if first or number in parameters["rematch"]:
+            window = (2 * radius + 1) ** 2
+            shifts += groups * window * pixels
+            turned += 8 * groups * window * pixels
+        # Gram matrix (one half), its inverse, and the product with the patches.
+        algebra += groups * (padded**2 * pixels / 2 + padded**3 + padded**2 * pixels)
+    return shifts, turned, algebra
+
+
+def main() -> None:
+    image = data.camera().astype(float)
+    noisy = vnlem.noise.add_gaussian(image, SIGMA, seed=0)
+    fastest = peak()
+    print(f"peak of one core: {fastest / 1e9:.0f} G multiply-adds a second\n")
+    print("| profile | matching, shifts | with all transforms | algebra | CPU seconds | share of the peak |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for profile in ("quality", "balanced", "fast"):
+        vnlem.denoise_vnlr(noisy[:64, :64], SIGMA, profile=profile, workers=1)
+        spent = np.inf
+        for _ in range(3):
+            begun = time.process_time()
+            _, info = vnlem.denoise_vnlr(noisy, SIGMA, profile=profile, workers=1, return_info=True)
+            spent = min(spent, time.process_time() - begun)
+        shifts, turned, algebra = counts(info.parameters, *image.shape)
+        low, high = ((work + algebra) / spent / fastest for work in (shifts, turned))
+        print(
+            f"| {profile} | {shifts / 1e9:.1f} G | {turned / 1e9:.1f} G | {algebra / 1e9:.1f} G "
+            f"| {spent:.1f} | {low:.0%} to {high:.0%} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
