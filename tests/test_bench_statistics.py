@@ -122,6 +122,15 @@ def test_the_papers_numbers_stand_only_beside_the_papers_experiment():
     assert tables.paper_method(changed, {"protocol": "paper", "size": 512, "noise": 0.3}) == ""
 
 
+def test_a_method_may_be_told_that_the_noise_depends_on_the_signal():
+    white, modelled = parse_variants(["nlm", "nlm:poisson-gaussian"], "pairs")
+    assert dict(modelled.arguments)["noise_model"] == "poisson-gaussian"
+    clean = np.add.outer(np.linspace(10, 200, 64), np.zeros(64))
+    noisy = np.random.default_rng(0).poisson(clean).astype(float)
+    errors = [np.std(variant.run(noisy, 2.0, 1) - clean) for variant in (white, modelled)]
+    assert errors[1] < 0.5 * errors[0]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

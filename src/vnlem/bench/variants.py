@@ -17,6 +17,7 @@ DEFAULTS = ("nlem", "vnlem", "vnlem-dd", "vnlr")
 NOISY = "noisy"  # the label under which the noisy image itself is measured
 PRESETS = ("paper", "auto")
 PROFILES = ("quality", "balanced", "fast")
+SIGNAL_DEPENDENT = "poisson-gaussian"
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,22 @@ class Variant:
             peer = find_peer(self.method)
             assert peer is not None
             return peer(noisy, sigma, threads)
-        result: NDArray[Any] = _function(self.target)(noisy, sigma, workers=threads, **dict(self.arguments))
+        arguments = dict(self.arguments)
+        if "noise_model" in arguments:
+            from vnlem.entry import denoise
+
+            # Gain, offset and read noise come from the image; one sigma would say nothing about them.
+            modelled: NDArray[Any] = denoise(noisy, method=self.method, workers=threads, **arguments)
+            return modelled
+        result: NDArray[Any] = _function(self.target)(noisy, sigma, workers=threads, **arguments)
         return result
 
 
 def parse_variants(texts: Iterable[str], protocol: str) -> list[Variant]:
     """Variants from what ``--methods`` was given.
 
-    Parts follow the method's name after colons: a preset, a profile, or ``name=value``. Without a preset the
+    Parts follow the method's name after colons: a preset, a profile, ``poisson-gaussian`` for noise that
+    depends on the signal, or ``name=value``. Without a preset the
     paper's protocol takes the paper's where the method has it; everything else takes "auto".
 
     Examples
@@ -120,10 +129,13 @@ def _parse(text: str, protocol: str) -> Variant:
             arguments["preset"] = check_preset(method, word)
         elif word in PROFILES and "profile" in known:
             arguments["profile"] = word
+        elif word == SIGNAL_DEPENDENT:
+            arguments["noise_model"] = word
         else:
             profiles = f", a profile ({', '.join(PROFILES)})" if "profile" in known else ""
             raise ValueError(
-                f"{word!r} in {text!r} is neither a preset ({', '.join(PRESETS)}){profiles} nor name=value"
+                f"{word!r} in {text!r} is neither a preset ({', '.join(PRESETS)}){profiles}, "
+                f"nor {SIGNAL_DEPENDENT}, nor name=value"
             )
     if "preset" in known:
         paper = protocol == "paper" and method in METHODS_WITH_PAPER_PRESET
