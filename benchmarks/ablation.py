@@ -44,6 +44,8 @@ def methods(workers: int) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
             noise_correction=False,
             workers=workers,
         ),
+        # A margin no rotation can make good: VNLEM's features and selection alone.
+        "VNLEM without rotation": rotation(preset="paper", rotation_margin=100),
         "VNLEM without angle refinement": rotation(preset="paper", angle_range=0, try_unrotated=False),
         "VNLEM (paper)": rotation(preset="paper"),
         "VNLEM whole circle": rotation(preset="paper", angle_range=180),

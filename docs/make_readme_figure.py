@@ -1,11 +1,10 @@
-"""The picture of the README: noisy, BM3D and VNLR on a photograph, on particles and on blood cells.
+"""The picture of the README: noisy, BM3D and VNLR on a photograph and on particles.
 
-    python docs/make_readme_figure.py --blood blood_bccd__00101.png
+    python docs/make_readme_figure.py
 
-Needs the extras `bench` and `peers`, and a blood smear of the BCCD data set (MIT licence) in grey.
+Needs the extras `bench` and `peers`.
 """
 
-import argparse
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -19,25 +18,20 @@ from vnlem.bench import phantoms
 OUT = Path(__file__).parent / "figures" / "readme.png"
 
 
-def rows(blood: Path) -> list[tuple[np.ndarray, np.ndarray, float]]:
+def rows() -> list[tuple[np.ndarray, np.ndarray, float]]:
     """Clean and noisy images with their noise level."""
     coins = data.coins().astype(np.float64)[20:180, 150:340]
     particles = 127 + 60 * phantoms.half_discs(6, 16, 2, seed=1)[:108, :128]
     sigma = 60 * float(np.sqrt(0.3))
-    cells = vnlem.io.read(blood).pixels.astype(np.float64)[120:300, 60:274]
     return [
         (coins, vnlem.noise.add_gaussian(coins, 25, seed=1), 25.0),
         (particles, vnlem.noise.add_gaussian(particles, sigma, seed=1), sigma),
-        (cells, vnlem.noise.add_gaussian(cells, 50, seed=1), 50.0),
     ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--blood", type=Path, required=True, help="a blood smear")
-    figure, axes = plt.subplots(3, 4, figsize=(11, 7.3), layout="constrained")
-    images = rows(parser.parse_args().blood)
-    for line, group, (clean, noisy, sigma) in zip(axes, ("d4", "so2", "d4"), images, strict=True):
+    figure, axes = plt.subplots(2, 4, figsize=(11, 4.9), layout="constrained")
+    for line, group, (clean, noisy, sigma) in zip(axes, ("d4", "so2"), rows(), strict=True):
         panels = {
             "noisy": noisy,
             "BM3D": 255 * bm3d(noisy / 255, sigma / 255),
