@@ -61,8 +61,7 @@ class Variant:
             from vnlem.entry import denoise
 
             # Gain, offset and read noise come from the image; one sigma would say nothing about them.
-            modelled: NDArray[Any] = denoise(noisy, method=self.method, workers=threads, **arguments)
-            return modelled
+            return np.asarray(denoise(noisy, method=self.method, workers=threads, **arguments))
         result: NDArray[Any] = _function(self.target)(noisy, sigma, workers=threads, **arguments)
         return result
 
