@@ -364,7 +364,8 @@ def test_ctrl_c_exits_130_and_leaves_no_file(cli, tmp_path):
 
 
 SLOW = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # started in the background it would be ignored
 from pathlib import Path
 from vnlem.cli import main
 from vnlem.io import npy
