@@ -142,6 +142,12 @@ def coordinates(eigenvalues: NDArray[np.float64], eigenvectors: NDArray[Any], ti
     """lambda_k^t phi_k for k = 2, 3, ...
 
     Of a negative eigenvalue, which bipartite graphs have, the modulus: it has a real power at any time.
+
+    Examples
+    --------
+    >>> coordinates(np.array([1.0, 0.5]), np.array([[1.0, 2.0], [1.0, -2.0]]), 2)
+    array([[ 0.5],
+           [-0.5]])
     """
     powers = np.abs(eigenvalues[1:]) ** time
     placed: NDArray[Any] = eigenvectors[:, 1:] * powers.astype(eigenvectors.dtype)
