@@ -33,8 +33,6 @@ def lanes(a, b, out):
     x, y = simd.load(a, 0), simd.load(b, 0)
     simd.store(out[0], 0, simd.magnitude(x))
     simd.store(out[1], 0, simd.larger(x, y))
-    for k in range(8):
-        simd.store(out[2 + k], 0, simd.replaced(x, k, np.float32(7)))
 
 
 @allocating
@@ -52,6 +50,21 @@ def eight_totals(table, out):
         simd.load(table[7], 0),
     )
     simd.store(out, 0, simd.totals(a, b, c, d, e, f, g, h))
+
+
+@allocating
+def squares(source, target):
+    simd.transpose(source.reshape(-1), 2, 12, target.reshape(-1), 1, 10)
+
+
+@allocating
+def inverted(square):
+    simd.invert_square(square.reshape(-1))
+
+
+@allocating
+def pairs(numbers):
+    simd.add_pair(numbers, 2, np.float32(0.5), np.float32(-2), np.float32(3))
 
 
 @pytest.fixture
@@ -84,16 +97,35 @@ def test_the_first_of_equal_lanes_is_found():
     assert (out[1], out[2]) == (3, 1)
 
 
-def test_lanes_are_compared_and_replaced_one_by_one(numbers):
+def test_lanes_are_compared_one_by_one(numbers):
     a, b = numbers[0], numbers[1]
-    out = np.zeros((10, 8), dtype=np.float32)
+    out = np.zeros((2, 8), dtype=np.float32)
     lanes(a, b, out)
     np.testing.assert_array_equal(out[0], np.abs(a[:8]))
     np.testing.assert_array_equal(out[1], np.maximum(a[:8], b[:8]))
-    np.testing.assert_array_equal(out[2:], np.where(np.eye(8, dtype=bool), np.float32(7), a[:8]))
 
 
 def test_eight_sums_come_in_their_order(numbers):
     out = np.zeros(8, dtype=np.float32)
     eight_totals(numbers, out)
     np.testing.assert_allclose(out, numbers[:, :8].sum(axis=1), rtol=1e-4, atol=1e-5)
+
+
+def test_a_square_is_transposed_and_nothing_beside_it_touched(numbers):
+    target = np.zeros((8, 10), dtype=np.float32)
+    squares(numbers, target)
+    np.testing.assert_array_equal(target[:, 1:9], numbers[:, 2:10].T)
+    assert not target[:, [0, 9]].any()
+
+
+def test_a_square_is_inverted(numbers):
+    square = numbers[:, :8] @ numbers[:, :8].T + np.eye(8, dtype=np.float32)
+    inverse = square.copy()
+    inverted(inverse)
+    np.testing.assert_allclose(inverse @ square, np.eye(8), atol=1e-4)
+
+
+def test_a_pair_is_added_to():
+    numbers = np.arange(6, dtype=np.float32)
+    pairs(numbers)
+    np.testing.assert_array_equal(numbers, [0, 1, 3.5, -3, 4, 5])

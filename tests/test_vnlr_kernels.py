@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from vnlem._kernels import match, ridge
+from vnlem._kernels.panel import ROWS
 from vnlem.estimate.aggregate import Aggregate, TileSums, patch_sums, spread
-from vnlem.estimate.groups import symmetries
+from vnlem.estimate.groups import Matcher, symmetries
 from vnlem.estimate.turn import TurnedCopies, turn_square
 
 
@@ -15,12 +16,15 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize(("n", "k"), [(36, 16), (49, 64), (64, 80)])
 def test_gram_and_multiply_agree_with_matmul(n, k):
-    columns = random((n + 3) // 4 * 4, k)
+    columns = random((n + ROWS - 1) // ROWS * ROWS, k)
     columns[n:] = 0
     strides = np.arange(max(len(columns), k)) * k
     gram = np.empty((k, k), np.float32)
     ridge.gram(columns, strides[: len(columns)], gram)
-    np.testing.assert_allclose(gram, columns.T @ columns, atol=1e-4)
+    blocks = np.arange(k) // 16
+    written = blocks[:, None] <= blocks[None, :]
+    np.testing.assert_allclose(gram[written], (columns.T @ columns)[written], atol=1e-4)
+    gram = random(k, k)
     product = np.empty_like(columns)
     ridge.multiply(columns, gram, strides[:k], product)
     np.testing.assert_allclose(product, columns @ gram, rtol=1e-4, atol=1e-3)
@@ -30,24 +34,46 @@ def test_gram_and_multiply_agree_with_matmul(n, k):
 def test_invert_agrees_with_numpy(k):
     a = random(k, k).astype(np.float64)
     matrix = (a @ a.T + 5 * np.eye(k)).astype(np.float32)
-    inverse = matrix.copy()
-    scratch = [np.empty(shape, np.float32) for shape in ((8, 8), (8, k), (k, 8))]
+    blocks = np.arange(k) // 16
+    inverse = np.where(blocks[:, None] <= blocks[None, :], matrix, np.float32(np.nan))
+    scratch = [np.empty(shape, np.float32) for shape in (64, (8, k), (8, k))]
     ridge.invert(inverse, np.arange(8) * k, *scratch)
     np.testing.assert_allclose(inverse, np.linalg.inv(matrix.astype(np.float64)), atol=2e-5)
 
 
-@pytest.mark.parametrize("count", [5, 300, 2000])
-def test_smallest_agrees_with_a_stable_sort(count):
-    values = np.round(np.abs(random(count, seed=count)) * 50) / 50
-    values = values.astype(np.float32)
-    for k in {1, count // 3, count}:
-        order = np.empty(max(k, 1), np.int64)
-        if k < 1:
-            continue
-        limit = match.smallest(values, count, k, np.empty(4096, np.int32), order)
-        expected = np.sort(np.argsort(values, kind="stable")[:k])
-        np.testing.assert_array_equal(order, expected)
-        assert limit == np.sort(values)[k - 1]
+@pytest.mark.parametrize("group", ["identity", "c4", "d4"])
+def test_matching_agrees_with_all_distances(group):
+    size, radius, k, p = 40, 6, 9, 5
+    image = random(1, size, size, seed=3)
+    penalty = np.full((size - p + 1,) * 2, 0.4 * p * p)
+    matcher = Matcher(
+        image, None, patch_size=p, radius=radius, n_members=k, group=group, factor=1.1, penalty=penalty
+    )
+    references = np.array([[0, 0], [17, 20], [35, 31], [3, 30]])
+    members = matcher.match(references)
+    windows = np.lib.stride_tricks.sliding_window_view(image[0].astype(np.float64), (p, p))
+    patches = windows.reshape(*windows.shape[:2], -1)
+    for (top, left), positions, chosen in zip(references, members.positions, members.transforms, strict=True):
+        first = [min(max(at - radius, 0), len(patches) - 2 * radius - 1) for at in (top, left)]
+        rows, columns = (slice(at, at + 2 * radius + 1) for at in first)
+        moved = patches[rows, columns][:, :, symmetries(group, p)]
+        ranks = np.sum((moved - patches[top, left]) ** 2, axis=-1)
+        ranks[..., 1:] = 1.1 * ranks[..., 1:] + 0.4 * p * p
+        best, which = ranks.min(axis=-1), ranks.argmin(axis=-1)
+        nearest = np.argsort(best, axis=None, kind="stable")[:k]
+        if 8 * np.count_nonzero(which.flat[nearest]) < k:  # too few: shifted patches alone
+            which[:] = 0
+            nearest = np.argsort(ranks[..., 0], axis=None, kind="stable")[:k]
+        y, x = np.divmod(positions, size + match.PADDING)
+        assert (y[0], x[0], chosen[0]) == (top, left, 0)
+        found = set(zip(y - first[0], x - first[1], chosen, strict=True))
+        assert found == {(*divmod(at, 2 * radius + 1), which.flat[at]) for at in nearest}
+
+
+def test_all_but_the_best_become_infinite_and_ties_go_to_the_first():
+    values = np.array([3, 1, 2, 2, np.inf, 2, 0], np.float32)
+    match.keep_best(values, 4)
+    np.testing.assert_array_equal(values, [np.inf, 1, 2, 2, np.inf, np.inf, 0])
 
 
 def test_the_symmetries_are_the_eight_distinct_ones():
@@ -71,7 +97,7 @@ def test_tiles_join_in_their_order_whatever_order_they_come_in():
         aggregate = Aggregate(6, 6)
         for index in order:
             tile = TileSums.empty((index % 2, 0), 4, 6)
-            tile.sums += random(4, 6, seed=index) * 1e4
+            tile.sums += random(4, 6, 2, seed=index) * 1e4
             tile.weights += 1.0
             aggregate.add(index, tile)
         return aggregate.images(np.zeros((6, 6), np.float32), 2)[0]

@@ -7,142 +7,58 @@ multiply-add per pixel.
 
 import numpy as np
 
-from vnlem._kernels.jit import allocating, kernel, nested
-from vnlem._kernels.panel import add_panel
+from vnlem._kernels.jit import kernel, nested
+from vnlem._kernels.panel import COLUMNS, ROWS, correlation_panel, largest_correlation_panel
+from vnlem._kernels.select import smallest, threshold_of
 
 # Candidates are computed in blocks of sixteen, so images carry spare columns.
-LANES = 16
 PADDING = 24
 # Turned patches this near to the reference are not taken.
 NEAR = 3
 # With fewer turned members than one in so many, a group does without: a few are found by chance anywhere.
 ONE_IN = 8
+INFINITY = np.float32(np.inf)
+ROUNDING = np.float32(1.0001)  # bounds may be so much too large
 
 
 @nested
-def correlate_four(window, offsets, taps, first, n_rows, n_columns, out):
-    """Correlation with four patches at once, of one channel or several: they share the loads of the window.
+def correlate(window, offsets, taps, n_rows, out):
+    """Correlation with one patch, of one channel or several.
 
-    window (channels, ., width) flat memory; offsets (n): of each pixel of a patch from its corner in
-    `window`; taps (g, n), of which first .. first + 3 are used; out (4, n_rows, n_columns), n_columns a
-    multiple of 16.
+    window (channels, ., width); offsets (n): of each pixel of a patch from its corner in `window`; taps
+    (., n), of which the first patch is used; out (., columns), columns a multiple of 16. Rows are written in
+    whole panels, at least n_rows of them.
     """
     width = window.shape[2]
-    n_pixels = taps.shape[1]
-    out[:] = 0.0
-    for row in range(n_rows):
-        for x in range(0, n_columns, 16):
-            add_panel(
-                out,
-                row * n_columns + x,
-                out.shape[1] * n_columns,
-                taps,
-                first * n_pixels,
-                n_pixels,
-                1,
-                window,
-                row * width + x,
-                offsets,
-                np.float32(1.0),
-            )
-
-
-@allocating
-def smallest(values, count, k, bins, order):
-    """Indices of the k smallest of values[:count] (all >= 0), in index order; ties go to the lower index.
-
-    A histogram over the leading bits of the floats finds the bin of the k-th value, so no more than one bin
-    has to be sorted. bins: int32 scratch of 4096; order: int64 output, of which the first k are written.
-    Returns the k-th smallest value.
-    """
-    bits = values.view(np.int32)
-    bins[:] = 0
-    # Without the sign bit 8 bits of exponent and 4 of mantissa remain.
-    for i in range(count):
-        bins[(bits[i] & 0x7FFFFFFF) >> 19] += 1
-    below = 0
-    chosen = 0
-    while below + bins[chosen] < k:
-        below += bins[chosen]
-        chosen += 1
-    inside = bins[chosen]
-    if below + inside == k:
-        found = 0
-        limit = np.float32(0.0)
-        for i in range(count):
-            if (bits[i] & 0x7FFFFFFF) >> 19 <= chosen:
-                order[found] = i
-                limit = max(limit, values[i])
-                found += 1
-        return limit
-    members = np.empty(inside, np.int64)
-    found = 0
-    for i in range(count):
-        if (bits[i] & 0x7FFFFFFF) >> 19 == chosen:
-            members[found] = i
-            found += 1
-    needed = k - below
-    limit = _kth(values, members, needed)
-    found = 0
-    for i in range(count):
-        if values[i] < limit:
-            found += 1
-    ties = k - found
-    found = 0
-    for i in range(count):
-        if values[i] < limit:
-            order[found] = i
-            found += 1
-        elif values[i] == limit and ties > 0:
-            order[found] = i
-            found += 1
-            ties -= 1
-    return limit
+    n_columns = out.shape[1]
+    for row in range(0, n_rows, ROWS):
+        for x in range(0, n_columns, COLUMNS):
+            at = row * n_columns + x
+            correlation_panel(out, at, n_columns, taps, 0, window, row * width + x, width, offsets)
 
 
 @nested
-def _kth(values, members, k):
-    """The k-th smallest of values[members] by quickselect; members is reordered."""
-    low, high = 0, members.size - 1
-    target = k - 1
-    while low < high:
-        pivot = values[members[(low + high) // 2]]
-        i, j = low, high
-        while i <= j:
-            while values[members[i]] < pivot:
-                i += 1
-            while values[members[j]] > pivot:
-                j -= 1
-            if i <= j:
-                members[i], members[j] = members[j], members[i]
-                i += 1
-                j -= 1
-        if target <= j:
-            high = j
-        elif target >= i:
-            low = i
-        else:
-            break
-    return values[members[target]]
-
-
-@allocating
-def keep_best(values, k, bins, order):
-    """Make all but the k smallest values infinite; order: int64 scratch of k."""
-    kept = np.empty(k, np.float32)
-    smallest(values, values.size, k, bins, order)
-    for j in range(k):
-        kept[j] = values[order[j]]
-    for i in range(values.size):
-        values[i] = np.inf
-    for j in range(k):
-        values[order[j]] = kept[j]
+def keep_best(values, k):
+    """Make all but the k smallest values infinite; ties go to the lower index."""
+    patterns = values.view(np.int32)
+    threshold = threshold_of(patterns, k, np.int32(0))
+    ties = k
+    for i in range(patterns.size):
+        ties -= np.int64(patterns[i] < threshold)
+    for i in range(patterns.size):
+        if patterns[i] > threshold:
+            values[i] = INFINITY
+        elif patterns[i] == threshold:
+            if ties <= 0:
+                values[i] = INFINITY
+            ties -= 1
 
 
 @kernel
 def match_tile(
     image,
     energy,
+    invariants,
     transforms,
     sheets,
     patch_size,
@@ -158,149 +74,281 @@ def match_tile(
     """The nearest patches of every reference patch.
 
     image (channels, H, stride), the sheets one below the other; energy (H - p + 1, stride), the patches'
-    squared norms, infinite where there is no whole patch; transforms (g, p * p), the identity first:
-    transforms[g, u] is the pixel of a member that lies on pixel u of the reference; sheets (s, 2): first
-    row and number of rows, the image itself first; references (r, 2) top left corners; centres (r, s, 2):
-    of the search window in each sheet, which is moved inwards at the border; a member that is turned or
-    reflected ranks with factor * d^2 + penalties[r], and there are either enough of them or none; n_turned:
-    the most members from turned sheets.
+    squared norms, infinite where there is no whole patch; invariants (2, H - p + 1, stride): numbers of a
+    patch that no transform changes, and whose differences are no longer than the patches' distance;
+    transforms (g, p * p), the identity first: transforms[g, u] is the pixel of a member that lies on pixel u
+    of the reference; sheets (s, 2): first row and number of rows, the image itself first; references (r, 2)
+    top left corners; centres (r, s, 2): of the search window in each sheet, which is moved inwards at the
+    border; a member that is turned or reflected ranks with factor * d^2 + penalties[r], and there are either
+    enough of them or none; n_turned: the most members from turned sheets.
     Written: positions (r, k), row * stride + column, the reference first; chosen (r, k), the index of the
     transform.
     """
-    n_channels, _, stride = image.shape
+    n_channels = image.shape[0]
     n_transforms, n_pixels = transforms.shape
     n_sheets = sheets.shape[0]
-    n_members = positions.shape[1]
     side = 2 * radius + 1
-    lanes = (side + LANES - 1) // LANES * LANES
-    per_sheet = side * lanes
-    window = np.zeros((n_channels, side + patch_size - 1, lanes + patch_size + 3), np.float32)
-    # Patches are taken in fours; missing transforms stay zero and are not looked at.
-    taps = np.zeros(((n_transforms + 3) // 4 * 4, n_channels * n_pixels), np.float32)
+    rows = (side + ROWS - 1) // ROWS * ROWS
+    lanes = (side + COLUMNS - 1) // COLUMNS * COLUMNS
+    window = np.zeros((n_channels, rows + patch_size - 1, lanes + patch_size + 3), np.float32)
     offsets = np.empty(n_channels * n_pixels, np.int64)
     for channel in range(n_channels):
         for u in range(n_pixels):
             offsets[channel * n_pixels + u] = (channel * window.shape[1] + u // patch_size) * window.shape[
                 2
             ] + u % patch_size
-    correlation = np.empty((4, side, lanes), np.float32)
-    own = np.empty((side, lanes), np.float32)
-    values = np.empty(n_sheets * per_sheet, np.float32)
-    which = np.empty(n_sheets * per_sheet, np.uint8)
-    corners = np.empty((n_sheets, 2), np.int64)
-    bins = np.empty(4096, np.int32)
-    order = np.empty(n_members, np.int64)
-    shifted = np.empty(n_members, np.int64)
-    turned = np.empty(n_turned, np.int64)
-    infinity = np.float32(np.inf)
-    two = np.float32(2.0)
-    zero = np.float32(0.0)
+    _match_references(
+        image,
+        energy,
+        invariants,
+        transforms,
+        sheets,
+        patch_size,
+        references,
+        centres,
+        radius,
+        factor,
+        penalties,
+        n_turned,
+        window,
+        offsets,
+        # Missing transforms stay zero and are not looked at.
+        np.zeros(((n_transforms + ROWS - 1) // ROWS * ROWS, n_channels * n_pixels), np.float32),
+        np.empty((rows, lanes), np.float32),
+        np.empty((rows, lanes), np.float32),
+        np.empty(lanes, np.float32),
+        np.empty(lanes, np.int32),
+        np.empty(1, np.float32),
+        np.empty((n_sheets + 1) * side * lanes, np.float32),
+        np.empty(n_sheets * side * lanes, np.int32),
+        np.empty((n_sheets, 2), np.int64),
+        np.empty(positions.shape[1] + 1, np.int32),
+        positions,
+        chosen,
+    )
+
+
+@nested
+def _match_references(
+    image,
+    energy,
+    invariants,
+    transforms,
+    sheets,
+    patch_size,
+    references,
+    centres,
+    radius,
+    factor,
+    penalties,
+    n_turned,
+    window,
+    offsets,
+    taps,
+    products,
+    norms,
+    fits,
+    winners,
+    number,
+    ranks,
+    which,
+    corners,
+    order,
+    positions,
+    chosen,
+):
+    """`match_tile` with its scratch."""
+    stride = image.shape[2]
+    n_transforms = transforms.shape[0]
+    n_sheets = sheets.shape[0]
+    n_members = positions.shape[1]
+    side = 2 * radius + 1
+    lanes = norms.shape[1]
+    per_sheet = side * lanes
+    shifted = ranks[:per_sheet]  # of patches that are shifted, no more
+    best = ranks[per_sheet:]  # under all transforms
+    penalty_bits = penalties.view(np.int32)
+    limit = np.int32(0)
     for r in range(references.shape[0]):
         top, left = references[r, 0], references[r, 1]
         norm = energy[top, left]
-        penalty = penalties[r]
-        for g in range(n_transforms):
-            for channel in range(n_channels):
-                for u in range(n_pixels):
-                    taps[g, channel * n_pixels + transforms[g, u]] = image[
-                        channel, top + u // patch_size, left + u % patch_size
-                    ]
-        limit = infinity
-        count = 0
-        for sheet in range(n_sheets):
-            if sheet > 0 and penalty >= limit:
-                # No turned patch can rank among the members: enough shifted ones are this near.
-                break
-            rows_of_patches = sheets[sheet, 1] - patch_size + 1
-            columns_of_patches = stride - PADDING - patch_size + 1
-            n_rows = min(side, rows_of_patches)
-            first_row = sheets[sheet, 0] + max(
-                0, min(centres[r, sheet, 0] - sheets[sheet, 0] - radius, rows_of_patches - n_rows)
-            )
-            first_column = max(0, min(centres[r, sheet, 1] - radius, columns_of_patches - side))
-            corners[sheet, 0] = first_row
-            corners[sheet, 1] = first_column
-            width = min(window.shape[2], stride - first_column)
-            for channel in range(n_channels):
-                for y in range(n_rows + patch_size - 1):
-                    line = window[channel, y]
-                    source = image[channel, first_row + y, first_column : first_column + width]
-                    for x in range(width):
-                        line[x] = source[x]
-            valid = min(side, stride - first_column)
-            for y in range(n_rows):
-                line = own[y]
-                source = energy[first_row + y, first_column : first_column + valid]
-                for x in range(valid):
-                    line[x] = source[x] + norm
-                for x in range(valid, lanes):
-                    line[x] = infinity
-            base = sheet * per_sheet
-            for g in range(n_transforms):
-                if g > 0 and penalty >= limit:
-                    break
-                if g % 4 == 0:
-                    correlate_four(window, offsets, taps, g, n_rows, lanes, correlation)
-                product = correlation[g % 4]
-                if g == 0:
-                    scale = np.float32(1.0) if sheet == 0 else factor
-                    extra = zero if sheet == 0 else penalty
-                    for y in range(n_rows):
-                        line = product[y]
-                        bound = own[y]
-                        value = values[base + y * lanes : base + (y + 1) * lanes]
-                        for x in range(lanes):
-                            value[x] = max(bound[x] - two * line[x], zero) * scale + extra
-                    which[base : base + n_rows * lanes] = 0
-                    if sheet == 0:
-                        values[(top - first_row) * lanes + left - first_column] = 0.0
-                        if n_transforms > 1 or n_sheets > 1:
-                            limit = smallest(values, n_rows * lanes, n_members, bins, shifted)
-                else:
-                    for y in range(n_rows):
-                        line = product[y]
-                        bound = own[y]
-                        value = values[base + y * lanes : base + (y + 1) * lanes]
-                        mark = which[base + y * lanes : base + (y + 1) * lanes]
-                        for x in range(lanes):
-                            candidate = factor * max(bound[x] - two * line[x], zero) + penalty
-                            better = candidate < value[x]
-                            value[x] = candidate if better else value[x]
-                            mark[x] = np.uint8(g) if better else mark[x]
-            for at in range(base + n_rows * lanes, base + per_sheet):
-                values[at] = infinity
-            if sheet > 0:
-                # The reference turned in place shares its noise: no help, and no independent witness.
-                for y in range(
-                    max(centres[r, sheet, 0] - NEAR - first_row, 0),
-                    min(centres[r, sheet, 0] + NEAR + 1 - first_row, n_rows),
-                ):
-                    for x in range(
-                        max(centres[r, sheet, 1] - NEAR - first_column, 0),
-                        min(centres[r, sheet, 1] + NEAR + 1 - first_column, lanes),
-                    ):
-                        values[base + y * lanes + x] = infinity
-            count = base + per_sheet
-        if count > per_sheet:
-            keep_best(values[per_sheet:count], n_turned, bins, turned)
-        smallest(values, count, n_members, bins, order)
-        found = 0
-        for j in range(n_members):
-            found += order[j] >= per_sheet or which[order[j]] > 0
-        if 0 < found * ONE_IN < n_members:
+        _load_taps(image, transforms, patch_size, top, left, taps)
+        n_rows = _load_window(
+            image, energy, sheets[0], centres[r, 0], patch_size, norm, side, window, norms, corners[0]
+        )
+        correlate(window, offsets, taps, n_rows, products)
+        _rank_shifted(products, norms, n_rows, shifted)
+        own = (top - corners[0, 0]) * lanes + left - corners[0, 1]
+        shifted[own] = 0.0
+        limit = threshold_of(shifted.view(np.int32), n_members, limit)
+        n_moved = 0
+        # Where enough shifted patches are nearer than the penalty no other can rank among the members.
+        if (n_transforms > 1 or n_sheets > 1) and penalty_bits[r] < limit:
+            number.view(np.int32)[0] = limit
+            # A transform has to bring a patch nearer than this.
+            reach = (number[0] - penalties[r]) / factor * ROUNDING
+            own_invariants = (invariants[0, top, left], invariants[1, top, left])
+            for i in range(per_sheet):
+                best[i] = shifted[i]
+                which[i] = 0
+            for sheet in range(n_sheets):
+                values = best[sheet * per_sheet : (sheet + 1) * per_sheet]
+                marks = which[sheet * per_sheet : (sheet + 1) * per_sheet]
+                if sheet > 0:
+                    n_rows = _load_window(
+                        image,
+                        energy,
+                        sheets[sheet],
+                        centres[r, sheet],
+                        patch_size,
+                        norm,
+                        side,
+                        window,
+                        norms,
+                        corners[sheet],
+                    )
+                    values[:] = INFINITY
+                competing = (1 if sheet == 0 else 0, n_transforms)
+                for y in range(n_rows):
+                    row = corners[sheet, 0] + y
+                    _correlate_near(
+                        window,
+                        offsets,
+                        taps,
+                        competing,
+                        y,
+                        own_invariants,
+                        invariants[0, row, corners[sheet, 1] :],
+                        invariants[1, row, corners[sheet, 1] :],
+                        reach,
+                        fits,
+                        winners,
+                    )
+                    _rank_moved(
+                        fits,
+                        winners,
+                        norms[y],
+                        factor,
+                        penalties[r],
+                        values[y * lanes : (y + 1) * lanes],
+                        marks[y * lanes : (y + 1) * lanes],
+                    )
+                if sheet > 0:
+                    _forget_near(centres[r, sheet], corners[sheet], n_rows, lanes, values)
+            if n_sheets > 1:
+                keep_best(best[per_sheet:], n_turned)
+            smallest(best, n_members, own, limit, order)
             for j in range(n_members):
-                order[j] = shifted[j]
+                n_moved += order[j] >= per_sheet or which[order[j]] > 0
+        if n_moved * ONE_IN < n_members:
+            smallest(shifted, n_members, own, limit, order)
+            for j in range(n_members):
                 which[order[j]] = 0
-        # The reference itself comes first, whatever ties there are.
-        self_index = (top - corners[0, 0]) * lanes + left - corners[0, 1]
-        place = n_members - 1
-        for j in range(n_members):
-            if order[j] == self_index:
-                place = j
-        order[place] = order[0]
-        order[0] = self_index
         for j in range(n_members):
             sheet, at = order[j] // per_sheet, order[j] % per_sheet
-            y, x = at // lanes, at % lanes
-            positions[r, j] = (corners[sheet, 0] + y) * stride + corners[sheet, 1] + x
+            positions[r, j] = (corners[sheet, 0] + at // lanes) * stride + corners[sheet, 1] + at % lanes
             chosen[r, j] = which[order[j]]
+
+
+@nested
+def _load_taps(image, transforms, patch_size, top, left, taps):
+    """The reference patch under every transform."""
+    n_transforms, n_pixels = transforms.shape
+    for channel in range(image.shape[0]):
+        for g in range(n_transforms):
+            for u in range(n_pixels):
+                value = image[channel, top + u // patch_size, left + u % patch_size]
+                taps[g, channel * n_pixels + transforms[g, u]] = value
+
+
+@nested
+def _load_window(image, energy, sheet, centre, patch_size, norm, side, window, norms, corner):
+    """The part of a sheet that is searched, its corner, and |candidate|^2 + |reference|^2.
+
+    Returns the number of rows of candidates.
+    """
+    n_channels, _, stride = image.shape
+    first_row, n_sheet_rows = sheet
+    rows_of_patches = n_sheet_rows - patch_size + 1
+    columns_of_patches = stride - PADDING - patch_size + 1
+    n_rows = min(side, rows_of_patches)
+    radius = side // 2
+    top = first_row + max(0, min(centre[0] - first_row - radius, rows_of_patches - n_rows))
+    left = max(0, min(centre[1] - radius, columns_of_patches - side))
+    corner[0], corner[1] = top, left
+    width = min(window.shape[2], stride - left)
+    for channel in range(n_channels):
+        for y in range(n_rows + patch_size - 1):
+            line = window[channel, y]
+            source = image[channel, top + y, left : left + width]
+            for x in range(width):
+                line[x] = source[x]
+    valid = min(side, stride - left)
+    for y in range(n_rows):
+        line = norms[y]
+        source = energy[top + y, left : left + valid]
+        for x in range(valid):
+            line[x] = source[x] + norm
+        for x in range(valid, line.size):
+            line[x] = INFINITY
+    return n_rows
+
+
+@nested
+def _rank_shifted(products, norms, n_rows, values):
+    """Squared distances of shifted patches; infinite in rows that are not searched."""
+    lanes = norms.shape[1]
+    for y in range(n_rows):
+        line, total = products[y], norms[y]
+        value = values[y * lanes : (y + 1) * lanes]
+        for x in range(lanes):
+            value[x] = max(total[x] - np.float32(2.0) * line[x], np.float32(0.0))
+    for i in range(n_rows * lanes, values.size):
+        values[i] = INFINITY
+
+
+@nested
+def _correlate_near(
+    window, offsets, taps, competing, y, own, first_invariant, second_invariant, reach, fits, winners
+):
+    """The best correlation of each candidate in row y with the reference under the competing transforms.
+
+    Blocks of candidates whose invariants differ too much from the reference's `own` are left out: none of
+    them can be nearer than `reach`, whatever the transform.
+    """
+    least, most = competing
+    for x in range(0, fits.size, COLUMNS):
+        nearest = INFINITY
+        for i in range(x, x + COLUMNS):
+            fits[i] = -INFINITY
+            winners[i] = 0
+            a = first_invariant[i] - own[0]
+            b = second_invariant[i] - own[1]
+            nearest = min(nearest, a * a + b * b)
+        if nearest >= reach:
+            continue
+        at = y * window.shape[2] + x
+        for first in range(0, most, ROWS):
+            largest_correlation_panel(fits, winners, x, taps, first, least, most, window, at, offsets)
+
+
+@nested
+def _rank_moved(fits, winners, norms, factor, penalty, values, marks):
+    """Give the candidates of a row to the transform that fits them best, where its rank is better.
+
+    All transforms have the same factor and penalty: the largest correlation has the best rank.
+    """
+    for x in range(values.size):
+        rank = factor * max(norms[x] - np.float32(2.0) * fits[x], np.float32(0.0)) + penalty
+        better = rank < values[x]
+        values[x] = rank if better else values[x]
+        marks[x] = winners[x] if better else marks[x]
+
+
+@nested
+def _forget_near(centre, corner, n_rows, lanes, values):
+    """The reference turned in place shares its noise: no help, and no independent witness."""
+    top, left = centre[0] - corner[0], centre[1] - corner[1]
+    for y in range(max(top - NEAR, 0), min(top + NEAR + 1, n_rows)):
+        for x in range(max(left - NEAR, 0), min(left + NEAR + 1, lanes)):
+            values[y * lanes + x] = INFINITY

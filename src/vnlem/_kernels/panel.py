@@ -1,17 +1,31 @@
 """The dense inner loops of matching, the ridge algebra and the patch graph, written in vector instructions.
 
-A panel is 4 rows by 16 columns (or 8, where 16 do not divide) of a product of matrices, held in registers
+A panel is some rows by 16 columns (or 8, where 16 do not divide) of a product of matrices, held in registers
 while the inner dimension runs. Plain loops reach a third of its speed: the compiler cannot know that the
 operands do not overlap.
 """
 
-from llvmlite import ir
-from numba import types
+import numpy as np
+from llvmlite import binding, ir
+from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-ROWS = 4
+
+def _has(feature):
+    """Whether Numba compiles for a processor with a feature: it can be told not to use this one's."""
+    if config.CPU_FEATURES is not None:
+        return f"+{feature}" in config.CPU_FEATURES.split(",")
+    return config.CPU_NAME != "generic" and bool(binding.get_host_cpu_features().get(feature))
+
+
+# A processor needs about eight sums under way to begin two multiply-adds in every cycle. Four rows of 16
+# columns are eight vectors where a vector holds 8 numbers, and only four where it holds 16.
+FEW_ROWS = 4
+_LONG_VECTORS = _has("avx512f")
+ROWS = 8 if _LONG_VECTORS else FEW_ROWS
 COLUMNS = 16
+WIDE = 32 if _LONG_VECTORS else COLUMNS  # as many columns as the registers hold
 HALF = 8
 
 
@@ -47,9 +61,9 @@ class _Lanes:
         fused = ("contract",)  # a product and its sum become one instruction
         return self.builder.fadd(self.builder.fmul(a, b, flags=fused), c, flags=fused)
 
-    def sums(self):
+    def sums(self, rows):
         """One vector of zeros for every row."""
-        slots = [cgutils.alloca_once(self.builder, self.vector) for _ in range(ROWS)]
+        slots = [cgutils.alloca_once(self.builder, self.vector) for _ in range(rows)]
         for slot in slots:
             self.builder.store(self.zeros, slot)
         return slots
@@ -79,7 +93,7 @@ def _make_add_panel(columns):
 
         out[out_at + a out_step + x] +=
             sign sum_i left[left_at + a left_step + i left_along] right[right_at + offsets[i] + x]
-        for a < 4, x < columns and i < len(offsets). out, left, right: C-contiguous float32 arrays of any
+        for a < ROWS, x < columns and i < len(offsets). out, left, right: C-contiguous float32 arrays of any
         shape, indexed as flat memory; offsets: one-dimensional intp. Nothing is checked.
         """
         word = types.intp
@@ -91,7 +105,7 @@ def _make_add_panel(columns):
             out_data, left_data, right_data, offset_data = map(lanes.data_of, (0, 3, 7, 9))
             table = context.make_array(sig.args[9])(context, builder, args[9])
             (depth,) = cgutils.unpack_tuple(builder, table.shape, 1)
-            sums = lanes.sums()
+            sums = lanes.sums(ROWS)
             starts = [builder.add(left_at, builder.mul(lanes.whole(a), left_step)) for a in range(ROWS)]
             with cgutils.for_range(builder, depth, intp=lanes.word) as loop:
                 offset = builder.load(builder.gep(offset_data, [loop.index]))
@@ -113,17 +127,101 @@ def _make_add_panel(columns):
 
 
 add_panel = _make_add_panel(COLUMNS)
+add_wide_panel = _make_add_panel(WIDE)
 add_half_panel = _make_add_panel(HALF)
 
 
-def _make_window_panel(columns):
+@intrinsic
+def correlation_panel(
+    typing_context, out, out_at, out_step, taps, taps_at, image, image_at, image_step, offsets
+):
+    """Correlation of an image with one patch, a panel of the result.
+
+    out[out_at + a out_step + x] = sum_i taps[taps_at + i] image[image_at + a image_step + offsets[i] + x]
+    for a < ROWS, x < 16 and i < len(offsets); otherwise as `add_panel`.
+    """
+    word = types.intp
+    signature = types.void(out, word, word, taps, word, image, word, word, offsets)
+
+    def generate(context, builder, sig, args):
+        lanes = _Lanes(context, builder, sig, args, COLUMNS)
+        _, out_at, out_step, _, taps_at, _, image_at, image_step, _ = args
+        out_data, tap_data, image_data, offset_data = map(lanes.data_of, (0, 3, 5, 8))
+        table = context.make_array(sig.args[8])(context, builder, args[8])
+        (depth,) = cgutils.unpack_tuple(builder, table.shape, 1)
+        sums = lanes.sums(ROWS)
+        starts = [builder.add(image_at, builder.mul(lanes.whole(a), image_step)) for a in range(ROWS)]
+        with cgutils.for_range(builder, depth, intp=lanes.word) as loop:
+            offset = builder.load(builder.gep(offset_data, [loop.index]))
+            factor = builder.load(builder.gep(tap_data, [builder.add(taps_at, loop.index)]))
+            for start, slot in zip(starts, sums, strict=True):
+                lanes.add(slot, factor, lanes.load(image_data, builder.add(start, offset)))
+        for a, slot in enumerate(sums):
+            at = lanes.at(out_data, builder.add(out_at, builder.mul(lanes.whole(a), out_step)))
+            builder.store(builder.load(slot), at, align=4)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def largest_correlation_panel(
+    typing_context, best, which, at, taps, first, least, most, image, image_at, offsets
+):
+    """Correlation of 16 places in an image with ROWS patches at once: which of them fits best.
+
+    taps (patches, n) holds patches first, first + 1, ..., of which least <= g < most compete. best[at + x],
+    the largest correlation so far, and which[at + x] (int32), its patch, are renewed for x < 16.
+    """
+    word = types.intp
+    signature = types.void(best, which, word, taps, word, word, word, image, word, offsets)
+
+    def generate(context, builder, sig, args):
+        lanes = _Lanes(context, builder, sig, args, COLUMNS)
+        _, _, at, _, first, least, most, _, image_at, _ = args
+        best_data, which_data, tap_data, image_data, offset_data = map(lanes.data_of, (0, 1, 3, 7, 9))
+        table = context.make_array(sig.args[9])(context, builder, args[9])
+        (depth,) = cgutils.unpack_tuple(builder, table.shape, 1)
+        numbers = [builder.add(first, lanes.whole(a)) for a in range(ROWS)]
+        starts = [builder.mul(number, depth) for number in numbers]
+        sums = lanes.sums(ROWS)
+        with cgutils.for_range(builder, depth, intp=lanes.word) as loop:
+            offset = builder.load(builder.gep(offset_data, [loop.index]))
+            values = lanes.load(image_data, builder.add(image_at, offset))
+            for start, slot in zip(starts, sums, strict=True):
+                factor = builder.load(builder.gep(tap_data, [builder.add(start, loop.index)]))
+                lanes.add(slot, factor, values)
+        whole = ir.VectorType(ir.IntType(32), COLUMNS)
+        mark_at = builder.bitcast(builder.gep(which_data, [at]), whole.as_pointer())
+        largest, mark = lanes.load(best_data, at), builder.load(mark_at, align=4)
+        nothing = ir.Constant(lanes.vector, [-np.inf] * COLUMNS)
+        for number, slot in zip(numbers, sums, strict=True):
+            competes = builder.and_(
+                builder.icmp_signed(">=", number, least), builder.icmp_signed("<", number, most)
+            )
+            value = builder.select(competes, builder.load(slot), nothing)
+            better = builder.fcmp_ordered(">", value, largest)
+            largest = builder.select(better, value, largest)
+            small = builder.trunc(number, ir.IntType(32))
+            undefined = ir.Constant(whole, ir.Undefined)
+            one = builder.insert_element(undefined, small, lanes.whole(0))
+            mark = builder.select(better, builder.shuffle_vector(one, undefined, lanes.firsts), mark)
+        builder.store(largest, lanes.at(best_data, at), align=4)
+        builder.store(mark, mark_at, align=4)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _make_window_panel(rows, columns):
     @intrinsic
     def window_panel(typing_context, out, out_at, weights, vectors, first, dim, row_step, side):
-        """Weighted sums of vectors over the windows of 4 pixels side by side, a panel of each.
+        """Weighted sums of vectors over the windows of pixels side by side, a panel of each.
 
         out[out_at + a dim + x] =
-            sum_{r, c < side} weights[(r side + c) 4 + a] vectors[first + r row_step + (a + c) dim + x]
-        for a < 4 and x < columns, side > 2: every vector is loaded once for all windows that hold it.
+            sum_{r, c < side} weights[(r side + c) rows + a] vectors[first + r row_step + (a + c) dim + x]
+        for a < rows and x < columns, side >= rows - 1: every vector is loaded once for all windows that
+        hold it.
         """
         word = types.intp
         signature = types.void(out, word, weights, vectors, word, word, word, word)
@@ -132,29 +230,29 @@ def _make_window_panel(columns):
             lanes = _Lanes(context, builder, sig, args, columns)
             _, out_at, _, _, first, dim, row_step, side = args
             out_data, weight_data, vector_data = map(lanes.data_of, (0, 2, 3))
-            sums = lanes.sums()
+            sums = lanes.sums(rows)
             with cgutils.for_range(builder, side, intp=lanes.word) as row:
-                row_weights = builder.mul(builder.mul(row.index, side), lanes.whole(ROWS))
+                row_weights = builder.mul(builder.mul(row.index, side), lanes.whole(rows))
                 row_vectors = builder.add(first, builder.mul(row.index, row_step))
 
                 def column(j, pixels):
                     values = lanes.load(vector_data, builder.add(row_vectors, builder.mul(j, dim)))
-                    start = builder.add(row_weights, builder.mul(j, lanes.whole(ROWS)))
+                    start = builder.add(row_weights, builder.mul(j, lanes.whole(rows)))
                     for a in pixels:
                         # Column j of the row is column j - a of pixel a's window.
-                        at = builder.add(start, lanes.whole(a - a * ROWS))
+                        at = builder.add(start, lanes.whole(a - a * rows))
                         lanes.add(sums[a], builder.load(builder.gep(weight_data, [at])), values)
 
-                for j in range(ROWS - 1):
+                for j in range(rows - 1):
                     column(lanes.whole(j), range(j + 1))
                 one = lanes.whole(1)
-                with cgutils.for_range_slice(builder, lanes.whole(ROWS - 1), side, one, intp=lanes.word) as (
+                with cgutils.for_range_slice(builder, lanes.whole(rows - 1), side, one, intp=lanes.word) as (
                     j,
                     _,
                 ):
-                    column(j, range(ROWS))
-                for j in range(ROWS - 1):
-                    column(builder.add(side, lanes.whole(j)), range(j + 1, ROWS))
+                    column(j, range(rows))
+                for j in range(rows - 1):
+                    column(builder.add(side, lanes.whole(j)), range(j + 1, rows))
             for a, slot in enumerate(sums):
                 at = lanes.at(out_data, builder.add(out_at, builder.mul(lanes.whole(a), dim)))
                 builder.store(builder.load(slot), at, align=4)
@@ -165,5 +263,7 @@ def _make_window_panel(columns):
     return window_panel
 
 
-window_panel = _make_window_panel(COLUMNS)
-half_window_panel = _make_window_panel(HALF)
+window_panel = _make_window_panel(ROWS, COLUMNS)
+half_window_panel = _make_window_panel(ROWS, HALF)
+small_window_panel = _make_window_panel(FEW_ROWS, COLUMNS)
+half_small_window_panel = _make_window_panel(FEW_ROWS, HALF)

@@ -4,6 +4,10 @@ import numpy as np
 
 from vnlem._kernels.jit import nested
 
+BLOCK = 16
+INFINITY = 0x7F800000  # its bit pattern
+FIRST_STEP = 1 << 19  # a sixteenth of a number
+
 
 @nested
 def _count_up_to(patterns, limit):
@@ -18,29 +22,36 @@ def threshold_of(patterns, k, guess):
     """A bit pattern up to which exactly k of the numbers lie; with ties, the k-th smallest itself.
 
     patterns : bits of non-negative float32 numbers, infinity included; they sort like the numbers.
-    Bisection: each step is one vectorised count, where a quickselect would wait for a mispredicted branch
-    at every other element. It begins in a bracket around `guess`, the neighbour's answer as a rule.
+    Each step is one vectorised count, where a quickselect would wait for a mispredicted branch at every
+    other element. A bracket is sought around `guess`, the neighbour's answer as a rule; then steps by
+    interpolation, which mostly hit, take turns with steps by halving, which always shrink the bracket.
     """
-    width = np.int32(1 << 19)  # a sixteenth of the guess
-    low = np.int32(0)
-    high = np.int32(0x7F800000)
-    if guess > width and guess < high - width:
-        if _count_up_to(patterns, guess - width) < k:
-            low = guess - width + np.int32(1)
-            if _count_up_to(patterns, guess + width) >= k:
-                high = guess + width
-        else:
-            high = guess - width
+    # Fewer than k numbers lie below `low`, at least k up to `high`.
+    low, below = np.int64(0), np.int64(0)
+    high, up_to = np.int64(INFINITY), np.int64(patterns.size)
+    step = np.int64(FIRST_STEP)
+    middle = np.int64(guess)
+    seeking = 0 < middle < high
+    interpolate = False
     while low < high:
-        middle = low + ((high - low) >> np.int32(1))
-        count = _count_up_to(patterns, middle)
+        if not seeking:
+            middle = low + (high - low) // 2
+            if interpolate:
+                middle = low + (high - low) * (k - below) // max(up_to - below, 1)
+            interpolate = not interpolate
+        middle = min(max(middle, low), high - 1)
+        count = np.int64(_count_up_to(patterns, np.int32(middle)))
         if count == k:
-            return middle
+            return np.int32(middle)
         if count > k:
-            high = middle
+            high, up_to = middle, count
         else:
-            low = middle + np.int32(1)
-    return low
+            low, below = middle + 1, count
+        if seeking:
+            seeking = low == 0 or high == INFINITY
+            middle += -step if count > k else step
+            step *= 4
+    return np.int32(low)
 
 
 @nested
@@ -52,23 +63,23 @@ def smallest(distances, limit, own, guess, chosen):
     pattern of the threshold, a good `guess` for the next pixel.
     """
     patterns = distances.view(np.int32)
-    infinity = np.int32(0x7F800000)
-    finite = 0
-    for i in range(patterns.size):
-        finite += np.int32(patterns[i] < infinity)
+    finite = np.int64(_count_up_to(patterns, np.int32(INFINITY - 1)))
     count = min(limit, finite)
     threshold = threshold_of(patterns, count, guess)
-    below = 0
-    for i in range(patterns.size):
-        below += np.int32(patterns[i] < threshold)
+    below = np.int64(_count_up_to(patterns, threshold - np.int32(1)))
     ties = count - below - np.int32(patterns[own] >= threshold)
     chosen[0] = own
     at = 1
-    for i in range(patterns.size):
-        # Written always, kept or overwritten: no branch to mispredict.
-        chosen[at] = i
-        tied = np.int32(patterns[i] == threshold) & np.int32(ties > 0)
-        take = (np.int32(patterns[i] < threshold) | tied) & np.int32(i != own) & np.int32(at < count)
-        ties -= tied & take
-        at += take
+    for start in range(0, patterns.size, BLOCK):
+        # Few blocks hold any; the others are passed over with one comparison of vectors.
+        block = patterns[start : start + BLOCK]
+        if _count_up_to(block, threshold) == 0:
+            continue
+        for i in range(start, start + block.size):
+            # Written always, kept or overwritten: no branch to mispredict.
+            chosen[at] = i
+            tied = np.int32(patterns[i] == threshold) & np.int32(ties > 0)
+            take = (np.int32(patterns[i] < threshold) | tied) & np.int32(i != own) & np.int32(at < count)
+            ties -= tied & take
+            at += take
     return count, threshold

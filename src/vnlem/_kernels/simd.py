@@ -168,6 +168,82 @@ def totals(typingctx, a, b, c, d, e, f, g, h):
 
 
 @intrinsic
+def transpose(typingctx, source, at, step, target, to, target_step):
+    """target[to + b target_step + a] = source[at + a step + b] for a, b < 8."""
+    if not (_is_row(source) and _is_row(target) and source.dtype == target.dtype == types.float32):
+        return None
+
+    def codegen(context, builder, signature, args):
+        _, at, step, _, to, target_step = args
+        word = at.type
+
+        def row(position, first, stride, a):
+            data = context.make_array(signature.args[position])(context, builder, args[position]).data
+            index = builder.add(first, builder.mul(ir.Constant(word, a), stride))
+            return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
+
+        def mix(a, b, order):
+            return builder.shuffle_vector(a, b, ir.Constant(_INDICES, order))
+
+        rows = [builder.load(row(0, at, step, a), align=4) for a in range(LANES)]
+        # Blocks of one, then of two, then of four change places with those across the diagonal.
+        for size in (1, 2, 4):
+            low = [k if not k & size else k - size + LANES for k in range(LANES)]
+            high = [k + size if not k & size else k + LANES for k in range(LANES)]
+            mixed = list(rows)
+            for a in range(LANES):
+                if not a & size:
+                    mixed[a] = mix(rows[a], rows[a + size], low)
+                    mixed[a + size] = mix(rows[a], rows[a + size], high)
+            rows = mixed
+        for b in range(LANES):
+            builder.store(rows[b], row(3, to, target_step, b), align=4)
+        return context.get_dummy_value()
+
+    word = types.intp
+    return types.void(source, word, word, target, word, word), codegen
+
+
+@intrinsic
+def invert_square(typingctx, square):
+    """Invert 8 x 8 numbers, row after row, in place, all in registers; no pivoting."""
+    if not (_is_row(square) and square.dtype == types.float32):
+        return None
+
+    def codegen(context, builder, signature, args):
+        whole = ir.IntType(64)
+        places = [
+            _address(context, builder, signature, (args[0], ir.Constant(whole, LANES * a)))
+            for a in range(LANES)
+        ]
+        rows = [builder.load(place, align=4) for place in places]
+        zeros, ones = (ir.Constant(_VECTOR, [value] * LANES) for value in (0.0, 1.0))
+
+        def column(a):
+            return ir.Constant(_INDICES, [a] * LANES)
+
+        def with_lane(vector, a, others):
+            order = [k + LANES * (k == a) for k in range(LANES)]
+            return builder.shuffle_vector(vector, others, ir.Constant(_INDICES, order))
+
+        for a in range(LANES):
+            # Column a becomes that of the unit matrix before row a is subtracted.
+            factors = [builder.shuffle_vector(row, row, column(a)) for row in rows]
+            pivot = builder.fdiv(with_lane(rows[a], a, ones), factors[a])
+            for c in range(LANES):
+                if c == a:
+                    rows[c] = pivot
+                    continue
+                product = builder.fmul(factors[c], pivot, flags=_FLAGS)
+                rows[c] = builder.fsub(with_lane(rows[c], a, zeros), product, flags=_FLAGS)
+        for row, place in zip(rows, places, strict=True):
+            builder.store(row, place, align=4)
+        return context.get_dummy_value()
+
+    return types.void(square), codegen
+
+
+@intrinsic
 def larger(typingctx, a, b):
     """The larger of each two lanes."""
 
@@ -228,15 +304,23 @@ def lane(typingctx, vector, k):
 
 
 @intrinsic
-def replaced(typingctx, vector, k, number):
-    """The vector with another number in lane k: in registers, where a store and a load would wait."""
+def add_pair(typingctx, array, k, first, second, number):
+    """array[k] += first * number, array[k + 1] += second * number, as one load and one store."""
+    if not (_is_row(array) and array.dtype == types.float32):
+        return None
 
     def codegen(context, builder, signature, args):
-        at = builder.trunc(args[1], ir.IntType(32))
-        first = ir.Constant(ir.IntType(32), 0)
-        wanted = builder.insert_element(ir.Constant(_INDICES, ir.Undefined), at, first)
-        wanted = builder.shuffle_vector(wanted, wanted, ir.Constant(_INDICES, [0] * LANES))
-        here = builder.icmp_signed("==", wanted, ir.Constant(_INDICES, list(range(LANES))))
-        return builder.select(here, _spread(builder, args[2]), args[0])
+        pair = ir.VectorType(_FLOAT, 2)
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        place = builder.bitcast(builder.gep(data, [args[1]]), pair.as_pointer())
 
-    return lanes(lanes, types.int64, types.float32), codegen
+        def both(a, b):
+            one = builder.insert_element(ir.Constant(pair, ir.Undefined), a, ir.Constant(ir.IntType(32), 0))
+            return builder.insert_element(one, b, ir.Constant(ir.IntType(32), 1))
+
+        product = builder.fmul(both(args[2], args[3]), both(args[4], args[4]), flags=_FLAGS)
+        builder.store(builder.fadd(builder.load(place, align=4), product, flags=_FLAGS), place, align=4)
+        return context.get_dummy_value()
+
+    number_type = types.float32
+    return types.void(array, types.intp, number_type, number_type, number_type), codegen

@@ -4,15 +4,26 @@ The neighbours of a pixel are the same offsets everywhere, so no indices are sto
 of a pair only the one at the pixel that comes first in reading order is. `weights` is (rows, slots, columns):
 slots 0.. are the forward offsets in reading order, then one for the pixel itself. Columns come last, so that
 pixels side by side are worked on together, whether their weights lie with them or with their neighbours.
-Rows and columns of zeros around the image (`reach` of them, on the right up to three more) stand for what
+Rows and columns of zeros around the image (`reach` of them, on the right up to seven more) stand for what
 lies outside, so that no loop asks where it is. Vectors are (pixels, n) with the same padding, n a multiple
 of eight: n of them at once, memory read once for all.
 """
 
 import numpy as np
 
-from vnlem._kernels.jit import kernel
-from vnlem._kernels.panel import COLUMNS, HALF, ROWS, half_window_panel, window_panel
+from vnlem._kernels.jit import kernel, nested
+from vnlem._kernels.panel import (
+    COLUMNS,
+    FEW_ROWS,
+    ROWS,
+    half_small_window_panel,
+    half_window_panel,
+    small_window_panel,
+    window_panel,
+)
+
+# Pixels whose weights are rearranged at a time: they stay in the second-level cache while they are used.
+SEGMENT = 64
 
 
 @kernel
@@ -28,26 +39,47 @@ def apply(weights, weight_offsets, vectors, rows, columns, reach, out):
     side = 2 * reach + 1
     row_step = stride * dim
     n_neighbours = weight_offsets.shape[0]
-    packed = np.empty(n_neighbours * ROWS, dtype=np.float32)
+    # Pixels side by side whose windows overlap enough to be worked on together.
+    together = ROWS if side >= ROWS - 1 else FEW_ROWS
+    packed = np.empty((SEGMENT // together, n_neighbours, together), dtype=np.float32)
+    whole = dim // COLUMNS * COLUMNS
     for y in range(rows[0], rows[1]):
         for x in range(stride):
             if x < columns[0] or x >= columns[1]:
                 for k in range(dim):
                     out[y * stride + x, k] = 0
-        for x in range(columns[0], columns[1], ROWS):
-            for c in range(n_neighbours):
-                at = y * slots * stride + x + weight_offsets[c]
-                source = flat[at : at + ROWS]
-                target = packed[c * ROWS : c * ROWS + ROWS]
-                for a in range(ROWS):
-                    target[a] = source[a]
-            own = (y * stride + x) * dim
-            first = own - reach * (row_step + dim)
-            whole = dim // COLUMNS * COLUMNS
-            for k in range(0, whole, COLUMNS):
-                window_panel(out, own + k, packed, vectors, first + k, dim, row_step, side)
-            for k in range(whole, dim, HALF):
-                half_window_panel(out, own + k, packed, vectors, first + k, dim, row_step, side)
+        for left in range(columns[0], columns[1], SEGMENT):
+            n_groups = min(SEGMENT, columns[1] - left) // together
+            _pack(flat, y * slots * stride + left, weight_offsets, n_groups, packed)
+            for k in range(0, dim, COLUMNS):
+                for group in range(n_groups):
+                    own = (y * stride + left + group * together) * dim + k
+                    first = own - reach * (row_step + dim)
+                    near = packed[group]
+                    if together == ROWS:
+                        if k < whole:
+                            window_panel(out, own, near, vectors, first, dim, row_step, side)
+                        else:
+                            half_window_panel(out, own, near, vectors, first, dim, row_step, side)
+                    elif k < whole:
+                        small_window_panel(out, own, near, vectors, first, dim, row_step, side)
+                    else:
+                        half_small_window_panel(out, own, near, vectors, first, dim, row_step, side)
+
+
+@nested
+def _pack(weights, at, offsets, n_groups, packed):
+    """Weights of neighbouring pixels, group after group, as window_panel wants them.
+
+    Of each slot a long piece is read at once: as many short ones would each wait for memory.
+    """
+    together = packed.shape[2]
+    for c in range(offsets.shape[0]):
+        source = weights[at + offsets[c] : at + offsets[c] + n_groups * together]
+        for group in range(n_groups):
+            target = packed[group, c]
+            for a in range(together):
+                target[a] = source[group * together + a]
 
 
 @kernel

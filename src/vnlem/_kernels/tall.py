@@ -6,7 +6,7 @@ Every function works on the rows first..last of its blocks, so that pieces can b
 import numpy as np
 
 from vnlem._kernels.jit import kernel, nested
-from vnlem._kernels.panel import COLUMNS, HALF, ROWS, add_half_panel, add_panel
+from vnlem._kernels.panel import COLUMNS, HALF, ROWS, WIDE, add_half_panel, add_panel, add_wide_panel
 
 # Rows taken together: those of two blocks of 40 vectors stay in the first-level cache. Also the number of
 # terms that are added up in float32.
@@ -17,12 +17,17 @@ CHUNK = 64
 def _multiply(left, left_at, left_step, left_along, n_rows, right, right_at, offsets, out, out_at, shape):
     """Add a product of matrices to `out`, panel by panel (see add_panel). shape: columns, step of a row."""
     width, row = shape
+    wide = width // WIDE * WIDE
     whole = width // COLUMNS * COLUMNS
     one = np.float32(1)
     for i in range(0, n_rows, ROWS):
         here = left_at + i * left_step
         to = out_at + i * row
-        for j in range(0, whole, COLUMNS):
+        for j in range(0, wide, WIDE):
+            add_wide_panel(
+                out, to + j, row, left, here, left_step, left_along, right, right_at + j, offsets, one
+            )
+        for j in range(wide, whole, COLUMNS):
             add_panel(out, to + j, row, left, here, left_step, left_along, right, right_at + j, offsets, one)
         for j in range(whole, width, HALF):
             add_half_panel(
@@ -58,7 +63,7 @@ def inner(lefts, rights, first, last, out):
 def turn(x, others, own_turn, other_turns, factors, first, last, step):
     """step = sum of others @ other_turns, x = x @ own_turn + step, step *= factors.
 
-    Here and below: whole groups of four rows.
+    Here and below: whole groups of ROWS rows.
     """
     width = x.shape[1]
     moved = np.empty((CHUNK, width), dtype=np.float32)

@@ -21,15 +21,13 @@ class TileSums:
     """What one tile adds: weighted estimates per pixel, weights at the patches' top left corners."""
 
     origin: tuple[int, int]
-    sums: Image  # (h, w): sum of weight * estimate
-    blended: Image  # (h, w): sum of weight * (1 - share kept) * estimate
-    weights: Image  # (h, w)
-    kept: Image  # (h, w): weight * share of the working image that is kept
+    sums: Image  # (h, w, 2): sums of weight * estimate and of weight * (1 - share kept) * estimate
+    weights: Image  # (h, w, 2): weights, and weights * share of the working image that is kept
 
     @classmethod
     def empty(cls, origin: tuple[int, int], height: int, width: int) -> "TileSums":
         """Nothing added yet; `origin` is the top left corner in the image."""
-        return cls(origin, *(np.zeros((height, width), np.float32) for _ in range(4)))
+        return cls(origin, *(np.zeros((height, width, 2), np.float32) for _ in range(2)))
 
 
 class Aggregate:
@@ -51,21 +49,16 @@ class Aggregate:
 
     def _join(self, tile: TileSums) -> None:
         top, left = tile.origin
-        height, width = tile.weights.shape
+        height, width = tile.weights.shape[:2]
         rows, columns = slice(top, top + height), slice(left, left + width)
         self._total.sums[rows, columns] += tile.sums
-        self._total.blended[rows, columns] += tile.blended
         self._total.weights[rows, columns] += tile.weights
-        self._total.kept[rows, columns] += tile.kept
 
     def images(self, working: Image, patch_size: int) -> tuple[Image, Image]:
         """The new pilot and the new working image, both (H, W)."""
-        total = self._total
-        weights = spread(total.weights, patch_size)
-        kept = spread(total.kept, patch_size)
-        pilot: Image = total.sums / weights
-        blended: Image = np.divide(total.blended + kept * working, weights, dtype=np.float32)
-        return pilot, blended
+        weights, kept = np.moveaxis(spread(self._total.weights, patch_size), -1, 0)
+        sums, blended = np.moveaxis(self._total.sums, -1, 0)
+        return sums / weights, (blended + kept * working) / weights
 
 
 def spread(corners: Image, patch_size: int) -> Image:

@@ -106,6 +106,7 @@ class Matcher:
         self._transforms = symmetries(group, patch_size)
         self._image = padded(image if copies is None else copies.stack(image))
         self._energy = self._patch_energy()
+        self._invariants = self._patch_invariants()
         self._sheets = [(0, height)] if copies is None else copies.sheets()
         candidates = min(2 * radius + 1, height - patch_size + 1) * min(
             2 * radius + 1, width - patch_size + 1
@@ -123,6 +124,17 @@ class Matcher:
         result[:, : energy.shape[1]] = energy
         return result
 
+    def _patch_invariants(self) -> NDArray[np.float32]:
+        """Every patch's part along a constant patch and the length of the rest: all symmetries keep them."""
+        p = self._patch_size
+        values = np.sum(self._image[:, :, :-PADDING].astype(np.float64), axis=0)
+        level = patch_sums(values, p) / (p * np.sqrt(len(self._image)))
+        result = np.zeros((2, *self._energy.shape), np.float32)
+        result[0, :, : level.shape[1]] = level
+        rest = self._energy[:, : level.shape[1]] - level**2
+        result[1, :, : level.shape[1]] = np.sqrt(np.maximum(rest, 0))
+        return result
+
     def match(self, references: NDArray[np.int64]) -> Members:
         """The members of every reference patch, the reference itself first."""
         shape = (len(references), self.n_members)
@@ -135,6 +147,7 @@ class Matcher:
         match_tile(
             self._image,
             self._energy,
+            self._invariants,
             self._transforms,
             sheets,
             self._patch_size,

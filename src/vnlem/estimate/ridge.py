@@ -102,9 +102,7 @@ class RidgePass:
             top,
             left,
             sums.sums,
-            sums.blended,
             sums.weights,
-            sums.kept,
         )
         self._aggregate.add(index, sums)
 
