@@ -49,7 +49,7 @@ def apply(weights, weight_offsets, vectors, rows, columns, reach, out):
                 for k in range(dim):
                     out[y * stride + x, k] = 0
         for left in range(columns[0], columns[1], SEGMENT):
-            n_groups = min(SEGMENT, columns[1] - left) // together
+            n_groups = (min(SEGMENT, columns[1] - left) + together - 1) // together
             _pack(flat, y * slots * stride + left, weight_offsets, n_groups, packed)
             for k in range(0, dim, COLUMNS):
                 for group in range(n_groups):
