@@ -2,7 +2,8 @@
 
     python benchmarks/ablation.py --data ../shared/data/categories --out bench-out/ablation.csv
 
-Images are standardised, noise of variance 0.3 comes from seed 1000 + i for the i-th file in sorted order.
+Images, noise (variance 0.3 of the standardised image, seed 1000 + i for the i-th file in sorted order) and
+measures are those of `vnlem bench`, whose results for the same methods are the same numbers.
 Results are written image by image; a run that was interrupted goes on where it stopped.
 """
 
@@ -14,28 +15,28 @@ from pathlib import Path
 
 import numpy as np
 from scipy.stats import mannwhitneyu, wilcoxon
-from skimage import color, io, transform
 from skimage.restoration import denoise_nl_means
 
 import vnlem
 from vnlem.bench import phantoms
-from vnlem.metrics import evaluate
+from vnlem.bench.datasets import find_images
+from vnlem.bench.protocols import Case, Scene, measure, scenes
 
 SIGMA = float(np.sqrt(0.3))
 MEASURES = ("snr", "psnr", "ssim", "fsim")
 
 
-def methods(workers: int) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
-    """Row name -> denoiser of a standardised image."""
+def methods(workers: int) -> dict[str, Callable[[np.ndarray, float], np.ndarray]]:
+    """Row name -> denoiser of an image with noise of a given level."""
 
     def rotation(**options):
-        return lambda z: vnlem.denoise_vnlem(z, SIGMA, workers=workers, **options)
+        return lambda z, sigma: vnlem.denoise_vnlem(z, sigma, workers=workers, **options)
 
     return {
-        "NLEM (paper)": lambda z: vnlem.denoise_nlem(z, SIGMA, preset="paper", workers=workers),
-        "NLEM, 50 nearest, VNLEM's bandwidth": lambda z: vnlem.denoise_nlpr(
+        "NLEM (paper)": lambda z, sigma: vnlem.denoise_nlem(z, sigma, preset="paper", workers=workers),
+        "NLEM, 50 nearest, VNLEM's bandwidth": lambda z, sigma: vnlem.denoise_nlpr(
             z,
-            SIGMA,
+            sigma,
             gamma=0.1,
             patch_size=13,
             patch_distance=10,
@@ -50,43 +51,33 @@ def methods(workers: int) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
         "VNLEM (paper)": rotation(preset="paper"),
         "VNLEM whole circle": rotation(preset="paper", angle_range=180),
         "VNLEM auto": rotation(),
-        "scikit-image NLM, sigma-corrected": lambda z: denoise_nl_means(
-            z, patch_size=7, patch_distance=10, h=0.6 * SIGMA, sigma=SIGMA, fast_mode=True
+        "scikit-image NLM, sigma-corrected": lambda z, sigma: denoise_nl_means(
+            z, patch_size=7, patch_distance=10, h=0.6 * sigma, sigma=sigma, fast_mode=True
         ),
     }
 
 
-def load(path: Path, size: int) -> np.ndarray:
-    """The central square of an image in grey, resized where it is larger than `size`, standardised."""
-    image = io.imread(path)
-    grey = color.rgb2gray(image[..., :3]) if image.ndim == 3 else image / 255
-    side = min(grey.shape)
-    top, left = ((length - side) // 2 for length in grey.shape)
-    square = grey[top : top + side, left : left + side]
-    if side > size:
-        square = transform.resize(square, (size, size), anti_aliasing=True)
-    return (square - square.mean()) / square.std()
-
-
-def scores(clean: np.ndarray, estimate: np.ndarray) -> dict[str, float]:
-    """SNR, PSNR, SSIM on the standardised image, FSIM on 0..255."""
-    span = float(np.ptp(clean))
-    found = evaluate(clean, estimate, data_range=span)
-    return {name: float(getattr(found, name)) for name in MEASURES}
-
-
-def cases(options: argparse.Namespace) -> list[tuple[str, Callable[[], np.ndarray], int]]:
-    """Name, image and seed of every case: files of the data, then the phantoms."""
-    files = sorted(Path(options.data).rglob("*.png")) if options.data else []
-    numbered = list(enumerate(files))[:: options.every][: options.limit]
+def cases(options: argparse.Namespace) -> list[tuple[str, Callable[[], Scene]]]:
+    """Name and noisy scene of every case: images of the data as `vnlem bench` sees them, then phantoms."""
+    case = Case("paper", options.size, SIGMA**2)
+    items = find_images(Path(options.data)) if options.data else []
     found = [
-        (str(path.relative_to(options.data)), lambda path=path: load(path, options.size), 1000 + i)
-        for i, path in numbered
+        (item.name, lambda item=item: next(scenes(item, [case]))[1])
+        for item in items[:: options.every][: options.limit]
     ]
     found += [
-        (f"cells {seed}", lambda seed=seed: phantoms.discs(5, 18, 3, seed), seed) for seed in range(1, 4)
+        (f"cells {seed}", lambda seed=seed: on_grey_scale(phantoms.discs(5, 18, 3, seed), seed))
+        for seed in range(1, 4)
     ]
-    return [*found, ("rings", lambda: phantoms.rings(128), 1)]
+    return [*found, ("rings", lambda: on_grey_scale(phantoms.rings(128), 1))]
+
+
+def on_grey_scale(phantom: np.ndarray, seed: int) -> Scene:
+    """A standardised phantom in 0..255 with noise."""
+    scale = 255 / np.ptp(phantom)
+    clean = (phantom - phantom.min()) * scale
+    noise = SIGMA * scale * np.random.default_rng(seed).standard_normal(clean.shape)
+    return Scene(clean, clean + noise, SIGMA * scale, seed)
 
 
 def run(options: argparse.Namespace) -> list[dict[str, str]]:
@@ -100,14 +91,15 @@ def run(options: argparse.Namespace) -> list[dict[str, str]]:
         writer = csv.DictWriter(file, fields)
         if not rows:
             writer.writeheader()
-        for name, make, seed in cases(options):
+        for name, make in cases(options):
             wanted = [item for item in methods(options.workers).items() if (name, item[0]) not in done]
             if not wanted:
                 continue
-            clean = make()
-            noisy = clean + SIGMA * np.random.default_rng(seed).standard_normal(clean.shape)
+            scene = make()
             for method, denoise in wanted:
-                row = {"image": name, "size": len(clean), "method": method} | scores(clean, denoise(noisy))
+                measures = measure(scene, denoise(scene.noisy, scene.sigma))
+                row = {"image": name, "size": len(scene.noisy), "method": method}
+                row |= {name: measures[name] for name in MEASURES}
                 writer.writerow(row)
                 rows.append({key: str(value) for key, value in row.items()})
             file.flush()
@@ -152,7 +144,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", default="../shared/data/categories", help="folder of images, searched deep")
     parser.add_argument("--out", default="bench-out/ablation.csv")
-    parser.add_argument("--size", type=int, default=512, help="larger images are resized to this")
+    parser.add_argument("--size", type=int, default=512, help="side of the images, which are resized to it")
     parser.add_argument("--limit", type=int, default=None, help="at most so many images")
     parser.add_argument("--every", type=int, default=1, help="every n-th image only")
     parser.add_argument("--workers", type=int, default=2)
