@@ -121,12 +121,12 @@ def table(rows: list[dict[str, str]]) -> str:
         columns = {m: np.array([float(value[image, name][m]) for image in images]) for m in MEASURES}
         base = {m: np.array([float(value[image, "VNLEM (paper)"][m]) for image in images]) for m in MEASURES}
         p_values = []
-        for measure in ("snr", "fsim"):
+        for quantity in ("snr", "fsim"):
             if name == "VNLEM (paper)" or len(images) < 2:
                 p_values.append("")
                 continue
-            rank = mannwhitneyu(columns[measure], base[measure]).pvalue
-            pair = wilcoxon(columns[measure], base[measure]).pvalue
+            rank = mannwhitneyu(columns[quantity], base[quantity]).pvalue
+            pair = wilcoxon(columns[quantity], base[quantity]).pvalue
             p_values.append(f"{rank:.1g} / {pair:.1g}")
         cells = [
             float(row["snr"]) for row in rows if row["method"] == name and row["image"].startswith("cells")

@@ -132,7 +132,8 @@ def regression(n, gamma, smallest_step, buffers):
     _normalise(weights, rows, shares)
     for f in range(point.size):
         point[f] = 0
-    _move(buffers.rows, shares, rows, point)
+    even = n + n % 2
+    _move(buffers.rows, shares, even, point)
     for iteration in range(1, MAX_ITERATIONS + 1):
         _squared_residuals(buffers.rows, buffers.squared, rows, point, shares)
         power_inplace(shares[:rows], exponent, buffers.bits[:rows])
@@ -140,7 +141,7 @@ def regression(n, gamma, smallest_step, buffers):
             shares[j] *= weights[j]
         _normalise(shares, rows, shares)
         # No guess from steps that shrink: below gamma = 1 they also do so, for a while, beside a saddle.
-        if _move(buffers.rows, shares, rows, point) < smallest_step * smallest_step:
+        if _move(buffers.rows, shares, even, point) < smallest_step * smallest_step:
             return iteration
     return MAX_ITERATIONS
 
