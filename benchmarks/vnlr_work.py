@@ -3,7 +3,7 @@
     python benchmarks/vnlr_work.py
 
 The camera image, 512x512, noise sigma 25, one worker. Matching is counted for shifts alone and for all eight
-transforms: which groups are tried with all of them depends on the image. The peak is measured, by
+transforms: which candidates are tried with all of them depends on the image. The peak is measured, by
 multiply-adds that never leave the registers.
 """
 
@@ -65,8 +65,8 @@ def counts(parameters: dict, height: int, width: int) -> tuple[float, float, flo
             window = (2 * radius + 1) ** 2
             shifts += groups * window * pixels
             turned += 8 * groups * window * pixels
-        # Gram matrix (one half), its inverse, and the product with the patches.
-        algebra += groups * (padded**2 * pixels / 2 + padded**3 + padded**2 * pixels)
+        # Gram matrix and its inverse (one half each), and the product with the patches.
+        algebra += groups * (padded**2 * pixels / 2 + padded**3 / 2 + padded**2 * pixels)
     return shifts, turned, algebra
 
 

@@ -74,13 +74,14 @@ def match_tile(
     """The nearest patches of every reference patch.
 
     image (channels, H, stride), the sheets one below the other; energy (H - p + 1, stride), the patches'
-    squared norms, infinite where there is no whole patch; invariants (2, H - p + 1, stride): numbers of a
-    patch that no transform changes, and whose differences are no longer than the patches' distance;
-    transforms (g, p * p), the identity first: transforms[g, u] is the pixel of a member that lies on pixel u
-    of the reference; sheets (s, 2): first row and number of rows, the image itself first; references (r, 2)
-    top left corners; centres (r, s, 2): of the search window in each sheet, which is moved inwards at the
-    border; a member that is turned or reflected ranks with factor * d^2 + penalties[r], and there are either
-    enough of them or none; n_turned: the most members from turned sheets.
+    squared norms, infinite where there is no whole patch; invariants (2, H - p + 1, at least stride and
+    2 radius + COLUMNS): numbers of a patch that no transform changes, and whose differences are no longer
+    than the patches' distance; transforms (g, p * p), the identity first: transforms[g, u] is the pixel of a
+    member that lies on pixel u of the reference; sheets (s, 3): first row, number of rows and of columns,
+    the image itself first; references (r, 2) top left corners; centres (r, s, 2): of the search window in
+    each sheet, which is moved inwards at the border; a member that is turned or reflected ranks with
+    factor * d^2 + penalties[r], and there are either enough of them or none; n_turned: the most members from
+    turned sheets.
     Written: positions (r, k), row * stride + column, the reference first; chosen (r, k), the index of the
     transform.
     """
@@ -91,12 +92,12 @@ def match_tile(
     rows = (side + ROWS - 1) // ROWS * ROWS
     lanes = (side + COLUMNS - 1) // COLUMNS * COLUMNS
     window = np.zeros((n_channels, rows + patch_size - 1, lanes + patch_size + 3), np.float32)
+    _, height, width = window.shape
     offsets = np.empty(n_channels * n_pixels, np.int64)
     for channel in range(n_channels):
         for u in range(n_pixels):
-            offsets[channel * n_pixels + u] = (channel * window.shape[1] + u // patch_size) * window.shape[
-                2
-            ] + u % patch_size
+            row = channel * height + u // patch_size
+            offsets[channel * n_pixels + u] = row * width + u % patch_size
     _match_references(
         image,
         energy,
@@ -268,9 +269,9 @@ def _load_window(image, energy, sheet, centre, patch_size, norm, side, window, n
     Returns the number of rows of candidates.
     """
     n_channels, _, stride = image.shape
-    first_row, n_sheet_rows = sheet
+    first_row, n_sheet_rows, n_sheet_columns = sheet
     rows_of_patches = n_sheet_rows - patch_size + 1
-    columns_of_patches = stride - PADDING - patch_size + 1
+    columns_of_patches = n_sheet_columns - patch_size + 1
     n_rows = min(side, rows_of_patches)
     radius = side // 2
     top = first_row + max(0, min(centre[0] - first_row - radius, rows_of_patches - n_rows))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vnlem import tiles
 from vnlem._kernels.match import PADDING, match_tile
+from vnlem._kernels.panel import COLUMNS
 from vnlem.estimate.aggregate import padded, patch_sums
 from vnlem.estimate.turn import TurnedCopies
 
@@ -107,7 +108,7 @@ class Matcher:
         self._image = padded(image if copies is None else copies.stack(image))
         self._energy = self._patch_energy()
         self._invariants = self._patch_invariants()
-        self._sheets = [(0, height)] if copies is None else copies.sheets()
+        self._sheets = [(0, height, width)] if copies is None else copies.sheets()
         candidates = min(2 * radius + 1, height - patch_size + 1) * min(
             2 * radius + 1, width - patch_size + 1
         )
@@ -129,7 +130,9 @@ class Matcher:
         p = self._patch_size
         values = np.sum(self._image[:, :, :-PADDING].astype(np.float64), axis=0)
         level = patch_sums(values, p) / (p * np.sqrt(len(self._image)))
-        result = np.zeros((2, *self._energy.shape), np.float32)
+        rows, columns = self._energy.shape
+        # Whole blocks of candidates are read, also where the image is narrower than the window.
+        result = np.zeros((2, rows, max(columns, 2 * self._radius + COLUMNS)), np.float32)
         result[0, :, : level.shape[1]] = level
         rest = self._energy[:, : level.shape[1]] - level**2
         result[1, :, : level.shape[1]] = np.sqrt(np.maximum(rest, 0))

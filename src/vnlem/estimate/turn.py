@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 
+# Angles of the turned copies that "so2" searches beside the image; the symmetries of the square do the rest.
+TURNS = (15.0, 30.0, 45.0, 60.0, 75.0)
+
 
 def shear_rows(image: Float, slope: float) -> Float:
     """Shift row y by slope * (y - centre) pixels to the right, periodically, by Fourier phases.
@@ -54,7 +57,7 @@ class TurnedCopies:
     Examples
     --------
     >>> copies = TurnedCopies(8, 8, [45.0])
-    >>> [first for first, _ in copies.sheets()]
+    >>> [first for first, *_ in copies.sheets()]
     [0, 8]
     """
 
@@ -66,10 +69,11 @@ class TurnedCopies:
         self._side = diagonal + diagonal % 2 + 16
         self._canvas = max(self._side, width)
 
-    def sheets(self) -> list[tuple[int, int]]:
-        """First row and number of rows of every sheet."""
-        height = self._size[0]
-        return [(0, height)] + [(height + i * self._side, self._side) for i in range(len(self._angles))]
+    def sheets(self) -> list[tuple[int, int, int]]:
+        """First row, number of rows and of columns of every sheet."""
+        height, width = self._size
+        firsts = [height + i * self._side for i in range(len(self._angles))]
+        return [(0, height, width)] + [(first, self._side, self._side) for first in firsts]
 
     def _on_canvas(self, plane: Float) -> Float:
         height, width = self._size
@@ -84,7 +88,7 @@ class TurnedCopies:
         tall[:, :height, :width] = image
         for channel in range(channels):
             canvas = self._on_canvas(image[channel].astype(np.float64))
-            for (first, count), angle in zip(self.sheets()[1:], self._angles, strict=True):
+            for (first, count, _), angle in zip(self.sheets()[1:], self._angles, strict=True):
                 quarter = angle > 45
                 turned = turn_square(np.rot90(canvas) if quarter else canvas, angle - 90 * quarter)
                 tall[channel, first : first + count, : self._side] = turned
@@ -106,7 +110,7 @@ class TurnedCopies:
         result[:height, :width] = False
         y, x = np.mgrid[: self._side, : self._side].astype(float)
         centre = (self._side - 1) / 2
-        for (first, count), angle in zip(self.sheets()[1:], self._angles, strict=True):
+        for (first, count, _), angle in zip(self.sheets()[1:], self._angles, strict=True):
             c, s = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
             v = c * (y - centre) + s * (x - centre) + centre - (self._side - height) // 2
             h = -s * (y - centre) + c * (x - centre) + centre - (self._side - width) // 2
@@ -118,7 +122,7 @@ class TurnedCopies:
         """Top left corners (r, angles, 2), in tall coordinates, of the patches seen at the same points."""
         half = (patch_size - 1) / 2
         found = np.empty((len(corners), len(self._angles), 2), np.int64)
-        for i, ((first, _), angle) in enumerate(zip(self.sheets()[1:], self._angles, strict=True)):
+        for i, ((first, *_), angle) in enumerate(zip(self.sheets()[1:], self._angles, strict=True)):
             v, h = self._turned_coordinates(corners[:, 0] + half, corners[:, 1] + half, angle)
             found[:, i, 0] = np.rint(v - half).astype(np.int64) + first
             found[:, i, 1] = np.rint(h - half).astype(np.int64)

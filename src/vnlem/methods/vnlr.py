@@ -13,13 +13,10 @@ from vnlem import checks
 from vnlem.estimate.aggregate import patch_sums
 from vnlem.estimate.groups import GROUPS, Matcher, Members, reference_tiles
 from vnlem.estimate.ridge import PassSettings, RidgePass, run_pass
-from vnlem.estimate.turn import TurnedCopies
+from vnlem.estimate.turn import TURNS, TurnedCopies
 from vnlem.frame import Job, Progress, Result, run
 from vnlem.presets import check_preset
 from vnlem.tiles import ProgressCallback
-
-# Angles of the turned copies that "so2" searches beside the image; the symmetries of the square do the rest.
-TURNS = (15.0, 30.0, 45.0, 60.0, 75.0)
 
 # From this noise on, in units of the clean standard deviation, late passes use patches of 8 instead of 7.
 LARGE_NOISE = 0.35

@@ -1,13 +1,15 @@
 """VNLR in plain NumPy, group by group in float64: the oracle of the fast version, for small images.
 
-Shares no code with it: patches are compared pixel by pixel, the combination is solved with numpy.linalg, and
-every patch is put back by an explicit loop.
+Patches are compared pixel by pixel, the combination is solved with numpy.linalg, and every patch is put back
+by an explicit loop. Only the turned copies of the image, for the group "so2", are the fast version's.
 """
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vnlem.estimate.turn import TURNS, TurnedCopies
 
 Float = NDArray[np.float64]
 
@@ -51,11 +53,7 @@ def denoise(
     >>> bool(np.abs(result).mean() < 0.5 * np.abs(noisy).mean())
     True
     """
-    if params.group not in _TURNS:
-        raise ValueError(
-            f"the reference engine knows the groups {', '.join(_TURNS)}, got {params.group!r}; "
-            'use engine="fast"'
-        )
+    height, width = noisy.shape[1:]
     compare = weights or [np.ones((len(noisy), 1, 1))] * 2
     pilot = working = noisy
     shares = []
@@ -63,15 +61,24 @@ def denoise(
     for number in range(params.passes + 1):
         first = number == 0
         size = params.patch_sizes[number]
-        turns = _TURNS[params.group]
+        turns = _TURNS["d4" if params.group == "so2" else params.group]
+        # Turned copies wait for a pilot.
+        copies = TurnedCopies(height, width, TURNS) if params.group == "so2" and not first else None
         step = params.first_step if first else params.step
         if first or number in params.rematch:
+            compared = _with_copies(pilot * compare[0 if first else 1], copies)
             groups = [
                 _nearest(
-                    pilot * compare[0 if first else 1],
+                    compared,
+                    _windows(
+                        (height, width),
+                        corner,
+                        size,
+                        params.first_patch_distance if first else params.patch_distance,
+                        copies,
+                    ),
                     corner,
                     size,
-                    params.first_patch_distance if first else params.patch_distance,
                     params.first_n_neighbors if first else params.n_neighbors,
                     turns,
                     1.0 if first else params.match_factor,
@@ -88,12 +95,13 @@ def denoise(
                 turns,
                 number,
                 params,
+                copies,
             )
             for c in range(len(noisy))
         ]
         pilot, working = (np.concatenate(images) for images in zip(*planes, strict=True))
-        members = [g for group in groups for _, _, g in group]
-        shares.append(float(np.mean(np.array(members) > 0)))
+        members = [y >= height or g > 0 for group in groups for y, _, g in group]
+        shares.append(float(np.mean(members)))
     return pilot, shares
 
 
@@ -118,39 +126,75 @@ def _penalty(pilot, variance, weights, corner, size, first, params):
     return np.inf if energy < params.flat_energy * noise else params.first_match_penalty * noise
 
 
-def _nearest(image, corner, size, radius, count, turns, factor, penalty):
+def _with_copies(image: Float, copies: TurnedCopies | None) -> Float:
+    """An image with its turned copies below it."""
+    return image if copies is None else copies.stack(image.astype(np.float32)).astype(np.float64)
+
+
+def _windows(shape, corner, size, radius, copies):
+    """Corners of the patches to compare with one: of those in its window, and of those in turned copies."""
+
+    def line(centre, first, count):
+        side = min(2 * radius + 1, count)
+        start = first + max(0, min(centre - first - radius, count - side))
+        return range(start, start + side)
+
+    own = [
+        (y, x)
+        for y in line(corner[0], 0, shape[0] - size + 1)
+        for x in line(corner[1], 0, shape[1] - size + 1)
+    ]
+    if copies is None:
+        return own, []
+    outside = copies.outside()
+    (centres,) = copies.centres(np.array([corner]), size)
+    turned = []
+    for (first, rows, columns), (cy, cx) in zip(copies.sheets()[1:], centres, strict=True):
+        for y in line(cy, first, rows - size + 1):
+            for x in line(cx, 0, columns - size + 1):
+                near = abs(y - cy) <= 3 and abs(x - cx) <= 3  # shares the reference's noise
+                if not near and not outside[y : y + size, x : x + size].any():
+                    turned.append((y, x))
+    return own, turned
+
+
+def _nearest(image, windows, corner, size, count, turns, factor, penalty):
     """The members (row, column, transform) of one group, the reference first."""
-    rows, columns = image.shape[1] - size + 1, image.shape[2] - size + 1
-    side_y, side_x = min(2 * radius + 1, rows), min(2 * radius + 1, columns)
-    top = max(0, min(corner[0] - radius, rows - side_y))
-    left = max(0, min(corner[1] - radius, columns - side_x))
+    own, turned = windows
+    count = min(count, len(own))
     reference = _cut(image, corner, size)
-    shifted, found = [], []
-    for y in range(top, top + side_y):
-        for x in range(left, left + side_x):
-            candidate = _cut(image, (y, x), size)
-            ranks = [
-                np.sum((reference - turn(candidate)) ** 2) * (factor if g else 1.0) + (penalty if g else 0.0)
-                for g, turn in enumerate(turns)
-            ]
-            if (y, x) == corner:
-                ranks = [-1.0]
-            best = int(np.argmin(ranks))
-            shifted.append((ranks[0], y, x, 0))
-            found.append((ranks[best], y, x, best))
-    nearest = sorted(found, key=lambda item: item[:3])[:count]
-    if sum(g > 0 for *_, g in nearest) * 8 < count:
+
+    def ranks(place, plain):
+        candidate = _cut(image, place, size)
+        distances = [np.sum((reference - turn(candidate)) ** 2) for turn in turns]
+        return [d if plain and g == 0 else factor * d + penalty for g, d in enumerate(distances)]
+
+    def best(place, plain):
+        found = ranks(place, plain)
+        return (min(found), *place, int(np.argmin(found)))
+
+    others = [place for place in own if place != corner]
+    shifted = [(ranks(place, True)[0], *place, 0) for place in others]
+    from_copies = sorted(best(place, False) for place in turned)[: max(1, int(0.4 * count))]
+    found = sorted([best(place, True) for place in others] + from_copies)[: count - 1]
+    if 8 * sum(g > 0 or (y, x) in turned for _, y, x, g in found) < count:
         # A few turned members are found by chance anywhere.
-        nearest = sorted(shifted)[:count]
-    return [item[1:] for item in nearest]
+        found = sorted(shifted)[: count - 1]
+    return [(*corner, 0)] + [item[1:] for item in found]
 
 
-def _pass(images, groups, size, turns, number, params):
+def _pass(images, groups, size, turns, number, params, copies):
     """All groups of one pass, combined and put back: the new pilot and the new working image."""
     noisy, working, pilot, variance = images
     first = number == 0
     tau = params.noise_kept * (1 - number / params.passes)
-    change = (noisy - working) ** 2
+    height = noisy.shape[1]
+    tall_pilot, tall_working = (_with_copies(image, copies) for image in (pilot, working))
+    # What is never negative must not become so where it is turned.
+    change, tall_variance = (
+        np.maximum(_with_copies(values, copies), values.min())
+        for values in ((noisy - working) ** 2, variance)
+    )
     total, mixed = np.zeros(noisy.shape), np.zeros(noisy.shape)
     weight_sum = np.zeros(noisy.shape)
     for group in groups:
@@ -158,9 +202,11 @@ def _pass(images, groups, size, turns, number, params):
         def columns(image, group=group):
             return np.stack([turns[g](_cut(image, (y, x), size)).ravel() for y, x, g in group], axis=1)
 
-        x, z = columns(pilot), columns(working)
-        noise = columns(variance).sum(axis=0)
+        x, z = columns(tall_pilot), columns(tall_working)
+        noise = columns(tall_variance).sum(axis=0)
         left = max(1 - np.sqrt(columns(change).sum() / noise.sum()), 1.02 * tau, 0.02)
+        # Members from turned copies count as noisier: their noise is partly that of others.
+        noise = noise * [4.0 if y >= height else 1.0 for y, _, _ in group]
         if first:
             load = params.extra_load * noise
             shrink = noise + load
@@ -171,6 +217,8 @@ def _pass(images, groups, size, turns, number, params):
         estimate = z @ theta
         blend = min(tau / left, 1.0)
         for j, (y0, x0, g) in enumerate(group):
+            if y0 >= height:
+                continue
             weight = max(gain[j], 1 / len(group)) ** -1.5
             patch = _undo(estimate[:, j].reshape(len(noisy), size, size), g)
             old = _cut(working, (y0, x0), size)
