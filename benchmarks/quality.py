@@ -1,8 +1,9 @@
 """`make bench-quality`: VNLR beside BM3D on the standard sets, what rotation is worth, cells and particles.
 
 Prints tables with pass or FAIL per line. Every result is kept in a CSV file, so that a run can be stopped
-and taken up again, and the slow peer runs once per image; results of other code are not used. Noise: numpy.random.default_rng(1000 + i) for
-the i-th file of a set in sorted order, not clipped; results are clipped to 0..255 for the measures.
+and taken up again, and the slow peer runs once per image; results of other code are not used. Noise:
+numpy.random.default_rng(1000 + i) for the i-th file of a set in sorted order, not clipped; results are
+clipped to 0..255 for the measures.
 """
 
 import argparse
@@ -266,7 +267,7 @@ def main() -> None:
     parser.add_argument("--profiles", nargs="+", default=list(PROFILES), choices=PROFILES)
     parser.add_argument("--rotation-profile", default="balanced", choices=PROFILES)
     parser.add_argument(
-        "--crop", type=int, default=None, help="side of the middle that is used of `categories`"
+        "--crop", type=int, default=None, help="use only the middle of `categories`, this wide"
     )
     parser.add_argument("--limit", type=int, default=None, help="images per set")
     parser.add_argument(
