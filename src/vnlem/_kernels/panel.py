@@ -16,7 +16,10 @@ def _has(feature):
     """Whether Numba compiles for a processor with a feature: it can be told not to use this one's."""
     if config.CPU_FEATURES is not None:
         return f"+{feature}" in config.CPU_FEATURES.split(",")
-    return config.CPU_NAME != "generic" and bool(binding.get_host_cpu_features().get(feature))
+    try:
+        return config.CPU_NAME != "generic" and bool(binding.get_host_cpu_features().get(feature))
+    except RuntimeError:  # LLVM cannot tell on every system
+        return False
 
 
 # A processor needs about eight sums under way to begin two multiply-adds in every cycle. Four rows of 16
