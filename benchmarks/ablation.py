@@ -19,10 +19,11 @@ from skimage.restoration import denoise_nl_means
 
 import vnlem
 from vnlem.bench import phantoms
-from vnlem.bench.datasets import find_images
+from vnlem.bench.datasets import READABLE, find_images
 from vnlem.bench.protocols import Case, Scene, measure, scenes
 
-SIGMA = float(np.sqrt(0.3))
+VARIANCE = 0.3
+SIGMA = float(np.sqrt(VARIANCE))
 MEASURES = ("snr", "psnr", "ssim", "fsim")
 
 
@@ -59,8 +60,9 @@ def methods(workers: int) -> dict[str, Callable[[np.ndarray, float], np.ndarray]
 
 def cases(options: argparse.Namespace) -> list[tuple[str, Callable[[], Scene]]]:
     """Name and noisy scene of every case: images of the data as `vnlem bench` sees them, then phantoms."""
-    case = Case("paper", options.size, SIGMA**2)
-    items = find_images(Path(options.data)) if options.data else []
+    case = Case("paper", options.size, VARIANCE)
+    folder = Path(options.data) if options.data else None
+    items = [item for item in find_images(folder) if item.path.lower().endswith(READABLE)] if folder else []
     found = [
         (item.name, lambda item=item: next(scenes(item, [case]))[1])
         for item in items[:: options.every][: options.limit]
@@ -86,10 +88,11 @@ def run(options: argparse.Namespace) -> list[dict[str, str]]:
     out.parent.mkdir(parents=True, exist_ok=True)
     fields = ["image", "size", "method", *MEASURES]
     rows = list(csv.DictReader(out.open())) if out.exists() else []
+    rows = [row for row in rows if row["size"] == str(options.size) or not Path(row["image"]).suffix]
     done = {(row["image"], row["method"]) for row in rows}
     with out.open("a", newline="") as file:
         writer = csv.DictWriter(file, fields)
-        if not rows:
+        if file.tell() == 0:
             writer.writeheader()
         for name, make in cases(options):
             wanted = [item for item in methods(options.workers).items() if (name, item[0]) not in done]

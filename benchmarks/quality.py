@@ -61,6 +61,8 @@ class Results:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._rows: dict[tuple[str, str, float, str], dict[str, float]] = {}
+        if path.exists() and path.read_text().partition("\n")[0].strip() != ",".join(self.FIELDS):
+            path.rename(path.with_suffix(".old.csv"))  # from a time with other columns
         if path.exists():
             with path.open(newline="") as file:
                 for row in csv.DictReader(file):
@@ -94,7 +96,10 @@ class Results:
 def version_of(method: str) -> str:
     """What computes a method: the peer's version, or a fingerprint of this package's source."""
     if method == "bm3d":
-        return importlib.metadata.version("bm3d")
+        try:
+            return importlib.metadata.version("bm3d")
+        except importlib.metadata.PackageNotFoundError:
+            return "not installed"
     fingerprint = hashlib.blake2b(digest_size=6)
     for source in sorted(Path(vnlem.__file__).parent.rglob("*.py")):
         fingerprint.update(source.read_bytes())

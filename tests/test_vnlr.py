@@ -156,6 +156,11 @@ def test_sigma_zero_returns_the_image_unchanged():
     np.testing.assert_array_equal(vnlem.denoise_vnlr(image, 0), image)
 
 
+def test_noise_below_single_precision_leaves_the_image_as_it_is():
+    image = noisy_scene()
+    np.testing.assert_allclose(vnlem.denoise_vnlr(image, 1e-25, **QUICK), image, atol=0.01)
+
+
 def test_units_do_not_matter():
     noisy = noisy_scene()
     plain = vnlem.denoise_vnlr(noisy, 20.0, **QUICK)

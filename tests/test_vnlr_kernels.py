@@ -42,32 +42,51 @@ def test_invert_agrees_with_numpy(k):
 
 
 @pytest.mark.parametrize("group", ["identity", "c4", "d4"])
-def test_matching_agrees_with_all_distances(group):
-    size, radius, k, p = 40, 6, 9, 5
-    image = random(1, size, size, seed=3)
-    penalty = np.full((size - p + 1,) * 2, 0.4 * p * p)
+@pytest.mark.parametrize(("channels", "width", "steps"), [(1, 40, 0), (1, 40, 5), (3, 40, 5), (2, 11, 5)])
+def test_matching_agrees_with_all_distances(group, channels, width, steps):
+    height, radius, k, p = 40, 6, 9, 5
+    image = random(channels, height, width, seed=3)
+    # Steps of brightness: most candidates are left out by their mean, before any transform is tried.
+    image += steps * (np.arange(height)[:, None] // 7 % 3 + np.arange(width) // 5 % 2)
+    penalty = np.full((height - p + 1, width - p + 1), 0.4 * p * p)
     matcher = Matcher(
         image, None, patch_size=p, radius=radius, n_members=k, group=group, factor=1.1, penalty=penalty
     )
-    references = np.array([[0, 0], [17, 20], [35, 31], [3, 30]])
+    references = np.array([[0, 0], [17, width // 2], [35, width - p], [3, 3]])
     members = matcher.match(references)
-    windows = np.lib.stride_tricks.sliding_window_view(image[0].astype(np.float64), (p, p))
-    patches = windows.reshape(*windows.shape[:2], -1)
+    windows = np.lib.stride_tricks.sliding_window_view(image.astype(np.float64), (p, p), axis=(1, 2))
+    patches = np.moveaxis(windows, 0, 2).reshape(*windows.shape[1:3], channels, -1)
     for (top, left), positions, chosen in zip(references, members.positions, members.transforms, strict=True):
-        first = [min(max(at - radius, 0), len(patches) - 2 * radius - 1) for at in (top, left)]
-        rows, columns = (slice(at, at + 2 * radius + 1) for at in first)
-        moved = patches[rows, columns][:, :, symmetries(group, p)]
-        ranks = np.sum((moved - patches[top, left]) ** 2, axis=-1)
+        sides = [min(2 * radius + 1, n) for n in patches.shape[:2]]
+        corner = [
+            min(max(at - radius, 0), n - side)
+            for at, n, side in zip((top, left), patches.shape, sides, strict=False)
+        ]
+        rows, columns = (slice(at, at + side) for at, side in zip(corner, sides, strict=True))
+        moved = patches[rows, columns][..., symmetries(group, p)]
+        ranks = np.sum((moved - patches[top, left][:, None]) ** 2, axis=(2, 4))
         ranks[..., 1:] = 1.1 * ranks[..., 1:] + 0.4 * p * p
         best, which = ranks.min(axis=-1), ranks.argmin(axis=-1)
         nearest = np.argsort(best, axis=None, kind="stable")[:k]
         if 8 * np.count_nonzero(which.flat[nearest]) < k:  # too few: shifted patches alone
             which[:] = 0
             nearest = np.argsort(ranks[..., 0], axis=None, kind="stable")[:k]
-        y, x = np.divmod(positions, size + match.PADDING)
+        y, x = np.divmod(positions, width + match.PADDING)
         assert (y[0], x[0], chosen[0]) == (top, left, 0)
-        found = set(zip(y - first[0], x - first[1], chosen, strict=True))
-        assert found == {(*divmod(at, 2 * radius + 1), which.flat[at]) for at in nearest}
+        found = set(zip(y - corner[0], x - corner[1], chosen, strict=True))
+        assert found == {(*divmod(at, sides[1]), which.flat[at]) for at in nearest}
+
+
+def test_where_distances_are_no_numbers_the_reference_takes_their_place():
+    image = random(1, 20, 20)
+    image[0, 8:] = np.nan
+    matcher = Matcher(
+        image, None, patch_size=5, radius=4, n_members=9, group="d4", factor=1.0, penalty=np.ones((16, 16))
+    )
+    members = matcher.match(np.array([[12, 12], [3, 3]]))
+    y, x = np.divmod(members.positions, 20 + match.PADDING)
+    assert y.max() < 16
+    assert x.max() < 16
 
 
 def test_all_but_the_best_become_infinite_and_ties_go_to_the_first():

@@ -18,7 +18,8 @@ NEAR = 3
 # With fewer turned members than one in so many, a group does without: a few are found by chance anywhere.
 ONE_IN = 8
 INFINITY = np.float32(np.inf)
-ROUNDING = np.float32(1.0001)  # bounds may be so much too large
+# Distances and their bounds may be wrong by this share of themselves and of the patches' squared norm.
+ROUNDING = np.float32(1e-5)
 
 
 @nested
@@ -91,7 +92,7 @@ def match_tile(
     side = 2 * radius + 1
     rows = (side + ROWS - 1) // ROWS * ROWS
     lanes = (side + COLUMNS - 1) // COLUMNS * COLUMNS
-    window = np.zeros((n_channels, rows + patch_size - 1, lanes + patch_size + 3), np.float32)
+    window = np.zeros((n_channels, rows + patch_size - 1, lanes + patch_size - 1), np.float32)
     _, height, width = window.shape
     offsets = np.empty(n_channels * n_pixels, np.int64)
     for channel in range(n_channels):
@@ -187,7 +188,7 @@ def _match_references(
         if (n_transforms > 1 or n_sheets > 1) and penalty_bits[r] < limit:
             number.view(np.int32)[0] = limit
             # A transform has to bring a patch nearer than this.
-            reach = (number[0] - penalties[r]) / factor * ROUNDING
+            reach = (number[0] - penalties[r]) / factor * (np.float32(1) + ROUNDING) + ROUNDING * norm
             own_invariants = (invariants[0, top, left], invariants[1, top, left])
             for i in range(per_sheet):
                 best[i] = shifted[i]
@@ -238,17 +239,24 @@ def _match_references(
                     _forget_near(centres[r, sheet], corners[sheet], n_rows, lanes, values)
             if n_sheets > 1:
                 keep_best(best[per_sheet:], n_turned)
-            smallest(best, n_members, own, limit, order)
+            _fill(order, smallest(best, n_members, own, limit, order)[0], own)
             for j in range(n_members):
                 n_moved += order[j] >= per_sheet or which[order[j]] > 0
         if n_moved * ONE_IN < n_members:
-            smallest(shifted, n_members, own, limit, order)
+            _fill(order, smallest(shifted, n_members, own, limit, order)[0], own)
             for j in range(n_members):
                 which[order[j]] = 0
         for j in range(n_members):
             sheet, at = order[j] // per_sheet, order[j] % per_sheet
             positions[r, j] = (corners[sheet, 0] + at // lanes) * stride + corners[sheet, 1] + at % lanes
             chosen[r, j] = which[order[j]]
+
+
+@nested
+def _fill(order, count, own):
+    """The reference in every place that is left over: too few distances are numbers."""
+    for j in range(count, order.size):
+        order[j] = own
 
 
 @nested

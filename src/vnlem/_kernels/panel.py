@@ -1,8 +1,8 @@
 """The dense inner loops of matching, the ridge algebra and the patch graph, written in vector instructions.
 
-A panel is some rows by 16 columns (or 8, where 16 do not divide) of a product of matrices, held in registers
-while the inner dimension runs. Plain loops reach a third of its speed: the compiler cannot know that the
-operands do not overlap.
+A panel is some rows by 32, 16 or 8 columns of a product of matrices, or of a correlation with patches, held
+in registers while the inner dimension runs. Plain loops reach a third of its speed: the compiler cannot know
+that the operands do not overlap.
 """
 
 import numpy as np
@@ -17,7 +17,8 @@ def _has(feature):
     if config.CPU_FEATURES is not None:
         return f"+{feature}" in config.CPU_FEATURES.split(",")
     try:
-        return config.CPU_NAME != "generic" and bool(binding.get_host_cpu_features().get(feature))
+        allowed = config.CPU_NAME != "generic" and config.ENABLE_AVX
+        return bool(allowed and binding.get_host_cpu_features().get(feature))
     except RuntimeError:  # LLVM cannot tell on every system
         return False
 

@@ -5,7 +5,7 @@ import numpy as np
 from vnlem._kernels.jit import nested
 
 BLOCK = 16
-INFINITY = 0x7F800000  # its bit pattern
+INFINITY_BITS = 0x7F800000
 FIRST_STEP = 1 << 19  # a sixteenth of a number
 
 
@@ -28,7 +28,7 @@ def threshold_of(patterns, k, guess):
     """
     # Fewer than k numbers lie below `low`, at least k up to `high`.
     low, below = np.int64(0), np.int64(0)
-    high, up_to = np.int64(INFINITY), np.int64(patterns.size)
+    high, up_to = np.int64(INFINITY_BITS), np.int64(patterns.size)
     step = np.int64(FIRST_STEP)
     middle = np.int64(guess)
     seeking = 0 < middle < high
@@ -48,7 +48,7 @@ def threshold_of(patterns, k, guess):
         else:
             low, below = middle + 1, count
         if seeking:
-            seeking = low == 0 or high == INFINITY
+            seeking = low == 0 or high == INFINITY_BITS
             middle += -step if count > k else step
             step *= 4
     return np.int32(low)
@@ -63,10 +63,10 @@ def smallest(distances, limit, own, guess, chosen):
     pattern of the threshold, a good `guess` for the next pixel.
     """
     patterns = distances.view(np.int32)
-    finite = np.int64(_count_up_to(patterns, np.int32(INFINITY - 1)))
+    finite = np.int64(_count_up_to(patterns, np.int32(INFINITY_BITS - 1)))
     count = min(limit, finite)
     threshold = threshold_of(patterns, count, guess)
-    below = np.int64(_count_up_to(patterns, threshold - np.int32(1)))
+    below = np.int64(_count_up_to(patterns, np.int32(threshold - 1)))
     ties = count - below - np.int32(patterns[own] >= threshold)
     chosen[0] = own
     at = 1

@@ -4,7 +4,7 @@ The neighbours of a pixel are the same offsets everywhere, so no indices are sto
 of a pair only the one at the pixel that comes first in reading order is. `weights` is (rows, slots, columns):
 slots 0.. are the forward offsets in reading order, then one for the pixel itself. Columns come last, so that
 pixels side by side are worked on together, whether their weights lie with them or with their neighbours.
-Rows and columns of zeros around the image (`reach` of them, on the right up to seven more) stand for what
+Rows and columns of zeros around the image (`reach` of them, on the right some more) stand for what
 lies outside, so that no loop asks where it is. Vectors are (pixels, n) with the same padding, n a multiple
 of eight: n of them at once, memory read once for all.
 """

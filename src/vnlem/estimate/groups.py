@@ -100,42 +100,46 @@ class Matcher:
         penalty: NDArray[np.floating],
     ) -> None:
         _, height, width = image.shape
-        self._size = (height, width)
         self._copies = copies
         self._patch_size, self._radius, self._factor = patch_size, radius, factor
         self._penalty = penalty
         self._transforms = symmetries(group, patch_size)
         self._image = padded(image if copies is None else copies.stack(image))
-        self._energy = self._patch_energy()
-        self._invariants = self._patch_invariants()
+        if self._image[0].size > np.iinfo(np.int32).max:
+            raise ValueError(
+                f"the image is too large for VNLR, {height} x {width} pixels"
+                + (" with its turned copies" if copies is not None else "")
+                + "; denoise it in parts"
+            )
+        energy = self._patch_energy()
+        self._energy = np.full((len(energy), self._image.shape[2]), np.inf, np.float32)
+        self._energy[:, : energy.shape[1]] = energy
+        self._invariants = self._patch_invariants(energy)
         self._sheets = [(0, height, width)] if copies is None else copies.sheets()
         candidates = min(2 * radius + 1, height - patch_size + 1) * min(
             2 * radius + 1, width - patch_size + 1
         )
         self.n_members = min(n_members, candidates)
 
-    def _patch_energy(self) -> NDArray[np.float32]:
+    def _patch_energy(self) -> NDArray[np.float64]:
         """Squared norm of every patch; infinite where a patch leaves its sheet."""
         p = self._patch_size
         squares = np.sum(self._image[:, :, :-PADDING].astype(np.float64) ** 2, axis=0)
         energy = patch_sums(squares, p)
         if self._copies is not None:
             energy[patch_sums(self._copies.outside().astype(float), p) > 0] = np.inf
-        result = np.full((energy.shape[0], self._image.shape[2]), np.inf, np.float32)
-        result[:, : energy.shape[1]] = energy
-        return result
+        return energy
 
-    def _patch_invariants(self) -> NDArray[np.float32]:
+    def _patch_invariants(self, energy: NDArray[np.float64]) -> NDArray[np.float32]:
         """Every patch's part along a constant patch and the length of the rest: all symmetries keep them."""
         p = self._patch_size
         values = np.sum(self._image[:, :, :-PADDING].astype(np.float64), axis=0)
         level = patch_sums(values, p) / (p * np.sqrt(len(self._image)))
-        rows, columns = self._energy.shape
         # Whole blocks of candidates are read, also where the image is narrower than the window.
-        result = np.zeros((2, rows, max(columns, 2 * self._radius + COLUMNS)), np.float32)
+        columns = max(self._image.shape[2], 2 * self._radius + COLUMNS)
+        result = np.zeros((2, len(level), columns), np.float32)
         result[0, :, : level.shape[1]] = level
-        rest = self._energy[:, : level.shape[1]] - level**2
-        result[1, :, : level.shape[1]] = np.sqrt(np.maximum(rest, 0))
+        result[1, :, : level.shape[1]] = np.sqrt(np.maximum(energy - level**2, 0))
         return result
 
     def match(self, references: NDArray[np.int64]) -> Members:

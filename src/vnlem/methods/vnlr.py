@@ -319,8 +319,8 @@ def _to_opponent(job: Job[VnlrParams]) -> tuple[NDArray[np.float32], NDArray[np.
     """The image, and its noise variance per pixel, in the space where patches are compared and combined."""
     sigma: Any = job.sigma if job.sigma_map is None else job.sigma_map
     variance = np.broadcast_to(np.asarray(sigma, np.float32) ** 2, job.pixels.shape)
-    # A patch with no noise at all would make its own weights 0/0.
-    variance = np.maximum(variance, np.float32(1e-6 * job.sigma**2))
+    # A patch with no noise at all, or with less than single precision knows, would make its weights 0/0.
+    variance = np.maximum(variance, np.float32(max(1e-6 * job.sigma**2, 1e-30)))
     if job.pixels.shape[0] != 3:
         return job.pixels, variance
     turned = np.tensordot(OPPONENT, job.pixels, axes=1).astype(np.float32)
