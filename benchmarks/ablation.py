@@ -145,6 +145,27 @@ def table(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
+def wins(rows: list[dict[str, str]]) -> str:
+    """On how many images one row of the table is above another."""
+    pairs = [
+        ("VNLEM (paper)", "NLEM (paper)"),
+        ("VNLEM without rotation", "VNLEM (paper)"),
+        ("VNLEM auto", "VNLEM without rotation"),
+        ("VNLEM auto", "scikit-image NLM, sigma-corrected"),
+    ]
+    value = {(row["image"], row["method"]): row for row in rows}
+    images = sorted({row["image"] for row in rows if not row["image"].startswith(("cells", "rings"))})
+    lines = []
+    for one, other in pairs:
+        counts = [
+            sum(float(value[image, one][m]) > float(value[image, other][m]) for image in images)
+            for m in MEASURES
+        ]
+        ahead = ", ".join(f"{m.upper()} {n}" for m, n in zip(MEASURES, counts, strict=True))
+        lines.append(f"- {one} above {other}, of {len(images)} images: {ahead}")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", default="../shared/data/categories", help="folder of images, searched deep")
@@ -152,7 +173,8 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=512, help="side of the images, which are resized to it")
     parser.add_argument("--limit", type=int, default=None, help="at most so many images")
     parser.add_argument("--workers", type=int, default=2)
-    print(table(run(parser.parse_args())))
+    rows = run(parser.parse_args())
+    print(f"{table(rows)}\n\n{wins(rows)}")
 
 
 if __name__ == "__main__":
