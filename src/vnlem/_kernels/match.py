@@ -5,6 +5,8 @@ the loops run over neighbouring candidates. Squared distances come as |c|^2 - 2 
 multiply-add per pixel.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from vnlem._kernels.jit import kernel, nested
@@ -55,41 +57,38 @@ def keep_best(values, k):
             ties -= 1
 
 
+class Field(NamedTuple):
+    """What is searched, and how."""
+
+    image: np.ndarray  # (channels, H, stride), the sheets one below the other
+    energy: np.ndarray  # (H - p + 1, stride), squared norms of the patches; infinite where there is none
+    # (2, H - p + 1, at least stride and 2 radius + COLUMNS): numbers of a patch that no transform changes,
+    # and whose differences are no longer than the patches' distance.
+    invariants: np.ndarray
+    # (g, p * p), the identity first: [g, u] is the pixel of a member that lies on pixel u of the reference.
+    transforms: np.ndarray
+    sheets: np.ndarray  # (s, 3): first row, number of rows and of columns, the image itself first
+    patch_size: int
+    radius: int  # of the search window
+    factor: np.float32  # a member that is turned or reflected ranks with factor * d^2 + a penalty
+    n_turned: int  # the most members from turned sheets
+
+
 @kernel
-def match_tile(
-    image,
-    energy,
-    invariants,
-    transforms,
-    sheets,
-    patch_size,
-    references,
-    centres,
-    radius,
-    factor,
-    penalties,
-    n_turned,
-    positions,
-    chosen,
-):
+def match_tile(field, references, centres, penalties, positions, chosen):
     """The nearest patches of every reference patch.
 
-    image (channels, H, stride), the sheets one below the other; energy (H - p + 1, stride), the patches'
-    squared norms, infinite where there is no whole patch; invariants (2, H - p + 1, at least stride and
-    2 radius + COLUMNS): numbers of a patch that no transform changes, and whose differences are no longer
-    than the patches' distance; transforms (g, p * p), the identity first: transforms[g, u] is the pixel of a
-    member that lies on pixel u of the reference; sheets (s, 3): first row, number of rows and of columns,
-    the image itself first; references (r, 2) top left corners; centres (r, s, 2): of the search window in
-    each sheet, which is moved inwards at the border; a member that is turned or reflected ranks with
-    factor * d^2 + penalties[r], and there are either enough of them or none; n_turned: the most members from
-    turned sheets.
+    references (r, 2) top left corners; centres (r, s, 2): of the search window in each sheet, which is moved
+    inwards at the border; penalties (r), see Field: there are either enough members that are turned or
+    reflected, or none.
     Written: positions (r, k), row * stride + column, the reference first; chosen (r, k), the index of the
     transform.
     """
-    n_channels = image.shape[0]
-    n_transforms, n_pixels = transforms.shape
-    n_sheets = sheets.shape[0]
-    side = 2 * radius + 1
+    n_channels = field.image.shape[0]
+    n_transforms, n_pixels = field.transforms.shape
+    n_sheets = field.sheets.shape[0]
+    patch_size = field.patch_size
+    side = 2 * field.radius + 1
     rows = (side + ROWS - 1) // ROWS * ROWS
     lanes = (side + COLUMNS - 1) // COLUMNS * COLUMNS
     window = np.zeros((n_channels, rows + patch_size - 1, lanes + patch_size - 1), np.float32)
@@ -100,18 +99,10 @@ def match_tile(
             row = channel * height + u // patch_size
             offsets[channel * n_pixels + u] = row * width + u % patch_size
     _match_references(
-        image,
-        energy,
-        invariants,
-        transforms,
-        sheets,
-        patch_size,
+        field,
         references,
         centres,
-        radius,
-        factor,
         penalties,
-        n_turned,
         window,
         offsets,
         # Missing transforms stay zero and are not looked at.
@@ -132,18 +123,10 @@ def match_tile(
 
 @nested
 def _match_references(
-    image,
-    energy,
-    invariants,
-    transforms,
-    sheets,
-    patch_size,
+    field,
     references,
     centres,
-    radius,
-    factor,
     penalties,
-    n_turned,
     window,
     offsets,
     taps,
@@ -160,6 +143,7 @@ def _match_references(
     chosen,
 ):
     """`match_tile` with its scratch."""
+    image, energy, invariants, transforms, sheets, patch_size, radius, factor, n_turned = field
     stride = image.shape[2]
     n_transforms = transforms.shape[0]
     n_sheets = sheets.shape[0]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem import tiles
-from vnlem._kernels.match import PADDING, match_tile
+from vnlem._kernels.match import PADDING, Field, match_tile
 from vnlem._kernels.panel import COLUMNS
 from vnlem.estimate.aggregate import padded, patch_sums
 from vnlem.estimate.turn import TurnedCopies
@@ -151,20 +151,17 @@ class Matcher:
         centres[:, 0] = references
         if self._copies is not None:
             centres[:, 1:] = self._copies.centres(references, self._patch_size)
-        match_tile(
+        field = Field(
             self._image,
             self._energy,
             self._invariants,
             self._transforms,
             sheets,
             self._patch_size,
-            references,
-            centres,
             self._radius,
             np.float32(self._factor),
-            self._penalty[references[:, 0], references[:, 1]].astype(np.float32),
             max(1, int(MOST_TURNED * self.n_members)),
-            members.positions,
-            members.transforms,
         )
+        penalties = self._penalty[references[:, 0], references[:, 1]].astype(np.float32)
+        match_tile(field, references, centres, penalties, members.positions, members.transforms)
         return members
