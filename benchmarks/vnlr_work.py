@@ -13,8 +13,8 @@ import numpy as np
 from skimage import data
 
 import vnlem
-from vnlem._kernels.jit import allocating
-from vnlem._kernels.simd import LANES, spread, total
+from vnlem.kernels.numba.jit import allocating
+from vnlem.kernels.numba.simd import LANES, spread, total
 
 SIGMA = 25.0
 

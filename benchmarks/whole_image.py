@@ -16,7 +16,7 @@ from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.rings import layout
 from vnlem.methods.vnlem import PAPER, check_params, make_rule, search_of
 from vnlem.neighbours.image import ImageIndex, find
-from vnlem.tiles import Tile
+from vnlem.pipeline.tiles import Tile
 
 OPTIONS = {
     "angle_range": 30,

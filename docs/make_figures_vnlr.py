@@ -18,7 +18,7 @@ import vnlem
 from vnlem.bench.peers import available_peers
 from vnlem.bench.phantoms import half_discs
 from vnlem.estimate.aggregate import patch_sums
-from vnlem.estimate.groups import Matcher, symmetries
+from vnlem.neighbours.groups import Matcher, symmetries
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

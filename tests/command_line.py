@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from vnlem import frame, io
+from vnlem import io
+from vnlem.pipeline.run import run
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def denoise_halving(
                 job.progress(step + 1, 4)
         return job.pixels / 2
 
-    return frame.run(
+    return run(
         image,
         sigma,
         method="halving",

@@ -6,7 +6,7 @@ import types
 import pytest
 from command_line import denoise_halving
 
-from vnlem import entry
+from vnlem import registry
 from vnlem.cli import main
 
 
@@ -15,7 +15,7 @@ def halving(monkeypatch):
     module = types.ModuleType("halving_method")
     module.denoise_halving = denoise_halving
     monkeypatch.setitem(sys.modules, "halving_method", module)
-    monkeypatch.setitem(entry.METHODS, "halving", "halving_method:denoise_halving")
+    monkeypatch.setitem(registry.METHODS, "halving", "halving_method:denoise_halving")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vnlem import entry, io
+from vnlem import io, registry
 from vnlem.bench import runner
 from vnlem.bench.protocols import Case
 from vnlem.bench.variants import parse_variants
@@ -167,7 +167,7 @@ def methods_of_the_test(tmp_path, monkeypatch):
     (tmp_path / "methods_of_the_test.py").write_text(METHODS_OF_THE_TEST)
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("crash", "refuse"):
-        monkeypatch.setitem(entry.METHODS, name, f"methods_of_the_test:denoise_{name}")
+        monkeypatch.setitem(registry.METHODS, name, f"methods_of_the_test:denoise_{name}")
 
 
 @pytest.mark.usefixtures("methods_of_the_test")

@@ -13,7 +13,7 @@ import tifffile
 from command_line import denoise_halving, halved, noise, prepare
 
 import vnlem
-from vnlem import entry, io
+from vnlem import io, registry
 from vnlem.cli import COMMANDS, main
 from vnlem.cli.settings import parse_settings, parse_value
 
@@ -66,7 +66,7 @@ def test_the_help_of_options_is_what_the_docstring_of_the_function_says(cli):
     words = " ".join(out.replace("│", " ").split())
     for sentence in ("Standard deviation of the noise, in the units of the pixels", "Threads; all cores"):
         assert sentence in words
-        assert sentence in inspect.getdoc(entry.denoise)
+        assert sentence in inspect.getdoc(vnlem.denoise)
 
 
 # denoise
@@ -278,10 +278,10 @@ def slow(path, picture):
     for _ in range(6000):  # short sleeps: one that begins as the signal arrives is not cut short
         time.sleep(0.01)
 npy.write = slow
-from vnlem import entry
-entry.METHODS["same"] = "__main__:same"
+from vnlem import registry
+registry.METHODS["same"] = "__main__:same"
 def same(image, sigma=None, **options):
-    from vnlem.frame import Info
+    from vnlem.pipeline.run import Info
     return image, Info("same", 1.0, {}, {})
 main(["denoise", sys.argv[1], sys.argv[2], "--method", "same"])
 """
@@ -344,9 +344,9 @@ def test_set_refuses_a_name_given_twice():
         parse_settings(["patch_size=3", "patch-size=5"], denoise_halving, "halving")
 
 
-@pytest.mark.parametrize("method", list(entry.METHODS))
+@pytest.mark.parametrize("method", list(registry.METHODS))
 def test_every_method_names_its_parameters(method):
-    function = entry.find_method(method)
+    function = registry.find_method(method)
     kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
     assert inspect.Parameter.VAR_KEYWORD not in kinds
     with pytest.raises(

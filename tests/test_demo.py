@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from vnlem import entry, io
+from vnlem import io, registry
 from vnlem.bench.contact_sheet import Entry, contact_sheet, error_image
 from vnlem.bench.peers import available_peers
 from vnlem.cli import main
@@ -24,10 +24,10 @@ def test_the_demo_denoises_with_every_method_and_writes_every_picture(tmp_path, 
     out = capsys.readouterr().out
     figures = json.loads((folder / "metrics.json").read_text())["methods"]
     assert set(figures) == {"noisy", *find_denoisers()}
-    assert set(entry.METHODS) <= set(figures)
+    assert set(registry.METHODS) <= set(figures)
     for name in figures:
         assert name in out
-    for name in entry.METHODS:
+    for name in registry.METHODS:
         assert figures[name]["snr"] > figures["noisy"]["snr"] + 2
         assert (figures[name]["first_seconds"] or figures[name]["again_seconds"]) > 0
         assert io.read(folder / f"{name}.png").pixels.shape == (64, 64)
@@ -46,7 +46,7 @@ def test_the_demo_shows_what_rotation_is_worth_on_particles(tmp_path, monkeypatc
 
 
 def test_a_method_that_is_added_appears_by_itself(monkeypatch):
-    monkeypatch.setitem(entry.METHODS, "new", "somewhere:denoise_new")
+    monkeypatch.setitem(registry.METHODS, "new", "somewhere:denoise_new")
     assert "new" in find_denoisers()
 
 

@@ -7,10 +7,10 @@ from scipy.sparse import coo_array, csr_array, diags_array, kron
 from scipy.sparse.linalg import aslinearoperator
 
 import vnlem
-from vnlem._kernels import jacobi
-from vnlem.blocks import Rows
-from vnlem.levels import Level
-from vnlem.neighbours.stencil import StencilGraph
+from vnlem.diffusion.blocks import Rows
+from vnlem.diffusion.levels import Level
+from vnlem.diffusion.stencil import StencilGraph
+from vnlem.kernels.numba import jacobi
 
 
 def circle(n):

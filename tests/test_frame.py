@@ -10,9 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import vnlem
-from vnlem.entry import METHODS
-from vnlem.frame import Planes, standard_scale, to_planes
-from vnlem.tiles import for_each, grid
+from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.scale import standard_scale
+from vnlem.pipeline.tiles import grid
+from vnlem.pipeline.workers import for_each
+from vnlem.registry import METHODS
 
 
 @pytest.fixture

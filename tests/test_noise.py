@@ -10,7 +10,8 @@ from hypothesis.extra import numpy as hnp
 from skimage import data
 
 import vnlem
-from vnlem.noise import add_gaussian, estimate_sigma, estimate_sigma_of_planes, standardise, unstandardise
+from vnlem.noise import add_gaussian, estimate_sigma, standardise, unstandardise
+from vnlem.noise.white import estimate_sigma_of_planes
 
 PICTURES = {
     "camera": data.camera(),

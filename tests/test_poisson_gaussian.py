@@ -5,7 +5,7 @@ import pytest
 
 import vnlem
 from vnlem.noise import estimate_gain
-from vnlem.poisson_gaussian import GainModel, stabilise, unstabilise
+from vnlem.noise.poisson_gaussian import GainModel, stabilise, unstabilise
 
 
 def camera(photons: np.ndarray, model: GainModel, seed: int = 0) -> np.ndarray:

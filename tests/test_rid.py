@@ -8,7 +8,7 @@ from scipy import ndimage
 from skimage import data
 
 import vnlem
-from vnlem._kernels.partial import smallest
+from vnlem.kernels.numba.partial import smallest
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from vnlem._kernels import simd
-from vnlem._kernels.jit import allocating
+from vnlem.kernels.numba import simd
+from vnlem.kernels.numba.jit import allocating
 
 
 @allocating

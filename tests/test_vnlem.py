@@ -5,15 +5,15 @@ import pytest
 from skimage import data
 
 import vnlem
-from vnlem import tiles
-from vnlem._kernels import vnlem as kernels
-from vnlem._kernels.vnlem import neighbours_of_tile
 from vnlem.bench import phantoms
 from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.rings import layout
-from vnlem.frame import Job
+from vnlem.kernels.numba import vnlem as kernels
+from vnlem.kernels.numba.vnlem import neighbours_of_tile
 from vnlem.methods.vnlem import PAPER, check_params, make_rule, search_of, solve
 from vnlem.neighbours import image as whole_image
+from vnlem.pipeline.run import Job
+from vnlem.pipeline.tiles import Tile
 from vnlem.reference import orientation, rotation
 from vnlem.reference import vnlem as reference
 
@@ -55,7 +55,7 @@ def whole_region(pixels, params):
     rings = layout(params.patch_size, params.upsample, 1)
     image = Extended.of(pixels[None], rings, params.scale)
     height, width = pixels.shape
-    return rings, canonical_region(image, tiles.Tile(0, height, 0, width), rings, params.scale, params.arc)
+    return rings, canonical_region(image, Tile(0, height, 0, width), rings, params.scale, params.arc)
 
 
 @pytest.mark.parametrize(("sigma", "decibels"), [(0.15, 0.2), (np.sqrt(0.3), 0.1)])

@@ -6,15 +6,15 @@ import scipy.linalg
 from skimage import data
 
 import vnlem
+from vnlem.diffusion.graph import patch_graph
+from vnlem.diffusion.spectrum import leading_eigenpairs
 from vnlem.features.canonical import Extended
 from vnlem.features.rings import layout
-from vnlem.frame import Job
 from vnlem.methods.vnlem import PAPER, check_params, make_rule, search_of
 from vnlem.methods.vnlem_dd import VnlemDdParams, embed, structure
-from vnlem.neighbours.graph import patch_graph
+from vnlem.pipeline.run import Job
 from vnlem.reference import orientation, rotation
 from vnlem.reference import vnlem_dd as reference
-from vnlem.spectrum import leading_eigenpairs
 
 FIXED = {
     "angle_range": 30, "angle_step": 5, "try_unrotated": True, "scale": 1, "arc": 30, "upsample": 2,

@@ -59,8 +59,8 @@ def test_every_number_of_workers_gives_the_same_bytes():
 
 def test_the_order_in_which_tiles_are_worked_through_does_not_change_the_result():
     from vnlem.estimate.aggregate import patch_sums
-    from vnlem.estimate.groups import Matcher, reference_tiles
     from vnlem.estimate.ridge import PassSettings, RidgePass, run_pass
+    from vnlem.neighbours.groups import Matcher, reference_tiles
 
     noisy = ((noisy_scene(height=140, width=140) - 100) / 40)[None].astype(np.float32)
     variance = np.full_like(noisy, 0.25)
@@ -128,7 +128,7 @@ def test_noise_alone_does_not_choose_transforms():
 
 
 def test_a_group_has_enough_turned_members_or_none():
-    from vnlem.estimate.groups import Matcher, reference_tiles
+    from vnlem.neighbours.groups import Matcher, reference_tiles
 
     noisy = ((noisy_scene(height=64, width=64) - 100) / 40)[None].astype(np.float32)
     settings = dict(patch_size=6, radius=12, n_members=20, factor=1.0, penalty=np.full((59, 59), 6.0))

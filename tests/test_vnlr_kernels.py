@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from vnlem._kernels import match, ridge
-from vnlem._kernels.panel import ROWS
 from vnlem.estimate.aggregate import Aggregate, TileSums, patch_sums, spread
-from vnlem.estimate.groups import Matcher, symmetries
-from vnlem.estimate.turn import TurnedCopies, turn_square
+from vnlem.kernels.numba import match, ridge
+from vnlem.kernels.numba.panel import ROWS
+from vnlem.neighbours.groups import Matcher, symmetries
+from vnlem.neighbours.turned import TurnedCopies, turn_square
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

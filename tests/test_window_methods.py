@@ -135,7 +135,7 @@ def test_auto_beats_the_papers_preset_on_a_photograph():
 
 
 def test_selection_takes_the_smallest_with_ties_to_the_lower_index():
-    from vnlem._kernels.select import smallest
+    from vnlem.kernels.numba.select import smallest
 
     rng = np.random.default_rng(4)
     guess = np.int32(0)

@@ -4,7 +4,7 @@ import numpy as np
 from skimage import data, transform
 
 import vnlem
-from vnlem.entry import METHODS
+from vnlem.registry import METHODS
 
 
 class Methods:

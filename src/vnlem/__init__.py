@@ -10,18 +10,18 @@ __version__ = "0.1.0"
 
 # Public name -> module that defines it (relative to this package).
 _PUBLIC = {
-    "denoise": "entry",
+    "denoise": "api",
     "denoise_nlm": "methods.nlm",
     "denoise_nlem": "methods.nlem",
     "denoise_nlpr": "methods.nlem",
     "denoise_vnlem": "methods.vnlem",
     "denoise_vnlem_dd": "methods.vnlem_dd",
     "denoise_vnlr": "methods.vnlr",
-    "DiffusionMap": "diffusion",
+    "DiffusionMap": "diffusion.map",
     "estimate_sigma": "noise",
     "orientation": "features.orientation",
     "PatchSpace": "features.patch_space",
-    "rid": "distance.rid",
+    "rid": "neighbours.rid",
 }
 _SUBPACKAGES = ("figures", "io", "metrics", "noise", "reference", "theory")
 

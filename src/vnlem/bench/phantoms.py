@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem import checks
+from vnlem.pipeline import checks
 
 # Shapes are drawn at this multiple of the size and averaged down, which smooths their edges.
 OVERSAMPLING = 2

@@ -20,7 +20,7 @@ from vnlem.bench.variants import NOISY, Variant
 from vnlem.bench.worker import CannotWrite, Done, Failure, Task, Unreadable
 from vnlem.bench.workers import run_tasks
 from vnlem.io.atomic import whole_file
-from vnlem.progress import progress_bar
+from vnlem.pipeline.progress import progress_bar
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-image", "bm3d", "opencv-python-headless", "PyWavelets")
 

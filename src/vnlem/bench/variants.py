@@ -58,7 +58,7 @@ class Variant:
             return peer(noisy, sigma, threads)
         arguments = dict(self.arguments)
         if "noise_model" in arguments:
-            from vnlem.entry import denoise
+            from vnlem.api import denoise
 
             # Gain, offset and read noise come from the image; one sigma would say nothing about them.
             return np.asarray(denoise(noisy, method=self.method, workers=threads, **arguments))
@@ -98,15 +98,15 @@ def default_methods() -> list[str]:
     >>> default_methods()[0]
     'nlem'
     """
-    from vnlem.entry import METHODS
+    from vnlem.registry import METHODS
 
     return [name for name in DEFAULTS if name in METHODS]
 
 
 def _parse(text: str, protocol: str) -> Variant:
     from vnlem.cli.settings import parse_settings
-    from vnlem.entry import METHODS
-    from vnlem.presets import METHODS_WITH_PAPER_PRESET, check_preset
+    from vnlem.pipeline.presets import METHODS_WITH_PAPER_PRESET, check_preset
+    from vnlem.registry import METHODS
 
     name, *parts = (part.strip() for part in text.split(":"))
     method = name.lower().replace("_", "-")

@@ -57,10 +57,10 @@ def command(
     DIR gets results.csv, summary.json, table.md, table.tex and report.html, which opens in any browser.
     A run that was interrupted goes on where it stopped when the same command is given again.
     """
-    from vnlem import checks
     from vnlem.bench.report import write_report
     from vnlem.bench.runner import run_bench, write_summary
     from vnlem.bench.variants import default_methods, parse_variants
+    from vnlem.pipeline import checks
 
     begun = time.perf_counter()
     cases = make_cases(protocol, size, resolutions, sigma)
@@ -94,8 +94,8 @@ def make_cases(protocol: str, size: int, resolutions: str | None, sigma: str | N
     >>> [case.name for case in make_cases("awgn", 512, None, "15,25")]
     ['awgn-15', 'awgn-25']
     """
-    from vnlem import checks
     from vnlem.bench.protocols import PAPER_VARIANCE, PROTOCOLS, Case
+    from vnlem.pipeline import checks
 
     checks.choice("--protocol", protocol, PROTOCOLS)
     if resolutions is not None and protocol != "paper":

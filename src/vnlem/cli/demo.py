@@ -13,7 +13,7 @@ import typer
 
 from vnlem.cli.table import metric_table
 from vnlem.cli.warm_up import WarmUp
-from vnlem.progress import Report, progress_bar
+from vnlem.pipeline.progress import Report, progress_bar
 
 SMALLEST, LARGEST = 64, 512
 # Their kernels are compiled by a second process while this one shows the others, in this order.
@@ -129,8 +129,8 @@ def particles() -> Any:
 def find_denoisers() -> dict[str, Denoiser]:
     """Every method of the package, with the paper's preset where there is one, and the peers."""
     from vnlem.bench.peers import available_peers
-    from vnlem.entry import METHODS
-    from vnlem.presets import METHODS_WITH_PAPER_PRESET
+    from vnlem.pipeline.presets import METHODS_WITH_PAPER_PRESET
+    from vnlem.registry import METHODS
 
     found: dict[str, Denoiser] = {}
     for method in METHODS:
@@ -151,7 +151,7 @@ def particle_denoisers(found: dict[str, Denoiser]) -> dict[str, Denoiser]:
 
 def _ours(method: str, **options: Any) -> Denoiser:
     """A method of the package as the demo calls it."""
-    from vnlem.entry import denoise
+    from vnlem.api import denoise
 
     def run(noisy: Any, sigma: float, report: Report) -> Any:
         def share(done: int, total: int) -> None:

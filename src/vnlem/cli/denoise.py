@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vnlem.api import denoise
 from vnlem.cli.help import parameter_help
 from vnlem.cli.settings import parse_settings
-from vnlem.entry import DEFAULT_METHOD, METHODS, denoise, find_method
-from vnlem.progress import Report, progress_bar
+from vnlem.pipeline.progress import Report, progress_bar
+from vnlem.registry import DEFAULT_METHOD, METHODS, find_method
 
 if TYPE_CHECKING:
     from vnlem.io import Picture

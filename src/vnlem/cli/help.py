@@ -10,7 +10,7 @@ def parameter_help(function: Callable[..., Any], name: str) -> str:
 
     Examples
     --------
-    >>> from vnlem.entry import denoise
+    >>> from vnlem.api import denoise
     >>> parameter_help(denoise, "workers")
     'Threads; all cores when not given. The result does not depend on it.'
     """

@@ -77,7 +77,7 @@ def parse_sizes(text: str) -> list[int]:
     >>> parse_sizes("3:9")
     [3, 5, 7, 9]
     """
-    from vnlem import checks
+    from vnlem.pipeline import checks
 
     found = re.fullmatch(r"\s*(-?\d+)\s*(?::\s*(-?\d+)\s*)?", text)
     if not found:

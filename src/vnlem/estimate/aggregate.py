@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem._kernels.match import PADDING
+from vnlem.kernels.numba.match import PADDING
 
 Image = NDArray[np.float32]
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem import tiles
-from vnlem._kernels.match import PADDING
-from vnlem._kernels.ridge import filter_tile
 from vnlem.estimate.aggregate import Aggregate, Image, TileSums, padded, patch_sums
-from vnlem.estimate.groups import Matcher, Members, symmetries
-from vnlem.estimate.turn import TurnedCopies
+from vnlem.kernels.numba.match import PADDING
+from vnlem.kernels.numba.ridge import filter_tile
+from vnlem.neighbours.groups import Matcher, Members, symmetries
+from vnlem.neighbours.turned import TurnedCopies
+from vnlem.pipeline.progress import ProgressCallback
+from vnlem.pipeline.workers import for_each
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def run_pass(
     references: Sequence[NDArray[np.int64]],
     groups: "Matcher | Sequence[Members]",
     workers: int,
-    progress: tiles.ProgressCallback | None,
+    progress: ProgressCallback | None,
     keep: list[Members | None] | None = None,
     order: Sequence[int] | None = None,
 ) -> tuple[Image, Image, tuple[int, int]]:
@@ -135,7 +136,7 @@ def run_pass(
     groups : Matcher or sequence of Members
         Where the groups come from: matched here, or those of an earlier pass.
     workers, progress
-        As in :func:`vnlem.tiles.for_each`.
+        As in :func:`vnlem.pipeline.workers.for_each`.
     keep : list, optional
         Filled with the groups of each tile, for a later pass.
     order : sequence of int, optional
@@ -160,7 +161,7 @@ def run_pass(
         for channel in channels:
             channel.add_tile(index, members)
 
-    tiles.for_each(work, list(range(len(references)) if order is None else order), workers, progress)
+    for_each(work, list(range(len(references)) if order is None else order), workers, progress)
     images = [channel.images() for channel in channels]
     pilot, working = (np.stack(planes) for planes in zip(*images, strict=True))
     return pilot, working, (int(turned.sum()), int(total.sum()))

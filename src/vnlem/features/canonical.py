@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem._kernels.neighbours import squared_lengths
-from vnlem._kernels.vnlem import Region
 from vnlem.features import orientation
 from vnlem.features.rings import RingLayout, ring_features
-from vnlem.tiles import Tile
+from vnlem.kernels.numba.neighbours import squared_lengths
+from vnlem.kernels.numba.vnlem import Region
+from vnlem.pipeline.tiles import Tile
 
 # Kernels read candidates in fours and pixels in pairs: so many columns of zeros follow the last one.
 SPARE_COLUMNS = 4

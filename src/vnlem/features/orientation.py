@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem import checks
-from vnlem._kernels import orientation as kernels
-from vnlem.frame import to_planes
+from vnlem.kernels.numba import orientation as kernels
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import to_planes
 
 # Directions are collected in this many bins (a multiple of four keeps quarter turns exact).
 BINS = 36

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem import checks
-from vnlem.frame import to_planes
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import to_planes
 
 
 class PatchSpace:

@@ -16,8 +16,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem._kernels import rings as kernels
 from vnlem.features.upsample import REACH, averaged, phases
+from vnlem.kernels.numba import rings as kernels
 
 # Angular orders are kept below this share of pi * radius: beyond it a ring of that radius on the pixel grid
 # holds more interpolation error than image.

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vnlem import checks
-from vnlem.frame import to_planes
 from vnlem.methods.vnlem_dd import diffusion_coordinates
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import to_planes
 
 
 def embedding(

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.frame import to_planes
 from vnlem.neighbours.image import Matches, matches
+from vnlem.pipeline.image import to_planes
 from vnlem.reference.rotation import Rotator
 
 

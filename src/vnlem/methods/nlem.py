@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem import checks
-from vnlem.frame import Job, Progress, Result, run
 from vnlem.methods.window import WindowParams, check_params, decay_and_floor, pad, reach, run_tiles
-from vnlem.presets import check_preset
+from vnlem.pipeline import checks
+from vnlem.pipeline.presets import check_preset
+from vnlem.pipeline.progress import Progress
+from vnlem.pipeline.run import Job, Result, run
 
 TILE = (32, 64)
 
@@ -30,7 +31,7 @@ def auto_params(sigma: float) -> dict[str, Any]:
 
 def solve(job: Job[WindowParams]) -> NDArray[np.float32]:
     """The fast engine."""
-    from vnlem._kernels.nlem import nlem_tile
+    from vnlem.kernels.numba.nlem import nlem_tile
 
     padded, radius = pad(job.pixels, job.params.patch_size)
     settings = (

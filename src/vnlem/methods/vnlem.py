@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem import checks, tiles
-from vnlem._kernels import vnlem as kernels
-from vnlem._kernels.diffusion import Diffusion
-from vnlem.distance.rid import check_angles
 from vnlem.features.canonical import Extended, canonical_region, expand
 from vnlem.features.orientation import BINS, DEFAULT_ARC
 from vnlem.features.rings import RingLayout, layout
-from vnlem.frame import Job, Progress, Result, run
+from vnlem.kernels.numba import vnlem as kernels
+from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.neighbours import image as whole_image
+from vnlem.neighbours.rid import check_angles
 from vnlem.neighbours.window import make_search
-from vnlem.presets import check_preset
+from vnlem.pipeline import checks
+from vnlem.pipeline.presets import check_preset
+from vnlem.pipeline.progress import Progress, ProgressCallback
+from vnlem.pipeline.run import Job, Result, run
+from vnlem.pipeline.tiles import Tile, grid
+from vnlem.pipeline.workers import for_each
 
 # Large enough for the halo to be a small share of the work, small enough for many tiles in an image.
 TILE = 128
@@ -329,7 +332,7 @@ def solve(job: Job[VnlemParams], tile: int = TILE) -> NDArray[np.float32]:
     return np.float32(0.5) * total
 
 
-def half_of(progress: tiles.ProgressCallback | None, part: int) -> tiles.ProgressCallback | None:
+def half_of(progress: ProgressCallback | None, part: int) -> ProgressCallback | None:
     """Progress of the first (0) or second (1) of two equal parts as progress of the whole."""
     if progress is None:
         return None
@@ -339,7 +342,7 @@ def half_of(progress: tiles.ProgressCallback | None, part: int) -> tiles.Progres
 def solve_one_size(
     job: Job[Any],
     params: VnlemParams,
-    progress: tiles.ProgressCallback | None,
+    progress: ProgressCallback | None,
     tile: int = TILE,
     diffusion: Diffusion = NO_DIFFUSION,
 ) -> NDArray[np.float32]:
@@ -353,7 +356,7 @@ def solve_one_size(
     lane_order = np.tile(rings.lane_order, rings.channels)
     out = np.empty_like(job.pixels)
 
-    def work(part: tiles.Tile) -> None:
+    def work(part: Tile) -> None:
         around = expand(part, params.patch_distance, height, width)
         region = canonical_region(image, around, rings, params.scale, params.arc)
         result = np.empty((part.bottom - part.top, part.right - part.left, rings.channels), dtype=np.float32)
@@ -374,14 +377,14 @@ def solve_one_size(
         )
         out[:, part.top : part.bottom, part.left : part.right] = np.moveaxis(result, -1, 0)
 
-    tiles.for_each(work, tiles.grid(height, width, tile, tile), job.workers, progress)
+    for_each(work, grid(height, width, tile, tile), job.workers, progress)
     return out
 
 
 def _solve_whole(
     job: Job[VnlemParams],
     params: VnlemParams,
-    progress: tiles.ProgressCallback | None,
+    progress: ProgressCallback | None,
     image: Extended,
     rings: RingLayout,
     search: kernels.Search,
@@ -389,7 +392,7 @@ def _solve_whole(
 ) -> NDArray[np.float32]:
     """Neighbours from the whole image, then the same estimate."""
     height, width = image.shape
-    region = canonical_region(image, tiles.Tile(0, height, 0, width), rings, params.scale, params.arc)
+    region = canonical_region(image, Tile(0, height, 0, width), rings, params.scale, params.arc)
     index = whole_image.ImageIndex.of(region, rings)
     stride = region.raw.shape[1]
     pixels = (np.arange(height)[:, None] * stride + np.arange(width)).ravel()

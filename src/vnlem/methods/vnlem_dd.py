@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from scipy.spatial import cKDTree
 
-from vnlem import checks, tiles
-from vnlem._kernels import vnlem as kernels
-from vnlem._kernels.diffusion import Diffusion
-from vnlem.diffusion import coordinates
+from vnlem.diffusion.graph import patch_graph
+from vnlem.diffusion.map import coordinates
+from vnlem.diffusion.spectrum import leading_eigenpairs
 from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.features.rings import layout
-from vnlem.frame import Job, Progress, Result, run
+from vnlem.kernels.numba import vnlem as kernels
+from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.methods.vnlem import (
     VnlemParams,
     check_engine,
@@ -28,9 +28,12 @@ from vnlem.methods.vnlem import (
     solve_one_size,
     with_defaults,
 )
-from vnlem.neighbours.graph import patch_graph
-from vnlem.presets import check_preset
-from vnlem.spectrum import leading_eigenpairs
+from vnlem.pipeline import checks
+from vnlem.pipeline.presets import check_preset
+from vnlem.pipeline.progress import Progress, ProgressCallback
+from vnlem.pipeline.run import Job, Result, run
+from vnlem.pipeline.tiles import Tile
+from vnlem.pipeline.workers import for_each
 
 # Between these ratios of a patch's variance to the noise's the diffusion distance gains all trust: noise
 # alone gives 1 +- 0.11 in patches of 13 pixels.
@@ -245,7 +248,7 @@ def solve(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
 
 
 def embed(
-    job: Job[VnlemDdParams], params: VnlemParams, progress: tiles.ProgressCallback | None = None
+    job: Job[VnlemDdParams], params: VnlemParams, progress: ProgressCallback | None = None
 ) -> Diffusion:
     """Diffusion coordinates of every pixel, scaled to a mean square of one, and how far to trust them."""
     settings = job.params
@@ -365,7 +368,7 @@ def structure(pixels: NDArray[np.float32], sigma: float, patch_size: int) -> NDA
 def _solve_windows(
     job: Job[VnlemDdParams],
     params: VnlemParams,
-    progress: tiles.ProgressCallback | None,
+    progress: ProgressCallback | None,
     diffusion: Diffusion,
 ) -> NDArray[np.float32]:
     return solve_one_size(job, params, progress, diffusion=diffusion)
@@ -374,14 +377,14 @@ def _solve_windows(
 def _solve_whole(
     job: Job[VnlemDdParams],
     params: VnlemParams,
-    progress: tiles.ProgressCallback | None,
+    progress: ProgressCallback | None,
     diffusion: Diffusion,
 ) -> NDArray[np.float32]:
     """Neighbours by diffusion distance from the whole image; where it is not trusted, VNLEM's estimate."""
     rings = layout(params.patch_size, params.upsample, len(job.pixels))
     image = Extended.of(job.pixels, rings, params.scale)
     height, width = image.shape
-    region = canonical_region(image, tiles.Tile(0, height, 0, width), rings, params.scale, params.arc)
+    region = canonical_region(image, Tile(0, height, 0, width), rings, params.scale, params.arc)
     search, rule = search_of(params, rings), make_rule(params, job.sigma, rings)
     order_of_lane = np.tile(rings.lane_order, rings.channels)
     points = diffusion.embedding.reshape(height * width, -1)
@@ -407,7 +410,7 @@ def _solve_whole(
             values[own[0] : own[-1] + 1],
         )
 
-    tiles.for_each(work, range(0, height * width, PIXELS_AT_ONCE), job.workers, progress)
+    for_each(work, range(0, height * width, PIXELS_AT_ONCE), job.workers, progress)
     estimate = np.ascontiguousarray(values.T.reshape(rings.channels, height, width))
     if diffusion.blended:
         plain = solve_one_size(job, params, None)

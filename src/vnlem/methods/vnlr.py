@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem import checks
 from vnlem.estimate.aggregate import patch_sums
-from vnlem.estimate.groups import GROUPS, Matcher, Members, reference_tiles
 from vnlem.estimate.ridge import PassSettings, RidgePass, run_pass
-from vnlem.estimate.turn import TURNS, TurnedCopies
-from vnlem.frame import Job, Progress, Result, run
-from vnlem.presets import check_preset
-from vnlem.tiles import ProgressCallback
+from vnlem.neighbours.groups import GROUPS, Matcher, Members, reference_tiles
+from vnlem.neighbours.turned import TURNS, TurnedCopies
+from vnlem.pipeline import checks
+from vnlem.pipeline.presets import check_preset
+from vnlem.pipeline.progress import Progress, ProgressCallback
+from vnlem.pipeline.run import Job, Result, run
 
 # From this noise on, in units of the clean standard deviation, late passes use patches of 8 instead of 7.
 LARGE_NOISE = 0.35

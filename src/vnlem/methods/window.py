@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem import checks
-from vnlem.frame import Job
-from vnlem.tiles import Tile, for_each, grid
+from vnlem.pipeline import checks
+from vnlem.pipeline.run import Job
+from vnlem.pipeline.tiles import Tile, grid
+from vnlem.pipeline.workers import for_each
 
 
 @dataclass(frozen=True)

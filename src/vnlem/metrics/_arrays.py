@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem import checks
-from vnlem.frame import LARGEST_VALUE, to_planes
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import LARGEST_VALUE, to_planes
 
 
 def values_of(name: str, array: ArrayLike) -> NDArray[np.float64]:

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import fft
 
-from vnlem import checks
 from vnlem.metrics._arrays import check_data_range, pair_of_planes
+from vnlem.pipeline import checks
 
 
 def sobolev(

@@ -5,16 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem import checks, tiles
-from vnlem._kernels import vnlem as kernels
-from vnlem._kernels import whole_image
-from vnlem._kernels.neighbours import IDENTITY
-from vnlem.distance.rid import check_angles
 from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.features.rings import RingLayout, layout
-from vnlem.frame import to_planes
+from vnlem.kernels.numba import vnlem as kernels
+from vnlem.kernels.numba import whole_image
+from vnlem.kernels.numba.neighbours import IDENTITY
+from vnlem.neighbours.rid import check_angles
 from vnlem.neighbours.window import make_search
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import to_planes
+from vnlem.pipeline.progress import ProgressCallback
+from vnlem.pipeline.tiles import Tile
+from vnlem.pipeline.workers import for_each
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def find(
     *,
     prune: bool = True,
     workers: int = 1,
-    progress: tiles.ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Found:
     """The nearest neighbours of pixels (numbers in the region) among all pixels of the image.
 
@@ -97,7 +100,7 @@ def find(
             left[number],
         )
 
-    tiles.for_each(work, range(len(starts)), workers, progress)
+    for_each(work, range(len(starts)), workers, progress)
     return Found(position, squared, which, left.sum(axis=0))
 
 
@@ -168,7 +171,7 @@ def matches(
     standard = ((pixels - pixels.mean()) / spread).astype(np.float32)[None]
     rings = layout(patch_size)
     extended = Extended.of(standard, rings, scale)
-    region = canonical_region(extended, tiles.Tile(0, height, 0, width), rings, scale, DEFAULT_ARC)
+    region = canonical_region(extended, Tile(0, height, 0, width), rings, scale, DEFAULT_ARC)
     search = make_search(rings, 10, count, count, angle_range, angle_step, True)
     # A margin no rotation can make good leaves the Euclidean distance.
     one, far = np.float32(1), np.float32(1e30)

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem._kernels import vnlem as kernels
 from vnlem.features.rings import ROW, RingLayout
+from vnlem.kernels.numba import vnlem as kernels
 
 
 def search_angles(angle_range: float, angle_step: float) -> NDArray[np.float64]:

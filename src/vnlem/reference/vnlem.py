@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
+from vnlem.pipeline.workers import for_each
 from vnlem.reference.orientation import orientation
 from vnlem.reference.regression import irls
 from vnlem.reference.rotation import Rotator, accurate_distance
-from vnlem.tiles import for_each
 
 
 def search_angles(params):

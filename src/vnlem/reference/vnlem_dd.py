@@ -3,10 +3,10 @@
 import numpy as np
 import scipy.linalg
 
+from vnlem.pipeline.workers import for_each
 from vnlem.reference.orientation import orientation
 from vnlem.reference.rotation import Rotator
 from vnlem.reference.vnlem import aligned_distances, better_half, central_value, smallest
-from vnlem.tiles import for_each
 
 
 def embedding(rotator, angles, shape, params):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.estimate.turn import TURNS, TurnedCopies
+from vnlem.neighbours.turned import TURNS, TurnedCopies
 
 Float = NDArray[np.float64]
 

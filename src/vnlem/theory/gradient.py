@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem import checks
-from vnlem.frame import check_sigma
+from vnlem.pipeline import checks
+from vnlem.pipeline.sigma import check_sigma
 
 # The paper's factor on the variance: it counts a fourth-moment term that white noise does not have.
 PRINTED_FACTOR = 1 + 27 / (16 * math.pi)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem import checks
+from vnlem.pipeline import checks
 
 
 def lag_map(series: ArrayLike, dim: int, step: int = 1) -> NDArray[np.float64]:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem import checks
-from vnlem.frame import check_sigma
+from vnlem.pipeline import checks
+from vnlem.pipeline.sigma import check_sigma
 from vnlem.theory.overlap import Offset, OverlapSets, check_rotation, overlap_sets
 
 

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from vnlem import checks
-from vnlem.frame import check_sigma
+from vnlem.pipeline import checks
+from vnlem.pipeline.sigma import check_sigma
 
 FORMS = ("corrected", "printed")
 ROTATIONS = ("any", "identity")

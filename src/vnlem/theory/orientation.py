@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import gaussian_filter
 
-from vnlem import checks
-from vnlem.frame import check_sigma
+from vnlem.pipeline import checks
+from vnlem.pipeline.sigma import check_sigma
 
 N_BINS = 3600  # angles are resolved to a tenth of a degree, far finer than noise moves them
 NOISE_STREAM = 0x0E1E  # so that noise differs from a patch that was made with default_rng(seed)

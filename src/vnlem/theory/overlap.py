@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem import checks
+from vnlem.pipeline import checks
 
 Offset = tuple[int, int]
 

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem import checks
-from vnlem.frame import check_sigma, standard_scale, to_planes
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import to_planes
+from vnlem.pipeline.scale import standard_scale
+from vnlem.pipeline.sigma import check_sigma
 from vnlem.theory.neighbors import neighbor_bounds
 
 BY_BOUNDS = "balanced bounds"

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import map_coordinates
 from scipy.special import ndtr
 
-from vnlem import checks
-from vnlem.frame import check_sigma, to_planes
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import to_planes
+from vnlem.pipeline.sigma import check_sigma
 
 METRICS = ("euclidean", "rid")
 N_ANGLES = 32  # samples of a ring, and angles the minimum is taken over

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import gaussian_filter
 
-from vnlem import checks
-from vnlem.frame import check_sigma
+from vnlem.pipeline import checks
+from vnlem.pipeline.sigma import check_sigma
 from vnlem.theory.gradient import GradientMoments, gradient_bound, gradient_kernel, gradient_moments
 from vnlem.theory.moments import DistanceMoments, distance_moments
 from vnlem.theory.neighbors import neighbor_bounds

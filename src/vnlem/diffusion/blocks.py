@@ -1,0 +1,116 @@
+"""Blocks of vectors on the pixels of a graph: their algebra, a piece of the rows at a time, on threads."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.diffusion.stencil import StencilGraph
+from vnlem.kernels.numba import tall
+from vnlem.pipeline.workers import for_each
+
+# Vectors as columns, a multiple of eight of them, padded as StencilGraph wants them.
+Block = NDArray[np.float32]
+Numbers = NDArray[np.float64]
+
+# Rows of a piece; fixed, so that sums do not depend on the number of workers.
+PIECE = 8192
+
+
+class Rows:
+    """Operations on the blocks of one graph. Float32 vectors, float64 inner products."""
+
+    def __init__(self, graph: StencilGraph) -> None:
+        n = graph.padded_size
+        self.pieces = [(first, min(first + PIECE, n)) for first in range(0, n, PIECE)]
+        self.workers = graph.workers
+        self._n = n
+        self._rooms: dict[str, Block] = {}
+
+    def room(self, name: str, width: int) -> Block:
+        """Memory for a block, the same for every call with a name: new memory costs more than the work."""
+        held = self._rooms.get(name)
+        if held is None or held.size < self._n * width:
+            held = self._rooms[name] = np.empty(self._n * width, dtype=np.float32)
+        return held[: self._n * width].reshape(self._n, width)
+
+    def _each(self, work: Callable[[int, int], Any]) -> None:
+        for_each(lambda piece: work(*piece), self.pieces, self.workers)
+
+    def _sum(self, shape: Any, work: Callable[[int, int, Numbers], Any]) -> Numbers:
+        """Sum of what `work` adds to an array of zeros for every piece, in their order."""
+        parts = {piece: np.zeros(shape) for piece in self.pieces}
+        self._each(lambda first, last: work(first, last, parts[first, last]))
+        total: Numbers = np.sum(list(parts.values()), axis=0)
+        return total
+
+    def inner(self, lefts: Sequence[Block], rights: Sequence[Block]) -> Numbers:
+        """Inner products of all columns of some blocks (rows) with all columns of others (columns)."""
+        left, right = _padded(lefts, 3), _padded(rights, 2)
+        shape = tuple(sum(block.shape[1] for block in side) for side in (left, right))
+        return self._sum(shape, lambda first, last, out: tall.inner(left, right, first, last, out))
+
+    def project(self, block: Block, x: Block) -> Numbers:
+        """Take from a block its part in the span of x (orthonormal), in place; returns columns' lengths."""
+        along = self.inner([x], [block]).astype(np.float32)
+        squares = self._sum(
+            block.shape[1],
+            lambda first, last, out: tall.subtract_product(block, x, along, first, last, out),
+        )
+        return np.sqrt(squares)
+
+    def turn(self, x: Block, others: Sequence[Block], turn: Numbers, scale: Numbers, step: Block) -> None:
+        """x becomes the combination `turn` of x and of others, step the others' share times scale.
+
+        step may be one of the others.
+        """
+        ends = np.cumsum([x.shape[1]] + [block.shape[1] for block in others])
+        own, *rest = np.split(turn.astype(np.float32), ends[:-1])
+        factors = scale.astype(np.float32)
+        blocks, turns = _padded(others, 2), _padded(rest, 2)
+        self._each(lambda first, last: tall.turn(x, blocks, own, turns, factors, first, last, step))
+
+    def residual(self, x: Block, image: Block, values: Numbers, out: Block) -> Numbers:
+        """out = image - x * values; returns the length of its columns."""
+        factors = values.astype(np.float32)
+        squares = self._sum(
+            len(values), lambda first, last, sums: tall.residual(x, image, factors, first, last, out, sums)
+        )
+        return np.sqrt(squares)
+
+    def scale(self, block: Block, factors: Numbers) -> None:
+        """Columns of a block times factors, in place."""
+        single = factors.astype(np.float32)
+        self._each(lambda first, last: tall.scale(block, single, first, last))
+
+    def take(self, block: Block, columns: NDArray[np.int64], name: str) -> Block:
+        """Some columns of a block: in the room of that name, or the block itself if they are all."""
+        if len(columns) == block.shape[1]:
+            return block
+        out = self.room(name, len(columns))
+        self._each(lambda first, last: tall.take(block, columns, first, last, out))
+        return out
+
+    def shifted(self, x: Block, image: Block, shifts: Block) -> Numbers:
+        """image = shifts * x - image, in place; returns the inner products of its columns with x's."""
+        return self._sum(
+            len(shifts), lambda first, last, out: tall.shifted(x, image, shifts, first, last, out)
+        )
+
+    def advance(self, x: Block, r: Block, p: Block, q: Block, factors: Numbers) -> Numbers:
+        """x += factors * p, r -= factors * q, in place; returns the squared lengths of r's columns."""
+        single = factors.astype(np.float32)
+        return self._sum(
+            len(single), lambda first, last, out: tall.advance(x, r, p, q, single, first, last, out)
+        )
+
+    def follow(self, p: Block, r: Block, factors: Numbers) -> None:
+        """p = r + factors * p, in place."""
+        single = factors.astype(np.float32)
+        self._each(lambda first, last: tall.follow(p, r, single, first, last))
+
+
+def _padded(blocks: Sequence[Block], count: int) -> tuple[Block, ...]:
+    """Blocks and as many without columns as make their number `count`: the kernels are compiled once."""
+    return (*blocks, *[blocks[0][:0, :0]] * (count - len(blocks)))

@@ -1,0 +1,129 @@
+"""Coarser and coarser graphs of an image, and corrections of eigenvectors found on the coarser ones."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.diffusion.blocks import Block, Numbers, Rows
+from vnlem.diffusion.stencil import STRIP, StencilGraph
+from vnlem.kernels.numba import tall
+from vnlem.pipeline.workers import for_each
+
+# Steps of conjugate gradients on a level, which starts from the solution on the next coarser, and on the
+# coarsest, which starts from nothing.
+STEPS = 3
+STEPS_AT_THE_BOTTOM = 15
+# How far a shift stays above the eigenvalues it must not meet, as a share of their distance to one: nearer,
+# what the coarse level gets wrong would drown the residual.
+MARGIN = 0.3
+
+
+class Level:
+    """A graph A = D^-1/2 W D^-1/2, its leading eigenpairs once they are known, the next coarser level.
+
+    With P constant on blocks of 2x2 pixels, D^1/2 P Dc^-1/2 has orthonormal columns, and the coarse level's
+    matrix is A seen by them.
+    """
+
+    def __init__(self, graph: StencilGraph, degrees: Numbers, coarser: "Level | None") -> None:
+        self.graph, self.coarser = graph, coarser
+        self.rows = Rows(graph)
+        self.root = np.sqrt(degrees)
+        graph.scale(1 / self.root)
+        self.values: Numbers = np.empty(0)
+        self.vectors: Block = np.empty((0, 0), dtype=np.float32)
+        if coarser is not None:
+            blocks = coarser.root.reshape(coarser.graph.height, coarser.graph.width)
+            wide = blocks.repeat(2, axis=0)[: graph.height].repeat(2, axis=1)[:, : graph.width]
+            share = (self.root / wide.ravel()).astype(np.float32)
+            self.share: NDArray[np.float32] = graph.pad(share[:, None])[:, 0]
+
+    def product(self, vectors: Block, name: str) -> Block:
+        """A @ vectors, in the room of that name."""
+        out = self.rows.room(name, vectors.shape[1])
+        self.graph.apply(vectors, out)
+        return out
+
+    @property
+    def _at(self) -> tuple[int, int]:
+        return (self.graph.reach * (self.graph.stride + 1), self.graph.stride)
+
+    def _strips(self) -> list[tuple[int, int]]:
+        height = -(-self.graph.height // 2)
+        return [(row, min(row + STRIP, height)) for row in range(0, height, STRIP)]
+
+    def restricted(self, fine: Block) -> Block:
+        """A block of this level on the next coarser."""
+        coarser: Any = self.coarser
+        out: Block = coarser.rows.room("right", fine.shape[1])
+        out[:] = 0
+        size = (self.graph.height, self.graph.width)
+
+        def work(strip: tuple[int, int]) -> None:
+            tall.restrict(fine, self.share, self._at, size, strip, out, coarser._at)
+
+        for_each(work, self._strips(), self.graph.workers)
+        return out
+
+    def prolong(self, coarse: Block, fine: Block) -> None:
+        """Add a block of the next coarser level to one of this level."""
+        coarser: Any = self.coarser
+        size = (self.graph.height, self.graph.width)
+
+        def work(strip: tuple[int, int]) -> None:
+            tall.prolong(coarse, coarser._at, strip, self.share, self._at, size, fine)
+
+        for_each(work, self._strips(), self.graph.workers)
+
+    def start(self) -> tuple[Numbers, Block]:
+        """Eigenpairs of the next coarser level on this one: values, and vectors constant on blocks."""
+        coarser: Any = self.coarser
+        out = np.zeros((self.graph.padded_size, coarser.vectors.shape[1]), dtype=np.float32)
+        self.prolong(coarser.vectors, out)
+        return coarser.values, out
+
+    def correct(self, residual: Block, values: Numbers) -> None:
+        """Residuals A v - value v to directions in which the v should move, in place.
+
+        Away from the eigenvectors the equation of Jacobi and Davidson, (value - A) direction = residual:
+        on the next coarser level nearly solved; to what that level cannot show A does little, there the
+        direction is the residual itself.
+        """
+        if self.coarser is not None:
+            self.prolong(self.coarser.solve(self.restricted(residual), values), residual)
+
+    def solve(self, right: Block, values: Numbers) -> Block:
+        """(values - A) x = right away from the leading eigenvectors, where the matrix is positive.
+
+        A few steps of conjugate gradients from the solution on the next coarser level; they use up `right`.
+        """
+        rows = self.rows
+        lowest = self.values[-1] + MARGIN * (1 - self.values[-1])
+        shifts = np.maximum(values, lowest).astype(np.float32)
+        x = rows.room("solution", right.shape[1])
+        x[:] = 0
+        steps = STEPS_AT_THE_BOTTOM
+        if self.coarser is not None:
+            self.prolong(self.coarser.solve(self.restricted(right), values), x)
+            rows.project(x, self.vectors)
+            steps = STEPS
+        squares = rows.project(right, self.vectors) ** 2
+        if self.coarser is not None:
+            image = self.product(x, "image")
+            rows.shifted(x, image, shifts)
+            squares = rows.residual(image, right, np.ones(len(values)), right) ** 2
+        step = rows.room("step", right.shape[1])
+        step[:] = right
+        for _ in range(steps):
+            image = self.product(step, "image")
+            energy = rows.shifted(step, image, shifts)
+            before = squares
+            squares = rows.advance(x, right, step, image, _ratio(before, energy))
+            rows.follow(step, right, _ratio(squares, before))
+        return x
+
+
+def _ratio(a: Numbers, b: Numbers) -> Numbers:
+    """a / b, zero where b is not positive: there nothing is left to solve."""
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)

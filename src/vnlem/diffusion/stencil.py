@@ -1,0 +1,255 @@
+"""The graph of all pairs of pixels within a search window, stored and applied as a stencil."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from vnlem.kernels.numba import affinity
+from vnlem.kernels.numba import stencil as kernels
+from vnlem.kernels.numba.panel import ROWS as PIXELS_TOGETHER
+from vnlem.pipeline.workers import for_each
+
+# Rows of the image one task works on; fixed, so that sums do not depend on the number of workers.
+STRIP = 16
+# Below so many vertices starting threads takes longer than they save.
+ALONE = 10_000
+
+
+def forward_offsets(reach: int) -> NDArray[np.int64]:
+    """Offsets (dy, dx) of the half of the window that follows a pixel in reading order.
+
+    Examples
+    --------
+    >>> forward_offsets(1).tolist()
+    [[0, 1], [1, -1], [1, 0], [1, 1]]
+    """
+    steps = range(-reach, reach + 1)
+    pairs = [(dy, dx) for dy in range(reach + 1) for dx in steps if (dy, dx) > (0, 0)]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def _whole_groups(n: int) -> int:
+    return PIXELS_TOGETHER * -(-n // PIXELS_TOGETHER)
+
+
+class StencilGraph:
+    """Symmetric weights between every pixel and those at most `reach` rows and columns away.
+
+    Parameters
+    ----------
+    height, width : int
+        Size of the image.
+    reach : int
+    workers : int
+        Threads of every method; results do not depend on it.
+
+    Attributes
+    ----------
+    weights : ndarray of float32, shape (padded rows, padded columns, slots)
+        See ``vnlem.kernels.numba.stencil``; 231 MB for an image of 512x512 with reach 10.
+
+    Examples
+    --------
+    >>> graph = StencilGraph(2, 3, reach=1)
+    >>> graph.inside(graph.weights)[...] = 1  # every slot, also those that leave the image
+    >>> graph.clip()
+    >>> graph.degrees().astype(int).tolist()
+    [4, 6, 4, 4, 6, 4]
+    """
+
+    def __init__(self, height: int, width: int, reach: int, workers: int = 1) -> None:
+        self.height, self.width, self.reach, self.workers = height, width, reach, workers
+        # Whole groups of pixels, also in what lies beside the image.
+        self.stride = _whole_groups(_whole_groups(width) + 2 * reach)
+        self.forward = forward_offsets(reach)
+        self.itself = len(self.forward)  # slot of the pixel's own weight
+        self._store = np.zeros((height + 2 * reach, self.itself + 1, self.stride), dtype=np.float32)
+        self.weights = self._store.transpose(0, 2, 1)
+
+    @property
+    def padded_size(self) -> int:
+        return (self.height + 2 * self.reach) * self.stride
+
+    @property
+    def n_vertices(self) -> int:
+        return self.height * self.width
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.n_vertices, self.n_vertices)
+
+    @property
+    def _rows(self) -> tuple[int, int]:
+        return (self.reach, self.reach + self.height)
+
+    @property
+    def _columns(self) -> tuple[int, int]:
+        return (self.reach, self.reach + self.width)
+
+    @cached_property
+    def _strips(self) -> list[tuple[int, int]]:
+        first, last = self._rows
+        return [(row, min(row + STRIP, last)) for row in range(first, last, STRIP)]
+
+    @cached_property
+    def _offsets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the neighbours of a pixel and their weights lie, see ``kernels.apply``."""
+        ahead = self._forward_pixels[:-1]
+        slots = np.arange(self.itself)
+        # The weight of a neighbour that comes before lies with it, rows and columns away.
+        behind = (-self.forward[:, 0] * (self.itself + 1) + slots) * self.stride - self.forward[:, 1]
+        pixels = np.concatenate([-ahead[::-1], [0], ahead])
+        weights = np.concatenate([behind[::-1], [self.itself * self.stride], slots * self.stride])
+        return pixels, weights
+
+    @cached_property
+    def _forward_pixels(self) -> NDArray[np.int64]:
+        """Pixel offset of each slot, 0 for the pixel itself."""
+        ahead: NDArray[np.int64] = self.forward @ np.array([self.stride, 1])
+        return np.append(ahead, 0)
+
+    def pad(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Vectors (pixels, n) of the image with zeros around it."""
+        padded = np.zeros((self.padded_size, values.shape[1]), dtype=np.float32)
+        self.inside(padded)[...] = values.reshape(self.height, self.width, -1)
+        return padded
+
+    def inside(self, padded: NDArray[Any]) -> NDArray[Any]:
+        """View (height, width, n) of the image in a padded array."""
+        whole = padded.reshape(self.height + 2 * self.reach, self.stride, -1)
+        return whole[self._rows[0] : self._rows[1], self._columns[0] : self._columns[1]]
+
+    def clip(self) -> None:
+        """Set the weights of neighbours outside the image to zero."""
+        inside = self.inside(self.weights)
+        for slot, (dy, dx) in enumerate(self.forward):
+            inside[max(self.height - dy, 0) :, :, slot] = 0
+            if dx > 0:
+                inside[:, max(self.width - dx, 0) :, slot] = 0
+            elif dx < 0:
+                inside[:, :-dx, slot] = 0
+
+    def apply(self, vectors: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+        """out = W @ vectors, both padded."""
+        _, weights = self._offsets
+        first, last = (row * self.stride for row in self._rows)
+        out[:first] = 0
+        out[last:] = 0
+
+        def work(rows: tuple[int, int]) -> None:
+            kernels.apply(self._store, weights, vectors, rows, self._columns, self.reach, out)
+
+        for_each(work, self._strips, self.workers)
+
+    def __matmul__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """W @ vectors for plain vectors (pixels, n)."""
+        count = vectors.shape[1]
+        padded = self.pad(np.pad(np.asarray(vectors, dtype=np.float32), ((0, 0), (0, -count % 8))))
+        out = np.empty_like(padded)
+        self.apply(padded, out)
+        return self.inside(out).reshape(self.n_vertices, -1)[:, :count]
+
+    def degrees(self) -> NDArray[np.float64]:
+        """Sum of the weights of every pixel."""
+        out = np.zeros((self.height + 2 * self.reach, self.stride))
+        _, weights = self._offsets
+
+        def work(rows: tuple[int, int]) -> None:
+            kernels.degrees(self._store, weights, rows, self._columns, out)
+
+        for_each(work, self._strips, self.workers)
+        return self.inside(out)[:, :, 0].ravel()
+
+    def scale(self, factors: NDArray[np.float64]) -> None:
+        """W = diag(factors) W diag(factors), in place."""
+        padded = self.pad(factors.astype(np.float32)[:, None])[:, 0]
+
+        def work(rows: tuple[int, int]) -> None:
+            kernels.scale(self._store, self._forward_pixels, padded, rows, self._columns)
+
+        for_each(work, self._strips, self.workers)
+
+    def local_scales(self, noise: float, count: int) -> NDArray[np.float64]:
+        """Where the slots hold squared distances: of each pixel, the count-th smallest less the noise."""
+        pixels, slots = self._offsets
+        out = np.full(self.padded_size, np.nan, dtype=np.float32)
+        self.inside(out)[...] = 0
+
+        def work(rows: tuple[int, int]) -> None:
+            affinity.local_scales(
+                self._store,
+                slots,
+                pixels,
+                rows,
+                self._columns,
+                np.float32(noise),
+                count,
+                out,
+            )
+
+        for_each(work, self._strips, self.workers)
+        return self.inside(out)[:, :, 0].ravel().astype(np.float64)
+
+    def gaussian(self, inverse_scales: NDArray[np.float64], noise: float) -> None:
+        """Squared distances to weights, in place: exp(-max(d^2 - noise, 0) * inverse_i * inverse_j)."""
+        inverse = self.pad(inverse_scales.astype(np.float32)[:, None])[:, 0]
+
+        def work(rows: tuple[int, int]) -> None:
+            affinity.gaussian(
+                self._store,
+                self._forward_pixels,
+                inverse,
+                np.float32(noise),
+                rows,
+                self._columns,
+            )
+
+        for_each(work, self._strips, self.workers)
+
+    def coarsened(self, factor: int) -> "StencilGraph":
+        """The graph between blocks of factor x factor pixels: weights added up (P^T W P)."""
+        height, width = -(-self.height // factor), -(-self.width // factor)
+        workers = self.workers if height * width >= ALONE else 1
+        coarse = StencilGraph(height, width, (self.reach + factor - 1) // factor, workers)
+        dy, dx = (np.ascontiguousarray(self.forward[:, axis]) for axis in (0, 1))
+        step = factor * max(STRIP // factor, 1)
+        strips = [(row, min(row + step, self.height)) for row in range(0, self.height, step)]
+
+        def work(rows: tuple[int, int]) -> None:
+            kernels.coarsen(
+                self._store,
+                dy,
+                dx,
+                rows,
+                self.width,
+                self.reach,
+                factor,
+                coarse._store,
+                coarse.reach,
+            )
+
+        for_each(work, strips, self.workers)
+        return coarse
+
+    def sparse(self) -> Any:
+        """The graph as a scipy.sparse matrix, for small images."""
+        number = np.arange(self.n_vertices).reshape(self.height, self.width)
+        inside = self.inside(self.weights)
+        here, there, values = [number.ravel()], [number.ravel()], [inside[..., self.itself].ravel()]
+        for slot, (dy, dx) in enumerate(self.forward):
+            before, after = max(-dx, 0), self.width - max(dx, 0)
+            if dy >= self.height or after <= before:
+                continue
+            here.append(number[: self.height - dy, before:after].ravel())
+            there.append(number[dy:, before + dx : after + dx].ravel())
+            values.append(inside[: self.height - dy, before:after, slot].ravel())
+        rows, columns = np.concatenate(here + there[1:]), np.concatenate(there + here[1:])
+        entries = np.concatenate(values + values[1:]).astype(np.float64)
+        return scipy.sparse.coo_array((entries, (rows, columns)), shape=self.shape).tocsr()
+
+    def count_components(self) -> int:
+        """How many parts the graph falls into."""
+        return int(kernels.components(self._store, self._forward_pixels, self._rows, self._columns))

@@ -1,0 +1,1 @@
+"""Kernels by backend: arrays in, arrays out."""

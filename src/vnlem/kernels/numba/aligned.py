@@ -1,0 +1,219 @@
+"""The estimate of a pixel from its neighbours: weights W', alignment, gamma-power regression.
+
+The regression is argmin over P of sum_j w_j (|P - P_j|^2 + delta)^(gamma/2) by iteratively reweighted least
+squares. Its points never leave the span of the patches, so the result is told as the share of each patch in
+it; the estimate adds up the neighbours' central pixels with these shares. Patches are taken as differences
+to the pixel's own: then |P - P_j|^2 = |P|^2 - 2 <P, P_j> + |P_j|^2 loses no digits that matter, and needs one
+multiply-add per number.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vnlem.kernels.numba.elementary import exp_negative, power_inplace
+from vnlem.kernels.numba.irls import DELTA, MAX_ITERATIONS
+from vnlem.kernels.numba.jit import allocating, nested
+from vnlem.kernels.numba.neighbours import IDENTITY
+from vnlem.kernels.numba.simd import LANES, item, larger, load, spread, store, total, totals
+
+# Patches whose products with the point are formed together.
+TOGETHER = 8
+
+
+class Estimator(NamedTuple):
+    """Buffers of one worker; rows are a multiple of TOGETHER."""
+
+    shares: np.ndarray  # (rows): the result
+    weights: np.ndarray  # (rows)
+    rows: np.ndarray  # (rows, dim) aligned neighbours less the own patch
+    squared: np.ndarray  # (rows) their squared lengths
+    point: np.ndarray  # (dim)
+    bits: np.ndarray  # int32 (rows)
+    own_turn: np.ndarray  # (2, lanes)
+    orders: np.ndarray  # float64 (2, orders + 1)
+
+
+@allocating
+def make_estimator(n_neighbors, dim, lane_order):
+    """Buffers for the estimates of one tile."""
+    most = (n_neighbors + TOGETHER - 1) // TOGETHER * TOGETHER
+    return Estimator(
+        np.zeros(most, dtype=np.float32),
+        np.zeros(most, dtype=np.float32),
+        np.zeros((most, dim), dtype=np.float32),
+        np.zeros(most, dtype=np.float32),
+        np.empty(dim, dtype=np.float32),
+        np.empty(most, dtype=np.int32),
+        np.empty((2, dim // 2), dtype=np.float32),
+        np.empty((2, lane_order.max() + 1), dtype=np.float64),
+    )
+
+
+@nested
+def shares_of(flat, search, rule, lane_order, own, found, n, buffers):
+    """Shares of a pixel's neighbours in its estimate, into buffers.shares; returns the iterations."""
+    weights = buffers.weights
+    own_at = -1
+    largest = np.float32(0)
+    for j in range(n):
+        corrected = max(found.squared[j] - rule.noise, np.float32(0))
+        weights[j] = exp_negative(corrected * rule.inverse_bandwidth)
+        if found.position[j] == own:
+            own_at = j
+        else:
+            largest = max(largest, weights[j])
+    if rule.own_as_best and own_at >= 0 and n > 1:
+        # Alone among vanishing weights the pixel keeps a weight, and its value.
+        weights[own_at] = max(largest, np.float32(1e-6))
+    if rule.gamma == np.float32(2):
+        _normalise(weights, n, buffers.shares)
+        return 0
+    turn_of(flat.angle[own], lane_order, buffers.orders, buffers.own_turn)
+    align(flat, search, own, found, n, buffers)
+    return regression(n, rule.gamma, rule.step, buffers)
+
+
+@nested
+def turn_of(angle, lane_order, orders, turn):
+    """Cosine and sine of order * angle per lane (2, lanes), by the addition theorem in float64."""
+    step_cos, step_sin = np.cos(np.float64(angle)), np.sin(np.float64(angle))
+    orders[0, 0] = 1
+    orders[1, 0] = 0
+    for k in range(1, orders.shape[1]):
+        orders[0, k] = orders[0, k - 1] * step_cos - orders[1, k - 1] * step_sin
+        orders[1, k] = orders[1, k - 1] * step_cos + orders[0, k - 1] * step_sin
+    for f in range(lane_order.shape[0]):
+        turn[0, f] = orders[0, lane_order[f]]
+        turn[1, f] = orders[1, lane_order[f]]
+
+
+@nested
+def align(flat, search, own, found, n, buffers):
+    """Neighbours turned onto the pixel's own patch, in its canonical frame, less that patch: buffers.rows.
+
+    A patch turned by an angle: order k is multiplied by exp(-i k angle). A neighbour that is not rotated is
+    taken from the image's frame into the own one.
+    """
+    lanes = flat.canonical.shape[1] // 2
+    mine = flat.canonical[own]
+    for j in range(n):
+        which, place = found.which[j], found.position[j]
+        row = buffers.rows[j]
+        if which == IDENTITY:
+            patch = flat.raw[place]
+            cos, sin = buffers.own_turn[0], buffers.own_turn[1]
+            sign = spread(np.float32(-1))
+        else:
+            patch = flat.canonical[place]
+            cos, sin = search.cos[abs(which)], search.sin[abs(which)]
+            sign = spread(np.float32(1 if which >= 0 else -1))
+        squares = spread(np.float32(0))
+        for f in range(0, lanes, LANES):
+            re, im = load(patch, f), load(patch, lanes + f)
+            c, s = load(cos, f), sign * load(sin, f)
+            turned_re = re * c + im * s - load(mine, f)
+            turned_im = im * c - re * s - load(mine, lanes + f)
+            store(row, f, turned_re)
+            store(row, lanes + f, turned_im)
+            squares += turned_re * turned_re
+            squares += turned_im * turned_im
+        buffers.squared[j] = total(squares)
+
+
+@nested
+def regression(n, gamma, smallest_step, buffers):
+    """IRLS from the weighted mean until a step is shorter than smallest_step; returns the iterations."""
+    shares, weights, point = buffers.shares, buffers.weights, buffers.point
+    rows = (n + TOGETHER - 1) // TOGETHER * TOGETHER
+    for j in range(n, rows):
+        weights[j] = 0
+    exponent = np.float32(0.5) * gamma - np.float32(1)
+    _normalise(weights, rows, shares)
+    for f in range(point.size):
+        point[f] = 0
+    even = n + n % 2
+    _move(buffers.rows, shares, even, point)
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        _squared_residuals(buffers.rows, buffers.squared, rows, point, shares)
+        power_inplace(shares[:rows], exponent, buffers.bits[:rows])
+        for j in range(rows):
+            shares[j] *= weights[j]
+        _normalise(shares, rows, shares)
+        # No guess from steps that shrink: below gamma = 1 they also do so, for a while, beside a saddle.
+        if _move(buffers.rows, shares, even, point) < smallest_step * smallest_step:
+            return iteration
+    return MAX_ITERATIONS
+
+
+@nested
+def _normalise(weights, n, shares):
+    """Shares in proportion to weights."""
+    whole = np.float32(0)
+    for j in range(n):
+        whole += weights[j]
+    factor = np.float32(1) / whole
+    for j in range(n):
+        shares[j] = weights[j] * factor
+
+
+@nested
+def _move(rows, shares, n, point):
+    """point = sum_j shares[j] rows[j]; returns the squared length of the step.
+
+    Two rows and 32 numbers at a time: eight sums, so that none waits for the one before. n is even.
+    """
+    squares = spread(np.float32(0))
+    for f in range(0, point.size, 4 * LANES):
+        a0 = spread(np.float32(0))
+        a1, a2, a3, b0, b1, b2, b3 = a0, a0, a0, a0, a0, a0, a0
+        for j in range(0, n, 2):
+            a, b = rows[j], rows[j + 1]
+            share_a, share_b = spread(item(shares, j)), spread(item(shares, j + 1))
+            a0 += share_a * load(a, f)
+            a1 += share_a * load(a, f + LANES)
+            a2 += share_a * load(a, f + 2 * LANES)
+            a3 += share_a * load(a, f + 3 * LANES)
+            b0 += share_b * load(b, f)
+            b1 += share_b * load(b, f + LANES)
+            b2 += share_b * load(b, f + 2 * LANES)
+            b3 += share_b * load(b, f + 3 * LANES)
+        a0 += b0
+        a1 += b1
+        a2 += b2
+        a3 += b3
+        step0, step1 = a0 - load(point, f), a1 - load(point, f + LANES)
+        step2, step3 = a2 - load(point, f + 2 * LANES), a3 - load(point, f + 3 * LANES)
+        squares += (step0 * step0 + step1 * step1) + (step2 * step2 + step3 * step3)
+        store(point, f, a0)
+        store(point, f + LANES, a1)
+        store(point, f + 2 * LANES, a2)
+        store(point, f + 3 * LANES, a3)
+    return total(squares)
+
+
+@nested
+def _squared_residuals(rows, squared, n, point, out):
+    """out[j] = |point - rows[j]|^2 + delta; n is a multiple of TOGETHER, point.size of LANES."""
+    length = spread(np.float32(0))
+    for f in range(0, point.size, LANES):
+        length += load(point, f) * load(point, f)
+    own = spread(total(length))
+    two, zero, delta = spread(np.float32(2)), spread(np.float32(0)), spread(DELTA)
+    for j in range(0, n, TOGETHER):
+        r0, r1, r2, r3 = rows[j], rows[j + 1], rows[j + 2], rows[j + 3]
+        r4, r5, r6, r7 = rows[j + 4], rows[j + 5], rows[j + 6], rows[j + 7]
+        s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
+        for f in range(0, point.size, LANES):
+            p = load(point, f)
+            s0 += p * load(r0, f)
+            s1 += p * load(r1, f)
+            s2 += p * load(r2, f)
+            s3 += p * load(r3, f)
+            s4 += p * load(r4, f)
+            s5 += p * load(r5, f)
+            s6 += p * load(r6, f)
+            s7 += p * load(r7, f)
+        inner = totals(s0, s1, s2, s3, s4, s5, s6, s7)
+        # Rounding must not make it negative.
+        store(out, j, larger(own + load(squared, j) - two * inner, zero) + delta)

@@ -1,0 +1,351 @@
+"""VNLEM on one tile: neighbours under the rotation-invariant distance, then the gamma-power regression.
+
+A region is the tile with its search windows, clipped to the image; positions are pixel numbers in it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vnlem.kernels.numba.aligned import make_estimator, shares_of
+from vnlem.kernels.numba.diffusion import rank_by_diffusion
+from vnlem.kernels.numba.jit import allocating, kernel, nested
+from vnlem.kernels.numba.neighbours import IDENTITY, best_turns, inner_products, window_distances
+from vnlem.kernels.numba.partial import smallest
+from vnlem.kernels.numba.simd import LANES
+
+# Pixels of a row whose windows are searched together (see window_distances).
+PIXELS = 4
+# Columns worked through from top to bottom before the next: the features their windows hold stay in the
+# second-level cache.
+BAND = 32
+
+
+class Region(NamedTuple):
+    """Features of every pixel of a region, as the image has them and in the canonical frame."""
+
+    raw: np.ndarray  # (height, width, dim)
+    canonical: np.ndarray  # (height, width, dim)
+    lengths: np.ndarray  # (height, width) squared lengths
+    angle: np.ndarray  # (height, width) orientation in radians
+    pixels: np.ndarray  # (height, width, channels)
+    width: int  # columns past it are padding, only ever read
+
+
+class Flat(NamedTuple):
+    """A region with one index for row and column."""
+
+    raw: np.ndarray
+    canonical: np.ndarray
+    lengths: np.ndarray
+    angle: np.ndarray
+    pixels: np.ndarray
+    stride: int  # pixels of a row, padding included
+
+
+@allocating
+def flattened(region):
+    """Views of a region's arrays."""
+    stride, dim = region.raw.shape[1:]
+    return Flat(
+        region.raw.reshape(-1, dim),
+        region.canonical.reshape(-1, dim),
+        region.lengths.ravel(),
+        region.angle.ravel(),
+        region.pixels.reshape(-1, region.pixels.shape[2]),
+        stride,
+    )
+
+
+class Angles(NamedTuple):
+    """Tables of best_turns: which rows of lanes have equal orders, and the angles for these orders."""
+
+    starts: np.ndarray  # int64 (column blocks + 1)
+    rows: np.ndarray  # int64, first lanes of the rows of each block
+    cos: np.ndarray  # (groups of eight angles, columns * 8), cosine of order * angle
+    sin: np.ndarray
+
+
+class Search(NamedTuple):
+    """What to look for: the window, how many to keep at each stage, the angles."""
+
+    patch_distance: int
+    n_candidates: int  # the paper's N1
+    n_neighbors: int  # ceil(N1 / 2)
+    with_identity: bool
+    cos: np.ndarray  # (angles, lanes), cosine of order * angle
+    sin: np.ndarray
+    angles: Angles
+
+
+class Rule(NamedTuple):
+    """How distances become weights. Squared distances here are those of features.
+
+    With a margin a rotated match counts as factor * its squared distance + offset, at both stages: rotation
+    must beat the unrotated patch by more than noise can, or in flat regions noise would choose it.
+    """
+
+    with_margin: bool
+    factor: np.float32
+    offset: np.float32
+    noise: np.float32  # what noise alone puts between equal patches; subtracted
+    inverse_bandwidth: np.float32  # weights are exp(-corrected squared distance * this)
+    own_as_best: bool  # the pixel itself weighs as much as its best neighbour, not 1
+    gamma: np.float32
+    step: np.float32  # the regression has arrived when a step is shorter
+
+
+class Scratch(NamedTuple):
+    """Buffers of one worker."""
+
+    windows: np.ndarray  # (PIXELS, windows of that many pixels together + 4)
+    unturned: np.ndarray  # likewise, without rotation
+    values: np.ndarray  # (window + 8)
+    positions: np.ndarray  # int32 (window)
+    candidates: np.ndarray  # int64 (window + 1)
+    kept: np.ndarray  # int64 (candidates + 1)
+    best: np.ndarray  # (candidates)
+    plain: np.ndarray  # (candidates)
+    which: np.ndarray  # int64 (candidates)
+    folded: np.ndarray  # (2, 2 * columns), see best_turns
+
+
+class Found(NamedTuple):
+    """Neighbours of one pixel: the first entries of each array."""
+
+    position: np.ndarray  # int64, pixel number in the region
+    squared: np.ndarray  # squared distance of features
+    which: np.ndarray  # int64, +-number of the angle, or IDENTITY
+
+
+@allocating
+def make_scratch(search):
+    """Buffers for the searches of one tile."""
+    side = 2 * search.patch_distance + 1
+    together = side * (side + PIXELS - 1)
+    count = search.n_candidates
+    return Scratch(
+        np.empty((PIXELS, together + 4), dtype=np.float32),
+        np.empty((PIXELS, together + 4), dtype=np.float32),
+        np.empty(side * side + LANES, dtype=np.float32),
+        np.empty(side * side, dtype=np.int32),
+        np.empty(side * side + 1, dtype=np.int64),
+        np.empty(count + 1, dtype=np.int64),
+        np.empty(count, dtype=np.float32),
+        np.empty(count, dtype=np.float32),
+        np.empty(count, dtype=np.int64),
+        make_folded(search),
+    )
+
+
+@allocating
+def make_folded(search):
+    """Room for the folded products of best_turns."""
+    return np.empty((2, 2 * LANES * (search.angles.starts.shape[0] - 1)), dtype=np.float32)
+
+
+@allocating
+def make_found(search):
+    """Room for the neighbours of one pixel."""
+    count = search.n_neighbors
+    return Found(
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.float32),
+        np.empty(count, dtype=np.int64),
+    )
+
+
+@nested
+def accurate(flat, search, rule, own, candidates, n_candidates, best, plain, which, folded):
+    """Squared RID of a pixel to candidates, into best, and the angle that attains it, into which."""
+    canonical, lengths = flat.canonical, flat.lengths
+    two, zero = np.float32(2), np.float32(0)
+    best_turns(canonical[own], canonical, candidates, n_candidates, search.angles, folded, best, which)
+    if search.with_identity:
+        inner_products(flat.raw[own], flat.raw, candidates, n_candidates, plain)
+    for c in range(n_candidates):
+        both = lengths[own] + lengths[candidates[c]]
+        squared = max(both - two * best[c], zero)
+        if rule.with_margin:
+            squared = rule.factor * squared + rule.offset
+        angle = which[c]
+        if search.with_identity:
+            # At a tie no rotation is taken: it needs no interpolation. Noise decides as often as not, so no
+            # branch: it would be mispredicted.
+            unturned = max(both - two * plain[c], zero)
+            angle = IDENTITY if unturned <= squared else angle
+            squared = min(unturned, squared)
+        is_own = candidates[c] == own
+        which[c] = IDENTITY if is_own else angle
+        best[c] = zero if is_own else squared
+
+
+@nested
+def refine(flat, search, rule, own, n_candidates, scratch, found):
+    """Stage two: the best of scratch.candidates by the accurate distance, into found; returns how many."""
+    candidates, best, which = scratch.candidates, scratch.best, scratch.which
+    accurate(flat, search, rule, own, candidates, n_candidates, best, scratch.plain, which, scratch.folded)
+    n = smallest(best, n_candidates, search.n_neighbors, scratch.kept)
+    for k in range(n):
+        c = scratch.kept[k]
+        found.position[k] = candidates[c]
+        found.squared[k] = best[c]
+        found.which[k] = which[c]
+    return n
+
+
+@nested
+def search_windows(region, search, rule, y, x, rows, columns, scratch):
+    """Stage-one distances of PIXELS pixels to their windows together, into scratch.windows."""
+    window_distances(region.canonical, region.lengths, y, x, rows, columns, scratch.windows)
+    if rule.with_margin:
+        window_distances(region.raw, region.lengths, y, x, rows, columns, scratch.unturned)
+        for p in range(PIXELS):
+            turned, unturned = scratch.windows[p], scratch.unturned[p]
+            for c in range((rows[1] - rows[0]) * (columns[1] - columns[0])):
+                turned[c] = min(rule.factor * turned[c] + rule.offset, unturned[c])
+
+
+@nested
+def nearest(region, search, y, x, which, rows, columns, scratch):
+    """Stage one: the N1 nearest of the window by the aligned distance, as region positions; returns how many.
+
+    scratch.windows holds the distances to rows x columns, the windows of PIXELS pixels together;
+    `which` is the number of this one.
+    """
+    left = max(x - search.patch_distance, columns[0])
+    n_columns = min(x + search.patch_distance + 1, columns[1]) - left
+    stride = columns[1] - columns[0]
+    values, positions = scratch.values, scratch.positions
+    n_values = 0
+    for row in range(rows[0], rows[1]):
+        first = (row - rows[0]) * stride + left - columns[0]
+        window = scratch.windows[which, first : first + n_columns]
+        into = values[n_values : n_values + n_columns]
+        for column in range(n_columns):
+            into[column] = window[column]
+        into_positions = positions[n_values : n_values + n_columns]
+        start = np.int32(row * region.raw.shape[1] + left)
+        for column in range(n_columns):
+            into_positions[column] = start + np.int32(column)
+        n_values += n_columns
+    values[(y - rows[0]) * n_columns + x - left] = 0
+    n = smallest(values, n_values, search.n_candidates, scratch.candidates)
+    for c in range(n):
+        scratch.candidates[c] = positions[scratch.candidates[c]]
+    return n
+
+
+@allocating
+def neighbours_of_tile(region, search, rule, top, left, position, squared, which, counts):
+    """Neighbours of every pixel of a tile whose corner is (top, left) of the region; arrays (H, W, K)."""
+    height, width = counts.shape
+    flat = flattened(region)
+    scratch = make_scratch(search)
+    found = make_found(search)
+    reach = search.patch_distance
+    for y in range(top, top + height):
+        rows = (max(y - reach, 0), min(y + reach + 1, region.raw.shape[0]))
+        for x in range(left, left + width, PIXELS):
+            columns = (max(x - reach, 0), min(x + reach + PIXELS, region.width))
+            search_windows(region, search, rule, y, x, rows, columns, scratch)
+            for p in range(min(PIXELS, left + width - x)):
+                n = nearest(region, search, y, x + p, p, rows, columns, scratch)
+                n = refine(flat, search, rule, y * flat.stride + x + p, n, scratch, found)
+                counts[y - top, x + p - left] = n
+                position[y - top, x + p - left, :n] = found.position[:n]
+                squared[y - top, x + p - left, :n] = found.squared[:n]
+                which[y - top, x + p - left, :n] = found.which[:n]
+
+
+@nested
+def central_pixel(flat, found, n, shares, out):
+    """out (C) = the neighbours' central pixels, added up by their shares."""
+    for channel in range(out.shape[0]):
+        value = np.float32(0)
+        for j in range(n):
+            value += shares[j] * flat.pixels[found.position[j], channel]
+        out[channel] = value
+
+
+@kernel
+def denoise_tile(region, search, rule, diffusion, lane_order, top, left, out):
+    """Algorithm 1 for a tile: neighbours (by diffusion, where it has coordinates), weights, regression.
+
+    lane_order: angular order of the lanes of all channels. out (H, W, C). Returns the number of IRLS
+    iterations.
+    """
+    return _denoise(
+        region,
+        flattened(region),
+        search,
+        rule,
+        diffusion,
+        lane_order,
+        (top, left),
+        make_scratch(search),
+        make_found(search),
+        make_estimator(search.n_neighbors, region.raw.shape[2], lane_order),
+        out,
+    )
+
+
+@nested
+def _denoise(region, flat, search, rule, diffusion, lane_order, corner, scratch, found, buffers, out):
+    height, width = out.shape[:2]
+    top, left = corner
+    by_diffusion = diffusion.embedding.shape[2] > 0
+    reach = search.patch_distance
+    iterations = 0
+    for band in range(left, left + width, BAND):
+        right = min(band + BAND, left + width)
+        for y in range(top, top + height):
+            rows = (max(y - reach, 0), min(y + reach + 1, region.raw.shape[0]))
+            for x in range(band, right, PIXELS):
+                columns = (max(x - reach, 0), min(x + reach + PIXELS, region.width))
+                n_pixels = min(PIXELS, right - x)
+                if diffusion.blended or not by_diffusion:
+                    search_windows(region, search, rule, y, x, rows, columns, scratch)
+                if by_diffusion:
+                    rank_by_diffusion(
+                        diffusion, reach, y, x, n_pixels, rows, columns, scratch.windows, scratch.values
+                    )
+                for p in range(n_pixels):
+                    own = y * flat.stride + x + p
+                    n = nearest(region, search, y, x + p, p, rows, columns, scratch)
+                    n = refine(flat, search, rule, own, n, scratch, found)
+                    iterations += shares_of(flat, search, rule, lane_order, own, found, n, buffers)
+                    central_pixel(flat, found, n, buffers.shares, out[y - top, x + p - left])
+    return iterations
+
+
+@kernel
+def estimate_all(region, search, rule, lane_order, pixels, position, squared, which, out):
+    """The estimate of a list of pixels from neighbours found beforehand: out (pixels, C)."""
+    flat = flattened(region)
+    found = make_found(search)
+    buffers = make_estimator(search.n_neighbors, region.raw.shape[2], lane_order)
+    n = position.shape[1]
+    for i in range(pixels.shape[0]):
+        for j in range(n):
+            found.position[j] = position[i, j]
+            found.squared[j] = squared[i, j]
+            found.which[j] = which[i, j]
+        shares_of(flat, search, rule, lane_order, pixels[i], found, n, buffers)
+        central_pixel(flat, found, n, buffers.shares, out[i])
+
+
+@kernel
+def estimate_candidates(region, search, rule, lane_order, pixels, candidates, out):
+    """The estimate of a list of pixels from the better half of given candidates: out (pixels, C)."""
+    flat = flattened(region)
+    scratch = make_scratch(search)
+    found = make_found(search)
+    buffers = make_estimator(search.n_neighbors, region.raw.shape[2], lane_order)
+    count = candidates.shape[1]
+    for i in range(pixels.shape[0]):
+        for c in range(count):
+            scratch.candidates[c] = candidates[i, c]
+        n = refine(flat, search, rule, pixels[i], count, scratch, found)
+        shares_of(flat, search, rule, lane_order, pixels[i], found, n, buffers)
+        central_pixel(flat, found, n, buffers.shares, out[i])

@@ -1,0 +1,200 @@
+"""Noise: its level estimated from one image, and the noise model of the experiments."""
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import to_planes
+from vnlem.pipeline.scale import standard_scale
+from vnlem.pipeline.sigma import check_sigma
+
+BLOCK_SIDE = 8
+SIGNAL_BLOCK = 16  # a block of a signal, which has one direction to take its frequencies from
+HIGH_FREQUENCY = 0.5  # mean over the directions, 1 being the highest
+FLAT_FRACTION = 0.05  # of the blocks, by energy at low frequencies
+FEWEST_COEFFICIENTS = 2000  # so many independent ones give sigma to 1.6 %
+MOST_BLOCKS = 2**15  # bounds time and memory for any image
+
+
+def estimate_sigma(image: ArrayLike, channel_axis: int | None = None) -> float:
+    """Standard deviation of white Gaussian noise, from the image alone.
+
+    Parameters
+    ----------
+    image : array_like
+        A grey image, a signal (one dimension), or a colour image with `channel_axis`.
+    channel_axis : int, optional
+        The axis of the channels; the result is the mean of their estimates.
+
+    Returns
+    -------
+    float
+        In the units of the pixels. Zero for a constant image and for a single pixel.
+
+    Notes
+    -----
+    Blocks of 8x8 pixels are transformed by the orthonormal discrete cosine transform, under which white
+    noise stays white. The 5 % of the blocks with the least energy at low frequencies are taken to be flat,
+    and the energy of their high frequencies is averaged: white noise has independent coefficients, so
+    choosing blocks by the low ones does not bias the mean of the high ones. What texture the flattest blocks
+    have is counted as noise, so the estimate is high where sigma is small and no region is flat. Blocks that
+    touch the image's smallest or largest value are left out where enough others exist: noise that was
+    clipped there would look too small.
+
+    The noise must be white: after a JPEG compression, a demosaicking or a resampling the estimate is too low.
+
+    References
+    ----------
+    .. [1] N. Ponomarenko, V. Lukin, S. Abramov, K. Egiazarian, J. Astola, "An automatic approach to lossy
+       compression of AVIRIS images", IGARSS 2007. :DOI:`10.1109/IGARSS.2007.4422833`
+    .. [2] M. Colom, A. Buades, "Analysis and Extension of the Ponomarenko et al. Method, Estimating a Noise
+       Curve from a Single Image", Image Processing On Line 3, 2013. :DOI:`10.5201/ipol.2013.45`
+
+    Examples
+    --------
+    >>> ramp = np.add.outer(np.arange(128.0), np.arange(128.0))
+    >>> bool(abs(estimate_sigma(add_gaussian(ramp, 10, seed=0)) - 10) < 0.5)
+    True
+    """
+    return estimate_sigma_of_planes(to_planes(image, channel_axis, signals=True).data)
+
+
+def estimate_sigma_of_planes(planes: NDArray[np.float64]) -> float:
+    """Noise level of channel planes (C, H, W): the mean over the channels.
+
+    Examples
+    --------
+    >>> estimate_sigma_of_planes(np.ones((3, 16, 16)))
+    0.0
+    """
+    return float(np.mean([_sigma_of_plane(plane) for plane in planes]))
+
+
+def _sigma_of_plane(plane: NDArray[np.float64]) -> float:
+    low, high = float(plane.min()), float(plane.max())
+    spread = high - low
+    if spread == 0:
+        return 0.0
+    blocks = _blocks(plane)
+    unclipped = ((blocks > low) & (blocks < high)).all(axis=(1, 2))
+    # From here on values lie in [0, 1], whatever the units.
+    energy = _squared_cosine_coefficients((blocks - low) / spread)
+    is_high = _mean_frequency(blocks.shape[1:]) >= HIGH_FREQUENCY
+    enough = -(-FEWEST_COEFFICIENTS // int(is_high.sum()))
+    if unclipped.sum() >= enough:
+        energy = energy[unclipped]
+    n_flat = min(max(int(FLAT_FRACTION * len(energy)), enough), len(energy))
+    is_low = ~is_high
+    is_low[0, 0] = False
+    flattest = np.argsort(energy[:, is_low].sum(axis=1), kind="stable")[:n_flat]
+    relative = float(np.sqrt(energy[flattest][:, is_high].mean()))
+    # Flat blocks without noise leave the transform's rounding, which is no noise.
+    return spread * relative if relative > 1e-13 else 0.0
+
+
+def _blocks(plane: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Overlapping blocks (n, rows, columns), evenly spread over the plane, at most MOST_BLOCKS of them."""
+    rows, columns = plane.shape
+    side = SIGNAL_BLOCK if min(rows, columns) == 1 else BLOCK_SIDE
+    windows = sliding_window_view(plane, (min(rows, side), min(columns, side)))
+    # An odd step does not stay in phase with the 8x8 grid a JPEG file leaves behind.
+    step = 1
+    while -(-windows.shape[0] // step) * -(-windows.shape[1] // step) > MOST_BLOCKS:
+        step += 2
+    return windows[::step, ::step].reshape(-1, *windows.shape[2:])
+
+
+def _squared_cosine_coefficients(blocks: NDArray[np.float64]) -> NDArray[np.float64]:
+    from scipy import fft
+
+    coefficients: NDArray[np.float64] = fft.dctn(blocks, axes=(1, 2), norm="ortho", overwrite_x=True)
+    return coefficients**2
+
+
+def _mean_frequency(shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Frequency of each coefficient of a block, averaged over the directions it extends in: 0 to 1."""
+    axes = [np.arange(side) / max(side - 1, 1) for side in shape]
+    directions = sum(side > 1 for side in shape)
+    mean: NDArray[np.float64] = np.add.outer(*axes) / directions
+    return mean
+
+
+def add_gaussian(image: ArrayLike, sigma: float, seed: Any = None) -> NDArray[np.float64]:
+    """Add white Gaussian noise.
+
+    Parameters
+    ----------
+    image : array_like
+        Any shape.
+    sigma : float
+        Standard deviation of the noise, in the units of the pixels.
+    seed : int, numpy.random.Generator or None
+        What ``numpy.random.default_rng`` takes: a whole number gives the same noise each time.
+
+    Returns
+    -------
+    ndarray of float64
+        ``image + default_rng(seed).normal(0, sigma, image.shape)``, neither rounded nor clipped.
+
+    Examples
+    --------
+    >>> add_gaussian(np.zeros(2), 10, seed=0)
+    array([ 1.25730221, -1.32104863])
+    """
+    values = checks.finite("image", image)
+    return values + np.random.default_rng(seed).normal(0, check_sigma(sigma), values.shape)
+
+
+def standardise(image: ArrayLike) -> tuple[NDArray[np.float64], float, float]:
+    """Bring an image to mean 0 and standard deviation 1, the units of the paper's experiments.
+
+    The paper standardises the clean image and then adds noise of variance 0.3.
+
+    Parameters
+    ----------
+    image : array_like
+        Any shape; a colour image gets one mean and one scale.
+
+    Returns
+    -------
+    standardised : ndarray of float64
+        ``(image - mean) / std``; zeros for a constant image, whose `std` is 0.
+    mean, std : float
+        What :func:`unstandardise` needs to undo it.
+
+    Examples
+    --------
+    >>> standardise([1, 3])
+    (array([-1.,  1.]), 2.0, 1.0)
+    """
+    values = checks.finite("image", image)
+    if values.min() == values.max():
+        return np.zeros_like(values), float(values.flat[0]), 0.0
+    mean, std = standard_scale(values, sigma=0.0)
+    return (values - mean) / std, mean, std
+
+
+def unstandardise(standardised: ArrayLike, mean: float, std: float) -> NDArray[np.float64]:
+    """Undo :func:`standardise`.
+
+    Parameters
+    ----------
+    standardised : array_like
+        An image in standardised units.
+    mean, std : float
+        As :func:`standardise` gave them.
+
+    Returns
+    -------
+    ndarray of float64
+        ``standardised * std + mean``
+
+    Examples
+    --------
+    >>> unstandardise(*standardise([1, 3]))
+    array([1., 3.])
+    """
+    return checks.finite("standardised", standardised) * std + mean

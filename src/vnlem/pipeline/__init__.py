@@ -1,0 +1,1 @@
+"""What every method shares and no science: checks, images, units, tiles, workers, progress."""

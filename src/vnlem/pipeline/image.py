@@ -1,0 +1,86 @@
+"""An image as float64 channel planes, and back as it came: layout, dtype, range."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vnlem.pipeline import checks
+
+# Beyond this a float64 sum of squares could overflow however carefully it is scaled.
+LARGEST_VALUE = 1e300
+
+
+@dataclass(frozen=True)
+class Planes:
+    """An image as float64 channel planes, with what is needed to give it back as it came."""
+
+    data: NDArray[np.float64]  # (channels, height, width)
+    dtype: np.dtype[Any]
+    channel_axis: int | None
+    ndim: int
+
+    def restore(self, planes: NDArray[Any]) -> NDArray[Any]:
+        """Planes back in the input's layout and dtype; integers are rounded and clipped."""
+        if self.channel_axis is not None:
+            image = np.moveaxis(planes, 0, self.channel_axis)
+        else:
+            image = planes[0] if self.ndim == 2 else planes[0, 0]
+        return self.like(image)
+
+    def like(self, image: NDArray[Any]) -> NDArray[Any]:
+        """An image in the input's layout, in the input's dtype."""
+        if self.dtype.kind in "iu":
+            limits = np.iinfo(self.dtype)
+            image = np.clip(np.rint(image), limits.min, limits.max)
+        return np.ascontiguousarray(image.astype(self.dtype))
+
+
+def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: bool = False) -> Planes:
+    """Check an image and lay it out as float64 channel planes (C, H, W).
+
+    Parameters
+    ----------
+    image : array_like
+        Two dimensions, or three with `channel_axis`.
+    channel_axis : int, optional
+        The axis of the channels.
+    signals : bool
+        Accept one-dimensional input, laid out as an image of one row.
+
+    Examples
+    --------
+    >>> to_planes(np.zeros((4, 5, 3)), channel_axis=-1).data.shape
+    (3, 4, 5)
+    """
+    array = np.asarray(image)
+    if array.dtype.kind == "b":
+        raise TypeError("the image is boolean; convert it to a grey scale first, e.g. image.astype(float)")
+    if channel_axis is not None:
+        if not -array.ndim <= channel_axis < array.ndim:
+            raise ValueError(
+                f"channel_axis {channel_axis} does not exist in an array of shape {array.shape}; "
+                f"it must lie between {-array.ndim} and {array.ndim - 1}"
+            )
+        channel_axis %= array.ndim
+        if array.ndim != 3:
+            raise ValueError(
+                f"with channel_axis the image must have three dimensions, got shape {array.shape}; "
+                "loop over the pages of a stack"
+            )
+    elif array.ndim > 2:
+        raise ValueError(
+            f"the image has {array.ndim} dimensions (shape {array.shape}): for colour pass channel_axis "
+            "(e.g. channel_axis=-1), for a stack loop over its pages"
+        )
+    elif array.ndim < (1 if signals else 2):
+        raise ValueError(f"the image must have two dimensions, got {array.ndim} (shape {array.shape})")
+    values = checks.finite("the image", array)
+    if np.abs(values).max() > LARGEST_VALUE:
+        raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
+    if channel_axis is not None:
+        planes = np.moveaxis(values, channel_axis, 0)
+    else:
+        planes = values.reshape((1, 1, -1) if array.ndim == 1 else (1, *array.shape))
+    return Planes(np.ascontiguousarray(planes), array.dtype, channel_axis, array.ndim)

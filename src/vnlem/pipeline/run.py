@@ -1,0 +1,130 @@
+"""What every method does around its kernels: check the input, standardise it, run, map the result back.
+
+A method's public function hands its own part (which parameters, which solver) to :func:`run`; the rest of
+the contract (units in = units out, dtype kept, sigma estimated, one clear sentence for bad input) is here.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
+from vnlem.pipeline.scale import standard_scale
+from vnlem.pipeline.sigma import check_sigma, check_sigma_map
+from vnlem.pipeline.workers import check_workers
+
+Result = NDArray[Any] | tuple[NDArray[Any], "Info"]  # the image, or with return_info=True the image and Info
+Params = TypeVar("Params")
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a call used and found: returned as second value with ``return_info=True``."""
+
+    method: str
+    sigma: float
+    parameters: dict[str, Any]
+    timings: dict[str, float]
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Job(Generic[Params]):
+    """The standardised problem a solver gets."""
+
+    pixels: NDArray[np.float32]  # (channels, height, width), mean 0, clean standard deviation about 1
+    sigma: float  # noise standard deviation in the units of `pixels`
+    params: Params
+    workers: int
+    progress: ProgressCallback | None
+    details: dict[str, Any] = field(default_factory=dict)  # what the solver wants to report in Info
+    # (channels, height, width) or broadcastable to it, where the noise is not the same everywhere; `sigma` is
+    # then its root mean square.
+    sigma_map: NDArray[np.float32] | None = None
+
+
+def run(
+    image: ArrayLike,
+    sigma: Any,
+    *,
+    method: str,
+    resolve: Callable[[float], Params],
+    solve: Callable[[Job[Params]], NDArray[np.float32]],
+    channel_axis: int | None = None,
+    workers: int | None = None,
+    progress: Progress = False,
+    return_info: bool = False,
+    signals: bool = False,
+    sigma_maps: bool = False,
+    min_size: Callable[[Params], int] = lambda params: getattr(params, "patch_size", 1),
+) -> Result:
+    """Denoise with one method.
+
+    Parameters
+    ----------
+    image, sigma, channel_axis, workers, progress, return_info
+        As in :func:`vnlem.denoise`.
+    method : str
+        Name for Info and the progress bar.
+    resolve : callable
+        Standardised sigma -> the method's parameters (a dataclass), validated.
+    solve : callable
+        Job -> denoised planes (C, H, W).
+    signals : bool
+        Whether one-dimensional input is accepted.
+    sigma_maps : bool
+        Whether sigma may differ between channels or pixels.
+    min_size : callable
+        Parameters -> the smallest height and width (length, for a signal) the method can work on.
+    """
+    begun = time.perf_counter()
+    planes = to_planes(image, channel_axis, signals=signals)
+    threads = check_workers(workers)
+    noise_map: NDArray[np.float64] | None = None
+    if sigma is None:
+        from vnlem.noise.white import estimate_sigma_of_planes
+
+        noise = estimate_sigma_of_planes(planes.data)
+    elif sigma_maps and np.ndim(sigma) > 0:
+        noise_map = check_sigma_map(sigma, planes)
+        noise = float(np.sqrt(np.mean(np.broadcast_to(noise_map, planes.data.shape) ** 2)))
+    else:
+        noise = check_sigma(sigma)
+    estimated = time.perf_counter()
+    if noise == 0:
+        # Parameters are still checked, so that a wrong one does not pass unseen.
+        params = resolve(1e-6)
+        result, details = planes.restore(planes.data), {}
+    else:
+        mean, scale = standard_scale(planes.data, noise)
+        params = resolve(noise / scale)
+        _check_size(planes, min_size(params))
+        pixels = ((planes.data - mean) / scale).astype(np.float32)
+        with reporting(progress, method) as report:
+            job = Job(pixels, noise / scale, params, threads, report)
+            if noise_map is not None:
+                job.sigma_map = (noise_map / scale).astype(np.float32)
+            denoised = solve(job)
+        details = job.details
+        result = planes.restore(denoised.astype(np.float64) * scale + mean)
+    if not return_info:
+        return result
+    ended = time.perf_counter()
+    timings = {"estimate_sigma": estimated - begun, "denoise": ended - estimated, "total": ended - begun}
+    parameters: dict[str, Any] = asdict(params)  # type: ignore[call-overload]
+    return result, Info(method, noise, parameters, timings, details)
+
+
+def _check_size(planes: Planes, smallest: int) -> None:
+    height, width = planes.data.shape[1:]
+    if min(height if planes.ndim > 1 else width, width) < smallest:
+        shape = f"{height}x{width}" if planes.ndim > 1 else f"{width} samples long"
+        raise ValueError(
+            f"the image ({shape}) is smaller than the patch ({smallest}); "
+            "pass a smaller patch_size or a larger image"
+        )

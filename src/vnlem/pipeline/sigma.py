@@ -1,0 +1,56 @@
+"""A given noise level, checked: one number, one per channel, or a map."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.pipeline.image import Planes
+
+
+def check_sigma(sigma: Any) -> float:
+    """A noise level as a float, or a clear error."""
+    if not np.isscalar(sigma) and np.ndim(sigma) != 0:
+        raise ValueError(f"sigma must be a single number, got an array of shape {np.shape(sigma)}")
+    try:
+        value = float(sigma)
+    except (TypeError, ValueError):
+        raise TypeError(f"sigma must be a number, got {sigma!r}") from None
+    if not math.isfinite(value) or value < 0:
+        raise ValueError(f"sigma must be finite and not negative, got {sigma!r}")
+    return value
+
+
+def check_sigma_map(sigma: Any, planes: Planes) -> NDArray[np.float64]:
+    """A noise level per channel or per pixel, broadcastable to the planes (C, H, W), or a clear error."""
+    values = np.asarray(sigma)
+    if values.dtype.kind not in "iuf":
+        raise TypeError(f"sigma must hold numbers, got dtype {values.dtype}")
+    values = values.astype(np.float64)
+    channels, height, width = planes.data.shape
+    if planes.channel_axis is not None and values.shape == (channels,):
+        laid_out = values.reshape(channels, 1, 1)
+    elif values.shape == (height, width):
+        laid_out = values[None]
+    elif planes.channel_axis is not None and values.ndim == 3:
+        laid_out = np.moveaxis(values, planes.channel_axis, 0)
+    else:
+        laid_out = values
+    if laid_out.ndim != 3 or laid_out.shape not in (
+        (channels, 1, 1),
+        (1, height, width),
+        (channels, height, width),
+    ):
+        per_channel = f", one number per channel ({channels})" if planes.channel_axis is not None else ""
+        raise ValueError(
+            f"sigma must be a number{per_channel} or a map of the image's size ({height}x{width}), "
+            f"got an array of shape {values.shape}"
+        )
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError(
+            "sigma must be finite and not negative everywhere; the map holds "
+            f"{int((~np.isfinite(values)).sum())} NaN or infinite "
+            f"and {int((values < 0).sum())} negative values"
+        )
+    return laid_out
