@@ -1,4 +1,8 @@
-"""Which methods there are, and where each one lives. Only this module knows the methods by name."""
+"""Which methods there are, where each one lives, and what solves it on which engine.
+
+Only this module knows the methods by name. Everything here is text until it is asked for, so that methods
+may ask for their own solvers and nothing heavy is loaded early.
+"""
 
 import importlib
 from typing import Any
@@ -14,6 +18,22 @@ METHODS = {
 }
 DEFAULT_METHOD = "vnlr"
 
+# (method, engine) -> what takes a Job and gives the denoised planes. A new backend is a line per method.
+SOLVERS = {
+    ("nlm", "fast"): "vnlem.methods.nlm:solve",
+    ("nlm", "reference"): "vnlem.methods.nlm:solve_plainly",
+    ("nlem", "fast"): "vnlem.methods.nlem:solve",
+    ("nlem", "reference"): "vnlem.methods.nlem:solve_plainly",
+    ("nlpr", "fast"): "vnlem.methods.nlem:solve",
+    ("nlpr", "reference"): "vnlem.methods.nlem:solve_plainly",
+    ("vnlem", "fast"): "vnlem.methods.vnlem:solve",
+    ("vnlem", "reference"): "vnlem.methods.vnlem:solve_plainly",
+    ("vnlem-dd", "fast"): "vnlem.methods.vnlem_dd:solve",
+    ("vnlem-dd", "reference"): "vnlem.methods.vnlem_dd:solve_plainly",
+    ("vnlr", "fast"): "vnlem.methods.vnlr:solve",
+    ("vnlr", "reference"): "vnlem.methods.vnlr:solve_plainly",
+}
+
 
 def find_method(name: str) -> Any:
     """The public function of a method; names accept - and _.
@@ -26,5 +46,23 @@ def find_method(name: str) -> Any:
     key = str(name).lower().replace("_", "-")
     if key not in METHODS:
         raise ValueError(f"unknown method {name!r}; the methods are {', '.join(METHODS)}")
-    module, function = METHODS[key].split(":")
-    return getattr(importlib.import_module(module), function)
+    return _load(METHODS[key])
+
+
+def find_solver(method: str, engine: str) -> Any:
+    """The solver of a method on an engine, or an error that names the engines it has.
+
+    Examples
+    --------
+    >>> find_solver("nlm", "fast").__module__
+    'vnlem.methods.nlm'
+    """
+    if (method, engine) not in SOLVERS:
+        engines = ", ".join(repr(known) for name, known in SOLVERS if name == method)
+        raise ValueError(f"engine must be one of {engines} for {method}, got {engine!r}")
+    return _load(SOLVERS[method, engine])
+
+
+def _load(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)

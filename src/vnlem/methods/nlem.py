@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.methods.window import WindowParams, check_params, decay_and_floor, pad, reach, run_tiles
-from vnlem.pipeline import checks
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Job, Result, run
+from vnlem.registry import find_solver
 
 TILE = (32, 64)
 
@@ -213,8 +213,7 @@ def _denoise(
 ) -> Result:
     check_preset(method, preset)
     given = {name: value for name, value in given.items() if value is not None}
-    solvers = {"fast": solve, "reference": _solve_reference}
-    solver = solvers[checks.choice("engine", engine, tuple(solvers))]
+    solver = find_solver(method, engine)
 
     def resolve(noise: float) -> WindowParams:
         defaults = PAPER if preset == "paper" else auto_params(noise)
@@ -223,7 +222,7 @@ def _denoise(
     return run(image, sigma, method=method, resolve=resolve, solve=solver, signals=True, **frame)
 
 
-def _solve_reference(job: Job[WindowParams]) -> NDArray[np.float32]:
+def solve_plainly(job: Job[WindowParams]) -> NDArray[np.float32]:
     from vnlem.reference.window import nlpr
 
     denoised: NDArray[np.float32] = nlpr(job.pixels, job.sigma, job.params)

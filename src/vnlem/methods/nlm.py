@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.methods.window import WindowParams, check_params, decay_and_floor, pad, reach, run_tiles
-from vnlem.pipeline import checks
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Job, Result, run
+from vnlem.registry import find_solver
 
 TILE = (64, 512)
 
@@ -107,8 +107,7 @@ def denoise_nlm(
     """
     check_preset("nlm", preset)
     given = {"patch_size": patch_size, "patch_distance": patch_distance, "bandwidth": bandwidth}
-    solvers = {"fast": solve, "reference": _solve_reference}
-    solver = solvers[checks.choice("engine", engine, tuple(solvers))]
+    solver = find_solver("nlm", engine)
 
     def resolve(noise: float) -> WindowParams:
         chosen = auto_params(noise) | {k: v for k, v in given.items() if v is not None}
@@ -128,7 +127,7 @@ def denoise_nlm(
     )
 
 
-def _solve_reference(job: Job[WindowParams]) -> NDArray[np.float32]:
+def solve_plainly(job: Job[WindowParams]) -> NDArray[np.float32]:
     from vnlem.reference.window import nlm
 
     denoised: NDArray[np.float32] = nlm(job.pixels, job.sigma, job.params)

@@ -21,6 +21,7 @@ from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import for_each
+from vnlem.registry import find_solver
 
 # Large enough for the halo to be a small share of the work, small enough for many tiles in an image.
 TILE = 128
@@ -201,8 +202,7 @@ def denoise_vnlem(
         "shape": shape,
         "search": search,
     }
-    solvers = {"fast": solve, "reference": _solve_reference}
-    solver = solvers[checks.choice("engine", engine, tuple(solvers))]
+    solver = find_solver("vnlem", engine)
 
     def resolve(noise: float) -> VnlemParams:
         params = check_params(**with_defaults(preset, noise, given), **fixed)
@@ -415,7 +415,7 @@ def _solve_whole(
     return np.ascontiguousarray(values.T.reshape(rings.channels, height, width))
 
 
-def _solve_reference(job: Job[VnlemParams]) -> NDArray[np.float32]:
+def solve_plainly(job: Job[VnlemParams]) -> NDArray[np.float32]:
     from vnlem.reference.vnlem import vnlem
 
     denoised: NDArray[np.float32] = vnlem(job.pixels, job.params, job.workers, job.progress)

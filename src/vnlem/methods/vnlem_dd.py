@@ -34,6 +34,7 @@ from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import for_each
+from vnlem.registry import find_solver
 
 # Between these ratios of a patch's variance to the noise's the diffusion distance gains all trust: noise
 # alone gives 1 +- 0.11 in patches of 13 pixels.
@@ -175,8 +176,7 @@ def denoise_vnlem_dd(
         "flat_guard": flat_guard,
         "scope": scope,
     }
-    solvers = {"fast": solve, "reference": _solve_reference}
-    solver = solvers[checks.choice("engine", engine, tuple(solvers))]
+    solver = find_solver("vnlem-dd", engine)
 
     def resolve(noise: float) -> VnlemDdParams:
         params = _resolve(preset, noise, given, fixed, own)
@@ -418,7 +418,7 @@ def _solve_whole(
     return estimate
 
 
-def _solve_reference(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
+def solve_plainly(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
     from vnlem.reference.vnlem_dd import vnlem_dd
 
     if job.params.embedding_dim >= job.pixels[0].size:

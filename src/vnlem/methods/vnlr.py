@@ -17,6 +17,7 @@ from vnlem.pipeline import checks
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
+from vnlem.registry import find_solver
 
 # From this noise on, in units of the clean standard deviation, late passes use patches of 8 instead of 7.
 LARGE_NOISE = 0.35
@@ -218,7 +219,6 @@ def denoise_vnlr(
     True
     """
     check_preset("vnlr", preset)
-    checks.choice("engine", engine, ("fast", "reference"))
 
     def parameters(standard_sigma: float) -> VnlrParams:
         return resolve(
@@ -237,7 +237,7 @@ def denoise_vnlr(
         sigma,
         method="vnlr",
         resolve=parameters,
-        solve=_solve if engine == "fast" else _solve_plainly,
+        solve=find_solver("vnlr", engine),
         channel_axis=channel_axis,
         workers=workers,
         progress=progress,
@@ -247,7 +247,7 @@ def denoise_vnlr(
     )
 
 
-def _solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
+def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     """The schedule of passes: first without a pilot, then with ever less noise left in the working image."""
     params = job.params
     noisy, variance = _to_opponent(job)
@@ -302,7 +302,7 @@ def _solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     return _from_opponent(pilot)
 
 
-def _solve_plainly(job: Job[VnlrParams]) -> NDArray[np.float32]:
+def solve_plainly(job: Job[VnlrParams]) -> NDArray[np.float32]:
     """The same with the NumPy reference."""
     from vnlem.reference import vnlr as reference
 
