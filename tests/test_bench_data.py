@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from vnlem import io
-from vnlem.bench import protocols
 from vnlem.bench.datasets import NO_CATEGORY, find_images, find_pairs, read_grey
 from vnlem.bench.protocols import Case, Scene, measure, scenes
+from vnlem.metrics.residual import residual_statistics
 
 GREY = np.arange(24 * 20, dtype=np.uint8).reshape(24, 20)
 
@@ -153,7 +153,7 @@ def test_an_image_of_one_grey_value_cannot_follow_the_papers_protocol(tmp_path):
 def test_residuals_that_are_not_white_are_recognised():
     white = np.random.default_rng(0).normal(0, 5, (80, 80))
     smooth = (white + np.roll(white, 1, 0) + np.roll(white, 1, 1)) / 3
-    found = protocols.residual_statistics(smooth)
+    found = residual_statistics(smooth)
     # Neighbours share one of three terms.
     assert found["residual_correlation"] == pytest.approx(1 / 3, abs=0.05)
 

@@ -15,7 +15,7 @@ from command_line import denoise_halving, halved, noise, prepare
 import vnlem
 from vnlem import io, registry
 from vnlem.cli import COMMANDS, main
-from vnlem.cli.settings import parse_settings, parse_value
+from vnlem.pipeline.settings import parse_settings, parse_value
 
 # The whole
 

@@ -104,8 +104,8 @@ def default_methods() -> list[str]:
 
 
 def _parse(text: str, protocol: str) -> Variant:
-    from vnlem.cli.settings import parse_settings
     from vnlem.pipeline.presets import METHODS_WITH_PAPER_PRESET, check_preset
+    from vnlem.pipeline.settings import parse_settings
     from vnlem.registry import METHODS
 
     name, *parts = (part.strip() for part in text.split(":"))

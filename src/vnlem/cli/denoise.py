@@ -9,8 +9,8 @@ import typer
 
 from vnlem.api import denoise
 from vnlem.cli.help import parameter_help
-from vnlem.cli.settings import parse_settings
 from vnlem.pipeline.progress import Report, progress_bar
+from vnlem.pipeline.settings import parse_settings
 from vnlem.registry import DEFAULT_METHOD, METHODS, find_method
 
 if TYPE_CHECKING:

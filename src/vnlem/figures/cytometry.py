@@ -66,7 +66,7 @@ def _fsim(noisy: Any, image: Any) -> str:
 
 
 def _described(residual: Any) -> str:
-    from vnlem.bench.protocols import residual_statistics
+    from vnlem.metrics.residual import residual_statistics
 
     found = residual_statistics(residual)
     correlation = found["residual_correlation"]

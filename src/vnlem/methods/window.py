@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.features.square import noise_bandwidth
 from vnlem.pipeline import checks
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile, grid
@@ -44,8 +45,6 @@ def check_params(
     distance = checks.whole("patch_distance", patch_distance)
     axes = 1 if ndim == 1 else 2
     if bandwidth is None:
-        from vnlem.theory import noise_bandwidth
-
         bandwidth = noise_bandwidth(size, sigma, axes)
     window = (2 * distance + 1) ** axes
     neighbors = (window + 1) // 2 if n_neighbors is None else checks.whole("n_neighbors", n_neighbors)

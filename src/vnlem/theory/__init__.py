@@ -4,6 +4,7 @@ Formulas, figures and what is proved for what: ``docs/theory.md``. Where the pap
 the printed form are both available by name: ``docs/paper-notes.md``.
 """
 
+from vnlem.features.square import noise_bandwidth
 from vnlem.theory.gradient import (
     GradientBound,
     GradientMoments,
@@ -32,7 +33,7 @@ from vnlem.theory.orientation import (
     orientation_margin,
 )
 from vnlem.theory.overlap import OverlapBounds, OverlapSets, overlap_bounds, overlap_sets
-from vnlem.theory.patch_size import PatchSizeAdvice, noise_bandwidth, suggest_patch_size
+from vnlem.theory.patch_size import PatchSizeAdvice, suggest_patch_size
 from vnlem.theory.recovery import Recovery, neighbor_recovery
 from vnlem.theory.simulate import (
     Check,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.features.square import noise_bandwidth
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.scale import standard_scale
@@ -244,30 +245,3 @@ def _clean_distances(
     floor = 2 * sigma**2 * q * q
     near = max(near / len(rows) - floor, 0.0)
     return near, max(far / len(rows) - floor, near)
-
-
-def noise_bandwidth(q: int, sigma: float, ndim: int = 2) -> float:
-    """Bandwidth of non-local means that follows from the variance lemma: (8 n)^(1/4) sigma for n pixels.
-
-    Parameters
-    ----------
-    q : int
-        Patch size, odd.
-    sigma : float
-        Noise level.
-    ndim : int
-        2 for images, where a patch has q^2 pixels; 1 for signals, where it has q samples.
-
-    Returns
-    -------
-    float
-        For weights exp(-(d^2 - 2 sigma^2 n) / bandwidth^2): the squared bandwidth is the standard deviation
-        sqrt(8 n) sigma^2 of the squared distance of two patches that differ by noise alone.
-
-    Examples
-    --------
-    >>> [round(noise_bandwidth(q, 1.0), 2) for q in (3, 5, 7)]
-    [2.91, 3.76, 4.45]
-    """
-    pixels = checks.odd("q", q) ** checks.whole("ndim", ndim)
-    return float((8 * pixels) ** 0.25 * check_sigma(sigma))
