@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: demo test test-browser lint bench-speed bench-quality clean
+.PHONY: demo test test-browser lint stub bench-speed bench-quality clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,10 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The types of the public names, from the functions themselves.
+stub: $(VENV)/.installed-dev
+	$(BIN)/python tools/make_stub.py
 
 bench-speed: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/speed.py

@@ -18,9 +18,13 @@ _PUBLIC = {
     "denoise_vnlem_dd": "methods.vnlem_dd",
     "denoise_vnlr": "methods.vnlr",
     "DiffusionMap": "diffusion.map",
-    "estimate_sigma": "noise",
+    "estimate_sigma": "noise.white",
+    "Group": "pipeline.choices",
+    "Info": "pipeline.run",
     "orientation": "features.orientation",
     "PatchSpace": "features.patch_space",
+    "Preset": "pipeline.choices",
+    "Profile": "pipeline.choices",
     "rid": "neighbours.rid",
 }
 _SUBPACKAGES = ("figures", "io", "metrics", "noise", "reference", "theory")

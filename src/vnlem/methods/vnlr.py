@@ -14,6 +14,7 @@ from vnlem.estimate.ridge import PassSettings, RidgePass, run_pass
 from vnlem.neighbours.groups import GROUPS, Matcher, Members, reference_tiles
 from vnlem.neighbours.turned import TURNS, TurnedCopies
 from vnlem.pipeline import checks
+from vnlem.pipeline.choices import Group, Preset, Profile
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
@@ -138,9 +139,9 @@ def denoise_vnlr(
     image: ArrayLike,
     sigma: Any = None,
     *,
-    group: str = "d4",
-    profile: str = "balanced",
-    preset: str = "auto",
+    group: Group = "d4",
+    profile: Profile = "balanced",
+    preset: Preset = "auto",
     engine: str = "fast",
     channel_axis: int | None = None,
     patch_size: int | None = None,

@@ -1,0 +1,10 @@
+"""The words that parameters take, as types: a type checker sees a misspelt one before it runs."""
+
+from typing import Literal
+
+# How much work VNLR does.
+Profile = Literal["quality", "balanced", "fast"]
+# How VNLR may move a patch so that it agrees with another.
+Group = Literal["identity", "c4", "d4", "so2"]
+# Parameters that follow the noise, or those of the paper.
+Preset = Literal["auto", "paper"]
