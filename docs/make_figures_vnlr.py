@@ -143,7 +143,7 @@ def draw_beside_bm3d(blood: Path) -> None:
         for axis, (title, image) in zip(line, panels.items(), strict=True):
             axis.imshow(image, cmap="gray", vmin=clean.min() - 10, vmax=clean.max() + 10)
             axis.axis("off")
-            gain = "" if image is clean else f" {vnlem.metrics.psnr(clean, image):.2f} dB"
+            gain = "" if image is clean else f" {vnlem.metrics.psnr(clean, image, 255):.2f} dB"
             axis.set_title(title + gain, fontsize=8)
     save(figure, "vnlr_beside_bm3d.png")
 

@@ -1,5 +1,6 @@
 """What tests of several files need."""
 
+import os
 import sys
 import types
 
@@ -8,6 +9,9 @@ from command_line import denoise_halving
 
 from vnlem import registry
 from vnlem.cli import main
+
+# Tests of what is on stderr must not depend on whether kernels are compiled already.
+os.environ.setdefault("VNLEM_QUIET", "1")
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The contract every method shares: dtypes, layouts, units, bad input, threads, progress."""
 
+import inspect
 import threading
 import warnings
 
@@ -14,7 +15,7 @@ from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.scale import standard_scale
 from vnlem.pipeline.tiles import grid
 from vnlem.pipeline.workers import for_each
-from vnlem.registry import METHODS
+from vnlem.registry import METHODS, find_method
 
 
 @pytest.fixture
@@ -125,6 +126,34 @@ BAD_INPUT = {
     "nan sigma": (lambda a: a, {"sigma": np.nan}, ValueError, "sigma must be finite"),
     "array sigma": (lambda a: a, {"sigma": [1, 2]}, ValueError, "single number"),
     "text sigma": (lambda a: a, {"sigma": "much"}, TypeError, "sigma must be a number"),
+    "number as text": (lambda a: a, {"sigma": "25"}, TypeError, "sigma must be a number, got '25'"),
+    "true sigma": (lambda a: a, {"sigma": True}, TypeError, "sigma must be a number, got True"),
+    "huge sigma": (lambda a: a, {"sigma": 10**400}, ValueError, r"sigma must be finite .* \(401 digits\)"),
+    "sigma beyond": (lambda a: a, {"sigma": 1e307}, ValueError, "sigma is beyond 1e\\+300"),
+    "masked": (lambda a: np.ma.masked_less(a, 90), {}, TypeError, "masked array.*filled"),
+    "axis as text": (lambda a: a, {"channel_axis": "last"}, TypeError, "channel_axis must be a whole number"),
+    "axis half": (lambda a: a, {"channel_axis": 0.5}, TypeError, "channel_axis must be a whole number"),
+    "axis true": (lambda a: a, {"channel_axis": True}, TypeError, "channel_axis must be a whole number"),
+    "workers as text": (lambda a: a, {"workers": "two"}, TypeError, "workers must be a whole number"),
+    "half a worker": (lambda a: a, {"workers": 1.5}, ValueError, "workers must be a whole number"),
+    "profile no text": (lambda a: a, {"method": "vnlr", "profile": 2}, TypeError, "profile must be one of"),
+    "profile an array": (
+        lambda a: a,
+        {"method": "vnlr", "profile": np.ones(2)},
+        TypeError,
+        "profile must be",
+    ),
+    "huge patch": (lambda a: a, {"patch_size": 10**400 + 1}, ValueError, "patch_size must be at most"),
+    "huge float patch": (lambda a: a, {"patch_size": 1e300}, ValueError, "patch_size must be at most"),
+    "huge window": (lambda a: a, {"patch_distance": 10**5000}, ValueError, "patch_distance must be at most"),
+    "bandwidth 1e400": (lambda a: a, {"bandwidth": 10**400}, ValueError, r"must lie in \(0, inf\)"),
+    "bandwidth text": (lambda a: a, {"bandwidth": "1"}, TypeError, "bandwidth must be a number"),
+    "correction": (
+        lambda a: a,
+        {"noise_correction": "no"},
+        TypeError,
+        "must be True or False",
+    ),
     "even patch": (lambda a: a, {"patch_size": 6}, ValueError, "must be odd.*try 7"),
     "zero patch": (lambda a: a, {"patch_size": 0}, ValueError, "at least 1"),
     "half patch": (lambda a: a, {"patch_size": 3.5}, ValueError, "whole number"),
@@ -154,6 +183,37 @@ def test_bad_input_is_told_in_one_sentence(image, case):
     with pytest.raises(error, match=message) as caught:
         vnlem.denoise(spoil(image), **({"sigma": 20, "method": "nlm"} | arguments))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [vnlem.denoise, *(find_method(method) for method in METHODS)],
+    ids=lambda function: function.__name__,
+)
+def test_a_warning_points_at_the_callers_line(call):
+    flat = np.full((24, 24), 7.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call(flat, 1.0)
+        line = inspect.currentframe().f_lineno - 1
+    assert {(warning.filename, warning.lineno) for warning in caught} == {(__file__, line)}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("sigma", [1e-320, 1e-160, 1e-7])
+def test_noise_below_single_precision_is_left_alone(image, method, sigma):
+    np.testing.assert_array_equal(vnlem.denoise(image, sigma, method=method), image)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_the_largest_integers_do_not_wrap(dtype):
+    limits = np.iinfo(dtype)
+    image = np.full((24, 24), limits.max, dtype)
+    image[:, :12] = limits.min
+    np.testing.assert_array_equal(vnlem.denoise(image, 0, method="nlm"), image)
+    result = vnlem.denoise(image, 2.0**55, method="nlm")
+    np.testing.assert_allclose(result.astype(float), image.astype(float), rtol=1e-6, atol=2.0**45)
+    assert Planes(np.zeros((1, 1, 1)), np.dtype(dtype), None, 2).like(np.array([2.0**70]))[0] == limits.max
 
 
 def test_a_sigma_above_the_images_own_deviation_warns(image):

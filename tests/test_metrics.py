@@ -1,6 +1,7 @@
 """SNR, PSNR, RMS, the Sobolev index, the earth mover's distance and evaluate, against closed forms."""
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -22,7 +23,8 @@ IMAGES = hnp.arrays(
 )
 MEASURES = {
     "snr": metrics.snr,
-    "psnr": metrics.psnr,
+    "psnr": functools.partial(metrics.psnr, data_range=255),
+    "psnr_paper": metrics.psnr_paper,
     "rms": metrics.rms,
     "sobolev": metrics.sobolev,
     "fsim": metrics.fsim,
@@ -50,7 +52,21 @@ def test_papers_psnr_takes_the_peak_of_the_standardised_clean_image(camera):
     noisy = add_gaussian(camera, 20, seed=0)
     peak = np.abs(standardise(camera)[0]).max()
     expected = metrics.snr(camera, noisy) + 20 * math.log10(peak)
-    assert metrics.psnr(camera, noisy) == pytest.approx(expected, abs=1e-9)
+    assert metrics.psnr_paper(camera, noisy) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "uint32", "int32"])
+@pytest.mark.parametrize("low", [0, -100])
+def test_psnr_of_integers_takes_its_range_from_the_dtype_as_scikit_image_does(dtype, low):
+    rng = np.random.default_rng(0)
+    clean, other = rng.integers(max(low, np.iinfo(dtype).min), 100, (2, 20, 20)).astype(dtype)
+    expected = peak_signal_noise_ratio(clean, other)
+    assert metrics.psnr(clean, other) == pytest.approx(expected, abs=1e-9)
+
+
+def test_psnr_of_floats_asks_for_the_range(camera):
+    with pytest.raises(ValueError, match=r"data_range is needed for float64 images.*data_range=1"):
+        metrics.psnr(camera, camera)
 
 
 def test_psnr_with_data_range_is_the_usual_one(camera):
@@ -152,7 +168,7 @@ def test_evaluate_returns_what_the_measures_return(camera):
     expected = metrics.Evaluation(
         snr=metrics.snr(camera, smooth),
         psnr=metrics.psnr(camera, smooth, 255),
-        psnr_paper=metrics.psnr(camera, smooth),
+        psnr_paper=metrics.psnr_paper(camera, smooth),
         rms=metrics.rms(camera, smooth),
         sobolev=metrics.sobolev(camera, smooth),
         # The removed noise is half of the true noise.

@@ -196,7 +196,7 @@ def _with_reference(scene: Scene, result: NDArray[np.float64]) -> dict[str, floa
     return {
         "snr": metrics.snr(clean, result),
         "psnr": metrics.psnr(clean, result, 255),
-        "psnr_paper": metrics.psnr(clean, result),
+        "psnr_paper": metrics.psnr_paper(clean, result),
         "rms": metrics.rms(clean, result, 255),
         "sobolev": metrics.sobolev(clean, result, data_range=255),
         "emd": metrics.emd(scene.noisy - result, scene.noisy - clean, 255),

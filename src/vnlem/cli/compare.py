@@ -116,8 +116,9 @@ def _described(picture: "Picture") -> str:
 def _data_range(picture: "Picture") -> float:
     import numpy as np
 
+    from vnlem.metrics._arrays import data_range_of
+
     pixels = picture.pixels
     if pixels.dtype.kind in "iu":
-        limits = np.iinfo(pixels.dtype)
-        return float(limits.max) - float(limits.min)
+        return data_range_of(pixels)
     return float(np.ptp(pixels[np.isfinite(pixels)])) if np.isfinite(pixels).any() else 0.0

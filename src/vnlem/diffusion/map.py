@@ -1,6 +1,5 @@
 """Diffusion maps: a symmetric affinity as a random walk, its leading eigenvectors as coordinates."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from vnlem.diffusion.spectrum import leading_eigenpairs
 from vnlem.diffusion.stencil import StencilGraph
 from vnlem.pipeline import checks
+from vnlem.pipeline.warn import warn
 
 # Up to so many vertices a matrix is solved densely: exact, and no slower.
 DENSE = 1000
@@ -98,10 +98,9 @@ class DiffusionMap:
             found = leading_eigenpairs(graph, degrees, count, RESIDUAL)
             values, vectors, self.residual = found.eigenvalues, found.vectors, found.residual
             if self.residual > RESIDUAL:
-                warnings.warn(
+                warn(
                     f"the eigenvectors' residual is {self.residual:.2g}, not {RESIDUAL:g}; "
-                    "a wider bandwidth makes the graph easier",
-                    stacklevel=2,
+                    "a wider bandwidth makes the graph easier"
                 )
         else:
             normalised = _scaled(graph, degrees**-0.5)
@@ -116,10 +115,9 @@ class DiffusionMap:
                     )
                 )
         if self.n_parts > 1:
-            warnings.warn(
+            warn(
                 f"the graph is not connected: it has {self.n_parts} components, "
-                "and the first coordinates only tell them apart",
-                stacklevel=2,
+                "and the first coordinates only tell them apart"
             )
         largest = np.abs(vectors).argmax(axis=0)
         signs = np.where(vectors[largest, np.arange(count)] < 0, -1, 1).astype(vectors.dtype)

@@ -59,7 +59,7 @@ def check_params(
         neighbors,
         checks.real("bandwidth", bandwidth, 0, open_low=True),
         checks.real("gamma", gamma, 0, 2, open_low=True),
-        bool(noise_correction),
+        checks.flag("noise_correction", noise_correction),
     )
 
 

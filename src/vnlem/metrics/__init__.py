@@ -4,9 +4,9 @@ One idea per module; `docs/measures.md` has the formulas and the units side by s
 """
 
 from vnlem.metrics.emd import emd
-from vnlem.metrics.error import psnr, rms, snr
+from vnlem.metrics.error import psnr, psnr_paper, rms, snr
 from vnlem.metrics.evaluate import Evaluation, evaluate
 from vnlem.metrics.fsim import fsim
 from vnlem.metrics.sobolev import sobolev
 
-__all__ = ["Evaluation", "emd", "evaluate", "fsim", "psnr", "rms", "snr", "sobolev"]
+__all__ = ["Evaluation", "emd", "evaluate", "fsim", "psnr", "psnr_paper", "rms", "snr", "sobolev"]

@@ -67,6 +67,24 @@ def check_data_range(data_range: float) -> float:
     return checks.real("data_range", data_range, 0, open_low=True)
 
 
+def data_range_of(clean: ArrayLike) -> float:
+    """The width of an integer image's grey scale, from its dtype; floats have none.
+
+    Examples
+    --------
+    >>> data_range_of(np.zeros(3, np.uint16)), data_range_of(np.array([-5, 5], np.int8))
+    (65535.0, 255.0)
+    """
+    given = np.asarray(clean)
+    if given.dtype.kind not in "iu":
+        raise ValueError(
+            f"data_range is needed for {given.dtype} images, whose scale nothing tells; pass e.g. "
+            "data_range=1 or data_range=255"
+        )
+    limits = np.iinfo(given.dtype)
+    return float(limits.max) - (float(limits.min) if given.min() < 0 else 0.0)
+
+
 def root_mean_square(values: NDArray[np.float64]) -> float:
     """Root of the mean of squares, scaled so that neither 1e-300 nor 1e300 is lost on the way.
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.metrics._arrays import check_data_range, pair_of, root_mean_square
+from vnlem.metrics._arrays import check_data_range, data_range_of, pair_of, root_mean_square
 
 
 def snr(clean: ArrayLike, other: ArrayLike) -> float:
@@ -44,30 +44,57 @@ def psnr(clean: ArrayLike, other: ArrayLike, data_range: float | None = None) ->
     clean, other : array_like
         Two arrays of the same shape, in the same units.
     data_range : float, optional
-        The peak, e.g. 255 for 8-bit images: the usual definition. By default the paper's peak, the largest
-        deviation of the clean image from its mean.
+        The peak, e.g. 255 for 8-bit images or 1 for floats in 0..1. For integers it defaults to the span of
+        their dtype (of its positive half where `clean` has no negative value), as in scikit-image. Floats
+        say nothing about their scale: for them it is required.
 
     Returns
     -------
     float
-        :math:`20 \log_{10}(\mathrm{peak} / \mathrm{rmse})`, infinite for equal arrays.
+        :math:`20 \log_{10}(\mathtt{data\_range} / \mathrm{rmse})`, infinite for equal arrays.
 
     Notes
     -----
-    The paper's peak is the largest absolute value of the standardised clean image, so its PSNR exceeds its
-    SNR by :math:`20 \log_{10} \max|clean - mean| / \mathrm{std}(clean)`. The usual PSNR is
-    :math:`\mathrm{SNR} + 20 \log_{10}(\mathtt{data\_range} / \mathrm{std}(clean))`.
+    The same as :math:`\mathrm{SNR} + 20 \log_{10}(\mathtt{data\_range} / \mathrm{std}(clean))`.
 
     Examples
     --------
-    >>> clean = [100.0, 100.0, 100.0, 140.0]
-    >>> noisy = [103.0, 97.0, 103.0, 137.0]
-    >>> round(psnr(clean, noisy), 6), round(psnr(clean, noisy, data_range=255), 6)
-    (20.0, 38.588379)
+    >>> clean = np.array([100, 100, 100, 140], np.uint8)
+    >>> noisy = np.array([103, 97, 103, 137], np.uint8)
+    >>> round(psnr(clean, noisy), 6), round(psnr(clean / 255, noisy / 255, data_range=1), 6)
+    (38.588379, 38.588379)
     """
     first, second = pair_of(clean, other)
-    peak = float(np.abs(_deviations(first)).max()) if data_range is None else check_data_range(data_range)
+    peak = data_range_of(clean) if data_range is None else check_data_range(data_range)
     return _decibels(peak, root_mean_square(second - first))
+
+
+def psnr_paper(clean: ArrayLike, other: ArrayLike) -> float:
+    r"""The paper's peak signal-to-noise ratio in decibels, which is not the usual one; higher is better.
+
+    Parameters
+    ----------
+    clean, other : array_like
+        Two arrays of the same shape, in the same units.
+
+    Returns
+    -------
+    float
+        :math:`20 \log_{10}(\max|clean - mean| / \mathrm{rmse})`: infinite for equal arrays, minus infinite
+        for a constant `clean` that `other` differs from.
+
+    Notes
+    -----
+    The peak is the largest absolute value of the standardised clean image, so this PSNR exceeds the SNR by
+    :math:`20 \log_{10} \max|clean - mean| / \mathrm{std}(clean)`.
+
+    Examples
+    --------
+    >>> round(psnr_paper([100.0, 100.0, 100.0, 140.0], [103.0, 97.0, 103.0, 137.0]), 6)
+    20.0
+    """
+    first, second = pair_of(clean, other)
+    return _decibels(float(np.abs(_deviations(first)).max()), root_mean_square(second - first))
 
 
 def rms(clean: ArrayLike, other: ArrayLike, data_range: float = 255) -> float:

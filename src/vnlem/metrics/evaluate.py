@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.metrics._arrays import check_data_range, pair_of, pair_of_planes
 from vnlem.metrics.emd import emd
-from vnlem.metrics.error import psnr, rms, snr
+from vnlem.metrics.error import psnr, psnr_paper, rms, snr
 from vnlem.metrics.fsim import fsim
 from vnlem.metrics.sobolev import sobolev
 
@@ -96,7 +96,7 @@ def evaluate(
     return Evaluation(
         snr=snr(clean, other),
         psnr=psnr(clean, other, width),
-        psnr_paper=psnr(clean, other),
+        psnr_paper=psnr_paper(clean, other),
         rms=rms(clean, other, width),
         sobolev=sobolev(clean, other, data_range=width, channel_axis=channel_axis),
         emd=removed_against_true,

@@ -1,13 +1,17 @@
 """Checks of single parameters, shared by the methods: what was wrong, what was got, how to cure it."""
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+# No length, count or number of repetitions is meant to be larger; the product of two still fits 64 bits.
+LARGEST_WHOLE = 2**31 - 1
 
-def whole(name: str, value: Any, smallest: int = 1) -> int:
-    """A whole number of at least `smallest`.
+
+def whole(name: str, value: Any, smallest: int = 1, largest: int = LARGEST_WHOLE) -> int:
+    """A whole number from `smallest` to `largest`.
 
     Examples
     --------
@@ -15,12 +19,27 @@ def whole(name: str, value: Any, smallest: int = 1) -> int:
     10
     """
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
-    if not np.isfinite(value) or value != int(value):
-        raise ValueError(f"{name} must be a whole number, got {value!r}")
+        raise TypeError(f"{name} must be a whole number, got {shown(value)}")
+    if not isinstance(value, int) and (not math.isfinite(value) or value != int(value)):
+        raise ValueError(f"{name} must be a whole number, got {shown(value)}")
     if value < smallest:
-        raise ValueError(f"{name} must be at least {smallest}, got {value!r}")
+        raise ValueError(f"{name} must be at least {smallest}, got {shown(value)}")
+    if value > largest:
+        raise ValueError(f"{name} must be at most {largest}, got {shown(value)}")
     return int(value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, and nothing that only counts as one of them.
+
+    Examples
+    --------
+    >>> flag("noise_correction", np.True_)
+    True
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
 
 
 def odd(name: str, value: Any, smallest: int = 1) -> int:
@@ -49,13 +68,48 @@ def real(
     >>> real("gamma", 1, 0, 2, open_low=True)
     1.0
     """
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number, got {value!r}") from None
-    if not np.isfinite(number) or number < low or number > high or (open_low and number == low):
-        raise ValueError(f"{name} must lie in {'(' if open_low else '['}{low:g}, {high:g}], got {value!r}")
+    number = as_float(name, value)
+    if not math.isfinite(number) or number < low or number > high or (open_low and number == low):
+        begins, ends = "(" if open_low or math.isinf(low) else "[", ")" if math.isinf(high) else "]"
+        raise ValueError(f"{name} must lie in {begins}{low:g}, {high:g}{ends}, got {shown(value)}")
     return number
+
+
+def as_float(name: str, value: Any) -> float:
+    """A number, perhaps infinite, as a float; text, truth values and arrays are none.
+
+    Examples
+    --------
+    >>> as_float("sigma", np.int16(25))
+    25.0
+    """
+    if isinstance(value, bool | np.bool_ | str | bytes | bytearray) or np.ndim(value) != 0:
+        raise TypeError(f"{name} must be a number, got {shown(value)}")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {shown(value)}") from None
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def shown(value: Any) -> str:
+    """A value as an error message shows it: on one line, and not at full length if it is long.
+
+    Examples
+    --------
+    >>> shown("much"), shown(10**400)
+    ("'much'", '1000000000... (401 digits)')
+    """
+    if isinstance(value, int) and abs(value) >= 10**50:
+        # Python refuses to write very long whole numbers out.
+        digits = int(value.bit_length() * math.log10(2)) + 1
+        if digits > 4000:
+            return f"a whole number of about {digits} digits"
+        text = str(value)
+        return f"{text[:10]}... ({len(text.lstrip('-'))} digits)"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
@@ -66,8 +120,9 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     >>> choice("engine", "fast", ("fast", "reference"))
     'fast'
     """
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+    if not isinstance(value, str) or value not in allowed:
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(f"{name} must be one of {', '.join(map(repr, allowed))}, got {shown(value)}")
     return str(value)
 
 
@@ -79,6 +134,11 @@ def finite(name: str, array: ArrayLike) -> NDArray[np.float64]:
     >>> finite("clean", [[0, 255]])
     array([[  0., 255.]])
     """
+    if np.ma.isMaskedArray(array):
+        raise TypeError(
+            f"{name} is a masked array, and a mask would be lost; fill the masked pixels first, e.g. with "
+            "array.filled(numpy.ma.median(array)), and put the mask back on the result"
+        )
     given = np.asarray(array)
     if given.dtype.kind not in "biuf":
         raise TypeError(

@@ -32,9 +32,19 @@ class Planes:
     def like(self, image: NDArray[Any]) -> NDArray[Any]:
         """An image in the input's layout, in the input's dtype."""
         if self.dtype.kind in "iu":
-            limits = np.iinfo(self.dtype)
-            image = np.clip(np.rint(image), limits.min, limits.max)
+            return np.ascontiguousarray(_rounded(image, self.dtype))
         return np.ascontiguousarray(image.astype(self.dtype))
+
+
+def _rounded(image: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Floats as integers, clipped to the dtype's range."""
+    limits = np.iinfo(dtype)
+    # The largest 64-bit integers are no floats: the next float above would wrap around.
+    above = float(limits.max)
+    highest = above if above <= limits.max else np.nextafter(above, 0.0)
+    whole: NDArray[Any] = np.clip(np.rint(image), float(limits.min), highest).astype(dtype)
+    whole[image >= above] = limits.max
+    return whole
 
 
 def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: bool = False) -> Planes:
@@ -54,10 +64,17 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     >>> to_planes(np.zeros((4, 5, 3)), channel_axis=-1).data.shape
     (3, 4, 5)
     """
+    if np.ma.isMaskedArray(image):
+        checks.finite("the image", image)  # says why
     array = np.asarray(image)
     if array.dtype.kind == "b":
         raise TypeError("the image is boolean; convert it to a grey scale first, e.g. image.astype(float)")
     if channel_axis is not None:
+        if isinstance(channel_axis, bool) or not isinstance(channel_axis, int | np.integer):
+            raise TypeError(
+                f"channel_axis must be a whole number or None, got {checks.shown(channel_axis)}; "
+                "pass -1 where the colours are the last axis"
+            )
         if not -array.ndim <= channel_axis < array.ndim:
             raise ValueError(
                 f"channel_axis {channel_axis} does not exist in an array of shape {array.shape}; "

@@ -21,6 +21,10 @@ from vnlem.pipeline.workers import check_workers
 Result = NDArray[Any] | tuple[NDArray[Any], "Info"]  # the image, or with return_info=True the image and Info
 Params = TypeVar("Params")
 
+# Noise below this share of the clean image's standard deviation is left alone: kernels work in single
+# precision, whose own rounding is no smaller.
+NEGLIGIBLE = 1e-6
+
 
 @dataclass(frozen=True)
 class Info:
@@ -92,16 +96,16 @@ def run(
         noise = estimate_sigma_of_planes(planes.data)
     elif sigma_maps and np.ndim(sigma) > 0:
         noise_map = check_sigma_map(sigma, planes)
-        noise = float(np.sqrt(np.mean(np.broadcast_to(noise_map, planes.data.shape) ** 2)))
+        noise = _root_mean_square(np.broadcast_to(noise_map, planes.data.shape))
     else:
         noise = check_sigma(sigma)
     estimated = time.perf_counter()
-    if noise == 0:
+    mean, scale = standard_scale(planes.data, noise)
+    if noise <= NEGLIGIBLE * scale:
         # Parameters are still checked, so that a wrong one does not pass unseen.
-        params = resolve(1e-6)
-        result, details = planes.restore(planes.data), {}
+        params = resolve(NEGLIGIBLE)
+        result, details = np.array(image, order="C"), {}
     else:
-        mean, scale = standard_scale(planes.data, noise)
         params = resolve(noise / scale)
         _check_size(planes, min_size(params))
         pixels = ((planes.data - mean) / scale).astype(np.float32)
@@ -118,6 +122,11 @@ def run(
     timings = {"estimate_sigma": estimated - begun, "denoise": ended - estimated, "total": ended - begun}
     parameters: dict[str, Any] = asdict(params)  # type: ignore[call-overload]
     return result, Info(method, noise, parameters, timings, details)
+
+
+def _root_mean_square(values: NDArray[np.float64]) -> float:
+    peak = float(values.max())
+    return peak * float(np.sqrt(np.mean((values / peak) ** 2))) if peak > 0 else 0.0
 
 
 def _check_size(planes: Planes, smallest: int) -> None:

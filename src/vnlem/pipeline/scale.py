@@ -1,10 +1,11 @@
 """Units of an image: its mean, and the standard deviation its clean version seems to have."""
 
 import math
-import warnings
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vnlem.pipeline.warn import warn
 
 
 def standard_scale(planes: NDArray[np.float64], sigma: float) -> tuple[float, float]:
@@ -25,11 +26,12 @@ def standard_scale(planes: NDArray[np.float64], sigma: float) -> tuple[float, fl
     noisy = spread * float(np.sqrt(np.mean(((planes - mean) / spread) ** 2))) if spread > 0 else 0.0
     if sigma == 0:
         return mean, noisy
+    if sigma < 1e-9 * noisy:
+        return mean, noisy  # to double precision the same, and no square of the ratio overflows
     signal_to_noise = (noisy / sigma) ** 2 - 1
     if signal_to_noise < 0.01:
-        warnings.warn(
+        warn(
             f"sigma {sigma:g} accounts for all of the image's own standard deviation {noisy:g}: "
-            "there may be nothing but noise; check the units of sigma",
-            stacklevel=4,
+            "there may be nothing but noise; check the units of sigma"
         )
     return mean, sigma * math.sqrt(max(signal_to_noise, 0.01))

@@ -6,24 +6,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.pipeline.image import Planes
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import LARGEST_VALUE, Planes
 
 
 def check_sigma(sigma: Any) -> float:
     """A noise level as a float, or a clear error."""
     if not np.isscalar(sigma) and np.ndim(sigma) != 0:
         raise ValueError(f"sigma must be a single number, got an array of shape {np.shape(sigma)}")
-    try:
-        value = float(sigma)
-    except (TypeError, ValueError):
-        raise TypeError(f"sigma must be a number, got {sigma!r}") from None
+    value = checks.as_float("sigma", sigma)
     if not math.isfinite(value) or value < 0:
-        raise ValueError(f"sigma must be finite and not negative, got {sigma!r}")
+        raise ValueError(f"sigma must be finite and not negative, got {checks.shown(sigma)}")
+    if value > LARGEST_VALUE:
+        raise ValueError(f"sigma is beyond {LARGEST_VALUE:g}; divide the image and sigma by a constant first")
     return value
 
 
 def check_sigma_map(sigma: Any, planes: Planes) -> NDArray[np.float64]:
     """A noise level per channel or per pixel, broadcastable to the planes (C, H, W), or a clear error."""
+    if np.ma.isMaskedArray(sigma):
+        raise TypeError("sigma is a masked array, and a mask would be lost; fill its masked values first")
     values = np.asarray(sigma)
     if values.dtype.kind not in "iuf":
         raise TypeError(f"sigma must hold numbers, got dtype {values.dtype}")
@@ -53,4 +55,6 @@ def check_sigma_map(sigma: Any, planes: Planes) -> NDArray[np.float64]:
             f"{int((~np.isfinite(values)).sum())} NaN or infinite "
             f"and {int((values < 0).sum())} negative values"
         )
+    if values.max() > LARGEST_VALUE:
+        raise ValueError(f"sigma is beyond {LARGEST_VALUE:g}; divide the image and sigma by a constant first")
     return laid_out

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from vnlem.pipeline import checks
 from vnlem.pipeline.progress import ProgressCallback
 
 Item = TypeVar("Item")
@@ -14,9 +15,7 @@ def check_workers(workers: int | None) -> int:
     """The number of threads: all cores for None."""
     if workers is None:
         return available_cores()
-    if isinstance(workers, bool) or int(workers) != workers or workers < 1:
-        raise ValueError(f"workers must be a positive whole number or None (all cores), got {workers!r}")
-    return int(workers)
+    return checks.whole("workers", workers)
 
 
 def available_cores() -> int:

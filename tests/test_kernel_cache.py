@@ -1,0 +1,173 @@
+"""Stored machine code: never that of other sources, never in the way, in each of the folders Numba may use.
+
+A copy of the package gets a small kernel of its own, which other processes import and call.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vnlem
+
+KERNEL = """
+from vnlem.kernels.numba.jit import kernel
+from vnlem.kernels.numba.probe_callee import twice
+
+@kernel
+def probe(x):
+    return twice(x) + 1
+"""
+CALLEE = """
+from vnlem.kernels.numba.jit import nested
+
+@nested
+def twice(x):
+    return {factor} * x
+"""
+CALL = """
+from vnlem.kernels.numba.probe import probe
+print(probe(10.0), sum(probe.stats.cache_hits.values()), probe.stats.cache_path)
+"""
+NOWHERE = os.path.join(os.devnull, "nowhere")
+
+
+class Install:
+    """A copy of the package, and processes that use it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.package = folder / "site" / "vnlem"
+        ignored = shutil.ignore_patterns("__pycache__", "assets")
+        shutil.copytree(Path(vnlem.__file__).parent, self.package, ignore=ignored)
+        self.kernels = self.package / "kernels" / "numba"
+        (self.kernels / "probe.py").write_text(KERNEL)
+        self.set_factor(2)
+        self.environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "PYTEST"))
+        }
+        self.environment |= {
+            "PYTHONPATH": str(folder / "site"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "HOME": str(folder / "home"),
+            "XDG_CACHE_HOME": str(folder / "home" / "cache"),
+        }
+
+    def set_factor(self, factor):
+        """Change the function that the kernel calls, and leave the file's times as they were."""
+        callee = self.kernels / "probe_callee.py"
+        callee.write_text(CALLEE.format(factor=factor))
+        os.utime(callee, (1e9, 1e9))
+
+    def make_read_only(self):
+        """No folder for machine code beside the sources, for the administrator neither."""
+        shutil.rmtree(self.kernels / "__pycache__", ignore_errors=True)
+        (self.kernels / "__pycache__").write_text("a file where a folder is wanted")
+
+    def start(self, *command):
+        return subprocess.Popen(
+            [sys.executable, *command],
+            env=self.environment,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def call(self):
+        """The kernel's value, whether stored code was used, the folder, and stderr."""
+        out, err = self.finish(self.start("-c", CALL))
+        value, hits, folder = out.split(maxsplit=2)
+        return float(value), int(hits), folder.strip(), err
+
+    @staticmethod
+    def finish(process):
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        return out, err
+
+
+@pytest.fixture
+def install(tmp_path):
+    return Install(tmp_path)
+
+
+@pytest.fixture(params=["beside the sources", "NUMBA_CACHE_DIR", "the user's folder"])
+def stored(request, install):
+    """An install for each folder that Numba may use, and that folder."""
+    if request.param == "NUMBA_CACHE_DIR":
+        install.environment["NUMBA_CACHE_DIR"] = str(install.folder / "given")
+        return install, install.folder / "given"
+    if request.param == "the user's folder":
+        install.make_read_only()
+        return install, install.folder / "home"
+    return install, install.kernels
+
+
+def test_code_of_other_sources_is_not_used(stored):
+    install, place = stored
+    value, hits, folder, _ = install.call()
+    assert (value, hits) == (21.0, 0)
+    assert Path(folder).is_relative_to(place)
+    assert install.call()[:2] == (21.0, 1)
+    install.set_factor(3)
+    assert install.call()[:2] == (31.0, 0)
+    assert install.call()[:2] == (31.0, 1)
+    assert len(list(Path(folder).glob("*.nbi"))) == 1  # what the old sources left is gone
+
+
+@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc"])
+@pytest.mark.parametrize("left", [0.5, 0.0])
+def test_damaged_files_are_compiled_anew(install, pattern, left):
+    folder = Path(install.call()[2])
+    (file,) = folder.glob(pattern)
+    os.truncate(file, int(left * file.stat().st_size))
+    assert install.call()[0] == 21.0
+
+
+def test_several_processes_may_compile_at_once(install):
+    processes = [install.start("-c", CALL) for _ in range(4)]
+    assert {install.finish(process)[0].split()[0] for process in processes} == {"21.0"}
+    assert install.call()[:2] == (21.0, 1)
+
+
+def test_without_a_folder_kernels_work_and_one_warning_names_the_cure(install):
+    install.make_read_only()
+    install.environment |= {"HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE}
+    value, hits, _, err = install.call()
+    assert (value, hits) == (21.0, 0)
+    assert err.count("RuntimeWarning") == 1
+    assert "NUMBA_CACHE_DIR" in err
+    assert "<string>:2: RuntimeWarning" in err  # the line of the program that imports
+
+
+def test_the_command_line_works_on_a_read_only_install_without_a_home(install):
+    install.make_read_only()
+    install.environment |= {"HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE}
+    vnlem.io.write(install.folder / "in.png", (np.arange(900).reshape(30, 30) % 251).astype(np.uint8))
+    arguments = ("denoise", "in.png", "out.png", "--method", "nlm", "--sigma", "9", "--quiet")
+    _, err = install.finish(install.start("-m", "vnlem.cli", *arguments))
+    assert err.startswith("vnlem: warning: compiled kernels cannot be stored")
+    assert err.count("\n") == 1
+    assert (install.folder / "out.png").exists()
+
+
+def test_bounds_checks_have_machine_code_of_their_own(install):
+    install.call()
+    install.environment["NUMBA_BOUNDSCHECK"] = "1"
+    assert install.call()[:2] == (21.0, 0)
+    del install.environment["NUMBA_BOUNDSCHECK"]
+    assert install.call()[:2] == (21.0, 1)
+
+
+def test_long_compiling_is_told_in_one_line(install):
+    install.environment.pop("VNLEM_QUIET", None)
+    slow = "import vnlem.kernels.numba.cache as cache\ncache._Notice.PATIENCE = 0.0\n"
+    _, err = install.finish(install.start("-c", slow + CALL))
+    assert err.count("compiling kernels for this machine, once") == 1
+    assert err.count("\n") == 1
+    assert install.finish(install.start("-c", slow + CALL))[1] == ""
