@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import ndimage
 from skimage import data
+from vnlem.kernels.numba.partial import smallest
 
 import vnlem
-from vnlem.kernels.numba.partial import smallest
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,10 @@
 """VNLR: agreement with its reference, symmetry, determinism, what it accepts and what it refuses."""
 
 import itertools
+import os
+import subprocess
+import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -161,6 +165,59 @@ def test_noise_below_single_precision_leaves_the_image_as_it_is():
     np.testing.assert_allclose(vnlem.denoise_vnlr(image, 1e-25, **QUICK), image, atol=0.01)
 
 
+@pytest.mark.parametrize("level", [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("content", ["scene", "waves", "ramp"])
+def test_the_result_is_never_worse_than_the_input(content, level):
+    y, x = np.mgrid[:48, :48].astype(float)
+    clean = {"scene": scene(48, 48), "waves": np.sin(x / 9) * np.cos(y / 7), "ramp": x + 2 * y}[content]
+    sigma = level * clean.std()
+    noisy = clean + sigma * np.random.default_rng(3).standard_normal(clean.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ten times more noise than contrast is told
+        result = vnlem.denoise_vnlr(noisy, sigma)
+    assert error(result, clean) < 1.005 * error(noisy, clean)
+
+
+@pytest.mark.parametrize("patch_size", [2, 3, 4, 5])
+@pytest.mark.parametrize("profile", ["quality", "balanced", "fast"])
+def test_every_pixel_is_covered_whatever_the_patch(profile, patch_size):
+    y, x = np.mgrid[:40, :44]
+    ramp = (2 * x + y).astype(np.uint8)
+    result = vnlem.denoise_vnlr(ramp, 10, patch_size=patch_size, profile=profile, patch_distance=6)
+    assert np.abs(result.astype(float) - ramp).max() < 20
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_a_step_larger_than_the_patch_is_refused(engine):
+    with pytest.raises(ValueError, match="step must be at most the smallest patch of the passes, 6"):
+        vnlem.denoise_vnlr(noisy_scene(), 20.0, step=7, engine=engine)
+
+
+def test_a_window_beyond_the_image_is_the_image():
+    noisy = noisy_scene()
+    small = {**QUICK, "patch_distance": 60}
+    large = {**QUICK, "patch_distance": 1000}
+    np.testing.assert_array_equal(
+        vnlem.denoise_vnlr(noisy, 20.0, **small), vnlem.denoise_vnlr(noisy, 20.0, **large)
+    )
+
+
+def test_the_run_that_compiles_gives_the_same_bytes_as_later_ones(tmp_path):
+    program = (
+        "import hashlib, numpy as np, vnlem\n"
+        "noisy = np.random.default_rng(0).normal(0, 1, (72, 72)); noisy[20:50, 20:50] += 4\n"
+        "print(hashlib.sha256(vnlem.denoise_vnlr(noisy, 1.0).tobytes()).hexdigest())"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert runs[0] == runs[1]
+
+
 def test_units_do_not_matter():
     noisy = noisy_scene()
     plain = vnlem.denoise_vnlr(noisy, 20.0, **QUICK)
@@ -251,6 +308,9 @@ def test_any_number_of_channels_is_accepted(channels):
         ({"preset": "paper"}, "vnlem-dd"),
         ({"passes": 0}, "at least 1"),
         ({"n_neighbors": 1}, "at least 2"),
+        ({"n_neighbors": 10**9}, "at most 512"),
+        ({"patch_size": 33}, "at most 32"),
+        ({"patch_distance": 10**30}, "at most 1024"),
     ],
 )
 def test_wrong_parameters_are_refused(wrong, message):

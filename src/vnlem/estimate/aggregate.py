@@ -18,16 +18,16 @@ Image = NDArray[np.float32]
 
 @dataclass
 class TileSums:
-    """What one tile adds: weighted estimates per pixel, weights at the patches' top left corners."""
+    """What one tile adds: weighted changes per pixel, weights at the patches' top left corners."""
 
     origin: tuple[int, int]
-    sums: Image  # (h, w, 2): sums of weight * estimate and of weight * (1 - share kept) * estimate
-    weights: Image  # (h, w, 2): weights, and weights * share of the working image that is kept
+    sums: Image  # (h, w, 2): sums of weight * change and of weight * (1 - share kept) * change
+    weights: Image  # (h, w)
 
     @classmethod
     def empty(cls, origin: tuple[int, int], height: int, width: int) -> "TileSums":
         """Nothing added yet; `origin` is the top left corner in the image."""
-        return cls(origin, *(np.zeros((height, width, 2), np.float32) for _ in range(2)))
+        return cls(origin, np.zeros((height, width, 2), np.float32), np.zeros((height, width), np.float32))
 
 
 class Aggregate:
@@ -56,9 +56,13 @@ class Aggregate:
 
     def images(self, working: Image, patch_size: int) -> tuple[Image, Image]:
         """The new pilot and the new working image, both (H, W)."""
-        weights, kept = np.moveaxis(spread(self._total.weights, patch_size), -1, 0)
-        sums, blended = np.moveaxis(self._total.sums, -1, 0)
-        return sums / weights, (blended + kept * working) / weights
+        weights = spread(self._total.weights, patch_size)
+        if not weights.min() > 0:
+            raise RuntimeError(
+                f"{np.count_nonzero(~(weights > 0))} pixels are covered by no patch; this is a fault of vnlem"
+            )
+        changes, kept = np.moveaxis(self._total.sums, -1, 0)
+        return working + changes / weights, working + kept / weights
 
 
 def spread(corners: Image, patch_size: int) -> Image:

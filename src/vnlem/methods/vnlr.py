@@ -23,6 +23,9 @@ from vnlem.registry import find_solver
 # From this noise on, in units of the clean standard deviation, late passes use patches of 8 instead of 7.
 LARGE_NOISE = 0.35
 
+# The largest values that are accepted: beyond them a group's matrices outgrow any use.
+LIMITS = {"patch_size": 32, "n_neighbors": 512, "patch_distance": 1024, "step": 32, "passes": 16}
+
 # Orthonormal opponent colours: brightness, red against blue, green against both. White noise stays white.
 OPPONENT = np.array([[1 / 3**0.5] * 3, [1 / 2**0.5, 0.0, -1 / 2**0.5], [1 / 6**0.5, -2 / 6**0.5, 1 / 6**0.5]])
 
@@ -97,7 +100,7 @@ def resolve(
     given = _PROFILES[profile]
 
     def whole(name: str, value: Any, default: int, smallest: int = 1) -> int:
-        return default if value is None else checks.whole(name, value, smallest)
+        return default if value is None else checks.whole(name, value, smallest, LIMITS[name])
 
     n_passes = whole("passes", passes, given.passes)
     if patch_size is None:
@@ -107,7 +110,12 @@ def resolve(
         early = n_passes // 2 if profile != "fast" else 0
         sizes = (6, *[7] * early, *[late] * (n_passes - early))
     else:
-        sizes = (checks.whole("patch_size", patch_size, 2),) * (n_passes + 1)
+        sizes = (whole("patch_size", patch_size, 7, 2),) * (n_passes + 1)
+    if step is not None and whole("step", step, 1) > min(sizes):
+        raise ValueError(
+            f"step must be at most the smallest patch of the passes, {min(sizes)}, or pixels between the "
+            f"patches would have no estimate; got {step!r}"
+        )
     distance = whole("patch_distance", patch_distance, given.patch_distance)
     # New groups whenever the patch changes, and in every second pass: in between the pilot hardly moves.
     often = 2 if profile != "fast" else n_passes
@@ -119,12 +127,12 @@ def resolve(
         patch_sizes=sizes,
         n_neighbors=whole("n_neighbors", n_neighbors, given.n_neighbors, 2),
         patch_distance=distance,
-        step=whole("step", step, given.step),
+        step=whole("step", step, min(given.step, min(sizes[1:]))),
         passes=n_passes,
         rematch=rematch,
         first_n_neighbors=given.first_n_neighbors,
         first_patch_distance=min(given.first_patch_distance, distance),
-        first_step=given.first_step if step is None else checks.whole("step", step),
+        first_step=whole("step", step, min(given.first_step, sizes[0])),
         noise_kept=0.75,
         boost=given.boost,
         extra_load=0.25,

@@ -101,6 +101,7 @@ class Matcher:
     ) -> None:
         _, height, width = image.shape
         self._copies = copies
+        radius = min(radius, max(height, width) - patch_size)
         self._patch_size, self._radius, self._factor = patch_size, radius, factor
         self._penalty = penalty
         self._transforms = symmetries(group, patch_size)

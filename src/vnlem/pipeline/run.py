@@ -115,7 +115,9 @@ def run(
                 job.sigma_map = (noise_map / scale).astype(np.float32)
             denoised = solve(job)
         details = job.details
-        result = planes.restore(denoised.astype(np.float64) * scale + mean)
+        # The change is added, so that single precision rounds the noise and not the image.
+        change = denoised.astype(np.float64) - pixels
+        result = planes.restore(planes.data + change * scale)
     if not return_info:
         return result
     ended = time.perf_counter()

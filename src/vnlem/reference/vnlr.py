@@ -225,6 +225,8 @@ def _pass(images, groups, size, turns, number, params, copies):
             _cut(total, (y0, x0), size)[...] += weight * patch
             _cut(mixed, (y0, x0), size)[...] += weight * ((1 - blend) * patch + blend * old)
             _cut(weight_sum, (y0, x0), size)[...] += weight
+    if not weight_sum.min() > 0:
+        raise RuntimeError("some pixels are covered by no patch")
     return total / weight_sum, mixed / weight_sum
 
 
@@ -242,10 +244,8 @@ def combination(x: Float, load: Float, shrink: Float) -> Float:
     """
     centred = x - x.mean(axis=1, keepdims=True)
     gram = centred.T @ centred
-    # Part of the definition, so that single precision suffices: the load is at least 1e-5 of the largest
-    # entry.
-    raised = np.maximum(load, 1e-5 * gram.diagonal().max())
-    shrink = shrink + raised - load
+    # Part of the definition: double precision resolves no smaller load beside the trace.
+    raised = np.maximum(load, 1e-12 * gram.trace())
     inverse = np.linalg.inv(gram + np.diag(raised))
     ones = inverse.sum(axis=1)
     inverse -= np.outer(ones, ones) / ones.sum()

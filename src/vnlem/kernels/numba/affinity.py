@@ -4,7 +4,7 @@ import numpy as np
 
 from vnlem.kernels.numba.elementary import exp_negative
 from vnlem.kernels.numba.jit import kernel
-from vnlem.kernels.numba.partial import smallest
+from vnlem.kernels.numba.select import smallest
 from vnlem.kernels.numba.vnlem import PIXELS, make_scratch, search_windows
 
 
@@ -52,7 +52,7 @@ def local_scales(squared, weight_offsets, pixel_offsets, rows, columns, noise, c
                 if other != p and not np.isnan(out[other]):
                     values[n] = max(flat[y * slots * stride + x + weight_offsets[c]] - noise, np.float32(0))
                     n += 1
-            n_kept = smallest(values, n, count, kept)
+            n_kept, _ = smallest(values[:n], count, -1, np.float32(0), kept)
             farthest = np.float32(0)
             for k in range(n_kept):
                 farthest = max(farthest, values[kept[k]])

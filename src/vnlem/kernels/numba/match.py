@@ -43,18 +43,15 @@ def correlate(window, offsets, taps, n_rows, out):
 @nested
 def keep_best(values, k):
     """Make all but the k smallest values infinite; ties go to the lower index."""
-    patterns = values.view(np.int32)
-    threshold = threshold_of(patterns, k, np.int32(0))
+    threshold = threshold_of(values, k, np.float32(0))
     ties = k
-    for i in range(patterns.size):
-        ties -= np.int64(patterns[i] < threshold)
-    for i in range(patterns.size):
-        if patterns[i] > threshold:
-            values[i] = INFINITY
-        elif patterns[i] == threshold:
-            if ties <= 0:
-                values[i] = INFINITY
+    for i in range(values.size):
+        ties -= np.int64(values[i] < threshold)
+    for i in range(values.size):
+        if values[i] == threshold and ties > 0:
             ties -= 1
+        elif not values[i] < threshold:
+            values[i] = INFINITY
 
 
 class Field(NamedTuple):
@@ -111,7 +108,6 @@ def match_tile(field, references, centres, penalties, positions, chosen):
         np.empty((rows, lanes), np.float32),
         np.empty(lanes, np.float32),
         np.empty(lanes, np.int32),
-        np.empty(1, np.float32),
         np.empty((n_sheets + 1) * side * lanes, np.float32),
         np.empty(n_sheets * side * lanes, np.int32),
         np.empty((n_sheets, 2), np.int64),
@@ -134,7 +130,6 @@ def _match_references(
     norms,
     fits,
     winners,
-    number,
     ranks,
     which,
     corners,
@@ -153,8 +148,7 @@ def _match_references(
     per_sheet = side * lanes
     shifted = ranks[:per_sheet]  # of patches that are shifted, no more
     best = ranks[per_sheet:]  # under all transforms
-    penalty_bits = penalties.view(np.int32)
-    limit = np.int32(0)
+    limit = np.float32(0)
     for r in range(references.shape[0]):
         top, left = references[r, 0], references[r, 1]
         norm = energy[top, left]
@@ -166,13 +160,12 @@ def _match_references(
         _rank_shifted(products, norms, n_rows, shifted)
         own = (top - corners[0, 0]) * lanes + left - corners[0, 1]
         shifted[own] = 0.0
-        limit = threshold_of(shifted.view(np.int32), n_members, limit)
+        limit = threshold_of(shifted, n_members, limit)
         n_moved = 0
         # Where enough shifted patches are nearer than the penalty no other can rank among the members.
-        if (n_transforms > 1 or n_sheets > 1) and penalty_bits[r] < limit:
-            number.view(np.int32)[0] = limit
+        if (n_transforms > 1 or n_sheets > 1) and penalties[r] < limit:
             # A transform has to bring a patch nearer than this.
-            reach = (number[0] - penalties[r]) / factor * (np.float32(1) + ROUNDING) + ROUNDING * norm
+            reach = (limit - penalties[r]) / factor * (np.float32(1) + ROUNDING) + ROUNDING * norm
             own_invariants = (invariants[0, top, left], invariants[1, top, left])
             for i in range(per_sheet):
                 best[i] = shifted[i]

@@ -136,7 +136,7 @@ def nlem_tile(padded, top, bottom, left, right, radius, reach, n_neighbors, deca
     point = np.zeros(n, np.float32)
     scratch = np.zeros(n, np.float32)
     remainder = np.float32(REMAINDER * np.sqrt(area))  # channels are averaged: they do not add to a length
-    guess = np.int32(0)
+    guess = np.float32(0)
     for block_top in range(top, bottom, BLOCK):
         for block_left in range(left, right, BLOCK):
             block_right = min(block_left + BLOCK, right)

@@ -13,7 +13,10 @@ from vnlem.kernels.numba.simd import load as load_lanes
 PIVOTS = 8  # the lanes of a vector
 # Members from turned copies count as noisier: their noise is partly that of members that were not turned.
 TURNED_NOISE = np.float32(4.0)
-LEAST_LOAD = np.float32(1e-5)
+# With a smaller load beside the trace of its Gram matrix a group is solved in double precision.
+LEAST_LOAD = np.float32(3e-5)
+# What double precision resolves beside the trace.
+LEAST_DOUBLE_LOAD = 1e-12
 
 
 @nested
@@ -106,24 +109,23 @@ def invert(matrix, strides, block, pivot_rows, turned_rows):
 
 @nested
 def combination(gram_matrix, load, shrink, noise, k, strides, block, pivot_rows, turned_rows, ones, gain):
-    """Turn the Gram matrix of a centred group into its combination Theta, in place; write the noise gains.
+    """Turn the Gram matrix of a centred group into its change Theta - I, in place; write the noise gains.
 
-    load and shrink are raised where the load is below what single precision resolves.
-    Theta = I - P diag(shrink), P = (G + diag(load))^-1 made to annihilate constants, so that each column of
+    Theta - I = -P diag(shrink), P = (G + diag(load))^-1 made to annihilate constants, so that each column of
     Theta sums to one. Columns k.. are padding: their load is one and they stay out of every sum.
     gain[j] = sum_i Theta_ij^2 noise_i / noise_j.
     """
     size = gram_matrix.shape[0]
-    largest = np.float32(0.0)
+    trace = np.float32(0.0)
     for i in range(k):
-        largest = max(largest, gram_matrix[i, i])
-    # What single precision can still tell from zero beside the largest entry.
-    floor = LEAST_LOAD * largest
+        trace += gram_matrix[i, i]
+    # A constant added to all entries does not change the result, since P annihilates constants. It keeps the
+    # inverse small in their direction, where the Gram matrix of a centred group is zero.
+    shift = trace / np.float32(k * k)
     for i in range(size):
         if i < k:
-            if load[i] < floor:
-                shrink[i] += floor - load[i]
-                load[i] = floor
+            for j in range(k):
+                gram_matrix[i, j] += shift
             gram_matrix[i, i] += load[i]
         else:
             gram_matrix[i, i] += np.float32(1.0)
@@ -144,7 +146,6 @@ def combination(gram_matrix, load, shrink, noise, k, strides, block, pivot_rows,
         f = ones[i] / total
         for j in range(size):
             gram_matrix[i, j] = (f * ones[j] - gram_matrix[i, j]) * shrink[j]
-        gram_matrix[i, i] += 1.0
         w = noise[i]
         for j in range(size):
             gain[j] += w * gram_matrix[i, j] * gram_matrix[i, j]
@@ -152,7 +153,69 @@ def combination(gram_matrix, load, shrink, noise, k, strides, block, pivot_rows,
         for j in range(size):
             gram_matrix[i, j] = 0.0
     for j in range(k):
-        gain[j] /= noise[j]
+        gain[j] = gain[j] / noise[j] + np.float32(2.0) * gram_matrix[j, j] + np.float32(1.0)
+
+
+@nested
+def is_delicate(gram_matrix, load, k):
+    """Whether single precision cannot resolve the loads beside the Gram matrix."""
+    trace = np.float32(0.0)
+    least = np.float32(np.inf)
+    for i in range(k):
+        trace += gram_matrix[i, i]
+        least = min(least, load[i])
+    return least < LEAST_LOAD * trace
+
+
+@nested
+def delicate_combination(columns, load, shrink, noise, k, scratch, theta, gain):
+    """`combination` of centred columns (n, size) in double precision; scratch (k + 1, k).
+
+    Here less noise than the loads resolve still means less change: the load is raised, shrink is not.
+    """
+    inverse, sums = scratch[:k], scratch[k]
+    inverse[:] = 0.0
+    for u in range(columns.shape[0]):
+        line = columns[u]
+        for i in range(k):
+            factor = np.float64(line[i])
+            row = inverse[i]
+            for j in range(k):
+                row[j] += factor * line[j]
+    trace = 0.0
+    for i in range(k):
+        trace += inverse[i, i]
+    for i in range(k):
+        for j in range(k):
+            inverse[i, j] += trace / (k * k)
+        inverse[i, i] += max(np.float64(load[i]), LEAST_DOUBLE_LOAD * trace)
+    for p in range(k):
+        pivot = 1.0 / inverse[p, p]
+        inverse[p, p] = 1.0
+        for j in range(k):
+            inverse[p, j] *= pivot
+        for i in range(k):
+            if i != p:
+                factor = inverse[i, p]
+                inverse[i, p] = 0.0
+                row, own = inverse[i], inverse[p]
+                for j in range(k):
+                    row[j] -= factor * own[j]
+    total = 0.0
+    theta[:] = 0.0
+    for i in range(k):
+        sums[i] = 0.0
+        for j in range(k):
+            sums[i] += inverse[i, j]
+        total += sums[i]
+    for i in range(k):
+        for j in range(k):
+            theta[i, j] = (sums[i] / total * sums[j] - inverse[i, j]) * shrink[j]
+    for j in range(k):
+        sum_of_squares = 0.0
+        for i in range(k):
+            sum_of_squares += noise[i] * np.float64(theta[i, j]) * theta[i, j]
+        gain[j] = sum_of_squares / noise[j] + 2.0 * theta[j, j] + 1.0
 
 
 @nested
@@ -213,6 +276,7 @@ def filter_tile(
     factor on the noise energy in pilot passes; tau: share of the noise the next working image keeps;
     n_own: positions from here on are in turned copies: they contribute and are not put back; top, left:
     corner of the accumulators in the image. Added to: sums, weights, see `vnlem.estimate.aggregate.TileSums`.
+    What is added up is the change of the working image: rounding is then in proportion to the noise.
     """
     stride = pilot.shape[1]
     n_transforms, n_pixels = transforms.shape
@@ -245,6 +309,7 @@ def filter_tile(
         np.zeros((2, n_rows, size), np.float32),
         np.empty((n_rows, size), np.float32),
         np.empty((size, size), np.float32),
+        np.empty((k + 1, k)),
         np.empty(PIVOTS * PIVOTS, np.float32),
         np.empty((2, PIVOTS, size), np.float32),
         np.arange(max(n_rows, size)) * size,
@@ -273,6 +338,7 @@ def _filter_groups(
     columns,
     estimate,
     theta,
+    double,
     block,
     pivots,
     strides,
@@ -314,8 +380,14 @@ def _filter_groups(
         gather(pilot, offsets, positions[r], chosen[r], x)
         gather(working, offsets, positions[r], chosen[r], z)
         centre(x, k)
+        centre(z, k)
         gram(x, strides[:n_rows], theta)
-        combination(theta, load, shrink, noise, k, strides[:PIVOTS], block, pivots[0], pivots[1], ones, gain)
+        if is_delicate(theta, load, k):
+            delicate_combination(x, load, shrink, noise, k, double, theta, gain)
+        else:
+            combination(
+                theta, load, shrink, noise, k, strides[:PIVOTS], block, pivots[0], pivots[1], ones, gain
+            )
         multiply(z, theta, strides[:size], estimate)
         for j in range(k):
             at = positions[r, j]
@@ -324,8 +396,7 @@ def _filter_groups(
             weight = aggregation_weight(gain[j], least_gain)
             faded = weight * (one - blend)
             corner = 2 * ((at // stride - top) * acc_stride + at % stride - left)
-            weights[corner] += weight
-            weights[corner + 1] += weight - faded
+            weights[corner // 2] += weight
             shifts = places[chosen[r, j]]
             for u in range(n_pixels):
                 add_pair(sums, corner + shifts[u], weight, faded, estimate[u, j])

@@ -1,85 +1,131 @@
-"""Selection of the nearest candidates."""
+"""Selection of the smallest of many numbers without sorting them.
+
+A threshold that parts the wanted numbers from the rest is found by bracketing. Each step is one vectorised
+count, where a quickselect would wait for a mispredicted branch at every other element. Numbers are compared
+as numbers: NaN of either sign is never counted, so it ranks behind infinity.
+"""
 
 import numpy as np
 
 from vnlem.kernels.numba.jit import nested
 
 BLOCK = 16
-INFINITY_BITS = 0x7F800000
-FIRST_STEP = 1 << 19  # a sixteenth of a number
+INFINITY = np.float32(np.inf)
+LARGEST = np.float32(3.4028235e38)  # of the finite ones
+WIDER = np.float32(4)  # the bracket around a guess grows by this factor
 
 
 @nested
-def _count_up_to(patterns, limit):
-    count = np.int32(0)
-    for i in range(patterns.size):
-        count += np.int32(patterns[i] <= limit)
-    return count
+def _count_up_to(values, limit):
+    """How many values are at most the limit; counted in float32, which vectorises with the comparison."""
+    count = np.float32(0)
+    for i in range(values.size):
+        count += np.float32(1) if values[i] <= limit else np.float32(0)
+    return np.int64(count)
 
 
 @nested
-def threshold_of(patterns, k, guess):
-    """A bit pattern up to which exactly k of the numbers lie; with ties, the k-th smallest itself.
+def _halfway(low, high):
+    """The number in the middle of all float32 numbers between two that are not negative."""
+    first, last = np.float32(low).view(np.int32), np.float32(high).view(np.int32)
+    return np.int32(first + (last - first) // 2).view(np.float32)
 
-    patterns : bits of non-negative float32 numbers, infinity included; they sort like the numbers.
-    Each step is one vectorised count, where a quickselect would wait for a mispredicted branch at every
-    other element. A bracket is sought around `guess`, the neighbour's answer as a rule; then steps by
-    interpolation, which mostly hit, take turns with steps by halving, which always shrink the bracket.
+
+@nested
+def threshold_of(values, k, guess):
+    """A number up to which exactly k of the values lie; with ties, the k-th smallest itself.
+
+    values : float32, none negative, at most 2^24 of them, at least k of them finite. A bracket is sought
+    around `guess`, the neighbour's answer as a rule, or around the mean where the guess is not positive.
+    Then steps by interpolation, which mostly hit, take turns with halving, which always shrinks the bracket.
     """
-    # Fewer than k numbers lie below `low`, at least k up to `high`.
-    low, below = np.int64(0), np.int64(0)
-    high, up_to = np.int64(INFINITY_BITS), np.int64(patterns.size)
-    step = np.int64(FIRST_STEP)
-    middle = np.int64(guess)
-    seeking = 0 < middle < high
-    interpolate = False
-    while low < high:
-        if not seeking:
-            middle = low + (high - low) // 2
-            if interpolate:
-                middle = low + (high - low) * (k - below) // max(up_to - below, 1)
-            interpolate = not interpolate
-        middle = min(max(middle, low), high - 1)
-        count = np.int64(_count_up_to(patterns, np.int32(middle)))
+    middle = np.float32(guess)
+    if not np.float32(0) < middle < INFINITY:
+        middle = np.float32(0)
+        for i in range(values.size):
+            middle += values[i] if values[i] < INFINITY else np.float32(0)
+        middle = min(middle / np.float32(max(values.size, 1)), LARGEST)
+    # Fewer than k values are at most `low` (or low is below all), at least k are at most `high`.
+    low, up_to_low = np.float32(-1), np.int64(0)
+    high, up_to_high = LARGEST, np.int64(values.size)
+    narrow = np.float32(1.0625)
+    while True:
+        count = _count_up_to(values, middle)
         if count == k:
-            return np.int32(middle)
+            return middle
         if count > k:
-            high, up_to = middle, count
+            high, up_to_high = middle, count
+            if low >= 0 or middle == 0:
+                break
+            middle /= narrow
         else:
-            low, below = middle + 1, count
-        if seeking:
-            seeking = low == 0 or high == INFINITY_BITS
-            middle += -step if count > k else step
-            step *= 4
-    return np.int32(low)
+            low, up_to_low = middle, count
+            if high < LARGEST or middle >= high:
+                break
+            middle = min(max(middle * narrow, np.float32(1e-30)), high)
+        narrow *= WIDER
+    low = max(low, np.float32(0))
+    interpolate = True
+    while True:
+        middle = _halfway(low, high)
+        if interpolate:
+            share = np.float32(k - up_to_low) / np.float32(max(up_to_high - up_to_low, 1))
+            straight = low + (high - low) * min(max(share, np.float32(0.02)), np.float32(0.98))
+            if low < straight < high:
+                middle = straight
+        interpolate = not interpolate
+        if not low < middle < high:
+            break
+        count = _count_up_to(values, middle)
+        if count == k:
+            return middle
+        if count > k:
+            high, up_to_high = middle, count
+        else:
+            low, up_to_low = middle, count
+    # No number lies between the ends: the k-th smallest is one of them.
+    return low if _count_up_to(values, low) >= k else high
 
 
 @nested
-def smallest(distances, limit, own, guess, chosen):
-    """Indices of the `limit` smallest finite distances, `own` first, the others in their order.
+def smallest(values, limit, own, guess, chosen):
+    """Indices of the `limit` smallest finite values, in their order.
 
-    distances : contiguous float32, none negative. Ties at the threshold go to the lower index, so the
-    choice is the same everywhere. chosen : int32, one longer than `limit`. Returns the count and the bit
-    pattern of the threshold, a good `guess` for the next pixel.
+    values : contiguous float32, none negative. Ties at the threshold go to the lower index, so the choice is
+    the same everywhere. own : the index of a value of zero that is taken in any case and comes first in
+    `chosen`, or -1. chosen : whole numbers, one longer than `limit`. Returns how many were chosen, and the
+    threshold: a good `guess` for the next pixel.
     """
-    patterns = distances.view(np.int32)
-    finite = np.int64(_count_up_to(patterns, np.int32(INFINITY_BITS - 1)))
-    count = min(limit, finite)
-    threshold = threshold_of(patterns, count, guess)
-    below = np.int64(_count_up_to(patterns, np.int32(threshold - 1)))
-    ties = count - below - np.int32(patterns[own] >= threshold)
-    chosen[0] = own
-    at = 1
-    for start in range(0, patterns.size, BLOCK):
-        # Few blocks hold any; the others are passed over with one comparison of vectors.
-        block = patterns[start : start + BLOCK]
-        if _count_up_to(block, threshold) == 0:
-            continue
-        for i in range(start, start + block.size):
-            # Written always, kept or overwritten: no branch to mispredict.
-            chosen[at] = i
-            tied = np.int32(patterns[i] == threshold) & np.int32(ties > 0)
-            take = (np.int32(patterns[i] < threshold) | tied) & np.int32(i != own) & np.int32(at < count)
-            ties -= tied & take
-            at += take
-    return count, threshold
+    at = 0
+    if own >= 0:
+        chosen[0] = own
+        at = 1
+    count = min(limit, _count_up_to(values, LARGEST))
+    if count <= at:
+        return at, np.float32(guess)
+    threshold = threshold_of(values, count, guess)
+    if _count_up_to(values, threshold) == count:
+        if count * BLOCK >= values.size:
+            for i in range(values.size):
+                # Written always, kept or overwritten: no branch to mispredict.
+                chosen[at] = i
+                at += np.int64(values[i] <= threshold) & np.int64(i != own)
+            return count, threshold
+        for start in range(0, values.size, BLOCK):
+            # Few blocks hold any; the others are passed over with one comparison of vectors.
+            block = values[start : start + BLOCK]
+            if _count_up_to(block, threshold) == 0:
+                continue
+            for i in range(start, start + block.size):
+                chosen[at] = i
+                at += np.int64(values[i] <= threshold) & np.int64(i != own)
+        return count, threshold
+    ties = count - at
+    for i in range(values.size):
+        ties -= np.int64(values[i] < threshold) & np.int64(i != own)
+    for i in range(values.size):
+        chosen[at] = i
+        tied = np.int64(values[i] == threshold) & np.int64(ties > 0) & np.int64(i != own)
+        ties -= tied
+        at += (np.int64(values[i] < threshold) & np.int64(i != own)) | tied
+    return at, threshold

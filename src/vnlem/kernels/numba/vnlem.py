@@ -11,7 +11,7 @@ from vnlem.kernels.numba.aligned import make_estimator, shares_of
 from vnlem.kernels.numba.diffusion import rank_by_diffusion
 from vnlem.kernels.numba.jit import allocating, kernel, nested
 from vnlem.kernels.numba.neighbours import IDENTITY, best_turns, inner_products, window_distances
-from vnlem.kernels.numba.partial import smallest
+from vnlem.kernels.numba.select import smallest
 from vnlem.kernels.numba.simd import LANES
 
 # Pixels of a row whose windows are searched together (see window_distances).
@@ -185,7 +185,7 @@ def refine(flat, search, rule, own, n_candidates, scratch, found):
     """Stage two: the best of scratch.candidates by the accurate distance, into found; returns how many."""
     candidates, best, which = scratch.candidates, scratch.best, scratch.which
     accurate(flat, search, rule, own, candidates, n_candidates, best, scratch.plain, which, scratch.folded)
-    n = smallest(best, n_candidates, search.n_neighbors, scratch.kept)
+    n, _ = smallest(best[:n_candidates], search.n_neighbors, -1, np.float32(0), scratch.kept)
     for k in range(n):
         c = scratch.kept[k]
         found.position[k] = candidates[c]
@@ -230,7 +230,7 @@ def nearest(region, search, y, x, which, rows, columns, scratch):
             into_positions[column] = start + np.int32(column)
         n_values += n_columns
     values[(y - rows[0]) * n_columns + x - left] = 0
-    n = smallest(values, n_values, search.n_candidates, scratch.candidates)
+    n, _ = smallest(values[:n_values], search.n_candidates, -1, np.float32(0), scratch.candidates)
     for c in range(n):
         scratch.candidates[c] = positions[scratch.candidates[c]]
     return n
