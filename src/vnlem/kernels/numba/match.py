@@ -11,7 +11,7 @@ import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
 from vnlem.kernels.numba.panel import COLUMNS, ROWS, correlation_panel, largest_correlation_panel
-from vnlem.kernels.numba.select import smallest, threshold_of
+from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
 
 # Candidates are computed in blocks of sixteen, so images carry spare columns.
 PADDING = 24
@@ -160,7 +160,7 @@ def _match_references(
         _rank_shifted(products, norms, n_rows, shifted)
         own = (top - corners[0, 0]) * lanes + left - corners[0, 1]
         shifted[own] = 0.0
-        limit = threshold_of(shifted, n_members, limit)
+        limit = largest_up_to(shifted, threshold_of(shifted, n_members, limit))
         n_moved = 0
         # Where enough shifted patches are nearer than the penalty no other can rank among the members.
         if (n_transforms > 1 or n_sheets > 1) and penalties[r] < limit:

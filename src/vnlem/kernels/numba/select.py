@@ -88,6 +88,15 @@ def threshold_of(values, k, guess):
 
 
 @nested
+def largest_up_to(values, threshold):
+    """The largest of the values that are at most the threshold: the same whatever guess led to it."""
+    largest = np.float32(0)
+    for i in range(values.size):
+        largest = max(largest, values[i] if values[i] <= threshold else np.float32(0))
+    return largest
+
+
+@nested
 def smallest(values, limit, own, guess, chosen):
     """Indices of the `limit` smallest finite values, in their order.
 
