@@ -1,10 +1,11 @@
 # From nothing: `make demo` shows the package at work, `make test` proves it.
 PYTHON ?= python3
 VENV := .venv
+NAPARI_VENV := .venv-napari
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: demo test test-browser lint stub bench-speed bench-quality clean
+.PHONY: demo test test-browser test-napari lint stub bench-speed bench-quality clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +31,13 @@ test-browser: $(VENV)/.installed-dev
 	tests/browser/install.sh
 	$(BIN)/python -m pytest tests/browser
 
+# The plugin in a real napari under Xvfb, in an environment of its own, since napari and Qt are large.
+test-napari:
+	tests/napari/install.sh $(NAPARI_VENV) || { [ $$? = 3 ] && exit 0; exit 1; }; \
+	$(NAPARI_VENV)/bin/npe2 validate vnlem && \
+	xvfb-run -a -s "-screen 0 1400x1000x24" $(NAPARI_VENV)/bin/python -m pytest -c tests/napari/pytest.ini \
+		--doctest-modules tests/napari src/vnlem/napari
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -46,4 +54,4 @@ bench-quality: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/quality.py --data $(DATA)
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(NAPARI_VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,54 @@
+"""Two commands without a widget: the selected layer denoised with the noise found by itself."""
+
+from napari.layers import Image
+from napari.utils import cancelable_progress
+from napari.viewer import Viewer
+
+from vnlem.napari.layers import layer_axes, layer_pages
+from vnlem.napari.run import add_results, denoise_layer
+from vnlem.napari.settings import Settings
+from vnlem.napari.task import Task, tell
+
+STEPS = 100
+_running: set[Task] = set()  # a task lives as long as it runs
+
+
+def denoise_fast(viewer: Viewer) -> None:
+    """Denoise the selected image layer with the profile "fast"."""
+    _denoise(viewer, "fast")
+
+
+def denoise_quality(viewer: Viewer) -> None:
+    """Denoise the selected image layer with the profile "quality"."""
+    _denoise(viewer, "quality")
+
+
+def _denoise(viewer: Viewer, profile: str) -> None:
+    layer = viewer.layers.selection.active
+    if not isinstance(layer, Image):
+        tell("select one image layer in the layer list first")
+        return
+    try:
+        pages = layer_pages(layer, layer_axes(layer))
+    except ValueError as error:
+        tell(error)
+        return
+    settings = Settings(profile=profile)
+    task = Task(lambda report: denoise_layer(layer, pages, settings, report))
+    bar = cancelable_progress(total=STEPS, desc=f"vnlem: {layer.name}")
+
+    def advance(share: float) -> None:
+        if bar.is_canceled:
+            task.cancel()
+        bar.update(round(STEPS * share) - bar.n)
+
+    def end() -> None:
+        bar.close()
+        _running.discard(task)
+
+    task.progressed.connect(advance)
+    task.succeeded.connect(lambda outcome: add_results(viewer, outcome))
+    task.failed.connect(tell)
+    task.ended.connect(end)
+    _running.add(task)
+    task.start()

@@ -1,0 +1,143 @@
+"""The preview: the part in sight, denoised again shortly after anything changes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from napari.layers import Image
+from napari.viewer import Viewer
+from numpy.typing import NDArray
+from qtpy.QtCore import QObject, QTimer, Signal
+
+from vnlem.napari.layers import Crop, crop_layer, pixels, visible_crop
+from vnlem.napari.noise import Noise
+from vnlem.napari.pages import Pages, Report, denoise_page, find_page_noise, read
+from vnlem.napari.settings import Settings
+from vnlem.napari.task import Task
+
+LAYER_NAME = "vnlem preview"
+DELAY_MS = 300
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be previewed."""
+
+    layer: Image
+    pages: Pages
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A preview that is done: where it lies, its pixels before and after, the noise found."""
+
+    layer: Image
+    crop: Crop
+    before: NDArray[Any]
+    after: NDArray[Any]
+    noise: Noise
+
+
+class Preview(QObject):
+    """Keeps one layer with the denoised view up to date; older work is dropped when newer is wanted."""
+
+    noise_found = Signal(object, object)  # Noise, the pixels before
+    failed = Signal(str)
+    busy = Signal(bool)
+
+    def __init__(self, viewer: Viewer, wish: Callable[[], Wish | None]) -> None:
+        super().__init__()
+        self._viewer, self._wish = viewer, wish
+        self._task: Task | None = None
+        self._again = False
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(DELAY_MS)
+        self._timer.timeout.connect(self._begin)
+        self.on = False
+
+    def switch(self, on: bool) -> None:
+        """Turn the preview on or off; off removes its layer."""
+        self.on = on
+        if on:
+            self.refresh()
+            return
+        self.stop()
+        layer = self.layer()
+        if layer is not None:
+            self._viewer.layers.remove(layer)
+
+    def refresh(self, *_: object) -> None:
+        """Something changed: denoise again after a short while."""
+        if self.on:
+            self._timer.start()
+
+    def stop(self) -> None:
+        """Drop what is under way."""
+        self._timer.stop()
+        self._again = False
+        if self._task is not None:
+            self._task.cancel()
+
+    def end(self, *_: object) -> None:
+        """The widget is gone: no more previews."""
+        self.on = False
+        self.stop()
+
+    def layer(self) -> Image | None:
+        """The preview's layer, where there is one."""
+        found = [layer for layer in self._viewer.layers if layer.name == LAYER_NAME]
+        return found[0] if found else None
+
+    def _begin(self) -> None:
+        if self._task is not None:
+            self._again = True
+            self._task.cancel()
+            return
+        wish = self._wish()
+        if wish is None:
+            return
+        layer, pages, settings = wish.layer, wish.pages, wish.settings
+        crop = visible_crop(layer, pages, self._viewer.dims.point)
+        data = pixels(layer)
+
+        def work(report: Report) -> Seen:
+            index = tuple(slice(None) if isinstance(part, slice) else part for part in crop.index)
+            noise = find_page_noise(data, pages, settings, pages.channel_of(index))
+            report(0.0)
+            before = read(data, crop.index)
+            after = denoise_page(before, noise, settings, pages.channel_axis, report)
+            return Seen(layer, crop, before, after, noise)
+
+        self._task = task = Task(work)
+        task.succeeded.connect(self._show)
+        task.failed.connect(self.failed)
+        task.ended.connect(self._end)
+        self.busy.emit(True)
+        task.start()
+
+    def _end(self) -> None:
+        self._task = None
+        self.busy.emit(False)
+        if self._again and self.on:
+            self._again = False
+            self._begin()
+
+    def _show(self, seen: Seen) -> None:
+        self.noise_found.emit(seen.noise, seen.before)
+        if not self.on or seen.layer not in self._viewer.layers:
+            return
+        data, options = crop_layer(seen.layer, seen.crop, seen.after)
+        options["name"] = LAYER_NAME
+        old = self.layer()
+        selected = set(self._viewer.layers.selection)
+        if old is not None and old.data.shape == data.shape and old.rgb == seen.layer.rgb:
+            old.data = data
+            old.scale, old.translate = seen.layer.scale, options["translate"]
+            old.contrast_limits = seen.layer.contrast_limits
+            return
+        if old is not None:
+            self._viewer.layers.remove(old)
+        self._viewer.add_image(data, **options)
+        self._viewer.layers.selection = selected - {old}

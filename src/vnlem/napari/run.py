@@ -1,0 +1,53 @@
+"""A whole layer denoised, and the layers that come of it."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from napari.layers import Image
+from napari.viewer import Viewer
+from numpy.typing import NDArray
+
+from vnlem.napari.layers import covers, pixels, residual_layer, result_layer
+from vnlem.napari.noise import Noise
+from vnlem.napari.pages import Pages, Report, denoise_array, read
+from vnlem.napari.settings import Settings
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A result, what it was made from and how."""
+
+    layer: Image
+    pages: Pages
+    settings: Settings
+    result: NDArray[Any]
+    noise: dict[int, Noise]  # per fluorescence channel
+    sample: NDArray[Any]  # one page of the source
+    seconds: float
+
+
+def denoise_layer(layer: Image, pages: Pages, settings: Settings, report: Report) -> Outcome:
+    """Denoise all pages of a layer; the layer itself stays as it is."""
+    begun = time.monotonic()
+    data = pixels(layer)
+    result, noise = denoise_array(data, pages, settings, report)
+    sample = read(data, pages.middle(min(noise)))
+    return Outcome(layer, pages, settings, result, noise, sample, time.monotonic() - begun)
+
+
+def add_results(viewer: Viewer, outcome: Outcome, *, residual: bool = False) -> Image:
+    """Add the result as a layer above its source, and the residual below it where it is wanted.
+
+    Where light adds up, as between fluorescence channels, the source is hidden: its noise would be added to
+    the result.
+    """
+    layer = outcome.layer
+    if residual:
+        data, options = residual_layer(layer, outcome.result)
+        viewer.add_image(data, **options)
+    options = result_layer(layer, outcome.settings, outcome.pages.axes, outcome.noise)
+    added: Image = viewer.add_image(outcome.result, **options)
+    if not covers(layer):
+        layer.visible = False
+    return added

@@ -1,0 +1,98 @@
+"""What the user chose in the widget, as a value: arguments of ``vnlem.denoise``, a Python line, a command."""
+
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from vnlem.registry import DEFAULT_METHOD
+
+PROFILES = ("quality", "balanced", "fast")
+GROUPS = ("d4", "identity", "c4", "so2")
+DEVICES = ("cpu", "cuda", "auto")
+NOISE_KINDS = ("auto", "gaussian", "poisson-gaussian")
+# The methods that take a profile and a group of rotations.
+WITH_PROFILES = ("vnlr",)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One set of choices; what is None is estimated or left to the method.
+
+    Examples
+    --------
+    >>> Settings(noise="gaussian", sigma=12.0).arguments()
+    {'method': 'vnlr', 'profile': 'balanced', 'sigma': 12.0}
+    """
+
+    method: str = DEFAULT_METHOD
+    profile: str = "balanced"
+    group: str = "d4"
+    device: str = "cpu"
+    noise: str = "auto"
+    sigma: float | None = None
+    gain: float | None = None
+    offset: float | None = None
+    read_noise: float | None = None
+
+    def method_arguments(self) -> dict[str, Any]:
+        """The arguments of ``vnlem.denoise`` that say how to denoise, without the noise."""
+        chosen: dict[str, Any] = {"method": self.method}
+        if self.method in WITH_PROFILES:
+            chosen["profile"] = self.profile
+            if self.group != "d4":
+                chosen["group"] = self.group
+        if self.device != "cpu":
+            chosen["device"] = self.device
+        return chosen
+
+    def noise_arguments(self) -> dict[str, Any]:
+        """The arguments of ``vnlem.denoise`` that say what the noise is."""
+        if self.noise == "gaussian":
+            return {"noise_model": "gaussian"} if self.sigma is None else {"sigma": self.sigma}
+        if self.noise == "poisson-gaussian":
+            known = {"gain": self.gain, "offset": self.offset, "read_noise": self.read_noise}
+            chosen = {name: value for name, value in known.items() if value is not None}
+            return {"noise_model": "poisson-gaussian", **(chosen if self.gain is not None else {})}
+        return {}
+
+    def arguments(self) -> dict[str, Any]:
+        """All arguments of ``vnlem.denoise`` that differ from what it would do by itself."""
+        return {**self.method_arguments(), **self.noise_arguments()}
+
+    def as_python(self, image: str, axes: str) -> str:
+        """Lines of Python that do what the widget does; `image` is the expression that gives the pixels.
+
+        Examples
+        --------
+        >>> print(Settings(profile="fast").as_python("viewer.layers['cells'].data", "YX"))
+        import vnlem
+        <BLANKLINE>
+        image = viewer.layers['cells'].data
+        result = vnlem.denoise(image, method='vnlr', profile='fast')
+        """
+        chosen = self.arguments()
+        if axes == "YXC":
+            chosen["channel_axis"] = -1
+        elif axes != "YX":
+            chosen["axes"] = axes
+        words = [f"{name}={value!r}" for name, value in chosen.items()]
+        call = f"result = vnlem.denoise({', '.join(['image', *words])})"
+        return f"import vnlem\n\nimage = {image}\n{call}"
+
+    def as_command(self, source: str, target: str, axes: str) -> str:
+        """The line for a shell that does what the widget does.
+
+        Examples
+        --------
+        >>> Settings(noise="gaussian", sigma=5.0).as_command("my cells.tif", "out.tif", "TYX")
+        "vnlem denoise 'my cells.tif' out.tif --method vnlr --profile balanced --sigma 5.0 --axes TYX"
+        """
+        words = ["vnlem", "denoise", source, target]
+        for name, value in self.arguments().items():
+            if name == "group":
+                words += ["--set", f"group={value}"]
+            else:
+                words += [f"--{name.replace('_', '-')}", str(value)]
+        if axes not in ("YX", "YXC"):
+            words += ["--axes", axes]
+        return shlex.join(words)

@@ -1,0 +1,72 @@
+"""Choices become arguments, Python and a command that say the same."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import vnlem
+from vnlem.napari.axes import check_axes, guess_axes
+from vnlem.napari.settings import GROUPS, PROFILES, WITH_PROFILES, Settings
+from vnlem.registry import METHODS, find_method
+
+
+def test_the_methods_with_profiles_are_those_that_take_one() -> None:
+    takers = [name for name in METHODS if "profile" in inspect.signature(find_method(name)).parameters]
+    assert sorted(takers) == sorted(WITH_PROFILES)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_profile_and_group_is_known_to_the_method(profile: str, group: str) -> None:
+    flat = np.zeros((16, 16))
+    chosen = Settings(profile=profile, group=group, noise="gaussian").method_arguments()
+    assert vnlem.denoise(flat, 0.0, **chosen).shape == flat.shape
+
+
+def test_the_python_that_is_copied_gives_the_same_pixels() -> None:
+    settings = Settings(method="nlm", noise="gaussian", sigma=20.0)
+    picture = np.random.default_rng(0).normal(100, 20, (32, 32)) + 90.0 * (np.arange(32) > 15)
+    names = {"picture": picture}
+    exec(settings.as_python("picture", "YX"), names)
+    expected = vnlem.denoise(picture, 20.0, method="nlm")
+    assert np.array_equal(names["result"], expected)
+
+
+def test_a_gain_that_is_estimated_takes_no_offset_along() -> None:
+    chosen = Settings(noise="poisson-gaussian", offset=3.0).noise_arguments()
+    assert chosen == {"noise_model": "poisson-gaussian"}
+
+
+def test_colours_are_named_in_python() -> None:
+    assert "channel_axis=-1" in Settings().as_python("image", "YXC")
+    assert "axes='TYX'" in Settings().as_python("image", "TYX")
+
+
+@pytest.mark.parametrize(
+    ("shape", "rgb", "labels", "expected"),
+    [
+        ((64, 64), False, (), "YX"),
+        ((64, 64, 3), True, (), "YXC"),
+        ((9, 64, 64), False, ("axis -3", "axis -2", "axis -1"), "TYX"),
+        ((9, 64, 64), False, ("z", "y", "x"), "ZYX"),
+        ((2, 9, 64, 64), False, (), "CZYX"),
+        ((20, 9, 64, 64), False, (), "TZYX"),
+        ((20, 3, 9, 64, 64), False, (), "TCZYX"),
+        ((20, 64, 64, 3), True, ("time", "y", "x"), "TYXC"),
+        ((9, 64, 64), False, ("z", "z", "x"), "TYX"),
+    ],
+)
+def test_axes_are_recognised(
+    shape: tuple[int, ...], rgb: bool, labels: tuple[str, ...], expected: str
+) -> None:
+    assert guess_axes(shape, rgb=rgb, labels=labels) == expected
+
+
+@pytest.mark.parametrize(
+    ("axes", "words"),
+    [("QYX", "letter 'Q'"), ("YYX", "Y twice"), ("YX", "2 letters"), ("TZC", "must name Y and X")],
+)
+def test_axes_that_do_not_fit_are_refused_in_one_sentence(axes: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        check_axes(axes, (4, 64, 64))

@@ -1,0 +1,207 @@
+"""The widget in a real napari: run, cancel, errors, what a result inherits."""
+
+from typing import Any
+
+import dask.array
+import numpy as np
+import pytest
+from conftest import LONG, QUICK, colour, is_busy, noisy, run
+from qtpy.QtGui import QGuiApplication
+
+import vnlem
+from vnlem.napari.settings import Settings
+
+
+def test_a_result_is_what_the_library_gives(open_widget: Any, qtbot: Any) -> None:
+    image = noisy(64, 64)
+    widget = open_widget(image, Settings(profile="fast", noise="gaussian", sigma=20.0))
+    layer = run(widget, qtbot)
+    assert layer.data.dtype == np.uint16
+    assert np.array_equal(layer.data, vnlem.denoise(image, 20.0, profile="fast"))
+
+
+def test_a_result_keeps_place_units_contrast_and_colours(open_widget: Any, qtbot: Any) -> None:
+    widget = open_widget(
+        noisy(48, 40),
+        scale=(0.5, 0.25),
+        translate=(10, -3),
+        rotate=30,
+        units=("micrometer", "micrometer"),
+        contrast_limits=(900, 1300),
+        colormap="magma",
+        metadata={"stage": 7},
+    )
+    source = widget.viewer.layers["source"]
+    layer = run(widget, qtbot)
+    assert layer is not source
+    for name in ("scale", "translate", "rotate", "units", "contrast_limits"):
+        assert np.all(np.asarray(getattr(layer, name)) == np.asarray(getattr(source, name))), name
+    assert layer.colormap.name == "magma"
+    assert layer.metadata["stage"] == 7
+    assert layer.metadata["vnlem"]["settings"]["method"] == "nlm"
+    assert layer.metadata["vnlem"]["version"] == vnlem.__version__
+
+
+def test_colour(open_widget: Any, qtbot: Any) -> None:
+    image = colour(48)
+    widget = open_widget(image, rgb=True)
+    assert widget.axes.text() == "YXC"
+    layer = run(widget, qtbot)
+    assert layer.rgb
+    assert np.array_equal(layer.data, vnlem.denoise(image, 20.0, method="nlm", channel_axis=-1))
+
+
+def test_transparency_stays_as_it_is(open_widget: Any, qtbot: Any) -> None:
+    colours = colour(32)
+    alpha = np.random.default_rng(1).integers(0, 255, (32, 32, 1), np.uint8)
+    layer = run(open_widget(np.concatenate([colours, alpha], axis=-1), rgb=True), qtbot)
+    assert np.array_equal(layer.data[..., 3:], alpha)
+    assert np.array_equal(layer.data[..., :3], vnlem.denoise(colours, 20.0, method="nlm", channel_axis=-1))
+
+
+def test_a_time_lapse_page_by_page(open_widget: Any, qtbot: Any) -> None:
+    stack = noisy(3, 40, 48)
+    widget = open_widget(stack)
+    assert widget.axes.text() == "TYX"
+    layer = run(widget, qtbot)
+    for page, result in zip(stack, layer.data, strict=True):
+        assert np.array_equal(result, vnlem.denoise(page, 20.0, method="nlm"))
+
+
+def test_channels_and_depth_have_the_noise_of_their_channel(open_widget: Any, qtbot: Any) -> None:
+    stack = np.stack([noisy(2, 64, 64, sigma=10), noisy(2, 64, 64, sigma=40)])
+    widget = open_widget(stack, Settings(method="nlm", noise="gaussian"))
+    assert widget.axes.text() == "CZYX"
+    layer = run(widget, qtbot)
+    for channel in range(2):
+        sigma = vnlem.estimate_sigma(stack[channel, 1])
+        expected = vnlem.denoise(stack[channel, 0], sigma, method="nlm")
+        assert np.array_equal(layer.data[channel, 0], expected)
+    assert len(layer.metadata["vnlem"]["noise"]) == 2
+
+
+def test_a_lazy_array_is_read_one_page_at_a_time(open_widget: Any, qtbot: Any) -> None:
+    stack = noisy(4, 32, 32)
+    lazy = dask.array.from_array(stack, chunks=(1, 32, 32))
+    widget = open_widget(lazy, contrast_limits=(900, 1300))
+    layer = run(widget, qtbot)
+    assert np.array_equal(layer.data[2], vnlem.denoise(stack[2], 20.0, method="nlm"))
+
+
+def test_a_pyramid_is_denoised_at_full_resolution(open_widget: Any, qtbot: Any) -> None:
+    image = noisy(64, 64)
+    widget = open_widget([image, image[::2, ::2]], multiscale=True, contrast_limits=(900, 1300))
+    layer = run(widget, qtbot)
+    assert np.array_equal(layer.data, vnlem.denoise(image, 20.0, method="nlm"))
+
+
+def test_the_residual_is_what_was_taken_away(open_widget: Any, qtbot: Any) -> None:
+    image = noisy(2, 40, 40)
+    widget = open_widget(image)
+    widget.residual_box.setChecked(True)
+    result = run(widget, qtbot)
+    residual = widget.viewer.layers["source (residual)"]
+    assert np.array_equal(residual.data, image.astype(np.float32) - result.data.astype(np.float32))
+
+
+def test_cancelling_adds_nothing_and_leaves_the_widget_ready(open_widget: Any, qtbot: Any) -> None:
+    widget = open_widget(noisy(500, 64, 64))
+    widget.run()
+    qtbot.waitUntil(lambda: widget.bar.value() > 0, timeout=LONG)
+    assert widget.bar.value() < widget.bar.maximum()
+    widget.cancel_button.click()
+    qtbot.waitUntil(lambda: not is_busy(widget), timeout=LONG)
+    assert [layer.name for layer in widget.viewer.layers] == ["source"]
+    assert widget.state.text() == "cancelled"
+    assert widget.run_button.isEnabled()
+
+
+def test_the_time_left_is_shown(open_widget: Any, qtbot: Any) -> None:
+    widget = open_widget(noisy(60, 64, 64))
+    widget.run()
+    qtbot.waitUntil(lambda: widget.state.text().endswith("left"), timeout=LONG)
+    qtbot.waitUntil(lambda: not is_busy(widget), timeout=LONG)
+    assert widget.state.text().startswith("done in")
+
+
+def test_an_error_is_told_in_the_words_of_the_library(open_widget: Any, qtbot: Any, told: list[str]) -> None:
+    tiny = noisy(4, 4)
+    widget = open_widget(tiny, Settings(noise="gaussian", sigma=20.0))
+    widget.run()
+    qtbot.waitUntil(lambda: not is_busy(widget), timeout=LONG)
+    with pytest.raises(ValueError) as caught:
+        vnlem.denoise(tiny, 20.0)
+    assert told == [f"vnlem: {caught.value}"]
+    assert len(widget.viewer.layers) == 1
+
+
+def test_axes_that_do_not_fit_are_told(open_widget: Any, told: list[str]) -> None:
+    widget = open_widget(noisy(3, 40, 40))
+    widget.axes.setText("YX")
+    widget.run()
+    assert len(told) == 1
+    assert "2 letters" in told[0]
+    assert not is_busy(widget)
+
+
+def test_running_without_a_layer_is_told(open_widget: Any, told: list[str]) -> None:
+    widget = open_widget(noisy(40, 40))
+    widget.viewer.layers.clear()
+    widget.run()
+    assert told == ["vnlem: there is no image layer; open an image first"]
+
+
+def test_layers_come_and_go_in_the_list(open_widget: Any) -> None:
+    widget = open_widget(noisy(40, 40))
+    widget.viewer.add_image(noisy(2, 8, 40, 40), name="second")
+    widget.layer_choice.setCurrentText("second")
+    assert widget.axes.text() == "CZYX"
+    widget.viewer.layers.remove("second")
+    assert widget.chosen_layer().name == "source"
+    assert widget.axes.text() == "YX"
+
+
+def test_a_closed_widget_is_silent(open_widget: Any, qtbot: Any) -> None:
+    widget = open_widget(noisy(40, 40))
+    viewer = widget.viewer
+    widget.preview_box.setChecked(True)
+    viewer.window.remove_dock_widget("all")
+    viewer.add_image(noisy(40, 40), name="later")
+    viewer.dims.ndisplay = 3
+    viewer.dims.ndisplay = 2
+    qtbot.wait(500)
+    assert [layer.name for layer in viewer.layers] == ["source", "later"]
+
+
+def test_the_copied_python_runs_in_the_console(open_widget: Any, qtbot: Any) -> None:
+    widget = open_widget(noisy(40, 40))
+    widget.copy_python.click()
+    names = {"viewer": widget.viewer}
+    exec(QGuiApplication.clipboard().text(), names)
+    assert np.array_equal(names["result"], run(widget, qtbot).data)
+
+
+def test_the_copied_command_names_file_method_and_noise(open_widget: Any) -> None:
+    widget = open_widget(noisy(40, 40))
+    widget.copy_command.click()
+    line = QGuiApplication.clipboard().text()
+    assert line == "vnlem denoise source.tif source-denoised.tif --method nlm --sigma 20.0"
+
+
+def test_the_controls_give_back_what_they_were_set_to(open_widget: Any) -> None:
+    widget = open_widget(noisy(40, 40))
+    for settings in (
+        Settings(),
+        QUICK,
+        Settings(profile="fast", group="so2", noise="poisson-gaussian", gain=2.0, offset=5.0, read_noise=3.0),
+    ):
+        widget.form.show_settings(settings)
+        assert widget.form.settings().arguments() == settings.arguments()
+
+
+def test_the_first_opening_prepares_the_kernels(make_napari_viewer: Any, qtbot: Any) -> None:
+    viewer = make_napari_viewer()
+    _, widget = viewer.window.add_plugin_dock_widget("vnlem", "Denoise")
+    assert "preparing vnlr" in widget.state.text()
+    qtbot.waitUntil(lambda: not widget._warming, timeout=LONG)
+    assert widget.state.text() == "vnlem: vnlr is ready"
