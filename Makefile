@@ -5,7 +5,7 @@ NAPARI_VENV := .venv-napari
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: demo test test-browser test-napari lint stub bench-speed bench-quality clean
+.PHONY: demo test test-browser test-napari lint stub fuzz bench-speed bench-quality clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +37,10 @@ test-napari:
 	$(NAPARI_VENV)/bin/npe2 validate vnlem && \
 	xvfb-run -a -s "-screen 0 1400x1000x24" $(NAPARI_VENV)/bin/python -m pytest -c tests/napari/pytest.ini \
 		--doctest-modules tests/napari src/vnlem/napari
+
+# Thousands of calls with images and parameters of every kind.
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python tests/any_call.py --cases $(or $(CASES),4000)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
