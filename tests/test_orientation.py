@@ -64,11 +64,20 @@ def test_a_constant_image_has_no_orientation_and_no_nan():
 def test_the_kernel_agrees_with_the_definition(smooth):
     image = (smooth[:32, :32] - smooth.mean()) / smooth.std()
     fast = vnlem.orientation(image, details=True)
-    slow = reference.orientation(image)
+    slow = reference.orientation(image, arc=30.0, taper=True)
     confident = fast.confidence > 0.05
     error = difference(fast.angle, slow)[confident]
     assert np.median(error) < 1
     assert np.percentile(error, 98) < 5
+
+
+def test_the_tapered_arc_finds_the_orientation_of_the_sharp_arc(smooth):
+    image = (smooth[:32, :32] - smooth.mean()) / smooth.std()
+    fast = vnlem.orientation(image, details=True)
+    printed = reference.orientation(image, arc=15.0)
+    error = difference(fast.angle, printed)[fast.confidence > 0.1]
+    assert np.median(error) < 5
+    assert np.mean(error < 20) > 0.95
 
 
 def test_a_corner_has_two_orientations():

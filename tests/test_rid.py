@@ -1,4 +1,4 @@
-"""The rotation-invariant distance: two engines, two shapes, and the laws both keep."""
+"""The rotation-invariant distance by ring harmonics and on rotated pixels, and the laws both keep."""
 
 import math
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import ndimage
 from skimage import data
-from vnlem.kernels.numba.partial import smallest
 
 import vnlem
+from vnlem.reference.rotation import Rotator
 
 
 @pytest.fixture(scope="module")
@@ -37,41 +37,53 @@ def smooth():
     return ndimage.gaussian_filter(np.random.default_rng(1).standard_normal((41, 41)), 2)
 
 
-@pytest.mark.parametrize("shape", ["disc", "square"])
-def test_the_engines_agree_on_natural_patches(pairs, shape):
-    options = {"patch_size": 13, "shape": shape, "return_angle": True}
-    fast = np.array([vnlem.rid(a, b, **options) for a, b in pairs])
-    slow = np.array([vnlem.rid(a, b, engine="reference", **options) for a, b in pairs])
-    assert np.corrcoef(fast[:, 0], slow[:, 0])[0, 1] > 0.995
+def by_pixels(a, b, angles, shape="disc"):
+    """Squared distances of the patches of 13 pixels in the middle of two arrays, at each angle."""
+    rotators = [Rotator(patch[None], 13, shape) for patch in (a, b)]
+    middle = len(a) // 2
+    turned = rotators[1].patches(np.full(len(angles), middle), np.full(len(angles), middle), angles)
+    return ((turned - rotators[0].patches(middle, middle, 0.0)) ** 2).sum(axis=1)
 
 
-def test_the_engines_find_the_same_angle_where_the_orientation_is_confident(pairs):
+@pytest.mark.parametrize(("shape", "least"), [("disc", 0.99), ("square", 0.97)])
+def test_ring_distances_are_those_of_rotated_pixels(pairs, shape, least):
+    angles = np.radians(np.arange(-180, 180, 5.0))
+    fast = np.array([vnlem.rid(a, b, patch_size=13, angles="all") for a, b in pairs])
+    slow = np.sqrt([by_pixels(a, b, angles, shape).min() for a, b in pairs])
+    assert np.corrcoef(fast, slow)[0, 1] > least
+    # Of clean patches the rings see a little less than the pixels, and are scaled up for the noise they lose.
+    assert 1 < np.median(fast / slow) < 1.5
+
+
+def test_rings_and_pixels_find_the_same_angle(pairs):
     # Of patches that have little in common many angles are as good as the best; so each patch is paired
     # with a rotated and noisy copy of itself.
-    options = {"patch_size": 13, "return_angle": True, "try_unrotated": False}
     rng = np.random.default_rng(3)
+    angles = np.radians(np.arange(-180, 180, 5.0))
     errors = []
     for a, _ in pairs:
         b = rotated(a, rng.uniform(-180, 180)) + rng.normal(0, 5, a.shape)
         confidence = [vnlem.orientation(p, details=True).confidence[16, 16] for p in (a, b)]
         if min(confidence) > 0.1:
-            fast, slow = (vnlem.rid(a, b, engine=engine, **options)[1] for engine in ("fast", "reference"))
+            _, fast = vnlem.rid(a, b, patch_size=13, angles="all", return_angle=True)
+            slow = angles[by_pixels(a, b, angles).argmin()]
             errors.append(abs(math.degrees(math.remainder(fast - slow, 2 * math.pi))))
     assert len(errors) >= 20
     assert np.mean(np.array(errors) < 5.01) >= 0.9
 
 
-@pytest.mark.parametrize("engine", ["fast", "reference"])
-@pytest.mark.parametrize("shape", ["disc", "square"])
-def test_a_patch_is_close_to_its_own_rotation(smooth, engine, shape):
+def test_a_patch_is_close_to_its_own_rotation(smooth):
     turned = rotated(smooth, 37)
     middle = slice(14, 27)
     euclidean = np.linalg.norm(turned[middle, middle] - smooth[middle, middle])
-    distance, angle = vnlem.rid(
-        turned, smooth, patch_size=13, engine=engine, shape=shape, angles="all", return_angle=True
-    )
+    distance, angle = vnlem.rid(turned, smooth, patch_size=13, angles="all", return_angle=True)
     assert distance < 0.2 * euclidean
     assert abs(math.degrees(angle) - 37) < 5
+    angles = np.radians(np.arange(-180, 180, 5.0))
+    for shape in ("disc", "square"):
+        squared = by_pixels(turned, smooth, angles, shape)
+        assert np.sqrt(squared.min()) < 0.2 * euclidean
+        assert abs(math.degrees(angles[squared.argmin()]) - 37) < 5
 
 
 def test_on_discs_the_rid_is_symmetric_and_at_most_the_euclidean_distance(pairs):
@@ -107,8 +119,7 @@ def test_white_noise_is_as_far_apart_as_in_a_square_patch():
         ({"angle_step": 0}, "angle_step"),
         ({"upsample": 0}, "upsample"),
         ({"patch_size": 35}, "patch_size"),
-        ({"shape": "hexagon"}, "shape"),
-        ({"engine": "slow"}, "engine"),
+        ({"angles": "some"}, "angles"),
     ],
 )
 def test_bad_values_are_refused(arguments, named):
@@ -130,22 +141,3 @@ def test_constant_patches_are_at_the_distance_of_their_levels():
     assert vnlem.rid(np.zeros((13, 13)), np.zeros((13, 13))) == 0
     scale = vnlem.rid(np.ones((13, 13)), np.zeros((13, 13)))
     assert vnlem.rid(np.full((13, 13), 3.0), np.zeros((13, 13))) == pytest.approx(3 * scale, rel=1e-5)
-
-
-def test_selection_takes_what_a_stable_sort_would():
-    rng = np.random.default_rng(3)
-    for case in range(300):
-        n, count = rng.integers(1, 500), rng.integers(1, 120)
-        values = (rng.standard_normal((n, rng.integers(1, 20))) ** 2).sum(axis=1)
-        if case % 3 == 0:
-            values = np.round(values / max(1, case % 7))
-        if case % 5 == 0:
-            values[rng.random(n) < 0.5] = 0
-        if case % 11 == 0:
-            values[:] = values[0]
-        values = values.astype(np.float32)
-        chosen = np.empty(max(n, count) + 1, dtype=np.int64)
-        found = smallest(values, n, count, chosen)
-        np.testing.assert_array_equal(
-            chosen[:found], np.sort(np.argsort(values, kind="stable")[:count]), err_msg=f"case {case}"
-        )

@@ -35,9 +35,10 @@ def test_the_design_has_115_coefficients_for_patches_of_13():
     assert rings.dim % 16 == 0
 
 
+@pytest.mark.parametrize("average_down", [False, True])
 @pytest.mark.parametrize("patch_size", [3, 5, 7, 9, 13, 21])
-def test_noise_energy_is_what_a_simulation_finds(patch_size):
-    rings = layout(patch_size)
+def test_noise_energy_is_what_a_simulation_finds(patch_size, average_down):
+    rings = layout(patch_size, average_down=average_down)
     noise = np.random.default_rng(1).standard_normal((100, 100))
     raw, _ = features_of(noise, np.zeros(noise.shape), rings)
     measured = (raw.astype(np.float64) ** 2).sum(axis=-1)
@@ -48,13 +49,14 @@ def test_noise_energy_is_what_a_simulation_finds(patch_size):
 
 @pytest.mark.parametrize("patch_size", [5, 13])
 @pytest.mark.parametrize("factor", [1, 2])
-def test_the_kernel_computes_the_coefficients_of_the_definition(patch_size, factor):
-    rings = layout(patch_size, factor)
+@pytest.mark.parametrize("average_down", [False, True])
+def test_the_kernel_computes_the_coefficients_of_the_definition(patch_size, factor, average_down):
+    rings = layout(patch_size, factor, average_down=average_down)
     image = np.random.default_rng(2).standard_normal((20, 70))
     raw, _ = features_of(image, np.zeros(image.shape), rings)
     for row, column in [(0, 0), (10, 33), (19, 69), (3, 64)]:
         centre, expected = reference.ring_coefficients(
-            image, row, column, rings.samples, rings.orders, factor
+            image, row, column, rings.samples, rings.orders, factor, average_down
         )
         vector = raw[row, column]
         assert vector[rings.centre_lane] == pytest.approx(centre, abs=1e-5)

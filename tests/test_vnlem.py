@@ -1,4 +1,4 @@
-"""VNLEM: fast against reference, the laws of the frame, rotation where it helps and where it does not."""
+"""VNLEM: the engines against each other, the laws of the frame, rotation where it helps and where not."""
 
 import numpy as np
 import pytest
@@ -10,17 +10,15 @@ from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.rings import layout
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.vnlem import neighbours_of_tile
-from vnlem.methods.vnlem import PAPER, check_params, make_rule, search_of, solve
+from vnlem.methods.vnlem import PAPER, auto_params, check_params, make_rule, rings_of, search_of, solve
 from vnlem.neighbours import image as whole_image
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile
-from vnlem.reference import orientation, rotation
-from vnlem.reference import vnlem as reference
+from vnlem.reference.ring_model import RingModel
 
 ANGLES = {
     "angle_range": 30,
     "angle_step": 5,
-    "try_unrotated": True,
     "scale": 1,
     "arc": 30,
     "upsample": 2,
@@ -52,48 +50,53 @@ def cells():
 
 
 def whole_region(pixels, params):
-    rings = layout(params.patch_size, params.upsample, 1)
+    rings = rings_of(params, 1)
     image = Extended.of(pixels[None], rings, params.scale)
     height, width = pixels.shape
     return rings, canonical_region(image, Tile(0, height, 0, width), rings, params.scale, params.arc)
 
 
-@pytest.mark.parametrize(("sigma", "decibels"), [(0.15, 0.2), (np.sqrt(0.3), 0.1)])
-def test_the_engines_agree_in_snr_and_in_their_neighbours(sigma, decibels):
-    params = check_params(**PAPER, **ANGLES)
-    errors, shared = [], []
-    for clean in (data.camera()[190:214, 200:224], data.coins()[70:94, 60:84]):
-        clean = standardised(clean)
-        image = (clean + np.random.default_rng(0).normal(0, sigma, clean.shape)).astype(np.float32)
+def neighbours_of(pixels, sigma, params):
+    """The pixel numbers of the neighbours of every pixel, by the fast engine: a set for each."""
+    rings, region = whole_region(pixels, params)
+    search, rule = search_of(params, rings, pixels.shape), make_rule(params, sigma, rings)
+    shape = (*pixels.shape, search.n_neighbors)
+    position, squared = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
+    which, count = np.zeros(shape, np.int64), np.zeros(pixels.shape, np.int64)
+    neighbours_of_tile(region, search, rule, 0, 0, position, squared, which, count)
+    rows, columns = np.divmod(position, region.raw.shape[1])
+    numbers = rows * pixels.shape[1] + columns
+    return {at: set(numbers[at][: count[at]]) for at in np.ndindex(pixels.shape)}
+
+
+def crops(sigma):
+    for picture in (data.camera()[190:222, 200:232], data.coins()[70:102, 60:92]):
+        clean = standardised(picture)
+        yield clean, (clean + np.random.default_rng(0).normal(0, sigma, clean.shape)).astype(np.float32)
+
+
+@pytest.mark.parametrize("sigma", [0.15, np.sqrt(0.3)])
+@pytest.mark.parametrize("preset", ["paper", "auto"])
+def test_the_fast_engine_follows_its_plain_model(preset, sigma):
+    values = PAPER if preset == "paper" else auto_params(sigma) | {"coarse_patch_size": 0}
+    params = check_params(**values, **ANGLES)
+    for _, image in crops(sigma):
         rings, region = whole_region(image, params)
-        search, rule = search_of(params, rings), make_rule(params, sigma, rings)
-        shape = (*image.shape, search.n_neighbors)
-        position, squared = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
-        which, count = np.zeros(shape, np.int64), np.zeros(image.shape, np.int64)
-        neighbours_of_tile(region, search, rule, 0, 0, position, squared, which, count)
+        raw = region.raw[:, :32].astype(np.float64)
+        coefficients = raw[..., : rings.lanes] + 1j * raw[..., rings.lanes :]
+        theta = region.angle[:, :32].astype(np.float64)
+        model = RingModel(image, coefficients, rings.lane_order, theta, params, sigma, rings.noise_energy)
         fast = solve(Job(image[None], sigma, params, 1, None))[0]
-        rotator = rotation.Rotator(image[None], 13)
-        angles = orientation.orientation(image)
-        estimates = []
-        for at in np.ndindex(12, 12):
-            at = (2 * at[0], 2 * at[1])
-            rows, columns, distances, _, aligned = reference.neighbours(rotator, angles, (24, 24), at, params)
-            mine = set(position[at][: count[at]])
-            shared.append(len(mine & set(rows * region.raw.shape[1] + columns)) / len(rows))
-            value = reference.central_value(image[None], rows, columns, distances, aligned, params)[0]
-            estimates.append((value - clean[at], fast[at] - clean[at]))
-        errors.append(10 * np.log10(np.mean(np.square(estimates), axis=0)))
-    slow, quick = np.mean(errors, axis=0)
-    assert abs(slow - quick) < decibels
-    assert np.mean(shared) >= 0.9
-
-
-def test_the_reference_engine_is_the_same_algorithm(noisy):
-    _, image = noisy
-    options = {"preset": "paper", "patch_distance": 4, "n_neighbors": 30, "patch_size": 7, "workers": 2}
-    fast = vnlem.denoise_vnlem(image[:16, :16], 0.15, **options)
-    slow = vnlem.denoise_vnlem(image[:16, :16], 0.15, engine="reference", **options)
-    assert np.sqrt(np.mean((fast - slow) ** 2)) < 0.08
+        found = neighbours_of(image, sigma, params)
+        shared, errors = [], []
+        for at in [(row, column) for row in range(0, 32, 5) for column in range(0, 32, 5)]:
+            rows, columns, _, _ = model.neighbours(*at)
+            shared.append(len(found[at] & set(rows * 32 + columns)) / len(rows))
+            errors.append(abs(fast[at] - model.value(*at)))
+        # A tie, or a rounding, may exchange the last of the neighbours.
+        assert np.mean(shared) > 0.999
+        assert np.mean(np.array(errors) < 1e-3) > 0.95
+        assert np.max(errors) < 0.05
 
 
 def test_rotating_the_image_rotates_the_result(cells):
@@ -145,15 +148,9 @@ def test_tiles_and_workers_change_not_a_bit(cells, preset):
     image = cells[1][:70, :50]
     one, two = (vnlem.denoise_vnlem(image, 0.55, preset=preset, workers=n) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
-    values = PAPER if preset == "paper" else vnlem_auto(0.55)
+    values = PAPER if preset == "paper" else auto_params(0.55)
     job = Job(image.astype(np.float32)[None], 0.55, check_params(**values, **ANGLES), 1, None)
     np.testing.assert_array_equal(solve(job, tile=128), solve(job, tile=17))
-
-
-def vnlem_auto(sigma):
-    from vnlem.methods.vnlem import auto_params
-
-    return auto_params(sigma)
 
 
 def test_the_search_over_the_whole_image_is_exact(noisy):
@@ -162,7 +159,7 @@ def test_the_search_over_the_whole_image_is_exact(noisy):
         params = check_params(**(PAPER | {"n_neighbors": 20, "rotation_margin": margin}), **ANGLES)
         rings, region = whole_region(image, params)
         index = whole_image.ImageIndex.of(region, rings)
-        search, rule = search_of(params, rings), make_rule(params, 0.15, rings)
+        search, rule = search_of(params, rings, image.shape), make_rule(params, 0.15, rings)
         pixels = (np.arange(24)[:, None] * region.raw.shape[1] + np.arange(24)).ravel()[::5]
         pruned = whole_image.find(index, search, rule, pixels, workers=2)
         brute = whole_image.find(index, search, rule, pixels, prune=False)
@@ -213,8 +210,10 @@ def test_a_constant_image_with_noise_and_a_tiny_one_give_finite_results():
         ({"patch_size": 12}, "odd"),
         ({"gamma": 0}, "gamma"),
         ({"bandwidth": -1}, "bandwidth"),
-        ({"shape": "square"}, "engine='reference'"),
-        ({"engine": "reference"}, "preset='paper'"),
+        ({"shape": "square"}, "engine='printed'"),
+        ({"engine": "printed"}, "preset='paper'"),
+        ({"engine": "printed", "preset": "paper", "average_down": True}, "average_down"),
+        ({"engine": "reference"}, "'fast', 'printed'"),
         ({"search": "everywhere"}, "search"),
         ({"coarse_patch_size": 4}, "coarse_patch_size"),
     ],
@@ -225,17 +224,9 @@ def test_bad_values_are_refused(arguments, named):
         vnlem.denoise_vnlem(image, 1.0, **arguments)
 
 
-def test_square_patches_run_in_the_reference_engine(noisy):
-    image = noisy[1][:14, :14]
-    result = vnlem.denoise_vnlem(
-        image, 0.15, preset="paper", engine="reference", shape="square", n_neighbors=30, patch_distance=4
-    )
-    assert np.isfinite(result).all()
-
-
 def test_the_kernels_angles_are_those_of_the_search_set():
     params = check_params(**PAPER, **(ANGLES | {"angle_range": 180, "angle_step": 45}))
-    search = search_of(params, layout(13))
+    search = search_of(params, layout(13), (40, 40))
     assert isinstance(search, kernels.Search)
     first_order = int(np.flatnonzero(layout(13).lane_order == 1)[0])
     np.testing.assert_allclose(

@@ -1,9 +1,13 @@
 """NLM, NLEM, NLPR: the fast engine against the reference, the laws both must obey."""
 
+import importlib
+
 import numpy as np
 import pytest
 
 import vnlem
+from vnlem.methods.window import check_params
+from vnlem.pipeline.run import Job
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +66,30 @@ def test_the_result_does_not_depend_on_the_number_of_workers(method):
     image = np.random.default_rng(3).normal(size=(150, 140))
     results = [vnlem.denoise(image, 0.5, method=method, workers=n).tobytes() for n in (1, 2, 5)]
     assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize(("method", "patch_size"), [("nlm", 3), ("nlm", 7), ("nlem", 5), ("nlem", 13)])
+def test_the_tiles_change_not_a_bit(method, patch_size, channels):
+    module = importlib.import_module(f"vnlem.methods.{method}")
+    image = np.random.default_rng(6).normal(size=(channels, 75, 90)).astype(np.float32)
+    gamma = {"nlm": 2.0, "nlem": 1.0}[method]
+    options = {"patch_size": patch_size, "patch_distance": 5, "gamma": gamma, "noise_correction": True}
+    job = Job(image, 0.5, check_params(0.5, 2, **options), 1, None)
+    whole = module.solve(job, (128, 128))
+    for tile in [(75, 7), (16, 90), (13, 29), (1, 90)]:
+        np.testing.assert_array_equal(module.solve(job, tile), whole)
+
+
+def test_a_window_wider_than_the_image_is_the_image(noisy):
+    small = noisy[:13, :17]
+    for method in ("nlm", "nlem", "nlpr"):
+        wide, image = (
+            vnlem.denoise(small, 0.5, method=method, patch_size=3, patch_distance=d, **count)
+            for d, count in ((16, {}), (90, {}))
+            for count in ([{}] if method == "nlm" else [{"n_neighbors": 100}])
+        )
+        np.testing.assert_array_equal(wide, image)
 
 
 @pytest.mark.parametrize("method", ["nlm", "nlem"])

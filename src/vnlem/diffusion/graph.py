@@ -60,8 +60,10 @@ def patch_graph(
         affinity.half_windows(region, search, rule, top, left, np.float32(rings.distance_scale), out)
 
     for_each(work, grid(height, width, TILE, TILE), workers, progress)
-    scales: NDArray[Any] = np.full(graph.n_vertices, bandwidth)
+    # Inverse squares must neither vanish nor overflow in float32.
+    least = min(max(bandwidth, 1e-12), 1e12)
+    scales: NDArray[Any] = np.full(graph.n_vertices, least)
     if local:
-        scales = np.sqrt(np.maximum(bandwidth**2, graph.local_scales(noise, SCALE_NEIGHBORS)))
+        scales = np.sqrt(np.maximum(least**2, graph.local_scales(noise, SCALE_NEIGHBORS)))
     graph.gaussian(1 / scales, noise)
     return graph

@@ -147,10 +147,13 @@ def _bordered(matrix: Numbers, columns: Numbers) -> Numbers:
 
 
 def _ritz(gram: Numbers, energy: Numbers, size: int) -> tuple[Numbers, Numbers]:
-    """Largest Ritz values in the span of a basis, and the combinations of it that attain them."""
+    """The `size` largest Ritz values in the span of a basis, and the combinations of it that attain them."""
     lengths, axes = jacobi.eigh(gram)
-    # Directions that float32 cannot tell from combinations of the others are left out.
-    kept = lengths > INDEPENDENT * lengths[-1]
-    axes = np.ascontiguousarray(axes[:, kept] / np.sqrt(lengths[kept]))
+    # Directions that float32 cannot tell from combinations of the others are left out; where fewer than
+    # `size` are left, the longest of them stay, too short to count.
+    shortest = INDEPENDENT * max(float(lengths[-1]), 1e-30)
+    kept = lengths > shortest
+    kept[-size:] = True
+    axes = np.ascontiguousarray(axes[:, kept] / np.sqrt(np.maximum(lengths[kept], shortest)))
     values, turn = jacobi.eigh(jacobi.congruent(energy, axes))
     return values[::-1][:size], jacobi.multiply(axes, np.ascontiguousarray(turn[:, ::-1][:, :size]))

@@ -1,8 +1,9 @@
 """Ring harmonics: the disc around a pixel as angular Fourier coefficients, so that rotation is a phase.
 
-The disc is sampled on rings of radius 1, 2, ... from the upsampled image, averaged down to the original
-resolution; each ring keeps its angular Fourier coefficients up to the order its circumference supports,
-weighted so that the squared length of the feature vector is the integral of the squared patch over the disc.
+The disc is sampled on rings of radius 1, 2, ... from the upsampled image; each ring keeps its angular Fourier
+coefficients up to the order its circumference supports, weighted so that the squared length of the feature
+vector is the integral of the squared patch over the disc. With ``average_down`` the upsampled image is first
+averaged down to the original resolution, which takes noise, and a little detail, out of the distances.
 Rotating the patch by theta multiplies the coefficient of order k by exp(-i k theta). In the canonical frame
 every patch is turned by minus its own orientation, and the distance of two patches aligned by their
 orientations is a plain distance of vectors.
@@ -12,6 +13,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,8 @@ from vnlem.kernels.numba import rings as kernels
 # holds more interpolation error than image.
 ORDER_PER_RADIUS = 0.9
 HIGHEST_ORDER = 14
+# Finer grids only cost memory.
+LARGEST_UPSAMPLING = 16
 # The number of coefficients is padded to a multiple of this, so that vectorised loops have no remainder.
 LANES = 16
 # Lanes of a row: what the kernels add up at once.
@@ -48,6 +52,8 @@ class RingLayout:
         First lanes of the rows with equal orders, one entry for each set of eight orders.
     noise_energy : float
         Expected squared length of the features of white noise of variance 1 (the E of the docs).
+    average_down : bool
+        Whether the upsampled image is averaged down before it is sampled.
     """
 
     patch_size: int
@@ -59,6 +65,7 @@ class RingLayout:
     lane_order: NDArray[np.int64]
     folds: tuple[tuple[int, ...], ...]
     noise_energy: float
+    average_down: bool
 
     @property
     def n_rings(self) -> int:
@@ -118,8 +125,50 @@ class RingLayout:
         return np.cos(phase).astype(np.float32), np.sin(phase).astype(np.float32)
 
 
+@dataclass(frozen=True)
+class RingCoefficients:
+    """Patches as complex ring coefficients, (..., lanes): what a distance at any angle takes.
+
+    For single patches and small sets; the kernels do the same sums for whole images.
+    """
+
+    values: NDArray[np.complex128]
+    rings: RingLayout
+
+    @classmethod
+    def of(cls, image: NDArray[np.floating], rings: RingLayout) -> "RingCoefficients":
+        """The coefficients of every pixel of an image (height, width) that is large beside the patch.
+
+        Examples
+        --------
+        >>> x = np.add.outer(np.zeros(31), np.arange(31.0))
+        >>> edges = RingCoefficients.of(np.stack([x, x.T]).reshape(62, 31), layout(5))
+        >>> flat, steep = edges[15, 15], edges[46, 15]
+        >>> distances = flat.squared_distances(steep, np.radians([-90.0, 0.0, 90.0]))
+        >>> bool(distances[0] < 1e-3), bool(distances[1] > 10)
+        (True, True)
+        """
+        # A common shift takes nothing from a distance, and keeps float32 free of large offsets.
+        padded = np.pad(image - image.mean(), rings.halo, mode="symmetric").astype(np.float32)
+        raw, _ = ring_features(padded[None], np.zeros(image.shape, dtype=np.float32), rings)
+        return cls(raw[..., : rings.lanes] + 1j * raw[..., rings.lanes :].astype(np.float64), rings)
+
+    def __getitem__(self, at: Any) -> "RingCoefficients":
+        return RingCoefficients(self.values[at], self.rings)
+
+    def squared_distances(
+        self, other: "RingCoefficients", angles: NDArray[np.floating]
+    ) -> NDArray[np.float64]:
+        """Squared distances to `other` turned by each angle: (..., angles), in units of square patches."""
+        products = np.conj(self.values) * other.values
+        inner = np.real(products @ np.exp(-1j * np.outer(self.rings.lane_order, angles)))
+        lengths = sum((np.abs(each) ** 2).sum(axis=-1) for each in (self.values, other.values))
+        squared: NDArray[np.float64] = np.maximum(lengths[..., None] - 2 * inner, 0)
+        return squared * self.rings.distance_scale
+
+
 @lru_cache(maxsize=32)
-def layout(patch_size: int, upsample: int = 2, channels: int = 1) -> RingLayout:
+def layout(patch_size: int, upsample: int = 2, channels: int = 1, average_down: bool = False) -> RingLayout:
     """The layout for a patch size; cached.
 
     Examples
@@ -134,7 +183,7 @@ def layout(patch_size: int, upsample: int = 2, channels: int = 1) -> RingLayout:
     # above the highest order from folding back.
     samples = tuple(8 * math.ceil((2 * order + 6) / 8) for order in orders)
     table, folds = _arrange(orders)
-    energy = sum(float(np.sum(filters**2)) for filters in _filters(orders, samples, upsample))
+    energy = sum(float(np.sum(filters**2)) for filters in _filters(orders, samples, upsample, average_down))
     return RingLayout(
         patch_size,
         upsample,
@@ -145,6 +194,7 @@ def layout(patch_size: int, upsample: int = 2, channels: int = 1) -> RingLayout:
         np.ascontiguousarray(table[:, 1]),
         folds,
         energy,
+        average_down,
     )
 
 
@@ -219,7 +269,7 @@ def ring_features(
     >>> raw.shape, bool(np.isclose((raw[0, 0] ** 2).sum(), np.pi * 2.5**2))
     ((3, 4, 32), True)
     """
-    planes = np.stack([phases(averaged(channel, rings.upsample), rings.upsample) for channel in padded])
+    planes = np.stack([_fine_phases(channel, rings.upsample, rings.average_down) for channel in padded])
     height, width = angles.shape
     where, weights = _taps(rings.samples, rings.upsample)
     starts, real, imag, centre = _quarter_dft(rings.orders, rings.samples, rings.channels)
@@ -233,6 +283,11 @@ def ring_features(
         canonical,
     )
     return raw, canonical
+
+
+def _fine_phases(image: NDArray[np.floating], upsample: int, average_down: bool) -> NDArray[np.floating]:
+    """The phase planes of an image, or of the image averaged down from its upsampled form."""
+    return phases(averaged(image, upsample) if average_down else image, upsample)
 
 
 def _aligned_zeros(shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -312,7 +367,9 @@ def _centre_weight(channels: int) -> float:
     return math.sqrt(math.pi / 4 / channels)
 
 
-def _filters(orders: tuple[int, ...], samples: tuple[int, ...], upsample: int) -> list[NDArray[np.float64]]:
+def _filters(
+    orders: tuple[int, ...], samples: tuple[int, ...], upsample: int, average_down: bool
+) -> list[NDArray[np.float64]]:
     """Each coefficient as a filter on the pixels around: impulse responses, by which E is exact."""
     reach = len(orders) + 2 * REACH + 1
     size = 2 * reach + 1
@@ -320,7 +377,7 @@ def _filters(orders: tuple[int, ...], samples: tuple[int, ...], upsample: int) -
     starts, real, imag, centre = _dft(orders, samples, 1)
     impulse = np.zeros((2 * size - 1, 2 * size - 1))
     impulse[size - 1, size - 1] = 1
-    planes = phases(averaged(impulse, upsample), upsample)
+    planes = _fine_phases(impulse, upsample, average_down)
     y, x = np.mgrid[:size, :size] + reach
     responses = np.zeros((len(where), size, size))
     for s in range(len(where)):

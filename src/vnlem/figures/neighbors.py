@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.neighbours.image import Matches, matches
+from vnlem.neighbours.image import Matches, matches, rotated_patches
 from vnlem.pipeline.image import to_planes
-from vnlem.reference.rotation import Rotator
 
 
 def neighbors(
@@ -91,9 +90,7 @@ def neighbors(
 
 def _draw_patches(cells: NDArray[Any], pixels: NDArray[np.float64], found: Matches, patch_size: int) -> None:
     """One patch per cell, aligned, its distance on top."""
-    rotator = Rotator(pixels[None], patch_size, "square")
-    patches = rotator.patches(found.row, found.column, found.angle)
-    patches = patches.reshape(-1, patch_size, patch_size)
+    patches = rotated_patches(pixels, found, patch_size)
     low, high = patches[0].min(), patches[0].max()
     spread = max(high - low, 1e-12)
     for cell in cells:

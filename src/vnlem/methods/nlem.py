@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.methods.window import WindowParams, check_params, decay_and_floor, pad, reach, run_tiles
+from vnlem.methods.window import WindowParams, check_params, decay_of, pad, run_tiles, window_of
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Job, Result, run
+from vnlem.pipeline.tiles import Tile
 from vnlem.registry import find_solver
 
 TILE = (32, 64)
@@ -29,19 +30,18 @@ def auto_params(sigma: float) -> dict[str, Any]:
     return {"patch_size": size, "patch_distance": 10, "noise_correction": True}
 
 
-def solve(job: Job[WindowParams]) -> NDArray[np.float32]:
-    """The fast engine."""
+def solve(job: Job[WindowParams], tile: tuple[int, int] = TILE) -> NDArray[np.float32]:
+    """The fast engine; the result does not depend on the tiles' size."""
     from vnlem.kernels.numba.nlem import nlem_tile
 
-    padded, radius = pad(job.pixels, job.params.patch_size)
-    settings = (
-        radius,
-        reach(job),
-        job.params.n_neighbors,
-        *decay_and_floor(job),
-        None if job.params.gamma == 1 else np.float32(job.params.gamma),
-    )
-    return run_tiles(job, TILE, lambda tile, out: nlem_tile(padded, *tile, *settings, out))
+    padded = pad(job.pixels, job.params.patch_size)
+    window, decay = window_of(job), decay_of(job)
+    gamma = None if job.params.gamma == 1 else np.float32(job.params.gamma)
+
+    def work(part: Tile, out: NDArray[np.float32]) -> None:
+        nlem_tile(padded, part, window, job.params.n_neighbors, decay, gamma, out)
+
+    return run_tiles(job, tile, work)
 
 
 def denoise_nlem(

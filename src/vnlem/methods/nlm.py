@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.methods.window import WindowParams, check_params, decay_and_floor, pad, reach, run_tiles
+from vnlem.methods.window import WindowParams, check_params, decay_of, pad, run_tiles, window_of
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Job, Result, run
@@ -27,13 +27,13 @@ def auto_params(sigma: float) -> dict[str, Any]:
     return {"patch_size": 7, "patch_distance": 10}
 
 
-def solve(job: Job[WindowParams]) -> NDArray[np.float32]:
-    """The fast engine."""
+def solve(job: Job[WindowParams], tile: tuple[int, int] = TILE) -> NDArray[np.float32]:
+    """The fast engine; the result does not depend on the tiles' size."""
     from vnlem.kernels.numba.nlm import nlm_tile
 
-    padded, radius = pad(job.pixels, job.params.patch_size)
-    settings = (radius, reach(job), *decay_and_floor(job))
-    return run_tiles(job, TILE, lambda tile, out: nlm_tile(padded, *tile, *settings, out))
+    padded = pad(job.pixels, job.params.patch_size)
+    window, decay = window_of(job), decay_of(job)
+    return run_tiles(job, tile, lambda part, out: nlm_tile(padded, part, window, decay, out))
 
 
 def denoise_nlm(

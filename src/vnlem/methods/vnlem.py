@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.estimate.weights import inverse_square
 from vnlem.features.canonical import Extended, canonical_region, expand
 from vnlem.features.orientation import BINS, DEFAULT_ARC
-from vnlem.features.rings import RingLayout, layout
+from vnlem.features.rings import LARGEST_UPSAMPLING, RingLayout, layout
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.neighbours import image as whole_image
@@ -25,6 +26,10 @@ from vnlem.registry import find_solver
 
 # Large enough for the halo to be a small share of the work, small enough for many tiles in an image.
 TILE = 128
+# Limits of parameters: a larger patch holds more coefficients than pixels tell apart, and the window's memory
+# grows with its area.
+LARGEST_PATCH = 99
+LARGEST_DISTANCE = 100
 # The regression has arrived when a step changes the patch by less than this per pixel (root mean square, in
 # units of the clean image's standard deviation).
 STEP = 1e-4
@@ -50,6 +55,7 @@ class VnlemParams:
     noise_correction: bool
     rotation_margin: float
     coarse_patch_size: int  # 0: none
+    average_down: bool
 
 
 PAPER: dict[str, Any] = {
@@ -58,9 +64,11 @@ PAPER: dict[str, Any] = {
     "n_neighbors": 100,
     "bandwidth": 16.5,
     "gamma": 0.1,
+    "try_unrotated": False,
     "noise_correction": False,
     "rotation_margin": 0.0,
     "coarse_patch_size": 0,
+    "average_down": False,
 }
 
 
@@ -73,9 +81,11 @@ def auto_params(sigma: float) -> dict[str, Any]:
         "n_neighbors": 300,
         "bandwidth": 0.95 * sigma * size,
         "gamma": 2.0,
+        "try_unrotated": True,
         "noise_correction": True,
         "rotation_margin": 0.5,
         "coarse_patch_size": size + 6,
+        "average_down": True,
     }
 
 
@@ -91,15 +101,16 @@ def denoise_vnlem(
     gamma: float | None = None,
     angle_range: float = 30.0,
     angle_step: float = 5.0,
-    try_unrotated: bool = True,
+    try_unrotated: bool | None = None,
     scale: float = 1.0,
     arc: float = DEFAULT_ARC,
     upsample: int = 2,
-    shape: str = "disc",
+    shape: str | None = None,
     search: str = "window",
     noise_correction: bool | None = None,
     rotation_margin: float | None = None,
     coarse_patch_size: int | None = None,
+    average_down: bool | None = None,
     engine: str = "fast",
     channel_axis: int | None = None,
     workers: int | None = None,
@@ -116,7 +127,8 @@ def denoise_vnlem(
         Noise standard deviation in the units of the image; estimated when None.
     preset : {"auto", "paper"}
         "paper": Algorithm 1 with the paper's parameters. "auto": parameters that follow sigma,
-        noise-corrected distances, and rotations only where they beat the unrotated patch by a margin.
+        noise-corrected distances of patches that were averaged down, and rotations only where they beat the
+        unrotated patch by a margin.
     patch_size : int, odd, optional
         Diameter of the patch (the paper's q).
     patch_distance : int, optional
@@ -129,16 +141,17 @@ def denoise_vnlem(
     gamma : float, optional
         Power of the regression, in (0, 2]; 2 is the weighted mean.
     angle_range, angle_step : float
-        Angles tried around the difference of the orientations: half-width (theta_l) and step, in degrees;
-        angle_range=180 is the whole circle, 0 the orientations as they are.
-    try_unrotated : bool
+        Angles tried around the difference of the orientations: the multiples of the step that are smaller
+        than the range (theta_l), in degrees; angle_range=180 is the whole circle, 0 the orientations as
+        they are.
+    try_unrotated : bool, optional
         Whether the unrotated patch is tried too.
     scale, arc : float
         Scale of the orientation and half-width of its arc in degrees, see :func:`vnlem.orientation`.
     upsample : int
         Factor by which patches are upsampled before they are rotated (the k of U_k).
     shape : {"disc", "square"}
-        Round patches, or square ones as the paper prints them (engine="reference" only).
+        Round patches, or square ones as the paper prints them (engine="printed" only, and its default).
     search : {"window", "image"}
         "image": exact nearest neighbours over the whole image instead of the window; slow.
     noise_correction : bool, optional
@@ -149,8 +162,12 @@ def denoise_vnlem(
     coarse_patch_size : int, odd, optional
         The result is the mean of two estimates, the other with patches of this size (and a bandwidth in
         proportion): small patches keep what is rare, large ones average more where much is alike. 0: none.
-    engine : {"fast", "reference"}
-        "reference" rotates pixels, in NumPy: slow, for small images; preset="paper" only.
+    average_down : bool, optional
+        Average the upsampled image down to the original resolution before patches are compared: distances
+        then hold less noise.
+    engine : {"fast", "printed"}
+        "printed" is Algorithm 1 line by line, on rotated square patches, in NumPy: some ten milliseconds per
+        pixel; preset="paper" only.
     channel_axis, workers, progress, return_info
         As in :func:`vnlem.denoise`.
 
@@ -187,19 +204,20 @@ def denoise_vnlem(
         "n_neighbors": n_neighbors,
         "bandwidth": bandwidth,
         "gamma": gamma,
+        "try_unrotated": try_unrotated,
         "noise_correction": noise_correction,
         "rotation_margin": rotation_margin,
         "coarse_patch_size": coarse_patch_size,
+        "average_down": average_down,
     }
     given = {name: value for name, value in given.items() if value is not None}
     fixed = {
         "angle_range": angle_range,
         "angle_step": angle_step,
-        "try_unrotated": try_unrotated,
         "scale": scale,
         "arc": arc,
         "upsample": upsample,
-        "shape": shape,
+        "shape": shape or ("square" if engine == "printed" else "disc"),
         "search": search,
     }
     solver = find_solver("vnlem", engine)
@@ -227,17 +245,18 @@ def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str,
     defaults = PAPER if preset == "paper" else auto_params(noise)
     # A smaller window than the preset's holds fewer candidates than it asks for.
     if "patch_distance" in given and "n_neighbors" not in given:
-        side = 2 * checks.whole("patch_distance", given["patch_distance"]) + 1
+        side = 2 * checks.whole("patch_distance", given["patch_distance"], largest=LARGEST_DISTANCE) + 1
         defaults = defaults | {"n_neighbors": min(defaults["n_neighbors"], side**2)}
     if "patch_size" in given and preset == "auto":
-        size = checks.odd("patch_size", given["patch_size"], 3)
-        defaults = defaults | {"bandwidth": 0.95 * noise * size, "coarse_patch_size": size + 6}
+        size = checks.odd("patch_size", given["patch_size"], 3, LARGEST_PATCH)
+        coarse = min(size + 6, LARGEST_PATCH)
+        defaults = defaults | {"bandwidth": 0.95 * noise * size, "coarse_patch_size": coarse}
     return defaults | given
 
 
 def check_params(**values: Any) -> VnlemParams:
     """Validated parameters, or one clear sentence."""
-    patch_distance = checks.whole("patch_distance", values["patch_distance"])
+    patch_distance = checks.whole("patch_distance", values["patch_distance"], largest=LARGEST_DISTANCE)
     window = (2 * patch_distance + 1) ** 2
     n_neighbors = checks.whole("n_neighbors", values["n_neighbors"])
     if n_neighbors > window:
@@ -248,7 +267,7 @@ def check_params(**values: Any) -> VnlemParams:
     angle_range, angle_step = check_angles(values["angle_range"], values["angle_step"])
     coarse = values["coarse_patch_size"]
     return VnlemParams(
-        patch_size=checks.odd("patch_size", values["patch_size"], 3),
+        patch_size=checks.odd("patch_size", values["patch_size"], 3, LARGEST_PATCH),
         patch_distance=patch_distance,
         n_neighbors=n_neighbors,
         bandwidth=checks.real("bandwidth", values["bandwidth"], 0, open_low=True),
@@ -258,26 +277,33 @@ def check_params(**values: Any) -> VnlemParams:
         try_unrotated=bool(values["try_unrotated"]),
         scale=checks.real("scale", values["scale"], 0.3, 100),
         arc=checks.real("arc", values["arc"], 360 / BINS, 90),
-        upsample=checks.whole("upsample", values["upsample"]),
+        upsample=checks.whole("upsample", values["upsample"], largest=LARGEST_UPSAMPLING),
         shape=checks.choice("shape", values["shape"], ("disc", "square")),
         search=checks.choice("search", values["search"], ("window", "image")),
         noise_correction=bool(values["noise_correction"]),
         rotation_margin=checks.real("rotation_margin", values["rotation_margin"], 0, 100),
-        coarse_patch_size=0 if coarse == 0 else checks.odd("coarse_patch_size", coarse, 3),
+        coarse_patch_size=0 if coarse == 0 else checks.odd("coarse_patch_size", coarse, 3, LARGEST_PATCH),
+        average_down=bool(values["average_down"]),
     )
 
 
 def check_engine(params: VnlemParams, engine: str) -> None:
+    """One clear sentence where an engine cannot do what is asked."""
     if engine == "fast" and params.shape == "square":
-        raise ValueError("shape='square' exists for engine='reference' only; use shape='disc'")
-    if engine == "reference":
-        if params.noise_correction or params.rotation_margin > 0 or params.coarse_patch_size:
+        raise ValueError("shape='square' exists for engine='printed' only; use shape='disc'")
+    if engine == "printed":
+        beyond = params.noise_correction or params.rotation_margin > 0 or params.average_down
+        if beyond or params.coarse_patch_size or params.search == "image":
             raise ValueError(
-                "engine='reference' is Algorithm 1 as written: use preset='paper', "
-                "or noise_correction=False, rotation_margin=0 and coarse_patch_size=0"
+                "engine='printed' is Algorithm 1 as the paper prints it: use preset='paper' and "
+                "search='window', without noise_correction, rotation_margin, average_down and "
+                "coarse_patch_size"
             )
-        if params.search == "image":
-            raise ValueError("engine='reference' searches the window only; use search='window'")
+
+
+def rings_of(params: VnlemParams, channels: int) -> RingLayout:
+    """The layout of the features."""
+    return layout(params.patch_size, params.upsample, channels, params.average_down)
 
 
 def make_rule(params: VnlemParams, sigma: float, rings: RingLayout) -> kernels.Rule:
@@ -288,18 +314,18 @@ def make_rule(params: VnlemParams, sigma: float, rings: RingLayout) -> kernels.R
         np.float32(1 + params.rotation_margin),
         np.float32(0.1 * params.rotation_margin * patch_noise),
         np.float32(2 * patch_noise if params.noise_correction else 0),
-        np.float32(rings.distance_scale / params.bandwidth**2),
+        inverse_square(params.bandwidth, rings.distance_scale),
         params.noise_correction,
         np.float32(params.gamma),
         np.float32(STEP * math.sqrt(math.pi / 4) * params.patch_size),
     )
 
 
-def search_of(params: VnlemParams, rings: RingLayout) -> kernels.Search:
-    """What to look for, as the kernels take it."""
+def search_of(params: VnlemParams, rings: RingLayout, shape: tuple[int, int]) -> kernels.Search:
+    """What to look for in an image of a shape, as the kernels take it."""
     return make_search(
         rings,
-        params.patch_distance,
+        min(params.patch_distance, max(shape)),
         params.n_neighbors,
         math.ceil(params.n_neighbors / 2),
         params.angle_range,
@@ -347,9 +373,9 @@ def solve_one_size(
     diffusion: Diffusion = NO_DIFFUSION,
 ) -> NDArray[np.float32]:
     """Algorithm 1 on the tiles of a standardised image; `diffusion` holds its coordinates, if any."""
-    rings = layout(params.patch_size, params.upsample, len(job.pixels))
+    rings = rings_of(params, len(job.pixels))
     image = Extended.of(job.pixels, rings, params.scale)
-    search, rule = search_of(params, rings), make_rule(params, job.sigma, rings)
+    search, rule = search_of(params, rings, image.shape), make_rule(params, job.sigma, rings)
     if params.search == "image":
         return _solve_whole(job, params, progress, image, rings, search, rule)
     height, width = image.shape
@@ -357,7 +383,7 @@ def solve_one_size(
     out = np.empty_like(job.pixels)
 
     def work(part: Tile) -> None:
-        around = expand(part, params.patch_distance, height, width)
+        around = expand(part, search.patch_distance, height, width)
         region = canonical_region(image, around, rings, params.scale, params.arc)
         result = np.empty((part.bottom - part.top, part.right - part.left, rings.channels), dtype=np.float32)
         at = slice(around.top, around.bottom), slice(around.left, around.right)
@@ -415,8 +441,9 @@ def _solve_whole(
     return np.ascontiguousarray(values.T.reshape(rings.channels, height, width))
 
 
-def solve_plainly(job: Job[VnlemParams]) -> NDArray[np.float32]:
+def solve_as_printed(job: Job[VnlemParams]) -> NDArray[np.float32]:
+    """Algorithm 1 line by line."""
     from vnlem.reference.vnlem import vnlem
 
-    denoised: NDArray[np.float32] = vnlem(job.pixels, job.params, job.workers, job.progress)
+    denoised: NDArray[np.float32] = vnlem(job.pixels, job.params, job.progress)
     return denoised

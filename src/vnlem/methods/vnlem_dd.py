@@ -14,7 +14,6 @@ from vnlem.diffusion.map import coordinates
 from vnlem.diffusion.spectrum import leading_eigenpairs
 from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.orientation import DEFAULT_ARC
-from vnlem.features.rings import layout
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.methods.vnlem import (
@@ -24,6 +23,7 @@ from vnlem.methods.vnlem import (
     coarse_params,
     half_of,
     make_rule,
+    rings_of,
     search_of,
     solve_one_size,
     with_defaults,
@@ -39,6 +39,8 @@ from vnlem.registry import find_solver
 # Between these ratios of a patch's variance to the noise's the diffusion distance gains all trust: noise
 # alone gives 1 +- 0.11 in patches of 13 pixels.
 FLAT, STRUCTURED = 1.2, 1.8
+# More coordinates take the eigen-solver longer than all the rest.
+LARGEST_EMBEDDING = 1000
 # Pixels whose neighbours over the whole image are found at once.
 PIXELS_AT_ONCE = 4096
 
@@ -65,7 +67,7 @@ def denoise_vnlem_dd(
     graph_bandwidth: float | None = None,
     local_bandwidth: bool | None = None,
     flat_guard: bool | None = None,
-    scope: str = "window",
+    scope: str | None = None,
     patch_size: int | None = None,
     patch_distance: int | None = None,
     n_neighbors: int | None = None,
@@ -73,14 +75,15 @@ def denoise_vnlem_dd(
     gamma: float | None = None,
     angle_range: float = 30.0,
     angle_step: float = 5.0,
-    try_unrotated: bool = True,
+    try_unrotated: bool | None = None,
     scale: float = 1.0,
     arc: float = DEFAULT_ARC,
     upsample: int = 2,
-    shape: str = "disc",
+    shape: str | None = None,
     noise_correction: bool | None = None,
     rotation_margin: float | None = None,
     coarse_patch_size: int | None = None,
+    average_down: bool | None = None,
     engine: str = "fast",
     channel_axis: int | None = None,
     workers: int | None = None,
@@ -108,15 +111,16 @@ def denoise_vnlem_dd(
     flat_guard : bool, optional
         Where a patch varies no more than noise does, the graph shows the geometry of the noise: there rank
         neighbours as VNLEM does, with a smooth transition.
-    scope : {"window", "image"}
-        Where neighbours by diffusion distance are looked for. "image": anywhere; slower.
+    scope : {"window", "image"}, optional
+        Where neighbours by diffusion distance are looked for. "window" is the default; "image" is anywhere,
+        slower, and the default of engine="printed".
     patch_size, patch_distance, n_neighbors, bandwidth, gamma
     angle_range, angle_step, try_unrotated, scale, arc, upsample, shape
-    noise_correction, rotation_margin, coarse_patch_size
+    noise_correction, rotation_margin, coarse_patch_size, average_down
         As in :func:`vnlem.denoise_vnlem`. With two sizes the graph is that of the larger patches.
-    engine : {"fast", "reference"}
-        "reference": dense matrices and rotated pixels in NumPy, for images of some thousand pixels;
-        preset="paper" only.
+    engine : {"fast", "printed"}
+        "printed" is Algorithm 1 line by line, with dense matrices and rotated square patches in NumPy, for
+        images of some thousand pixels; preset="paper" only.
     channel_axis, workers, progress, return_info
         As in :func:`vnlem.denoise`.
 
@@ -153,19 +157,20 @@ def denoise_vnlem_dd(
         "n_neighbors": n_neighbors,
         "bandwidth": bandwidth,
         "gamma": gamma,
+        "try_unrotated": try_unrotated,
         "noise_correction": noise_correction,
         "rotation_margin": rotation_margin,
         "coarse_patch_size": coarse_patch_size,
+        "average_down": average_down,
     }
     given = {name: value for name, value in given.items() if value is not None}
     fixed = {
         "angle_range": angle_range,
         "angle_step": angle_step,
-        "try_unrotated": try_unrotated,
         "scale": scale,
         "arc": arc,
         "upsample": upsample,
-        "shape": shape,
+        "shape": shape or ("square" if engine == "printed" else "disc"),
         "search": "window",
     }
     own = {
@@ -174,17 +179,17 @@ def denoise_vnlem_dd(
         "graph_bandwidth": graph_bandwidth,
         "local_bandwidth": local_bandwidth,
         "flat_guard": flat_guard,
-        "scope": scope,
+        "scope": scope or ("image" if engine == "printed" else "window"),
     }
     solver = find_solver("vnlem-dd", engine)
 
     def resolve(noise: float) -> VnlemDdParams:
         params = _resolve(preset, noise, given, fixed, own)
         check_engine(params, engine)
-        if engine == "reference" and (params.local_bandwidth or params.flat_guard or scope == "image"):
+        if engine == "printed" and (params.local_bandwidth or params.flat_guard):
             raise ValueError(
-                "engine='reference' is Algorithm 1 as written: use preset='paper' and scope='window', "
-                "without local_bandwidth and flat_guard"
+                "engine='printed' is Algorithm 1 as the paper prints it: use preset='paper' without "
+                "local_bandwidth and flat_guard"
             )
         return params
 
@@ -219,7 +224,7 @@ def _resolve(
     values = defaults | {name: value for name, value in own.items() if value is not None}
     return VnlemDdParams(
         **asdict(base),
-        embedding_dim=checks.whole("embedding_dim", values["embedding_dim"]),
+        embedding_dim=checks.whole("embedding_dim", values["embedding_dim"], largest=LARGEST_EMBEDDING),
         diffusion_time=checks.real("diffusion_time", values["diffusion_time"], 0, open_low=True),
         graph_bandwidth=checks.real("graph_bandwidth", values["graph_bandwidth"], 0, open_low=True),
         local_bandwidth=bool(values["local_bandwidth"]),
@@ -252,20 +257,16 @@ def embed(
 ) -> Diffusion:
     """Diffusion coordinates of every pixel, scaled to a mean square of one, and how far to trust them."""
     settings = job.params
-    rings = layout(params.patch_size, params.upsample, len(job.pixels))
+    rings = rings_of(params, len(job.pixels))
     image = Extended.of(job.pixels, rings, params.scale)
     height, width = image.shape
-    if settings.embedding_dim >= height * width:
-        raise ValueError(
-            f"embedding_dim is {settings.embedding_dim} but an image of {height}x{width} pixels has at most "
-            f"{height * width - 1} diffusion coordinates; ask for fewer"
-        )
+    check_embedding_dim(settings.embedding_dim, job.pixels)
     begun = time.perf_counter()
     noise = 2 * job.sigma**2 * params.patch_size**2 if params.noise_correction else 0.0
     graph = patch_graph(
         image,
         rings,
-        search_of(params, rings),
+        search_of(params, rings, image.shape),
         make_rule(params, job.sigma, rings),
         {"scale": params.scale, "arc": params.arc},
         bandwidth=settings.graph_bandwidth,
@@ -327,7 +328,7 @@ def diffusion_coordinates(
         held.append((embed(job, _sizes(job.params)[-1], job.progress), job.details["eigenvalues"]))
         return job.pixels
 
-    fixed = {"angle_range": 30.0, "angle_step": 5.0, "try_unrotated": True, "scale": 1.0} | {
+    fixed = {"angle_range": 30.0, "angle_step": 5.0, "scale": 1.0} | {
         "arc": DEFAULT_ARC,
         "upsample": 2,
         "shape": "disc",
@@ -381,11 +382,11 @@ def _solve_whole(
     diffusion: Diffusion,
 ) -> NDArray[np.float32]:
     """Neighbours by diffusion distance from the whole image; where it is not trusted, VNLEM's estimate."""
-    rings = layout(params.patch_size, params.upsample, len(job.pixels))
+    rings = rings_of(params, len(job.pixels))
     image = Extended.of(job.pixels, rings, params.scale)
     height, width = image.shape
     region = canonical_region(image, Tile(0, height, 0, width), rings, params.scale, params.arc)
-    search, rule = search_of(params, rings), make_rule(params, job.sigma, rings)
+    search, rule = search_of(params, rings, image.shape), make_rule(params, job.sigma, rings)
     order_of_lane = np.tile(rings.lane_order, rings.channels)
     points = diffusion.embedding.reshape(height * width, -1)
     tree = cKDTree(points)
@@ -418,10 +419,20 @@ def _solve_whole(
     return estimate
 
 
-def solve_plainly(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
+def solve_as_printed(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
+    """Algorithm 1 line by line."""
     from vnlem.reference.vnlem_dd import vnlem_dd
 
-    if job.params.embedding_dim >= job.pixels[0].size:
-        raise ValueError(f"embedding_dim must be below the number of pixels, {job.pixels[0].size}")
-    denoised: NDArray[np.float32] = vnlem_dd(job.pixels, job.params, job.workers, job.progress)
+    check_embedding_dim(job.params.embedding_dim, job.pixels)
+    denoised: NDArray[np.float32] = vnlem_dd(job.pixels, job.params, job.progress)
     return denoised
+
+
+def check_embedding_dim(embedding_dim: int, pixels: NDArray[np.float32]) -> None:
+    """One clear sentence where an image has fewer coordinates than are asked for."""
+    _, height, width = pixels.shape
+    if embedding_dim >= height * width:
+        raise ValueError(
+            f"embedding_dim is {embedding_dim} but an image of {height}x{width} pixels has at most "
+            f"{height * width - 1} diffusion coordinates; ask for fewer"
+        )

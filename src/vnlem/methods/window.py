@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.estimate.weights import inverse_square
 from vnlem.features.square import noise_bandwidth
+from vnlem.kernels.numba.nlm import Decay
+from vnlem.kernels.numba.patch_distance import Window
 from vnlem.pipeline import checks
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import for_each
+
+# Limits for signals (1) and images (2): beyond them a patch or a window takes more memory than it is worth.
+LARGEST_PATCH = {1: 9999, 2: 99}
+LARGEST_DISTANCE = {1: 5000, 2: 100}
 
 
 @dataclass(frozen=True)
@@ -41,9 +48,9 @@ def check_params(
 
     `n_neighbors` None means half of the window; `bandwidth` None means the scale of the noise itself.
     """
-    size = checks.odd("patch_size", patch_size)
-    distance = checks.whole("patch_distance", patch_distance)
     axes = 1 if ndim == 1 else 2
+    size = checks.odd("patch_size", patch_size, largest=LARGEST_PATCH[axes])
+    distance = checks.whole("patch_distance", patch_distance, largest=LARGEST_DISTANCE[axes])
     if bandwidth is None:
         bandwidth = noise_bandwidth(size, sigma, axes)
     window = (2 * distance + 1) ** axes
@@ -68,29 +75,28 @@ def is_signal(pixels: NDArray[Any]) -> bool:
     return bool(pixels.shape[1] == 1)
 
 
-def pad(pixels: NDArray[np.float32], patch_size: int) -> tuple[NDArray[np.float32], tuple[int, int]]:
-    """Planes with the symmetric border that patches see, and the patch's radii (rows, columns)."""
+def pad(pixels: NDArray[np.float32], patch_size: int) -> NDArray[np.float32]:
+    """Planes with the symmetric border that patches see."""
     radius = patch_size // 2
     radius_y = 0 if is_signal(pixels) else radius
     padded = np.pad(pixels, ((0, 0), (radius_y, radius_y), (radius, radius)), mode="symmetric")
-    return np.ascontiguousarray(padded), (radius_y, radius)
+    return np.ascontiguousarray(padded)
 
 
-def reach(job: Job[WindowParams]) -> tuple[int, int]:
-    """How far the window reaches along rows and columns."""
-    return (0 if is_signal(job.pixels) else job.params.patch_distance, job.params.patch_distance)
+def window_of(job: Job[WindowParams]) -> Window:
+    """Half sizes of patches and window for the kernels; the window is cut to the image."""
+    _, height, width = job.pixels.shape
+    radius, distance = job.params.patch_size // 2, job.params.patch_distance
+    radius_y = 0 if is_signal(job.pixels) else radius
+    return Window(radius_y, radius, min(distance, height - 1), min(distance, width - 1))
 
 
-def noise_floor(pixels: NDArray[Any], sigma: float, params: WindowParams) -> float:
-    """Expected squared distance of two noisy copies of one patch, where it is to be subtracted."""
-    area = params.patch_size if is_signal(pixels) else params.patch_size**2
-    return 2 * sigma**2 * area if params.noise_correction else 0.0
-
-
-def decay_and_floor(job: Job[WindowParams]) -> tuple[np.float32, np.float32]:
-    """What the kernels' weights exp(-decay * max(squared distance - floor, 0)) need."""
-    decay = np.float32(1 / job.params.bandwidth**2)
-    return decay, np.float32(noise_floor(job.pixels, job.sigma, job.params))
+def decay_of(job: Job[WindowParams]) -> Decay:
+    """Weights for the kernels; the floor is what noise alone puts between equal patches."""
+    params = job.params
+    area = params.patch_size if is_signal(job.pixels) else params.patch_size**2
+    floor = 2 * job.sigma**2 * area if params.noise_correction else 0.0
+    return Decay(inverse_square(params.bandwidth), np.float32(floor))
 
 
 def run_tiles(

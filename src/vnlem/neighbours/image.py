@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
 
 from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.orientation import DEFAULT_ARC
@@ -185,3 +186,22 @@ def matches(
     angle = np.where(which == IDENTITY, 0.0, np.angle(np.exp(1j * (difference + turned))))
     distance = spread * np.sqrt(found.squared[0].astype(np.float64) * rings.distance_scale)
     return Matches(rows, columns, distance, angle)
+
+
+def rotated_patches(image: NDArray[np.float64], found: Matches, patch_size: int) -> NDArray[np.float64]:
+    """The square patches of matches, each turned by its angle: (matches, patch_size, patch_size).
+
+    Examples
+    --------
+    >>> image = np.add.outer(np.arange(20.0) ** 2, np.arange(20.0))
+    >>> patches = rotated_patches(image, matches(image, (10, 10), 5), 3)
+    >>> bool(np.allclose(patches[0], image[9:12, 9:12]))
+    True
+    """
+    half = patch_size // 2
+    y, x = np.mgrid[-half : half + 1, -half : half + 1]
+    cos, sin = (part[:, None, None] for part in (np.cos(found.angle), np.sin(found.angle)))
+    rows = found.row[:, None, None] + cos * y - sin * x
+    columns = found.column[:, None, None] + sin * y + cos * x
+    patches: NDArray[np.float64] = ndimage.map_coordinates(image, [rows, columns], order=3, mode="reflect")
+    return patches

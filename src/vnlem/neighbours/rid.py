@@ -1,6 +1,7 @@
-"""The rotation-invariant distance (RID) of two patches: one interface, two engines.
+"""The rotation-invariant distance (RID) of two patches, by their ring harmonics.
 
-``reference`` rotates pixels; ``fast`` compares ring harmonics, which give all angles from one set of sums.
+They give the distance at all angles from one set of sums. The paper's formula on rotated pixels is in
+``vnlem.reference``.
 """
 
 import math
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.features.orientation import DEFAULT_ARC, orientation
-from vnlem.features.rings import layout, ring_features
+from vnlem.features.rings import LARGEST_UPSAMPLING, RingCoefficients, RingLayout, layout
 from vnlem.pipeline import checks
 
 
@@ -19,8 +20,6 @@ def rid(
     patch_b: ArrayLike,
     *,
     patch_size: int | None = None,
-    engine: str = "fast",
-    shape: str = "disc",
     angles: str = "sift",
     angle_range: float = 30.0,
     angle_step: float = 5.0,
@@ -29,7 +28,7 @@ def rid(
     upsample: int = 2,
     return_angle: bool = False,
 ) -> Any:
-    """Rotation-invariant distance of two patches: the smallest distance over rotations of the second.
+    """Rotation-invariant distance of two round patches: the smallest over rotations of the second.
 
     Parameters
     ----------
@@ -37,14 +36,12 @@ def rid(
         Patches; larger than `patch_size` they carry what lies around them, which rotation and interpolation
         then use instead of the patch's own reflection.
     patch_size : int, odd, optional
-        Size of the patches proper, about the arrays' centres; their whole size when None.
-    engine : {"fast", "reference"}
-    shape : {"disc", "square"}
-        Over which part of the patch the distance is taken.
+        Diameter of the patches proper, about the arrays' centres; their whole size when None.
     angles : {"sift", "all"}
         Search around the difference of the SIFT orientations, or the whole circle.
     angle_range, angle_step : float
-        Half-width and step of the search, in degrees (the paper's theta_l; ignored range with "all").
+        Range and step of the search in degrees, as in :func:`vnlem.denoise_vnlem` (with "all" the range is
+        ignored).
     try_unrotated : bool
         Whether the unrotated patch is tried too.
     scale : float
@@ -60,11 +57,6 @@ def rid(
         Scaled to a square patch: white noise of variance s^2 in both patches is at sqrt(2) s q on average.
     angle : float
         Only with `return_angle`.
-
-    Notes
-    -----
-    Both engines find the angle on the patches upsampled by cubic convolution. The reference engine then takes
-    the distance on the pixels, as the paper says. The fast engine has it already.
 
     Examples
     --------
@@ -83,27 +75,38 @@ def rid(
         raise ValueError(
             f"patch_size is {size} but the arrays are only {len(a)} pixels wide; pass larger arrays"
         )
-    checks.choice("engine", engine, ("fast", "reference"))
-    checks.choice("shape", shape, ("disc", "square"))
     angle_range, angle_step = check_angles(angle_range, angle_step)
-    upsample = checks.whole("upsample", upsample)
+    upsample = checks.whole("upsample", upsample, largest=LARGEST_UPSAMPLING)
     if checks.choice("angles", angles, ("sift", "all")) == "all":
-        start, tried = 0.0, np.radians(np.arange(0, 360, angle_step))
+        tried: NDArray[np.float64] = np.radians(np.arange(0, 360, angle_step))
     else:
         start = _central_orientation(a, size, scale) - _central_orientation(b, size, scale)
-        count = math.floor(angle_range / angle_step + 1e-9)
-        tried = start + np.radians(angle_step * np.arange(-count, count + 1))
+        steps = search_angles(angle_range, angle_step)
+        tried = start + np.concatenate([-steps[:0:-1], steps])
     if try_unrotated:
         tried = np.concatenate([[0.0], tried])
-    if engine == "reference":
-        squared, angle = _by_pixels(a, b, size, shape, upsample, tried)
-    elif shape == "disc":
-        squared, angle = _by_rings(a, b, size, upsample, tried)
-    else:
-        squared, angle = _by_masked_rings(a, b, size, upsample, tried)
-    distance = math.sqrt(max(squared, 0.0))
-    angle = math.remainder(angle, 2 * math.pi)
+    squared = _by_rings(a, b, layout(size, upsample), tried)
+    best = int(squared.argmin())
+    distance, angle = math.sqrt(squared[best]), math.remainder(float(tried[best]), 2 * math.pi)
     return (distance, angle) if return_angle else distance
+
+
+def search_angles(angle_range: float, angle_step: float) -> NDArray[np.float64]:
+    """The non-negative angles of the search set: 0, +-step, ... strictly inside +-range, in radians.
+
+    A range of 180 degrees is the whole circle, and its end is one of the angles.
+
+    Examples
+    --------
+    >>> np.degrees(search_angles(30, 10)).round(6), np.degrees(search_angles(0, 10))
+    (array([ 0., 10., 20.]), array([0.]))
+    >>> np.degrees(search_angles(180, 60)).round(6)
+    array([  0.,  60., 120., 180.])
+    """
+    steps = angle_range / angle_step
+    count = math.floor(steps + 1e-9) if angle_range == 180 else math.ceil(steps - 1e-9) - 1
+    angles: NDArray[np.float64] = np.radians(angle_step * np.arange(max(count, 0) + 1))
+    return angles
 
 
 def check_angles(angle_range: Any, angle_step: Any) -> tuple[float, float]:
@@ -132,82 +135,14 @@ def _central_orientation(patch: NDArray[np.float64], size: int, scale: float) ->
     return float(found[len(patch) // 2, len(patch) // 2])
 
 
-def _by_pixels(
-    a: NDArray[np.float64], b: NDArray[np.float64], size: int, shape: str, upsample: int, tried: NDArray[Any]
-) -> tuple[float, float]:
-    from vnlem.reference.rotation import Rotator
-
-    rotate_a, rotate_b = (Rotator(patch[None], size, shape, upsample) for patch in (a, b))
-    middle = np.full(len(tried), len(a) // 2)
-    own = rotate_a.lattice(middle[:1], middle[:1], np.zeros(1), rotate_a.searched)
-    turned = rotate_b.lattice(middle, middle, tried, rotate_b.searched)
-    best = int(((turned - own) ** 2).sum(axis=(1, 2)).argmin())
-    one = middle[:1], middle[:1]
-    difference = rotate_b.patches(*one, tried[best : best + 1]) - rotate_a.patches(*one, np.zeros(1))
-    return float((difference**2).sum()), float(tried[best])
-
-
 def _by_rings(
-    a: NDArray[np.float64], b: NDArray[np.float64], size: int, upsample: int, tried: NDArray[Any]
-) -> tuple[float, float]:
-    rings = layout(size, upsample)
-    margin = rings.halo - len(a) // 2
-    features = []
-    # A common shift takes nothing from a distance, and keeps float32 free of large offsets.
-    shift = 0.5 * (a.mean() + b.mean())
-    for patch in (a, b):
-        padded = np.pad(patch - shift, max(margin, 0), mode="symmetric")
-        cut = max(-margin, 0)
-        window = padded[cut : len(padded) - cut, cut : len(padded) - cut].astype(np.float32)
-        raw, _ = ring_features(window[None], np.zeros((1, 1), dtype=np.float32), rings)
-        features.append(raw[0, 0].astype(np.float64))
-    first, second = (vector[: rings.lanes] + 1j * vector[rings.lanes :] for vector in features)
-    inner = np.real(np.exp(-1j * np.outer(tried, rings.lane_order)) @ (np.conj(first) * second))
-    best = int(inner.argmax())
-    squared = float((features[0] ** 2).sum() + (features[1] ** 2).sum() - 2 * inner[best])
-    return squared * rings.distance_scale, float(tried[best])
-
-
-def _by_masked_rings(
-    a: NDArray[np.float64], b: NDArray[np.float64], size: int, upsample: int, tried: NDArray[Any]
-) -> tuple[float, float]:
-    """The square stays with the first patch and the second turns under it.
-
-    With m the square's indicator, the distance at angle t is the sum over rings of
-    m a^2 - 2 m a b(. - t) + m b^2(. - t): three circular correlations, so again all angles at once.
-    """
-    from vnlem.features.upsample import upsample as upsampled
-
-    half = size // 2
-    reach = half * math.sqrt(2) + 0.5
-    border = max(math.ceil(reach) + 2 - len(a) // 2, 0)
-    middle = len(a) // 2 + border
-    count = 128
-    angle = 2 * math.pi * np.arange(count) / count
-    radius = np.arange(0.25, reach, 0.5)
-    dy, dx = radius[:, None] * np.sin(angle), radius[:, None] * np.cos(angle)
-    inside = np.maximum(np.abs(dy), np.abs(dx)) <= half + 0.5
-    area = radius[:, None] * 0.5 * 2 * math.pi / count
-    values = []
-    for patch in (a, b):
-        fine = upsampled(np.pad(patch, border, mode="symmetric"), upsample)
-        values.append(_bilinear(fine, upsample * (middle + dy), upsample * (middle + dx)))
-    first, second = values
-    spectrum = np.fft.fft(second, axis=1)
-    spectrum_squared = np.fft.fft(second**2, axis=1)
-    cross = (area * np.conj(np.fft.fft(inside * first, axis=1)) * spectrum).sum(axis=0)
-    square = (area * np.conj(np.fft.fft(inside.astype(float), axis=1)) * spectrum_squared).sum(axis=0)
-    orders = np.fft.fftfreq(count, 1 / count)
-    phases = np.exp(-1j * np.outer(tried, orders))
-    squared = (area * inside * first**2).sum() + np.real(phases @ (square - 2 * cross)) / count
-    best = int(squared.argmin())
-    return float(squared[best]) * size**2 / float((area * inside).sum()), float(tried[best])
-
-
-def _bilinear(fine: NDArray[np.float64], y: NDArray[Any], x: NDArray[Any]) -> NDArray[np.float64]:
-    top, left = np.floor(y).astype(int), np.floor(x).astype(int)
-    dy, dx = y - top, x - left
-    upper = fine[top, left] * (1 - dx) + fine[top, left + 1] * dx
-    lower = fine[top + 1, left] * (1 - dx) + fine[top + 1, left + 1] * dx
-    result: NDArray[np.float64] = upper * (1 - dy) + lower * dy
-    return result
+    a: NDArray[np.float64], b: NDArray[np.float64], rings: RingLayout, tried: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Squared distances of the patches in the middle of two arrays, at each angle."""
+    # One array, one above the other, each with its own reflection around it: one set of features.
+    border = rings.halo
+    stacked = np.concatenate([np.pad(patch, border, mode="symmetric") for patch in (a, b)])
+    middle = border + len(a) // 2
+    coefficients = RingCoefficients.of(stacked, rings)
+    first, second = coefficients[middle, middle], coefficients[middle + len(stacked) // 2, middle]
+    return first.squared_distances(second, tried)

@@ -1,25 +1,11 @@
 """Nearest neighbours in the search window: first by the aligned distance, then by the accurate RID."""
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.features.rings import ROW, RingLayout
 from vnlem.kernels.numba import vnlem as kernels
-
-
-def search_angles(angle_range: float, angle_step: float) -> NDArray[np.float64]:
-    """The non-negative angles of the search set 0, +-step, ... up to +-range, in radians.
-
-    Examples
-    --------
-    >>> np.degrees(search_angles(30, 10)).round(6)
-    array([ 0., 10., 20., 30.])
-    """
-    count = math.floor(angle_range / angle_step + 1e-9)
-    angles: NDArray[np.float64] = np.radians(angle_step * np.arange(count + 1))
-    return angles
+from vnlem.neighbours.rid import search_angles
 
 
 def make_search(

@@ -42,7 +42,7 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def odd(name: str, value: Any, smallest: int = 1) -> int:
+def odd(name: str, value: Any, smallest: int = 1, largest: int = LARGEST_WHOLE) -> int:
     """An odd whole number.
 
     Examples
@@ -50,7 +50,7 @@ def odd(name: str, value: Any, smallest: int = 1) -> int:
     >>> odd("patch_size", 7)
     7
     """
-    number = whole(name, value, smallest)
+    number = whole(name, value, smallest, largest)
     if number % 2 == 0:
         raise ValueError(
             f"{name} must be odd, so that a patch has a central pixel; got {number}, try {number + 1}"

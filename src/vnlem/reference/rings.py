@@ -1,4 +1,4 @@
-"""Ring harmonics of one pixel, from their definition: average, interpolate, integrate over angles, weight."""
+"""Ring harmonics of one pixel, from their definition: interpolate, integrate over angles, weight."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def averaged_down(image, upsample):
     return out
 
 
-def ring_coefficients(image, row, column, samples, orders, upsample=2):
+def ring_coefficients(image, row, column, samples, orders, upsample=2, average_down=False):
     """Central value and complex coefficients {(ring, order): value} of a pixel of an image (H, W), float64.
 
     samples, orders: number of samples and highest order of ring 1, 2, ...
@@ -36,7 +36,9 @@ def ring_coefficients(image, row, column, samples, orders, upsample=2):
     (True, True)
     """
     border = len(samples) + 7
-    smooth = averaged_down(np.pad(image, border, mode="symmetric"), upsample)
+    smooth = np.pad(image, border, mode="symmetric")
+    if average_down:
+        smooth = averaged_down(smooth, upsample)
     fine = upsampled(smooth, upsample)
     coefficients = {}
     for radius, (count, order) in enumerate(zip(samples, orders, strict=True), 1):

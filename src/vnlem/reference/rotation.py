@@ -1,12 +1,18 @@
-"""Rotated patches by interpolation of the upsampled image: the exhaustive rotation-invariant distance."""
+"""Rotated patches, read from the image: (R_theta P)(s) = P(R_-theta s), at the resolution of P or of U_k P.
 
-from functools import lru_cache
+Angles go from the column axis towards the row axis.
+"""
 
 import numpy as np
 
+# Rotated positions and angles are rounded to these fine grids, so that a sample is one number of a table and
+# nothing is left to interpolate for a pair of patches: a sixteenth of a pixel, half a degree.
+PER_PIXEL = 16
+TURN_STEPS = 720
+
 
 def upsampled(image, factor):
-    """Keys cubic convolution (a = -1/2) on the symmetric extension, one output row and column at a time.
+    """U_k: Keys cubic convolution (a = -1/2) on the symmetric extension of an image.
 
     Examples
     --------
@@ -43,132 +49,53 @@ def sample(fine, factor, y, x):
     return upper * (1 - dy) + lower * dy
 
 
-def _lattice(half, upsample):
-    """Positions of the upsampled patch along an axis, with what averaging down to its edge needs."""
-    reach = half * upsample + upsample - 1
-    return np.arange(-reach, reach + 1) / upsample
-
-
-@lru_cache(maxsize=8)
-def _turned(half, upsample, per_pixel, stride):
-    """Where the rotated lattice lies on the finest grid, for every angle of a fine set: (angles, points).
-
-    Pixels are points of that grid, so this does not depend on the pixel.
-    """
-    lattice = _lattice(half, upsample)
-    dy, dx = (grid.ravel() for grid in np.meshgrid(lattice, lattice, indexing="ij"))
-    turn = 2 * np.pi * np.arange(TURN_STEPS)[:, None] / TURN_STEPS
-    y, x = dy * np.cos(turn) - dx * np.sin(turn), dy * np.sin(turn) + dx * np.cos(turn)
-    y, x = (np.rint(per_pixel * axis).astype(np.intp) for axis in (y, x))
-    return y * stride + x
-
-
-# Angles are rounded to this many to a turn, a tenth of the usual step of the search.
-TURN_STEPS = 720
-
-
 class Rotator:
-    """Patches of an image (C, H, W), rotated by any angle.
+    """The patches of an image (C, H, W) under rotation.
 
-    (R_theta P)(s) = P(R_-theta s): the rotated patch is read at offsets turned back by theta. Angles go from
-    the column axis towards the row axis. A patch is rotated in its upsampled form U_k P; to bring it back to
-    the original resolution it is averaged down with a triangle one pixel wide at half height. The patch
-    it is compared with takes the same way.
+    A rotated patch is read from the image upsampled by `upsample`, linearly between its points; a patch that
+    is not rotated is read from the pixels themselves. Squared distances of patches are means over the
+    channels; those of round patches count as if the disc had patch_size^2 pixels.
     """
 
-    def __init__(self, pixels, patch_size, shape="disc", upsample=2):
-        self._sample(pixels, patch_size, shape, upsample)
-        # Squared distances count as if noise had not been averaged, in patch_size^2 pixels, per channel.
-        self.scale = np.sqrt(patch_size**2 / _noise_energy(patch_size, shape, upsample) / len(pixels))
-
-    def _sample(self, pixels, patch_size, shape, upsample):
+    def __init__(self, pixels, patch_size, shape="square", upsample=2):
         half = patch_size // 2
-        self.shape = shape
-        self.upsample = upsample
-        self.border = int(np.ceil((half + 1) * np.sqrt(2))) + 3
+        # A rotated corner lies half * sqrt(2) from the centre.
+        self.border = int(np.ceil((half + 1) * np.sqrt(2))) + 2
         padded = np.pad(pixels, ((0, 0), (self.border,) * 2, (self.border,) * 2), mode="symmetric")
-        # The upsampled image on a grid four times finer still, so that a sample is the nearest point of it
-        # and no interpolation is left to do per pair.
-        self.per_pixel = 4 * upsample
-        self.fine = [_finer(upsampled(plane, upsample), 4).astype(np.float32) for plane in padded]
-        lattice = _lattice(half, upsample)
-        self.side = len(lattice)
-        self.stride = self.fine[0].shape[1]
-        self.turned = _turned(half, upsample, self.per_pixel, self.stride)
-        # Rows of `down` average the lattice down to the pixels of the patch.
-        distance = np.abs(lattice[None, :] - np.arange(-half, half + 1)[:, None])
-        self.down = (np.clip(1 - distance, 0, None) / upsample).astype(np.float32)
-        y, x = np.mgrid[-half : half + 1, -half : half + 1]
-        self.inside = (np.hypot(y, x) <= half + 0.5) | (shape == "square")
-        lattice_y, lattice_x = (grid.ravel() for grid in np.meshgrid(*[np.abs(lattice)] * 2, indexing="ij"))
-        within = np.maximum(lattice_y, lattice_x) <= half
-        searched = within & ((np.hypot(lattice_y, lattice_x) <= half + 0.5) | (shape == "square"))
-        self.searched = np.ascontiguousarray(self.turned[:, searched])
+        steps = (np.arange(PER_PIXEL * size) / PER_PIXEL for size in np.array(padded.shape[1:]) - 1)
+        y, x = np.meshgrid(*steps, indexing="ij")
+        self.tables = [
+            sample(upsampled(plane.astype(np.float64), upsample), upsample, y, x).astype(np.float32)
+            for plane in padded
+        ]
+        self.stride = self.tables[0].shape[1]
+        self.original = self._offsets(np.arange(-half, half + 1), half, shape)
+        points = upsample * patch_size
+        self.fine = self._offsets((np.arange(points) - (points - 1) / 2) / upsample, half, shape)
+        share = patch_size**2 / self.original.shape[1]
+        self.scale = np.float32(np.sqrt(share / len(pixels)))
 
-    def lattice(self, rows, columns, angles, turned=None):
-        """Upsampled patches at (rows, columns), rotated: arrays of one shape -> (..., C, lattice points).
-
-        With turned=self.searched only the points at which angles are compared.
-        """
-        steps = np.rint(np.asarray(angles) * (TURN_STEPS / (2 * np.pi))).astype(np.intp) % TURN_STEPS
-        rows, columns = (np.asarray(at) + self.border for at in (rows, columns))
-        at = (self.turned if turned is None else turned)[steps]
-        at += ((rows * self.stride + columns) * self.per_pixel)[..., None]
-        # All lie inside; clip spares the check.
-        return np.stack([plane.ravel().take(at, mode="clip") for plane in self.fine], axis=-2)
-
-    def original(self, lattice):
-        """Patches at the original resolution: (..., C, lattice points) -> (..., C * pixels)."""
-        square = lattice.reshape(*lattice.shape[:-1], self.side, self.side)
-        pixels = (self.down @ square @ self.down.T)[..., self.inside]
-        return pixels.reshape(*pixels.shape[:-2], -1) * np.float32(self.scale)
+    def _offsets(self, lattice, half, shape):
+        """Where the points of a patch lie in the table, for every angle: (angles, points)."""
+        y, x = (grid.ravel() for grid in np.meshgrid(lattice, lattice, indexing="ij"))
+        inside = (np.hypot(y, x) <= half + 0.5) | (shape == "square")
+        y, x = y[inside], x[inside]
+        turn = 2 * np.pi * np.arange(TURN_STEPS)[:, None] / TURN_STEPS
+        turned = y * np.cos(turn) - x * np.sin(turn), y * np.sin(turn) + x * np.cos(turn)
+        y, x = (np.rint(PER_PIXEL * axis).astype(np.int32) for axis in turned)
+        return y * self.stride + x
 
     def patches(self, rows, columns, angles):
-        """Patches at the original resolution, rotated by angles."""
-        return self.original(self.lattice(rows, columns, angles))
+        """R_angle P for pixels (rows, columns): arrays of one shape -> (..., C * q^2)."""
+        return self._read(self.original, rows, columns, angles) * self.scale
 
+    def upsampled_patches(self, rows, columns, angles):
+        """R_angle U_k P, likewise: (..., C * (k q)^2)."""
+        return self._read(self.fine, rows, columns, angles)
 
-@lru_cache(maxsize=8)
-def _noise_energy(patch_size, shape, upsample):
-    """Energy that white noise of variance one has in a rotated patch, mean over angles.
-
-    The squared responses to one bright pixel, added up over all patches that see it.
-    """
-    reach = patch_size // 2 + 4
-    bright = np.zeros((1, 4 * reach + 1, 4 * reach + 1))
-    bright[0, 2 * reach, 2 * reach] = 1
-    rotator = Rotator.__new__(Rotator)
-    rotator._sample(bright, patch_size, shape, upsample)
-    rotator.scale = 1.0
-    rows, columns = (grid.ravel() for grid in np.mgrid[reach : 3 * reach + 1, reach : 3 * reach + 1])
-    angles = np.radians([5.0, 15.0, 25.0, 35.0, 45.0])
-    return np.mean(
-        [(rotator.patches(rows, columns, np.full(rows.shape, angle)) ** 2).sum() for angle in angles]
-    )
-
-
-def _finer(image, factor):
-    """An image interpolated linearly to `factor` times as many points along both axes."""
-    for _ in range(2):
-        after = np.concatenate([image[:, 1:], image[:, -1:]], axis=1)
-        phases = [image * (1 - t / factor) + after * (t / factor) for t in range(factor)]
-        image = np.stack(phases, axis=-1).reshape(image.shape[0], -1).T
-    return image
-
-
-def accurate_distance(rotator, at, rows, columns, angles, frame):
-    """Squared distance, angle and aligned patch of candidates, each at the best of its angles (n, angles).
-
-    All patches are turned back by `frame`.
-
-    The angle is found on the upsampled patches; the distance is then taken at the original resolution.
-    """
-    own_at = np.full(1, at[0]), np.full(1, at[1]), np.full(1, -frame)
-    own = rotator.lattice(*own_at, rotator.searched)
-    every = (np.broadcast_to(each[:, None], angles.shape) for each in (rows, columns))
-    difference = rotator.lattice(*every, angles - frame, rotator.searched)
-    difference -= own
-    best = np.einsum("caks,caks->ca", difference, difference).argmin(axis=1)
-    chosen = angles[np.arange(len(angles)), best]
-    aligned = rotator.patches(rows, columns, chosen - frame)
-    return ((aligned - rotator.patches(*own_at)) ** 2).sum(axis=-1), chosen, aligned
+    def _read(self, offsets, rows, columns, angles):
+        steps = np.rint(np.asarray(angles) * (TURN_STEPS / (2 * np.pi))).astype(np.intp) % TURN_STEPS
+        rows, columns = (PER_PIXEL * (np.asarray(at, np.int32) + self.border) for at in (rows, columns))
+        at = offsets[steps] + (rows * self.stride + columns).astype(np.int32)[..., None]
+        # All lie inside; clip spares the check.
+        return np.concatenate([table.ravel().take(at, mode="clip") for table in self.tables], axis=-1)

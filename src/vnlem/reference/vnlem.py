@@ -1,104 +1,118 @@
-"""Algorithm 1, pixel by pixel, on rotated pixels."""
+"""Algorithm 1 as the paper prints it, pixel by pixel: VNLEM, and what VNLEM-DD shares with it.
+
+Three switches stand for readings that are not printed: round patches (``shape="disc"``), the unrotated patch
+as one more angle (``try_unrotated``), and a tapered arc in the orientation (``taper``).
+"""
 
 import math
 
 import numpy as np
 
-from vnlem.pipeline.workers import for_each
 from vnlem.reference.orientation import orientation
 from vnlem.reference.regression import irls
-from vnlem.reference.rotation import Rotator, accurate_distance
+from vnlem.reference.rotation import Rotator
 
 
-def search_angles(params):
-    """Angles around the difference of orientations, in radians."""
-    count = math.floor(params.angle_range / params.angle_step + 1e-9)
-    return np.radians(params.angle_step * np.arange(-count, count + 1))
+class Printed:
+    """An image (C, H, W) with its patches and orientations, and the steps of Algorithm 1 on it.
 
-
-def frame_of(rotator, angle):
-    """By what angle both patches of a comparison are turned back, beside their rotation onto each other.
-
-    In the continuous model that changes nothing. Pixels lose noise when they are interpolated: were the
-    pixel's own patch read as it is and the others interpolated, distances would not be symmetric, and a
-    patch that is not rotated would seem further away. So round patches are compared in the frame of the
-    pixel's orientation. The paper's squares stay as they are printed.
+    params: patch_size (q), patch_distance (N_2), n_neighbors (N_1), bandwidth (square root of epsilon),
+    gamma, angle_range (theta_l) and angle_step in degrees, upsample (k), scale (l), arc (delta) in degrees,
+    shape, try_unrotated.
     """
-    return angle if rotator.shape == "disc" else 0.0
 
+    def __init__(self, pixels, params, taper=False):
+        self.pixels, self.params = pixels, params
+        self.height, self.width = pixels.shape[1:]
+        # [pre-1], [pre-2]: the padded image and its patches.
+        self.rotator = Rotator(pixels, params.patch_size, params.shape, params.upsample)
+        # [pre-3]: the orientation of every patch. The sharp arc is as wide as the tapered one at half height.
+        arc = params.arc if taper else params.arc / 2
+        self.theta = orientation(pixels.mean(axis=0), params.scale, params.patch_size, arc, taper)
 
-def aligned_distances(rotator, angles, shape, at, reach):
-    """Rows and columns of a pixel's window, and squared distances when aligned by the orientations."""
-    height, width = shape
-    row, column = at
-    rows, columns = (
-        grid.ravel()
-        for grid in np.meshgrid(
-            np.arange(max(0, row - reach), min(height, row + reach + 1)),
-            np.arange(max(0, column - reach), min(width, column + reach + 1)),
-            indexing="ij",
-        )
-    )
-    frame = frame_of(rotator, angles[row, column])
-    difference = angles[row, column] - angles[rows, columns]
-    patch = rotator.patches(np.full(1, row), np.full(1, column), np.full(1, -frame))
-    squared = ((rotator.patches(rows, columns, difference - frame) - patch) ** 2).sum(axis=1)
-    squared[(rows == row) & (columns == column)] = 0
-    return rows, columns, squared
+    def window(self, row, column):
+        """S_i: rows and columns of the search window, cut off at the border of the image."""
+        reach = self.params.patch_distance
+        rows = np.arange(max(0, row - reach), min(self.height, row + reach + 1))
+        columns = np.arange(max(0, column - reach), min(self.width, column + reach + 1))
+        return tuple(grid.ravel() for grid in np.meshgrid(rows, columns, indexing="ij"))
+
+    def aligned_distances(self, row, column, rows, columns):
+        """||P_i - R_(theta_i - theta_j) P_j||^2, by which W is formed."""
+        patch = self.rotator.patches(row, column, 0.0)
+        turned = self.rotator.patches(rows, columns, self.theta[row, column] - self.theta[rows, columns])
+        squared = ((turned - patch) ** 2).sum(axis=-1)
+        squared[(rows == row) & (columns == column)] = 0
+        return squared
+
+    def angles(self, row, column, rows, columns):
+        """The angles of the exhaustive search: strictly inside theta_l of theta_i - theta_j; (j, angle)."""
+        count = math.ceil(self.params.angle_range / self.params.angle_step - 1e-9) - 1
+        offsets = np.radians(self.params.angle_step * np.arange(-max(count, 0), max(count, 0) + 1))
+        tried = (self.theta[row, column] - self.theta[rows, columns])[:, None] + offsets
+        if self.params.try_unrotated:
+            tried = np.concatenate([np.zeros((len(rows), 1)), tried], axis=1)
+        tried[(rows == row) & (columns == column)] = 0  # the patch itself, as it is
+        return tried
+
+    def closest(self, row, column, rows, columns):
+        """Step 2: the better half of the candidates by d~_RID; rows, columns, squares, angles, patches."""
+        tried = self.angles(row, column, rows, columns)
+        # theta_ij: the angle at which the upsampled patches are nearest.
+        own = self.rotator.upsampled_patches(row, column, 0.0)
+        every = (np.broadcast_to(at[:, None], tried.shape) for at in (rows, columns))
+        difference = self.rotator.upsampled_patches(*every, tried)
+        difference -= own
+        best = np.einsum("jas,jas->ja", difference, difference).argmin(axis=1)
+        angle = tried[np.arange(len(tried)), best]
+        # d~_RID: the distance at that angle, at the original resolution.
+        turned = self.rotator.patches(rows, columns, angle)
+        squared = ((turned - self.rotator.patches(row, column, 0.0)) ** 2).sum(axis=1)
+        half = smallest(squared, math.ceil(self.params.n_neighbors / 2))
+        return rows[half], columns[half], squared[half], angle[half], turned[half]
+
+    def neighbours(self, row, column):
+        """N_RID(i), steps 1 and 2 of VNLEM."""
+        rows, columns = self.window(row, column)
+        squared = self.aligned_distances(row, column, rows, columns)
+        first = smallest(squared, self.params.n_neighbors)
+        return self.closest(row, column, rows[first], columns[first])
+
+    def central_point(self, rows, columns, squared, turned):
+        """Step 3: the centre of the regression over the neighbours with weights W', per channel.
+
+        A rotation leaves the central pixel where it is. So the central pixels of the neighbours stand behind
+        the patches, scaled down so far that they take no part in the distances.
+        """
+        weights = np.exp(-squared / self.params.bandwidth**2)
+        centres = 1e-6 * self.pixels[:, rows, columns].T.astype(np.float64)
+        points = np.concatenate([turned, centres], axis=1)
+        return irls(points, weights, self.params.gamma)[-len(self.pixels) :] / 1e-6
+
+    def estimate(self, neighbours, progress=None):
+        """The denoised image from the neighbours of every pixel, neighbours(row, column)."""
+        out = np.empty_like(self.pixels)
+        for row in range(self.height):
+            for column in range(self.width):
+                rows, columns, squared, _, turned = neighbours(row, column)
+                out[:, row, column] = self.central_point(rows, columns, squared, turned)
+            if progress is not None:
+                progress(row + 1, self.height)
+        return out
 
 
 def smallest(values, count):
-    """Indices of the smallest values, ascending; ties go to the first."""
+    """Indices of the smallest values, ascending; ties go to the first.
+
+    Examples
+    --------
+    >>> smallest(np.array([3.0, 1.0, 1.0, 0.0]), 2)
+    array([1, 3])
+    """
     return np.sort(np.argsort(values, kind="stable")[:count])
 
 
-def neighbours(rotator, angles, shape, at, params):
-    """Rows, columns, squared distances, angles and aligned patches of the neighbours of a pixel."""
-    # Step 1: the N1 nearest when aligned by the orientations.
-    rows, columns, squared = aligned_distances(rotator, angles, shape, at, params.patch_distance)
-    first = smallest(squared, params.n_neighbors)
-    return better_half(rotator, angles, at, rows[first], columns[first], params)
-
-
-def better_half(rotator, angles, at, rows, columns, params):
-    """Step 2: the half of the candidates that is nearer by the accurate distance."""
-    tried = (angles[at] - angles[rows, columns])[:, None] + search_angles(params)
-    if params.try_unrotated:
-        tried = np.concatenate([np.zeros((len(rows), 1)), tried], axis=1)
-    own = (rows == at[0]) & (columns == at[1])
-    tried[own] = 0
-    squared, angle, aligned = accurate_distance(
-        rotator, at, rows, columns, tried, frame_of(rotator, angles[at])
-    )
-    squared[own] = 0
-    keep = smallest(squared, math.ceil(params.n_neighbors / 2))
-    return rows[keep], columns[keep], squared[keep], angle[keep], aligned[keep]
-
-
-def central_value(pixels, rows, columns, squared, aligned, params):
-    """Step 3: the central point of the regression over the aligned neighbours, per channel.
-
-    The neighbours' own central pixels ride along with the patches, scaled down so far that they take no part
-    in the distances.
-    """
-    weights = np.exp(-squared / params.bandwidth**2)
-    centres = 1e-6 * pixels[:, rows, columns].T.astype(np.float64)
-    return irls(np.concatenate([aligned, centres], axis=1), weights, params.gamma)[-len(pixels) :] / 1e-6
-
-
-def vnlem(pixels, params, workers=1, progress=None):
-    """Denoised planes (C, H, W)."""
-    _, height, width = pixels.shape
-    rotator = Rotator(pixels, params.patch_size, params.shape, params.upsample)
-    angles = orientation(pixels.mean(axis=0), params.scale, params.patch_size, params.arc)
-    out = np.empty_like(pixels)
-
-    def work(row):
-        for column in range(width):
-            rows, columns, squared, _, aligned = neighbours(
-                rotator, angles, (height, width), (row, column), params
-            )
-            out[:, row, column] = central_value(pixels, rows, columns, squared, aligned, params)
-
-    for_each(work, range(height), workers, progress)
-    return out
+def vnlem(pixels, params, progress=None, taper=False):
+    """Denoised planes (C, H, W) of standardised planes."""
+    printed = Printed(pixels, params, taper)
+    return printed.estimate(printed.neighbours, progress)

@@ -11,8 +11,8 @@ from scipy.ndimage import gaussian_filter
 
 from vnlem.pipeline import checks
 from vnlem.pipeline.sigma import check_sigma
+from vnlem.reference.orientation import BINS, arc_sums, strongest
 
-N_BINS = 3600  # angles are resolved to a tenth of a degree, far finer than noise moves them
 NOISE_STREAM = 0x0E1E  # so that noise differs from a patch that was made with default_rng(seed)
 STATUS = "as printed, not proved"
 
@@ -140,30 +140,9 @@ def arc_strengths(
     down, right = down[:, inside], right[:, inside]
     # Rows count downwards; angles turn counterclockwise as displayed.
     angle = np.degrees(np.arctan2(-down, right)) % 360
-    bins = np.rint(angle * (N_BINS / 360)).astype(np.intp) % N_BINS
-    bins += N_BINS * np.arange(len(flat))[:, None]
     norms = np.hypot(down, right)
-    histogram = np.bincount(bins.ravel(), norms.ravel(), minlength=N_BINS * len(flat)).reshape(-1, N_BINS)
-    # Circular box sums over the open arc: bin b belongs to angle t where |b - t| < reach.
-    reach = max(1, round(half * N_BINS / 360))
-    wrapped = np.concatenate(
-        [histogram[:, N_BINS - reach + 1 :], histogram, histogram[:, : reach - 1]], axis=1
-    )
-    sums = np.cumsum(np.pad(wrapped, ((0, 0), (1, 0))), axis=1)
-    strengths = (sums[:, 2 * reach - 1 :] - sums[:, :N_BINS]) / inside.sum()
-    return np.asarray(strengths.reshape(*lead, N_BINS))
-
-
-def _best(strengths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Angle of the strongest arc: the middle of the plateau of the maximum (a sum over bins has plateaus)."""
-    flat = strengths.reshape(-1, N_BINS)
-    plateau = flat >= flat.max(axis=1, keepdims=True) * (1 - 1e-9)
-    begins = plateau & ~np.roll(plateau, 1, axis=1)
-    start = np.argmax(begins, axis=1)
-    onwards = np.take_along_axis(plateau, (start[:, None] + np.arange(N_BINS)) % N_BINS, axis=1)
-    length = np.where(onwards.all(axis=1), 1, np.argmin(onwards, axis=1))
-    middle = (start + (length - 1) / 2) * (360 / N_BINS) % 360
-    return np.asarray(middle.reshape(strengths.shape[:-1]))
+    strengths = arc_sums(angle, norms, half) / inside.sum()
+    return np.asarray(strengths.reshape(*lead, BINS))
 
 
 def orientation_feature(
@@ -189,7 +168,7 @@ def orientation_feature(
     >>> round(float(orientation_feature(np.rot90(ramp), radius=5)), 1)
     90.0
     """
-    return np.asarray(_best(arc_strengths(patches, delta, scale=scale, radius=radius)))
+    return np.asarray(strongest(arc_strengths(patches, delta, scale=scale, radius=radius)))
 
 
 def orientation_margin(
@@ -208,8 +187,8 @@ def orientation_margin(
     0.42
     """
     strengths = arc_strengths(patch, delta, scale=scale, radius=radius)
-    best = float(_best(strengths))
-    angles = np.arange(N_BINS) * (360 / N_BINS)
+    best = float(strongest(strengths))
+    angles = np.arange(BINS) * (360 / BINS)
     apart = np.abs((angles - best + 180) % 360 - 180)
     return float(strengths.max() - strengths[apart > delta].max())
 

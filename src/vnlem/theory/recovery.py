@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import map_coordinates
 from scipy.special import ndtr
 
+from vnlem.features.rings import RingCoefficients, layout
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.sigma import check_sigma
 
 METRICS = ("euclidean", "rid")
-N_ANGLES = 32  # samples of a ring, and angles the minimum is taken over
+N_ANGLES = 32  # of a turn that the minimum is taken over
 N_THRESHOLDS = 64
 NOISE_STREAM = 0x4EC0  # so that noise differs from an image that was made with default_rng(seed)
 CHUNK = 50  # reference patches handled at once: bounds the memory
@@ -207,30 +207,19 @@ class _Squares:
 
 
 class _Rings:
-    """Squared distances of discs, smallest over rotations: rings of samples, correlated over the angle."""
+    """Squared distances of discs, smallest over rotations, to all discs of the window but the own one."""
 
     def __init__(self, image: NDArray[np.float64], q: int, reach: int) -> None:
-        self.reach = reach
-        radii = np.arange(1, q // 2 + 1)
-        angles = 2 * np.pi * np.arange(N_ANGLES) / N_ANGLES
-        down, right = radii[:, None] * np.sin(angles), radii[:, None] * np.cos(angles)
-        y, x = np.mgrid[: image.shape[0], : image.shape[1]]
-        at = [y[..., None, None] + down, x[..., None, None] + right]
-        samples = map_coordinates(image, at, order=3, mode="mirror")
-        # Each sample stands for its part of the ring's area.
-        weights = np.sqrt(2 * np.pi * radii / N_ANGLES)[:, None]
-        self.spectra = np.fft.rfft(samples * weights, axis=-1)
-        self.energy = np.sum((samples * weights) ** 2, axis=(-1, -2))
-        self.centre = image
+        spread = float(image.std()) or 1.0
+        self.coefficients = RingCoefficients.of((image - image.mean()) / spread, layout(q))
+        self.scale = spread**2
+        self.angles = 2 * np.pi * np.arange(N_ANGLES) / N_ANGLES
         window = np.arange(-reach, reach + 1)
         offsets = np.stack(np.meshgrid(window, window, indexing="ij"), axis=-1).reshape(-1, 2)
         self.offsets = offsets[np.any(offsets != 0, axis=1)]
 
     def __call__(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float64]:
         others = rows[:, None] + self.offsets[:, 0], columns[:, None] + self.offsets[:, 1]
-        here = self.spectra[rows, columns].conj()
-        products = np.einsum("irk,ijrk->ijk", here, self.spectra[others], optimize=True)
-        best = np.fft.irfft(products, N_ANGLES, axis=-1).max(axis=-1)
-        centres = (self.centre[rows, columns][:, None] - self.centre[others]) ** 2
-        squared = self.energy[rows, columns][:, None] + self.energy[others] - 2 * best + centres
-        return np.asarray(np.maximum(squared, 0))
+        here = self.coefficients[rows[:, None], columns[:, None]]
+        squared = here.squared_distances(self.coefficients[others], self.angles)
+        return np.asarray(self.scale * squared.min(axis=-1))

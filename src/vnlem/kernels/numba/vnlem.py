@@ -229,8 +229,10 @@ def nearest(region, search, y, x, which, rows, columns, scratch):
         for column in range(n_columns):
             into_positions[column] = start + np.int32(column)
         n_values += n_columns
-    values[(y - rows[0]) * n_columns + x - left] = 0
-    n, _ = smallest(values[:n_values], search.n_candidates, -1, np.float32(0), scratch.candidates)
+    own = (y - rows[0]) * n_columns + x - left
+    values[own] = 0
+    # The pixel itself in any case: without it all weights could vanish.
+    n, _ = smallest(values[:n_values], search.n_candidates, own, np.float32(0), scratch.candidates)
     for c in range(n):
         scratch.candidates[c] = positions[scratch.candidates[c]]
     return n
