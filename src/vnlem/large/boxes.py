@@ -1,0 +1,100 @@
+"""Boxes of an array: one (start, stop) for each axis."""
+
+from collections.abc import Sequence
+from math import prod
+
+Span = tuple[int, int]
+Box = tuple[Span, ...]
+
+
+def slices(box: Box) -> tuple[slice, ...]:
+    """A box as an index.
+
+    Examples
+    --------
+    >>> slices(((0, 2), (3, 5)))
+    (slice(0, 2, None), slice(3, 5, None))
+    """
+    return tuple(slice(start, stop) for start, stop in box)
+
+
+def extent(box: Box) -> tuple[int, ...]:
+    """The shape of a box.
+
+    Examples
+    --------
+    >>> extent(((0, 2), (3, 6)))
+    (2, 3)
+    """
+    return tuple(stop - start for start, stop in box)
+
+
+def volume(box: Box) -> int:
+    """How many pixels a box holds.
+
+    Examples
+    --------
+    >>> volume(((0, 2), (3, 6)))
+    6
+    """
+    return prod(extent(box))
+
+
+def shifted(box: Box, offset: Sequence[int]) -> Box:
+    """A box moved by `offset`.
+
+    Examples
+    --------
+    >>> shifted(((0, 2), (3, 6)), (10, -3))
+    ((10, 12), (0, 3))
+    """
+    return tuple((start + by, stop + by) for (start, stop), by in zip(box, offset, strict=True))
+
+
+def grown(box: Box, halo: Sequence[int], shape: Sequence[int]) -> Box:
+    """A box with a halo on both sides of each axis, cut off where the array ends.
+
+    Examples
+    --------
+    >>> grown(((0, 2), (3, 6)), (1, 2), (10, 7))
+    ((0, 3), (1, 7))
+    """
+    return tuple(
+        (max(0, start - by), min(size, stop + by))
+        for (start, stop), by, size in zip(box, halo, shape, strict=True)
+    )
+
+
+def inside(box: Box, outer: Box) -> Box:
+    """A box in the coordinates of one that contains it.
+
+    Examples
+    --------
+    >>> inside(((4, 6),), ((3, 9),))
+    ((1, 3),)
+    """
+    return shifted(box, [-start for start, _ in outer])
+
+
+def pieces(length: int, longest: int) -> list[Span]:
+    """An axis cut into as few nearly equal spans as `longest` allows.
+
+    Examples
+    --------
+    >>> pieces(10, 4)
+    [(0, 4), (4, 8), (8, 10)]
+    """
+    count = -(-length // longest)
+    step = -(-length // count)
+    return [(start, min(start + step, length)) for start in range(0, length, step)]
+
+
+def describe(box: Box, axes: Sequence[str]) -> str:
+    """A box as the command line writes it.
+
+    Examples
+    --------
+    >>> describe(((0, 2), (3, 6)), "yx")
+    'y=0:2,x=3:6'
+    """
+    return ",".join(f"{name}={start}:{stop}" for name, (start, stop) in zip(axes, box, strict=True))

@@ -1,0 +1,70 @@
+"""Dask arrays in, lazy Dask arrays out: each block of the result is solved from the pixels it needs."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.large.boxes import Box, extent, slices
+from vnlem.large.engine import Engine, Place
+from vnlem.large.prepare import plan_for
+from vnlem.large.sources import Source
+
+
+def is_dask(image: Any) -> bool:
+    """Whether this is a Dask array, found out without importing Dask.
+
+    Examples
+    --------
+    >>> is_dask(np.zeros(3))
+    False
+    """
+    return type(image).__module__.startswith("dask.array") and hasattr(image, "dask")
+
+
+def lazily(array: Any, source: Source, engine: Engine, memory: int, workers: int | None) -> Any:
+    """The denoised array, not computed yet; its chunks are whole multiples of the largest given one."""
+    import dask.array as da
+    from dask.delayed import delayed
+
+    whole = tuple((0, size) for size in source.shape)
+    file = tuple(max(array.chunks[axis]) for axis in source.order)
+    plan = plan_for(source, engine, whole, file, memory)
+    straight = array.transpose(source.order)
+    solve = delayed(solve_unit, pure=True)
+    blocks = np.empty(plan.counts, object)
+    for number, place in enumerate(product(*(range(count) for count in plan.counts))):
+        box = plan.box(number)
+        read = plan.read_box(box)
+        pixels = straight[slices(read)]
+        result = solve(pixels, box, read, source.axes, source.shape, engine, workers)
+        blocks[place] = da.from_delayed(result, extent(box), dtype=source.dtype)
+    found = da.block(blocks.tolist())
+    return found.transpose(tuple(int(axis) for axis in np.argsort(source.order)))
+
+
+def solve_unit(
+    pixels: NDArray[Any],
+    box: Box,
+    read: Box,
+    axes: tuple[str, ...],
+    shape: tuple[int, ...],
+    engine: Engine,
+    workers: int | None,
+) -> NDArray[Any]:
+    """One block of the result: every position along the axes that are not solved together on its own."""
+    pixels = np.asarray(pixels)
+    solved = [axes.index(name) for name in engine.axes]
+    place = Place(
+        tuple(read[axis] for axis in solved),
+        tuple(box[axis] for axis in solved),
+        tuple(shape[axis] for axis in solved),
+    )
+    result = np.empty(extent(box), pixels.dtype)
+    counted: list[Any] = [
+        range(size) if axis not in solved else [slice(None)] for axis, size in enumerate(result.shape)
+    ]
+    for index in product(*counted):
+        result[index] = engine.solve(pixels[index], place, workers)
+    return result

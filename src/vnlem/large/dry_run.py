@@ -1,0 +1,129 @@
+"""What a run would do: units, halo, memory, traffic, and the time, guessed from a small piece of the data."""
+
+import time
+from dataclasses import dataclass, field
+from math import prod
+
+from vnlem.large.boxes import Box, Span, extent, grown, volume
+from vnlem.large.engine import Engine, Place
+from vnlem.large.memory import human_bytes
+from vnlem.large.sources import Source
+from vnlem.large.units import Plan, need
+
+PIECE = 256  # side of the piece that is solved to see how fast this machine is
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run would do.
+
+    Attributes
+    ----------
+    units : int
+        Units of work of the finest level.
+    unit, block, halo : tuple of int
+        What a unit covers, what is solved at once, and what that needs around it, for each axis.
+    halo_overhead : float
+        Pixels solved because of the halo, as a share of the image.
+    memory : int
+        Bytes a unit takes, beyond what the program itself takes.
+    bytes_read, bytes_written : int
+        Before compression; the coarser levels included.
+    seconds : float
+        Time all units would take here, one after the other.
+    """
+
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+    units: int
+    unit: tuple[int, ...]
+    block: tuple[int, ...]
+    halo: tuple[int, ...]
+    halo_overhead: float
+    memory: int
+    bytes_read: int
+    bytes_written: int
+    seconds: float
+    settings: dict[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        def sizes(values: tuple[int, ...]) -> str:
+            return ", ".join(f"{axis} {value}" for axis, value in zip(self.axes, values, strict=True))
+
+        lines = [
+            f"image       {sizes(self.shape)}",
+            f"units       {self.units} of {sizes(self.unit)}",
+            f"blocks      {sizes(self.block)}, halo {max(self.halo)}: {self.halo_overhead:.0%} more to solve",
+            f"memory      {human_bytes(self.memory)} for a unit",
+            f"traffic     {human_bytes(self.bytes_read)} read, {human_bytes(self.bytes_written)} written",
+            f"time        about {human_time(self.seconds)} on this machine",
+        ]
+        return "\n".join(lines)
+
+
+def forecast(
+    source: Source, engine: Engine, box: Box, plan: Plan, levels: list[tuple[int, ...]], workers: int | None
+) -> Forecast:
+    """Look ahead: the plan, and the time that one small piece takes."""
+    itemsize = source.dtype.itemsize
+    pixels = prod(plan.shape)
+    written = sum(prod(shape) for shape in levels)
+    return Forecast(
+        axes=source.axes,
+        shape=plan.shape,
+        units=len(plan),
+        unit=plan.unit,
+        block=plan.block,
+        halo=plan.halo,
+        halo_overhead=plan.overhead(),
+        memory=need(plan, itemsize, engine.memory),
+        bytes_read=round(itemsize * (_read(plan) + written - pixels * (len(levels) == 1))),
+        bytes_written=itemsize * written,
+        seconds=_rate(source, engine, box, workers) * pixels * (1 + plan.overhead()),
+        settings=engine.describe(),
+    )
+
+
+def _read(plan: Plan) -> float:
+    """Pixels that the units read, halos included."""
+    return prod(plan.shape) * (1 + Plan(**{**plan.__dict__, "block": plan.unit}).overhead())
+
+
+def _rate(source: Source, engine: Engine, box: Box, workers: int | None) -> float:
+    """Seconds for each pixel that is solved, halo included; the second of two runs counts."""
+    middle: list[Span] = []
+    for axis, (start, stop) in zip(source.axes, box, strict=True):
+        if axis not in engine.axes:
+            middle.append((start, start + 1))
+        elif axis in "yx":
+            first = max(start, (start + stop - PIECE) // 2)
+            middle.append((first, min(first + PIECE, stop)))
+        else:
+            middle.append((start, stop))
+    solved = [source.axes.index(axis) for axis in engine.axes]
+    whole = tuple(source.shape[axis] for axis in solved)
+    write = tuple(middle[axis] for axis in solved)
+    read = grown(write, engine.halo, whole)
+    full: list[Span] = list(middle)
+    for number, span in zip(solved, read, strict=True):
+        full[number] = span
+    pixels = source.read(tuple(full)).reshape(extent(read))
+    for _ in range(2):
+        begun = time.perf_counter()
+        engine.solve(pixels, Place(read, write, whole), workers)
+        taken = time.perf_counter() - begun
+    return taken / volume(read)
+
+
+def human_time(seconds: float) -> str:
+    """A duration as people say it.
+
+    Examples
+    --------
+    >>> human_time(45), human_time(400), human_time(9000), human_time(400000)
+    ('45 s', '6.7 min', '2.5 h', '4.6 days')
+    """
+    for name, length in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {name}"
+    return f"{seconds:.2g} s"

@@ -1,0 +1,120 @@
+"""A run from beginning to end, for any engine."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vnlem.large.boxes import Box
+from vnlem.large.engine import Engine
+from vnlem.large.finish import finish
+from vnlem.large.prepare import Job, prepare
+from vnlem.large.run import Runner, run_here, work_through
+from vnlem.large.sources import Source
+from vnlem.pipeline.progress import Progress, reporting
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How a run is to be done; the result does not depend on it."""
+
+    memory: int
+    resume: bool = False
+    part: tuple[int, int] = (1, 1)
+    cluster: Any = None
+    workers: int | None = None
+    progress: Progress = False
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run did.
+
+    Attributes
+    ----------
+    target : Path
+        What was written.
+    complete : bool
+        Whether all of it is done; False after one part of several.
+    units : int
+        Units of work in all, those of the coarser levels included.
+    units_done : int
+        Units that this run did.
+    halo_overhead : float
+        Pixels solved twice because of the halo, as a share of the image.
+    seconds : float
+        Time this run took.
+    settings : dict
+        What the result depends on: version, source, method, parameters, noise.
+    """
+
+    target: Path
+    complete: bool
+    units: int
+    units_done: int
+    halo_overhead: float
+    seconds: float
+    settings: dict[str, Any]
+
+
+def execute(source: Source, engine: Engine, box: Box, target: Path, digest: str, wishes: Wishes) -> Summary:
+    """Do what is left of a run."""
+    begun = time.perf_counter()
+    join = wishes.part[1] > 1
+    memory = wishes.memory // _processes(wishes.cluster)
+    job = prepare(source, engine, box, target, digest, memory, resume=wishes.resume, join=join)
+    counted = 0
+
+    def count(task_runner: Runner) -> Runner:
+        def run(task: Any, level: int, numbers: list[int]) -> Iterator[Any]:
+            nonlocal counted
+            for outcome in task_runner(task, level, numbers):
+                counted += isinstance(outcome, int)
+                yield outcome
+
+        return run
+
+    complete = job.complete
+    if not complete:
+        with (
+            reporting(wishes.progress, f"denoising {source.name}") as report,
+            _runner(job, wishes) as runner,
+        ):
+            complete = work_through(job.task, count(runner), wishes.part, report)
+        if complete:
+            finish(job)
+    plans = job.task.plans
+    return Summary(
+        target,
+        complete,
+        sum(len(plan) for plan in plans),
+        counted,
+        plans[0].overhead(),
+        time.perf_counter() - begun,
+        job.run["settings"],
+    )
+
+
+def _processes(cluster: Any) -> int:
+    """Processes on this machine that share the memory."""
+    if isinstance(cluster, str) and cluster.startswith("local:") and cluster[6:].isdigit():
+        return max(1, int(cluster[6:]))
+    return 1
+
+
+@contextmanager
+def _runner(job: Job, wishes: Wishes) -> Iterator[Runner]:
+    if wishes.cluster is None:
+        yield run_here(wishes.workers)
+        return
+    if not job.task.source.travels:
+        raise ValueError(
+            "an array in memory would have to be sent to every worker; write it to a file that all of "
+            "them can read, and pass its name"
+        )
+    from vnlem.large.cluster import cluster_runner
+
+    with cluster_runner(wishes.cluster, wishes.workers) as runner:
+        yield runner

@@ -1,0 +1,95 @@
+"""What is done: a folder beside the target with the run's fingerprint and a marker for each finished unit.
+
+``image.ome.zarr`` has ``image.ome.zarr.vnlem`` beside it. A marker is written when the files of its unit are
+safe on the disk, so whatever has a marker can be trusted, and everything else is done again.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vnlem.io.atomic import whole_file
+
+SUFFIX = ".vnlem"
+PER_FOLDER = 1000
+
+
+def fingerprint(values: dict[str, Any]) -> str:
+    """A short text that changes with anything in `values`.
+
+    Examples
+    --------
+    >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1}) != fingerprint({"a": 2, "b": 2})
+    True
+    """
+    text = json.dumps(values, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Markers:
+    """The folder beside a target."""
+
+    folder: Path
+
+    @classmethod
+    def beside(cls, target: Path) -> "Markers":
+        """The folder that belongs to a target."""
+        return cls(target.with_name(target.name + SUFFIX))
+
+    def read_run(self) -> dict[str, Any] | None:
+        """What an earlier run wrote about itself; None where there was none."""
+        try:
+            found: dict[str, Any] = json.loads((self.folder / "run.json").read_text())
+            return found
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise ValueError(f"cannot read {self.folder / 'run.json'}: it is damaged ({error})") from error
+
+    def write_run(self, values: dict[str, Any]) -> None:
+        """Say what this run is."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with whole_file(self.folder / "run.json") as temporary:
+            temporary.write_text(json.dumps(values, indent=1, sort_keys=True))
+
+    def claim_run(self, values: dict[str, Any]) -> bool:
+        """Say what this run is unless another did before; of several at once exactly one succeeds."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        temporary = self.folder / f".run-{os.getpid()}-{os.urandom(4).hex()}"
+        temporary.write_text(json.dumps(values, indent=1, sort_keys=True))
+        try:
+            os.link(temporary, self.folder / "run.json")
+        except FileExistsError:
+            return False
+        finally:
+            temporary.unlink()
+        return True
+
+    def set_done(self, level: int, number: int, **values: Any) -> None:
+        """Mark a unit as done."""
+        path = self._path(level, number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as temporary:
+            temporary.write_text(json.dumps(values))
+
+    def done(self, level: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The units of a level that are marked, with what their markers say; a damaged marker is none."""
+        for path in sorted((self.folder / f"level-{level}").glob("*/[0-9]*")):
+            try:
+                yield int(path.name), json.loads(path.read_text())
+            except ValueError:
+                continue
+
+    def forget_units(self) -> None:
+        """Drop the markers of the units, when the run as a whole is done."""
+        for folder in self.folder.glob("level-*"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _path(self, level: int, number: int) -> Path:
+        return self.folder / f"level-{level}" / f"{number // PER_FOLDER:06d}" / f"{number:09d}"

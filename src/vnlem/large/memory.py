@@ -1,0 +1,79 @@
+"""Amounts of memory: as text, and what this process may take."""
+
+import os
+import re
+from pathlib import Path
+
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+SHARE_OF_FREE = 0.5  # left to the file cache and to everybody else: as much again
+
+
+def parse_bytes(text: str | int | float) -> int:
+    """An amount of memory in bytes.
+
+    Examples
+    --------
+    >>> parse_bytes("1.5GB"), parse_bytes("512 MiB"), parse_bytes(1000)
+    (1610612736, 536870912, 1000)
+    """
+    if isinstance(text, bool) or not isinstance(text, str | int | float):
+        raise TypeError(f"memory must be a number of bytes or a text like '4GB', got {text!r}")
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(?:i?B)?\s*", str(text), re.IGNORECASE)
+    value = int(float(match[1]) * UNITS[match[2].upper()]) if match else 0
+    if value < 1:
+        raise ValueError(f"memory must be a number of bytes or a text like '4GB' or '800MB', got {text!r}")
+    return value
+
+
+def human_bytes(count: float) -> str:
+    """Bytes as people write them.
+
+    Examples
+    --------
+    >>> human_bytes(1610612736), human_bytes(999)
+    ('1.5 GB', '999 bytes')
+    """
+    for name in ("T", "G", "M", "K"):
+        if count >= UNITS[name]:
+            return f"{count / UNITS[name]:.3g} {name}B"
+    return f"{count:.0f} bytes"
+
+
+def free_memory() -> int:
+    """Bytes that new work may take: what the system has free, or what the control group leaves.
+
+    Examples
+    --------
+    >>> free_memory() > 0
+    True
+    """
+    amounts = [_available(), _left_in_group()]
+    return min((amount for amount in amounts if amount is not None), default=4 * 2**30)
+
+
+def default_memory() -> int:
+    """The share of the free memory that is taken when nobody says how much."""
+    return int(SHARE_OF_FREE * free_memory())
+
+
+def _available() -> int | None:
+    try:
+        text = Path("/proc/meminfo").read_text()
+        return 1024 * int(re.search(r"MemAvailable:\s*(\d+)", text)[1])  # type: ignore[index]
+    except (OSError, TypeError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _left_in_group() -> int | None:
+    """What a batch system or a container leaves to this process (control groups, version 2)."""
+    try:
+        group = Path("/proc/self/cgroup").read_text().rsplit("::", 1)[1].strip()
+        folder = Path("/sys/fs/cgroup") / group.lstrip("/")
+        limit, used = ((folder / name).read_text().strip() for name in ("memory.max", "memory.current"))
+        return None if limit == "max" else int(limit) - int(used)
+    except (OSError, IndexError, ValueError):
+        return None

@@ -1,0 +1,107 @@
+"""The metadata documents of a zarr store in a folder, read and written as they are.
+
+A copy of a document keeps everything a store says about itself: codecs, shards, names of the dimensions,
+attributes nobody here has heard of.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DOCUMENTS = {2: (".zgroup", ".zarray", ".zattrs"), 3: ("zarr.json",)}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A group or an array."""
+
+    path: Path
+    zarr_format: int
+    documents: dict[str, dict[str, Any]]  # by file name
+
+    @property
+    def is_array(self) -> bool:
+        """Whether this is an array (and not a group)."""
+        if self.zarr_format == 2:
+            return ".zarray" in self.documents
+        return self.documents["zarr.json"].get("node_type") == "array"
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What the owner of the data wrote."""
+        if self.zarr_format == 2:
+            return self.documents.get(".zattrs", {})
+        found: dict[str, Any] = self.documents["zarr.json"].get("attributes", {})
+        return found
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The array's own document."""
+        return self.documents[".zarray" if self.zarr_format == 2 else "zarr.json"]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of an array."""
+        return tuple(self.metadata["shape"])
+
+    @property
+    def file_shape(self) -> tuple[int, ...]:
+        """What one file of an array covers: a shard where there are shards, else a chunk."""
+        if self.zarr_format == 2:
+            return tuple(self.metadata["chunks"])
+        grid = self.metadata["chunk_grid"]
+        if grid["name"] != "regular":
+            raise ValueError(
+                f"{self.path} has a chunk grid of the kind {grid['name']!r}; only 'regular' can do"
+            )
+        return tuple(grid["configuration"]["chunk_shape"])
+
+    def with_shape(self, shape: tuple[int, ...]) -> "Node":
+        """The same array with another shape."""
+        name = ".zarray" if self.zarr_format == 2 else "zarr.json"
+        return Node(
+            self.path,
+            self.zarr_format,
+            {**self.documents, name: {**self.documents[name], "shape": list(shape)}},
+        )
+
+    def with_attributes(self, attributes: dict[str, Any]) -> "Node":
+        """The same node with other attributes."""
+        if self.zarr_format == 2:
+            return Node(self.path, 2, {**self.documents, ".zattrs": attributes})
+        document = {**self.documents["zarr.json"], "attributes": attributes}
+        return Node(self.path, 3, {"zarr.json": document})
+
+    def without_consolidated(self) -> "Node":
+        """A group that no longer repeats what its members say."""
+        if self.zarr_format == 2 or "consolidated_metadata" not in self.documents["zarr.json"]:
+            return self
+        document = {k: v for k, v in self.documents["zarr.json"].items() if k != "consolidated_metadata"}
+        return Node(self.path, 3, {"zarr.json": document})
+
+
+def read_node(path: Path) -> Node | None:
+    """The group or array in a folder; None where there is none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> read_node(Path(tempfile.mkdtemp())) is None
+    True
+    """
+    for zarr_format, names in ((3, DOCUMENTS[3]), (2, DOCUMENTS[2])):
+        documents = {name: _read_json(path / name) for name in names if (path / name).is_file()}
+        if documents.keys() - {".zattrs"}:
+            return Node(path, zarr_format, documents)
+    return None
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"cannot read {path}: it is damaged ({error})") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"cannot read {path}: it is damaged (a JSON object was expected)")
+    return found

@@ -1,0 +1,184 @@
+"""From what a caller asks for to a task that workers can do: plan, store, markers."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import vnlem
+from vnlem.large.boxes import Box, describe, extent
+from vnlem.large.engine import Engine
+from vnlem.large.errors import explain
+from vnlem.large.markers import Markers, fingerprint
+from vnlem.large.pyramid import level_shapes
+from vnlem.large.sources import TIFF_SUFFIXES, Source
+from vnlem.large.stores import SMALLEST_LEVEL, Store, create, new_store, shape_of_part, store_like
+from vnlem.large.units import Layout, Plan, make_plan
+from vnlem.large.work import Task, level_plan
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task, and what is needed to begin and to end it."""
+
+    task: Task
+    store: Store
+    run: dict[str, Any]  # what the markers' folder says about the run
+    complete: bool = False  # whether an earlier run has done it all
+
+
+def plan_for(source: Source, engine: Engine, box: Box, file: tuple[int, ...], memory: int) -> Plan:
+    """The plan for a box of the source whose target has files of the shape `file`."""
+    halo = dict(zip(engine.axes, engine.halo, strict=True))
+    layout = Layout(
+        shape=extent(box),
+        file=file,
+        solved=tuple(axis in engine.axes for axis in source.axes),
+        halo=tuple(halo.get(axis, 0) for axis in source.axes),
+        offset=tuple(start for start, _ in box),
+        whole=source.shape,
+        cut=tuple(axis in engine.axes and axis in "zyx" for axis in source.axes),
+        itemsize=source.dtype.itemsize,
+    )
+    return make_plan(layout, memory, engine.memory)
+
+
+def target_store(source: Source, box: Box, target: Path) -> Store:
+    """The store that a target gets."""
+    offset = tuple(start for start, _ in box)
+    straight = source.order == tuple(range(len(source.order)))
+    if source.image is not None and straight:
+        return store_like(source, extent(box), offset)
+    name = target.name.split(".")[0]
+    return new_store(source, _level_shapes(source, extent(box), target), name)
+
+
+def _level_shapes(source: Source, shape: tuple[int, ...], target: Path) -> list[tuple[int, ...]]:
+    """A TIFF file keeps the levels it had; a new zarr store gets those that viewers need."""
+    about = source.details.get("tiff")
+    if about is None or not is_tiff(target):
+        return [shape] if is_tiff(target) else level_shapes(shape, SMALLEST_LEVEL)
+    inner = [tuple(level[axis] for axis in source.order) for level in about["level_shapes"]]
+    if shape == source.shape:
+        return inner
+    return [shape, *(shape_of_part(shape, inner[0], level) for level in inner[1:])]
+
+
+def prepare(
+    source: Source,
+    engine: Engine,
+    box: Box,
+    target: Path,
+    digest: str,
+    memory: int,
+    *,
+    resume: bool,
+    join: bool,
+) -> Job:
+    """Begin a run, or take up one that was begun.
+
+    Parameters
+    ----------
+    source, engine, box, target
+        What is denoised, how, which part of it, and where to.
+    digest : str
+        What the source is known by.
+    memory : int
+        Bytes a unit may take.
+    resume : bool
+        Whether a target that exists is continued; otherwise it is refused.
+    join : bool
+        Whether others work on the same target at the same time, so that it may exist.
+    """
+    markers = Markers.beside(target)
+    settings = {
+        "version": vnlem.__version__,
+        "source": {
+            "shape": list(source.shape),
+            "dtype": str(source.dtype),
+            "axes": list(source.axes),
+            "sample": digest,
+        },
+        "region": describe(box, source.axes),
+        **engine.describe(),
+    }
+    try:
+        found = markers.read_run()
+        if not (resume or join):
+            _refuse_existing(target, markers, found)
+            found = None  # of a target that was removed since
+            shutil.rmtree(markers.folder, ignore_errors=True)
+        store = target_store(source, box, target)
+        if found is None:
+            if target.exists():
+                raise ValueError(
+                    f"{target} exists and there is no {markers.folder.name} that says how it was made; "
+                    "remove it or choose another name"
+                )
+            plan = plan_for(source, engine, box, store.levels[0].file, memory)
+            run: dict[str, Any] = {
+                "fingerprint": fingerprint(settings),
+                "settings": settings,
+                "plan": plan.to_json(),
+            }
+            if not target.parent.is_dir():
+                raise FileNotFoundError(f"there is no folder {target.parent}; create it first")
+            found = run if markers.claim_run(run) else markers.read_run()
+        assert found is not None
+        _check_same(found, settings, target)
+        plan = Plan.from_json(found["plan"])
+        smaller = plan_for(source, engine, box, store.levels[0].file, memory)
+        block = tuple(min(a, b) for a, b in zip(plan.unit, smaller.block, strict=True))
+        plan = Plan(**{**plan.__dict__, "block": block})
+        root = markers.folder / "store.zarr" if is_tiff(target) else target
+        plans = (plan, *(level_plan(level) for level in store.levels[1:]))
+        task = Task(source, engine, root, store.levels, plans, markers, found["fingerprint"], target)
+        complete = bool(found.pop("complete", False))
+        if complete and not target.exists():  # removed since: nothing of it may be taken for done
+            complete = False
+            markers.write_run(found)
+        if not complete:
+            create(root, store)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise explain(error, target) from error
+    return Job(task, store, found, complete)
+
+
+def is_tiff(path: Path) -> bool:
+    """Whether a name asks for a TIFF file."""
+    return path.suffix.lower() in TIFF_SUFFIXES
+
+
+def _refuse_existing(target: Path, markers: Markers, found: dict[str, Any] | None) -> None:
+    if found is not None and not found.get("complete"):
+        raise FileExistsError(
+            f"{target} was begun and is not complete; continue with --resume, or remove it and "
+            f"{markers.folder.name}"
+        )
+    if target.exists():
+        raise FileExistsError(f"{target} exists; remove it or choose another name")
+
+
+def _check_same(found: dict[str, Any], settings: dict[str, Any], target: Path) -> None:
+    if found["fingerprint"] == fingerprint(settings):
+        return
+    old, new = _flat(found["settings"]), _flat(settings)
+    changes = [
+        f"{name} was {old.get(name)!r} and is {new.get(name)!r}"
+        for name in sorted(old.keys() | new.keys())
+        if str(old.get(name)) != str(new.get(name))
+    ]
+    what = "; ".join(changes[:3]) or "its settings differ"
+    raise ValueError(f"{target} was begun otherwise ({what}); resume it with what it was begun with")
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = value
+    return found

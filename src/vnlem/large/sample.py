@@ -1,0 +1,86 @@
+"""A sample of a large array: what its noise and brightness are estimated on, and what it is known by."""
+
+import hashlib
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.large.boxes import Box
+from vnlem.large.sources import Source
+
+MOST_PIXELS = 2**24  # up to here the sample is the array itself
+TILE = 512
+PER_SIDE = 8  # tiles of a sample along both sides of the mosaic they form
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some pixels of a source, and their fingerprint."""
+
+    planes: NDArray[Any]  # (n, height, width), or (n, channels, height, width) for colours
+    digest: str
+
+
+def take_sample(source: Source) -> Sample:
+    """The whole array where it is small, else a mosaic of tiles spread evenly over it.
+
+    The choice depends on the shape alone, so every process that asks gets the same sample.
+
+    Examples
+    --------
+    >>> from vnlem.large.sources import open_source
+    >>> take_sample(open_source(np.zeros((3, 20, 30)))).planes.shape
+    (3, 20, 30)
+    """
+    channels = _joint(source)
+    if prod(source.shape) <= MOST_PIXELS:
+        pixels = source.read(tuple((0, size) for size in source.shape))
+        planes = pixels.reshape(-1, *source.shape[source.axes.index("y") :])
+        if channels > 1:
+            planes = np.moveaxis(pixels, source.axes.index("c"), -3).reshape(-1, channels, *planes.shape[1:])
+    else:
+        planes = _mosaic(source, channels)
+    digest = hashlib.sha256(np.ascontiguousarray(planes).tobytes()).hexdigest()[:32]
+    return Sample(planes, digest)
+
+
+def _joint(source: Source) -> int:
+    axis = source.axis("c")
+    return source.shape[axis] if source.colour and axis is not None else 1
+
+
+def _mosaic(source: Source, channels: int) -> NDArray[Any]:
+    height, width = (min(TILE, size) for size in source.shape[-2:])
+    mosaic = np.empty((channels, PER_SIDE * height, PER_SIDE * width), source.dtype)
+    for number, box in enumerate(_tiles(source, (height, width))):
+        row, column = divmod(number, PER_SIDE)
+        tile = source.read(box).reshape(channels, height, width)
+        mosaic[:, row * height : (row + 1) * height, column * width : (column + 1) * width] = tile
+    return mosaic[None] if channels > 1 else mosaic
+
+
+def _tiles(source: Source, tile: tuple[int, int]) -> list[Box]:
+    """Boxes of one tile each: spread over rows and columns, the other axes worked through in turn."""
+    leading = [
+        1 if source.colour and name == "c" else size
+        for name, size in zip(source.axes, source.shape, strict=True)
+    ][:-2]
+    count = PER_SIDE**2
+    boxes = []
+    for number in range(count):
+        row, column = divmod(number, PER_SIDE)
+        page = number * prod(leading) // count
+        spans = []
+        for axis in reversed(range(len(leading))):
+            page, index = divmod(page, leading[axis])
+            joint = source.colour and source.axes[axis] == "c"
+            spans.append((0, source.shape[axis]) if joint else (index, index + 1))
+        y, x = (
+            (place * (size - side)) // (PER_SIDE - 1)
+            for place, size, side in zip((row, column), source.shape[-2:], tile, strict=True)
+        )
+        boxes.append((*spans[::-1], (y, y + tile[0]), (x, x + tile[1])))
+    return boxes

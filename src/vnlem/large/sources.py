@@ -1,0 +1,268 @@
+"""What is denoised: anything with shape, dtype and slicing, and how another process opens it again."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.large.boxes import Box, describe, slices
+from vnlem.large.ngff import Image, find_image
+from vnlem.large.nodes import Node, read_node
+
+PLANE = ("y", "x")
+NAMES = ("t", "c", "z", "y", "x")  # the order of axes in NGFF
+TIFF_SUFFIXES = (".tif", ".tiff")
+
+
+@dataclass
+class Source:
+    """An array with named axes, read box by box. It travels to other processes as the way to open it."""
+
+    name: str  # for messages
+    open: Callable[[], Any]
+    axes: tuple[str, ...]  # in the order of the array after `order`
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    order: tuple[int, ...]  # the axes of the opened array, in the order of `axes`
+    image: Image | Node | None = None  # where it comes from a zarr store
+    colour: bool = False  # whether the channels are colours, to be denoised together
+    details: dict[str, Any] = field(default_factory=dict)  # sizes of pixels, units, names of channels
+    _array: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_array": None}
+
+    def read(self, box: Box) -> NDArray[Any]:
+        """The pixels of a box, or one sentence that says where they cannot be read."""
+        if self._array is None:
+            self._array = self.open()
+        inner: list[Any] = [slice(None)] * len(self.order)
+        for axis, part in zip(self.order, slices(box), strict=True):
+            inner[axis] = part
+        try:
+            pixels = np.asarray(self._array[tuple(inner)])
+        except MemoryError:
+            raise
+        except Exception as error:  # what codecs raise on damaged data is of every kind
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise ValueError(
+                f"cannot read {self.name} at {describe(box, self.axes)}: {reason}; replace the damaged file"
+            ) from error
+        return pixels.transpose(self.order)
+
+    def close(self) -> None:
+        """Close the files that were opened to read; they open again when they are needed."""
+        if not isinstance(self.open, Given) and self._array is not None:
+            held, self._array = self._array, None
+            close = getattr(getattr(held, "store", None), "close", None)  # a zarr array
+            file = getattr(held, "file", None)  # an HDF5 data set
+            if close is not None:
+                close()
+            elif file is not None:
+                file.close()
+
+    @property
+    def travels(self) -> bool:
+        """Whether other processes can read it without the pixels being sent to them."""
+        return not (isinstance(self.open, Given) and isinstance(self.open.array, np.ndarray))
+
+    def axis(self, name: str) -> int | None:
+        """Where an axis is, None where there is none of that name."""
+        return self.axes.index(name) if name in self.axes else None
+
+
+@dataclass(frozen=True)
+class OpenZarr:
+    """How to open an array of a zarr store."""
+
+    path: str
+
+    def __call__(self) -> Any:
+        import zarr
+
+        return zarr.open_array(self.path, mode="r")
+
+
+@dataclass(frozen=True)
+class OpenNpy:
+    """How to open a .npy file without reading it."""
+
+    path: str
+
+    def __call__(self) -> Any:
+        return np.load(self.path, mmap_mode="r")
+
+
+@dataclass(frozen=True)
+class OpenMemmap:
+    """How to open a raw file that NumPy maps."""
+
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    order: str
+
+    def __call__(self) -> Any:
+        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape, self.order)  # type: ignore[call-overload]
+
+
+@dataclass(frozen=True)
+class OpenHdf5:
+    """How to open a data set of an HDF5 file."""
+
+    path: str
+    dataset: str
+
+    def __call__(self) -> Any:
+        import h5py
+
+        return h5py.File(self.path, "r")[self.dataset]
+
+
+@dataclass(frozen=True)
+class Given:
+    """An array the caller holds; it travels as itself."""
+
+    array: Any
+
+    def __call__(self) -> Any:
+        return self.array
+
+
+def open_source(source: Any, axes: str | None = None) -> Source:
+    """Anything that can be denoised part by part, as a Source.
+
+    Parameters
+    ----------
+    source : path, or anything with shape, dtype and slicing
+        A zarr store, a TIFF, HDF5 (``file.h5:dataset``) or NPY file; a zarr, h5py, dask or NumPy array.
+    axes : str, optional
+        Names of the axes, e.g. "tzyx"; where the source does not say it itself, the last two are y and x.
+
+    Examples
+    --------
+    >>> source = open_source(np.zeros((3, 40, 50), np.uint16))
+    >>> source.axes, source.read(((0, 1), (0, 2), (10, 13))).shape
+    (('z', 'y', 'x'), (1, 2, 3))
+    """
+    if isinstance(source, str | os.PathLike):
+        found = _open_path(Path(source), axes)
+    else:
+        found = _open_object(source, axes)
+    if found.axes[-2:] != PLANE:
+        raise ValueError(f"{found.name} has the axes {', '.join(found.axes)}; the last two must be y and x")
+    if found.dtype.kind not in "iuf":
+        raise ValueError(f"{found.name} holds {found.dtype}; integers or floats can be denoised")
+    if 0 in found.shape:
+        raise ValueError(f"{found.name} is empty (shape {found.shape}); pass at least one pixel")
+    return found
+
+
+def _open_path(path: Path, axes: str | None) -> Source:
+    if path.is_dir():
+        return _open_store(path, axes)
+    if path.suffix.lower() == ".npy" and path.is_file():
+        return _plain(str(path), OpenNpy(str(path.resolve())), axes)
+    if path.suffix.lower() in TIFF_SUFFIXES and path.is_file():
+        from vnlem.large.tiff_source import open_tiff
+
+        return open_tiff(path, axes)
+    file, _, dataset = str(path).rpartition(":")
+    if dataset and Path(file).suffix.lower() in (".h5", ".hdf5") and Path(file).is_file():
+        return _plain(str(path), OpenHdf5(str(Path(file).resolve()), dataset), axes)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder {path}")
+    raise ValueError(f"{path} is no zarr store, TIFF, NPY or HDF5 file (file.h5:dataset)")
+
+
+def _open_store(path: Path, axes: str | None) -> Source:
+    image = find_image(path)
+    if isinstance(image, Node):
+        source = _plain(str(path), OpenZarr(str(path.resolve())), axes or _dimension_names(image))
+        source.image = image
+        return source
+    if axes is not None and tuple(axes.lower()) != image.axes:
+        raise ValueError(f"{path} says that its axes are {', '.join(image.axes)}, got axes={axes!r}")
+    opener = OpenZarr(str((path / image.paths[0]).resolve()))
+    shape, order = image.levels[0].shape, tuple(range(len(image.axes)))
+    array = opener()
+    return Source(str(path), opener, image.axes, shape, np.dtype(array.dtype), order, image, _array=array)
+
+
+def _dimension_names(node: Node) -> str | None:
+    """The axes of a plain array, where its dimensions have the names of axes."""
+    names = node.metadata.get("dimension_names") or node.attributes.get("_ARRAY_DIMENSIONS")
+    if names and all(name in NAMES for name in names):
+        return "".join(names)
+    return None
+
+
+def _plain(name: str, opener: Callable[[], Any], axes: str | None) -> Source:
+    array = opener()
+    shape = tuple(int(size) for size in array.shape)
+    names = _axes(axes, shape, name)
+    order = tuple(sorted(range(len(names)), key=lambda axis: NAMES.index(names[axis])))
+    return Source(
+        name,
+        opener,
+        tuple(names[axis] for axis in order),
+        tuple(shape[axis] for axis in order),
+        np.dtype(array.dtype),
+        order,
+        _array=array,
+    )
+
+
+def _axes(axes: str | None, shape: tuple[int, ...], name: str) -> tuple[str, ...]:
+    if axes is None:
+        if not 2 <= len(shape) <= 3:
+            raise ValueError(
+                f"{name} has {len(shape)} dimensions (shape {shape}); say what they are, e.g. axes='tczyx'"
+            )
+        return NAMES[-len(shape) :]
+    names = tuple(axes.lower())
+    if (
+        len(names) != len(shape)
+        or len(set(names)) != len(names)
+        or not set(PLANE) <= set(names) <= set(NAMES)
+    ):
+        raise ValueError(
+            f"axes must name the {len(shape)} axes of {name} once each, of t, c, z, y and x, got {axes!r}"
+        )
+    return names
+
+
+def _open_object(array: Any, axes: str | None) -> Source:
+    for needed in ("shape", "dtype", "__getitem__"):
+        if not hasattr(array, needed):
+            raise TypeError(
+                f"the source must be a path or have shape, dtype and slicing, got {type(array).__name__}"
+            )
+    name = f"the {type(array).__module__.split('.')[0]} array"
+    path = _folder_of(array)
+    if path is not None and read_node(path) is not None:
+        return _open_store(path, axes)
+    if type(array).__module__.startswith("h5py"):
+        return _plain(name, OpenHdf5(array.file.filename, array.name), axes)
+    if isinstance(array, np.memmap) and _is_whole_file(array):
+        order = "C" if array.flags.c_contiguous else "F"
+        opener = OpenMemmap(str(array.filename), array.dtype.str, array.shape, array.offset, order)
+        return _plain(name, opener, axes)
+    return _plain(name, Given(array), axes)
+
+
+def _is_whole_file(array: "np.memmap[Any, Any]") -> bool:
+    """Whether a mapped array is what its file holds, and not a part or a view of it."""
+    contiguous = array.flags.c_contiguous or array.flags.f_contiguous
+    return contiguous and array.filename is not None and not isinstance(array.base, np.memmap)
+
+
+def _folder_of(array: Any) -> Path | None:
+    """Where a zarr array lies, if in a folder."""
+    root = getattr(getattr(array, "store", None), "root", None)
+    return Path(root) / str(getattr(array, "path", "")) if isinstance(root, Path) else None

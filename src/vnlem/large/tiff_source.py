@@ -1,0 +1,160 @@
+"""TIFF files as sources: tiled, striped, pyramidal, BigTIFF, OME; read in parts by tifffile's zarr view."""
+
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tifffile import TiffFile, TiffPageSeries, imread
+
+from vnlem.large.sources import NAMES, Source
+
+_SAMPLES = "S"
+_MICROMETERS = {2: 25400.0, 3: 10000.0}  # in an inch, in a centimetre
+_NGFF_UNITS = {
+    "µm": "micrometer",
+    "um": "micrometer",
+    "\\u00B5m": "micrometer",
+    "micron": "micrometer",
+    "nm": "nanometer",
+    "mm": "millimeter",
+    "cm": "centimeter",
+    "m": "meter",
+    "s": "second",
+    "ms": "millisecond",
+}
+
+
+@dataclass(frozen=True)
+class OpenTiff:
+    """How to open the finest level of a TIFF file's image as an array."""
+
+    path: str
+
+    def __call__(self) -> Any:
+        import zarr
+
+        # The view holds the file open; closing the view closes the file.
+        return zarr.open_array(imread(self.path, aszarr=True, level=0), mode="r")
+
+
+def open_tiff(path: Path, axes: str | None) -> Source:
+    """A TIFF file with one image."""
+    with TiffFile(path) as tif:
+        if len(tif.series) != 1:
+            raise ValueError(
+                f"{path} holds {len(tif.series)} images of different shape or type; save the one to denoise "
+                "as a file of its own"
+            )
+        series = tif.series[0]
+        names = _names(series, axes, path)
+        colour = _SAMPLES in series.axes
+        if colour and series.keyframe.extrasamples:
+            raise ValueError(
+                f"{path} has an alpha channel; large TIFF files can be grey or RGB, remove it first"
+            )
+        details = _details(tif, series, names)
+        shape, dtype = series.shape, series.dtype
+    order = tuple(sorted(range(len(names)), key=lambda axis: NAMES.index(names[axis])))
+    return Source(
+        str(path),
+        OpenTiff(str(path.resolve())),
+        tuple(names[axis] for axis in order),
+        tuple(shape[axis] for axis in order),
+        np.dtype(dtype).newbyteorder("="),
+        order,
+        colour=colour,
+        details=details,
+    )
+
+
+def _names(series: TiffPageSeries, axes: str | None, path: Path) -> tuple[str, ...]:
+    """Our name for each axis of the file; pages that the file does not explain are time points."""
+    if axes is not None:
+        names = tuple(axes.lower())
+    else:
+        names = tuple({_SAMPLES: "c", "I": "t", "Q": "t", "R": "t"}.get(a, a.lower()) for a in series.axes)
+    if len(names) != len(series.shape) or len(set(names)) != len(names) or not set(names) <= set(NAMES):
+        raise ValueError(
+            f"{path} has the axes {series.axes} (shape {series.shape}); say what they are, e.g. axes='tzyx'"
+        )
+    return names
+
+
+def _details(tif: TiffFile, series: TiffPageSeries, names: tuple[str, ...]) -> dict[str, Any]:
+    page = series.keyframe
+    details: dict[str, Any] = {
+        "tiff": {
+            "axes": names,
+            "level_shapes": [level.shape for level in series.levels],
+            "tile": page.tile if page.is_tiled else None,
+            "compressed": int(page.compression) != 1,
+            "bigtiff": tif.is_bigtiff,
+            "ome": tif.is_ome,
+            "description": _own_description(tif, series),
+        }
+    }
+    if tif.is_ome and tif.ome_metadata:
+        details |= _of_ome(tif.ome_metadata)
+    else:
+        details |= _of_resolution(tif, series)
+    return details
+
+
+def _own_description(tif: TiffFile, series: TiffPageSeries) -> str | None:
+    """The OME-XML, where it can describe a copy: it names no files, and pages come in the order it says."""
+    text = tif.ome_metadata if tif.is_ome else None
+    in_order = all(page is not None and page.index == k for k, page in enumerate(series.pages))
+    return text if text and "FileName=" not in text and in_order else None
+
+
+def _of_ome(text: str) -> dict[str, Any]:
+    """Sizes of pixels, their units, names and colours of the channels."""
+    root = ElementTree.fromstring(text)
+    pixels = next((element for element in root.iter() if element.tag.endswith("}Pixels")), None)
+    if pixels is None:
+        return {}
+    sizes, units = {}, {}
+    for axis in "xyz":
+        value = pixels.get(f"PhysicalSize{axis.upper()}")
+        if value:
+            sizes[axis] = float(value)
+            unit = pixels.get(f"PhysicalSize{axis.upper()}Unit", "µm")
+            units[axis] = _NGFF_UNITS.get(unit, unit)
+    step = pixels.get("TimeIncrement")
+    if step:
+        sizes["t"], units["t"] = float(step), _NGFF_UNITS.get(pixels.get("TimeIncrementUnit", "s"), "second")
+    channels = [
+        {"label": c.get("Name") or f"channel {k}", "color": _colour(c.get("Color")), "active": True}
+        for k, c in enumerate(element for element in pixels if element.tag.endswith("}Channel"))
+    ]
+    return {"pixel_sizes": sizes, "units": units, "channels": channels}
+
+
+def _colour(text: str | None) -> str:
+    """OME writes red, green, blue, alpha as one signed number; NGFF six hexadecimal digits."""
+    value = int(text) if text else -1
+    return f"{(value & 0xFFFFFFFF) >> 8:06X}"
+
+
+def _of_resolution(tif: TiffFile, series: TiffPageSeries) -> dict[str, Any]:
+    tags = series.keyframe.tags
+    unit = tags.get("ResolutionUnit")
+    known = _MICROMETERS.get(int(unit.value) if unit else 2)
+    imagej = tif.imagej_metadata or {}
+    per_pixel: dict[str, float] = {}
+    for axis, name in (("x", "XResolution"), ("y", "YResolution")):
+        tag = tags.get(name)
+        if tag is not None and tag.value[0]:
+            per_pixel[axis] = tag.value[1] / tag.value[0]
+    named = _NGFF_UNITS.get(str(imagej.get("unit", "")))
+    if named and per_pixel:
+        if "spacing" in imagej:
+            per_pixel["z"] = float(imagej["spacing"])
+        return {"pixel_sizes": per_pixel, "units": dict.fromkeys(per_pixel, named)}
+    # A resolution of 1 means that nobody set one.
+    if known is None or set(per_pixel.values()) in (set(), {1.0}):
+        return {}
+    sizes = {axis: size * known for axis, size in per_pixel.items()}
+    return {"pixel_sizes": sizes, "units": dict.fromkeys(sizes, "micrometer")}

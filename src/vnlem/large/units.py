@@ -1,0 +1,166 @@
+"""The plan: which units of work there are, and which blocks each of them is solved in.
+
+A unit covers whole files of the target (shards, or chunks where there are no shards), so no two units ever
+write the same file. A unit is read once with its halo and solved block by block; blocks bound the memory, and
+the result does not depend on them.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+from vnlem.large.boxes import Box, grown, pieces, shifted, volume
+from vnlem.large.memory import human_bytes
+
+# With a side of at least 11 halos the halo adds less than (1 + 2/11)^2 - 1 = 40 % to the pixels solved.
+SIDE_PER_HALO = 11
+USUAL_SIDE = 2048  # of a unit; smaller ones spend more on halos, larger ones more memory
+SMALLEST_BLOCK = 64
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Units and blocks of one array. All tuples have one entry for each axis."""
+
+    shape: tuple[int, ...]  # of the target
+    unit: tuple[int, ...]  # what one unit covers, a multiple of what one file covers
+    block: tuple[int, ...]  # what is solved at once
+    halo: tuple[int, ...]  # what a block reads beyond itself
+    offset: tuple[int, ...]  # where the target begins in the source
+    whole: tuple[int, ...]  # shape of the source
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Units along each axis."""
+        return tuple(-(-size // side) for size, side in zip(self.shape, self.unit, strict=True))
+
+    def __len__(self) -> int:
+        return prod(self.counts)
+
+    def box(self, number: int) -> Box:
+        """The part of the target that a unit writes."""
+        spans = []
+        for size, side, count in zip(self.shape[::-1], self.unit[::-1], self.counts[::-1], strict=True):
+            number, place = divmod(number, count)
+            spans.append((place * side, min((place + 1) * side, size)))
+        return tuple(spans[::-1])
+
+    def read_box(self, box: Box) -> Box:
+        """The part of the source that a box of the target needs."""
+        return grown(shifted(box, self.offset), self.halo, self.whole)
+
+    def blocks(self, box: Box) -> Iterator[Box]:
+        """The blocks of a unit, in coordinates of the target."""
+        cuts = [
+            [(start + a, start + b) for a, b in pieces(stop - start, side)]
+            for (start, stop), side in zip(box, self.block, strict=True)
+        ]
+        yield from product(*cuts)
+
+    def overhead(self) -> float:
+        """Pixels solved because of the halo, as a share of the pixels written, over the whole plan."""
+        solved = 1.0
+        for size, unit, block, halo, offset, whole in zip(
+            self.shape, self.unit, self.block, self.halo, self.offset, self.whole, strict=True
+        ):
+            read = 0
+            for start in range(0, size, unit):
+                for a, b in pieces(min(unit, size - start), block):
+                    read += min(whole, offset + start + b + halo) - max(0, offset + start + a - halo)
+            solved *= read / size
+        return solved - 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Plan":
+        """The plan that `to_json` wrote.
+
+        Examples
+        --------
+        >>> plan = Plan((5, 5), (4, 4), (4, 4), (1, 1), (0, 0), (5, 5))
+        >>> Plan.from_json(plan.to_json()) == plan, len(plan), plan.box(1)
+        (True, 4, ((0, 4), (4, 5)))
+        """
+        return cls(**{name: tuple(value) for name, value in values.items()})
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a plan is made for."""
+
+    shape: tuple[int, ...]  # of the target
+    file: tuple[int, ...]  # what one file of the target covers
+    solved: tuple[bool, ...]  # axes that are solved together; along the others every position is on its own
+    halo: tuple[int, ...]
+    offset: tuple[int, ...]
+    whole: tuple[int, ...]
+    cut: tuple[bool, ...]  # solved axes that may be cut into blocks
+    itemsize: int
+
+
+def make_plan(layout: Layout, memory: int, solving: Callable[[int], int]) -> Plan:
+    """The plan with the largest blocks that `memory` allows.
+
+    Parameters
+    ----------
+    layout : Layout
+        The target's files, the halo, the axes.
+    memory : int
+        Bytes that reading, solving and writing one unit may take.
+    solving : callable
+        Pixels of a block with its halo -> bytes its solution takes.
+
+    Examples
+    --------
+    >>> layout = Layout((9000, 9000), (512, 512), (True,) * 2, (80, 80), (0, 0), (9000, 9000), (True,) * 2, 2)
+    >>> plan = make_plan(layout, 2**30, lambda pixels: 100 * pixels)
+    >>> plan.unit, plan.block, round(plan.overhead(), 2)
+    ((2048, 2048), (2048, 2048), 0.15)
+    """
+    side = max(USUAL_SIDE, SIDE_PER_HALO * max(layout.halo))
+    while True:
+        unit = _unit(layout, side)
+        # The largest blocks are whole units; where a file is larger than that, it is solved in parts.
+        for block in (_block(layout, unit, max(unit)), _block(layout, unit, side)):
+            plan = Plan(layout.shape, unit, block, layout.halo, layout.offset, layout.whole)
+            taken = need(plan, layout.itemsize, solving)
+            if taken <= memory:
+                return plan
+        if side == SMALLEST_BLOCK:
+            raise ValueError(
+                f"{human_bytes(memory)} of memory are too little: one unit of work (shape {unit}, whole "
+                f"files of the target) takes {human_bytes(taken)}; allow more memory"
+            )
+        side = max(SMALLEST_BLOCK, side * 3 // 4)
+
+
+def need(plan: Plan, itemsize: int, solving: Callable[[int], int]) -> int:
+    """Bytes that one unit takes: what is read, what is written, its encoded copy, one block's solution."""
+    largest = tuple((0, min(unit, size)) for unit, size in zip(plan.unit, plan.shape, strict=True))
+    with_halo = tuple((0, b + 2 * halo) for (_, b), halo in zip(largest, plan.halo, strict=True))
+    block = tuple(
+        (0, min(side + 2 * halo, whole))
+        for side, halo, whole in zip(plan.block, plan.halo, plan.whole, strict=True)
+    )
+    return itemsize * (volume(with_halo) + 2 * volume(largest)) + solving(volume(block))
+
+
+def _unit(layout: Layout, side: int) -> tuple[int, ...]:
+    """Whole files: just enough to reach the side where an axis may be cut, all of it where it may not."""
+    lengths = []
+    for size, file, solved, cut in zip(layout.shape, layout.file, layout.solved, layout.cut, strict=True):
+        wanted = side if cut else size if solved else file
+        lengths.append(-(-min(wanted, size) // file) * file)
+    return tuple(lengths)
+
+
+def _block(layout: Layout, unit: tuple[int, ...], side: int) -> tuple[int, ...]:
+    return tuple(
+        min(length, side) if cut else length if solved else 1
+        for length, solved, cut in zip(unit, layout.solved, layout.cut, strict=True)
+    )

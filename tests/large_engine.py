@@ -1,0 +1,59 @@
+"""A filter with a halo whose blocks have the bytes of the whole, for the tests of large images."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vnlem.large.boxes import inside, slices
+from vnlem.large.engine import Place
+
+
+@dataclass(frozen=True)
+class Roughness:
+    """Largest minus smallest pixel within a radius: exact in integers, and nothing like the input."""
+
+    radius: int = 3
+    axes: tuple[str, ...] = ("y", "x")
+    seconds: float = 0.0  # how long a block takes at least
+    die_once: Path | None = None  # the first process to find this file removes it and dies
+
+    @property
+    def halo(self) -> tuple[int, ...]:
+        return tuple(self.radius if axis in "zyx" else 0 for axis in self.axes)
+
+    def solve(self, pixels: Any, place: Place, workers: int | None) -> Any:
+        if self.die_once is not None:
+            try:
+                self.die_once.unlink()
+                os.kill(os.getpid(), signal.SIGKILL)
+            except FileNotFoundError:
+                pass
+        time.sleep(self.seconds)
+        assert pixels.shape == tuple(stop - start for start, stop in place.read)
+        result = self.whole(pixels)
+        return result[slices(inside(place.write, place.read))]
+
+    def whole(self, pixels: Any) -> Any:
+        """The same for an array that is all there is."""
+        from scipy.ndimage import maximum_filter, minimum_filter
+
+        size = [1 if axis == "c" else 2 * self.radius + 1 for axis in self.axes]
+        size = [1] * (pixels.ndim - len(size)) + size
+        return maximum_filter(pixels, size, mode="nearest") - minimum_filter(pixels, size, mode="nearest")
+
+    def memory(self, pixels: int) -> int:
+        return 16 * pixels
+
+    def describe(self) -> dict[str, Any]:
+        return {"method": "roughness", "parameters": {"radius": self.radius}}
+
+
+def noise(shape: tuple[int, ...], dtype: Any = np.uint16, seed: int = 0) -> Any:
+    """Random pixels."""
+    values = np.random.default_rng(seed).normal(1000, 200, shape)
+    return values.clip(0, 60000).astype(dtype)

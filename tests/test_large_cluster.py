@@ -1,0 +1,54 @@
+"""Units on Dask workers in processes of their own, one of which is killed in the middle."""
+
+import numpy as np
+import pytest
+
+zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
+distributed = pytest.importorskip("distributed", reason="needs the extra 'large'")
+
+from large_engine import Roughness, noise  # noqa: E402
+
+from vnlem.large.execute import Wishes, execute  # noqa: E402
+from vnlem.large.sample import take_sample  # noqa: E402
+from vnlem.large.sources import open_source  # noqa: E402
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets that the cluster closes late
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """An array in a zarr store, and where the result goes."""
+    pixels = noise((400, 500))
+    array = zarr.create_array(tmp_path / "in.zarr", shape=pixels.shape, chunks=(64, 64), dtype=pixels.dtype)
+    array[:] = pixels
+    return open_source(tmp_path / "in.zarr"), pixels, tmp_path / "out.zarr"
+
+
+def whole(source):
+    return tuple((0, size) for size in source.shape)
+
+
+def test_two_processes_do_what_one_does(stored):
+    source, pixels, target = stored
+    engine = Roughness()
+    wishes = Wishes(memory=800_000, cluster="local:2", workers=1)
+    summary = execute(source, engine, whole(source), target, take_sample(source).digest, wishes)
+    assert summary.complete
+    assert summary.units_done == summary.units > 8
+    assert np.array_equal(zarr.open_array(target)[:], engine.whole(pixels))
+
+
+def test_a_killed_worker_costs_its_units_only(stored, tmp_path):
+    source, pixels, target = stored
+    bomb = tmp_path / "bomb"
+    bomb.touch()
+    engine = Roughness(seconds=0.05, die_once=bomb)
+    wishes = Wishes(memory=800_000, cluster="local:2", workers=1)
+    summary = execute(source, engine, whole(source), target, take_sample(source).digest, wishes)
+    assert not bomb.exists()
+    assert summary.complete
+    assert np.array_equal(zarr.open_array(target)[:], engine.whole(pixels))
