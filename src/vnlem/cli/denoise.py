@@ -42,6 +42,7 @@ def command(
         ),
     ] = "auto",
     workers: Annotated[int | None, typer.Option(help=parameter_help(denoise, "workers"))] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but warnings and errors.")] = False,
 ) -> None:
     """Denoise an image file.
@@ -60,6 +61,8 @@ def command(
     if target.exists() and target.samefile(source):
         raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
     io.check_writable(target, picture)
+    if target.exists() and not overwrite:
+        raise ValueError(f"OUT exists ({target}); choose another name, or replace it with --overwrite")
     common = {"method": method, "preset": preset, "workers": workers}
     with progress_bar(f"denoising {source.name}", quiet=quiet) as report:
         result, sigmas = denoise_pages(picture, sigma, report, **common, **parameters)

@@ -2,15 +2,19 @@
 
 import logging
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 import typer
 
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells count it
+TERMINATED = 143  # 128 + SIGTERM
 BROKEN_PIPE = 141
 _DEBUG = "VNLEM_DEBUG"  # set it to see tracebacks
 
@@ -25,7 +29,7 @@ def exit_status(run: Callable[[], Any]) -> int:
     """
     # tifffile logs what it thinks of a file; what matters of it reaches the user as an error.
     logging.getLogger("tifffile").setLevel(logging.CRITICAL)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _clean_end():
         warnings.simplefilter("ignore")  # what is meant for developers
         warnings.simplefilter("default", UserWarning)
         warnings.simplefilter("default", RuntimeWarning)
@@ -36,6 +40,9 @@ def exit_status(run: Callable[[], Any]) -> int:
             if status == INTERRUPTED:  # newer versions of typer catch Ctrl-C themselves
                 raise KeyboardInterrupt
             return status if isinstance(status, int) else 0
+        except _Terminated:
+            _say("terminated")
+            return TERMINATED
         except (KeyboardInterrupt, typer.Abort):
             _say("interrupted")
             return INTERRUPTED
@@ -48,6 +55,27 @@ def exit_status(run: Callable[[], Any]) -> int:
                 raise
             _say(f"error: {_one_line(error)}")
             return BAD_INPUT
+
+
+class _Terminated(BaseException):
+    """The process was asked to end (SIGTERM)."""
+
+
+@contextmanager
+def _clean_end() -> Iterator[None]:
+    """Let SIGTERM unwind the stack as Ctrl-C does, so that no temporary file is left behind."""
+
+    def end(*_: object) -> None:
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is given signals
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _is_bad_input(error: Exception) -> bool:

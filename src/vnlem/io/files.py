@@ -2,6 +2,8 @@
 
 import errno
 import os
+import tempfile
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vnlem.io.atomic import whole_file
+from vnlem.io.ome import DTYPES, PAGE_AXES
 from vnlem.io.orientation import upright
-from vnlem.io.picture import Picture, from_array
+from vnlem.io.picture import Picture, corner, from_array
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class _Format:
     pages: bool = False
     alpha: bool = True
     any_channels: bool = False
+    page_axes: int | None = None  # the largest number of axes that count pages
 
 
 _INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
@@ -40,6 +44,15 @@ _FORMATS = {
         pages=True,
         any_channels=True,
     ),
+    "ome": _Format(
+        "OME-TIFF",
+        (".ome.tif", ".ome.tiff"),
+        (),
+        DTYPES,
+        pages=True,
+        any_channels=True,
+        page_axes=len(PAGE_AXES),
+    ),
     "npy": _Format(
         "NPY",
         (".npy",),
@@ -49,6 +62,7 @@ _FORMATS = {
         any_channels=True,
     ),
 }
+_FAMILY = {"ome": "tiff"}  # a format and its reader's name for it
 
 
 def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
@@ -133,7 +147,7 @@ def _sniff(path: Path) -> str:
     with open(path, "rb") as stream:
         start = stream.read(16)
     for name, format_ in _FORMATS.items():
-        if start.startswith(format_.magic):
+        if format_.magic and start.startswith(format_.magic):
             return name
     if not start:
         raise ValueError(f"cannot read {path}: it is empty")
@@ -178,14 +192,24 @@ def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
         picture = from_array(picture)
     place = Path(path)
     check_writable(place, picture)
-    name = _format_of(place)
-    if name != picture.metadata.format:
+    try:
+        with whole_file(place) as temporary:
+            _encode(_format_of(place), temporary, picture)
+    except OSError as error:
+        # NumPy counts bytes where the system says nothing.
+        reason = error.strerror or f"{error}: the disk may be full"
+        raise OSError(
+            error.errno or errno.EIO, f"cannot write {place} ({reason}); make room or choose another folder"
+        ) from error
+
+
+def _encode(name: str, path: Path, picture: Picture) -> None:
+    if _FAMILY.get(name, name) != picture.metadata.format:
         picture = upright(picture)
-    with whole_file(place) as temporary:
-        _writer(name, place)(temporary, picture)
+    _writer(name)(path, picture)
 
 
-def _writer(name: str, path: Path) -> Callable[[Path, Picture], None]:
+def _writer(name: str) -> Callable[[Path, Picture], None]:
     if name == "png":
         from vnlem.io import png
 
@@ -194,11 +218,10 @@ def _writer(name: str, path: Path) -> Callable[[Path, Picture], None]:
         from vnlem.io import jpeg
 
         return jpeg.write
-    if name == "tiff":
+    if name in ("tiff", "ome"):
         from vnlem.io import tiff_writer
 
-        ome = path.name.lower().endswith((".ome.tif", ".ome.tiff"))
-        return lambda temporary, picture: tiff_writer.write(temporary, picture, ome=ome)
+        return lambda path, picture: tiff_writer.write(path, picture, ome=name == "ome")
     from vnlem.io import npy
 
     return npy.write
@@ -218,12 +241,13 @@ def check_writable(path: str | os.PathLike[str], picture: Picture) -> None:
     ValueError: a .png file cannot hold 5 pages; choose .tif, .tiff or .npy
     """
     place = Path(path)
-    format_ = _FORMATS[_format_of(place)]
+    name = _format_of(place)
+    suffix = next(s for s in _FORMATS[name].suffixes if place.name.lower().endswith(s))
     for what, holds in _needs(picture):
-        if not holds(format_):
-            able = [s for f in _FORMATS.values() if all(h(f) for _, h in _needs(picture)) for s in f.suffixes]
-            cure = f"choose {_either(able)}" if able else "convert the image first"
-            raise ValueError(f"a {place.suffix.lower()} file cannot hold {what}; {cure}")
+        if not holds(_FORMATS[name]):
+            able = [f for k, f in _FORMATS.items() if k != "ome" and all(h(f) for _, h in _needs(picture))]
+            cure = f"choose {_either([s for f in able for s in f.suffixes])}" if able else "convert it first"
+            raise ValueError(f"a {suffix} file cannot hold {what}; {cure}")
     folder = place.parent
     if place.is_dir():
         raise IsADirectoryError(f"{place} is a folder; name a file to write")
@@ -233,6 +257,26 @@ def check_writable(path: str | os.PathLike[str], picture: Picture) -> None:
         raise ValueError(f"{place} is not a regular file; name a file to write")
     if not os.access(folder, os.W_OK):
         raise PermissionError(errno.EACCES, f"no permission to write in the folder {folder}")
+    # The administrator may write everywhere; a file that nobody may write to is protected all the same.
+    if place.exists() and not (os.access(place, os.W_OK) and place.stat().st_mode & 0o222):
+        raise PermissionError(errno.EACCES, f"{place} is write-protected; choose another name")
+    _try_out(name, suffix, picture)
+
+
+def _try_out(name: str, suffix: str, picture: Picture) -> None:
+    """Write a corner of every page, so that metadata a format cannot take are known before the work."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            _encode(name, Path(folder) / f"corner{suffix}", corner(picture))
+        except Exception as error:  # damaged metadata raise errors of every kind
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise ValueError(
+                f"a {suffix} file cannot hold what the image file says about itself ({reason}); choose .npy, "
+                "which holds the pixels alone"
+            ) from error
 
 
 def _needs(picture: Picture) -> list[tuple[str, Callable[[_Format], bool]]]:
@@ -242,6 +286,9 @@ def _needs(picture: Picture) -> list[tuple[str, Callable[[_Format], bool]]]:
     ]
     if picture.page_axes:
         needs.append((f"{picture.n_pages} pages", lambda format_: format_.pages))
+    n_axes = len(picture.page_axes)
+    if n_axes > 1:
+        needs.append((f"{n_axes} axes of pages", lambda f: f.page_axes is None or n_axes <= f.page_axes))
     if picture.n_channels not in (1, 3) or (picture.channel_axis is not None and picture.n_channels == 1):
         needs.append((f"{picture.n_channels} colour channels", lambda format_: format_.any_channels))
     if picture.alpha is not None:
@@ -251,10 +298,10 @@ def _needs(picture: Picture) -> list[tuple[str, Callable[[_Format], bool]]]:
 
 def _format_of(path: Path) -> str:
     """The format a file name asks for."""
-    for name, format_ in _FORMATS.items():
-        if path.suffix.lower() in format_.suffixes:
+    for name in ("ome", *_FORMATS):
+        if path.name.lower().endswith(_FORMATS[name].suffixes) and path.suffix:
             return name
-    suffixes = [suffix for format_ in _FORMATS.values() for suffix in format_.suffixes]
+    suffixes = [suffix for name, format_ in _FORMATS.items() if name != "ome" for suffix in format_.suffixes]
     got = f"the suffix {path.suffix!r}" if path.suffix else "no suffix"
     raise ValueError(f"{path} has {got}, which names no format; choose {_either(suffixes)}")
 

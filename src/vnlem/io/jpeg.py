@@ -8,6 +8,7 @@ from PIL import Image, UnidentifiedImageError
 
 from vnlem.io.orientation import orientation_in
 from vnlem.io.picture import Metadata, Picture, Resolution
+from vnlem.io.pillow import opened
 
 _EXIF_PREFIX = b"Exif\x00\x00"
 # High enough that the file's own losses stay well below any noise worth removing.
@@ -17,10 +18,13 @@ _QUALITY = 95
 def read(path: Path) -> Picture:
     """Read a JPEG file with its pixels as stored; the orientation goes into the metadata."""
     try:
-        image = Image.open(path, formats=["JPEG"])
+        return _read(path)
     except UnidentifiedImageError:
         raise ValueError("it is damaged or truncated") from None
-    with image:
+
+
+def _read(path: Path) -> Picture:
+    with opened(path, "JPEG") as image:
         if image.mode not in ("L", "RGB"):
             raise ValueError(f"its colours are {image.mode}; convert it to RGB or grey first")
         image.load()

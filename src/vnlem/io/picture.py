@@ -141,10 +141,40 @@ class Picture:
         colour = self.pixels if self.channel_axis is not None else self.pixels[..., None]
         return np.concatenate([colour, np.expand_dims(self.alpha, axis)], axis=axis)
 
+    @property
+    def joined_shape(self) -> tuple[int, ...]:
+        """The shape of :meth:`joined`."""
+        if self.alpha is None:
+            return self.pixels.shape
+        if self.channel_axis is None:
+            return (*self.pixels.shape, 2)
+        shape = list(self.pixels.shape)
+        shape[self.channel_axis] += 1
+        return tuple(shape)
+
     def interleaved(self) -> NDArray[Any]:
         """Pixels and alpha as one array with the channels last, as PNG and JPEG store them."""
         array = self.joined()
         return np.moveaxis(array, -3, -1) if self.channel_axis == -3 else array
+
+
+def corner(picture: Picture, side: int = 16) -> Picture:
+    """The upper left corner of every page, with all that is said about the picture.
+
+    Examples
+    --------
+    >>> corner(Picture(np.zeros((5, 80, 90, 3)), channel_axis=-1)).pixels.shape
+    (5, 16, 16, 3)
+    """
+    cut = (..., slice(side), slice(side))
+    pixels = picture.pixels[(*cut, slice(None))] if picture.channel_axis == -1 else picture.pixels[cut]
+    small = replace(picture, pixels=pixels, alpha=None if picture.alpha is None else picture.alpha[cut])
+    native = picture.metadata.native
+    if getattr(native, "shape", None) != picture.joined_shape:
+        return small
+    return replace(
+        small, metadata=replace(picture.metadata, native=replace(native, shape=small.joined_shape))
+    )
 
 
 def from_array(array: ArrayLike, channels: str = "auto", metadata: Metadata | None = None) -> Picture:

@@ -18,6 +18,9 @@ from vnlem.io.picture import Metadata, Picture, Resolution, split_alpha
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PALETTE = 3  # colour type in the header
+_SAMPLES = {0: 1, 2: 3, 4: 2, 6: 4}  # colour type -> samples of a pixel
+# Where the passes of an interlaced file begin and how they step: left, top, columns, rows.
+_ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 # Copied from PNG to PNG as they are. What depends on the palette or on single pixel values is left out.
 _KEPT_CHUNKS = (b"cHRM", b"cICP", b"gAMA", b"sRGB", b"iTXt", b"tEXt", b"zTXt")
 
@@ -29,13 +32,15 @@ def read(path: Path) -> Picture:
     found = dict(chunks)
     if b"acTL" in found:
         raise ValueError("it is an animation; save its frames as the pages of a TIFF first")
-    _, _, depth, colour_type, _, _, _ = struct.unpack(">IIBBBBB", found[b"IHDR"])
+    width, height, depth, colour_type, _, _, interlaced = struct.unpack(">IIBBBBB", found[b"IHDR"])
+    if depth == 16:
+        _check_samples(chunks, (width, height), 2 * _SAMPLES[colour_type], bool(interlaced))
     if depth == 1 and colour_type != _PALETTE:
         raise ValueError(
             "it is a 1-bit image (black and white only), which cannot be denoised as a grey image; "
             "convert it to 8-bit grey first, or start from the grey image it was made from"
         )
-    samples = _decode(data, depth, colour_type, b"tRNS" in found)
+    samples = _decode(_bare(chunks), depth, colour_type, b"tRNS" in found)
     if b"tRNS" in found and colour_type != _PALETTE:
         samples = _with_alpha(samples, found[b"tRNS"], depth)
     metadata = _metadata(found, tuple(chunk for chunk in chunks if chunk[0] in _KEPT_CHUNKS))
@@ -62,6 +67,39 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         place += 12 + length
 
 
+def _bare(chunks: list[tuple[bytes, bytes]]) -> bytes:
+    """A PNG file of what a decoder needs; about the rest it would have words for stderr."""
+    needed = (chunk for chunk in chunks if chunk[0] in (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"))
+    return SIGNATURE + b"".join(map(_packed, needed))
+
+
+def _packed(chunk: tuple[bytes, bytes]) -> bytes:
+    name, content = chunk
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+
+def _check_samples(
+    chunks: list[tuple[bytes, bytes]], size: tuple[int, int], pixel_bytes: int, interlaced: bool
+) -> None:
+    """Inflate the samples and look at every row's filter: what is wrong here libpng would tell on stderr."""
+    try:
+        rows = zlib.decompress(b"".join(content for name, content in chunks if name == b"IDAT"))
+    except zlib.error:
+        raise ValueError("it is damaged (its pixels cannot be unpacked)") from None
+    width, height = size
+    passes = _ADAM7 if interlaced else ((0, 0, 1, 1),)
+    place = 0
+    for left, top, step_x, step_y in passes:
+        n_columns, n_rows = -(-(width - left) // step_x), -(-(height - top) // step_y)
+        if n_columns <= 0 or n_rows <= 0:
+            continue
+        length = 1 + n_columns * pixel_bytes
+        filters = rows[place : place + n_rows * length : length]
+        place += n_rows * length
+        if place > len(rows) or max(filters) > 4:
+            raise ValueError("it is damaged (its pixels are incomplete)")
+
+
 def _decode(data: bytes, depth: int, colour_type: int, transparent: bool) -> NDArray[Any]:
     if depth == 16:
         import imagecodecs
@@ -69,9 +107,9 @@ def _decode(data: bytes, depth: int, colour_type: int, transparent: bool) -> NDA
         return np.asarray(imagecodecs.png_decode(data))
     import io
 
-    from PIL import Image
+    from vnlem.io.pillow import opened
 
-    with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
+    with opened(io.BytesIO(data), "PNG") as image:
         expanded = image.convert("RGBA" if transparent else "RGB") if colour_type == _PALETTE else image
         return np.array(expanded)
 
@@ -114,10 +152,7 @@ def write(path: Path, picture: Picture) -> None:
 
     encoded = imagecodecs.png_encode(np.ascontiguousarray(picture.interleaved()))
     header_end = len(SIGNATURE) + 12 + 13
-    extra = b"".join(
-        struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
-        for name, content in _extra_chunks(picture.metadata)
-    )
+    extra = b"".join(map(_packed, _extra_chunks(picture.metadata)))
     path.write_bytes(encoded[:header_end] + extra + encoded[header_end:])
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tifffile import TiffFile, TiffFrame, TiffPage, TiffPageSeries
+from tifffile import TiffFile, TiffFrame, TiffPage, TiffPageSeries, TiffTag
 
+from vnlem.io import ome
 from vnlem.io.picture import Metadata, Picture, Resolution, from_array, split_alpha
 
 MINISWHITE, MINISBLACK, RGB, PALETTE, SEPARATED, YCBCR = 0, 1, 2, 3, 5, 6
@@ -54,6 +55,8 @@ def read(path: Path, channels: str) -> Picture:
     """Read a TIFF file: the sample axis is colour, every other axis in front counts pages."""
     _check_chain(path)
     with TiffFile(path) as tif:
+        if tif.ome_metadata:
+            ome.check_members(tif.ome_metadata, path)
         if not tif.series:
             raise ValueError("it holds no image")
         if len(tif.series) > 1:
@@ -130,7 +133,7 @@ def _layout(tif: TiffFile, series: TiffPageSeries) -> TiffLayout:
         bigtiff=tif.is_bigtiff,
         tags=tuple(_kept_tags(tif, pages[k]) for k in (order or (0,))),
         page_order=order,
-        resolution=None if x is None or y is None else (x.value, y.value),
+        resolution=(x.value, y.value) if x and y and _is_resolution(x) and _is_resolution(y) else None,
         resolution_unit=2 if unit is None else int(unit.value),
         imagej=dict(tif.imagej_metadata or {}) if series.kind == "imagej" else None,
         colormap=page.colormap if page.photometric == PALETTE else None,
@@ -142,6 +145,8 @@ def _kept_tags(tif: TiffFile, page: TiffPage | TiffFrame) -> tuple[Tag, ...]:
     kept: list[Tag] = []
     for tag in full.tags:
         if tag.code not in _KEPT_TAGS:
+            continue
+        if tag.code in (X_RESOLUTION, Y_RESOLUTION) and not _is_resolution(tag):
             continue
         value = tag.value
         if tag.dtype in _BYTE_TYPES:
@@ -176,7 +181,13 @@ def _expanded(indices: NDArray[Any], axes: str, layout: TiffLayout) -> tuple[NDA
 
 def _number(fraction: Any) -> float:
     numerator, denominator = fraction
-    return float(numerator / denominator) if denominator else 0.0
+    return float(numerator / denominator)
+
+
+def _is_resolution(tag: TiffTag) -> bool:
+    """Whether a tag holds a positive fraction; some programs write 0/0."""
+    value = tag.value
+    return isinstance(value, tuple) and len(value) == 2 and value[0] > 0 and value[1] > 0
 
 
 def _check_complete(series: TiffPageSeries, size: int) -> None:

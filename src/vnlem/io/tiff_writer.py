@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 from tifffile import TiffWriter
 
+from vnlem.io.ome import axes_for, without_file_names
 from vnlem.io.picture import Picture
 from vnlem.io.tiff import (
     DATETIME,
@@ -37,6 +38,8 @@ def write(path: Path, picture: Picture, *, ome: bool = False) -> None:
         layout = None
     options = _options(picture, layout)
     axes = _axes(picture, array)
+    if ome:
+        axes = axes_for(axes)
     if layout is not None and layout.imagej is not None and not ome:
         _write_imagej(path, array, axes, layout, options)
         return
@@ -71,13 +74,16 @@ def _write_pages(tif: TiffWriter, array: NDArray[Any], layout: TiffLayout, optio
     for k, tags in zip(layout.page_order, layout.tags, strict=True):
         kept = {tag[0]: tag for tag in tags}
         subfile = kept.pop(_SUBFILE_TYPE, None)
+        description = _text(kept.pop(DESCRIPTION, None))
+        if layout.kind == "ome" and description is not None:
+            description = without_file_names(description)
         resolution = [kept.pop(code, None) for code in (X_RESOLUTION, Y_RESOLUTION)]
         if None not in resolution:
             options = options | {"resolution": tuple(tag[3] for tag in resolution if tag is not None)}
         tif.write(
             pages[k],
             metadata=None,
-            description=_text(kept.pop(DESCRIPTION, None)),
+            description=description,
             software=_text(kept.pop(SOFTWARE, None)) or False,
             datetime=_text(kept.pop(DATETIME, None), "ascii"),
             subfiletype=None if subfile is None else int(subfile[3]),

@@ -1,6 +1,7 @@
 """The progress bar of long work: on stderr, only where a person can see it."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -9,17 +10,22 @@ import numpy as np
 ProgressCallback = Callable[[int, int], object]  # (done, total)
 Progress = bool | ProgressCallback
 Report = Callable[[float], None]  # takes the share of the work that is done, 0 to 1
+_SECONDS_PER_LINE = 0.2  # between two updates in a notebook
 
 
 @contextmanager
 def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Report]:
-    """A bar with the time left; with `quiet` or without a terminal nothing is shown.
+    """A bar with the time left; with `quiet`, or with neither a terminal nor a notebook, nothing is shown.
 
     Examples
     --------
     >>> with progress_bar("denoising", quiet=True) as report:
     ...     report(0.5)
     """
+    if not quiet and in_notebook():
+        with _line(title) as report:
+            yield report
+        return
     if quiet or not sys.stderr.isatty():
         yield lambda share: None
         return
@@ -36,6 +42,39 @@ def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Report]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=1.0)
         yield lambda share: bar.update(task, completed=share)
+
+
+def in_notebook() -> bool:
+    """Whether this is a Jupyter notebook, where stderr is no terminal and yet somebody reads it.
+
+    Examples
+    --------
+    >>> in_notebook()
+    False
+    """
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
+
+
+@contextmanager
+def _line(title: str) -> Iterator[Report]:
+    """One line that is written over again, which every notebook can show without further packages."""
+    begun = shown_at = time.monotonic()
+
+    def report(share: float) -> None:
+        nonlocal shown_at
+        instant = time.monotonic()
+        if instant - shown_at < _SECONDS_PER_LINE or share <= 0:
+            return
+        shown_at = instant
+        left = (instant - begun) * (1 - share) / share
+        print(f"\r{title}: {100 * share:3.0f} %, {left:.0f} s left ", end="", file=sys.stderr, flush=True)
+
+    yield report
+    if shown_at > begun:
+        seconds = time.monotonic() - begun
+        print(f"\r{title}: done in {seconds:.1f} s      ", file=sys.stderr, flush=True)
 
 
 @contextmanager

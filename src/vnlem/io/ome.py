@@ -1,0 +1,77 @@
+"""What OME metadata say about files: what a set is made of, and what a rewritten file must not repeat."""
+
+import os
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+PAGE_AXES = "TZC"  # what OME counts pages by
+# OME has no name for other types of pixels.
+DTYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "float32", "float64")
+
+_ROOT_UUID = re.compile(rb"(<(?:\w+:)?OME\b[^>]*?)\s+UUID\s*=\s*(?:\"[^\"]*\"|'[^']*')")
+_FILE = re.compile(rb"<((?:\w+:)?)UUID\b(?:[^>]*/>|.*?</\1UUID\s*>)", re.DOTALL)
+
+
+def check_members(xml: str, path: Path) -> None:
+    """Refuse a set that names files outside the folder of `path`, or files that are not there.
+
+    A missing file would be read as black pages.
+
+    Examples
+    --------
+    >>> pixels = '<Image><Pixels><TiffData><UUID FileName="../b.tif">u</UUID></TiffData></Pixels></Image>'
+    >>> check_members(f"<OME>{pixels}</OME>", Path("a.ome.tif"))
+    Traceback (most recent call last):
+    ...
+    ValueError: its OME metadata name a file outside its folder ('../b.tif'); put the set's files together
+    """
+    try:
+        root = ElementTree.fromstring(xml)
+    except ElementTree.ParseError:
+        return  # not taken for a set
+    own = root.attrib.get("UUID")
+    for element in root.iter():
+        if not element.tag.endswith("UUID"):
+            continue
+        name = element.attrib.get("FileName", "")
+        if element.text == own or not name or (own is None and name.lower() == path.name.lower()):
+            continue
+        if os.path.isabs(name) or os.path.normpath(name).startswith("..") or re.match(r"[A-Za-z]:|\\", name):
+            raise ValueError(
+                f"its OME metadata name a file outside its folder ({name!r}); put the set's files together"
+            )
+        if not (path.parent / name).is_file():
+            raise ValueError(
+                f"its OME metadata name the file {name!r}, which is not in its folder; put it there, or give "
+                "the file its name back if it was renamed"
+            )
+
+
+def without_file_names(xml: bytes) -> bytes:
+    """OME-XML whose pages lie in the file it is written to.
+
+    The identifiers and names of the source would send a reader to the source.
+
+    Examples
+    --------
+    >>> without_file_names(b'<OME UUID="u:1"><TiffData IFD="0"><UUID FileName="a.tif">u:1</UUID></TiffData>')
+    b'<OME><TiffData IFD="0"></TiffData>'
+    """
+    return _FILE.sub(b"", _ROOT_UUID.sub(rb"\1", xml))
+
+
+def axes_for(axes: str) -> str:
+    """Axes as OME names them: page axes it does not know, or knows twice, get the letters that are free.
+
+    Examples
+    --------
+    >>> axes_for("IYX"), axes_for("QQYXS"), axes_for("TQYX")
+    ('ZYX', 'ZCYXS', 'TZYX')
+    """
+    pages = [letter for letter in axes if letter not in "YXS"]
+    known = [letter for letter in pages if letter in PAGE_AXES and pages.count(letter) == 1]
+    free = [letter for letter in PAGE_AXES if letter not in known]
+    unknown = len(pages) - len(known)
+    given = iter(["Z"] if unknown == 1 and "Z" in free else free[len(free) - unknown :])
+    return "".join(letter if letter in "YXS" or letter in known else next(given) for letter in axes)
