@@ -85,7 +85,10 @@ def test_the_fast_engine_follows_its_plain_model(preset, sigma):
         raw = region.raw[:, :32].astype(np.float64)
         coefficients = raw[..., : rings.lanes] + 1j * raw[..., rings.lanes :]
         theta = region.angle[:, :32].astype(np.float64)
-        model = RingModel(image, coefficients, rings.lane_order, theta, params, sigma, rings.noise_energy)
+        model = RingModel(
+            image, coefficients, rings.lane_order, theta, params, sharp=region.sharp[:, :32],
+            noise=sigma**2 * rings.noise_energy, scale=rings.distance_scale,
+        )  # fmt: skip
         fast = solve(Job(image[None], sigma, params, 1, None))[0]
         found = neighbours_of(image, sigma, params)
         shared, errors = [], []

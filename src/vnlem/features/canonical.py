@@ -1,5 +1,6 @@
 """Ring features of a region in two frames: the image's own, and each pixel's SIFT orientation."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,4 +81,36 @@ def region_with_angles(image: Extended, tile: Tile, rings: RingLayout, angles: N
     beside = ((0, 0), (0, raw.shape[1] - width))
     pixels = np.zeros((*lengths.shape, rings.channels), dtype=np.float32)
     pixels[:, :width] = np.moveaxis(image.window(image.padded, tile, 0), 0, -1)
-    return Region(raw, canonical, lengths, np.pad(angles, beside), pixels, width)
+    sharp = np.zeros_like(lengths)
+    if not rings.average_down:
+        energy = disc_energy(image.window(image.padded, tile, rings.n_rings), rings.patch_size)
+        sharp[:, :width] = np.maximum(energy - lengths[:, :width], 0)
+    return Region(raw, canonical, lengths, sharp, np.pad(angles, beside), pixels, width)
+
+
+def disc_energy(padded: NDArray[np.float32], patch_size: int) -> NDArray[np.float32]:
+    """Integral of the squared pixels over the disc around every pixel, mean over the channels.
+
+    padded: (channels, height, width) with a border of patch_size // 2 pixels. Pixel is added to pixel in one
+    order everywhere: the result does not depend on the region.
+
+    Examples
+    --------
+    >>> disc_energy(np.ones((1, 6, 7), dtype=np.float32), 5).round(3)
+    array([[19.635, 19.635, 19.635],
+           [19.635, 19.635, 19.635]], dtype=float32)
+    """
+    half = patch_size // 2
+    squares = (padded**2).sum(axis=0)
+    height, width = squares.shape[0] - 2 * half, squares.shape[1] - 2 * half
+    offsets = [
+        (y, x)
+        for y in range(-half, half + 1)
+        for x in range(-half, half + 1)
+        if math.hypot(y, x) <= half + 0.5
+    ]
+    total = np.zeros((height, width), dtype=np.float32)
+    for y, x in offsets:
+        total += squares[half + y : half + y + height, half + x : half + x + width]
+    area = math.pi / 4 * patch_size**2
+    return total * np.float32(area / len(offsets) / len(padded))

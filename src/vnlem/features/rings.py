@@ -96,8 +96,12 @@ class RingLayout:
 
     @property
     def distance_scale(self) -> float:
-        """Factor that turns squared distances of features into those of square patches (q^2 / E)."""
-        return self.patch_size**2 / self.noise_energy
+        """Factor that turns squared distances of features into those of square patches.
+
+        By area (4 / pi). Averaged down, features hold much less noise than pixels: there it is q^2 / E, so
+        that what noise puts into a distance counts as in a square patch.
+        """
+        return self.patch_size**2 / self.noise_energy if self.average_down else 4 / math.pi
 
     @property
     def centre_lane(self) -> int:

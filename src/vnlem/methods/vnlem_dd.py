@@ -262,7 +262,8 @@ def embed(
     height, width = image.shape
     check_embedding_dim(settings.embedding_dim, job.pixels)
     begun = time.perf_counter()
-    noise = 2 * job.sigma**2 * params.patch_size**2 if params.noise_correction else 0.0
+    between = 2 * job.sigma**2 * rings.noise_energy * rings.distance_scale
+    noise = between if params.noise_correction else 0.0
     graph = patch_graph(
         image,
         rings,

@@ -54,7 +54,7 @@ def rid(
     Returns
     -------
     distance : float
-        Scaled to a square patch: white noise of variance s^2 in both patches is at sqrt(2) s q on average.
+        Scaled by area to a square patch of patch_size^2 pixels.
     angle : float
         Only with `return_angle`.
 

@@ -22,13 +22,14 @@ class RingModel:
     orders : (L,) angular order of each coefficient
     theta : (H, W) orientations in radians
     params : see ``vnlem.reference.vnlem``; also noise_correction and rotation_margin
-    sigma, energy : noise level, and what white noise of variance one has in the coefficients
+    sharp : (H, W) what the pixels of a patch have beyond its coefficients, squared
+    noise : what noise puts into the squared coefficients of a patch
+    scale : from squared distances of coefficients to those of square patches
     """
 
-    def __init__(self, pixels, coefficients, orders, theta, params, sigma, energy):
+    def __init__(self, pixels, coefficients, orders, theta, params, *, sharp, noise, scale):
         self.pixels, self.raw, self.orders, self.theta = pixels, coefficients, orders, theta
-        self.params, self.noise = params, sigma**2 * energy
-        self.scale = params.patch_size**2 / energy
+        self.params, self.sharp, self.noise, self.scale = params, sharp, noise, scale
         # Turning a patch by minus its orientation multiplies order k by exp(i k theta).
         self.canonical = coefficients * np.exp(1j * orders * theta[..., None])
 
@@ -84,16 +85,17 @@ class RingModel:
     def value(self, row, column):
         """The estimate of a pixel."""
         rows, columns, squared, patches = self.neighbours(row, column)
+        own = (rows == row) & (columns == column)
+        sharp = np.where(own, 0, self.sharp[row, column])
+        squared = squared + sharp
         if self.params.noise_correction:
             squared = np.maximum(squared - 2 * self.noise, 0)
         weights = np.exp(-squared * self.scale / self.params.bandwidth**2)
-        own = (rows == row) & (columns == column)
         if self.params.noise_correction and len(rows) > 1:
             weights[own] = max(weights[~own].max(), 1e-6)
         # The central pixels ride along, too small to take part in the distances.
-        points = np.concatenate(
-            [patches.real, patches.imag, 1e-6 * self.pixels[rows, columns][:, None]], axis=1
-        )
+        centres = 1e-6 * self.pixels[rows, columns][:, None]
+        points = np.concatenate([patches.real, patches.imag, np.sqrt(sharp)[:, None], centres], axis=1)
         return irls(points, weights, self.params.gamma)[-1] / 1e-6
 
 

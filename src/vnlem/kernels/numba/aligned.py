@@ -5,6 +5,10 @@ squares. Its points never leave the span of the patches, so the result is told a
 it; the estimate adds up the neighbours' central pixels with these shares. Patches are taken as differences
 to the pixel's own: then |P - P_j|^2 = |P|^2 - 2 <P, P_j> + |P_j|^2 loses no digits that matter, and needs one
 multiply-add per number.
+
+The pixel's own patch is not rotated, so the paper compares its pixels, with all their noise, to interpolated
+ones. What the pixels have beyond the features (`sharp`) is one more coordinate, in which the own patch
+differs from all others.
 """
 
 from typing import NamedTuple
@@ -57,7 +61,8 @@ def shares_of(flat, search, rule, lane_order, own, found, n, buffers):
     own_at = -1
     largest = np.float32(0)
     for j in range(n):
-        corrected = max(found.squared[j] - rule.noise, np.float32(0))
+        sharp = np.float32(0) if found.position[j] == own else flat.sharp[own]
+        corrected = max(found.squared[j] + sharp - rule.noise, np.float32(0))
         weights[j] = exp_negative(corrected * rule.inverse_bandwidth)
         if found.position[j] == own:
             own_at = j
@@ -71,6 +76,7 @@ def shares_of(flat, search, rule, lane_order, own, found, n, buffers):
         return 0
     turn_of(flat.angle[own], lane_order, buffers.orders, buffers.own_turn)
     align(flat, search, own, found, n, buffers)
+    _separate(flat, lane_order, own, found, n, buffers)
     return regression(n, rule.gamma, rule.step, buffers)
 
 
@@ -119,6 +125,21 @@ def align(flat, search, own, found, n, buffers):
             squares += turned_re * turned_re
             squares += turned_im * turned_im
         buffers.squared[j] = total(squares)
+
+
+@nested
+def _separate(flat, lane_order, own, found, n, buffers):
+    """The coordinate in which the own patch differs from all others: an imaginary part of order zero."""
+    sharp = flat.sharp[own]
+    if sharp == np.float32(0):
+        return
+    spare = 0
+    while lane_order[spare] != 0:
+        spare += 1
+    for j in range(n):
+        if found.position[j] != own:
+            buffers.rows[j, lane_order.shape[0] + spare] = -np.sqrt(sharp)
+            buffers.squared[j] += sharp
 
 
 @nested

@@ -27,6 +27,7 @@ class Region(NamedTuple):
     raw: np.ndarray  # (height, width, dim)
     canonical: np.ndarray  # (height, width, dim)
     lengths: np.ndarray  # (height, width) squared lengths
+    sharp: np.ndarray  # (height, width) what the patch's own pixels have beyond its features, squared
     angle: np.ndarray  # (height, width) orientation in radians
     pixels: np.ndarray  # (height, width, channels)
     width: int  # columns past it are padding, only ever read
@@ -38,6 +39,7 @@ class Flat(NamedTuple):
     raw: np.ndarray
     canonical: np.ndarray
     lengths: np.ndarray
+    sharp: np.ndarray
     angle: np.ndarray
     pixels: np.ndarray
     stride: int  # pixels of a row, padding included
@@ -51,6 +53,7 @@ def flattened(region):
         region.raw.reshape(-1, dim),
         region.canonical.reshape(-1, dim),
         region.lengths.ravel(),
+        region.sharp.ravel(),
         region.angle.ravel(),
         region.pixels.reshape(-1, region.pixels.shape[2]),
         stride,
