@@ -4,7 +4,8 @@
 
 Images, noise (variance 0.3 of the standardised image, seed 1000 + i for the i-th file in sorted order) and
 measures are those of `vnlem bench`, whose results for the same methods are the same numbers.
-Results are written image by image; a run that was interrupted goes on where it stopped.
+Results are written image by image; a run that was interrupted goes on where it stopped. Results of other
+sources are refused.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import vnlem
 from vnlem.bench import phantoms
 from vnlem.bench.datasets import READABLE, find_images
 from vnlem.bench.protocols import Case, Scene, measure, scenes
+from vnlem.bench.sources import sources_hash
 
 VARIANCE = 0.3
 SIGMA = float(np.sqrt(VARIANCE))
@@ -88,8 +90,10 @@ def run(options: argparse.Namespace) -> list[dict[str, str]]:
     """Denoise what the CSV file does not hold yet; returns all its rows."""
     out = Path(options.out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    fields = ["image", "size", "method", *MEASURES]
+    fields = ["image", "size", "method", *MEASURES, "sources"]
     rows = list(csv.DictReader(out.open())) if out.exists() else []
+    if any(row.get("sources") != sources_hash() for row in rows):
+        sys.exit(f"{out} holds results of other sources than these; choose another --out or remove it")
     rows = [row for row in rows if row["size"] == str(options.size) or not Path(row["image"]).suffix]
     done = {(row["image"], row["method"]) for row in rows}
     with out.open("a", newline="") as file:
@@ -104,7 +108,7 @@ def run(options: argparse.Namespace) -> list[dict[str, str]]:
             for method, denoise in wanted:
                 measures = measure(scene, denoise(scene.noisy, scene.sigma))
                 row = {"image": name, "size": len(scene.noisy), "method": method}
-                row |= {name: measures[name] for name in MEASURES}
+                row |= {name: measures[name] for name in MEASURES} | {"sources": sources_hash()}
                 writer.writerow(row)
                 rows.append({key: str(value) for key, value in row.items()})
             file.flush()

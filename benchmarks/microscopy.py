@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from skimage.metrics import structural_similarity
 
 import vnlem
 
@@ -52,8 +51,7 @@ def main() -> None:
 
 def measure(clean: np.ndarray, estimate: np.ndarray) -> tuple[float, float]:
     """PSNR and SSIM on 0..255."""
-    psnr = 10 * np.log10(255**2 / np.mean((estimate - clean) ** 2))
-    return float(psnr), float(structural_similarity(clean, estimate, data_range=255))
+    return vnlem.metrics.psnr(clean, estimate, 255), vnlem.metrics.ssim(clean, estimate, 255)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from skimage.color import rgb2gray
 from skimage.restoration import estimate_sigma as wavelet_sigma
 
-import vnlem
+from vnlem.bench import datasets
 from vnlem.noise import add_gaussian, estimate_sigma
 
 FILE_TYPES = {".png", ".jpg", ".jpeg", ".tif", ".tiff"}
@@ -27,8 +26,7 @@ ESTIMATORS: dict[str, Callable[[NDArray[np.float64]], float]] = {
 
 def read_grey(path: Path) -> NDArray[np.float64]:
     """An image file as grey values 0..255."""
-    image = vnlem.io.read(path).pixels
-    return image.astype(np.float64) if image.ndim == 2 else 255 * rgb2gray(image[..., :3])
+    return datasets.read_grey(str(path))
 
 
 def table(images: list[NDArray[np.float64]], sigmas: list[float]) -> str:

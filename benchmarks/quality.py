@@ -9,7 +9,6 @@ clipped to 0..255 for the measures.
 import argparse
 import csv
 import functools
-import hashlib
 import importlib.metadata
 import os
 import sys
@@ -19,13 +18,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from skimage import color, data
-from skimage.metrics import structural_similarity
+from skimage import data
 
 import vnlem
+from vnlem import metrics
+from vnlem.bench import datasets
 from vnlem.bench.peers import available_peers
 from vnlem.bench.phantoms import discs, half_discs
-from vnlem.metrics import fsim
+from vnlem.bench.sources import sources_hash
 
 SETS = ("set12", "bsd68", "kodak24_gray")
 SIGMAS = (15, 25, 50)
@@ -94,16 +94,13 @@ class Results:
 
 @functools.cache
 def version_of(method: str) -> str:
-    """What computes a method: the peer's version, or a fingerprint of this package's source."""
+    """What computes a method and its measures: the peer's version, or a hash of this package's sources."""
     if method == "bm3d":
         try:
-            return importlib.metadata.version("bm3d")
+            return f"{importlib.metadata.version('bm3d')} {sources_hash('metrics', 'bench', 'io')}"
         except importlib.metadata.PackageNotFoundError:
             return "not installed"
-    fingerprint = hashlib.blake2b(digest_size=6)
-    for source in sorted(Path(vnlem.__file__).parent.rglob("*.py")):
-        fingerprint.update(source.read_bytes())
-    return fingerprint.hexdigest()
+    return sources_hash()
 
 
 def run_method(method: str, noisy: np.ndarray, sigma: float) -> np.ndarray:
@@ -121,31 +118,42 @@ def measure(clean: np.ndarray, estimate: np.ndarray, *, phantom: bool) -> dict[s
         return {"psnr": 10 * np.log10(np.mean(clean**2) / error), "ssim": np.nan, "fsim": np.nan}
     shown = np.clip(estimate, 0, 255)
     return {
-        "psnr": float(10 * np.log10(255**2 / np.mean((shown - clean) ** 2))),
-        "ssim": float(structural_similarity(clean, shown, data_range=255)),
-        "fsim": float(fsim(clean, shown)),
+        "psnr": metrics.psnr(clean, shown, 255),
+        "ssim": metrics.ssim(clean, shown, 255),
+        "fsim": metrics.fsim(clean, shown, 255),
     }
 
 
 def read_grey(path: Path, crop: int | None = None) -> np.ndarray:
     """An image file as floats 0..255, or its middle."""
-    image = vnlem.io.read(path).pixels
-    grey = color.rgb2gray(image[..., :3]) * 255 if image.ndim == 3 else image.astype(float)
+    grey = datasets.read_grey(str(path))
     top, left = (0 if crop is None else max(side - crop, 0) // 2 for side in grey.shape)
     return grey[top:, left:][:crop, :crop]
 
 
 class Report:
-    """Lines with pass or FAIL, and whether any failed."""
+    """Lines with pass or FAIL, and those that failed."""
 
     def __init__(self) -> None:
-        self.failed = 0
+        self.failed: list[str] = []
 
     def line(self, text: str, value: float, limit: float) -> None:
         """One promise: value must be at least limit."""
-        good = value >= limit
-        self.failed += not good
-        print(f"{'pass' if good else 'FAIL'}  {text}: {value:.3f} (at least {limit:.3f})", flush=True)
+        said = f"{text}: {value:.3f} (at least {limit:.3f})"
+        if value >= limit:
+            print(f"pass  {said}", flush=True)
+        else:
+            print(f"FAIL  {said}", flush=True)
+            self.failed.append(said)
+
+    def close(self) -> None:
+        """Name the lines that miss their limit, and leave with the status that says so."""
+        if not self.failed:
+            print("\nall lines pass")
+            sys.exit(0)
+        print(f"\n{len(self.failed)} lines miss their limit:")
+        print("\n".join(f"- {line}" for line in self.failed))
+        sys.exit(1)
 
 
 def mean_of(
@@ -292,8 +300,7 @@ def main() -> None:
         rotation(results, report, options.data, options)
     if "phantoms" in options.sets:
         phantoms(results, report)
-    print(f"\n{report.failed} lines failed" if report.failed else "\nall lines pass")
-    sys.exit(1 if report.failed else 0)
+    report.close()
 
 
 if __name__ == "__main__":

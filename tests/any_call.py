@@ -47,6 +47,7 @@ RANGES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "shape": (("disc", "square"), WORDS_ODD),
     "search": (("window", "image"), WORDS_ODD),
     "rotation_margin": ((0, 0.1, 1, 100), REAL_ODD),
+    "average_down": FLAGS,
     "coarse_patch_size": ((0, 3, 9, 13, 19), WHOLE_ODD),
     "embedding_dim": ((1, 2, 5, 30, 100, 1000), WHOLE_ODD),
     "diffusion_time": ((0.1, 1.0, 10.0, 1000), REAL_ODD),
@@ -64,7 +65,15 @@ COMMON = ("image", "sigma", "channel_axis", "workers", "progress", "return_info"
 # Parameters that may ask for more or less smoothing than the noise does: no promise about the error holds.
 STRENGTH = ("bandwidth", "gamma", "noise_correction", "n_neighbors", "graph_bandwidth", "diffusion_time")
 STRENGTH += ("embedding_dim", "local_bandwidth", "flat_guard", "scope", "scale", "rotation_margin", "preset")
-STRENGTH += ("patch_size", "coarse_patch_size", "angle_step", "angle_range", "search", "patch_distance")
+STRENGTH += (
+    "average_down",
+    "patch_size",
+    "coarse_patch_size",
+    "angle_step",
+    "angle_range",
+    "search",
+    "patch_distance",
+)
 CONTENTS = ("constant", "ramp", "steps", "hot pixel", "noise", "saturated", "label", "waves")
 DTYPES = ("float64", "float64", "float32", "uint8", "uint16", "int16", "uint32", "float16", "int64")
 HANGS = 300  # seconds; kernels may have to be compiled

@@ -1,5 +1,7 @@
 """results.csv: rows come back as they were, torn lines are cut, other versions are refused."""
 
+from pathlib import Path
+
 import pytest
 
 from vnlem.bench import results
@@ -62,6 +64,52 @@ def test_results_of_another_version_are_refused_and_fresh_throws_them_away(tmp_p
     assert path.read_text() == old
     ResultsFile(path, fresh=True).close()
     assert list(results.read_rows(path)) == []
+
+
+def test_results_of_other_sources_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "results.csv"
+    with ResultsFile(path) as file:
+        file.append(row())
+    monkeypatch.setattr(results, "sources_hash", lambda: "0123456789ab")
+    with pytest.raises(ValueError, match=r"was written by vnlem bench .* sources .* 0123456789ab; choose"):
+        ResultsFile(path)
+
+
+def test_two_runs_do_not_write_to_one_file(tmp_path):
+    path = tmp_path / "results.csv"
+    with ResultsFile(path) as file:
+        file.append(row())
+        with pytest.raises(ValueError, match="another run is writing to"):
+            ResultsFile(path)
+        with pytest.raises(ValueError, match="another run is writing to"):
+            ResultsFile(path, fresh=True)
+    with ResultsFile(path) as file:
+        assert len(file.rows) == 1
+
+
+def test_the_hash_of_the_sources_follows_what_makes_figures(tmp_path, monkeypatch):
+    import shutil
+
+    from vnlem.bench import sources
+
+    package = tmp_path / "vnlem"
+    ignored = shutil.ignore_patterns("__pycache__", "assets")
+    shutil.copytree(Path(sources.__file__).parents[1], package, ignore=ignored)
+    monkeypatch.setattr(sources, "__file__", str(package / "bench" / "sources.py"))
+
+    def now():
+        sources.sources_hash.cache_clear()
+        return sources.sources_hash(), sources.sources_hash("metrics")
+
+    before = now()
+    (package / "cli" / "table.py").write_text("changed")
+    assert now() == before
+    (package / "methods" / "nlm.py").write_text("changed")
+    assert now()[0] != before[0]
+    assert now()[1] == before[1]
+    (package / "metrics" / "emd.py").write_text("changed")
+    assert now()[1] != before[1]
+    sources.sources_hash.cache_clear()
 
 
 def test_a_file_of_something_else_is_left_alone(tmp_path):

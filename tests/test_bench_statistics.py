@@ -62,7 +62,10 @@ def test_one_image_has_numbers_but_no_interval():
 def make_rows(values):
     """Rows of {method label: (hash, one SNR per image)}."""
     rows = {}
-    items = [Item(f"{k}.png", "", "even" if k % 2 == 0 else "odd", k) for k in range(8)]
+    items = [
+        Item(f"{k}.png", "", "even" if k % 2 == 0 else "odd", k)
+        for k in range(len(next(iter(values.values()))[1]))
+    ]
     for label, (hash_, numbers) in values.items():
         for item, number in zip(items, numbers, strict=True):
             if number is None:
@@ -155,3 +158,23 @@ def test_the_hash_follows_the_parameters_and_not_the_spelling():
     assert first.hash == second.hash
     assert first.hash != parse_variants(["nlem:auto"], "paper")[0].hash
     assert isinstance(first, Variant)
+
+
+def test_few_images_are_told_and_nothing_is_marked_alike():
+    nlem, auto = parse_variants(["nlem", "nlem:auto"], "paper")
+    for n_images in (5, 6):
+        items, rows = make_rows(
+            {
+                "noisy": ("noisy", [5.0] * n_images),
+                "nlem": (nlem.hash, list(range(10, 10 + n_images))),
+                "nlem:auto": (auto.hash, list(range(12, 12 + n_images))),
+            }
+        )
+        found = summarise_case(items, CASE, [nlem, auto], rows)
+        (p,) = {row["wilcoxon"]["p_holm"] for row in found["comparisons"] if row["measure"] == "snr"}
+        assert (p < 0.05) == (n_images >= statistics.images_needed(1))
+        told = f"{n_images} images are too few for the test: with 1 pair of methods" in tables.markdown(
+            found, [nlem, auto]
+        )
+        assert told == (n_images == 5)
+        assert tables.best_methods(found, "snr") == ("nlem:auto", set())

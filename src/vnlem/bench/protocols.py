@@ -188,7 +188,7 @@ def measure(scene: Scene, result: NDArray[Any]) -> dict[str, float | None]:
 
 def _with_reference(scene: Scene, result: NDArray[np.float64]) -> dict[str, float | None]:
     from vnlem import metrics
-    from vnlem.metrics.evaluate import ssim_of_planes
+    from vnlem.metrics.ssim import ssim_of_planes
 
     clean = scene.clean
     assert clean is not None

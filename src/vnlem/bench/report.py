@@ -16,7 +16,7 @@ from vnlem.bench.pictures import THUMBNAIL_SIDE
 from vnlem.bench.protocols import DIRECTION, ERROR_LIMIT, Case
 from vnlem.bench.runner import write_text
 from vnlem.bench.summary import case_values
-from vnlem.bench.tables import FOOTNOTE, LINES, PAPER_FOOTNOTE, table_cells
+from vnlem.bench.tables import FOOTNOTE, LINES, PAPER_FOOTNOTE, table_cells, too_few_images
 from vnlem.bench.variants import NOISY
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def _case(outcome: "Outcome", case: Case, found: dict[str, Any], labels: dict[st
     return {
         "name": case.name,
         "title": case.title,
+        "tooFewImages": too_few_images(found),
         "nImages": found["n_images"],
         "measures": found["measures"],
         "table": {

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from vnlem import __version__
+from vnlem.bench.lock import lock
 from vnlem.bench.protocols import MEASURES, Case
+from vnlem.bench.sources import sources_hash
 
-FORMAT = 1
+FORMAT = 2
 NAME = "results.csv"
 COLUMNS = (
     "image",
@@ -102,8 +104,9 @@ class Row:
 class ResultsFile:
     """The file of results, open for appending.
 
-    A last line without its end, as a killed run leaves it, is cut off. A file of another version of the
-    package is refused: its numbers need not be this version's.
+    A last line without its end, as a killed run leaves it, is cut off. A file of another version or of other
+    sources of the package is refused: its numbers need not be these sources'. So is a file that another run
+    is writing to.
 
     Parameters
     ----------
@@ -114,16 +117,22 @@ class ResultsFile:
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
         self.path = path
-        self.rows: dict[Key, Row] = {}
-        if fresh:
-            path.unlink(missing_ok=True)
-        if path.exists():
-            _cut_torn_line(path)
-            self.rows = {row.key: row for row in read_rows(path)}
-        self.images = {key.image for key in self.rows}
-        begins = not path.exists() or path.stat().st_size == 0
         # Names that are no valid text pass through as the bytes they are.
         self._stream = open(path, "a", encoding="utf-8", errors="surrogateescape", newline="")  # noqa: SIM115
+        try:
+            if not lock(self._stream.fileno()):
+                raise ValueError(
+                    f"another run is writing to {path}; wait for it to end, or choose another --out"
+                )
+            if fresh:
+                os.truncate(path, 0)
+            _cut_torn_line(path)
+            self.rows: dict[Key, Row] = {row.key: row for row in read_rows(path)}
+        except BaseException:
+            self._stream.close()
+            raise
+        self.images = {key.image for key in self.rows}
+        begins = path.stat().st_size == 0
         self._writer = csv.writer(self._stream, lineterminator="\n")
         if begins:
             self._stream.write(f"{_first_line()}\n")
@@ -148,7 +157,7 @@ class ResultsFile:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a results file of this version."""
+    """The rows of a results file of this version and these sources."""
     with open(path, encoding="utf-8", errors="surrogateescape", newline="") as stream:
         first = stream.readline().rstrip("\r\n")
         if not first:
@@ -175,7 +184,7 @@ def _checked(cells: dict[Any, Any]) -> dict[str, str]:
 
 
 def _first_line() -> str:
-    return f"# vnlem bench {__version__}, format {FORMAT}"
+    return f"# vnlem bench {__version__}, format {FORMAT}, sources {sources_hash()}"
 
 
 def _cut_torn_line(path: Path) -> None:

@@ -16,6 +16,7 @@ from vnlem.bench import protocols, results, summary, tables
 from vnlem.bench.datasets import Item, find_images, find_pairs
 from vnlem.bench.protocols import Case, seed_of
 from vnlem.bench.results import Key, ResultsFile, Row
+from vnlem.bench.sources import sources_hash
 from vnlem.bench.variants import NOISY, Variant
 from vnlem.bench.worker import CannotWrite, Done, Failure, Task, Unreadable
 from vnlem.bench.workers import run_tasks
@@ -236,6 +237,7 @@ def _provenance(folder: Path, started: datetime, n_workers: int, threads: int) -
         "folder": folder.resolve().name,
         "started": started.isoformat(timespec="seconds"),
         "vnlem": __version__,
+        "sources": sources_hash(),
         "python": platform.python_version(),
         "packages": packages,
         "system": f"{platform.system()} {platform.machine()}",

@@ -16,6 +16,7 @@ from vnlem.bench.protocols import DIRECTION
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
+LEVEL = 0.05  # of the tests
 BOOTSTRAP_SEED = 0
 
 
@@ -51,6 +52,22 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
         highest = max(highest, min(1.0, p * (len(known) - rank)))
         corrected[place] = highest
     return corrected
+
+
+def images_needed(n_pairs: int, level: float = LEVEL) -> int:
+    """The fewest images with which the paired test can find any of so many pairs of methods to differ.
+
+    With n images its smallest p-value is 2^(1 - n); Holm's correction multiplies it by the number of pairs.
+
+    Examples
+    --------
+    >>> images_needed(1), images_needed(6)
+    (6, 8)
+    """
+    n_images = 1
+    while n_pairs * 2.0 ** (1 - n_images) >= level:
+        n_images += 1
+    return n_images
 
 
 def mann_whitney(a: NDArray[np.float64], b: NDArray[np.float64]) -> dict[str, Any]:

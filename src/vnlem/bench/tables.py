@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from vnlem.bench.protocols import DIRECTION
+from vnlem.bench.statistics import LEVEL, images_needed
 from vnlem.bench.variants import NOISY, Variant
 
-LEVEL = 0.05
 PAPER_SIZE = 512
 # Mean and standard deviation over the paper's image base, in the units the table shows.
 PAPER_TABLE = {
@@ -109,13 +109,35 @@ def best_methods(case: dict[str, Any], measure: str) -> tuple[str | None, set[st
     if direction == 0 or len(means) < 2:
         return None, set()
     best = max(means, key=lambda label: direction * means[label])
-    alike = set()
+    alike: set[str] = set()
+    if too_few_images(case):
+        return best, alike  # the test could tell no two methods apart
     for row in case["comparisons"]:
         if row["measure"] == measure and best in (row["a"], row["b"]):
             p = row["wilcoxon"]["p_holm"]
             if p is None or p >= LEVEL:
                 alike.add(row["a"] if row["b"] == best else row["b"])
     return best, alike
+
+
+def too_few_images(case: dict[str, Any]) -> str:
+    """A sentence where the corrected test cannot find any difference, else nothing.
+
+    Examples
+    --------
+    >>> too_few_images({"n_images": 4, "methods": {"noisy": {}, "nlm": {}, "vnlr": {}}})
+    '4 images are too few for the test: with 1 pair of methods no p-value below 0.05 ... before 6 images, ...'
+    """
+    n_methods = len(case["methods"]) - 1
+    n_pairs = n_methods * (n_methods - 1) // 2
+    if n_pairs == 0 or case["n_images"] >= images_needed(n_pairs):
+        return ""
+    pairs = f"{n_pairs} pair{'s' if n_pairs > 1 else ''} of methods"
+    images = f"{case['n_images']} image{' is' if case['n_images'] == 1 else 's are'}"
+    return (
+        f"{images} too few for the test: with {pairs} no p-value below {LEVEL:g} can come out before "
+        f"{images_needed(n_pairs)} images, so nothing is marked °."
+    )
 
 
 def paper_method(variant: Variant, case: dict[str, Any]) -> str:
@@ -140,11 +162,16 @@ def markdown(case: dict[str, Any], variants: Sequence[Variant]) -> str:
     rows.append("|---|" + "---:|" * len(columns))
     for heading, cells in lines:
         rows.append(f"| {heading} | " + " | ".join(_markdown_cell(cell) for cell in cells) + " |")
-    rows += ["", FOOTNOTE]
+    rows += ["", *_footnotes(case)]
     if any(column.endswith("[paper]") for column in columns):
         rows += ["", PAPER_FOOTNOTE]
     rows += _pairs(case) + _categories(case, variants)
     return "\n".join(rows) + "\n"
+
+
+def _footnotes(case: dict[str, Any]) -> list[str]:
+    few = too_few_images(case)
+    return [FOOTNOTE, few] if few else [FOOTNOTE]
 
 
 def _pairs(case: dict[str, Any]) -> list[str]:
@@ -212,8 +239,8 @@ def latex(case: dict[str, Any], variants: Sequence[Variant]) -> str:
     for heading, cells in lines:
         rows.append(f"{_escape_latex(heading)} & " + " & ".join(map(_latex_cell, cells)) + r" \\")
     rows += [r"\hline", r"\end{tabular}"]
-    footnote = FOOTNOTE.replace("±", r"$\pm$").replace("°", r"$^\circ$")
-    rows.append("% " + footnote)
+    for footnote in _footnotes(case):
+        rows.append("% " + footnote.replace("±", r"$\pm$").replace("°", r"$^\circ$"))
     return "\n".join(rows) + "\n"
 
 

@@ -152,6 +152,7 @@ def _tell(outcome: "Outcome", found: dict[str, Any], out: Path, seconds: float, 
 
 
 def _print_case(case: dict[str, Any]) -> None:
+    from vnlem.bench.tables import too_few_images
     from vnlem.cli.table import metric_table
 
     rows = {}
@@ -159,6 +160,8 @@ def _print_case(case: dict[str, Any]) -> None:
         rows[label] = {name: found[name]["mean"] for name in case["measures"]}
         rows[label]["seconds"] = found["seconds"]["mean"]
     metric_table(f"{case['title']}: means over {case['n_images']} images", rows)
+    if few := too_few_images(case):
+        print(few)
 
 
 def _why(outcome: "Outcome") -> str:

@@ -8,5 +8,6 @@ from vnlem.metrics.error import psnr, psnr_paper, rms, snr
 from vnlem.metrics.evaluate import Evaluation, evaluate
 from vnlem.metrics.fsim import fsim
 from vnlem.metrics.sobolev import sobolev
+from vnlem.metrics.ssim import ssim
 
-__all__ = ["Evaluation", "emd", "evaluate", "fsim", "psnr", "psnr_paper", "rms", "snr", "sobolev"]
+__all__ = ["Evaluation", "emd", "evaluate", "fsim", "psnr", "psnr_paper", "rms", "snr", "sobolev", "ssim"]

@@ -3,15 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from vnlem.metrics._arrays import check_data_range, pair_of, pair_of_planes
 from vnlem.metrics.emd import emd
 from vnlem.metrics.error import psnr, psnr_paper, rms, snr
 from vnlem.metrics.fsim import fsim
 from vnlem.metrics.sobolev import sobolev
-
-SSIM_WINDOW = 11  # side of the Gaussian window of Wang et al. 2004, standard deviation 1.5
+from vnlem.metrics.ssim import ssim_of_planes
 
 
 @dataclass(frozen=True)
@@ -102,31 +101,4 @@ def evaluate(
         emd=removed_against_true,
         ssim=ssim_of_planes(*planes, width),
         fsim=fsim(clean, other, width, channel_axis=channel_axis),
-    )
-
-
-def ssim_of_planes(clean: NDArray[np.float64], other: NDArray[np.float64], data_range: float) -> float | None:
-    """SSIM of channel planes (C, H, W); None where a side is below its window.
-
-    Examples
-    --------
-    >>> ssim_of_planes(np.eye(12)[None], np.eye(12)[None], 1.0)
-    1.0
-    """
-    if min(clean.shape[1:]) < SSIM_WINDOW:
-        return None
-    # Imported here: it takes longer than all other measures' imports together.
-    from skimage.metrics import structural_similarity
-
-    # Grey scale [0, 1], so that no square under- or overflows on the way.
-    return float(
-        structural_similarity(
-            clean / data_range,
-            other / data_range,
-            data_range=1.0,
-            channel_axis=0,
-            gaussian_weights=True,
-            sigma=1.5,
-            use_sample_covariance=False,
-        )
     )

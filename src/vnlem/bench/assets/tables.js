@@ -13,6 +13,7 @@
           el("td", { className: best ? "best" : columns[place].endsWith("[paper]") ? "paper" : "" }, text + (alike ? "°" : "")))));
     fill("table", el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)));
     const notes = [data.footnotes.table];
+    if (currentCase().tooFewImages) notes.push(currentCase().tooFewImages);
     if (columns.some((text) => text.endsWith("[paper]"))) notes.push(data.footnotes.paper);
     fill("table-notes", ...notes.map((text) => el("p", { className: "note" }, text)));
   }
