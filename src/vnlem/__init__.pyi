@@ -59,6 +59,7 @@ def denoise(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[False] = ...,
+    device: str | None = None,
     noise_model: str = "gaussian",
     gain: float | None = None,
     offset: float | None = None,
@@ -76,6 +77,7 @@ def denoise(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[True],
+    device: str | None = None,
     noise_model: str = "gaussian",
     gain: float | None = None,
     offset: float | None = None,
@@ -93,6 +95,7 @@ def denoise(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
     noise_model: str = "gaussian",
     gain: float | None = None,
     offset: float | None = None,
@@ -114,6 +117,7 @@ def denoise_nlm(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[False] = ...,
+    device: str | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def denoise_nlm(
@@ -130,6 +134,7 @@ def denoise_nlm(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[True],
+    device: str | None = None,
 ) -> tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_nlm(
@@ -146,6 +151,7 @@ def denoise_nlm(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_nlem(
@@ -163,6 +169,7 @@ def denoise_nlem(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[False] = ...,
+    device: str | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def denoise_nlem(
@@ -180,6 +187,7 @@ def denoise_nlem(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[True],
+    device: str | None = None,
 ) -> tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_nlem(
@@ -197,6 +205,7 @@ def denoise_nlem(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_nlpr(
@@ -215,6 +224,7 @@ def denoise_nlpr(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[False] = ...,
+    device: str | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def denoise_nlpr(
@@ -233,6 +243,7 @@ def denoise_nlpr(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[True],
+    device: str | None = None,
 ) -> tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_nlpr(
@@ -251,6 +262,7 @@ def denoise_nlpr(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_vnlem(
@@ -280,6 +292,7 @@ def denoise_vnlem(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[False] = ...,
+    device: str | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def denoise_vnlem(
@@ -309,6 +322,7 @@ def denoise_vnlem(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[True],
+    device: str | None = None,
 ) -> tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_vnlem(
@@ -338,6 +352,7 @@ def denoise_vnlem(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_vnlem_dd(
@@ -372,6 +387,7 @@ def denoise_vnlem_dd(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[False] = ...,
+    device: str | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def denoise_vnlem_dd(
@@ -406,6 +422,7 @@ def denoise_vnlem_dd(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[True],
+    device: str | None = None,
 ) -> tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_vnlem_dd(
@@ -440,6 +457,7 @@ def denoise_vnlem_dd(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_vnlr(
@@ -459,6 +477,7 @@ def denoise_vnlr(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[False] = ...,
+    device: str | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def denoise_vnlr(
@@ -478,6 +497,7 @@ def denoise_vnlr(
     workers: int | None = None,
     progress: Progress = False,
     return_info: Literal[True],
+    device: str | None = None,
 ) -> tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_vnlr(
@@ -497,6 +517,7 @@ def denoise_vnlr(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
 def estimate_sigma(
     image: ArrayLike,

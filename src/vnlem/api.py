@@ -8,15 +8,17 @@ from numpy.typing import ArrayLike
 
 from vnlem.noise.poisson_gaussian import GainModel, find_model, stabilise, unstabilise
 from vnlem.pipeline import checks
+from vnlem.pipeline.device import to_host, where_it_is_asked
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
 from vnlem.registry import DEFAULT_METHOD, find_method
 
 # Arguments of `denoise` itself, the same for every method.
-_COMMON = ("preset", "channel_axis", "workers", "progress", "return_info")
+_COMMON = ("preset", "channel_axis", "workers", "progress", "return_info", "device")
 
 
+@where_it_is_asked
 def denoise(
     image: ArrayLike,
     sigma: Any = None,
@@ -27,6 +29,7 @@ def denoise(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
     noise_model: str = "gaussian",
     gain: float | None = None,
     offset: float | None = None,
@@ -55,7 +58,11 @@ def denoise(
     progress : bool or callable(done, total)
         Show a bar, or report to a function of your own.
     return_info : bool
-        Return (image, info): the sigma and the parameters used, and timings.
+        Return (image, info): the sigma and the parameters used, timings, and the device it ran on.
+    device : {None, "cpu", "cuda", "cuda:1", "auto"}
+        Where to run. None: where the image lies. So a NumPy array is denoised on the CPU, and a CuPy array or
+        a CUDA tensor on its own GPU, from which it comes back as what it was. "auto": on a GPU if CuPy is
+        installed and a device answers.
     noise_model : {"gaussian", "poisson-gaussian"}
         "gaussian": white noise of standard deviation `sigma`. "poisson-gaussian": photon noise and read
         noise of cameras and microscopes; the image is stabilised by the generalised Anscombe transform,
@@ -95,6 +102,8 @@ def denoise(
                 "with noise_model='poisson-gaussian' the noise follows from gain, offset and read_noise; "
                 f"leave sigma out, got {sigma!r}"
             )
+        # The model and the transform work on the host; the denoising in between where it was asked for.
+        image = original = to_host(image)
         to_planes(image, channel_axis, signals=True)  # its errors come before those of the transform
         model = find_model(image, channel_axis, gain, offset, read_noise)
         image = stabilise(image, model)
@@ -111,6 +120,7 @@ def denoise(
         workers=workers,
         progress=progress,
         return_info=return_info,
+        device=device,
         **params,
     )
     if model is None:

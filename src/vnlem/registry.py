@@ -33,6 +33,8 @@ SOLVERS = {
     ("vnlem-dd", "printed"): "vnlem.methods.vnlem_dd:solve_as_printed",
     ("vnlr", "fast"): "vnlem.methods.vnlr:solve",
     ("vnlr", "reference"): "vnlem.methods.vnlr:solve_plainly",
+    ("nlm", "cuda"): "vnlem.methods.cuda.nlm:solve",
+    ("vnlr", "cuda"): "vnlem.methods.cuda.vnlr:solve",
 }
 
 
@@ -50,16 +52,23 @@ def find_method(name: str) -> Any:
     return _load(METHODS[key])
 
 
-def find_solver(method: str, engine: str) -> Any:
-    """The solver of a method on an engine, or an error that names the engines it has.
+def find_solver(method: str, engine: str, device: str = "cpu") -> Any:
+    """The solver of a method on an engine and a device, or an error that names those it has.
 
     Examples
     --------
     >>> find_solver("nlm", "fast").__module__
     'vnlem.methods.nlm'
     """
-    if (method, engine) not in SOLVERS:
-        engines = ", ".join(repr(known) for name, known in SOLVERS if name == method)
+    if device != "cpu":
+        if engine != "fast":
+            raise ValueError(f"engine={engine!r} runs on the CPU only; pass device='cpu'")
+        if (method, "cuda") not in SOLVERS:
+            able = ", ".join(name for name, known in SOLVERS if known == "cuda")
+            raise ValueError(f"{method} does not run on a GPU; pass device='cpu', or one of {able}")
+        engine = "cuda"
+    elif (method, engine) not in SOLVERS or engine == "cuda":
+        engines = ", ".join(repr(known) for name, known in SOLVERS if name == method and known != "cuda")
         raise ValueError(f"engine must be one of {engines} for {method}, got {engine!r}")
     return _load(SOLVERS[method, engine])
 

@@ -42,6 +42,9 @@ def command(
         ),
     ] = "auto",
     workers: Annotated[int | None, typer.Option(help=parameter_help(denoise, "workers"))] = None,
+    device: Annotated[
+        str | None, typer.Option(help="'cpu', 'cuda', 'cuda:1' or 'auto': a GPU if there is one.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but warnings and errors.")] = False,
 ) -> None:
@@ -63,7 +66,7 @@ def command(
     io.check_writable(target, picture)
     if target.exists() and not overwrite:
         raise ValueError(f"OUT exists ({target}); choose another name, or replace it with --overwrite")
-    common = {"method": method, "preset": preset, "workers": workers}
+    common = {"method": method, "preset": preset, "workers": workers, "device": device}
     with progress_bar(f"denoising {source.name}", quiet=quiet) as report:
         result, sigmas = denoise_pages(picture, sigma, report, **common, **parameters)
     io.write(target, result)

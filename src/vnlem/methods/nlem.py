@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.methods.window import WindowParams, check_params, decay_of, pad, run_tiles, window_of
+from vnlem.pipeline.device import choose
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Job, Result, run
@@ -59,12 +60,13 @@ def denoise_nlem(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
 ) -> Result:
     """Non-local Euclidean median: the centre of the geometric median of the most similar patches.
 
     Parameters
     ----------
-    image, sigma, patch_size, patch_distance, channel_axis, workers, progress, return_info, engine
+    image, sigma, patch_size, patch_distance, channel_axis, workers, progress, return_info, engine, device
         As in :func:`vnlem.denoise_nlm`.
     preset : {"auto", "paper"}
         "paper": the parameters of the paper's experiments (q = 13, window 21 x 21, bandwidth 6.5, no noise
@@ -120,6 +122,7 @@ def denoise_nlem(
         workers=workers,
         progress=progress,
         return_info=return_info,
+        device=device,
     )
 
 
@@ -139,12 +142,13 @@ def denoise_nlpr(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
 ) -> Result:
     """Non-local patch regression: the centre of the patch nearest, in power gamma, to its neighbours.
 
     Parameters
     ----------
-    image, sigma, patch_size, patch_distance, channel_axis, workers, progress, return_info, engine
+    image, sigma, patch_size, patch_distance, channel_axis, workers, progress, return_info, engine, device
         As in :func:`vnlem.denoise_nlm`.
     gamma : float
         Power of the norm, in (0, 2]: 2 is the weighted mean of patches, 1 their geometric median; below 1
@@ -197,6 +201,7 @@ def denoise_nlpr(
         workers=workers,
         progress=progress,
         return_info=return_info,
+        device=device,
     )
 
 
@@ -213,7 +218,7 @@ def _denoise(
 ) -> Result:
     check_preset(method, preset)
     given = {name: value for name, value in given.items() if value is not None}
-    solver = find_solver(method, engine)
+    solver = find_solver(method, engine, choose(frame["device"], image))
 
     def resolve(noise: float) -> WindowParams:
         defaults = PAPER if preset == "paper" else auto_params(noise)

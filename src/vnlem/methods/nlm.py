@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.methods.window import WindowParams, check_params, decay_of, pad, run_tiles, window_of
+from vnlem.pipeline.device import choose
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Job, Result, run
@@ -50,6 +51,7 @@ def denoise_nlm(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
 ) -> Result:
     """Non-local means: every pixel becomes a weighted mean of the pixels whose patches look like its own.
 
@@ -81,6 +83,8 @@ def denoise_nlm(
         Show a bar, or report to a function of your own.
     return_info : bool
         Return (image, info) with the sigma and the parameters used, and timings.
+    device : {None, "cpu", "cuda", "cuda:1", "auto"}
+        Where to run, see :func:`vnlem.denoise`.
 
     Returns
     -------
@@ -107,7 +111,7 @@ def denoise_nlm(
     """
     check_preset("nlm", preset)
     given = {"patch_size": patch_size, "patch_distance": patch_distance, "bandwidth": bandwidth}
-    solver = find_solver("nlm", engine)
+    solver = find_solver("nlm", engine, choose(device, image))
 
     def resolve(noise: float) -> WindowParams:
         chosen = auto_params(noise) | {k: v for k, v in given.items() if v is not None}
@@ -123,6 +127,7 @@ def denoise_nlm(
         workers=workers,
         progress=progress,
         return_info=return_info,
+        device=device,
         signals=True,
     )
 

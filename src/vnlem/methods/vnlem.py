@@ -17,6 +17,7 @@ from vnlem.neighbours import image as whole_image
 from vnlem.neighbours.rid import check_angles
 from vnlem.neighbours.window import make_search
 from vnlem.pipeline import checks
+from vnlem.pipeline.device import choose
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
@@ -116,6 +117,7 @@ def denoise_vnlem(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
 ) -> Result:
     """Vector non-local Euclidean median: neighbours that agree up to a rotation, aligned, then regression.
 
@@ -168,7 +170,7 @@ def denoise_vnlem(
     engine : {"fast", "printed"}
         "printed" is Algorithm 1 line by line, on rotated square patches, in NumPy: some ten milliseconds per
         pixel; preset="paper" only.
-    channel_axis, workers, progress, return_info
+    channel_axis, workers, progress, return_info, device
         As in :func:`vnlem.denoise`.
 
     Returns
@@ -220,7 +222,7 @@ def denoise_vnlem(
         "shape": shape or ("square" if engine == "printed" else "disc"),
         "search": search,
     }
-    solver = find_solver("vnlem", engine)
+    solver = find_solver("vnlem", engine, choose(device, image))
 
     def resolve(noise: float) -> VnlemParams:
         params = check_params(**with_defaults(preset, noise, given), **fixed)
@@ -237,6 +239,7 @@ def denoise_vnlem(
         workers=workers,
         progress=progress,
         return_info=return_info,
+        device=device,
     )
 
 

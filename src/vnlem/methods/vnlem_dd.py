@@ -29,6 +29,7 @@ from vnlem.methods.vnlem import (
     with_defaults,
 )
 from vnlem.pipeline import checks
+from vnlem.pipeline.device import choose
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
@@ -89,6 +90,7 @@ def denoise_vnlem_dd(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
 ) -> Result:
     """VNLEM with neighbours by diffusion distance: patches near each other along the graph of all patches.
 
@@ -121,7 +123,7 @@ def denoise_vnlem_dd(
     engine : {"fast", "printed"}
         "printed" is Algorithm 1 line by line, with dense matrices and rotated square patches in NumPy, for
         images of some thousand pixels; preset="paper" only.
-    channel_axis, workers, progress, return_info
+    channel_axis, workers, progress, return_info, device
         As in :func:`vnlem.denoise`.
 
     Returns
@@ -181,7 +183,7 @@ def denoise_vnlem_dd(
         "flat_guard": flat_guard,
         "scope": scope or ("image" if engine == "printed" else "window"),
     }
-    solver = find_solver("vnlem-dd", engine)
+    solver = find_solver("vnlem-dd", engine, choose(device, image))
 
     def resolve(noise: float) -> VnlemDdParams:
         params = _resolve(preset, noise, given, fixed, own)
@@ -203,6 +205,7 @@ def denoise_vnlem_dd(
         workers=workers,
         progress=progress,
         return_info=return_info,
+        device=device,
     )
 
 

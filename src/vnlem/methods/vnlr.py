@@ -15,6 +15,7 @@ from vnlem.neighbours.groups import GROUPS, Matcher, Members, reference_tiles
 from vnlem.neighbours.turned import TURNS, TurnedCopies
 from vnlem.pipeline import checks
 from vnlem.pipeline.choices import Group, Preset, Profile
+from vnlem.pipeline.device import choose
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
@@ -160,6 +161,7 @@ def denoise_vnlr(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
 ) -> Result:
     """Vector non-local ridge: groups of patches that agree up to a rotation or reflection.
 
@@ -192,6 +194,8 @@ def denoise_vnlr(
     return_info : bool
         Return (image, info); ``info.details["turned_share"]`` is the share of turned or reflected members in
         each pass.
+    device : {None, "cpu", "cuda", "cuda:1", "auto"}
+        Where to run, see :func:`vnlem.denoise`.
 
     Returns
     -------
@@ -246,11 +250,12 @@ def denoise_vnlr(
         sigma,
         method="vnlr",
         resolve=parameters,
-        solve=find_solver("vnlr", engine),
+        solve=find_solver("vnlr", engine, choose(device, image)),
         channel_axis=channel_axis,
         workers=workers,
         progress=progress,
         return_info=return_info,
+        device=device,
         sigma_maps=True,
         min_size=lambda params: max(params.patch_sizes),
     )
@@ -284,7 +289,7 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
         ]
         groups: Matcher | list[Members]
         if first or number in params.rematch:
-            weights = _matching_weights(channels, first)
+            weights = matching_weights(channels, first)
             noise = patch_sums(np.sum(variance * weights**2, axis=0), size)
             penalty = (params.first_match_penalty if first else params.match_penalty) * noise
             if first:
@@ -316,7 +321,7 @@ def solve_plainly(job: Job[VnlrParams]) -> NDArray[np.float32]:
     from vnlem.reference import vnlr as reference
 
     noisy, variance = _to_opponent(job)
-    weights = [_matching_weights(len(noisy), first).astype(np.float64) for first in (True, False)]
+    weights = [matching_weights(len(noisy), first).astype(np.float64) for first in (True, False)]
     denoised, shares = reference.denoise(
         noisy.astype(np.float64), variance.astype(np.float64), job.params, weights
     )
@@ -342,7 +347,7 @@ def _from_opponent(planes: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.tensordot(OPPONENT.T, planes, axes=1).astype(np.float32)
 
 
-def _matching_weights(channels: int, first: bool) -> NDArray[np.float32]:
+def matching_weights(channels: int, first: bool) -> NDArray[np.float32]:
     """Weight of each channel in the comparison of patches."""
     weights = np.ones((channels, 1, 1), np.float32)
     if channels == 3:

@@ -12,6 +12,7 @@ from vnlem.features.square import noise_bandwidth
 from vnlem.kernels.numba.nlm import Decay
 from vnlem.kernels.numba.patch_distance import Window
 from vnlem.pipeline import checks
+from vnlem.pipeline.device import namespace
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import for_each
@@ -79,8 +80,10 @@ def pad(pixels: NDArray[np.float32], patch_size: int) -> NDArray[np.float32]:
     """Planes with the symmetric border that patches see."""
     radius = patch_size // 2
     radius_y = 0 if is_signal(pixels) else radius
-    padded = np.pad(pixels, ((0, 0), (radius_y, radius_y), (radius, radius)), mode="symmetric")
-    return np.ascontiguousarray(padded)
+    xp = namespace(pixels)
+    padded = xp.pad(pixels, ((0, 0), (radius_y, radius_y), (radius, radius)), mode="symmetric")
+    result: NDArray[np.float32] = xp.ascontiguousarray(padded)
+    return result
 
 
 def window_of(job: Job[WindowParams]) -> Window:

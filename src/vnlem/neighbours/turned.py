@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.pipeline.device import namespace
+
 Float = NDArray[np.float64]
 
 # Angles of the turned copies that "so2" searches beside the image; the symmetries of the square do the rest.
@@ -25,14 +27,16 @@ def shear_rows(image: Float, slope: float) -> Float:
     >>> bool(np.allclose(shear_rows(shear_rows(square, 0.3), -0.3), square))
     True
     """
+    xp = namespace(image)
     height, width = image.shape
-    shifts = slope * (np.arange(height) - (height - 1) / 2)
-    frequencies = np.fft.rfftfreq(width)
-    phases = np.exp(-2j * np.pi * shifts[:, None] * frequencies[None, :])
+    shifts = slope * (xp.arange(height) - (height - 1) / 2)
+    frequencies = xp.fft.rfftfreq(width)
+    phases = xp.exp(-2j * np.pi * shifts[:, None] * frequencies[None, :])
     if width % 2 == 0:
         # The Nyquist frequency has no sine: a real shift leaves its amplitude to the cosine's sign.
         phases[:, -1] = 1.0
-    return np.fft.irfft(np.fft.rfft(image, axis=1) * phases, n=width, axis=1)
+    sheared: Float = xp.fft.irfft(xp.fft.rfft(image, axis=1) * phases, n=width, axis=1)
+    return sheared
 
 
 def turn_square(square: Float, degrees: float) -> Float:
@@ -79,18 +83,21 @@ class TurnedCopies:
         height, width = self._size
         top, left = (self._side - height) // 2, (self._side - width) // 2
         wide = ((top, self._side - height - top), (left, self._side - width - left))
-        return np.pad(plane, wide, mode="symmetric")
+        canvas: Float = namespace(plane).pad(plane, wide, mode="symmetric")
+        return canvas
 
     def stack(self, image: NDArray[np.float32]) -> NDArray[np.float32]:
         """(channels, H, W) -> (channels, rows of all sheets, columns)."""
+        xp = namespace(image)
         channels, height, width = image.shape
-        tall = np.zeros((channels, height + len(self._angles) * self._side, self._canvas), np.float32)
+        rows = height + len(self._angles) * self._side
+        tall: NDArray[np.float32] = xp.zeros((channels, rows, self._canvas), np.float32)
         tall[:, :height, :width] = image
         for channel in range(channels):
             canvas = self._on_canvas(image[channel].astype(np.float64))
             for (first, count, _), angle in zip(self.sheets()[1:], self._angles, strict=True):
                 quarter = angle > 45
-                turned = turn_square(np.rot90(canvas) if quarter else canvas, angle - 90 * quarter)
+                turned = turn_square(xp.rot90(canvas) if quarter else canvas, angle - 90 * quarter)
                 tall[channel, first : first + count, : self._side] = turned
         return tall
 

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.pipeline.device import namespace
+
 # No length, count or number of repetitions is meant to be larger; the product of two still fits 64 bits.
 LARGEST_WHOLE = 2**31 - 1
 
@@ -139,17 +141,18 @@ def finite(name: str, array: ArrayLike) -> NDArray[np.float64]:
             f"{name} is a masked array, and a mask would be lost; fill the masked pixels first, e.g. with "
             "array.filled(numpy.ma.median(array)), and put the mask back on the result"
         )
-    given = np.asarray(array)
+    xp = namespace(array)
+    given = xp.asarray(array)
     if given.dtype.kind not in "biuf":
         raise TypeError(
             f"{name} must hold integers or floats, got dtype {given.dtype}; take e.g. its real part"
         )
     if given.size == 0:
         raise ValueError(f"{name} is empty (shape {given.shape}); pass at least one value")
-    values = given.astype(np.float64)
-    bad = ~np.isfinite(values)
+    values: NDArray[np.float64] = given.astype(np.float64)
+    bad = ~xp.isfinite(values)
     if bad.any():
-        first = tuple(int(k) for k in np.argwhere(bad)[0])
+        first = tuple(int(k) for k in xp.argwhere(bad)[0])
         raise ValueError(
             f"{name} holds {int(bad.sum())} NaN or infinite values, the first at index {first}; "
             "replace them first, e.g. with numpy.nan_to_num or by inpainting"

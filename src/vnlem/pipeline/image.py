@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.pipeline import checks
+from vnlem.pipeline.device import namespace
 
 # Beyond this a float64 sum of squares could overflow however carefully it is scaled.
 LARGEST_VALUE = 1e300
@@ -24,7 +25,7 @@ class Planes:
     def restore(self, planes: NDArray[Any]) -> NDArray[Any]:
         """Planes back in the input's layout and dtype; integers are rounded and clipped."""
         if self.channel_axis is not None:
-            image = np.moveaxis(planes, 0, self.channel_axis)
+            image = namespace(planes).moveaxis(planes, 0, self.channel_axis)
         else:
             image = planes[0] if self.ndim == 2 else planes[0, 0]
         return self.like(image)
@@ -32,8 +33,9 @@ class Planes:
     def like(self, image: NDArray[Any]) -> NDArray[Any]:
         """An image in the input's layout, in the input's dtype."""
         if self.dtype.kind in "iu":
-            return np.ascontiguousarray(_rounded(image, self.dtype))
-        return np.ascontiguousarray(image.astype(self.dtype))
+            return _rounded(image, self.dtype)
+        result: NDArray[Any] = namespace(image).ascontiguousarray(image.astype(self.dtype))
+        return result
 
 
 def _rounded(image: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -42,8 +44,10 @@ def _rounded(image: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     # The largest 64-bit integers are no floats: the next float above would wrap around.
     above = float(limits.max)
     highest = above if above <= limits.max else np.nextafter(above, 0.0)
-    whole: NDArray[Any] = np.clip(np.rint(image), float(limits.min), highest).astype(dtype)
+    xp = namespace(image)
+    whole: NDArray[Any] = xp.clip(xp.rint(image), float(limits.min), highest).astype(dtype)
     whole[image >= above] = limits.max
+    whole = xp.ascontiguousarray(whole)
     return whole
 
 
@@ -66,7 +70,8 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     """
     if np.ma.isMaskedArray(image):
         checks.finite("the image", image)  # says why
-    array = np.asarray(image)
+    xp = namespace(image)
+    array = xp.asarray(image)
     if array.dtype.kind == "b":
         raise TypeError("the image is boolean; convert it to a grey scale first, e.g. image.astype(float)")
     if channel_axis is not None:
@@ -94,10 +99,10 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     elif array.ndim < (1 if signals else 2):
         raise ValueError(f"the image must have two dimensions, got {array.ndim} (shape {array.shape})")
     values = checks.finite("the image", array)
-    if np.abs(values).max() > LARGEST_VALUE:
+    if xp.abs(values).max() > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
     if channel_axis is not None:
-        planes = np.moveaxis(values, channel_axis, 0)
+        planes = xp.moveaxis(values, channel_axis, 0)
     else:
         planes = values.reshape((1, 1, -1) if array.ndim == 1 else (1, *array.shape))
-    return Planes(np.ascontiguousarray(planes), array.dtype, channel_axis, array.ndim)
+    return Planes(xp.ascontiguousarray(planes), array.dtype, channel_axis, array.ndim)

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.pipeline.device import to_host, where_it_is_asked
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
 from vnlem.pipeline.scale import standard_scale
@@ -35,6 +36,7 @@ class Info:
     parameters: dict[str, Any]
     timings: dict[str, float]
     details: dict[str, Any] = field(default_factory=dict)
+    device: str = "cpu"  # where it ran: "cpu", "cuda:0", ...
 
 
 @dataclass
@@ -52,6 +54,7 @@ class Job(Generic[Params]):
     sigma_map: NDArray[np.float32] | None = None
 
 
+@where_it_is_asked
 def run(
     image: ArrayLike,
     sigma: Any,
@@ -63,6 +66,7 @@ def run(
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
+    device: str | None = None,
     signals: bool = False,
     sigma_maps: bool = False,
     min_size: Callable[[Params], int] = lambda params: getattr(params, "patch_size", 1),
@@ -71,7 +75,7 @@ def run(
 
     Parameters
     ----------
-    image, sigma, channel_axis, workers, progress, return_info
+    image, sigma, channel_axis, workers, progress, return_info, device
         As in :func:`vnlem.denoise`.
     method : str
         Name for Info and the progress bar.
@@ -93,7 +97,7 @@ def run(
     if sigma is None:
         from vnlem.noise.white import estimate_sigma_of_planes
 
-        noise = estimate_sigma_of_planes(planes.data)
+        noise = estimate_sigma_of_planes(to_host(planes.data))
     elif sigma_maps and np.ndim(sigma) > 0:
         noise_map = check_sigma_map(sigma, planes)
         noise = _root_mean_square(np.broadcast_to(noise_map, planes.data.shape))
@@ -123,7 +127,7 @@ def run(
     ended = time.perf_counter()
     timings = {"estimate_sigma": estimated - begun, "denoise": ended - estimated, "total": ended - begun}
     parameters: dict[str, Any] = asdict(params)  # type: ignore[call-overload]
-    return result, Info(method, noise, parameters, timings, details)
+    return result, Info(method, noise, parameters, timings, details, device or "cpu")
 
 
 def _root_mean_square(values: NDArray[np.float64]) -> float:

@@ -20,10 +20,10 @@ def standard_scale(planes: NDArray[np.float64], sigma: float) -> tuple[float, fl
     >>> mean, scale
     (5.0, 4.0)
     """
-    peak = float(np.abs(planes).max()) or 1.0
-    mean = float(np.mean(planes / peak)) * peak
-    spread = float(np.abs(planes - mean).max())
-    noisy = spread * float(np.sqrt(np.mean(((planes - mean) / spread) ** 2))) if spread > 0 else 0.0
+    peak = float(abs(planes).max()) or 1.0
+    mean = float((planes / peak).mean()) * peak
+    spread = float(abs(planes - mean).max())
+    noisy = spread * math.sqrt(float((((planes - mean) / spread) ** 2).mean())) if spread > 0 else 0.0
     if sigma == 0:
         return mean, noisy
     if sigma < 1e-9 * noisy:

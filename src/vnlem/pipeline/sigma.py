@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.pipeline import checks
+from vnlem.pipeline.device import namespace
 from vnlem.pipeline.image import LARGEST_VALUE, Planes
 
 
@@ -26,7 +27,8 @@ def check_sigma_map(sigma: Any, planes: Planes) -> NDArray[np.float64]:
     """A noise level per channel or per pixel, broadcastable to the planes (C, H, W), or a clear error."""
     if np.ma.isMaskedArray(sigma):
         raise TypeError("sigma is a masked array, and a mask would be lost; fill its masked values first")
-    values = np.asarray(sigma)
+    xp = namespace(sigma)
+    values: NDArray[Any] = xp.asarray(sigma)
     if values.dtype.kind not in "iuf":
         raise TypeError(f"sigma must hold numbers, got dtype {values.dtype}")
     values = values.astype(np.float64)
@@ -36,7 +38,7 @@ def check_sigma_map(sigma: Any, planes: Planes) -> NDArray[np.float64]:
     elif values.shape == (height, width):
         laid_out = values[None]
     elif planes.channel_axis is not None and values.ndim == 3:
-        laid_out = np.moveaxis(values, planes.channel_axis, 0)
+        laid_out = xp.moveaxis(values, planes.channel_axis, 0)
     else:
         laid_out = values
     if laid_out.ndim != 3 or laid_out.shape not in (
@@ -49,10 +51,10 @@ def check_sigma_map(sigma: Any, planes: Planes) -> NDArray[np.float64]:
             f"sigma must be a number{per_channel} or a map of the image's size ({height}x{width}), "
             f"got an array of shape {values.shape}"
         )
-    if not np.isfinite(values).all() or (values < 0).any():
+    if not xp.isfinite(values).all() or (values < 0).any():
         raise ValueError(
             "sigma must be finite and not negative everywhere; the map holds "
-            f"{int((~np.isfinite(values)).sum())} NaN or infinite "
+            f"{int((~xp.isfinite(values)).sum())} NaN or infinite "
             f"and {int((values < 0).sum())} negative values"
         )
     if values.max() > LARGEST_VALUE:

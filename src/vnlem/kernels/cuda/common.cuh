@@ -1,0 +1,124 @@
+// What the kernels share: sizes of arrays in shared memory, sums over a block in a fixed order, selection.
+// Every file of kernels is compiled with this text before it. Sums are taken in an order that depends on the
+// number of threads alone, so every run gives the same bytes.
+
+#define INFINITY_BITS 0x7F800000u
+
+typedef unsigned char byte;
+typedef unsigned long long wide;
+
+__device__ __forceinline__ int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+// The sum over all threads of a block, known to all of them. `scratch`: one number for each warp.
+template <typename T>
+__device__ T block_sum(T value, T* scratch) {
+    for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(0xFFFFFFFFu, value, step);
+    const int warps = blockDim.x / 32;
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
+    __syncthreads();
+    T total = scratch[0];
+    for (int w = 1; w < warps; ++w) total += scratch[w];
+    return total;
+}
+
+template <typename T>
+__device__ T block_max(T value, T* scratch) {
+    for (int step = 16; step > 0; step >>= 1) value = max(value, __shfl_xor_sync(0xFFFFFFFFu, value, step));
+    const int warps = blockDim.x / 32;
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
+    __syncthreads();
+    T largest = scratch[0];
+    for (int w = 1; w < warps; ++w) largest = max(largest, scratch[w]);
+    return largest;
+}
+
+// The sum over the threads before this one. `scratch`: one number for each warp.
+__device__ __forceinline__ int sum_before(int value, int* scratch) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int upto = value;
+    for (int step = 1; step < 32; step <<= 1) {
+        const int other = __shfl_up_sync(0xFFFFFFFFu, upto, step);
+        if (lane >= step) upto += other;
+    }
+    __syncthreads();
+    if (lane == 31) scratch[warp] = upto;
+    __syncthreads();
+    int before = upto - value;
+    for (int w = 0; w < warp; ++w) before += scratch[w];
+    return before;
+}
+
+// Scratch of `kth_smallest`.
+#define BINS 2048
+struct Selection {
+    int counts[BINS];
+    int warps[32];
+    unsigned digit;
+    int before;
+};
+
+// Bits of the k-th smallest (from 1) of n non-negative numbers, which must be at least k.
+// Three digits, the highest first: each is a histogram of the numbers that agree with the digits found.
+__device__ __noinline__ unsigned kth_smallest(const float* values, int n, int k, Selection* selection) {
+    unsigned found = 0, known = 0;
+#pragma unroll 1
+    for (int shift = 20; shift >= 0; shift -= 10) {
+        const int bins = shift == 20 ? BINS : BINS / 2;
+        for (int b = threadIdx.x; b < bins; b += blockDim.x) selection->counts[b] = 0;
+        __syncthreads();
+        for (int i = threadIdx.x; i < n; i += blockDim.x) {
+            const unsigned bits = __float_as_uint(values[i]);
+            if ((bits & known) == found) atomicAdd(&selection->counts[(bits >> shift) & (bins - 1)], 1);
+        }
+        __syncthreads();
+        const int each = ceil_div(bins, blockDim.x);
+        const int first = threadIdx.x * each, last = min(first + each, bins);
+        int mine = 0;
+        for (int b = first; b < last; ++b) mine += selection->counts[b];
+        const int before = sum_before(mine, selection->warps);
+        if (before < k && k <= before + mine) {
+            int passed = before, b = first;
+            while (passed + selection->counts[b] < k) passed += selection->counts[b++];
+            selection->digit = b;
+            selection->before = passed;
+        }
+        __syncthreads();
+        found |= selection->digit << shift;
+        known |= (unsigned)(bins - 1) << shift;
+        k -= selection->before;
+        __syncthreads();
+    }
+    return found;
+}
+
+// Places of the `count` smallest of n numbers into chosen: `own` first, the others as they come; at the
+// threshold (the count-th smallest) the first ones win. `own` must be among the smallest.
+__device__ __noinline__ void take_smallest(const float* values, int n, int count, unsigned threshold, int own, int* chosen,
+                              int* scratch) {
+    const int each = ceil_div(n, blockDim.x) | 1;  // odd: no two threads of a warp on the same bank
+    const int first = min((int)threadIdx.x * each, n), last = min(first + each, n);
+    int below = 0, tied = 0;
+    for (int i = first; i < last; ++i) {
+        if (i == own) continue;
+        const unsigned bits = __float_as_uint(values[i]);
+        below += bits < threshold;
+        tied += bits == threshold;
+    }
+    int below_before = sum_before(below, scratch);
+    const int all_below = block_sum(below, scratch);
+    const int tied_before = sum_before(tied, scratch);
+    const int places = count - 1 - all_below;
+    int ties = tied_before;
+    for (int i = first; i < last; ++i) {
+        if (i == own) continue;
+        const unsigned bits = __float_as_uint(values[i]);
+        const bool less = bits < threshold, equal = bits == threshold;
+        if (less || (equal && ties < places)) chosen[1 + below_before + min(ties, max(places, 0))] = i;
+        below_before += less;
+        ties += equal;
+    }
+    if (threadIdx.x == 0) chosen[0] = own;
+    __syncthreads();
+}

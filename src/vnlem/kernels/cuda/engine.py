@@ -1,0 +1,176 @@
+"""Compiles and starts the CUDA kernels through CuPy."""
+
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache, wraps
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from vnlem.pipeline.run import Job
+
+Shape = tuple[int, ...]
+
+THREADS = 256  # of a block, where nothing asks for another number
+# A block may have 48 KiB of shared memory without asking for more; some of it holds what kernels declare.
+DEFAULT_SHARED = 24 * 1024
+
+DYNAMIC_SHARED = (
+    "#define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) unsigned char name##_bytes[]; "
+    "type* name = (type*)name##_bytes\n"
+)
+
+
+@cache
+def source_of(name: str) -> str:
+    """The text of a file of kernels, what all of them share in front of it.
+
+    Examples
+    --------
+    >>> "__global__" in source_of("match")
+    True
+    """
+    folder = files("vnlem.kernels.cuda")
+    return "\n".join((folder / part).read_text(encoding="utf-8") for part in ("common.cuh", f"{name}.cu"))
+
+
+def options_of(macros: dict[str, int]) -> tuple[str, ...]:
+    """Compiler options: sizes are macros, so that loops over patches and groups unroll.
+
+    Examples
+    --------
+    >>> options_of({"P": 7})
+    ('-std=c++17', '-DP=7')
+    """
+    return ("-std=c++17", *(f"-D{name}={value}" for name, value in sorted(macros.items())))
+
+
+class Engine:
+    """A CUDA device with its array library `xp` (CuPy) and its kernels."""
+
+    def __init__(self) -> None:
+        import cupy
+
+        self.xp: Any = cupy
+        self.largest_shared = int(cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+        self._rehearsed: set[tuple[str, tuple[str, ...]]] | None = None
+
+    def rehearse(self, key: Hashable, work: Callable[[], object]) -> None:
+        """Compile all kernels `work` will start, side by side; once for each `key`.
+
+        `work` is called with launches only noted: what it computes is of no use.
+        """
+        device = self.xp.cuda.Device().id
+        if (key, device) in _REHEARSED:
+            return
+        self._rehearsed = set()
+        try:
+            work()
+            wanted = self._rehearsed
+        finally:
+            self._rehearsed = None
+
+        def compile_one(module: tuple[str, tuple[str, ...]]) -> None:
+            with self.xp.cuda.Device(device):
+                _module(*module, device).compile()
+
+        with ThreadPoolExecutor(max(len(wanted), 1)) as pool:
+            list(pool.map(compile_one, sorted(wanted)))
+        _REHEARSED.add((key, device))
+
+    def launch(
+        self,
+        name: str,
+        grid: Shape,
+        argument: dict[str, Any],
+        *,
+        kernel: str | None = None,
+        threads: int = THREADS,
+        shared: int = 0,
+        **macros: int,
+    ) -> None:
+        """Start a kernel of the file `name` (the kernel of that name, unless `kernel` says another).
+
+        Parameters
+        ----------
+        grid : tuple of int
+            Number of blocks along x, y, z.
+        argument : dict
+            The fields of the kernel's one argument, a struct: arrays as pointers, ints as int, floats as
+            float, NumPy scalars as what they are.
+        threads, shared : int
+            Threads of a block and bytes of its dynamic shared memory.
+        **macros
+            Sizes the kernel is compiled for.
+        """
+        options = options_of(macros)
+        if self._rehearsed is not None:
+            self._rehearsed.add((name, options))
+            return
+        function = _compiled(name, kernel or name, options, self.xp.cuda.Device().id)
+        if shared > DEFAULT_SHARED:
+            function.max_dynamic_shared_size_bytes = shared
+        function(grid, (threads,), (pack(argument, _device_pointer),), shared_mem=shared)
+
+
+_REHEARSED: set[tuple[Hashable, int]] = set()
+
+
+def compiled_at_once(solve: Callable[[Job[Any], Engine], Any]) -> Callable[..., Any]:
+    """A solver of a job on an engine that compiles its kernels side by side before it begins.
+
+    Without an engine it takes the current device.
+    """
+
+    @wraps(solve)
+    def wrapped(job: Job[Any], engine: Engine | None = None) -> Any:
+        engine = engine or Engine()
+        rehearsal = replace(job, progress=None, details={})
+        engine.rehearse(
+            (solve.__module__, repr(job.params), job.pixels.shape), lambda: solve(rehearsal, engine)
+        )
+        return solve(job, engine)
+
+    return wrapped
+
+
+@cache
+def _compiled(name: str, kernel: str, options: tuple[str, ...], device: int) -> Any:
+    return _module(name, options, device).get_function(kernel)
+
+
+@cache
+def _module(name: str, options: tuple[str, ...], device: int) -> Any:
+    import cupy
+
+    return cupy.RawModule(code=DYNAMIC_SHARED + source_of(name), options=options)
+
+
+def _device_pointer(array: Any) -> int:
+    return int(array.data.ptr)
+
+
+def pack(argument: dict[str, Any], pointer: Callable[[Any], int]) -> Any:
+    """A struct by value, laid out as C does.
+
+    Examples
+    --------
+    >>> pack({"n": 3, "tau": 0.5, "image": None}, pointer=id).dtype.names
+    ('n', 'tau', 'image')
+    """
+    fields, values = [], []
+    for name, value in argument.items():
+        if isinstance(value, np.generic):
+            kind: Any = value.dtype
+        elif isinstance(value, bool | int):
+            kind = np.int32
+        elif isinstance(value, float):
+            kind = np.float32
+        else:
+            kind = np.uint64
+            value = 0 if value is None else pointer(value)
+        fields.append((name, kind))
+        values.append(value)
+    return np.array(tuple(values), dtype=np.dtype(fields, align=True))

@@ -1,0 +1,95 @@
+// Non-local means. A warp takes 32 columns of squared differences, of which the inner ones become pixels: sums
+// over a patch are running sums down the columns, then sums across the lanes.
+// Counterpart of vnlem.kernels.numba.nlm. Macros: RX, RY (radii of a patch), CHANNELS, ROWS (pixels of a thread,
+// one below the other), WARPS (of a block, one below the other).
+
+#define WIDTH (32 - 2 * RX)  // pixels of a warp side by side
+#define LINES (ROWS + 2 * RY) // rows of pixels that a thread looks at
+
+struct Means {
+    const float* padded; // (CHANNELS, height + 2 RY, width + 2 RX), symmetric beyond the image
+    float* out;          // (CHANNELS, height, width)
+    int height, width, reach_y, reach_x;
+    float decay, floor; // weights exp(-decay * max(squared distance - floor, 0))
+};
+
+// The sum of `value` over lanes l..l + 2 RX, by blocks of 1, 2, 4, ... lanes.
+__device__ __forceinline__ float sum_across(float value) {
+    float block = value, sum = 0.0f;
+    int begin = 0;
+#pragma unroll
+    for (int size = 1; size <= 2 * RX + 1; size *= 2) {
+        if ((2 * RX + 1) & size) {
+            sum += __shfl_sync(0xFFFFFFFFu, block, (threadIdx.x + begin) % 32);
+            begin += size;
+        }
+        if (2 * size <= 2 * RX + 1) block += __shfl_sync(0xFFFFFFFFu, block, (threadIdx.x + size) % 32);
+    }
+    return sum;
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WARPS) nlm(const Means m) {
+    DYNAMIC_SHARED(float, tile);
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int top = blockIdx.y * WARPS * ROWS, left = blockIdx.x * WIDTH;
+    const int tile_rows = WARPS * ROWS + 2 * (RY + m.reach_y), tile_columns = 32 + 2 * m.reach_x;
+    const int full_rows = m.height + 2 * RY, full_columns = m.width + 2 * RX;
+    for (int i = threadIdx.x; i < CHANNELS * tile_rows * tile_columns; i += 32 * WARPS) {
+        const int channel = i / (tile_rows * tile_columns);
+        const int y = min(max(top - m.reach_y + i / tile_columns % tile_rows, 0), full_rows - 1);
+        const int x = min(max(left - m.reach_x + i % tile_columns, 0), full_columns - 1);
+        tile[i] = m.padded[((long long)channel * full_rows + y) * full_columns + x];
+    }
+    __syncthreads();
+    const int plane = tile_rows * tile_columns;
+    const float* here = tile + (warp * ROWS + m.reach_y) * tile_columns + m.reach_x + lane;
+    float own[CHANNELS][LINES], total[ROWS], mean[CHANNELS][ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        total[r] = 0.0f;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; ++c) mean[c][r] = 0.0f;
+    }
+#pragma unroll
+    for (int c = 0; c < CHANNELS; ++c)
+#pragma unroll
+        for (int r = 0; r < LINES; ++r) own[c][r] = here[c * plane + r * tile_columns];
+    const int y0 = top + warp * ROWS, x0 = left + lane;
+    for (int dy = -m.reach_y; dy <= m.reach_y; ++dy) {
+        for (int dx = -m.reach_x; dx <= m.reach_x; ++dx) {
+            const float* there = here + dy * tile_columns + dx;
+            const bool in_row = x0 + dx >= 0 && x0 + dx < m.width;
+            float squares[LINES], running = 0.0f;
+#pragma unroll
+            for (int r = 0; r < LINES; ++r) {
+                squares[r] = 0.0f;
+#pragma unroll
+                for (int c = 0; c < CHANNELS; ++c) {
+                    const float d = own[c][r] - there[c * plane + r * tile_columns];
+                    squares[r] = fmaf(d, d, squares[r]);
+                }
+                if (r < 2 * RY) running += squares[r];
+            }
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r) {
+                running += squares[r + 2 * RY];
+                const float squared = sum_across(running) * (1.0f / CHANNELS);
+                running -= squares[r];
+                float weight = __expf(-m.decay * fmaxf(squared - m.floor, 0.0f));
+                const int y = y0 + r + dy;
+                if (!in_row || y < 0 || y >= m.height) weight = 0.0f;
+                total[r] += weight;
+#pragma unroll
+                for (int c = 0; c < CHANNELS; ++c)
+                    mean[c][r] = fmaf(weight, there[c * plane + (r + RY) * tile_columns + RX], mean[c][r]);
+            }
+        }
+    }
+    if (lane >= WIDTH || x0 >= m.width) return;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+        if (y0 + r < m.height)
+#pragma unroll
+            for (int c = 0; c < CHANNELS; ++c)
+                m.out[((long long)c * m.height + y0 + r) * m.width + x0] = mean[c][r] / total[r];
+}

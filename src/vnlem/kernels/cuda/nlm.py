@@ -1,0 +1,58 @@
+"""Non-local means on a device (nlm.cu)."""
+
+from typing import Any
+
+from vnlem.kernels.cuda.engine import Engine
+
+Array = Any  # of the engine's library
+
+# Pixels of a thread and warps of a block, both one below the other.
+_ROWS, _WARPS = 8, 8
+# A warp holds the columns of a patch side by side.
+LARGEST_PATCH = 27
+
+
+def nlm(engine: Engine, padded: Array, window: Any, decay: Any) -> Array:
+    """Weighted means over the search window.
+
+    padded : (channels, height + 2 radius_y, width + 2 radius_x); window, decay : as in
+    `vnlem.kernels.numba.nlm.nlm_tile`.
+    """
+    channels = len(padded)
+    radius_y, radius_x, reach_y, reach_x = window
+    height, width = padded.shape[1] - 2 * radius_y, padded.shape[2] - 2 * radius_x
+    if 2 * radius_x + 1 > LARGEST_PATCH:
+        raise ValueError(
+            f"patches of {2 * radius_x + 1} pixels are too large for this device; "
+            f"pass patch_size of at most {LARGEST_PATCH} or device='cpu'"
+        )
+    rows, warps = (1, 1) if height == 1 else (_ROWS, _WARPS)
+    shared = 4 * channels * (warps * rows + 2 * (radius_y + reach_y)) * (32 + 2 * reach_x)
+    if shared > engine.largest_shared:
+        raise ValueError(
+            f"a window of {2 * reach_x + 1} pixels is too large for this device; "
+            "pass a smaller patch_distance or device='cpu'"
+        )
+    out = engine.xp.empty((channels, height, width), padded.dtype)
+    engine.launch(
+        "nlm",
+        (-(-width // (32 - 2 * radius_x)), -(-height // (warps * rows))),
+        {
+            "padded": padded,
+            "out": out,
+            "height": height,
+            "width": width,
+            "reach_y": reach_y,
+            "reach_x": reach_x,
+            "decay": float(decay.rate),
+            "floor": float(decay.floor),
+        },
+        threads=32 * warps,
+        shared=shared,
+        RX=radius_x,
+        RY=radius_y,
+        CHANNELS=channels,
+        ROWS=rows,
+        WARPS=warps,
+    )
+    return out

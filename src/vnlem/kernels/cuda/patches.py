@@ -1,0 +1,147 @@
+"""Sums over patches and the means of what was put back (patches.cu)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vnlem.kernels.cuda.engine import THREADS, Engine
+from vnlem.pipeline.device import to_host
+
+Array = Any  # of the engine's library
+
+
+def _blocks(width: int) -> int:
+    return -(-width // THREADS)
+
+
+def patch_energy(engine: Engine, image: Array, patch_size: int, outside: Array | None = None) -> Array:
+    """Squared norms of the patches of an image (channels, rows, stride): (rows - p + 1, stride).
+
+    outside: (rows, stride) uint8, pixels that belong to no patch. Where there is no patch, infinity.
+    """
+    channels, rows, stride = image.shape
+    energy = engine.xp.empty((rows - patch_size + 1, stride), np.float32)
+    engine.launch(
+        "patches",
+        (len(energy), _blocks(stride)),
+        {
+            "image": image,
+            "outside": outside,
+            "energy": energy,
+            "channels": channels,
+            "rows": rows,
+            "stride": stride,
+            "size": patch_size,
+        },
+        kernel="patch_energy",
+    )
+    return energy
+
+
+def patch_penalty(
+    engine: Engine,
+    image: Array,
+    variance: Array,
+    patch_size: int,
+    *,
+    share: float,
+    flat: float | None,
+) -> Array:
+    """share * the noise energy of every patch; infinite where the patch is flat.
+
+    A patch is flat where its energy about its mean is below flat * its noise energy.
+    """
+    channels, height, width = image.shape
+    penalty = engine.xp.empty((height - patch_size + 1, width - patch_size + 1), np.float32)
+    engine.launch(
+        "patches",
+        (len(penalty), _blocks(width)),
+        {
+            "image": image,
+            "variance": variance,
+            "penalty": penalty,
+            "channels": channels,
+            "height": height,
+            "width": width,
+            "size": patch_size,
+            "first": flat is not None,
+            "share": np.float64(share),
+            "flat": np.float64(flat or 0.0),
+        },
+        kernel="patch_penalty",
+    )
+    return penalty
+
+
+def patch_maps(
+    engine: Engine, noisy: Array | None, working: Array, variance: Array, patch_size: int
+) -> tuple[Array, Array]:
+    """Patch sums of (noisy - working)^2 and of the variance, (channels, rows - p + 1, stride).
+
+    Without `noisy`, `working` holds the squared differences.
+    """
+    channels, rows, stride = working.shape
+    residual = engine.xp.zeros((channels, rows - patch_size + 1, stride), np.float32)
+    noise = engine.xp.zeros_like(residual)
+    engine.launch(
+        "patches",
+        (rows - patch_size + 1, _blocks(stride), channels),
+        {
+            "noisy": noisy,
+            "working": working,
+            "changed": working if noisy is None else None,
+            "variance": variance,
+            "residual": residual,
+            "noise": noise,
+            "rows": rows,
+            "stride": stride,
+            "size": patch_size,
+        },
+        kernel="patch_maps",
+    )
+    return residual, noise
+
+
+class Sums(NamedTuple):
+    """What groups put back, in whole numbers (see ridge.cu)."""
+
+    sums: Array  # int64 (channels, height, width, 2)
+    weights: Array  # int64 (channels, height, width)
+    unit: float  # a sum of 1 is this number
+    weight_unit: float
+    most: float  # the largest term
+
+
+def weighted_means(engine: Engine, sums: Sums, working: Array, patch_size: int) -> tuple[Array, Array]:
+    """The new pilot and the new working image, (channels, height, width)."""
+    channels, height, width = working.shape
+    pilot, blended = (engine.xp.empty_like(working) for _ in range(2))
+    engine.launch(
+        "patches",
+        (height, _blocks(width), channels),
+        {
+            "sums": sums.sums,
+            "weights": sums.weights,
+            "working": working,
+            "new_pilot": pilot,
+            "new_working": blended,
+            "height": height,
+            "width": width,
+            "size": patch_size,
+            "unit": np.float64(sums.unit / sums.weight_unit),
+        },
+        kernel="weighted_means",
+    )
+    return pilot, blended
+
+
+def largest_magnitude(engine: Engine, values: Array) -> float:
+    """The largest absolute value."""
+    bits = engine.xp.zeros(1, np.uint32)
+    engine.launch(
+        "patches",
+        (min(_blocks(values.size), 1024),),
+        {"values": values, "bits": bits, "count": np.int64(values.size)},
+        kernel="largest_magnitude",
+    )
+    return float(to_host(bits).view(np.float32)[0])

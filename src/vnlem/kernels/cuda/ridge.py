@@ -1,0 +1,101 @@
+"""Ridge combination of groups of patches on a device (ridge.cu)."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.kernels.cuda.engine import Engine
+from vnlem.kernels.cuda.match import Members
+from vnlem.kernels.cuda.patches import Sums
+
+Array = Any  # of the engine's library
+
+# A thread holds 4 x 4 numbers of a group's matrix, and a block has at most 1024 threads.
+MOST_MEMBERS = 128
+
+
+class Images(NamedTuple):
+    """What groups are taken from."""
+
+    pilot: Array  # (channels, rows, stride)
+    working: Array
+    residual: Array  # (channels, rows - p + 1, stride), see `patches.patch_maps`
+    noise: Array
+
+
+class Rule(NamedTuple):
+    """How a group is combined."""
+
+    patch_size: int
+    tau: float  # share of the noise that the next working image keeps
+    boost: float  # factor on the noise energy in the ridge
+    extra_load: float | None  # first pass (no pilot): steadying load in units of the noise energy
+
+
+def empty_sums(
+    engine: Engine, shape: tuple[int, int, int], n_members: int, cover: int, largest: float
+) -> Sums:
+    """Room for what groups put back into (channels, height, width).
+
+    `cover` bounds the members that cover a pixel and `largest` the pixels' absolute values. A change times
+    its weight is at most 2 n_members^1.5 times the largest pixel where the noise is even.
+    """
+    most = 2.0**62 / cover
+    bound = n_members**1.5
+    unit, weight_unit = (2.0 ** math.floor(math.log2(most / size)) for size in (2 * bound * largest, bound))
+    sums, weights = (engine.xp.zeros(size, np.int64) for size in ((*shape, 2), shape))
+    return Sums(sums, weights, unit, weight_unit, most)
+
+
+def combine(
+    engine: Engine, images: Images, members: Members, permutations: NDArray[np.int64], rule: Rule, sums: Sums
+) -> None:
+    """Estimate all groups and add them to `sums`; permutations: see `vnlem.neighbours.groups.symmetries`."""
+    xp = engine.xp
+    channels, rows, stride = images.pilot.shape
+    _, height, width, _ = sums.sums.shape
+    count, n_members = members.positions.shape
+    n_pixels = rule.patch_size**2
+    side = -(-n_members // 4)
+    size, length = 4 * side, -(-n_pixels // 4) * 4
+    shared = 4 * (max(n_pixels, size) * (size + 4) + size * length)
+    if n_members > MOST_MEMBERS or shared > engine.largest_shared - 8192:
+        raise ValueError(
+            f"groups of {n_members} patches of {rule.patch_size} x {rule.patch_size} pixels are too large "
+            f"for this device; pass n_neighbors of at most {MOST_MEMBERS}, smaller patches, or device='cpu'"
+        )
+    threads = -(-(side**2) // 32) * 32
+    engine.launch(
+        "ridge",
+        (count, channels),
+        {
+            "pilot": images.pilot,
+            "working": images.working,
+            "residual": images.residual,
+            "noise": images.noise,
+            "onto": xp.asarray(permutations.astype(np.int16)),
+            "back": xp.asarray(np.argsort(permutations, axis=1).astype(np.int16)),
+            "positions": members.positions,
+            "chosen": members.transforms,
+            "sums": sums.sums,
+            "weights": sums.weights,
+            "rows": rows,
+            "stride": stride,
+            "height": height,
+            "width": width,
+            "without_pilot": rule.extra_load is not None,
+            "extra_load": rule.extra_load or 0.0,
+            "boost": rule.boost,
+            "tau": rule.tau,
+            "unit": sums.unit,
+            "weight_unit": sums.weight_unit,
+            "most": sums.most,
+        },
+        threads=threads,
+        shared=shared,
+        P=rule.patch_size,
+        K=n_members,
+        THREADS=threads,
+    )

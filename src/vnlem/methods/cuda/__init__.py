@@ -1,0 +1,1 @@
+"""The methods on a CUDA device: the same compositions over the kernels of `vnlem.kernels.cuda`."""

@@ -1,0 +1,219 @@
+"""Where a call runs, and arrays of other libraries: in as they are, back as they came."""
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
+
+INSTALL = "pip install 'vnlem[gpu]' (CUDA 13) or 'vnlem[gpu12]' (CUDA 12)"
+_CUDA = 2  # DLPack's number of the device type
+
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
+
+
+def namespace(array: Any) -> Any:
+    """The library of an array: CuPy for its own, NumPy for everything else.
+
+    Examples
+    --------
+    >>> namespace(np.zeros(3)).__name__
+    'numpy'
+    """
+    if _library_of(array) == "cupy":
+        return importlib.import_module("cupy")
+    return np
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where one call runs."""
+
+    name: str  # "cpu", "cuda:0", ...
+    array: Any  # the image as an array of the library that works there, or what becomes one
+    given: Any  # the image as it came
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.name != "cpu"
+
+    def beside(self, values: Any) -> Any:
+        """More values (a noise level, a map of it) where the image is; single numbers stay as they are."""
+        if self.on_gpu and np.ndim(values) > 0:
+            return _to_device(importlib.import_module("cupy"), values)
+        return to_host(values) if lies_on_gpu(values) else values
+
+    def give_back(self, result: Any) -> Any:
+        """A result as an array of the library the image came from."""
+        if not self.on_gpu:
+            return result
+        if not lies_on_gpu(self.given):
+            return to_host(result)
+        result = _to_device(importlib.import_module("cupy"), result)
+        library = _library_of(self.given)
+        if library == "cupy":
+            return result
+        back = getattr(importlib.import_module(library), "from_dlpack", None)
+        if library == "jax":
+            back = importlib.import_module("jax.dlpack").from_dlpack
+        return result if back is None else back(result)
+
+
+@contextmanager
+def placed(image: Any, device: str | None) -> Iterator[Placement]:
+    """Bring an image to where the call is to run; inside, that device is the current one.
+
+    Parameters
+    ----------
+    image : array_like
+        A NumPy array or what becomes one; or an array on a GPU: CuPy's, or one that speaks DLPack.
+    device : {None, "cpu", "cuda", "cuda:1", ..., "auto"}
+        None: where the image lies. "auto": a GPU if there is one.
+
+    Examples
+    --------
+    >>> with placed([[1.0, 2.0]], None) as place:
+    ...     print(place.name, place.array)
+    cpu [[1.0, 2.0]]
+    """
+    name = choose(device, image)
+    if name == "cpu":
+        yield Placement(name, to_host(image) if lies_on_gpu(image) else image, image)
+        return
+    cupy = importlib.import_module("cupy")
+    with cupy.cuda.Device(int(name.partition(":")[2])):
+        yield Placement(name, _to_device(cupy, image), image)
+
+
+def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
+    """Make function(image, sigma, ..., device=...) run on that device; it sees arrays that lie there.
+
+    `function` gets the name of the device, "cpu" or "cuda:N". What it returns, an image or a tuple that
+    begins with one, comes back as an array of the library of the given image.
+    """
+
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def wrapped(*given: Arguments.args, **options: Arguments.kwargs) -> Returned:
+        call = signature.bind(*given, **options)
+        arguments = call.arguments
+        with placed(arguments["image"], arguments.get("device")) as place:
+            arguments.update(image=place.array, device=place.name)
+            if "sigma" in arguments:
+                arguments["sigma"] = place.beside(arguments["sigma"])
+            result = function(*call.args, **call.kwargs)
+            if isinstance(result, tuple):
+                return cast(Returned, (place.give_back(result[0]), *result[1:]))
+            return cast(Returned, place.give_back(result))
+
+    return wrapped
+
+
+def to_host(array: Any) -> Any:
+    """An array as NumPy's.
+
+    Examples
+    --------
+    >>> to_host(np.zeros(3)).shape
+    (3,)
+    """
+    if _library_of(array) == "torch":
+        return array.detach().cpu().numpy()
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+def choose(device: str | None, image: Any = None) -> str:
+    """The device of a call, "cpu" or "cuda:N", or one sentence that says why it cannot be had.
+
+    Examples
+    --------
+    >>> choose("cpu")
+    'cpu'
+    """
+    if device is None:
+        if not lies_on_gpu(image):
+            return "cpu"
+        _need_gpu("an array on a GPU")
+        return f"cuda:{_number_of(image)}"
+    matched = re.fullmatch(r"(cpu|auto|cuda)(?::(\d+))?", str(device))
+    if matched is None or (matched[2] is not None and matched[1] != "cuda"):
+        raise ValueError(f"device must be 'cpu', 'cuda', 'cuda:N' or 'auto', got {device!r}")
+    if matched[1] == "cpu":
+        return "cpu"
+    if matched[1] == "auto":
+        if why_no_gpu() is not None:
+            return "cpu"
+        return f"cuda:{_number_of(image) if lies_on_gpu(image) else 0}"
+    _need_gpu(f"device={device!r}")
+    if matched[2] is None:
+        return f"cuda:{_number_of(image) if lies_on_gpu(image) else 0}"
+    count = importlib.import_module("cupy").cuda.runtime.getDeviceCount()
+    if int(matched[2]) >= count:
+        raise ValueError(
+            f"device {device!r} was asked for, but there {'is' if count == 1 else 'are'} {count} GPU"
+            f"{'' if count == 1 else 's'}: use {', '.join(repr(f'cuda:{i}') for i in range(count))}"
+        )
+    return f"cuda:{int(matched[2])}"
+
+
+def why_no_gpu() -> str | None:
+    """None where CuPy is there and a device answers; else what is missing and how to get it."""
+    try:
+        cupy = importlib.import_module("cupy")
+    except ImportError:
+        return f"needs CuPy, which is not installed: {INSTALL}"
+    try:
+        if cupy.cuda.runtime.getDeviceCount() > 0:
+            return None
+    except Exception as error:
+        return f"needs a CUDA GPU, but none answers ({error}); use device='cpu'"
+    return "needs a CUDA GPU, but there is none; use device='cpu'"
+
+
+def lies_on_gpu(array: Any) -> bool:
+    """Whether an array's memory is a CUDA device's.
+
+    Examples
+    --------
+    >>> lies_on_gpu(np.zeros(3)), lies_on_gpu([1, 2])
+    (False, False)
+    """
+    if hasattr(array, "__dlpack_device__"):
+        return bool(array.__dlpack_device__()[0] == _CUDA)
+    # A tensor on a processor says by an error that it has none.
+    try:
+        return hasattr(array, "__cuda_array_interface__")
+    except Exception:
+        return False
+
+
+def _need_gpu(what: str) -> None:
+    reason = why_no_gpu()
+    if reason is not None:
+        raise ValueError(f"{what} {reason}")
+
+
+def _library_of(array: Any) -> str:
+    name = type(array).__module__.partition(".")[0]
+    return "jax" if name == "jaxlib" else name
+
+
+def _number_of(array: Any) -> int:
+    if hasattr(array, "__dlpack_device__"):
+        return int(array.__dlpack_device__()[1])
+    return 0
+
+
+def _to_device(cupy: Any, image: Any) -> Any:
+    if _library_of(image) == "cupy" or not lies_on_gpu(image):
+        return cupy.asarray(image)
+    if _library_of(image) == "torch":
+        image = image.detach()
+    return cupy.from_dlpack(image) if hasattr(image, "__dlpack__") else cupy.asarray(image)

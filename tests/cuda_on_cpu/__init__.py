@@ -1,0 +1,77 @@
+"""Runs the package's CUDA kernels on a processor, so that a machine without a GPU can test them.
+
+The kernels are compiled as C++ with a header that plays CUDA; arrays are NumPy's.
+"""
+
+import ctypes
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vnlem.kernels.cuda.engine import THREADS, options_of, pack, source_of
+
+COMPILER = shutil.which("g++") or shutil.which("clang++")
+_HEADER = Path(__file__).with_name("cuda_on_cpu.h")
+_FOLDER = Path(tempfile.gettempdir()) / "vnlem-cuda-on-cpu"
+
+
+class Emulator:
+    """Stands in for :class:`vnlem.kernels.cuda.engine.Engine`."""
+
+    xp: Any = np
+
+    def __init__(self, largest_shared: int = 227 * 1024) -> None:
+        self.largest_shared = largest_shared
+
+    def rehearse(self, key, work):
+        """Kernels are compiled when they are called."""
+
+    def launch(self, name, grid, argument, *, kernel=None, threads=THREADS, shared=0, **macros):
+        library = _library(name, options_of(macros))
+        struct = pack(argument, lambda array: array.ctypes.data)
+        assert shared <= self.largest_shared
+        size = (ctypes.c_int * 3)(*(*grid, 1, 1)[:3])
+        arguments = (ctypes.c_void_p * 1)(struct.ctypes.data)
+        getattr(library, f"launch_{kernel or name}")(size, threads, shared, arguments)
+
+
+@cache
+def _library(name: str, options: tuple[str, ...]) -> ctypes.CDLL:
+    source = f'#include "{_HEADER}"\n' + source_of(name)
+    kernels = re.findall(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(', source)
+    for kernel in kernels:
+        source += (
+            f'\nextern "C" void launch_{kernel}(const int* grid, int threads, int shared, void** arguments) '
+            f"{{ emulated::launch({kernel}, grid, threads, shared, arguments); }}"
+        )
+    key = hashlib.sha256((source + _HEADER.read_text() + repr(options)).encode()).hexdigest()[:16]
+    library = _FOLDER / f"{name}-{key}.so"
+    if not library.exists():
+        _FOLDER.mkdir(exist_ok=True)
+        written = library.with_suffix(".cpp")
+        written.write_text(source)
+        partial = library.with_suffix(".partial")
+        subprocess.run(
+            [
+                COMPILER,
+                "-O2",
+                "-w",
+                "-fPIC",
+                "-shared",
+                "-U_FORTIFY_SOURCE",
+                *options,
+                written,
+                "-o",
+                partial,
+            ],
+            check=True,
+        )
+        partial.rename(library)
+    return ctypes.CDLL(str(library))

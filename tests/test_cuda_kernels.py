@@ -1,0 +1,97 @@
+"""The CUDA kernels against the CPU's, run on a processor that plays the device (see cuda_on_cpu)."""
+
+import numpy as np
+import pytest
+from cuda_on_cpu import COMPILER, Emulator
+
+from vnlem.methods import nlm, vnlr
+from vnlem.methods.cuda import nlm as cuda_nlm
+from vnlem.methods.cuda import vnlr as cuda_vnlr
+from vnlem.methods.window import check_params
+from vnlem.pipeline.run import Job
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
+
+
+def pattern(channels, height, width, seed=0):
+    """Waves, a disc and noise of standard deviation 0.3."""
+    y, x = np.mgrid[:height, :width]
+    disc = (y - height / 2) ** 2 + (x - width / 3) ** 2 < 60
+    clean = np.stack([np.sin(x / 4 + c) + disc + 0.3 * np.cos((x + y) / 3) for c in range(channels)])
+    noise = np.random.default_rng(seed).normal(0, 0.3, clean.shape)
+    return (clean / clean.std() + noise).astype(np.float32)
+
+
+def vnlr_job(pixels, group, sigma_map=None, sigma=0.3, **given):
+    given = {"patch_distance": 6, "n_neighbors": 24, "passes": 2, "step": 6} | given
+    params = vnlr.resolve(sigma, "balanced", group, **given)
+    return Job(pixels, sigma, params, 1, None, sigma_map=sigma_map)
+
+
+CASES = {
+    "shifts": (pattern(1, 21, 30), "identity", {}),
+    "quarter turns, patches of 8": (pattern(1, 26, 24), "c4", {"patch_size": 8}),
+    "reflections": (pattern(1, 23, 27), "d4", {}),
+    "colour": (pattern(3, 20, 22), "d4", {"n_neighbors": 13}),
+    "turned copies": (pattern(1, 24, 20), "so2", {}),
+    "an image smaller than the window": (pattern(1, 9, 14), "d4", {"patch_distance": 10}),
+}
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_vnlr_gives_what_the_cpu_gives(case):
+    pixels, group, given = CASES[case]
+    here, there = vnlr_job(pixels, group, **given), vnlr_job(pixels, group, **given)
+    expected, found = vnlr.solve(here), cuda_vnlr.solve(there, Emulator())
+    np.testing.assert_allclose(found, expected, atol=5e-5)
+    assert there.details["turned_share"] == here.details["turned_share"]
+
+
+def test_vnlr_follows_a_map_of_the_noise():
+    pixels = pattern(1, 20, 24)
+    noise = np.linspace(0.0, 0.6, 24, dtype=np.float32)[None, None].repeat(20, axis=1)
+    here, there = (vnlr_job(pixels, "d4", noise) for _ in range(2))
+    np.testing.assert_allclose(cuda_vnlr.solve(there, Emulator()), vnlr.solve(here), atol=5e-5)
+
+
+@pytest.mark.parametrize("sigma", [1e-2, 1e-5])
+def test_vnlr_changes_in_proportion_to_the_noise(sigma):
+    """Loads that single precision cannot resolve are solved in double precision."""
+    pixels = pattern(1, 20, 22)
+    here, there = (vnlr_job(pixels, "d4", sigma=sigma) for _ in range(2))
+    expected, found = vnlr.solve(here), cuda_vnlr.solve(there, Emulator())
+    assert np.abs(found - pixels).max() < 10 * sigma
+    np.testing.assert_allclose(found, expected, atol=max(0.02 * sigma, 1e-6))
+
+
+@pytest.mark.parametrize("memory", [22, 16], ids=["ranks outside", "window outside too"])
+def test_vnlr_does_without_much_shared_memory(memory):
+    pixels = pattern(1, 20, 24)
+    roomy, narrow = (vnlr_job(pixels, "d4", n_neighbors=8) for _ in range(2))
+    expected = cuda_vnlr.solve(roomy, Emulator())
+    np.testing.assert_array_equal(cuda_vnlr.solve(narrow, Emulator(memory * 1024)), expected)
+
+
+def test_groups_that_are_too_large_for_a_device_are_an_error():
+    with pytest.raises(ValueError, match="n_neighbors of at most 128"):
+        cuda_vnlr.solve(vnlr_job(pattern(1, 24, 24), "d4", n_neighbors=160), Emulator())
+
+
+@pytest.mark.parametrize(
+    ("shape", "patch_size", "distance"),
+    [((1, 20, 40), 7, 4), ((3, 11, 29), 3, 2), ((1, 1, 90), 5, 6), ((2, 9, 8), 5, 10)],
+    ids=["grey", "colour", "signal", "window larger than the image"],
+)
+@pytest.mark.parametrize("corrected", [True, False])
+def test_nlm_gives_what_the_cpu_gives(shape, patch_size, distance, corrected):
+    pixels = np.random.default_rng(1).normal(size=shape).astype(np.float32)
+    params = check_params(
+        0.5,
+        1 if shape[1] == 1 else 2,
+        patch_size=patch_size,
+        patch_distance=distance,
+        gamma=2.0,
+        noise_correction=corrected,
+    )
+    job = Job(pixels, 0.5, params, 1, None)
+    np.testing.assert_allclose(cuda_nlm.solve(job, Emulator()), nlm.solve(job), atol=2e-5)

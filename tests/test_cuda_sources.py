@@ -1,0 +1,38 @@
+"""The CUDA sources compile for every kind of card there is, without a card."""
+
+import nvrtc
+import pytest
+
+from vnlem.kernels.cuda import engine
+
+MATCH = {"P": 7, "CHANNELS": 1, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1, "TURNED_SHEETS": 0}
+MODULES = {
+    "match": ("match", MATCH),
+    "match colour, turned copies": ("match", MATCH | {"P": 8, "CHANNELS": 3, "TURNED_SHEETS": 1}),
+    "match shifts, large window": ("match", MATCH | {"TRANSFORMS": 1, "WINDOW_IN_SHARED": 0}),
+    "patches": ("patches", {}),
+    "ridge first pass": ("ridge", {"P": 6, "K": 20, "THREADS": 32}),
+    "ridge": ("ridge", {"P": 8, "K": 80, "THREADS": 416}),
+    "nlm": ("nlm", {"RX": 3, "RY": 3, "CHANNELS": 1, "ROWS": 8, "WARPS": 8}),
+    "nlm of a colour signal": ("nlm", {"RX": 2, "RY": 0, "CHANNELS": 3, "ROWS": 1, "WARPS": 1}),
+}
+
+pytestmark = pytest.mark.skipif(
+    nvrtc.library() is None, reason="NVRTC is not installed: pip install nvidia-cuda-nvrtc"
+)
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("module", list(MODULES))
+def test_kernels_compile_without_a_warning(module, architecture):
+    name, macros = MODULES[module]
+    source = engine.DYNAMIC_SHARED + engine.source_of(name)
+    assert nvrtc.compile_source(source, engine.options_of(macros), architecture).strip("\0\n ") == ""
+
+
+def test_a_broken_kernel_does_not_compile():
+    with pytest.raises(RuntimeError, match="undefined"):
+        nvrtc.compile_source(
+            engine.source_of("nlm").replace("sum_across(running)", "undefined(running)"),
+            engine.options_of(MODULES["nlm"][1]),
+        )

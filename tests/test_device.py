@@ -1,0 +1,193 @@
+"""Where a call runs: the choice of a device, its errors, and arrays of other libraries, with a fake CuPy."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+from cuda_on_cpu import COMPILER, Emulator
+
+import vnlem
+from vnlem.kernels.cuda import engine
+from vnlem.pipeline.device import choose
+
+
+class FakeArray(np.ndarray):
+    """A NumPy array that says it is CuPy's and lies on a GPU."""
+
+    __module__ = "cupy"
+    number = 0
+
+    def __dlpack_device__(self):
+        return (2, self.number)
+
+    def get(self):
+        return np.array(self)
+
+
+class FakeTensor:
+    """A CUDA tensor of torch, as far as vnlem looks at it."""
+
+    __module__ = "torch"
+
+    def __init__(self, array):
+        self.array, self.ndim = array, array.ndim
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def __dlpack__(self):
+        return None
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return np.array(self.array)
+
+
+@pytest.fixture
+def fake_gpu(monkeypatch):
+    """CuPy with one GPU, played by NumPy and the emulator."""
+    cupy = types.ModuleType("cupy")
+    cupy.__dict__.update({name: getattr(np, name) for name in dir(np) if not name.startswith("__")})
+    cupy.ndarray = FakeArray
+    cupy.asarray = lambda values: np.asarray(values).view(FakeArray)
+    cupy.from_dlpack = lambda tensor: tensor.array.view(FakeArray)
+    cupy.cuda = types.SimpleNamespace(
+        runtime=types.SimpleNamespace(getDeviceCount=lambda: 1),
+    )
+
+    class Device:
+        def __init__(self, number=0):
+            self.id = number
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+    cupy.cuda.Device = Device
+    torch = types.ModuleType("torch")
+    torch.from_dlpack = torch.Tensor = FakeTensor
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(engine, "Engine", Emulator)
+    return cupy
+
+
+@pytest.fixture
+def no_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+
+
+def noisy(shape=(12, 16), dtype=np.float32):
+    image = np.random.default_rng(0).normal(60, 10, shape)
+    image[:, shape[1] // 2 :] += 80
+    return image.astype(dtype)
+
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
+
+
+@pytest.mark.usefixtures("no_cupy")
+@pytest.mark.parametrize("device", ["cuda", "cuda:0"])
+def test_without_cupy_the_error_says_what_to_install(device):
+    with pytest.raises(ValueError, match=r"needs CuPy, which is not installed: pip install 'vnlem\[gpu\]'"):
+        vnlem.denoise(noisy(), 10, method="nlm", device=device)
+
+
+@pytest.mark.usefixtures("no_cupy")
+def test_auto_runs_on_the_cpu_where_there_is_no_gpu():
+    _, info = vnlem.denoise(noisy(), 10, method="nlm", device="auto", return_info=True)
+    assert info.device == "cpu"
+
+
+def test_a_gpu_that_does_not_answer_is_told(fake_gpu):
+    def broken():
+        raise RuntimeError("driver is too old")
+
+    fake_gpu.cuda.runtime.getDeviceCount = broken
+    with pytest.raises(ValueError, match=r"none answers \(driver is too old\); use device='cpu'"):
+        vnlem.denoise(noisy(), 10, method="nlm", device="cuda")
+    assert choose("auto") == "cpu"
+
+
+def test_no_gpu_at_all_is_told(fake_gpu):
+    fake_gpu.cuda.runtime.getDeviceCount = lambda: 0
+    with pytest.raises(ValueError, match="there is none; use device='cpu'"):
+        choose("cuda")
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_a_second_gpu_where_there_is_one_is_told():
+    with pytest.raises(ValueError, match="'cuda:1' was asked for, but there is 1 GPU: use 'cuda:0'"):
+        vnlem.denoise(noisy(), 10, method="nlm", device="cuda:1")
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:", "cpu:1", "auto:0", "cuda:-1", 0])
+def test_names_that_are_no_devices_are_told(device):
+    with pytest.raises(ValueError, match="device must be 'cpu', 'cuda', 'cuda:N' or 'auto'"):
+        vnlem.denoise(noisy(), 10, method="nlm", device=device)
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_what_has_no_cuda_engine_is_told():
+    with pytest.raises(ValueError, match="vnlem-dd does not run on a GPU; pass device='cpu', or one of nlm"):
+        vnlem.denoise(noisy(), 10, method="vnlem-dd", device="cuda")
+    with pytest.raises(ValueError, match="engine='reference' runs on the CPU only"):
+        vnlem.denoise_nlm(noisy(), 10, engine="reference", device="cuda")
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.int16])
+def test_numpy_in_gives_numpy_out(fake_gpu, dtype):
+    image = noisy(dtype=dtype)
+    result, info = vnlem.denoise(image, 10, method="nlm", device="cuda", return_info=True)
+    assert type(result) is np.ndarray
+    assert result.dtype == dtype
+    assert info.device == "cuda:0"
+    tolerance = 1 if np.dtype(dtype).kind in "iu" else 1e-3
+    np.testing.assert_allclose(result, vnlem.denoise(image, 10, method="nlm"), atol=tolerance)
+
+
+@needs_compiler
+def test_a_cupy_array_runs_where_it_lies(fake_gpu):
+    result, info = vnlem.denoise(fake_gpu.asarray(noisy()), 10, method="nlm", return_info=True)
+    assert type(result) is FakeArray
+    assert info.device == "cuda:0"
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fake_gpu")
+def test_a_tensor_comes_back_as_a_tensor():
+    result = vnlem.denoise(FakeTensor(noisy()), 10, method="nlm")
+    assert type(result) is FakeTensor
+    assert type(result.array) is FakeArray
+
+
+@needs_compiler
+def test_a_cupy_array_is_denoised_on_the_cpu_when_asked(fake_gpu):
+    result, info = vnlem.denoise(fake_gpu.asarray(noisy()), 10, method="nlm", device="cpu", return_info=True)
+    assert info.device == "cpu"
+    np.testing.assert_array_equal(result, vnlem.denoise(noisy(), 10, method="nlm"))
+
+
+@needs_compiler
+def test_noise_models_work_around_the_device(fake_gpu):
+    image = np.random.default_rng(2).poisson(30, (14, 18)).astype(np.uint16)
+    options = {"method": "nlm", "noise_model": "poisson-gaussian", "gain": 1.0}
+    result = vnlem.denoise(fake_gpu.asarray(image), **options)
+    assert type(result) is FakeArray
+    np.testing.assert_allclose(np.asarray(result), vnlem.denoise(image, **options), atol=1)
+
+
+@needs_compiler
+def test_an_unknown_noise_level_is_estimated(fake_gpu):
+    image = noisy((40, 40))
+    _, info = vnlem.denoise(fake_gpu.asarray(image), method="nlm", return_info=True)
+    assert info.sigma == pytest.approx(vnlem.estimate_sigma(image))
