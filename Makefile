@@ -5,7 +5,7 @@ NAPARI_VENV := .venv-napari
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: demo test test-browser test-napari lint stub fuzz bench-speed bench-quality clean
+.PHONY: demo dist docs docs-links test test-browser test-napari lint stub fuzz bench-speed bench-quality clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -42,6 +42,30 @@ test-napari:
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python tests/any_call.py --cases $(or $(CASES),4000)
 
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e ".[docs]"
+	touch $@
+
+# The site, with the gallery run; a warning is an error. Open build/docs/index.html.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	$(BIN)/python docs/check_links.py build/docs
+
+# Also the links to other sites; needs the network.
+docs-links: docs
+	$(BIN)/python -m sphinx -q -b linkcheck -D sphinx_gallery_conf.plot_gallery=False docs build/linkcheck
+
+# The source distribution and the wheel, each installed in an empty environment and tried there.
+dist: | $(BIN)/python
+	rm -rf dist build/dist-venv
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --outdir dist
+	for package in dist/*.whl dist/*.tar.gz; do \
+		$(PYTHON) -m venv --clear build/dist-venv && \
+		build/dist-venv/bin/python -m pip install --quiet "$$package" && \
+		(cd build && dist-venv/bin/python ../tests/smoke.py) || exit 1; \
+	done
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -58,4 +82,4 @@ bench-quality: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/quality.py --data $(DATA)
 
 clean:
-	rm -rf $(VENV) $(NAPARI_VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(NAPARI_VENV) build dist docs/generated docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache

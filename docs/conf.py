@@ -1,0 +1,101 @@
+"""The docs site: `make docs` builds it into build/docs."""
+
+import re
+import sys
+from pathlib import Path
+
+import vnlem
+
+sys.path.insert(0, str(Path(__file__).parent))
+import generated_pages
+
+project = "vnlem"
+author = "The vnlem developers"
+copyright = "The vnlem developers, BSD 3-Clause"
+version = release = vnlem.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.extlinks",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "sphinx-mathjax-offline",  # the site needs no other server
+]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+exclude_patterns = ["figures", "gallery", "**/sg_execution_times.rst"]
+# Pages are added by many hands; one that no table of contents names is found by the search.
+suppress_warnings = ["toc.not_included", "config.cache"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "html_image"]
+myst_heading_anchors = 3
+myst_fence_as_directive = ["math"]  # as GitHub writes formulas
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections name the types
+extlinks = {"doi": ("https://doi.org/%s", "doi:%s")}
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "generated/gallery",
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "min_reported_time": 0,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "vnlem"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/mark.svg"
+html_show_sourcelink = False
+html_sidebars = {page: [] for page in ("index", "start", "choose", "troubleshooting")}
+html_context = {"default_mode": "auto"}
+html_theme_options = {
+    "logo": {"text": "vnlem", "image_light": "_static/mark.svg", "image_dark": "_static/mark.svg"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": ["theme-version"],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+
+linkcheck_timeout = 20
+linkcheck_retries = 2
+
+
+def keep_bars(app, what, name, obj, options, lines):
+    """Let |K| in a docstring be the size of a set, as its reader takes it, not a substitution of reST."""
+    for number, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            parts = re.split(r"(`[^`]+`)", line)  # code and formulas are as they are meant
+            lines[number] = "".join(
+                part if part.startswith("`") else part.replace("|", r"\|") for part in parts
+            )
+
+
+def plain_formulas(app, docname, source):
+    """GitHub also writes inline formulas between $` and `$."""
+    source[0] = re.sub(r"\$`(.+?)`\$", r"$\1$", source[0])
+
+
+def setup(app):
+    """Write the pages that are made from the code itself; read the docstrings as they are meant."""
+    app.connect(
+        "builder-inited", lambda app: generated_pages.write(Path(app.srcdir) / "generated"), priority=1
+    )
+    app.connect("source-read", plain_formulas)
+    app.connect("autodoc-process-docstring", keep_bars, priority=900)
