@@ -14,6 +14,7 @@ from vnlem import theory as theory
 from vnlem.diffusion.map import DiffusionMap as DiffusionMap
 from vnlem.features.orientation import Orientation
 from vnlem.features.patch_space import PatchSpace as PatchSpace
+from vnlem.noise.model import NoiseModel as NoiseModel
 from vnlem.pipeline.choices import Group as Group
 from vnlem.pipeline.choices import Preset as Preset
 from vnlem.pipeline.choices import Profile as Profile
@@ -26,6 +27,7 @@ __all__ = [
     "DiffusionMap",
     "Group",
     "Info",
+    "NoiseModel",
     "PatchSpace",
     "Preset",
     "Profile",
@@ -37,6 +39,7 @@ __all__ = [
     "denoise_vnlem",
     "denoise_vnlem_dd",
     "denoise_vnlr",
+    "estimate_noise",
     "estimate_sigma",
     "figures",
     "io",
@@ -60,7 +63,7 @@ def denoise(
     progress: Progress = False,
     return_info: Literal[False] = ...,
     device: str | None = None,
-    noise_model: str = "gaussian",
+    noise_model: str | NoiseModel = "auto",
     gain: float | None = None,
     offset: float | None = None,
     read_noise: float | None = None,
@@ -78,7 +81,7 @@ def denoise(
     progress: Progress = False,
     return_info: Literal[True],
     device: str | None = None,
-    noise_model: str = "gaussian",
+    noise_model: str | NoiseModel = "auto",
     gain: float | None = None,
     offset: float | None = None,
     read_noise: float | None = None,
@@ -96,7 +99,7 @@ def denoise(
     progress: Progress = False,
     return_info: bool = False,
     device: str | None = None,
-    noise_model: str = "gaussian",
+    noise_model: str | NoiseModel = "auto",
     gain: float | None = None,
     offset: float | None = None,
     read_noise: float | None = None,
@@ -519,6 +522,12 @@ def denoise_vnlr(
     return_info: bool = False,
     device: str | None = None,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
+def estimate_noise(
+    image: ArrayLike,
+    channel_axis: int | None = None,
+    *,
+    kind: str = "auto",
+) -> NoiseModel: ...
 def estimate_sigma(
     image: ArrayLike,
     channel_axis: int | None = None,

@@ -1,14 +1,15 @@
 """The one entry point: ``vnlem.denoise(image, sigma, method=...)``."""
 
 import inspect
-from dataclasses import asdict, replace
+import time
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from vnlem.noise.poisson_gaussian import GainModel, find_model, stabilise, unstabilise
-from vnlem.pipeline import checks
-from vnlem.pipeline.device import to_host, where_it_is_asked
+from vnlem.noise.auto import find_noise
+from vnlem.noise.model import NoiseModel
+from vnlem.pipeline.device import lies_on_gpu, to_host, where_it_is_asked
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
@@ -30,7 +31,7 @@ def denoise(
     progress: Progress = False,
     return_info: bool = False,
     device: str | None = None,
-    noise_model: str = "gaussian",
+    noise_model: "str | NoiseModel" = "auto",
     gain: float | None = None,
     offset: float | None = None,
     read_noise: float | None = None,
@@ -45,7 +46,7 @@ def denoise(
         signal (N,). Integers come back in their dtype, rounded and clipped; floats are never rescaled or
         clipped.
     sigma : float, optional
-        Standard deviation of the noise, in the units of the pixels; estimated when None.
+        Standard deviation of white noise, in the units of the pixels. When None the noise is estimated.
     method : str
         Name of the method, a key of ``vnlem.registry.METHODS``; - and _ are the same.
     preset : {"auto", "paper"}
@@ -58,17 +59,20 @@ def denoise(
     progress : bool or callable(done, total)
         Show a bar, or report to a function of your own.
     return_info : bool
-        Return (image, info): the sigma and the parameters used, timings, and the device it ran on.
+        Return (image, info): the noise and the parameters used, timings, and the device it ran on.
     device : {None, "cpu", "cuda", "cuda:1", "auto"}
         Where to run. None: where the image lies. So a NumPy array is denoised on the CPU, and a CuPy array or
         a CUDA tensor on its own GPU, from which it comes back as what it was. "auto": on a GPU if CuPy is
         installed and a device answers.
-    noise_model : {"gaussian", "poisson-gaussian"}
-        "gaussian": white noise of standard deviation `sigma`. "poisson-gaussian": photon noise and read
-        noise of cameras and microscopes; the image is stabilised by the generalised Anscombe transform,
-        denoised, and taken back by its exact unbiased inverse. `sigma` must then be None.
+    noise_model : {"auto", "gaussian", "poisson-gaussian", "correlated"} or NoiseModel
+        "auto": white noise where `sigma` is given; else whatever :func:`vnlem.estimate_noise` finds in the
+        image. "gaussian": white noise of standard deviation `sigma`. "poisson-gaussian": photon noise and
+        read noise of cameras and microscopes. "correlated": noise that neighbouring pixels share and that
+        may depend on the brightness. A NoiseModel: estimated before, e.g. on another image of the same
+        detector. Only white noise goes with `sigma`. Noise that is not white is made so before the method
+        runs, and the result is taken back without bias.
     gain, offset, read_noise : float, optional
-        The model pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), for
+        The model pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), for "auto" and
         "poisson-gaussian"; without `gain` all three are estimated by :func:`vnlem.noise.estimate_gain`.
         Offset and read noise are 0 when only the gain is given.
     **params
@@ -93,40 +97,33 @@ def denoise(
     if unknown:
         own = [name for name in known if name not in ("image", "sigma") and name not in _COMMON]
         raise TypeError(f"method {method!r} has no parameter {unknown[0]!r}; it has {', '.join(own)}")
-    checks.choice("noise_model", noise_model, ("gaussian", "poisson-gaussian"))
-    model: GainModel | None = None
-    original = image
-    if noise_model == "poisson-gaussian":
-        if sigma is not None:
-            raise ValueError(
-                "with noise_model='poisson-gaussian' the noise follows from gain, offset and read_noise; "
-                f"leave sigma out, got {sigma!r}"
-            )
-        # The model and the transform work on the host; the denoising in between where it was asked for.
-        image = original = to_host(image)
-        to_planes(image, channel_axis, signals=True)  # its errors come before those of the transform
-        model = find_model(image, channel_axis, gain, offset, read_noise)
-        image = stabilise(image, model)
-        sigma = 1.0
-    elif not (gain is None and offset is None and read_noise is None):
-        raise ValueError(
-            "gain, offset and read_noise belong to noise_model='poisson-gaussian'; pass that too"
-        )
-    result: Result = function(
-        image,
-        sigma,
-        preset=preset,
-        channel_axis=channel_axis,
-        workers=workers,
-        progress=progress,
-        return_info=return_info,
-        device=device,
+    # The noise is looked for on the host; the denoising goes where it was asked for.
+    host = to_host(image) if lies_on_gpu(image) else image
+    planes = to_planes(host, channel_axis, signals=True)
+    given = {"gain": gain, "offset": offset, "read_noise": read_noise}
+    begun = time.perf_counter()
+    model = find_noise(planes, sigma, noise_model, given, plain=preset == "paper")
+    seconds = time.perf_counter() - begun
+    common = {
+        "preset": preset,
+        "channel_axis": channel_axis,
+        "workers": workers,
+        "progress": progress,
+        "return_info": return_info,
+        "device": device,
         **params,
-    )
-    if model is None:
-        return result
-    denoised, info = result if isinstance(result, tuple) else (result, None)
-    back = to_planes(original, channel_axis, signals=True).like(unstabilise(denoised, model))
+    }
+    if model is None or model.is_white:
+        result: Result = function(image, sigma if model is None else model.sigma, **common)
+        denoised, info = result if isinstance(result, tuple) else (result, None)
+    else:
+        stable = planes.layout(model.stabilise(planes.data))
+        result = function(stable, 1.0, **common)
+        denoised, info = result if isinstance(result, tuple) else (result, None)
+        back = model.unstabilise(to_planes(denoised, planes.channel_axis, signals=True).data)
+        denoised = planes.restore(back)
     if info is None:
-        return back
-    return back, replace(info, details={**info.details, "noise_model": asdict(model)})
+        return denoised
+    timings = {**info.timings, "estimate_noise": seconds, "total": info.timings["total"] + seconds}
+    level = info.sigma if model is None or model.is_white else model.sigma
+    return denoised, replace(info, sigma=level, timings=timings, noise=model)

@@ -1,6 +1,17 @@
 """Noise: how much of it there is, of which kind, and how to add some for an experiment."""
 
+from vnlem.noise.auto import estimate_noise
+from vnlem.noise.model import NoiseModel
 from vnlem.noise.poisson_gaussian import GainModel, estimate_gain
 from vnlem.noise.white import add_gaussian, estimate_sigma, standardise, unstandardise
 
-__all__ = ["GainModel", "add_gaussian", "estimate_gain", "estimate_sigma", "standardise", "unstandardise"]
+__all__ = [
+    "GainModel",
+    "NoiseModel",
+    "add_gaussian",
+    "estimate_gain",
+    "estimate_noise",
+    "estimate_sigma",
+    "standardise",
+    "unstandardise",
+]

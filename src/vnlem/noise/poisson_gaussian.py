@@ -104,7 +104,21 @@ def stabilise(image: ArrayLike, model: GainModel) -> Float:
     1.0
     """
     photons = (np.asarray(image, np.float64) - model.offset) / model.gain
-    return 2.0 * np.sqrt(np.maximum(photons + 0.375 + (model.read_noise / model.gain) ** 2, 0.0))
+    return _root(photons, model.read_noise / model.gain)
+
+
+def _root(photons: Float, spread: float) -> Float:
+    """2 sqrt(photons + 3/8 + spread^2), which goes on as a straight line where the root would end.
+
+    No photon count comes there. Read noise does, and so does an image whose background was subtracted: cut
+    off at zero, the mean of its noise would not be zero.
+    """
+    lift = 0.375 + spread**2
+    start = lift / 4
+    values = photons + lift
+    root: Float = 2.0 * np.sqrt(np.maximum(values, start))
+    root += np.minimum(values - start, 0.0) / np.sqrt(start)
+    return root
 
 
 def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
@@ -119,7 +133,7 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
     Returns
     -------
     ndarray of float64
-        The mean pixel values; never below the offset, since there are no negative photon counts.
+        The mean pixel values. Below the offset, where no photon count comes, the inverse is a straight line.
 
     Notes
     -----
@@ -149,8 +163,11 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
     far = safe**2 / 4 - 0.125 - spread**2 + np.sqrt(1.5) / (4 * safe)
     # The two pieces meet without a step.
     far += photons[-1] - (means[-1] ** 2 / 4 - 0.125 - spread**2 + np.sqrt(1.5) / (4 * means[-1]))
-    result = np.where(values <= means[-1], np.interp(values, means, photons), far)
-    return result * model.gain + model.offset
+    # Below the mean at no photons the straight line goes on: backgrounds that were subtracted are negative.
+    slope = (photons[1] - photons[0]) / (means[1] - means[0])
+    near = np.interp(values, means, photons) + slope * np.minimum(values - means[0], 0.0)
+    result: Float = np.where(values <= means[-1], near, far)
+    return np.asarray(result * model.gain + model.offset)
 
 
 @lru_cache(maxsize=32)
@@ -164,10 +181,26 @@ def _table(spread: float) -> tuple[Float, Float]:
     counts = np.arange(int(TABLE_END + 12 * TABLE_END**0.5))
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     weights = weights / weights.sum()
-    values = counts[:, None] + 0.375 + spread**2 + spread * nodes[None, :]
-    transformed = 2.0 * np.sqrt(np.maximum(values, 0.0)) @ weights
+    transformed = _root(counts[:, None] + spread * nodes[None, :], spread) @ weights
     means = stats.poisson.pmf(counts[None, :], photons[:, None]) @ transformed
     return means, photons
+
+
+def gain_of_line(slope: float, level: float, darkest: float) -> GainModel:
+    """The camera whose variance is slope * brightness + level, for pixels from `darkest` on.
+
+    Offset and read noise stand for the same line in many ways. Where the line is positive at zero and there
+    are no negative pixels the offset is zero; else it is where the line or the image ends.
+
+    Examples
+    --------
+    >>> gain_of_line(2.0, -60.0, 35.0)
+    GainModel(gain=2.0, offset=30.0, read_noise=0.0)
+    """
+    end = -level / slope
+    lowest = end if 0 < end <= darkest else darkest
+    offset = 0.0 if end <= 0 <= darkest else lowest
+    return GainModel(slope, float(offset), float(np.sqrt(max(slope * offset + level, 0.0))))
 
 
 def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainModel:
@@ -189,10 +222,9 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
 
     Notes
     -----
-    In blocks of 8x8 pixels the noise variance is taken from second differences along both axes, which a
-    linear change of brightness does not touch. Blocks are sorted into classes of equal brightness, and the
-    lower quartile of each class, freed of its known bias, stands for the class, so that textured blocks do
-    not count. A line through the classes is fitted by iteratively reweighted least squares.
+    Blocks of 8x8 pixels are sorted into classes of equal brightness. In each class the blocks with the least
+    energy at low frequencies are taken to be flat, and the energy of their high frequencies is the variance
+    of the class. A line through the classes is fitted by iteratively reweighted least squares.
 
     Examples
     --------
@@ -202,65 +234,19 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
     >>> bool(abs(model.gain - 2.0) < 0.2)
     True
     """
+    from vnlem.noise.curve import fit_line, measure
+
     planes = to_planes(image, channel_axis).data
     if min(planes.shape[1:]) < 2 * BLOCK_SIDE:
         raise ValueError(
             f"the image ({planes.shape[1]}x{planes.shape[2]}) is too small to estimate a gain; "
             f"pass gain=, or an image of at least {2 * BLOCK_SIDE}x{2 * BLOCK_SIDE}"
         )
-    means, variances = (np.concatenate(parts) for parts in zip(*map(_block_statistics, planes), strict=True))
-    slope, level = _line(*_classes(means, variances))
-    smallest = float(means.min())
-    floor = 1e-6 * max(float(variances.mean()), 1e-300) / max(float(np.abs(means).max()), 1e-300)
-    gain = max(slope, floor, 1e-300)
-    level = level if slope > floor else float(np.median(variances))
-    if level >= 0:
-        return GainModel(gain, 0.0, float(np.sqrt(level)))
-    return GainModel(gain, min(-level / gain, smallest), 0.0)
-
-
-def _block_statistics(plane: Float) -> tuple[Float, Float]:
-    """Mean and noise variance of the 8x8 blocks; those at the extreme values may be clipped: left out."""
-    from scipy import ndimage
-
-    mask = np.outer([1.0, -2.0, 1.0], [1.0, -2.0, 1.0]) / 6.0
-    differences = ndimage.convolve(plane, mask, mode="mirror")
-    rows, columns = (side // BLOCK_SIDE for side in plane.shape)
-
-    def blocks(values: NDArray[Any]) -> NDArray[Any]:
-        whole = values[: rows * BLOCK_SIDE, : columns * BLOCK_SIDE]
-        return whole.reshape(rows, BLOCK_SIDE, columns, BLOCK_SIDE).swapaxes(1, 2).reshape(-1, BLOCK_SIDE**2)
-
-    extreme = blocks((plane == plane.min()) | (plane == plane.max())).mean(axis=1) > 0.05
-    keep = ~extreme if np.count_nonzero(~extreme) >= 8 else np.ones(extreme.size, bool)
-    return blocks(plane).mean(axis=1)[keep], np.mean(blocks(differences) ** 2, axis=1)[keep]
-
-
-# Lower quartile over mean of the block statistic for white Gaussian noise, by simulation.
-QUARTILE_OF_WHITE_NOISE = 0.768
-
-
-def _classes(means: Float, variances: Float) -> tuple[Float, Float, Float]:
-    """Brightness, variance and number of blocks of up to 24 classes of equal size."""
-    order = np.argsort(means, kind="stable")
-    parts = np.array_split(order, max(1, min(24, means.size // 8)))
-    brightness = np.array([means[part].mean() for part in parts])
-    level = np.array([np.quantile(variances[part], 0.25) for part in parts]) / QUARTILE_OF_WHITE_NOISE
-    return brightness, level, np.array([float(part.size) for part in parts])
-
-
-def _line(x: Float, y: Float, counts: Float) -> tuple[float, float]:
-    """Slope and value at zero of a robust line: relative residuals, weights 1/|residual|."""
-    if np.ptp(x) <= 1e-12 * max(float(np.abs(x).max()), 1e-300):
-        return 0.0, float(np.average(y, weights=counts))
-    weights = counts.copy()
-    scale = np.maximum(y, 1e-12 * float(np.abs(y).max()) + 1e-300)
-    slope = level = 0.0
-    for _ in range(50):
-        root = np.sqrt(weights) / scale
-        design = np.stack([x, np.ones_like(x)], axis=1) * root[:, None]
-        slope, level = np.linalg.lstsq(design, y * root, rcond=None)[0]
-        fitted = slope * x + level
-        scale = np.maximum(fitted, 0.05 * float(np.median(y)) + 1e-300)
-        weights = counts / np.maximum(np.abs(y - fitted) / scale, 0.01)
-    return float(slope), float(level)
+    line = fit_line(measure(planes.reshape(-1, planes.shape[2])))
+    (dark, bright), (first, last) = line.levels, line.variances
+    # A line that does not rise is white noise: the least gain that arithmetic can tell from none.
+    least = 1e-6 * max(first, last, 1e-300) / max(abs(dark), abs(bright), 1e-300)
+    slope = (last - first) / (bright - dark) if bright > dark else 0.0
+    if slope <= least:
+        return gain_of_line(least, max((first + last) / 2 - least * dark, 0.0), min(dark, 0.0))
+    return gain_of_line(slope, first - slope * dark, dark)

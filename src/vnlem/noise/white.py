@@ -6,6 +6,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.noise.blocks import painted
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.scale import standard_scale
@@ -42,7 +43,8 @@ def estimate_sigma(image: ArrayLike, channel_axis: int | None = None) -> float:
     choosing blocks by the low ones does not bias the mean of the high ones. What texture the flattest blocks
     have is counted as noise, so the estimate is high where sigma is small and no region is flat. Blocks that
     touch the image's smallest or largest value are left out where enough others exist: noise that was
-    clipped there would look too small.
+    clipped there would look too small. So are blocks in which most neighbours are equal: labels, borders and
+    padding have no noise.
 
     The noise must be white: after a JPEG compression, a demosaicking or a resampling the estimate is too low.
 
@@ -79,13 +81,16 @@ def _sigma_of_plane(plane: NDArray[np.float64]) -> float:
     if spread == 0:
         return 0.0
     blocks = _blocks(plane)
-    unclipped = ((blocks > low) & (blocks < high)).all(axis=(1, 2))
+    natural = ~painted(blocks)
+    unclipped = natural & ((blocks > low) & (blocks < high)).all(axis=(1, 2))
     # From here on values lie in [0, 1], whatever the units.
     energy = _squared_cosine_coefficients((blocks - low) / spread)
     is_high = _mean_frequency(blocks.shape[1:]) >= HIGH_FREQUENCY
     enough = -(-FEWEST_COEFFICIENTS // int(is_high.sum()))
-    if unclipped.sum() >= enough:
-        energy = energy[unclipped]
+    for kept in (unclipped, natural):
+        if kept.sum() >= enough:
+            energy = energy[kept]
+            break
     n_flat = min(max(int(FLAT_FRACTION * len(energy)), enough), len(energy))
     is_low = ~is_high
     is_low[0, 0] = False

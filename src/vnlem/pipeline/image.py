@@ -24,11 +24,15 @@ class Planes:
 
     def restore(self, planes: NDArray[Any]) -> NDArray[Any]:
         """Planes back in the input's layout and dtype; integers are rounded and clipped."""
+        return self.like(self.layout(planes))
+
+    def layout(self, planes: NDArray[Any]) -> NDArray[Any]:
+        """Planes in the input's layout."""
         if self.channel_axis is not None:
-            image = namespace(planes).moveaxis(planes, 0, self.channel_axis)
-        else:
-            image = planes[0] if self.ndim == 2 else planes[0, 0]
-        return self.like(image)
+            laid_out: NDArray[Any] = namespace(planes).moveaxis(planes, 0, self.channel_axis)
+            return laid_out
+        image: NDArray[Any] = planes[0] if self.ndim == 2 else planes[0, 0]
+        return image
 
     def like(self, image: NDArray[Any]) -> NDArray[Any]:
         """An image in the input's layout, in the input's dtype."""

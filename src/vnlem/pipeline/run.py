@@ -37,6 +37,7 @@ class Info:
     timings: dict[str, float]
     details: dict[str, Any] = field(default_factory=dict)
     device: str = "cpu"  # where it ran: "cpu", "cuda:0", ...
+    noise: Any = None  # the NoiseModel that was used; None where a method was called with sigma
 
 
 @dataclass

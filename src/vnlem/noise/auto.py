@@ -1,0 +1,215 @@
+"""Which noise is this? The estimate that `denoise` makes where the user says nothing."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vnlem.noise import blocks as block
+from vnlem.noise.correlated import SMALLEST_IMAGE, Spectrum, estimate_power, mid_over_high
+from vnlem.noise.curve import Curve, fit, measure
+from vnlem.noise.model import NoiseModel, to_components
+from vnlem.noise.poisson_gaussian import estimate_gain, find_model
+from vnlem.noise.white import estimate_sigma_of_planes
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.sigma import check_sigma
+
+Float = NDArray[np.float64]
+
+KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated")
+SMALLEST_FOR_A_CURVE = 32
+MOST_CLIPPED = 0.95  # of the pixels at the limits: more hide the noise
+# Noise counts as correlated when its middle frequencies are so much stronger than its high ones. Texture
+# hardly gets there: flat blocks have little of it, and that at low frequencies.
+CORRELATED = 2.0
+# Coefficients of correlated noise are not quite independent, so the blocks that were chosen have a little
+# less of it than the others; and too little is worse than too much.
+CHOSEN_LOW = 1.2
+# Components count as equally noisy when their variances differ by less.
+SAME_STRENGTH = 1.5
+
+
+def estimate_noise(image: ArrayLike, channel_axis: int | None = None, *, kind: str = "auto") -> NoiseModel:
+    """What noise an image has: how strong at each brightness, and whether neighbouring pixels share it.
+
+    Parameters
+    ----------
+    image : array_like
+        A grey image, a signal (one dimension), or a colour image with `channel_axis`.
+    channel_axis : int, optional
+        The axis of the channels.
+    kind : {"auto", "gaussian", "poisson-gaussian", "correlated"}
+        What to look for. "gaussian": white noise of one level. "poisson-gaussian": photon and read noise.
+        "correlated": any dependence on the brightness, and correlation, whether it is plain or not. "auto":
+        the simplest of these that the image does not contradict.
+
+    Returns
+    -------
+    NoiseModel
+        Its `describe()` says in words what was found, `confidence` how sure that is. It can be saved and
+        given to :func:`vnlem.denoise` for every image of the same detector and settings.
+
+    Notes
+    -----
+    Blocks of 8x8 pixels are sorted by brightness; the flat ones of each class give its variance, and the
+    simplest curve that explains the classes is taken: one level, a line (photon noise), a bent curve. The
+    image is stabilised with it, and the flat blocks of 16x16 pixels give the power of the noise at every
+    frequency. Flat blocks are chosen by other coefficients than those that are read, so the choice
+    has no bias. Clipped, saturated and painted areas are left out.
+
+    An image too small for a curve or a spectrum gets a simpler model, with less confidence.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> photons = np.repeat(np.linspace(5, 100, 256)[None], 256, axis=0)
+    >>> model = estimate_noise(2.0 * rng.poisson(photons) + 100)
+    >>> model.kind, round(model.gain.gain)
+    ('poisson-gaussian', 2)
+    """
+    checks.choice("kind", kind, KINDS)
+    planes = to_planes(image, channel_axis, signals=True)
+    return estimate_of_planes(planes, kind)
+
+
+def estimate_of_planes(planes: Planes, kind: str = "auto") -> NoiseModel:
+    """:func:`estimate_noise` of an image that is laid out as planes."""
+    data = planes.data
+    if float(np.ptp(data)) == 0:
+        return NoiseModel.white(0.0, confidence=min(1.0, min(data.shape[1:]) / 64))
+    model = _estimate(data, kind)
+    share = 1.0 - float(np.mean(_unclipped(data)))
+    if share > MOST_CLIPPED and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0:
+        warnings.warn(
+            f"{100 * share:.0f} % of the pixels lie at the image's smallest or largest value: the noise can "
+            "hardly be seen; give sigma or a noise model",
+            stacklevel=3,
+        )
+    return model
+
+
+def _estimate(data: Float, kind: str) -> NoiseModel:
+    smallest = min(data.shape[1:])
+    if kind == "poisson-gaussian":
+        return NoiseModel((Curve.of_camera(estimate_gain(data, 0)),), confidence=_confidence(data, 1.0))
+    if kind == "gaussian" or smallest < SMALLEST_FOR_A_CURVE:
+        return NoiseModel.white(estimate_sigma_of_planes(data), confidence=min(1.0, smallest / 64))
+    curves = [fit(measure(plane))[0] for plane in data]
+    if any(max(curve.variances) <= 1e-26 * float(np.abs(data).max()) ** 2 for curve in curves):
+        return NoiseModel.white(estimate_sigma_of_planes(data), confidence=0.5)
+    if smallest < SMALLEST_IMAGE:
+        return _simplest(data, curves, confidence=0.4)
+    stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, data, strict=True)])
+    power, share = estimate_power(to_components(stable), _unclipped(data))
+    confidence = _confidence(data, share)
+    correlated = float(np.median([mid_over_high(plane) for plane in power])) > CORRELATED
+    if correlated or kind == "correlated":
+        strengths = CHOSEN_LOW * power.mean(axis=(1, 2))
+        return NoiseModel(
+            tuple(curves), tuple(map(Spectrum.of, power)), tuple(map(float, strengths)), confidence
+        )
+    return _simplest(data, curves, confidence, power)
+
+
+def find_noise(
+    planes: Planes, sigma: Any, noise_model: Any, camera: dict[str, Any], *, plain: bool = False
+) -> NoiseModel | None:
+    """The model `denoise` is to use, from its arguments; None where sigma says it all, e.g. as a map.
+
+    Parameters
+    ----------
+    planes : Planes
+    sigma, noise_model
+        As in :func:`vnlem.denoise`.
+    camera : dict
+        gain, offset and read_noise, None where not given.
+    plain : bool
+        Estimate white noise where nothing is said.
+
+    Examples
+    --------
+    >>> find_noise(to_planes(np.zeros((8, 8))), 3.0, "gaussian", {}).describe()
+    'white noise, sigma 3'
+    """
+    some = [name for name, value in camera.items() if value is not None]
+    if isinstance(noise_model, NoiseModel):
+        if sigma is not None or some:
+            extra = some[0] if some else "sigma"
+            raise ValueError(f"a NoiseModel holds all there is to say of the noise; leave {extra} out")
+        noise_model.check(planes)
+        return noise_model
+    if not isinstance(noise_model, str):
+        raise TypeError(f"noise_model must be a name or a NoiseModel, got {noise_model!r}")
+    checks.choice("noise_model", noise_model, KINDS)
+    if some and noise_model not in ("auto", "poisson-gaussian"):
+        raise ValueError(f"{some[0]} belongs to noise_model='poisson-gaussian'; pass that too")
+    if sigma is not None:
+        if noise_model in ("poisson-gaussian", "correlated") or some:
+            raise ValueError(
+                "sigma is for white noise, and this noise is not described by one number; leave sigma out, "
+                f"got {checks.shown(sigma)}"
+            )
+        if np.ndim(sigma) > 0:
+            return None
+        level = check_sigma(sigma)
+        if noise_model == "auto":
+            _say_if_contradicted(planes, level)
+        return NoiseModel.white(level)
+    if some:
+        found = find_model(planes.data, 0, **camera)
+        return NoiseModel.camera(found.gain, found.offset, found.read_noise)
+    return estimate_of_planes(planes, "gaussian" if plain and noise_model == "auto" else noise_model)
+
+
+def _say_if_contradicted(planes: Planes, sigma: float) -> None:
+    """One warning where the image plainly has other noise than was said.
+
+    Structure raises the estimate, so a larger one counts only where most of the image is flat.
+    """
+    if min(planes.data.shape[1:]) < SMALLEST_IMAGE or sigma == 0:
+        return
+    if 0.5 <= estimate_sigma_of_planes(planes.data) / sigma <= 2:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = estimate_of_planes(planes)
+    levels = np.concatenate([np.asarray(curve.levels) for curve in model.curves])
+    deviations = np.sqrt(model.variance(levels))
+    too_small = deviations.min() > 2 * sigma and model.confidence >= 0.5
+    too_large = 0 < deviations.max() < sigma / 2
+    if too_small or too_large:
+        warnings.warn(
+            f"sigma {sigma:g} was given, but the image seems to have {model.describe()}; "
+            "check the units of sigma, or leave it out",
+            stacklevel=4,
+        )
+
+
+def _simplest(data: Float, curves: list[Curve], confidence: float, power: Float | None = None) -> NoiseModel:
+    """White noise of one level where nothing speaks against it; else the curves, and unlike components."""
+    strengths: tuple[float, ...] = (1.0,)
+    if power is not None and len(data) == 3:
+        # At high frequencies, where the components hold the least of the image.
+        high = power[:, block.frequency(power.shape[1]) >= 0.5].mean(axis=1)
+        if high.max() > SAME_STRENGTH * high.min():
+            strengths = tuple(map(float, high))
+    if all(len(curve.levels) == 1 for curve in curves):
+        sigma = estimate_sigma_of_planes(data)
+        levels = np.sqrt([curve.variances[0] for curve in curves])
+        if len(strengths) == 1 and levels.max() < SAME_STRENGTH**0.5 * levels.min():
+            return NoiseModel.white(sigma, confidence)
+    return NoiseModel(tuple(curves), strengths=strengths, confidence=confidence)
+
+
+def _unclipped(data: Float) -> NDArray[np.bool_]:
+    """Pixels away from the limits of every channel, (H, W)."""
+    low, high = data.min(axis=(1, 2), keepdims=True), data.max(axis=(1, 2), keepdims=True)
+    return np.asarray(((data > low) & (data < high)).all(axis=0))
+
+
+def _confidence(data: Float, share: float) -> float:
+    """More with more pixels and with more flat blocks."""
+    size = min(1.0, data.shape[1] * data.shape[2] / 128**2)
+    return float(np.clip(size * min(1.0, share / 0.2), 0.05, 1.0))

@@ -1,0 +1,224 @@
+"""Noise that neighbouring pixels share: its spectrum, from flat blocks, and the filter that whitens it.
+
+Demosaicking, binning, resampling and compression spread the noise of a pixel over its neighbours, so its
+energy lies at low frequencies. Divided by the root of the spectrum it is white, and any method for white
+noise applies; patches are then compared, and combinations weighed, by what the noise really is at every
+frequency [1]_.
+
+.. [1] Y. Makinen, L. Azzari, A. Foi, "Collaborative filtering of correlated noise", IEEE Transactions on
+   Image Processing 29, 2020. :DOI:`10.1109/TIP.2020.3014721`
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vnlem.noise import blocks as block
+
+Float = NDArray[np.float64]
+
+SIDE = 16  # of the blocks, and so the number of frequencies per direction
+SMALLEST_IMAGE = 4 * SIDE
+FLAT_SHARE = 0.1  # of the blocks
+STRATA = 8  # of brightness, each with its own flat blocks
+FLAT_STRATA = 0.4  # of the strata are used: those with the least structure
+FEWEST_IN_STRATUM = 64
+ROUNDS = 3
+# Image structure always reaches into the lowest frequencies, also of flat blocks. The spectrum of noise
+# flattens there, so its logarithm rises no faster than between these two rings.
+NEAR_RING, FAR_RING = (3.5, 4.5), (6.0, 8.0)
+# At frequencies with less than this share of the mean there is too little noise to be worth a division.
+FLOOR = 0.2
+MARGIN = 32  # mirrored pixels around the image while it is filtered
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Power of the noise at the frequencies of a cosine transform of SIDE x SIDE pixels; its mean is one.
+
+    Examples
+    --------
+    >>> white = Spectrum.white()
+    >>> (white.correlation(2).round(3) + 0.0).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+
+    power: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def white(cls) -> "Spectrum":
+        """The same power at every frequency."""
+        return cls(((1.0,) * SIDE,) * SIDE)
+
+    @classmethod
+    def of(cls, power: ArrayLike) -> "Spectrum":
+        """From an array of powers of any scale."""
+        values = np.asarray(power, np.float64)
+        values = values / values.mean()
+        return cls(tuple(tuple(map(float, row)) for row in values))
+
+    @property
+    def is_white(self) -> bool:
+        """Whether every frequency has the same power."""
+        return bool(np.ptp(np.asarray(self.power)) < 1e-9)
+
+    def correlation(self, reach: int) -> Float:
+        """Correlation of the noise of two pixels that lie 0 to `reach` rows and columns apart."""
+        # Every entry stands for its whole step of the frequency axis; zero has half a step.
+        power = np.asarray(self.power)
+        ends = np.pi * (np.arange(len(power) + 1) - 0.5).clip(0) / (len(power) - 0.5)
+        lag = np.maximum(np.arange(reach + 1), 1e-9)[:, None]
+        waves = np.diff(np.sin(lag * ends) / lag, axis=1)
+        values: Float = waves @ power @ waves.T
+        values /= values[0, 0]
+        return values
+
+    def whiten(self, plane: Float) -> Float:
+        """The plane with white noise of the same scale."""
+        return self._filtered(plane, -0.5)
+
+    def colour(self, plane: Float) -> Float:
+        """Undo :meth:`whiten`."""
+        return self._filtered(plane, 0.5)
+
+    def _filtered(self, plane: Float, exponent: float) -> Float:
+        from scipy import fft, ndimage
+
+        if self.is_white:
+            return plane
+        margin = [min(MARGIN, side) for side in plane.shape]
+        wide = np.pad(plane, [(m, m) for m in margin], mode="symmetric")
+        shape = [fft.next_fast_len(side, real=True) for side in wide.shape]
+        power = np.maximum(np.asarray(self.power), FLOOR)
+        # Frequencies of the Fourier transform, counted in those of the blocks.
+        rows = 2 * len(power) * np.abs(fft.fftfreq(shape[0]))
+        columns = 2 * len(power) * fft.rfftfreq(shape[1])
+        at = np.meshgrid(rows, columns, indexing="ij")
+        response = ndimage.map_coordinates(power, at, order=1, mode="nearest") ** exponent
+        filtered = fft.irfft2(fft.rfft2(wide, shape) * response, shape)
+        rows_kept = slice(margin[0], margin[0] + plane.shape[0])
+        return np.ascontiguousarray(filtered[rows_kept, margin[1] : margin[1] + plane.shape[1]])
+
+
+def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> tuple[Float, float]:
+    """Power of the noise of stabilised planes at every frequency, and the share of blocks that are flat.
+
+    Blocks are chosen by one half of their coefficients, a chess board, and read at the other half. Image
+    structure has energy in both halves; noise that is high in one by chance is not high in the other.
+
+    Parameters
+    ----------
+    planes : ndarray
+        (C, H, W), H and W at least SMALLEST_IMAGE.
+    keep : ndarray of bool, optional
+        (H, W), pixels that may be used.
+
+    Returns
+    -------
+    power : ndarray
+        (C, SIDE, SIDE)
+    share : float
+        Of the blocks that look like noise and nothing else.
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(0).normal(0, 2, (1, 256, 256))
+    >>> power, share = estimate_power(noise)
+    >>> bool(abs(power.mean() / 4 - 1) < 0.05), bool(share > 0.5)
+    (True, True)
+    """
+    step = SIDE // 2
+    coefficients = np.stack([block.cosine(block.cut(plane, SIDE, step)) for plane in planes], axis=1)
+    if keep is not None:
+        good = block.cut(keep.astype(np.float64), SIDE, step).mean(axis=(1, 2)) > 1 - block.CLIPPED_SHARE
+        if np.count_nonzero(good) >= 32:
+            coefficients = coefficients[good]
+    energy = coefficients**2  # (blocks, C, SIDE, SIDE)
+    rows, columns = np.indices((SIDE, SIDE))
+    halves = [(rows + columns) % 2 == parity for parity in (0, 1)]
+    halves[0][0, 0] = False
+    # A start: the lower quartile of each coefficient, freed of its bias for normal noise.
+    power = _smooth(np.quantile(energy, 0.25, axis=0) / 0.1015)
+    brightness = np.argsort(coefficients[:, 0, 0, 0], kind="stable")
+    strata = np.array_split(brightness, max(1, min(STRATA, len(energy) // FEWEST_IN_STRATUM)))
+    share = 0.0
+    for _ in range(ROUNDS):
+        found = np.empty((len(strata), *power.shape))
+        relative = energy / np.maximum(power, 1e-300)
+        share = 1.0
+        for chooser, reader in (halves, halves[::-1]):
+            # The first component chooses for all: it holds the most structure, and chance in its noise is
+            # not chance in theirs.
+            score = relative[:, 0, chooser].mean(axis=1)
+            # A gradient is no doubt about the noise: the lowest frequencies have no say in the share.
+            seen = chooser & (np.hypot(rows, columns) >= NEAR_RING[0])
+            limit = 1 + 3 * np.sqrt(2.0 / seen.sum())
+            share = min(share, float(np.mean(relative[:, 0, seen].mean(axis=1) < limit)))
+            for number, stratum in enumerate(strata):
+                count = max(8, int(FLAT_SHARE * stratum.size))
+                flat = stratum[np.argsort(score[stratum], kind="stable")[:count]]
+                found[number][:, reader] = energy[flat][:, :, reader].mean(axis=0)
+        found[:, :, 0, 0] = (found[:, :, 0, 1] + found[:, :, 1, 0]) / 2
+        power = _smooth(_flattest(found, power))
+    return power, share
+
+
+def _flattest(found: Float, power: Float) -> Float:
+    """The mean of the strata with the least energy at low frequencies, where structure adds to the noise."""
+    low = np.hypot(*np.indices(power.shape[1:])) < NEAR_RING[1]
+    level = (found / np.maximum(power, 1e-300))[:, 0, low].mean(axis=1)
+    best = np.argsort(level, kind="stable")[: max(1, int(FLAT_STRATA * len(found)))]
+    mean: Float = found[best].mean(axis=0)
+    return mean
+
+
+def _smooth(power: Float) -> Float:
+    """Neighbouring frequencies averaged; the lowest ones no higher than the others let expect."""
+    from scipy import ndimage
+
+    smooth: Float = ndimage.gaussian_filter(power, (0, 0.7, 0.7), mode="nearest")
+    radius = np.maximum(np.hypot(*np.indices(power.shape[1:])), 1.0)
+    for plane in smooth:
+        near, far = (
+            float(plane[(radius >= low) & (radius < high)].mean()) for low, high in (NEAR_RING, FAR_RING)
+        )
+        distance = np.mean(FAR_RING) - np.mean(NEAR_RING)
+        slope = max(np.log(max(near, 1e-300) / max(far, 1e-300)) / distance, 0.0)
+        most = near * np.exp(slope * (np.mean(NEAR_RING) - radius))
+        inner = radius < NEAR_RING[0]
+        plane[inner] = np.minimum(plane[inner], most[inner])
+    return smooth
+
+
+def mid_over_high(power: Float) -> float:
+    """Power at middle frequencies over that at high ones: one for white noise.
+
+    Examples
+    --------
+    >>> mid_over_high(np.ones((SIDE, SIDE)))
+    1.0
+    """
+    frequency = block.frequency(len(power))
+    middle = (frequency >= 0.25) & (frequency < 0.45)
+    return float(power[middle].mean() / max(float(power[frequency >= 0.6].mean()), 1e-300))
+
+
+def check_spectrum(power: Any) -> Spectrum:
+    """A valid spectrum, or a clear error.
+
+    Examples
+    --------
+    >>> check_spectrum([[1.0] * SIDE] * SIDE).is_white
+    True
+    """
+    values = np.asarray(power, np.float64)
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or len(values) < 2:
+        raise ValueError(f"a noise spectrum must be a square table, got shape {values.shape}")
+    if not np.isfinite(values).all() or not (values > 0).all():
+        raise ValueError(
+            f"a noise spectrum must be positive, its least value is {np.nanmin(values):g}; "
+            "estimate the noise again"
+        )
+    return Spectrum.of(values)

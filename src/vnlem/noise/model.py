@@ -1,0 +1,279 @@
+"""NoiseModel: what is known about the noise of an image, how to make it white, and how to say it."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vnlem.noise.correlated import Spectrum, check_spectrum
+from vnlem.noise.curve import Curve, check_curve
+from vnlem.noise.poisson_gaussian import GainModel
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import Planes, to_planes
+
+Float = NDArray[np.float64]
+
+FORMAT = "vnlem noise model 1"
+
+# Orthonormal opponent colours. Noise that channels share differs between them and is nearly independent.
+OPPONENT = np.array([[1 / 3**0.5] * 3, [1 / 2**0.5, 0.0, -1 / 2**0.5], [1 / 6**0.5, -2 / 6**0.5, 1 / 6**0.5]])
+# No component is taken for cleaner than this share of the noisiest: a grey picture stored as RGB has
+# colours without any noise, and nothing would be gained by a division by zero.
+LEAST_STRENGTH = 1e-3
+
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """The noise of an image, estimated by :func:`vnlem.estimate_noise` or given.
+
+    Parameters
+    ----------
+    curves : tuple of Curve
+        Variance against brightness: one curve, or one for each channel.
+    spectra : tuple of Spectrum
+        Power against frequency: one spectrum, or one for each component. Components are the channels; for
+        three channels they are brightness, red against blue, and green against both.
+    strengths : tuple of float
+        Variance of each component of the stabilised image: one where channels have independent noise.
+    confidence : float
+        0 to 1: how far the image allowed an estimate; 1 for what was given.
+
+    Examples
+    --------
+    >>> NoiseModel.white(5.0).describe()
+    'white noise, sigma 5'
+    >>> NoiseModel.camera(gain=2.0, read_noise=3.0).kind
+    'poisson-gaussian'
+    """
+
+    curves: tuple[Curve, ...]
+    spectra: tuple[Spectrum, ...] = (Spectrum.white(),)
+    strengths: tuple[float, ...] = (1.0,)
+    confidence: float = 1.0
+
+    @classmethod
+    def white(cls, sigma: float, confidence: float = 1.0) -> "NoiseModel":
+        """White noise of one standard deviation."""
+        sigma = checks.real("sigma", sigma, 0)
+        return cls((Curve((0.0,), (sigma**2,)),), confidence=confidence)
+
+    @classmethod
+    def camera(
+        cls, gain: float, offset: float = 0.0, read_noise: float = 0.0, confidence: float = 1.0
+    ) -> "NoiseModel":
+        """Photon and read noise: pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2)."""
+        from vnlem.noise.poisson_gaussian import check_model
+
+        return cls((Curve.of_camera(check_model(gain, offset, read_noise)),), confidence=confidence)
+
+    @property
+    def kind(self) -> str:
+        """One of "white", "poisson-gaussian", "signal-dependent", and each of them with " correlated"."""
+        if self.is_white:
+            return "white"
+        varying = [curve for curve in self.curves if len(curve.levels) > 1]
+        if not varying:
+            first = "white" if not self.is_correlated else ""
+        else:
+            first = "poisson-gaussian" if all(curve.gain for curve in varying) else "signal-dependent"
+        return f"{first} correlated".strip() if self.is_correlated else first
+
+    @property
+    def is_white(self) -> bool:
+        """Whether one sigma says it all."""
+        return (
+            len({curve.variances for curve in self.curves}) == 1
+            and len(self.curves[0].levels) == 1
+            and not self.is_correlated
+            and len(set(self.strengths)) == 1
+        )
+
+    @property
+    def is_correlated(self) -> bool:
+        """Whether neighbouring pixels share noise."""
+        return not all(spectrum.is_white for spectrum in self.spectra)
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of white noise; for other noise that at the middle of its curve."""
+        middle = [curve.variance(np.mean(curve.levels)) for curve in self.curves]
+        return float(np.sqrt(np.mean(middle) * np.mean(self.strengths)))
+
+    @property
+    def gain(self) -> GainModel | None:
+        """Gain, offset and read noise where the first channel has the noise of a photon counter."""
+        return self.curves[0].gain
+
+    def variance(self, brightness: ArrayLike, channel: int = 0) -> Float:
+        """Noise variance of a channel's pixels at a brightness."""
+        curve = self.curves[min(channel, len(self.curves) - 1)]
+        return curve.variance(brightness) * self._share(channel)
+
+    def _share(self, channel: int) -> float:
+        """Variance of a stabilised channel: its part of each component."""
+        if len(self.strengths) != 3:
+            return self.strengths[min(channel, len(self.strengths) - 1)]
+        return float(OPPONENT[:, channel] ** 2 @ np.asarray(self.strengths))
+
+    def correlation(self, reach: int = 8, component: int = 0) -> Float:
+        """Correlation of the noise of two pixels 0 to `reach` rows and columns apart."""
+        return self.spectra[min(component, len(self.spectra) - 1)].correlation(reach)
+
+    def check(self, planes: Planes) -> None:
+        """Refuse an image this model cannot be for."""
+        channels = len(planes.data)
+        for name, count in (
+            ("curves", len(self.curves)),
+            ("spectra", len(self.spectra)),
+            ("strengths", len(self.strengths)),
+        ):
+            if count not in (1, channels):
+                raise ValueError(
+                    f"the noise model has {count} {name} and the image {channels} channels; "
+                    "estimate the noise on an image of the same kind"
+                )
+        low, high = float(planes.data.min()), float(planes.data.max())
+        for curve in self.curves:
+            if len(curve.levels) < 2:
+                continue
+            first, last = curve.levels[0], curve.levels[-1]
+            span = max(last - first, 1e-300)
+            if high < first - 10 * span or low > last + 10 * span or high - low > 1000 * span:
+                raise ValueError(
+                    f"the noise model was made for values from {first:g} to {last:g} and the image has "
+                    f"{low:g} to {high:g}; was it rescaled or stored with another dtype? "
+                    "Estimate the noise on this image's own values"
+                )
+
+    def stabilise(self, planes: Float) -> Float:
+        """Planes (C, H, W) whose noise is white, independent between channels, of standard deviation one."""
+        curves = self._each(self.curves, len(planes))
+        stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, planes, strict=True)])
+        parts = to_components(stable)
+        filters = self._each(self.spectra, len(planes))
+        for number, (spectrum, scale) in enumerate(zip(filters, self._scales(len(planes)), strict=True)):
+            parts[number] = spectrum.whiten(parts[number]) / scale
+        return from_components(parts)
+
+    def unstabilise(self, planes: Float) -> Float:
+        """Undo :meth:`stabilise` for denoised planes; without bias where the transform is curved."""
+        parts = to_components(planes)
+        filters = self._each(self.spectra, len(planes))
+        for number, (spectrum, scale) in enumerate(zip(filters, self._scales(len(planes)), strict=True)):
+            parts[number] = spectrum.colour(parts[number] * scale)
+        curves = self._each(self.curves, len(planes))
+        stable = from_components(parts)
+        return np.stack([curve.unstabilise(plane) for curve, plane in zip(curves, stable, strict=True)])
+
+    def _each(self, values: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+        return values * count if len(values) == 1 else values
+
+    def _scales(self, count: int) -> Float:
+        strengths = np.asarray(self._each(self.strengths, count))
+        return np.asarray(np.sqrt(np.maximum(strengths, LEAST_STRENGTH * strengths.max())))
+
+    def describe(self) -> str:
+        """What was found, in words."""
+        from vnlem.noise.words import describe
+
+        return describe(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as JSON, to be read by :meth:`load`."""
+        target = Path(path)
+        temporary = target.with_name(target.name + ".part")
+        try:
+            temporary.write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The model as plain lists and numbers.
+
+        Examples
+        --------
+        >>> model = NoiseModel.white(2.0)
+        >>> NoiseModel.from_dict(model.to_dict()) == model
+        True
+        """
+        return {
+            "format": FORMAT,
+            "kind": self.kind,
+            "curves": [
+                {
+                    "levels": list(c.levels),
+                    "variances": list(c.variances),
+                    "camera": None if c.camera is None else asdict(c.camera),
+                }
+                for c in self.curves
+            ],
+            "spectra": [None if s.is_white else [list(row) for row in s.power] for s in self.spectra],
+            "strengths": list(self.strengths),
+            "confidence": self.confidence,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Any) -> "NoiseModel":
+        """A model from what :meth:`to_dict` gave; anything else is refused with the reason."""
+        if not isinstance(values, dict) or values.get("format") != FORMAT:
+            raise ValueError(
+                f"this is no noise model: its format must be {FORMAT!r}; make one with vnlem noise"
+            )
+        missing = [name for name in ("curves", "spectra", "strengths", "confidence") if name not in values]
+        if missing:
+            raise ValueError(f"the noise model lacks {missing[0]!r}; make it again with vnlem noise")
+        try:
+            curves = tuple(
+                check_curve(c["levels"], c["variances"], c.get("camera")) for c in values["curves"]
+            )
+            spectra = tuple(Spectrum.white() if s is None else check_spectrum(s) for s in values["spectra"])
+            strengths = tuple(checks.real("strength", s, 0, open_low=True) for s in values["strengths"])
+        except (KeyError, TypeError) as error:
+            raise ValueError(
+                f"the noise model is damaged ({error}); make it again with vnlem noise"
+            ) from None
+        if not (curves and spectra and strengths):
+            raise ValueError("the noise model is empty; make it again with vnlem noise")
+        return cls(curves, spectra, strengths, checks.real("confidence", values["confidence"], 0, 1))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "NoiseModel":
+        """Read a model that :meth:`save` wrote."""
+        try:
+            values = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError):
+            raise ValueError(f"{path} is no noise model: it is not JSON; make one with vnlem noise") from None
+        return cls.from_dict(values)
+
+    def draw(self, path: str | os.PathLike[str] | None = None, image: ArrayLike | None = None) -> Any:
+        """Draw variance against brightness, correlation and spectrum; needs matplotlib.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write the picture.
+        image : array_like, optional
+            A grey image: what its blocks say is drawn beside the curve.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        from vnlem.noise.draw import draw
+
+        return draw(self, path, None if image is None else to_planes(image).data)
+
+
+def to_components(planes: Float) -> Float:
+    """Opponent colours of three channels; any other number of channels as it is."""
+    return np.tensordot(OPPONENT, planes, axes=1) if len(planes) == 3 else planes.copy()
+
+
+def from_components(parts: Float) -> Float:
+    """Undo :func:`to_components`."""
+    return np.tensordot(OPPONENT.T, parts, axes=1) if len(parts) == 3 else parts

@@ -1,0 +1,46 @@
+"""A noise model in words."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from vnlem.noise.model import NoiseModel
+
+
+def describe(model: "NoiseModel") -> str:
+    """One sentence without a full stop: kind, size, correlation, and doubt where there is some."""
+    if model.sigma == 0:
+        return "no noise found"
+    parts = [_size(model)]
+    if model.is_correlated:
+        first = model.correlation(1)
+        parts.append(
+            f"correlated between neighbours ({first[0, 1]:.2f} along rows, {first[1, 0]:.2f} along columns)"
+        )
+    strengths = np.asarray(model.strengths)
+    if strengths.size == 3 and strengths[0] > 1.5 * strengths[1:].mean():
+        parts.append("shared between the colours")
+    if model.confidence < 0.5:
+        parts.append("uncertain: the image has few flat areas or is small")
+    return "; ".join(parts)
+
+
+def _size(model: "NoiseModel") -> str:
+    varying = [curve for curve in model.curves if len(curve.levels) > 1]
+    if not varying:
+        kind = "noise of one level" if model.is_correlated else "white noise"
+        return f"{kind}, sigma {model.sigma:.3g}"
+    camera = model.gain
+    if camera is not None:
+        return (
+            f"photon noise (Poisson-Gaussian), gain {camera.gain:.3g}, offset {camera.offset:.3g}, "
+            f"read noise {camera.read_noise:.3g}"
+        )
+    curve = varying[0]
+    deviations = np.sqrt(model.variance(np.asarray(curve.levels)))
+    low, high = int(np.argmin(deviations)), int(np.argmax(deviations))
+    return (
+        f"noise that depends on the brightness, sigma {deviations[low]:.3g} at {curve.levels[low]:.4g} "
+        f"to {deviations[high]:.3g} at {curve.levels[high]:.4g}"
+    )

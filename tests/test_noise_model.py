@@ -1,0 +1,334 @@
+"""Which noise is this: simulated noise of every kind, the transforms, saving, and bad input."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+import vnlem
+from vnlem.noise import NoiseModel, estimate_noise
+from vnlem.noise.blocks import painted, usable
+from vnlem.noise.correlated import SIDE, Spectrum, check_spectrum
+from vnlem.noise.curve import Curve, check_curve
+
+
+def scene(size: int = 256) -> np.ndarray:
+    """Values from 20 to 220: a ramp with discs."""
+    y, x = np.mgrid[:size, :size]
+    discs = sum(
+        ((y - a) ** 2 + (x - b) ** 2 < 300) * 60.0 for a in range(40, size, 80) for b in range(40, size, 80)
+    )
+    return 20 + 140.0 * x / size + discs
+
+
+def shared(shape: tuple[int, int], rng: np.random.Generator, width: float = 1.0) -> np.ndarray:
+    """Noise of variance one that neighbours share."""
+    noise = ndimage.gaussian_filter(rng.standard_normal(shape), width, mode="wrap")
+    return noise / noise.std()
+
+
+def test_white_noise_is_called_white():
+    model = estimate_noise(scene() + np.random.default_rng(0).normal(0, 10, (256, 256)))
+    assert model.is_white
+    assert model.kind == "white"
+    assert model.sigma == pytest.approx(10, rel=0.05)
+    assert "white noise" in model.describe()
+
+
+@pytest.mark.parametrize(
+    ("gain", "offset", "read_noise"), [(1.0, 0.0, 0.0), (3.0, 100.0, 5.0), (0.2, 0.0, 4.0)]
+)
+def test_photon_noise_is_found(gain, offset, read_noise):
+    rng = np.random.default_rng(1)
+    photons = scene() / gain
+    image = offset + gain * rng.poisson(photons) + rng.normal(0, read_noise, photons.shape)
+    model = estimate_noise(image)
+    assert model.kind == "poisson-gaussian"
+    at = np.array([40.0, 100.0, 200.0])
+    np.testing.assert_allclose(model.variance(at + offset), gain * at + read_noise**2, rtol=0.25)
+
+
+def test_a_bent_curve_is_followed():
+    rng = np.random.default_rng(2)
+    clean = scene()
+    deviation = 3 + 9 * np.sin(np.pi * clean / 240)
+    model = estimate_noise(clean + deviation * rng.standard_normal(clean.shape))
+    assert model.kind == "signal-dependent"
+    at = np.array([60.0, 120.0, 180.0])
+    np.testing.assert_allclose(np.sqrt(model.variance(at)), 3 + 9 * np.sin(np.pi * at / 240), rtol=0.2)
+
+
+@pytest.mark.parametrize("width", [0.6, 1.0])
+def test_correlated_noise_is_found_with_its_correlation(width):
+    rng = np.random.default_rng(3)
+    noise = shared((256, 256), rng, width)
+    model = estimate_noise(scene() + 12 * noise)
+    assert model.is_correlated
+    truth = np.mean(noise[:, 1:] * noise[:, :-1])
+    assert model.correlation(1)[0, 1] == pytest.approx(truth, abs=0.12)
+    assert np.sqrt(model.variance(100.0)) == pytest.approx(12, rel=0.25)
+
+
+def test_texture_is_not_noise():
+    y, x = np.mgrid[:256, :256]
+    texture = 30 * np.sin(x / 3.0) * np.sin(y / 4.0) * (x > 128)
+    model = estimate_noise(scene() + texture + np.random.default_rng(4).normal(0, 8, (256, 256)))
+    assert model.is_white
+    assert model.sigma == pytest.approx(8, rel=0.1)
+
+
+def test_channels_that_share_their_noise_are_told_apart():
+    rng = np.random.default_rng(5)
+    common = rng.normal(0, 10, (128, 128, 1))
+    own = rng.normal(0, 3, (128, 128, 3))
+    model = estimate_noise(scene(128)[..., None] + common + own, channel_axis=-1)
+    assert not model.is_white
+    np.testing.assert_allclose(np.sqrt(model.variance(100.0)), np.sqrt(109), rtol=0.15)
+    assert "shared between the colours" in model.describe()
+
+
+@pytest.mark.parametrize("share", [0.05, 0.4])
+@pytest.mark.parametrize("value", [0.0, 90.0])
+def test_a_painted_area_does_not_hide_the_noise(share, value):
+    noisy = scene() + np.random.default_rng(6).normal(0, 10, (256, 256))
+    noisy[: int(256 * share)] = value
+    assert vnlem.estimate_sigma(noisy) == pytest.approx(10, rel=0.1)
+    assert estimate_noise(noisy).sigma == pytest.approx(10, rel=0.1)
+
+
+def test_a_drawing_without_noise_has_none():
+    drawing = np.where(scene() > 110, 200.0, 50.0)
+    assert vnlem.estimate_sigma(drawing) == 0
+    assert estimate_noise(drawing).sigma == 0
+    np.testing.assert_array_equal(vnlem.denoise(drawing, profile="fast"), drawing)
+
+
+def test_saturated_pixels_do_not_count():
+    rng = np.random.default_rng(7)
+    image = np.clip(scene() * 1.6 + rng.normal(0, 10, (256, 256)), 0, 255).astype(np.uint8)
+    assert estimate_noise(image).sigma == pytest.approx(10, rel=0.15)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (9, 9), (20, 33), (33, 20), (40, 40), (64, 64)])
+def test_small_images_get_some_model(shape):
+    image = 100 + np.random.default_rng(8).normal(0, 5, shape)
+    model = estimate_noise(image)
+    assert model.sigma >= 0
+    assert model.confidence <= 0.5 or min(shape) >= 40
+
+
+def test_a_signal_gets_white_noise():
+    model = estimate_noise(np.random.default_rng(9).normal(0, 2, 500))
+    assert model.is_white
+    assert model.sigma == pytest.approx(2, rel=0.2)
+
+
+@pytest.mark.parametrize("size", [16, 64, 200])
+def test_a_constant_image_has_no_noise(size):
+    assert estimate_noise(np.full((size, size), 7.0)).sigma == 0
+    assert estimate_noise(np.zeros((size, size, 3)), channel_axis=-1).describe() == "no noise found"
+
+
+def test_few_grey_levels():
+    image = np.round((scene() + np.random.default_rng(10).normal(0, 20, (256, 256))) / 16) * 16
+    assert estimate_noise(image).sigma == pytest.approx(20, rel=0.2)
+
+
+def test_an_image_that_is_all_clipped_is_warned_of():
+    image = np.where(np.random.default_rng(11).random((64, 64)) < 0.5, 0, 255).astype(np.uint8)
+    with pytest.warns(UserWarning, match="can hardly be seen"):
+        estimate_noise(image)
+
+
+MODELS = {
+    "white": NoiseModel.white(4.0),
+    "camera": NoiseModel.camera(2.0, 10.0, 3.0),
+    "bent": NoiseModel((Curve((0.0, 100.0, 200.0), (9.0, 64.0, 25.0)),)),
+    "correlated": NoiseModel(
+        (Curve((0.0,), (25.0,)),),
+        (Spectrum.of(1 + 20 * np.exp(-np.add.outer(np.arange(16.0), np.arange(16.0)) / 4)),),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_stabilising_is_undone(name):
+    planes = scene(96)[None]
+    model = MODELS[name]
+    back = model.unstabilise(model.stabilise(planes))
+    # The inverse is that of the mean, so it differs by a fraction of the noise.
+    assert np.abs(back - planes).max() < 0.3 * model.sigma
+
+
+def test_the_noise_of_a_bent_curve_becomes_one_everywhere():
+    curve = MODELS["bent"].curves[0]
+    rng = np.random.default_rng(12)
+    for level in (30.0, 80.0, 150.0):
+        pixels = level + np.sqrt(curve.variance(level)) * rng.standard_normal(200_000)
+        stable = curve.stabilise(pixels)
+        assert stable.std() == pytest.approx(1, abs=0.08)
+        assert curve.unstabilise(stable.mean()) == pytest.approx(level, abs=0.7)
+
+
+def test_whitened_noise_is_white():
+    noise = shared((256, 256), np.random.default_rng(13), 0.6)
+    spectrum = estimate_noise(noise).spectra[0]
+    white = spectrum.whiten(noise)
+    neighbours = np.mean(white[:, 1:] * white[:, :-1]) / np.mean(white**2)
+    assert abs(neighbours) < 0.2 < np.mean(noise[:, 1:] * noise[:, :-1])
+    np.testing.assert_allclose(spectrum.colour(white), noise, atol=0.05)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_survives_its_file(name, tmp_path):
+    model = MODELS[name]
+    model.save(tmp_path / "noise.json")
+    loaded = NoiseModel.load(tmp_path / "noise.json")
+    assert loaded.curves == model.curves
+    assert loaded.kind == model.kind
+    np.testing.assert_allclose(np.array(loaded.spectra[0].power), np.array(model.spectra[0].power))
+    assert [path.name for path in tmp_path.iterdir()] == ["noise.json"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "something"}, "no noise model"),
+        ({"curves": [{"levels": [0, 1], "variances": [1, -1]}]}, "must be positive"),
+        ({"curves": [{"levels": [1, 0], "variances": [1, 1]}]}, "must rise"),
+        ({"curves": [{"levels": [0]}]}, "damaged"),
+        ({"curves": []}, "empty"),
+        ({"spectra": [[[1.0, -1.0], [1.0, 1.0]]]}, "spectrum must be positive"),
+        ({"spectra": [[1.0, 2.0]]}, "square table"),
+        ({"strengths": [-1.0]}, "strength must lie"),
+    ],
+)
+def test_a_damaged_model_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        NoiseModel.from_dict({**MODELS["camera"].to_dict(), **change})
+
+
+def test_what_is_no_json_is_refused(tmp_path):
+    (tmp_path / "noise.json").write_text("gain 3")
+    with pytest.raises(ValueError, match="not JSON"):
+        NoiseModel.load(tmp_path / "noise.json")
+
+
+def test_a_model_for_other_values_is_refused():
+    model = NoiseModel((Curve((0.0, 255.0), (4.0, 200.0)),))
+    with pytest.raises(ValueError, match="rescaled or stored with another dtype"):
+        vnlem.denoise(scene(64) * 257 + 30000, noise_model=model)
+
+
+def test_a_model_for_other_channels_is_refused():
+    model = NoiseModel((Curve((0.0,), (4.0,)), Curve((0.0,), (5.0,))))
+    with pytest.raises(ValueError, match="2 curves and the image 1 channels"):
+        vnlem.denoise(scene(64), noise_model=model)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, 0.0, np.nan])
+def test_a_wrong_gain_is_refused(wrong):
+    with pytest.raises(ValueError, match="gain must lie"):
+        NoiseModel.camera(wrong)
+
+
+def test_tables_of_wrong_shape_are_refused():
+    with pytest.raises(ValueError, match="one variance per level"):
+        check_curve([1, 2], [1])
+    with pytest.raises(ValueError, match="square table"):
+        check_spectrum(np.ones((SIDE, 2)))
+
+
+def test_painted_blocks_are_known():
+    noisy = np.random.default_rng(14).normal(size=(3, 8, 8))
+    noisy[1] = 4.0
+    assert painted(noisy).tolist() == [False, True, False]
+    assert usable(noisy, -9, 9, enough=2).tolist() == [True, False, True]
+    assert usable(noisy, -9, 9, enough=3).all()
+
+
+class TestDenoise:
+    """What `vnlem.denoise` does with it."""
+
+    def test_the_default_knows_photon_noise(self):
+        rng = np.random.default_rng(20)
+        clean = scene(128)
+        noisy = 8.0 * rng.poisson(clean / 8.0)
+        result, info = vnlem.denoise(noisy, profile="fast", return_info=True)
+        white = vnlem.denoise(noisy, profile="fast", noise_model="gaussian")
+        assert info.noise.kind == "poisson-gaussian"
+        assert np.mean((result - clean) ** 2) < 0.9 * np.mean((white - clean) ** 2)
+
+    def test_the_default_knows_correlated_noise(self):
+        rng = np.random.default_rng(21)
+        clean = scene(128)
+        noisy = clean + 12 * shared(clean.shape, rng)
+        result, info = vnlem.denoise(noisy, profile="fast", return_info=True)
+        white = vnlem.denoise(noisy, profile="fast", noise_model="gaussian")
+        assert info.noise.is_correlated
+        assert np.mean((result - clean) ** 2) < 0.7 * np.mean((white - clean) ** 2)
+
+    def test_a_model_of_another_image_serves(self):
+        rng = np.random.default_rng(22)
+        clean = scene(128)
+        model = estimate_noise(8.0 * rng.poisson(clean / 8.0))
+        noisy = 8.0 * rng.poisson(clean.T / 8.0)
+        result, info = vnlem.denoise(noisy, noise_model=model, profile="fast", return_info=True)
+        assert info.noise is model
+        assert np.mean((result - clean.T) ** 2) < 0.2 * np.mean((noisy - clean.T) ** 2)
+
+    def test_a_given_sigma_means_white_noise(self):
+        noisy = scene(96) + np.random.default_rng(23).normal(0, 10, (96, 96))
+        result, info = vnlem.denoise(noisy, 10, profile="fast", return_info=True)
+        np.testing.assert_array_equal(result, vnlem.denoise_vnlr(noisy, 10, profile="fast"))
+        assert info.noise == NoiseModel.white(10)
+
+    def test_a_sigma_far_from_the_truth_is_warned_of_once(self):
+        noisy = scene(128) + np.random.default_rng(24).normal(0, 10, (128, 128))
+        for sigma in (2.0, 40.0):
+            with pytest.warns(UserWarning, match="seems to have white noise") as caught:
+                vnlem.denoise(noisy, sigma, profile="fast")
+            assert len(caught) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            vnlem.denoise(noisy, 15.0, profile="fast")
+
+    @pytest.mark.parametrize("kind", ["auto", "poisson-gaussian"])
+    def test_a_background_that_was_subtracted_stays(self, kind):
+        rng = np.random.default_rng(25)
+        signal = np.maximum(scene(128) - 90, 0)
+        noisy = 4.0 * rng.poisson(signal / 4.0) + rng.normal(0, 6, signal.shape)
+        result = vnlem.denoise(noisy, noise_model=kind, profile="fast")
+        assert np.mean((result - signal) ** 2) < 0.3 * np.mean((noisy - signal) ** 2)
+        assert abs(result[signal == 0].mean()) < 1.0
+
+    @pytest.mark.parametrize("kind", ["auto", "poisson-gaussian", "correlated"])
+    def test_an_image_of_negative_integers(self, kind):
+        clean = scene(128) - 3000
+        noisy = np.rint(clean + np.random.default_rng(26).normal(0, 10, clean.shape)).astype(np.int16)
+        result = vnlem.denoise(noisy, noise_model=kind, profile="fast")
+        assert result.dtype == np.int16
+        assert np.mean((result - clean) ** 2) < 0.3 * np.mean((noisy - clean) ** 2)
+
+    def test_a_grey_picture_stored_as_rgb_is_no_worse(self):
+        clean = scene(128)
+        noisy = clean + np.random.default_rng(27).normal(0, 12, clean.shape)
+        grey = vnlem.denoise(noisy, profile="fast")
+        colour = vnlem.denoise(np.repeat(noisy[..., None], 3, axis=2), channel_axis=-1, profile="fast")
+        assert np.mean((colour - clean[..., None]) ** 2) < 1.25 * np.mean((grey - clean) ** 2)
+
+    @pytest.mark.parametrize(
+        ("wrong", "error", "message"),
+        [
+            ({"noise_model": MODELS["white"], "sigma": 3}, ValueError, "leave sigma out"),
+            ({"noise_model": MODELS["white"], "gain": 3}, ValueError, "leave gain out"),
+            ({"noise_model": "correlated", "sigma": 3}, ValueError, "leave sigma out"),
+            ({"noise_model": "correlated", "gain": 3}, ValueError, "belongs to noise_model"),
+            ({"noise_model": 3}, TypeError, "name or a NoiseModel"),
+            ({"offset": 3}, ValueError, "need gain too"),
+        ],
+    )
+    def test_contradictory_arguments_are_refused(self, wrong, error, message):
+        with pytest.raises(error, match=message):
+            vnlem.denoise(scene(32), **wrong)
