@@ -51,9 +51,14 @@ def methods(workers: int) -> dict[str, Callable[[np.ndarray, float], np.ndarray]
             workers=workers,
         ),
         # A margin no rotation can make good: VNLEM's features and selection alone.
-        "VNLEM without rotation": rotation(preset="paper", rotation_margin=100),
-        "VNLEM without angle refinement": rotation(preset="paper", angle_range=0, try_unrotated=False),
+        "VNLEM without rotation": rotation(preset="paper", rotation_margin=100, try_unrotated=True),
+        "VNLEM without angle refinement": rotation(preset="paper", angle_range=0),
         "VNLEM (paper)": rotation(preset="paper"),
+        "VNLEM and the unrotated patch tried": rotation(preset="paper", try_unrotated=True),
+        "VNLEM, patches averaged down": rotation(preset="paper", average_down=True),
+        "VNLEM, averaged down, without rotation": rotation(
+            preset="paper", average_down=True, rotation_margin=100, try_unrotated=True
+        ),
         "VNLEM whole circle": rotation(preset="paper", angle_range=180),
         "VNLEM auto": rotation(),
         "scikit-image NLM, sigma-corrected": lambda z, sigma: denoise_nl_means(

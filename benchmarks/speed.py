@@ -79,13 +79,13 @@ def contests() -> list[Contest]:
             "vnlem (paper)",
             lambda z, s: vnlem.denoise_vnlem(z, s, preset="paper", workers=WORKERS),
             "skimage exact NLM",
-            0.06,
+            0.05,
         ),
         Contest(
             "vnlem-dd (paper)",
             lambda z, s: vnlem.denoise_vnlem_dd(z, s, preset="paper", workers=WORKERS),
             "vnlem (paper)",
-            3.0,
+            2.0,
         ),
         *(
             Contest(

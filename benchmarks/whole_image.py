@@ -21,7 +21,6 @@ from vnlem.pipeline.tiles import Tile
 OPTIONS = {
     "angle_range": 30,
     "angle_step": 5,
-    "try_unrotated": True,
     "scale": 1,
     "arc": 30,
     "upsample": 2,
@@ -41,7 +40,7 @@ def measure(clean: np.ndarray, variance: float, n_pixels: int) -> str:
         Extended.of(image[None], rings, params.scale), Tile(0, size, 0, size), rings, params.scale, params.arc
     )
     index = ImageIndex.of(region, rings)
-    search, rule = search_of(params, rings), make_rule(params, float(np.sqrt(variance)), rings)
+    search, rule = search_of(params, rings, image.shape), make_rule(params, float(np.sqrt(variance)), rings)
     numbers = rng.choice(size * size, n_pixels, replace=False)
     pixels = numbers // size * region.raw.shape[1] + numbers % size
     find(index, search, rule, pixels[:1])

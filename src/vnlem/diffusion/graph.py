@@ -6,8 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.diffusion.stencil import StencilGraph
-from vnlem.features.canonical import Extended, canonical_region, expand
-from vnlem.features.rings import RingLayout
 from vnlem.kernels.numba import affinity
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.pipeline.progress import ProgressCallback
@@ -20,12 +18,11 @@ SCALE_NEIGHBORS = 50
 
 
 def patch_graph(
-    image: Extended,
-    rings: RingLayout,
+    region: kernels.Region,
     search: kernels.Search,
     rule: kernels.Rule,
-    frame: dict[str, float],
     *,
+    factor: float,
     bandwidth: float,
     noise: float = 0.0,
     local: bool = False,
@@ -36,10 +33,10 @@ def patch_graph(
 
     Parameters
     ----------
-    image, rings, search, rule
-        The image, its features and the search of VNLEM's first stage.
-    frame : dict
-        scale and arc of the orientation.
+    region, search, rule
+        The features of the whole image and the search of VNLEM's first stage.
+    factor : float
+        From squared distances of features to those of square patches.
     bandwidth : float
         The scale s of every pixel, in the units of square patches.
     noise : float
@@ -48,16 +45,13 @@ def patch_graph(
         s_i is the corrected distance to the nearest SCALE_NEIGHBORS patches where that is larger than
         bandwidth: a patch that has no like keeps some neighbours, and one that has many keeps to them.
     """
-    height, width = image.shape
+    height, width = region.raw.shape[0], region.width
     graph = StencilGraph(height, width, search.patch_distance, workers)
     inside = graph.inside(graph.weights)
 
     def work(part: Tile) -> None:
-        around = expand(part, search.patch_distance, height, width)
-        region = canonical_region(image, around, rings, frame["scale"], frame["arc"])
-        top, left = part.top - around.top, part.left - around.left
         out = inside[part.top : part.bottom, part.left : part.right].transpose(0, 2, 1)
-        affinity.half_windows(region, search, rule, top, left, np.float32(rings.distance_scale), out)
+        affinity.half_windows(region, search, rule, part.top, part.left, np.float32(factor), out)
 
     for_each(work, grid(height, width, TILE, TILE), workers, progress)
     # Inverse squares must neither vanish nor overflow in float32.

@@ -7,13 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.features import orientation
-from vnlem.features.rings import RingLayout, ring_features
+from vnlem.features.rings import RingLayout, aligned_zeros, ring_features
 from vnlem.kernels.numba.neighbours import squared_lengths
 from vnlem.kernels.numba.vnlem import Region
 from vnlem.pipeline.tiles import Tile
+from vnlem.pipeline.workers import for_each
 
 # Kernels read candidates in fours and pixels in pairs: so many columns of zeros follow the last one.
 SPARE_COLUMNS = 4
+# Rows of an image whose features one task computes.
+STRIP = 16
 
 
 @dataclass(frozen=True)
@@ -63,29 +66,58 @@ def expand(tile: Tile, reach: int, height: int, width: int) -> Tile:
 
 def canonical_region(image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float) -> Region:
     """Features of the pixels of a tile, ready for the kernels."""
+    region = _empty_region(tile.bottom - tile.top, tile.right - tile.left, rings)
+    _fill(region, image, tile, rings, scale, arc)
+    return region
+
+
+def whole_region(image: Extended, rings: RingLayout, scale: float, arc: float, workers: int = 1) -> Region:
+    """Features of all pixels of an image, strip by strip on `workers` threads; about 1 kB for a pixel."""
+    height, width = image.shape
+    region = _empty_region(height, width, rings)
+
+    def work(top: int) -> None:
+        bottom = min(top + STRIP, height)
+        # Rows of the whole arrays, which lie in one piece.
+        strip = Region(
+            region.raw[top:bottom],
+            region.canonical[top:bottom],
+            region.lengths[top:bottom],
+            region.sharp[top:bottom],
+            region.angle[top:bottom],
+            region.pixels[top:bottom],
+            width,
+        )
+        _fill(strip, image, Tile(top, bottom, 0, width), rings, scale, arc)
+
+    for_each(work, range(0, height, STRIP), workers)
+    return region
+
+
+def _empty_region(height: int, width: int, rings: RingLayout) -> Region:
+    wide = width + SPARE_COLUMNS
+    raw, canonical = (aligned_zeros((height, wide, rings.dim)) for _ in range(2))
+    lengths, sharp, angle = (np.zeros((height, wide), dtype=np.float32) for _ in range(3))
+    pixels = np.zeros((height, wide, rings.channels), dtype=np.float32)
+    return Region(raw, canonical, lengths, sharp, angle, pixels, width)
+
+
+def _fill(region: Region, image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float) -> None:
+    """Write the features of the pixels of a tile into a region of its size."""
     reach = orientation.halo(scale, rings.patch_size)
     found = orientation.orientation_of_region(
         image.window(image.grey, tile, reach), scale, rings.patch_size, arc
     )
-    return region_with_angles(image, tile, rings, found.angle)
-
-
-def region_with_angles(image: Extended, tile: Tile, rings: RingLayout, angles: NDArray[np.float32]) -> Region:
-    """Features of the pixels of a tile, in frames turned by given angles."""
-    raw, canonical = ring_features(
-        image.window(image.padded, tile, rings.halo), angles, rings, spare_columns=SPARE_COLUMNS
+    region.angle[:, : region.width] = found.angle
+    ring_features(
+        image.window(image.padded, tile, rings.halo), found.angle, rings, (region.raw, region.canonical)
     )
-    lengths = np.empty(raw.shape[:2], dtype=np.float32)
-    squared_lengths(raw, lengths)
-    width = tile.right - tile.left
-    beside = ((0, 0), (0, raw.shape[1] - width))
-    pixels = np.zeros((*lengths.shape, rings.channels), dtype=np.float32)
-    pixels[:, :width] = np.moveaxis(image.window(image.padded, tile, 0), 0, -1)
-    sharp = np.zeros_like(lengths)
+    squared_lengths(region.raw, region.lengths)
+    region.pixels[:, : region.width] = np.moveaxis(image.window(image.padded, tile, 0), 0, -1)
     if not rings.average_down:
         energy = disc_energy(image.window(image.padded, tile, rings.n_rings), rings.patch_size)
-        sharp[:, :width] = np.maximum(energy - lengths[:, :width], 0)
-    return Region(raw, canonical, lengths, sharp, np.pad(angles, beside), pixels, width)
+        beyond = energy - region.lengths[:, : region.width]
+        region.sharp[:, : region.width] = np.maximum(beyond, 0)
 
 
 def disc_energy(padded: NDArray[np.float32], patch_size: int) -> NDArray[np.float32]:

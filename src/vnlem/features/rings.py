@@ -246,7 +246,7 @@ def ring_features(
     padded: NDArray[np.float32],
     angles: NDArray[np.float32],
     rings: RingLayout,
-    spare_columns: int = 0,
+    out: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Feature vectors of a region: as the image has them, and each turned by minus its angle.
 
@@ -257,12 +257,12 @@ def ring_features(
     angles : ndarray, shape (height, width)
         Radians, from the column axis towards the row axis.
     rings : RingLayout
-    spare_columns : int
-        So many columns of zeros follow the last one.
+    out : two arrays, shape (height, at least width, rings.dim)
+        Where the vectors are written; new ones when None.
 
     Returns
     -------
-    raw, canonical : ndarray, shape (height, width + spare_columns, rings.dim)
+    raw, canonical : ndarray, shape (height, width, rings.dim)
         Channels are scaled by 1/sqrt(channels), so squared distances are means over channels.
 
     Examples
@@ -277,7 +277,10 @@ def ring_features(
     height, width = angles.shape
     where, weights = _taps(rings.samples, rings.upsample)
     starts, real, imag, centre = _quarter_dft(rings.orders, rings.samples, rings.channels)
-    raw, canonical = (_aligned_zeros((height, width + spare_columns, rings.dim)) for _ in range(2))
+    raw, canonical = out or (
+        aligned_zeros((height, width, rings.dim)),
+        aligned_zeros((height, width, rings.dim)),
+    )
     kernels.ring_features(
         planes,
         np.ascontiguousarray(angles, dtype=np.float32),
@@ -294,7 +297,7 @@ def _fine_phases(image: NDArray[np.floating], upsample: int, average_down: bool)
     return phases(averaged(image, upsample) if average_down else image, upsample)
 
 
-def _aligned_zeros(shape: tuple[int, ...]) -> NDArray[np.float32]:
+def aligned_zeros(shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Zeros that begin at a cache line: kernels read vectors of eight, and one across two lines costs two."""
     line = 64
     memory = np.zeros(4 * math.prod(shape) + line, dtype=np.uint8)

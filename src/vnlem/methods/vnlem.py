@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.estimate.weights import inverse_square
-from vnlem.features.canonical import Extended, canonical_region, expand
+from vnlem.features.canonical import Extended, canonical_region, expand, whole_region
 from vnlem.features.orientation import BINS, DEFAULT_ARC
 from vnlem.features.rings import LARGEST_UPSAMPLING, RingLayout, layout
 from vnlem.kernels.numba import vnlem as kernels
@@ -27,6 +27,8 @@ from vnlem.registry import find_solver
 
 # Large enough for the halo to be a small share of the work, small enough for many tiles in an image.
 TILE = 128
+# Pixels whose estimate over the whole image one task makes.
+PIXELS_AT_ONCE = 4096
 # Limits of parameters: a larger patch holds more coefficients than pixels tell apart, and the window's memory
 # grows with its area.
 LARGEST_PATCH = 99
@@ -369,18 +371,14 @@ def half_of(progress: ProgressCallback | None, part: int) -> ProgressCallback | 
 
 
 def solve_one_size(
-    job: Job[Any],
-    params: VnlemParams,
-    progress: ProgressCallback | None,
-    tile: int = TILE,
-    diffusion: Diffusion = NO_DIFFUSION,
+    job: Job[Any], params: VnlemParams, progress: ProgressCallback | None, tile: int = TILE
 ) -> NDArray[np.float32]:
-    """Algorithm 1 on the tiles of a standardised image; `diffusion` holds its coordinates, if any."""
+    """Algorithm 1 on the tiles of a standardised image, each with features of its own."""
     rings = rings_of(params, len(job.pixels))
     image = Extended.of(job.pixels, rings, params.scale)
-    search, rule = search_of(params, rings, image.shape), make_rule(params, job.sigma, rings)
     if params.search == "image":
-        return _solve_whole(job, params, progress, image, rings, search, rule)
+        return _solve_whole(job, params, progress, image, rings)
+    search, rule = search_of(params, rings, image.shape), make_rule(params, job.sigma, rings)
     height, width = image.shape
     lane_order = np.tile(rings.lane_order, rings.channels)
     out = np.empty_like(job.pixels)
@@ -388,26 +386,49 @@ def solve_one_size(
     def work(part: Tile) -> None:
         around = expand(part, search.patch_distance, height, width)
         region = canonical_region(image, around, rings, params.scale, params.arc)
-        result = np.empty((part.bottom - part.top, part.right - part.left, rings.channels), dtype=np.float32)
-        at = slice(around.top, around.bottom), slice(around.left, around.right)
-        kernels.denoise_tile(
-            region,
-            search,
-            rule,
-            Diffusion(
-                np.ascontiguousarray(diffusion.embedding[at]),
-                np.ascontiguousarray(diffusion.trust[at]),
-                diffusion.blended,
-            ),
-            lane_order,
-            part.top - around.top,
-            part.left - around.left,
-            result,
-        )
-        out[:, part.top : part.bottom, part.left : part.right] = np.moveaxis(result, -1, 0)
+        corner = (part.top - around.top, part.left - around.left)
+        estimate_tile(region, search, rule, NO_DIFFUSION, lane_order, corner, part, out)
 
     for_each(work, grid(height, width, tile, tile), job.workers, progress)
     return out
+
+
+def solve_region(
+    job: Job[Any],
+    params: VnlemParams,
+    region: kernels.Region,
+    diffusion: Diffusion,
+    progress: ProgressCallback | None,
+) -> NDArray[np.float32]:
+    """The same with the features of the whole image, and its diffusion coordinates if it has any."""
+    rings = rings_of(params, len(job.pixels))
+    _, height, width = job.pixels.shape
+    search, rule = search_of(params, rings, (height, width)), make_rule(params, job.sigma, rings)
+    lane_order = np.tile(rings.lane_order, rings.channels)
+    out = np.empty_like(job.pixels)
+
+    def work(part: Tile) -> None:
+        estimate_tile(region, search, rule, diffusion, lane_order, (part.top, part.left), part, out)
+
+    for_each(work, grid(height, width, TILE, TILE), job.workers, progress)
+    return out
+
+
+def estimate_tile(
+    region: kernels.Region,
+    search: kernels.Search,
+    rule: kernels.Rule,
+    diffusion: Diffusion,
+    lane_order: NDArray[np.int64],
+    corner: tuple[int, int],
+    part: Tile,
+    out: NDArray[np.float32],
+) -> None:
+    """Write the estimate of a tile, whose corner lies at `corner` of the region, into planes (C, H, W)."""
+    shape = (part.bottom - part.top, part.right - part.left, len(out))
+    result = np.empty(shape, dtype=np.float32)
+    kernels.denoise_tile(region, search, rule, diffusion, lane_order, *corner, result)
+    out[:, part.top : part.bottom, part.left : part.right] = np.moveaxis(result, -1, 0)
 
 
 def _solve_whole(
@@ -416,28 +437,25 @@ def _solve_whole(
     progress: ProgressCallback | None,
     image: Extended,
     rings: RingLayout,
-    search: kernels.Search,
-    rule: kernels.Rule,
 ) -> NDArray[np.float32]:
-    """Neighbours from the whole image, then the same estimate."""
+    """Neighbours from the whole image, then the same estimate, on all workers."""
     height, width = image.shape
-    region = canonical_region(image, Tile(0, height, 0, width), rings, params.scale, params.arc)
+    search, rule = search_of(params, rings, image.shape), make_rule(params, job.sigma, rings)
+    region = whole_region(image, rings, params.scale, params.arc, job.workers)
     index = whole_image.ImageIndex.of(region, rings)
     stride = region.raw.shape[1]
     pixels = (np.arange(height)[:, None] * stride + np.arange(width)).ravel()
     found = whole_image.find(index, search, rule, pixels, workers=job.workers, progress=progress)
     values = np.empty((len(pixels), rings.channels), dtype=np.float32)
-    kernels.estimate_all(
-        region,
-        search,
-        rule,
-        index.order_of_lane,
-        pixels,
-        found.position,
-        found.squared,
-        found.which,
-        values,
-    )
+
+    def work(first: int) -> None:
+        some = slice(first, first + PIXELS_AT_ONCE)
+        neighbours = (found.position[some], found.squared[some], found.which[some])
+        kernels.estimate_all(
+            region, search, rule, index.order_of_lane, pixels[some], *neighbours, values[some]
+        )
+
+    for_each(work, range(0, len(pixels), PIXELS_AT_ONCE), job.workers)
     job.details["pairs"] = dict(
         zip(("all", "after_bound_1", "after_bound_2", "after_bound_3"), map(int, found.left), strict=True)
     )

@@ -12,11 +12,13 @@ from scipy.spatial import cKDTree
 from vnlem.diffusion.graph import patch_graph
 from vnlem.diffusion.map import coordinates
 from vnlem.diffusion.spectrum import leading_eigenpairs
-from vnlem.features.canonical import Extended, canonical_region
+from vnlem.features.canonical import Extended, whole_region
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.methods.vnlem import (
+    NO_DIFFUSION,
+    PIXELS_AT_ONCE,
     VnlemParams,
     check_engine,
     check_params,
@@ -25,7 +27,7 @@ from vnlem.methods.vnlem import (
     make_rule,
     rings_of,
     search_of,
-    solve_one_size,
+    solve_region,
     with_defaults,
 )
 from vnlem.pipeline import checks
@@ -33,17 +35,16 @@ from vnlem.pipeline.device import choose
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
-from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import for_each
 from vnlem.registry import find_solver
 
 # Between these ratios of a patch's variance to the noise's the diffusion distance gains all trust: noise
 # alone gives 1 +- 0.11 in patches of 13 pixels.
 FLAT, STRUCTURED = 1.2, 1.8
+# Of the eigenpairs. Neighbours' ranks need no more: at a tenth of it the SNR is the same to 0.001 dB.
+RESIDUAL = 1e-3
 # More coordinates take the eigen-solver longer than all the rest.
 LARGEST_EMBEDDING = 1000
-# Pixels whose neighbours over the whole image are found at once.
-PIXELS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def denoise_vnlem_dd(
     Notes
     -----
     The graph takes 4 bytes for each pixel and each offset of half the window (231 MB at 512x512), the
-    eigen-solver about as much again.
+    eigen-solver about as much again, and the features 1 kB for each pixel and channel.
 
     References
     ----------
@@ -244,37 +245,44 @@ def _sizes(params: VnlemDdParams) -> list[VnlemParams]:
 def solve(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
     """Graph and embedding of the larger patches, then an estimate for each size of patches."""
     sizes = _sizes(job.params)
-    diffusion = embed(job, sizes[-1], half_of(job.progress, 0))
-    estimate = _solve_whole if job.params.scope == "image" else _solve_windows
+    region = region_of(job, sizes[-1])
+    diffusion = embed(job, sizes[-1], region, half_of(job.progress, 0))
+    estimate = _solve_whole if job.params.scope == "image" else solve_region
     progress = half_of(job.progress, 1)
     if len(sizes) == 1:
-        return estimate(job, sizes[0], progress, diffusion)
-    fine, coarse = (
-        estimate(job, params, half_of(progress, part), diffusion) for part, params in enumerate(sizes)
-    )
+        return estimate(job, sizes[0], region, diffusion, progress)
+    coarse = estimate(job, sizes[1], region, diffusion, half_of(progress, 0))
+    fine = estimate(job, sizes[0], region_of(job, sizes[0]), diffusion, half_of(progress, 1))
     return np.float32(0.5) * (fine + coarse)
 
 
+def region_of(job: Job[Any], params: VnlemParams) -> kernels.Region:
+    """The features of the whole image, which graph and estimate share."""
+    rings = rings_of(params, len(job.pixels))
+    image = Extended.of(job.pixels, rings, params.scale)
+    return whole_region(image, rings, params.scale, params.arc, job.workers)
+
+
 def embed(
-    job: Job[VnlemDdParams], params: VnlemParams, progress: ProgressCallback | None = None
+    job: Job[VnlemDdParams],
+    params: VnlemParams,
+    region: kernels.Region,
+    progress: ProgressCallback | None = None,
 ) -> Diffusion:
     """Diffusion coordinates of every pixel, scaled to a mean square of one, and how far to trust them."""
     settings = job.params
     rings = rings_of(params, len(job.pixels))
-    image = Extended.of(job.pixels, rings, params.scale)
-    height, width = image.shape
+    _, height, width = job.pixels.shape
     check_embedding_dim(settings.embedding_dim, job.pixels)
     begun = time.perf_counter()
     between = 2 * job.sigma**2 * rings.noise_energy * rings.distance_scale
-    noise = between if params.noise_correction else 0.0
     graph = patch_graph(
-        image,
-        rings,
-        search_of(params, rings, image.shape),
+        region,
+        search_of(params, rings, (height, width)),
         make_rule(params, job.sigma, rings),
-        {"scale": params.scale, "arc": params.arc},
+        factor=rings.distance_scale,
         bandwidth=settings.graph_bandwidth,
-        noise=noise,
+        noise=between if params.noise_correction else 0.0,
         local=settings.local_bandwidth,
         workers=job.workers,
         progress=progress,
@@ -282,7 +290,7 @@ def embed(
     degrees = graph.degrees()
     job.details["graph_parts"] = graph.count_components()
     built = time.perf_counter()
-    found = leading_eigenpairs(graph, degrees, settings.embedding_dim + 1)
+    found = leading_eigenpairs(graph, degrees, settings.embedding_dim + 1, RESIDUAL)
     job.details["seconds"] = {"graph": built - begun, "eigenvectors": time.perf_counter() - built}
     job.details["eigenvalues"] = found.eigenvalues.tolist()
     job.details["residual"] = found.residual
@@ -329,7 +337,9 @@ def diffusion_coordinates(
     held: list[tuple[Diffusion, Any]] = []
 
     def keep(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
-        held.append((embed(job, _sizes(job.params)[-1], job.progress), job.details["eigenvalues"]))
+        params = _sizes(job.params)[-1]
+        placed = embed(job, params, region_of(job, params), job.progress)
+        held.append((placed, job.details["eigenvalues"]))
         return job.pixels
 
     fixed = {"angle_range": 30.0, "angle_step": 5.0, "scale": 1.0} | {
@@ -370,27 +380,17 @@ def structure(pixels: NDArray[np.float32], sigma: float, patch_size: int) -> NDA
     return smooth
 
 
-def _solve_windows(
-    job: Job[VnlemDdParams],
-    params: VnlemParams,
-    progress: ProgressCallback | None,
-    diffusion: Diffusion,
-) -> NDArray[np.float32]:
-    return solve_one_size(job, params, progress, diffusion=diffusion)
-
-
 def _solve_whole(
     job: Job[VnlemDdParams],
     params: VnlemParams,
-    progress: ProgressCallback | None,
+    region: kernels.Region,
     diffusion: Diffusion,
+    progress: ProgressCallback | None,
 ) -> NDArray[np.float32]:
     """Neighbours by diffusion distance from the whole image; where it is not trusted, VNLEM's estimate."""
     rings = rings_of(params, len(job.pixels))
-    image = Extended.of(job.pixels, rings, params.scale)
-    height, width = image.shape
-    region = canonical_region(image, Tile(0, height, 0, width), rings, params.scale, params.arc)
-    search, rule = search_of(params, rings, image.shape), make_rule(params, job.sigma, rings)
+    _, height, width = job.pixels.shape
+    search, rule = search_of(params, rings, (height, width)), make_rule(params, job.sigma, rings)
     order_of_lane = np.tile(rings.lane_order, rings.channels)
     points = diffusion.embedding.reshape(height * width, -1)
     tree = cKDTree(points)
@@ -418,7 +418,7 @@ def _solve_whole(
     for_each(work, range(0, height * width, PIXELS_AT_ONCE), job.workers, progress)
     estimate = np.ascontiguousarray(values.T.reshape(rings.channels, height, width))
     if diffusion.blended:
-        plain = solve_one_size(job, params, None)
+        plain = solve_region(job, params, region, NO_DIFFUSION, None)
         estimate = plain + diffusion.trust * (estimate - plain)
     return estimate
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
-from vnlem.features.canonical import Extended, canonical_region
+from vnlem.features.canonical import Extended, whole_region
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.features.rings import RingLayout, layout
 from vnlem.kernels.numba import vnlem as kernels
@@ -17,7 +17,6 @@ from vnlem.neighbours.window import make_search
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import ProgressCallback
-from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import for_each
 
 
@@ -172,7 +171,7 @@ def matches(
     standard = ((pixels - pixels.mean()) / spread).astype(np.float32)[None]
     rings = layout(patch_size)
     extended = Extended.of(standard, rings, scale)
-    region = canonical_region(extended, Tile(0, height, 0, width), rings, scale, DEFAULT_ARC)
+    region = whole_region(extended, rings, scale, DEFAULT_ARC)
     search = make_search(rings, 10, count, count, angle_range, angle_step, True)
     # A margin no rotation can make good leaves the Euclidean distance.
     one, far = np.float32(1), np.float32(1e30)

@@ -23,7 +23,7 @@ def arc_sums(directions, lengths, arc):
     >>> sums[[0, 150, 2000]]
     array([1. , 3. , 2.5])
     """
-    histogram = _histogram(directions, lengths)
+    histogram = _histogram(directions, lengths, BINS)
     # Circular box sums over the open arc: bin b belongs to angle t where |b - t| < reach.
     reach = max(1, round(arc * BINS / 360))
     wrapped = np.concatenate(
@@ -34,12 +34,13 @@ def arc_sums(directions, lengths, arc):
     return sums[..., 2 * reach - 1 :] - sums[..., :BINS]
 
 
-def _histogram(directions, lengths):
+def _histogram(directions, lengths, count):
+    """Sum of the lengths of the gradients nearest to each of `count` directions: (..., count)."""
     lead = directions.shape[:-1]
-    bins = np.rint(directions.reshape(-1, directions.shape[-1]) * (BINS / 360)).astype(np.intp) % BINS
-    bins += BINS * np.arange(len(bins))[:, None]
-    counted = np.bincount(bins.ravel(), lengths.ravel(), minlength=BINS * len(bins))
-    return counted.reshape(*lead, BINS)
+    bins = np.rint(directions.reshape(-1, directions.shape[-1]) * (count / 360)).astype(np.intp) % count
+    bins += count * np.arange(len(bins))[:, None]
+    counted = np.bincount(bins.ravel(), lengths.ravel(), minlength=count * len(bins))
+    return counted.reshape(*lead, count)
 
 
 def strongest(sums):
@@ -62,15 +63,17 @@ def strongest(sums):
 def _strongest_tapered(directions, lengths, arc):
     """The same with gradients that count less the further they are from the direction (a raised cosine).
 
-    That is the rule of the fast engine: the sum has one maximum, and a parabola places it between degrees.
+    That is the rule of the fast engine: the sum has one maximum, and a parabola places it between half
+    degrees.
     """
-    away = np.abs((directions[:, None, :] - np.arange(360)[:, None] + 180) % 360 - 180)
-    sums = np.einsum("ndg,ng->nd", np.where(away < arc, 0.5 + 0.5 * np.cos(np.pi * away / arc), 0), lengths)
+    halves = _histogram(directions, lengths, 720)
+    away = np.abs((np.arange(720)[:, None] - np.arange(720) + 360) % 720 - 360) / 2
+    sums = halves @ np.where(away < arc, 0.5 + 0.5 * np.cos(np.pi * away / arc), 0)
     each, best = np.arange(len(sums)), sums.argmax(axis=1)
-    before, here, after = (sums[each, (best + step) % 360] for step in (-1, 0, 1))
+    before, here, after = (sums[each, (best + step) % 720] for step in (-1, 0, 1))
     curvature = before - 2 * here + after
     shift = np.divide(0.5 * (before - after), curvature, out=np.zeros(len(sums)), where=curvature < 0)
-    return best + shift
+    return (best + shift) / 2
 
 
 def orientation(pixels, scale=1.0, patch_size=13, arc=18.0, taper=False):

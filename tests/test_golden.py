@@ -1,0 +1,58 @@
+"""Golden quality: PSNR of two small scenes for every method and preset, frozen to 0.02 dB.
+
+A change of a result that is meant goes with a change of these numbers:
+
+    python tests/test_golden.py
+"""
+
+import numpy as np
+import pytest
+from skimage import data
+
+import vnlem
+from vnlem.bench import phantoms
+
+SIGMA = 20.0
+TOLERANCE = 0.02
+
+
+def camera():
+    return data.camera()[180:244, 190:254].astype(float)
+
+
+def cells():
+    clean = phantoms.discs(5, 18, 3, seed=1, size=64)
+    return 40 * (clean - clean.min())
+
+
+SCENES = {"camera": camera, "cells": cells}
+
+# (method, options) -> PSNR of each scene in decibels.
+GOLDEN = {
+    ("nlm", ()): {"camera": 30.207, "cells": 29.496},
+    ("nlem", ()): {"camera": 29.622, "cells": 28.025},
+    ("nlem", (("preset", "paper"),)): {"camera": 27.616, "cells": 23.176},
+    ("nlpr", ()): {"camera": 29.413, "cells": 27.186},
+    ("vnlem", ()): {"camera": 30.601, "cells": 31.322},
+    ("vnlem", (("preset", "paper"),)): {"camera": 25.076, "cells": 26.262},
+    ("vnlem-dd", ()): {"camera": 30.596, "cells": 31.283},
+    ("vnlem-dd", (("preset", "paper"),)): {"camera": 25.18, "cells": 25.459},
+}
+
+
+def psnr(method, options, scene):
+    clean = SCENES[scene]()
+    noisy = clean + np.random.default_rng(7).normal(0, SIGMA, clean.shape)
+    result = vnlem.denoise(noisy, SIGMA, method=method, **dict(options))
+    return float(10 * np.log10(255**2 / np.mean((result - clean) ** 2)))
+
+
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize(("method", "options"), GOLDEN, ids=lambda value: str(value))
+def test_psnr_is_what_it_was(method, options, scene):
+    assert psnr(method, options, scene) == pytest.approx(GOLDEN[method, options][scene], abs=TOLERANCE)
+
+
+if __name__ == "__main__":
+    for key in GOLDEN:
+        print(f"    {key!r}: { ({scene: round(psnr(*key, scene), 3) for scene in SCENES})!r},")
