@@ -17,8 +17,7 @@ from skimage import data
 import vnlem
 from vnlem.bench.peers import available_peers
 from vnlem.bench.phantoms import half_discs
-from vnlem.estimate.aggregate import patch_sums
-from vnlem.neighbours.groups import Matcher, symmetries
+from vnlem.neighbours.groups import groups_in, symmetries
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -41,19 +40,19 @@ def noisy_coins() -> tuple[np.ndarray, np.ndarray]:
     return clean, vnlem.noise.add_gaussian(clean, SIGMA, seed=0)
 
 
-def matcher(pilot: np.ndarray, patch_size: int, n_members: int) -> Matcher:
+def groups(pilot: np.ndarray, corners: np.ndarray, patch_size: int, n_members: int) -> tuple:
     """Groups under the eight symmetries on a denoised image, as in a pilot pass."""
     standard = ((pilot - pilot.mean()) / pilot.std())[None].astype(np.float32)
-    variance = np.full(pilot.shape, (SIGMA / pilot.std()) ** 2)
-    return Matcher(
+    return groups_in(
         standard,
-        None,
+        corners,
         patch_size=patch_size,
         radius=26,
         n_members=n_members,
         group="d4",
         factor=1.3,
-        penalty=0.04 * patch_sums(variance, patch_size),
+        penalty=0.04,
+        variance=float((SIGMA / pilot.std()) ** 2),
     )
 
 
@@ -62,16 +61,15 @@ def draw_group() -> None:
     _, noisy = noisy_coins()
     pilot = np.asarray(vnlem.denoise_vnlr(noisy, SIGMA))
     size, corner = 12, (40, 86)
-    members = matcher(pilot, size, 24).match(np.array([corner]))
-    stride = pilot.shape[1] + 24
+    places, transforms = groups(pilot, np.array([corner]), size, 24)
     table = symmetries("d4", size)
     figure, axes = plt.subplots(5, 10, figsize=(10, 5.2))
     for axis in axes.ravel():
         axis.axis("off")
     for j in range(24):
-        y, x = divmod(int(members.positions[0, j]), stride)
+        y, x = places[0, j]
         patch = noisy[y : y + size, x : x + size]
-        aligned = patch.ravel()[table[members.transforms[0, j]]].reshape(size, size)
+        aligned = patch.ravel()[table[transforms[0, j]]].reshape(size, size)
         for shown, column in ((patch, j % 5), (aligned, 5 + j % 5)):
             axes[j // 5, column].imshow(shown, cmap="gray", vmin=0, vmax=255)
         axes[j // 5, j % 5].set_title(f"{y},{x}", fontsize=6, pad=1)
@@ -86,8 +84,8 @@ def draw_shares() -> None:
     rows = np.arange(0, pilot.shape[0] - 7, 4)
     columns = np.arange(0, pilot.shape[1] - 7, 4)
     corners = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
-    members = matcher(pilot, 8, 64).match(corners)
-    share = (members.transforms > 0).mean(axis=1).reshape(rows.size, columns.size)
+    _, transforms = groups(pilot, corners, 8, 64)
+    share = (transforms > 0).mean(axis=1).reshape(rows.size, columns.size)
     figure, axes = plt.subplots(1, 3, figsize=(10, 2.8))
     axes[0].imshow(noisy, cmap="gray", vmin=0, vmax=255)
     axes[0].set_title("noisy, sigma 25", fontsize=9)

@@ -62,33 +62,68 @@ def test_every_number_of_workers_gives_the_same_bytes():
 
 
 def test_the_order_in_which_tiles_are_worked_through_does_not_change_the_result():
-    from vnlem.estimate.aggregate import patch_sums
-    from vnlem.estimate.ridge import PassSettings, RidgePass, run_pass
-    from vnlem.neighbours.groups import Matcher, reference_tiles
+    from vnlem.estimate.ridge import PassSettings, TileWork, run_pass
+    from vnlem.kernels.numba.sheets import Images
+    from vnlem.neighbours.groups import Matching, tile_groups
+    from vnlem.neighbours.sheets import Reach
+    from vnlem.pipeline.regions import Region
+    from vnlem.pipeline.workers import Pool
 
     noisy = ((noisy_scene(height=140, width=140) - 100) / 40)[None].astype(np.float32)
-    variance = np.full_like(noisy, 0.25)
-    references = reference_tiles(140, 140, 6, 4)
-    settings = PassSettings(patch_size=6, tau=0.3, boost=1.1, extra_load=0.25)
+    region = Region.whole(140, 140)
+    matching = Matching(Reach(6, 8, region), "identity", 16, np.ones(1, np.float32), 1.3, 0.04)
+    settings = PassSettings(tau=0.3, boost=1.1, extra_load=0.25)
 
-    def estimate(order):
-        ridge = RidgePass(*[noisy[0]] * 3, variance[0], group="identity", settings=settings, copies=None)
-        matcher = Matcher(
-            noisy,
-            None,
-            patch_size=6,
-            radius=8,
-            n_members=16,
-            group="identity",
-            factor=1.3,
-            penalty=patch_sums(variance[0], 6),
-        )
-        return run_pass([ridge], references, matcher, 1, None, order=order)[0]
+    def estimate(backwards):
+        images = Images(noisy, noisy.copy(), noisy.copy(), np.full((1, 1, 1), 0.25, np.float32))
+        works = [TileWork(groups) for groups in tile_groups(matching.reach, 4, region.write)]
+        assert len(works) > 4
+        order = list(range(len(works)))[:: -1 if backwards else 1]
+        with Pool(1) as pool:
+            run_pass(images, works, matching, settings, region.write, pool, order=order)
+        return images.pilot
 
     # In reverse order every tile is held until the first one comes; in order none is.
-    assert len(references) > 4
-    forwards = estimate(range(len(references)))
-    assert forwards.tobytes() == estimate(range(len(references))[::-1]).tobytes()
+    assert estimate(False).tobytes() == estimate(True).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("group", "channels", "size"),
+    [("d4", 1, (150, 135)), ("identity", 2, (70, 129)), ("c4", 3, (128, 64)), ("so2", 1, (100, 90))],
+)
+def test_parts_that_are_solved_apart_are_the_bytes_of_the_whole(group, channels, size):
+    from vnlem.methods.vnlr import halo, solve
+    from vnlem.pipeline.regions import Region
+    from vnlem.pipeline.run import solve_region
+    from vnlem.pipeline.scale import Scale
+    from vnlem.pipeline.tiles import grid
+
+    image = np.stack([noisy_scene(seed=c, height=size[0], width=size[1]) for c in range(channels)])
+    scale = Scale.measure(image, 20.0)
+    params = resolve(scale.sigma, "fast", group, patch_distance=4, passes=2)
+    whole = solve_region(image, Region.whole(*size), scale, params, solve)
+    # Parts that end at, just before and just after the lines of the tiles.
+    for part in [*grid(*size, 64, 65), *grid(*size, 63, 128)]:
+        region = Region.around(size, part, halo(params))
+        rows, columns = slice(region.read.top, region.read.bottom), slice(region.read.left, region.read.right)
+        found = solve_region(image[:, rows, columns], region, scale, params, solve, workers=2)
+        expected = whole[:, part.top : part.bottom, part.left : part.right]
+        assert found.tobytes() == expected.tobytes()
+
+
+def test_a_part_that_reads_too_little_is_refused():
+    from vnlem.methods.vnlr import halo, solve
+    from vnlem.pipeline.regions import Region
+    from vnlem.pipeline.run import solve_region
+    from vnlem.pipeline.scale import Scale
+    from vnlem.pipeline.tiles import Tile
+
+    image = noisy_scene(height=90, width=90)[None]
+    scale = Scale.measure(image, 20.0)
+    params = resolve(scale.sigma, "fast", patch_distance=4, passes=1)
+    region = Region.around((90, 90), Tile(0, 30, 0, 90), halo(params) // 2)
+    with pytest.raises(ValueError, match="halo"):
+        solve_region(image[:, : region.read.bottom], region, scale, params, solve)
 
 
 @pytest.mark.parametrize("turn", [lambda a: np.rot90(a), lambda a: a[:, ::-1], lambda a: a.T])
@@ -132,20 +167,19 @@ def test_noise_alone_does_not_choose_transforms():
 
 
 def test_a_group_has_enough_turned_members_or_none():
-    from vnlem.neighbours.groups import Matcher, reference_tiles
+    from vnlem.neighbours.groups import groups_in
 
     noisy = ((noisy_scene(height=64, width=64) - 100) / 40)[None].astype(np.float32)
-    settings = dict(patch_size=6, radius=12, n_members=20, factor=1.0, penalty=np.full((59, 59), 6.0))
-    references = reference_tiles(64, 64, 6, 4)[0]
-    free = Matcher(noisy, None, group="d4", **settings).match(references)
-    plain = Matcher(noisy, None, group="identity", **settings).match(references)
-    turned = (free.transforms > 0).sum(axis=1)
+    rule = dict(patch_size=6, radius=12, n_members=20, factor=1.0, penalty=1.0, variance=6 / 36)
+    references = np.stack(np.meshgrid(*[np.arange(0, 59, 4)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
+    free, transforms = groups_in(noisy, references, group="d4", **rule)
+    plain, _ = groups_in(noisy, references, group="identity", **rule)
+    turned = (transforms > 0).sum(axis=1)
     assert set(turned) >= {0, 3}
     assert not set(turned) & {1, 2}
     without = turned == 0
-    np.testing.assert_array_equal(
-        np.sort(free.positions[without], axis=1), np.sort(plain.positions[without], axis=1)
-    )
+    numbers = [np.sort(corners[without] @ [64, 1], axis=1) for corners in (free, plain)]
+    np.testing.assert_array_equal(*numbers)
 
 
 def test_so2_runs_and_uses_turned_members():

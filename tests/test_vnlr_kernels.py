@@ -3,11 +3,17 @@
 import numpy as np
 import pytest
 
-from vnlem.estimate.aggregate import Aggregate, TileSums, patch_sums, spread
+from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.numba import match, ridge
 from vnlem.kernels.numba.panel import ROWS
-from vnlem.neighbours.groups import Matcher, symmetries
-from vnlem.neighbours.turned import TurnedCopies, turn_square
+from vnlem.kernels.numba.sheets import Images, Sums
+from vnlem.neighbours.groups import groups_in, symmetries
+from vnlem.neighbours.sheets import TILE, Layout, Reach, TurnedSheet
+from vnlem.neighbours.turned import square_side
+from vnlem.pipeline.regions import Region
+from vnlem.pipeline.tiles import Tile
+from vnlem.pipeline.workers import Pool
+from vnlem.reference.turned import turn_square
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:
@@ -48,15 +54,21 @@ def test_matching_agrees_with_all_distances(group, channels, width, steps):
     image = random(channels, height, width, seed=3)
     # Steps of brightness: most candidates are left out by their mean, before any transform is tried.
     image += steps * (np.arange(height)[:, None] // 7 % 3 + np.arange(width) // 5 % 2)
-    penalty = np.full((height - p + 1, width - p + 1), 0.4 * p * p)
-    matcher = Matcher(
-        image, None, patch_size=p, radius=radius, n_members=k, group=group, factor=1.1, penalty=penalty
-    )
     references = np.array([[0, 0], [17, width // 2], [35, width - p], [3, 3]])
-    members = matcher.match(references)
+    corners, transforms = groups_in(
+        image,
+        references,
+        patch_size=p,
+        radius=radius,
+        n_members=k,
+        group=group,
+        factor=1.1,
+        penalty=0.4 / channels,
+        variance=1.0,
+    )
     windows = np.lib.stride_tricks.sliding_window_view(image.astype(np.float64), (p, p), axis=(1, 2))
     patches = np.moveaxis(windows, 0, 2).reshape(*windows.shape[1:3], channels, -1)
-    for (top, left), positions, chosen in zip(references, members.positions, members.transforms, strict=True):
+    for (top, left), members, chosen in zip(references, corners, transforms, strict=True):
         sides = [min(2 * radius + 1, n) for n in patches.shape[:2]]
         corner = [
             min(max(at - radius, 0), n - side)
@@ -71,7 +83,7 @@ def test_matching_agrees_with_all_distances(group, channels, width, steps):
         if 8 * np.count_nonzero(which.flat[nearest]) < k:  # too few: shifted patches alone
             which[:] = 0
             nearest = np.argsort(ranks[..., 0], axis=None, kind="stable")[:k]
-        y, x = np.divmod(positions, width + match.PADDING)
+        y, x = members.T
         assert (y[0], x[0], chosen[0]) == (top, left, 0)
         found = set(zip(y - corner[0], x - corner[1], chosen, strict=True))
         assert found == {(*divmod(at, sides[1]), which.flat[at]) for at in nearest}
@@ -80,11 +92,18 @@ def test_matching_agrees_with_all_distances(group, channels, width, steps):
 def test_where_distances_are_no_numbers_the_reference_takes_their_place():
     image = random(1, 20, 20)
     image[0, 8:] = np.nan
-    matcher = Matcher(
-        image, None, patch_size=5, radius=4, n_members=9, group="d4", factor=1.0, penalty=np.ones((16, 16))
+    corners, _ = groups_in(
+        image,
+        np.array([[12, 12], [3, 3]]),
+        patch_size=5,
+        radius=4,
+        n_members=9,
+        group="d4",
+        factor=1.0,
+        penalty=0.04,
+        variance=1.0,
     )
-    members = matcher.match(np.array([[12, 12], [3, 3]]))
-    y, x = np.divmod(members.positions, 20 + match.PADDING)
+    y, x = np.moveaxis(corners, -1, 0)
     assert y.max() < 16
     assert x.max() < 16
 
@@ -103,41 +122,148 @@ def test_the_symmetries_are_the_eight_distinct_ones():
     np.testing.assert_array_equal(patch.ravel()[table[4]].reshape(3, 3), patch[:, ::-1])
 
 
-def test_patch_sums_and_spread_are_adjoint():
-    values = random(9, 11).astype(np.float64)
-    corners = random(9, 11, seed=1)
-    corners[7:], corners[:, 9:] = 0, 0
-    left = np.sum(patch_sums(values, 3) * corners[:7, :9])
-    assert left == pytest.approx(np.sum(values * spread(corners, 3)), rel=1e-5)
-
-
 def test_tiles_join_in_their_order_whatever_order_they_come_in():
     def total(order):
-        aggregate = Aggregate(6, 6)
+        images = Images(*(np.zeros((1, 6, 6), np.float32) for _ in range(4)))
+        aggregate = Aggregate(1, 6, 6)
         for index in order:
-            tile = TileSums.empty((index % 2, 0), 4, 6)
-            tile.sums += random(4, 6, 2, seed=index) * 1e4
-            tile.weights += 1.0
-            aggregate.add(index, tile)
-        return aggregate.images(np.zeros((6, 6), np.float32), 2)[0]
+            sums = Sums(random(1, 1, 4, 6, 2, seed=index) * 1e4, np.ones((1, 4, 6), np.float32))
+            aggregate.add(index, sums, (index % 3, 0, 4, 6))
+        with Pool(1) as pool:
+            aggregate.finish(images, 2, Tile(0, 6, 0, 6), pool)
+        return images.pilot
 
     assert total([0, 1, 2, 3]).tobytes() == total([3, 1, 0, 2]).tobytes()
 
 
+def test_changes_are_weighted_means_over_the_patches_that_cover_a_pixel():
+    corners, changes = np.abs(random(1, 9, 11)), random(1, 1, 9, 11, 2)
+    corners[:, 7:], corners[:, :, 9:] = 0, 0
+    images = Images(*(random(1, 9, 11, seed=s) for s in range(4)))
+    before = images.working[0].copy()
+    aggregate = Aggregate(1, 9, 11)
+    aggregate.add(0, Sums(changes, corners), (0, 0, 9, 11))
+    with Pool(1) as pool:
+        aggregate.finish(images, 3, Tile(0, 9, 0, 11), pool)
+    weights = np.zeros((9, 11))
+    for y in range(7):
+        for x in range(9):
+            weights[y : y + 3, x : x + 3] += corners[0, y, x]
+    np.testing.assert_allclose(images.pilot[0], before + changes[0, 0, :, :, 0] / weights, rtol=1e-4)
+    np.testing.assert_allclose(images.working[0], before + changes[0, 0, :, :, 1] / weights, rtol=1e-4)
+
+
+def test_a_pixel_that_no_patch_covers_is_told():
+    images = Images(*(np.zeros((1, 6, 6), np.float32) for _ in range(4)))
+    aggregate = Aggregate(1, 6, 6)
+    aggregate.add(0, Sums(np.ones((1, 1, 4, 6, 2), np.float32), np.ones((1, 4, 6), np.float32)), (0, 0, 4, 6))
+    with Pool(1) as pool, pytest.raises(RuntimeError, match="no patch covers 6 pixels"):
+        aggregate.finish(images, 2, Tile(0, 6, 0, 6), pool)
+
+
+@pytest.mark.parametrize("k", [9, 20])
+def test_groups_are_combined_alike_in_single_and_in_double_precision(k):
+    size = (k + 15) // 16 * 16
+    columns = np.zeros((40, size), np.float32)
+    columns[:36, :k] = random(36, k)
+    ridge.centre(columns, k)
+    strides = np.arange(64) * size
+    numbers = np.ones((5, size), np.float32)
+    numbers[:3, :k] = 1 + np.abs(random(3, k))
+    single, double = np.empty((size, size), np.float32), np.empty((size, size), np.float32)
+    ridge.gram(columns, strides[:40], single)
+    gain = np.empty(size, np.float32)
+    ridge.delicate_combination(
+        columns, numbers[0], numbers[1], numbers[2], k, np.empty((k + 1, k)), double, gain
+    )
+    scratch = np.empty(64, np.float32), np.empty((2, 8, size), np.float32)
+    ridge.combination(single, numbers, k, strides[:8], *scratch)
+    np.testing.assert_allclose(single, double, atol=1e-5)
+    np.testing.assert_allclose(numbers[4, :k], gain[:k], rtol=1e-4)
+
+
+def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_together():
+    # Three frames, the first the image itself, and patches of two planes: only their sum tells them apart.
+    rng = np.random.default_rng(5)
+    height, width, p, radius = 20, 22, 4, 3
+    frames = rng.normal(size=(3, 2, height, width)).astype(np.float32)
+    target = frames[0, :, 8 : 8 + p, 9 : 9 + p].copy()
+    frames[1, :, 6 : 6 + p, 10 : 10 + p] = target + 0.01
+    frames[2, :, 9 : 9 + p, 7 : 7 + p] = target - 0.02
+    frames[2, 0, 5 : 5 + p, 9 : 9 + p] = target[0]  # agrees in one plane alone
+
+    class Frame:
+        put_back = True
+        candidates = (2 * radius + 1, 2 * radius + 1)
+
+        def __init__(self, planes):
+            self._planes = planes
+            self.height, self.width = planes.shape[1:]
+
+        def corners(self, references):
+            return references - radius
+
+        def fill(self, images, weights, tall, first):
+            rows = slice(first, first + self.height)
+            for array in (tall.pilot, tall.working):
+                array[0, :, rows, : self.width] = self._planes
+            tall.compared[:, rows, : self.width] = self._planes
+            tall.variance[:, :, rows] = 0.01
+
+    layout = Layout.of([Frame(planes) for planes in frames], radius)
+    tall = layout.tall(Images(*[frames[:1, 0]] * 4), np.ones(1, np.float32), depth=2)
+    search = match.Search(
+        symmetries("identity", p),
+        np.ones(1, np.float32),
+        layout.table(),
+        3,
+        1,
+        p,
+        radius,
+        np.float32(1),
+        np.float32(1),
+        np.float32(0),
+    )
+    reference = np.array([[8, 9]])
+    positions, chosen = np.empty((1, 3), np.int32), np.empty((1, 3), np.uint8)
+    match.match_tile(tall, search, reference, layout.corners(reference), positions, chosen)
+    rows, columns = np.divmod(positions[0], layout.stride)
+    assert set(zip(rows // height, rows % height, columns, strict=True)) == {(0, 8, 9), (1, 6, 10), (2, 9, 7)}
+    sums = layout.sums(1, depth=2)
+    settings = ridge.Ridge(
+        symmetries("identity", p), p, layout.own_rows, False, np.float32(0), np.float32(1), np.float32(0)
+    )
+    ridge.filter_tile(tall, settings, positions, chosen, sums)
+    # Every member gets its change back, in both planes of its own frame.
+    touched = np.abs(sums.changes[0, :, :, :, 0]) > 0
+    for row, column in zip(rows, columns, strict=True):
+        assert sums.weights[0, row, column] > 0
+        assert touched[:, row : row + p, column : column + p].all()
+    assert np.count_nonzero(touched) == 3 * 2 * p * p
+
+
 def test_turning_keeps_white_noise_white_and_undoes_itself():
-    square = np.random.default_rng(0).standard_normal((64, 64))
-    turned = turn_square(square, 30.0)
-    assert turned.std() == pytest.approx(square.std(), rel=0.02)
-    np.testing.assert_allclose(turn_square(turned, -30.0)[16:48, 16:48], square[16:48, 16:48], atol=0.3)
+    square = np.random.default_rng(0).standard_normal((160, 160))
+    inner = np.s_[48:112, 48:112]
+    turned = turn_square(square, 30.0)[inner]
+    # The taps let the highest frequencies go: a little of the noise, and no correlation of neighbours.
+    assert turned.std() == pytest.approx(square.std(), rel=0.1)
+    assert abs(np.corrcoef(turned[:, 1:].ravel(), turned[:, :-1].ravel())[0, 1]) < 0.1
+    y, x = np.mgrid[:160, :160] / 160
+    smooth = np.sin(20 * x) * np.cos(16 * y)
+    back = turn_square(turn_square(smooth, 30.0), -30.0)
+    np.testing.assert_allclose(back[inner], smooth[inner], atol=0.01)
 
 
 @pytest.mark.parametrize("angle", [15.0, 45.0, 60.0, 75.0])
-def test_a_turned_copy_shows_each_point_where_it_says(angle):
-    y, x = np.mgrid[:40, :50]
-    spot = np.exp(-((y - 12) ** 2 + (x - 31) ** 2) / 8.0)[None].astype(np.float32)
-    copies = TurnedCopies(40, 50, (angle,))
-    tall = copies.stack(spot)[0]
-    (centre,) = copies.centres(np.array([[12, 31]]), 1)
-    row, column = centre[0]
-    assert tall[row, column] > 0.85
-    assert not copies.outside()[row, column]
+def test_a_turned_sheet_shows_each_point_where_it_says(angle):
+    y, x = np.mgrid[:80, :90]
+    spot = np.exp(-((y - 42) ** 2 + (x - 71) ** 2) / 8.0)[None].astype(np.float32)
+    reach = Reach(1, 6, Region.whole(80, 90))
+    sheet = TurnedSheet(reach, Tile(0, 64, 64, 128), square_side(TILE, 6, 1), angle, 0.0)
+    layout = Layout.of([sheet], 6)
+    tall = layout.tall(Images(spot, spot, spot, np.ones((1, 1, 1), np.float32)), np.ones(1, np.float32))
+    row, column = sheet.corners(np.array([[42, 71]]))[0] + 6
+    assert tall.pilot[0, 0, row, column] > 0.85
+    assert not tall.outside[row, column]
+    np.testing.assert_allclose(tall.compared[0], tall.pilot[0, 0])

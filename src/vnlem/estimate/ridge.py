@@ -7,161 +7,126 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vnlem.estimate.aggregate import Aggregate, Image, TileSums, padded, patch_sums
-from vnlem.kernels.numba.match import PADDING
-from vnlem.kernels.numba.ridge import filter_tile
-from vnlem.neighbours.groups import Matcher, Members, symmetries
-from vnlem.neighbours.turned import TurnedCopies
+from vnlem.estimate.aggregate import Aggregate
+from vnlem.kernels.numba.ridge import Ridge, filter_tile
+from vnlem.kernels.numba.sheets import Images
+from vnlem.neighbours.groups import Matching, Members, TileGroups, symmetries
+from vnlem.neighbours.sheets import ImageSheet
 from vnlem.pipeline.progress import ProgressCallback
-from vnlem.pipeline.workers import for_each
+from vnlem.pipeline.tiles import Tile
+from vnlem.pipeline.workers import Pool
 
 
 @dataclass(frozen=True)
 class PassSettings:
     """How one pass combines its groups."""
 
-    patch_size: int
     tau: float  # share of the noise that the next working image keeps
     boost: float  # factor on the noise energy in the ridge
     extra_load: float | None  # first pass (no pilot): steadying load in units of the noise energy
 
 
-class RidgePass:
-    """The images of one channel in one pass, laid out for the kernels.
+@dataclass
+class TileWork:
+    """A tile of reference patches, and its groups once they are known."""
 
-    Parameters
-    ----------
-    noisy, working, pilot : ndarray
-        (H, W).
-    variance : ndarray
-        (H, W), the noise variance at every pixel.
-    group : str
-        The symmetries that `Members.transforms` counts in.
-    settings : PassSettings
-    copies : TurnedCopies or None
-        Present when members may lie in turned copies.
-    """
+    groups: TileGroups
+    members: Members | None = None
 
-    def __init__(
-        self,
-        noisy: Image,
-        working: Image,
-        pilot: Image,
-        variance: Image,
-        *,
-        group: str,
-        settings: PassSettings,
-        copies: TurnedCopies | None,
-    ) -> None:
-        self._settings = settings
-        self._working_plain = working
-        self._transforms = symmetries(group, settings.patch_size)
-        self._residual = self._patch_map((noisy.astype(np.float64) - working) ** 2, copies)
-        self._noise = self._patch_map(variance.astype(np.float64), copies)
-        self._pilot = padded(pilot if copies is None else copies.stack(pilot[None])[0])
-        self._working = padded(working if copies is None else copies.stack(working[None])[0])
-        height, width = noisy.shape
-        self._n_own = height * self._pilot.shape[1]
-        self._aggregate = Aggregate(height, width)
-
-    def _patch_map(self, values: NDArray[np.float64], copies: TurnedCopies | None) -> Image:
-        """Patch sums of a map, with the images' stride; turned copies see the map turned, never negative."""
-        if copies is not None:
-            values = np.maximum(copies.stack(values[None].astype(np.float32))[0], values.min())
-        sums = patch_sums(values, self._settings.patch_size)
-        result = np.zeros((sums.shape[0], values.shape[1] + PADDING), np.float32)
-        result[:, : sums.shape[1]] = sums
-        return result
-
-    def add_tile(self, index: int, members: Members) -> None:
-        """Estimate the groups of one tile and hand them to the aggregate."""
-        patch_size = self._settings.patch_size
-        stride = self._pilot.shape[1]
-        own = members.positions[members.positions < self._n_own]
-        rows, columns = own // stride, own % stride
-        top, left = int(rows.min()), int(columns.min())
-        sums = TileSums.empty(
-            (top, left), int(rows.max()) + patch_size - top, int(columns.max()) + patch_size - left
+    def needing(self, matching: Matching, needed: Tile) -> "TileWork | None":
+        """The part of it whose groups may reach a pixel that is needed."""
+        reach, references = matching.reach, self.groups.references
+        rows, columns = reach.sides()
+        top, left = reach.starts(references[:, 0], 0), reach.starts(references[:, 1], 1)
+        p = reach.patch_size
+        chosen = (
+            (top < needed.bottom)
+            & (top + rows + p - 1 > needed.top)
+            & (left < needed.right)
+            & (left + columns + p - 1 > needed.left)
         )
-        settings = self._settings
-        filter_tile(
-            self._pilot,
-            self._working,
-            self._residual,
-            self._noise,
-            self._transforms,
-            patch_size,
-            members.positions,
-            members.transforms,
-            settings.extra_load is not None,
-            np.float32(settings.extra_load or 0.0),
-            np.float32(settings.boost),
-            np.float32(settings.tau),
-            self._n_own,
-            top,
-            left,
-            sums.sums,
-            sums.weights,
-        )
-        self._aggregate.add(index, sums)
-
-    def count_turned(self, members: Members) -> int:
-        """How many members are turned or reflected."""
-        return int(np.count_nonzero((members.transforms > 0) | (members.positions >= self._n_own)))
-
-    def images(self) -> tuple[Image, Image]:
-        """The new pilot and the new working image."""
-        return self._aggregate.images(self._working_plain, self._settings.patch_size)
+        if chosen.all():
+            return self
+        if not chosen.any() or self.members is None:
+            return None
+        # The area stays: members are places in it.
+        return TileWork(self.groups._replace(references=references[chosen]), self.members.of(chosen))
 
 
 def run_pass(
-    channels: Sequence[RidgePass],
-    references: Sequence[NDArray[np.int64]],
-    groups: "Matcher | Sequence[Members]",
-    workers: int,
-    progress: ProgressCallback | None,
-    keep: list[Members | None] | None = None,
+    images: Images,
+    works: Sequence[TileWork],
+    matching: Matching,
+    settings: PassSettings,
+    needed: Tile,
+    pool: Pool,
+    progress: ProgressCallback | None = None,
+    *,
+    keep: bool = False,
     order: Sequence[int] | None = None,
-) -> tuple[Image, Image, tuple[int, int]]:
-    """Work through all tiles.
+) -> tuple[int, int]:
+    """Work through all tiles; the pilot and the working image are changed in place.
 
     Parameters
     ----------
-    channels : sequence of RidgePass
-        One for each channel.
-    references : sequence of ndarray
-        Reference patches per tile.
-    groups : Matcher or sequence of Members
-        Where the groups come from: matched here, or those of an earlier pass.
-    workers, progress
-        As in :func:`vnlem.pipeline.workers.for_each`.
-    keep : list, optional
-        Filled with the groups of each tile, for a later pass.
+    images : Images
+        Those of the region, (channels, H, W).
+    works : sequence of TileWork
+        Without members, which are then matched, or with those of an earlier pass.
+    matching, settings
+        How groups are found and combined.
+    needed : Tile
+        The pixels, of the whole image, that must be right afterwards.
+    pool, progress
+        The threads, and what to tell of them.
+    keep : bool
+        Keep the members that were matched, for a later pass.
     order : sequence of int, optional
         The order of work; the result does not depend on it.
 
     Returns
     -------
-    pilot, working : ndarray
-        (channels, H, W).
-    counts : (int, int)
+    turned, total : int
         Members that are turned or reflected, and all members.
     """
-    turned = np.zeros(len(references), np.int64)
-    total = np.zeros(len(references), np.int64)
+    channels, height, width = images.noisy.shape
+    reach = matching.reach
+    read = reach.region.read
+    transforms = symmetries(matching.group, reach.patch_size)
+    aggregate = Aggregate(channels, height, width)
+    turned = np.zeros(len(works), np.int64)
+    total = np.zeros(len(works), np.int64)
 
     def work(index: int) -> None:
-        members = groups.match(references[index]) if isinstance(groups, Matcher) else groups[index]
-        if keep is not None:
-            keep[index] = members
-        turned[index] = channels[0].count_turned(members)
+        groups, members = works[index].groups, works[index].members
+        layout = matching.layout(groups)
+        tall = layout.tall(images, matching.weights)
+        if members is None:
+            members = matching.match(groups.references, layout, tall)
+            if keep:
+                works[index].members = members
+        ridge = Ridge(
+            transforms,
+            reach.patch_size,
+            layout.own_rows,
+            settings.extra_load is not None,
+            np.float32(settings.extra_load or 0.0),
+            np.float32(settings.boost),
+            np.float32(settings.tau),
+        )
+        sums = layout.sums(channels)
+        filter_tile(tall, ridge, members.positions, members.transforms, sums)
+        copied = members.positions >= layout.own_rows * layout.stride
+        turned[index] = np.count_nonzero((members.transforms > 0) | copied)
         total[index] = members.positions.size
-        for channel in channels:
-            channel.add_tile(index, members)
+        own = layout.sheets[0]
+        assert isinstance(own, ImageSheet)
+        aggregate.add(index, sums, (*own.home(), own.height, own.width))
 
-    for_each(work, list(range(len(references)) if order is None else order), workers, progress)
-    images = [channel.images() for channel in channels]
-    pilot, working = (np.stack(planes) for planes in zip(*images, strict=True))
-    return pilot, working, (int(turned.sum()), int(total.sum()))
+    pool.for_each(work, range(len(works)) if order is None else order, progress)
+    area = Tile(
+        needed.top - read.top, needed.bottom - read.top, needed.left - read.left, needed.right - read.left
+    )
+    aggregate.finish(images, reach.patch_size, area, pool)
+    return int(turned.sum()), int(total.sum())

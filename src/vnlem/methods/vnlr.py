@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.estimate.aggregate import patch_sums
-from vnlem.estimate.ridge import PassSettings, RidgePass, run_pass
-from vnlem.neighbours.groups import GROUPS, Matcher, Members, reference_tiles
-from vnlem.neighbours.turned import TURNS, TurnedCopies
+from vnlem.estimate.ridge import PassSettings, TileWork, run_pass
+from vnlem.kernels.numba.sheets import Images
+from vnlem.neighbours.groups import GROUPS, Matching, needed_before, tile_groups
+from vnlem.neighbours.sheets import Reach
+from vnlem.neighbours.turned import reach as reach_of_turned
 from vnlem.pipeline import checks
 from vnlem.pipeline.choices import Group, Preset, Profile
 from vnlem.pipeline.device import choose
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
+from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job, Result, run
+from vnlem.pipeline.tiles import Tile
+from vnlem.pipeline.workers import Pool
 from vnlem.registry import find_solver
 
 # From this noise on, in units of the clean standard deviation, late passes use patches of 8 instead of 7.
@@ -261,59 +265,116 @@ def denoise_vnlr(
     )
 
 
+def halo(params: VnlrParams) -> int:
+    """How many pixels around a part of an image its result depends on.
+
+    In every pass a pixel depends on groups that reach it, and these on all pixels in their search windows.
+
+    Examples
+    --------
+    >>> halo(resolve(0.2, "fast")), halo(resolve(0.2)), halo(resolve(0.2, "quality"))
+    (131, 221, 331)
+    """
+    distance = 0
+    for number in range(params.passes + 1):
+        distance += sum(_reaches(params, number))
+    return distance
+
+
+def _reaches(params: VnlrParams, number: int) -> tuple[int, int]:
+    """Distances from a pixel to the references of its groups, and from these to what they read."""
+    radius = params.first_patch_distance if number == 0 else params.patch_distance
+    size = params.patch_sizes[number]
+    copied = reach_of_turned(radius, size) if _group_of(params, number) == "so2" else 0
+    return radius + size - 1, max(radius, copied)
+
+
+def _group_of(params: VnlrParams, number: int) -> str:
+    """Turned copies wait for a pilot: on noise their six times as many candidates only add chance."""
+    return "d4" if number == 0 and params.group == "so2" else params.group
+
+
 def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     """The schedule of passes: first without a pilot, then with ever less noise left in the working image."""
     params = job.params
+    region = job.region or Region.whole(*job.pixels.shape[1:])
     noisy, variance = _to_opponent(job)
-    channels, height, width = noisy.shape
-    pilot = working = noisy
-    shares = []
+    images = Images(noisy, noisy.copy(), noisy.copy(), variance)
+    matchings = [
+        _matching(params, number, region, len(noisy), job.sigma) for number in range(params.passes + 1)
+    ]
+    areas = _needed_areas(params, matchings, region)
     report = _PassProgress(job.progress, params.passes + 1)
-    kept: list[Members | None] = []
-    for number in range(params.passes + 1):
-        first = number == 0
-        size = params.patch_sizes[number]
-        # Turned copies wait for a pilot: on noise their six times as many candidates only add chance.
-        group = "d4" if first and params.group == "so2" else params.group
-        copies = TurnedCopies(height, width, TURNS) if group == "so2" else None
-        references = reference_tiles(height, width, size, params.first_step if first else params.step)
-        settings = PassSettings(
-            patch_size=size,
-            tau=params.noise_kept * (1 - number / params.passes),
-            boost=params.boost,
-            extra_load=params.extra_load if first else None,
-        )
-        planes = [
-            RidgePass(*images, group=group, settings=settings, copies=copies)
-            for images in zip(noisy, working, pilot, variance, strict=True)
-        ]
-        groups: Matcher | list[Members]
-        if first or number in params.rematch:
-            weights = matching_weights(channels, first)
-            noise = patch_sums(np.sum(variance * weights**2, axis=0), size)
-            penalty = (params.first_match_penalty if first else params.match_penalty) * noise
-            if first:
-                penalty[_energy_about_mean(pilot * weights, size) < params.flat_energy * noise] = np.inf
-            groups = Matcher(
-                pilot * weights,
-                copies,
-                patch_size=size,
-                radius=params.first_patch_distance if first else params.patch_distance,
-                n_members=params.first_n_neighbors if first else params.n_neighbors,
-                group=group,
-                factor=1.0 if first else params.match_factor,
-                penalty=penalty,
+    shares = []
+    works: list[TileWork] = []
+    with Pool(job.workers) as pool:
+        for number, matching in enumerate(matchings):
+            first = number == 0
+            if first or number in params.rematch:
+                step = params.first_step if first else params.step
+                works = [TileWork(groups) for groups in tile_groups(matching.reach, step, areas[number + 1])]
+            else:
+                parts = [work.needing(matching, areas[number + 1]) for work in works]
+                works = [work for work in parts if work is not None]
+            settings = PassSettings(
+                tau=params.noise_kept * (1 - number / params.passes),
+                boost=params.boost,
+                extra_load=params.extra_load if first else None,
             )
-            kept = [None] * len(references)
-        else:
-            groups = [members for members in kept if members is not None]
-        reused = number + 1 <= params.passes and number + 1 not in params.rematch
-        pilot, working, (turned, total) = run_pass(
-            planes, references, groups, job.workers, report.of(number), kept if reused and not first else None
-        )
-        shares.append(turned / total)
+            turned, total = run_pass(
+                images,
+                works,
+                matching,
+                settings,
+                areas[number + 1],
+                pool,
+                report.of(number),
+                keep=not first and number < params.passes and number + 1 not in params.rematch,
+            )
+            shares.append(turned / total)
     job.details["turned_share"] = shares
-    return _from_opponent(pilot)
+    return _from_opponent(images.pilot)
+
+
+def _matching(params: VnlrParams, number: int, region: Region, channels: int, sigma: float) -> Matching:
+    """How the groups of a pass are found."""
+    first = number == 0
+    size = params.patch_sizes[number]
+    radius = params.first_patch_distance if first else params.patch_distance
+    # A window is never larger than the image.
+    reach = Reach(size, min(radius, max(region.shape) - size), region)
+    return Matching(
+        reach,
+        _group_of(params, number),
+        params.first_n_neighbors if first else params.n_neighbors,
+        matching_weights(channels, first).ravel(),
+        factor=1.0 if first else params.match_factor,
+        penalty=params.first_match_penalty if first else params.match_penalty,
+        flat_energy=params.flat_energy if first else 0.0,
+        least_variance=_least_variance(sigma),
+    )
+
+
+def _needed_areas(params: VnlrParams, matchings: list[Matching], region: Region) -> list[Tile]:
+    """The pixels, of the whole image, that must be right before each pass and after the last."""
+    areas = [region.write]
+    for number, matching in reversed(list(enumerate(matchings))):
+        reach = matching.reach
+        copied = reach_of_turned(reach.radius, reach.patch_size) if matching.group == "so2" else 0
+        step = params.first_step if number == 0 else params.step
+        areas.insert(0, needed_before(reach, step, areas[0], copied))
+    needed, read = areas[0], region.read
+    if not (
+        read.top <= needed.top
+        and needed.bottom <= read.bottom
+        and read.left <= needed.left
+        and needed.right <= read.right
+    ):
+        raise ValueError(
+            f"the region reads {tuple(read)} and VNLR needs {tuple(needed)} (top, bottom, left, right); "
+            "read `vnlem.methods.vnlr.halo(params)` pixels around what is written"
+        )
+    return areas
 
 
 def solve_plainly(job: Job[VnlrParams]) -> NDArray[np.float32]:
@@ -322,44 +383,51 @@ def solve_plainly(job: Job[VnlrParams]) -> NDArray[np.float32]:
 
     noisy, variance = _to_opponent(job)
     weights = [matching_weights(len(noisy), first).astype(np.float64) for first in (True, False)]
-    denoised, shares = reference.denoise(
-        noisy.astype(np.float64), variance.astype(np.float64), job.params, weights
-    )
+    everywhere = np.broadcast_to(variance.astype(np.float64), noisy.shape)
+    denoised, shares = reference.denoise(noisy.astype(np.float64), everywhere, job.params, weights)
     job.details["turned_share"] = shares
     return _from_opponent(denoised.astype(np.float32))
 
 
+def _least_variance(sigma: float) -> float:
+    """A patch with no noise at all, or with less than single precision knows, would make its weights 0/0."""
+    return max(1e-6 * sigma**2, 1e-30)
+
+
 def _to_opponent(job: Job[VnlrParams]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The image, and its noise variance per pixel, in the space where patches are compared and combined."""
-    sigma: Any = job.sigma if job.sigma_map is None else job.sigma_map
-    variance = np.broadcast_to(np.asarray(sigma, np.float32) ** 2, job.pixels.shape)
-    # A patch with no noise at all, or with less than single precision knows, would make its weights 0/0.
-    variance = np.maximum(variance, np.float32(max(1e-6 * job.sigma**2, 1e-30)))
-    if job.pixels.shape[0] != 3:
-        return job.pixels, variance
-    turned = np.tensordot(OPPONENT, job.pixels, axes=1).astype(np.float32)
-    return turned, np.tensordot(OPPONENT**2, variance, axes=1).astype(np.float32)
+    """The image, and its noise variance, in the space where patches are compared and combined.
+
+    The variance is (channels, H, W), or (channels, 1, 1) where it does not vary.
+    """
+    channels = len(job.pixels)
+    sigma = np.asarray(job.sigma if job.sigma_map is None else job.sigma_map, np.float32)
+    shape = job.pixels.shape if sigma.ndim == 3 and sigma.shape[2] > 1 else (channels, 1, 1)
+    variance = np.broadcast_to(np.maximum(sigma**2, np.float32(_least_variance(job.sigma))), shape)
+    if channels != 3:
+        return job.pixels, np.ascontiguousarray(variance, np.float32)
+    return _mixed(OPPONENT, job.pixels), _mixed(OPPONENT**2, variance)
 
 
 def _from_opponent(planes: NDArray[np.float32]) -> NDArray[np.float32]:
-    if planes.shape[0] != 3:
-        return planes
-    return np.tensordot(OPPONENT.T, planes, axes=1).astype(np.float32)
+    return planes if len(planes) != 3 else _mixed(OPPONENT.T, planes)
+
+
+def _mixed(matrix: NDArray[np.float64], planes: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Linear combinations of three channels, pixel by pixel: the same wherever a pixel lies in an array."""
+    result = np.empty(planes.shape, np.float32)
+    for row, to in zip(matrix.astype(np.float32), result, strict=True):
+        np.multiply(planes[0], row[0], out=to)
+        to += planes[1] * row[1]
+        to += planes[2] * row[2]
+    return result
 
 
 def matching_weights(channels: int, first: bool) -> NDArray[np.float32]:
-    """Weight of each channel in the comparison of patches."""
+    """Weight of each channel, (channels, 1, 1), in the comparison of patches."""
     weights = np.ones((channels, 1, 1), np.float32)
     if channels == 3:
         weights[1:] = 0.0 if first else 0.7
     return weights
-
-
-def _energy_about_mean(image: NDArray[np.float32], patch_size: int) -> NDArray[np.float64]:
-    """Squared differences of every patch from its own mean, summed over pixels and channels."""
-    planes = image.astype(np.float64)
-    squares = patch_sums(np.sum(planes**2, axis=0), patch_size)
-    return squares - sum(patch_sums(plane, patch_size) ** 2 for plane in planes) / patch_size**2
 
 
 class _PassProgress:

@@ -1,23 +1,24 @@
 """Groups of similar patches: where the reference patches lie, and which patches belong to each of them.
 
-A member is a patch at another place that agrees with the reference after a symmetry of the square, or, for
-the group "so2", a patch cut from a copy of the image turned by an angle between 0 and 90 degrees. Turned
-copies stand below the image in one tall array, so that a member is one number whatever it was cut from.
+A member is a patch at another place that agrees with the reference after a symmetry of the square, or, in a
+sheet that is not the image itself, after whatever made the sheet (see `vnlem.neighbours.sheets`).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.estimate.aggregate import padded, patch_sums
-from vnlem.kernels.numba.match import PADDING, Field, match_tile
-from vnlem.kernels.numba.panel import COLUMNS
-from vnlem.neighbours.turned import TurnedCopies
-from vnlem.pipeline.tiles import grid
+from vnlem.kernels.numba.match import Search, match_tile
+from vnlem.kernels.numba.sheets import Images, Tall
+from vnlem.neighbours.sheets import TILE, ImageSheet, Layout, Reach, Sheet, TurnedSheet
+from vnlem.neighbours.turned import TURNS, square_side
+from vnlem.pipeline.regions import Region
+from vnlem.pipeline.tiles import Tile, grid
 
-TILE = 64  # pixels; reference patches are worked through in tiles of this size
-MOST_TURNED = 0.4  # of a group may come from turned copies, which are not put back
+MOST_COPIED = 0.4  # of a group may come from sheets that are not put back
 GROUPS = ("identity", "c4", "d4", "so2")
 
 
@@ -49,120 +50,152 @@ def grid_positions(count: int, step: int) -> NDArray[np.int64]:
     return positions if positions[-1] == count - 1 else np.append(positions, count - 1)
 
 
-def reference_tiles(height: int, width: int, patch_size: int, step: int) -> list[NDArray[np.int64]]:
-    """Top left corners (r, 2) of the reference patches, tile by tile."""
-    rows = grid_positions(height - patch_size + 1, step)
-    columns = grid_positions(width - patch_size + 1, step)
-    found = []
+class TileGroups(NamedTuple):
+    """The reference patches of one tile, and what they look at."""
+
+    tile: Tile
+    references: NDArray[np.int64]  # (r, 2) top left corners in the whole image
+    area: Tile  # the pixels of the image in their search windows
+
+
+def tile_groups(reach: Reach, step: int, needed: Tile) -> Iterator[TileGroups]:
+    """Tile by tile, the reference patches whose groups may reach a pixel that is needed."""
+    height, width = reach.region.shape
+    p = reach.patch_size
+    lines = []
+    for axis, (count, first, last) in enumerate(
+        ((height, needed.top, needed.bottom), (width, needed.left, needed.right))
+    ):
+        positions = grid_positions(count - p + 1, step)
+        starts = reach.starts(positions, axis)
+        ends = starts + reach.sides()[axis] + p - 1
+        lines.append(positions[(starts < last) & (ends > first)])
+    rows, columns = lines
     for tile in grid(height, width, TILE, TILE):
         y = rows[(rows >= tile.top) & (rows < tile.bottom)]
         x = columns[(columns >= tile.left) & (columns < tile.right)]
         if y.size and x.size:
-            found.append(np.stack(np.meshgrid(y, x, indexing="ij"), axis=-1).reshape(-1, 2))
-    return found
+            corners = np.stack(np.meshgrid(y, x, indexing="ij"), axis=-1).reshape(-1, 2)
+            yield TileGroups(tile, corners, Tile(*reach.span(y, 0), *reach.span(x, 1)))
+
+
+def needed_before(reach: Reach, step: int, needed: Tile, copied: int = 0) -> Tile:
+    """The pixels a pass must know for some of its result to be right; copied: reach of turned copies."""
+    height, width = reach.region.shape
+    spans = []
+    for axis, (count, first, last) in enumerate(
+        ((height, needed.top, needed.bottom), (width, needed.left, needed.right))
+    ):
+        positions = grid_positions(count - reach.patch_size + 1, step)
+        starts = reach.starts(positions, axis)
+        ends = starts + reach.sides()[axis] + reach.patch_size - 1
+        used = positions[(starts < last) & (ends > first)]
+        begin, end = reach.span(used, axis)
+        if copied:
+            begin = min(begin, max(int(used[0]) - copied, 0))
+            end = max(end, min(int(used[-1]) + reach.patch_size + copied, count))
+        spans.append((begin, end))
+    return Tile(*spans[0], *spans[1])
 
 
 @dataclass(frozen=True)
 class Members:
     """The groups of one tile."""
 
-    positions: NDArray[np.int32]  # (references, members): row * stride + column in the tall array
+    positions: NDArray[np.int32]  # (references, members): row * stride + column in the tall arrays
     transforms: NDArray[np.uint8]  # (references, members): index into `symmetries`
 
+    def of(self, chosen: NDArray[np.bool_]) -> "Members":
+        """Those of some of the references."""
+        return Members(self.positions[chosen], self.transforms[chosen])
 
-class Matcher:
-    """Finds the groups of each tile on one image.
 
-    Parameters
-    ----------
-    image : ndarray
-        (channels, H, W), what patches are compared on.
-    copies : TurnedCopies or None
-        Turned copies to search beside the image itself.
-    patch_size, radius, n_members, group
-        Size of the patches, of the search window, of the groups; the symmetries allowed.
-    factor : float
-    penalty : ndarray
-        A patch that is not simply shifted ranks with factor * d^2 + penalty, (H - p + 1, W - p + 1). A group
-        where such patches would be fewer than one in eight has none.
+@dataclass(frozen=True)
+class Matching:
+    """How the groups of a pass are found.
+
+    A patch that is not simply shifted ranks with factor * d^2 + penalty * (the noise energy of the
+    reference); not at all where the reference has less than flat_energy * its noise about its mean. A group
+    where such patches would be fewer than one in eight has none.
     """
 
-    def __init__(
-        self,
-        image: NDArray[np.float32],
-        copies: TurnedCopies | None,
-        *,
-        patch_size: int,
-        radius: int,
-        n_members: int,
-        group: str,
-        factor: float,
-        penalty: NDArray[np.floating],
-    ) -> None:
-        _, height, width = image.shape
-        self._copies = copies
-        radius = min(radius, max(height, width) - patch_size)
-        self._patch_size, self._radius, self._factor = patch_size, radius, factor
-        self._penalty = penalty
-        self._transforms = symmetries(group, patch_size)
-        self._image = padded(image if copies is None else copies.stack(image))
-        if self._image[0].size > np.iinfo(np.int32).max:
-            raise ValueError(
-                f"the image is too large for VNLR, {height} x {width} pixels"
-                + (" with its turned copies" if copies is not None else "")
-                + "; denoise it in parts"
-            )
-        energy = self._patch_energy()
-        self._energy = np.full((len(energy), self._image.shape[2]), np.inf, np.float32)
-        self._energy[:, : energy.shape[1]] = energy
-        self._invariants = self._patch_invariants(energy)
-        self._sheets = [(0, height, width)] if copies is None else copies.sheets()
-        candidates = min(2 * radius + 1, height - patch_size + 1) * min(
-            2 * radius + 1, width - patch_size + 1
-        )
-        self.n_members = min(n_members, candidates)
+    reach: Reach
+    group: str
+    n_members: int
+    weights: NDArray[np.float32]  # (channels): of each channel in comparisons
+    factor: float
+    penalty: float
+    flat_energy: float = 0.0
+    least_variance: float = 0.0  # of the noise, where it is turned
 
-    def _patch_energy(self) -> NDArray[np.float64]:
-        """Squared norm of every patch; infinite where a patch leaves its sheet."""
-        p = self._patch_size
-        squares = np.sum(self._image[:, :, :-PADDING].astype(np.float64) ** 2, axis=0)
-        energy = patch_sums(squares, p)
-        if self._copies is not None:
-            energy[patch_sums(self._copies.outside().astype(float), p) > 0] = np.inf
-        return energy
+    def layout(self, groups: TileGroups) -> Layout:
+        """The sheets of a tile."""
+        sheets: list[Sheet] = [ImageSheet(self.reach, groups.area)]
+        if self.group == "so2":
+            side = square_side(TILE, self.reach.radius, self.reach.patch_size)
+            sheets += [
+                TurnedSheet(self.reach, groups.tile, side, angle, self.least_variance) for angle in TURNS
+            ]
+        return Layout.of(sheets, self.reach.radius)
 
-    def _patch_invariants(self, energy: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Every patch's part along a constant patch and the length of the rest: all symmetries keep them."""
-        p = self._patch_size
-        values = np.sum(self._image[:, :, :-PADDING].astype(np.float64), axis=0)
-        level = patch_sums(values, p) / (p * np.sqrt(len(self._image)))
-        # Whole blocks of candidates are read, also where the image is narrower than the window.
-        columns = max(self._image.shape[2], 2 * self._radius + COLUMNS)
-        result = np.zeros((2, len(level), columns), np.float32)
-        result[0, :, : level.shape[1]] = level
-        result[1, :, : level.shape[1]] = np.sqrt(np.maximum(energy - level**2, 0))
-        return result
-
-    def match(self, references: NDArray[np.int64]) -> Members:
+    def match(self, references: NDArray[np.int64], layout: Layout, tall: Tall) -> Members:
         """The members of every reference patch, the reference itself first."""
-        shape = (len(references), self.n_members)
-        members = Members(np.empty(shape, np.int32), np.empty(shape, np.uint8))
-        sheets = np.array(self._sheets, np.int64)
-        centres = np.empty((len(references), len(sheets), 2), np.int64)
-        centres[:, 0] = references
-        if self._copies is not None:
-            centres[:, 1:] = self._copies.centres(references, self._patch_size)
-        field = Field(
-            self._image,
-            self._energy,
-            self._invariants,
-            self._transforms,
-            sheets,
-            self._patch_size,
-            self._radius,
-            np.float32(self._factor),
-            max(1, int(MOST_TURNED * self.n_members)),
+        full = [sheet for sheet in layout.sheets if sheet.put_back]
+        candidates = sum(sheet.candidates[0] * sheet.candidates[1] for sheet in full)
+        count = min(self.n_members, candidates)
+        members = Members(
+            np.empty((len(references), count), np.int32), np.empty((len(references), count), np.uint8)
         )
-        penalties = self._penalty[references[:, 0], references[:, 1]].astype(np.float32)
-        match_tile(field, references, centres, penalties, members.positions, members.transforms)
+        search = Search(
+            symmetries(self.group, self.reach.patch_size),
+            self.weights,
+            layout.table(),
+            len(full),
+            max(1, int(MOST_COPIED * count)),
+            self.reach.patch_size,
+            self.reach.radius,
+            np.float32(self.factor),
+            np.float32(self.penalty),
+            np.float32(self.flat_energy),
+        )
+        first = layout.sheets[0]
+        assert isinstance(first, ImageSheet)
+        own = references - np.array([first.area.top, first.area.left])
+        match_tile(tall, search, own, layout.corners(references), members.positions, members.transforms)
         return members
+
+
+def groups_in(
+    image: NDArray[np.floating],
+    references: NDArray[np.int64],
+    *,
+    patch_size: int,
+    radius: int,
+    n_members: int,
+    group: str,
+    factor: float,
+    penalty: float,
+    variance: float,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Groups of some reference patches of an image (channels, H, W), found as one pass finds them.
+
+    Returns the members' corners (r, k, 2) and transforms (r, k). A patch that is not simply shifted ranks
+    with factor * d^2 + penalty * noise energy of a patch, from the noise `variance`.
+
+    Examples
+    --------
+    >>> image = np.random.default_rng(0).normal(size=(1, 20, 20))
+    >>> rule = dict(patch_size=4, radius=5, n_members=8, group="d4", factor=1.3, penalty=0.1, variance=1.0)
+    >>> corners, transforms = groups_in(image, np.array([[3, 3]]), **rule)
+    >>> corners.shape, corners[0, 0]
+    ((1, 8, 2), array([3, 3]))
+    """
+    pixels = np.ascontiguousarray(image, np.float32)
+    channels, height, width = pixels.shape
+    reach = Reach(patch_size, min(radius, max(height, width) - patch_size), Region.whole(height, width))
+    matching = Matching(reach, group, n_members, np.ones(channels, np.float32), factor, penalty)
+    everything = Tile(0, height, 0, width)
+    layout = matching.layout(TileGroups(everything, references, everything))
+    images = Images(pixels, pixels, pixels, np.full((channels, 1, 1), variance, np.float32))
+    members = matching.match(references, layout, layout.tall(images, matching.weights))
+    return np.stack(np.divmod(members.positions, layout.stride), axis=-1).astype(np.int64), members.transforms

@@ -1,136 +1,59 @@
-"""Copies of an image turned by any angle without blur: three shears, each a row-wise shift by Fourier phases.
+"""Turned copies of what lies around a tile: sheets that widen the search to all rotations (group "so2").
 
-A shift by phases is an orthogonal map, so white noise stays white with the same variance and no detail is
-lost, which interpolation could not promise. The copies widen the search for similar patches from the
-symmetries of the square to all rotations.
+Three shears turn a square about the tile's centre. Each shifts rows by a windowed sinc of few taps, which
+keeps white noise nearly white, as interpolation could not promise, and which looks no further than its taps.
 """
 
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.pipeline.device import namespace
-
-Float = NDArray[np.float64]
+from vnlem.kernels.numba.turn import Turn
 
 # Angles of the turned copies that "so2" searches beside the image; the symmetries of the square do the rest.
 TURNS = (15.0, 30.0, 45.0, 60.0, 75.0)
+TAPS = 12
+_KAISER = 5.0
 
 
-def shear_rows(image: Float, slope: float) -> Float:
-    """Shift row y by slope * (y - centre) pixels to the right, periodically, by Fourier phases.
-
-    Examples
-    --------
-    >>> square = np.random.default_rng(0).normal(size=(5, 5))
-    >>> bool(np.allclose(shear_rows(shear_rows(square, 0.3), -0.3), square))
-    True
-    """
-    xp = namespace(image)
-    height, width = image.shape
-    shifts = slope * (xp.arange(height) - (height - 1) / 2)
-    frequencies = xp.fft.rfftfreq(width)
-    phases = xp.exp(-2j * np.pi * shifts[:, None] * frequencies[None, :])
-    if width % 2 == 0:
-        # The Nyquist frequency has no sine: a real shift leaves its amplitude to the cosine's sign.
-        phases[:, -1] = 1.0
-    sheared: Float = xp.fft.irfft(xp.fft.rfft(image, axis=1) * phases, n=width, axis=1)
-    return sheared
-
-
-def turn_square(square: Float, degrees: float) -> Float:
-    """A square array turned about its centre, counter-clockwise on the screen, by at most 45 degrees."""
-    angle = np.deg2rad(degrees)
-    slope, lift = np.tan(angle / 2), -np.sin(angle)
-    first = shear_rows(square, slope)
-    second = shear_rows(first.T, lift).T
-    return shear_rows(second, slope)
-
-
-class TurnedCopies:
-    """An image and its turned copies, one below the other ("sheets") in one tall array.
-
-    Parameters
-    ----------
-    height, width : int
-        Size of the image.
-    angles : sequence of float
-        Degrees between 0 and 90; quarter turns are left to the symmetries of the square.
+def shift_taps(shifts: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Whole parts of shifts, and the taps of a windowed sinc for their rests.
 
     Examples
     --------
-    >>> copies = TurnedCopies(8, 8, [45.0])
-    >>> [first for first, *_ in copies.sheets()]
-    [0, 8]
+    >>> bases, taps = shift_taps(np.array([2.0, 0.5]))
+    >>> bases, taps[0].round(3).max(), int(taps[0].argmax())
+    (array([2, 0]), np.float32(1.0), 6)
     """
+    bases = np.floor(shifts).astype(np.int64)
+    at = (shifts - bases)[:, None] + np.arange(-(TAPS // 2), TAPS // 2)
+    window = np.i0(_KAISER * np.sqrt(np.maximum(1 - (at / (TAPS / 2)) ** 2, 0))) / np.i0(_KAISER)
+    taps = np.sinc(at) * window
+    return bases, (taps / taps.sum(axis=1, keepdims=True)).astype(np.float32)
 
-    def __init__(self, height: int, width: int, angles: tuple[float, ...]) -> None:
-        self._size = (height, width)
-        self._angles = angles
-        # A margin lets a shear move content sideways without wrapping it into the image.
-        diagonal = int(np.ceil(np.hypot(height, width)))
-        self._side = diagonal + diagonal % 2 + 16
-        self._canvas = max(self._side, width)
 
-    def sheets(self) -> list[tuple[int, int, int]]:
-        """First row, number of rows and of columns of every sheet."""
-        height, width = self._size
-        firsts = [height + i * self._side for i in range(len(self._angles))]
-        return [(0, height, width)] + [(first, self._side, self._side) for first in firsts]
+@lru_cache(maxsize=64)
+def make_turn(side: int, degrees: float) -> Turn:
+    """The turn of a square by an angle between 0 and 90 degrees, counter-clockwise on the screen."""
+    quarter = degrees > 45
+    angle = np.deg2rad(degrees - 90 * quarter)
+    rows = np.arange(side) - (side - 1) / 2
+    shears = [shift_taps(slope * rows) for slope in (np.tan(angle / 2), -np.sin(angle))]
+    bases, taps = (np.stack(parts) for parts in zip(*shears, strict=True))
+    whole = np.deg2rad(degrees)
+    return Turn(bool(quarter), bases, taps, float(np.cos(whole)), float(np.sin(whole)))
 
-    def _on_canvas(self, plane: Float) -> Float:
-        height, width = self._size
-        top, left = (self._side - height) // 2, (self._side - width) // 2
-        wide = ((top, self._side - height - top), (left, self._side - width - left))
-        canvas: Float = namespace(plane).pad(plane, wide, mode="symmetric")
-        return canvas
 
-    def stack(self, image: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(channels, H, W) -> (channels, rows of all sheets, columns)."""
-        xp = namespace(image)
-        channels, height, width = image.shape
-        rows = height + len(self._angles) * self._side
-        tall: NDArray[np.float32] = xp.zeros((channels, rows, self._canvas), np.float32)
-        tall[:, :height, :width] = image
-        for channel in range(channels):
-            canvas = self._on_canvas(image[channel].astype(np.float64))
-            for (first, count, _), angle in zip(self.sheets()[1:], self._angles, strict=True):
-                quarter = angle > 45
-                turned = turn_square(xp.rot90(canvas) if quarter else canvas, angle - 90 * quarter)
-                tall[channel, first : first + count, : self._side] = turned
-        return tall
+def square_side(tile: int, radius: int, patch_size: int) -> int:
+    """Side of the square around a tile in which all that its reference patches look at can be turned.
 
-    def _turned_coordinates(self, y: Any, x: Any, angle: float) -> tuple[Any, Any]:
-        """Where a point of the image lies in the copy turned by `angle`."""
-        height, width = self._size
-        centre = (self._side - 1) / 2
-        v = y + (self._side - height) // 2 - centre
-        h = x + (self._side - width) // 2 - centre
-        c, s = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
-        return c * v - s * h + centre, s * v + c * h + centre
+    A point moves within its distance from the centre; a shear on the way lets it out by eight percent.
+    """
+    farthest = 0.7072 * tile + 1.4143 * (radius + patch_size)
+    return 2 * (int(np.ceil(1.09 * farthest)) + TAPS)
 
-    def outside(self) -> NDArray[np.bool_]:
-        """Pixels of the tall array that show nothing of the image."""
-        height, width = self._size
-        result = np.ones((height + len(self._angles) * self._side, self._canvas), bool)
-        result[:height, :width] = False
-        y, x = np.mgrid[: self._side, : self._side].astype(float)
-        centre = (self._side - 1) / 2
-        for (first, count, _), angle in zip(self.sheets()[1:], self._angles, strict=True):
-            c, s = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
-            v = c * (y - centre) + s * (x - centre) + centre - (self._side - height) // 2
-            h = -s * (y - centre) + c * (x - centre) + centre - (self._side - width) // 2
-            shown = (v >= 0) & (v <= height - 1) & (h >= 0) & (h <= width - 1)
-            result[first : first + count, : self._side] = ~shown
-        return result
 
-    def centres(self, corners: NDArray[np.int64], patch_size: int) -> NDArray[np.int64]:
-        """Top left corners (r, angles, 2), in tall coordinates, of the patches seen at the same points."""
-        half = (patch_size - 1) / 2
-        found = np.empty((len(corners), len(self._angles), 2), np.int64)
-        for i, ((first, *_), angle) in enumerate(zip(self.sheets()[1:], self._angles, strict=True)):
-            v, h = self._turned_coordinates(corners[:, 0] + half, corners[:, 1] + half, angle)
-            found[:, i, 0] = np.rint(v - half).astype(np.int64) + first
-            found[:, i, 1] = np.rint(h - half).astype(np.int64)
-        return found
+def reach(radius: int, patch_size: int) -> int:
+    """How far from a reference patch a turned copy of what it looks at is read."""
+    return int(np.ceil(1.4143 * (radius + patch_size))) + 2 * TAPS

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.pipeline.device import to_host, where_it_is_asked
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
-from vnlem.pipeline.scale import standard_scale
+from vnlem.pipeline.regions import Region
+from vnlem.pipeline.scale import Scale
 from vnlem.pipeline.sigma import check_sigma, check_sigma_map
 from vnlem.pipeline.workers import check_workers
 
@@ -53,6 +54,9 @@ class Job(Generic[Params]):
     # (channels, height, width) or broadcastable to it, where the noise is not the same everywhere; `sigma` is
     # then its root mean square.
     sigma_map: NDArray[np.float32] | None = None
+    # What part of the whole image `pixels` is; None for all of it. A solver gives back as many pixels as it
+    # got, of which those that the region writes are right.
+    region: Region | None = None
 
 
 @where_it_is_asked
@@ -105,30 +109,89 @@ def run(
     else:
         noise = check_sigma(sigma)
     estimated = time.perf_counter()
-    mean, scale = standard_scale(planes.data, noise)
-    if noise <= NEGLIGIBLE * scale:
+    scale = Scale.measure(planes.data, noise)
+    if noise <= NEGLIGIBLE * scale.scale:
         # Parameters are still checked, so that a wrong one does not pass unseen.
         params = resolve(NEGLIGIBLE)
         result, details = np.array(image, order="C"), {}
     else:
-        params = resolve(noise / scale)
+        params = resolve(scale.sigma)
         _check_size(planes, min_size(params))
-        pixels = ((planes.data - mean) / scale).astype(np.float32)
+        pixels = scale.standardise(planes.data)
         with reporting(progress, method) as report:
-            job = Job(pixels, noise / scale, params, threads, report)
+            job = Job(pixels, scale.sigma, params, threads, report)
             if noise_map is not None:
-                job.sigma_map = (noise_map / scale).astype(np.float32)
+                job.sigma_map = (noise_map / scale.scale).astype(np.float32)
             denoised = solve(job)
         details = job.details
-        # The change is added, so that single precision rounds the noise and not the image.
-        change = denoised.astype(np.float64) - pixels
-        result = planes.restore(planes.data + change * scale)
+        result = planes.restore(scale.restore(planes.data, pixels, denoised))
     if not return_info:
         return result
     ended = time.perf_counter()
     timings = {"estimate_sigma": estimated - begun, "denoise": ended - estimated, "total": ended - begun}
     parameters: dict[str, Any] = asdict(params)  # type: ignore[call-overload]
     return result, Info(method, noise, parameters, timings, details, device or "cpu")
+
+
+def solve_region(
+    planes: NDArray[Any],
+    region: Region,
+    scale: Scale,
+    params: Params,
+    solve: Callable[[Job[Params]], NDArray[np.float32]],
+    *,
+    sigma_map: NDArray[Any] | None = None,
+    workers: int = 1,
+    progress: ProgressCallback | None = None,
+) -> NDArray[np.float64]:
+    """Denoise a part of an image that is never held as a whole.
+
+    With the same scale and parameters for every part, parts that are written side by side are the bytes of
+    the whole, for methods whose tiles are anchored at the whole image.
+
+    Parameters
+    ----------
+    planes : ndarray
+        (channels, height, width), the pixels of ``region.read``.
+    region : Region
+        ``Region.around(shape, write, halo)`` with the method's halo.
+    scale : Scale
+        Of the whole image, or of a sample of it.
+    params : dataclass
+        The method's parameters, resolved for ``scale.sigma``.
+    solve : callable
+        The method's solver, as in :func:`run`.
+    sigma_map : ndarray, optional
+        Noise of every pixel of ``region.read``, in the units of the pixels, broadcastable to `planes`.
+    workers, progress
+        As in :func:`vnlem.denoise`.
+
+    Returns
+    -------
+    ndarray
+        (channels, height, width) of ``region.write``, in the units of the pixels.
+
+    Examples
+    --------
+    >>> from vnlem.methods.vnlr import halo, resolve, solve
+    >>> from vnlem.pipeline.tiles import Tile
+    >>> image = np.random.default_rng(0).normal(100, 20, (1, 96, 80))
+    >>> scale = Scale.measure(image, 15.0)
+    >>> params = resolve(scale.sigma, "fast", patch_distance=4, passes=1)
+    >>> region = Region.around((96, 80), Tile(0, 40, 0, 80), halo(params))
+    >>> solve_region(image[:, : region.read.bottom], region, scale, params, solve).shape
+    (1, 40, 80)
+    """
+    rows, columns = region.written()
+    data = np.asarray(planes, np.float64)
+    if scale.noise <= NEGLIGIBLE * scale.scale:
+        return data[:, rows, columns].copy()
+    pixels = scale.standardise(data)
+    job = Job(pixels, scale.sigma, params, workers, progress, region=region)
+    if sigma_map is not None:
+        job.sigma_map = (np.asarray(sigma_map, np.float64) / scale.scale).astype(np.float32)
+    denoised = solve(job)
+    return scale.restore(data[:, rows, columns], pixels[:, rows, columns], denoised[:, rows, columns])
 
 
 def _root_mean_square(values: NDArray[np.float64]) -> float:

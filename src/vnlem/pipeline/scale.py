@@ -1,11 +1,14 @@
-"""Units of an image: its mean, and the standard deviation its clean version seems to have."""
+"""Units of an image: its mean, the standard deviation its clean version seems to have, and its noise."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.pipeline.warn import warn
+
+_ROWS = 64  # converted together: temporaries stay in the cache
 
 
 def standard_scale(planes: NDArray[np.float64], sigma: float) -> tuple[float, float]:
@@ -35,3 +38,57 @@ def standard_scale(planes: NDArray[np.float64], sigma: float) -> tuple[float, fl
             "there may be nothing but noise; check the units of sigma"
         )
     return mean, sigma * math.sqrt(max(signal_to_noise, 0.01))
+
+
+class Scale(NamedTuple):
+    """Mean, scale and noise of an image as a value: measured once, handed to every part of the image.
+
+    Nothing below it looks at statistics of the array it was given.
+
+    Examples
+    --------
+    >>> scale = Scale.measure(np.array([[[0.0, 10.0]]]), 3.0)
+    >>> scale.sigma, scale.standardise(np.array([[[5.0, 9.0]]]))
+    (0.75, array([[[0., 1.]]], dtype=float32))
+    """
+
+    mean: float
+    scale: float  # standard deviation of the clean image
+    noise: float  # standard deviation of the noise; its root mean square where it varies
+
+    @classmethod
+    def measure(cls, planes: NDArray[np.float64], noise: float) -> "Scale":
+        """The units of an image (channels, height, width), or of a sample of a large one."""
+        return cls(*standard_scale(planes, noise), noise)
+
+    @property
+    def sigma(self) -> float:
+        """Noise in units of the clean standard deviation."""
+        return self.noise / self.scale
+
+    def standardise(self, planes: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Pixels in units of the clean standard deviation about the mean."""
+        if not isinstance(planes, np.ndarray):  # an array of a device
+            return ((planes - self.mean) / self.scale).astype(np.float32)
+        pixels = np.empty(planes.shape, np.float32)
+        for line, to in zip(planes, pixels, strict=True):
+            for top in range(0, len(line), _ROWS):
+                to[top : top + _ROWS] = (line[top : top + _ROWS] - self.mean) / self.scale
+        return pixels
+
+    def restore(
+        self, planes: NDArray[np.float64], pixels: NDArray[np.float32], denoised: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        """The denoised image in the units of the pixels.
+
+        The change is added to `planes`, so that single precision rounds the noise and not the image.
+        """
+        if not isinstance(planes, np.ndarray):
+            return planes + (denoised.astype(np.float64) - pixels) * self.scale
+        result = np.empty(planes.shape)
+        for channel in range(len(planes)):
+            for top in range(0, planes.shape[1], _ROWS):
+                rows = slice(top, top + _ROWS)
+                change = np.subtract(denoised[channel, rows], pixels[channel, rows], dtype=np.float64)
+                result[channel, rows] = planes[channel, rows] + change * self.scale
+        return result

@@ -1,7 +1,7 @@
 """VNLR in plain NumPy, group by group in float64: the oracle of the fast version, for small images.
 
 Patches are compared pixel by pixel, the combination is solved with numpy.linalg, and every patch is put back
-by an explicit loop. Only the turned copies of the image, for the group "so2", are the fast version's.
+by an explicit loop.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.neighbours.turned import TURNS, TurnedCopies
+from vnlem.reference.turned import TILE, TurnedCopies
 
 Float = NDArray[np.float64]
 
@@ -57,26 +57,28 @@ def denoise(
     compare = weights or [np.ones((len(noisy), 1, 1))] * 2
     pilot = working = noisy
     shares = []
-    groups: list[list[tuple[int, int, int]]] = []
+    groups: list[tuple[TurnedCopies | None, list[tuple[int, int, int]]]] = []
     for number in range(params.passes + 1):
         first = number == 0
         size = params.patch_sizes[number]
         turns = _TURNS["d4" if params.group == "so2" else params.group]
-        # Turned copies wait for a pilot.
-        copies = TurnedCopies(height, width, TURNS) if params.group == "so2" and not first else None
         step = params.first_step if first else params.step
+        radius = params.first_patch_distance if first else params.patch_distance
+        radius = min(radius, max(height, width) - size)
         if first or number in params.rematch:
-            compared = _with_copies(pilot * compare[0 if first else 1], copies)
-            groups = [
-                _nearest(
-                    compared,
-                    _windows(
-                        (height, width),
-                        corner,
-                        size,
-                        params.first_patch_distance if first else params.patch_distance,
-                        copies,
-                    ),
+            weighted = pilot * compare[0 if first else 1]
+            groups = []
+            tiles: dict[tuple[int, int], TurnedCopies | None] = {}
+            for corner in _corners(noisy.shape[1:], size, step):
+                tile = (corner[0] // TILE, corner[1] // TILE)
+                # Turned copies wait for a pilot.
+                if tile not in tiles:
+                    turning = params.group == "so2" and not first
+                    tiles[tile] = TurnedCopies((height, width), corner, radius, size) if turning else None
+                copies = tiles[tile]
+                members = _nearest(
+                    _with_copies(weighted, copies),
+                    _windows((height, width), corner, size, radius, copies),
                     corner,
                     size,
                     params.first_n_neighbors if first else params.n_neighbors,
@@ -84,8 +86,7 @@ def denoise(
                     1.0 if first else params.match_factor,
                     _penalty(pilot, variance, compare[0 if first else 1], corner, size, first, params),
                 )
-                for corner in _corners(noisy.shape[1:], size, step)
-            ]
+                groups.append((copies, members))
         # Channels share their groups; each has its own combination.
         planes = [
             _pass(
@@ -95,13 +96,12 @@ def denoise(
                 turns,
                 number,
                 params,
-                copies,
             )
             for c in range(len(noisy))
         ]
         pilot, working = (np.concatenate(images) for images in zip(*planes, strict=True))
-        members = [y >= height or g > 0 for group in groups for y, _, g in group]
-        shares.append(float(np.mean(members)))
+        turned = [y >= height or g > 0 for _, group in groups for y, _, g in group]
+        shares.append(float(np.mean(turned)))
     return pilot, shares
 
 
@@ -128,7 +128,7 @@ def _penalty(pilot, variance, weights, corner, size, first, params):
 
 def _with_copies(image: Float, copies: TurnedCopies | None) -> Float:
     """An image with its turned copies below it."""
-    return image if copies is None else copies.stack(image.astype(np.float32)).astype(np.float64)
+    return image if copies is None else copies.stack(image)
 
 
 def _windows(shape, corner, size, radius, copies):
@@ -147,12 +147,12 @@ def _windows(shape, corner, size, radius, copies):
     if copies is None:
         return own, []
     outside = copies.outside()
-    (centres,) = copies.centres(np.array([corner]), size)
     turned = []
-    for (first, rows, columns), (cy, cx) in zip(copies.sheets()[1:], centres, strict=True):
-        for y in line(cy, first, rows - size + 1):
-            for x in line(cx, 0, columns - size + 1):
-                near = abs(y - cy) <= 3 and abs(x - cx) <= 3  # shares the reference's noise
+    for cy, cx in copies.centres(corner, size):
+        for dy in range(-radius, radius + 1):
+            for dx in range(-radius, radius + 1):
+                near = abs(dy) <= 3 and abs(dx) <= 3  # shares the reference's noise
+                y, x = cy + dy, cx + dx
                 if not near and not outside[y : y + size, x : x + size].any():
                     turned.append((y, x))
     return own, turned
@@ -183,28 +183,25 @@ def _nearest(image, windows, corner, size, count, turns, factor, penalty):
     return [(*corner, 0)] + [item[1:] for item in found]
 
 
-def _pass(images, groups, size, turns, number, params, copies):
+def _pass(images, groups, size, turns, number, params):
     """All groups of one pass, combined and put back: the new pilot and the new working image."""
     noisy, working, pilot, variance = images
     first = number == 0
     tau = params.noise_kept * (1 - number / params.passes)
     height = noisy.shape[1]
-    tall_pilot, tall_working = (_with_copies(image, copies) for image in (pilot, working))
-    # What is never negative must not become so where it is turned.
-    change, tall_variance = (
-        np.maximum(_with_copies(values, copies), values.min())
-        for values in ((noisy - working) ** 2, variance)
-    )
+    difference = noisy - working
     total, mixed = np.zeros(noisy.shape), np.zeros(noisy.shape)
     weight_sum = np.zeros(noisy.shape)
-    for group in groups:
+    for copies, group in groups:
 
         def columns(image, group=group):
             return np.stack([turns[g](_cut(image, (y, x), size)).ravel() for y, x, g in group], axis=1)
 
-        x, z = columns(tall_pilot), columns(tall_working)
-        noise = columns(tall_variance).sum(axis=0)
-        left = max(1 - np.sqrt(columns(change).sum() / noise.sum()), 1.02 * tau, 0.02)
+        x, z = (columns(_with_copies(image, copies)) for image in (pilot, working))
+        change = columns(_with_copies(difference, copies) ** 2)
+        # What is never negative must not become so where it is turned.
+        noise = columns(np.maximum(_with_copies(variance, copies), variance.min())).sum(axis=0)
+        left = max(1 - np.sqrt(change.sum() / noise.sum()), 1.02 * tau, 0.02)
         # Members from turned copies count as noisier: their noise is partly that of others.
         noise = noise * [4.0 if y >= height else 1.0 for y, _, _ in group]
         if first:

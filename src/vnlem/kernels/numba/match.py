@@ -12,9 +12,8 @@ import numpy as np
 from vnlem.kernels.numba.jit import kernel, nested
 from vnlem.kernels.numba.panel import COLUMNS, ROWS, correlation_panel, largest_correlation_panel
 from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
+from vnlem.kernels.numba.sheets import patch_squares, patch_sums
 
-# Candidates are computed in blocks of sixteen, so images carry spare columns.
-PADDING = 24
 # Turned patches this near to the reference are not taken.
 NEAR = 3
 # With fewer turned members than one in so many, a group does without: a few are found by chance anywhere.
@@ -54,178 +53,221 @@ def keep_best(values, k):
             values[i] = INFINITY
 
 
-class Field(NamedTuple):
-    """What is searched, and how."""
+class Search(NamedTuple):
+    """What is searched in a tile, and how."""
 
-    image: np.ndarray  # (channels, H, stride), the sheets one below the other
-    energy: np.ndarray  # (H - p + 1, stride), squared norms of the patches; infinite where there is none
-    # (2, H - p + 1, at least stride and 2 radius + COLUMNS): numbers of a patch that no transform changes,
-    # and whose differences are no longer than the patches' distance.
-    invariants: np.ndarray
     # (g, p * p), the identity first: [g, u] is the pixel of a member that lies on pixel u of the reference.
     transforms: np.ndarray
-    sheets: np.ndarray  # (s, 3): first row, number of rows and of columns, the image itself first
+    weights: np.ndarray  # (channels): of each channel in comparisons
+    # (s, 3): first row of each sheet in the tall arrays, rows and columns of candidates in one window.
+    sheets: np.ndarray
+    n_full: int  # so many sheets, the first ones, are put back; members of the others only contribute
+    n_copied: int  # the most members from sheets that are not put back
     patch_size: int
     radius: int  # of the search window
-    factor: np.float32  # a member that is turned or reflected ranks with factor * d^2 + a penalty
-    n_turned: int  # the most members from turned sheets
+    factor: np.float32  # a member that is turned or reflected, or not put back, ranks with factor * d^2 + ...
+    penalty: np.float32  # ... this times the noise energy of the reference
+    flat_energy: np.float32  # with less energy about its mean, in units of its noise, a patch is only shifted
+
+
+class Scratch(NamedTuple):
+    """What matching writes to on its way."""
+
+    energy: np.ndarray  # (rows, stride), squared norms of the patches; infinite where there is none
+    # (2, rows, stride): numbers of a patch that no transform changes, and whose differences are no longer
+    # than the patches' distance: its part along a constant patch, and the length of the rest.
+    invariants: np.ndarray
+    sums: np.ndarray  # (2, stride), double
+    window: np.ndarray  # (planes, height, width): a copy of what is searched
+    offsets: np.ndarray  # of each pixel of a patch from its corner in `window`
+    taps: np.ndarray  # (g, pixels): the reference under every transform
+    products: np.ndarray  # (rows, lanes) of the search window: correlations
+    norms: np.ndarray  # (rows, lanes): |candidate|^2 + |reference|^2
+    fits: np.ndarray  # (lanes): best correlation of a row
+    winners: np.ndarray  # (lanes): its transform
+    shifted: np.ndarray  # ranks of patches that are shifted, no more
+    best: np.ndarray  # ranks under all transforms, all sheets
+    which: np.ndarray  # the transform of `best`
+    order: np.ndarray
 
 
 @kernel
-def match_tile(field, references, centres, penalties, positions, chosen):
+def match_tile(tall, search, references, corners, positions, chosen):
     """The nearest patches of every reference patch.
 
-    references (r, 2) top left corners; centres (r, s, 2): of the search window in each sheet, which is moved
-    inwards at the border; penalties (r), see Field: there are either enough members that are turned or
-    reflected, or none.
-    Written: positions (r, k), row * stride + column, the reference first; chosen (r, k), the index of the
-    transform.
+    references (r, 2): top left corners in the first sheet; corners (r, s, 2): of the search window in each
+    sheet; both in the tall arrays. Written: positions (r, k), row * stride + column in the tall arrays, the
+    reference first; chosen (r, k), the index of the transform. There are either enough members that are
+    turned or reflected, or none.
     """
-    n_channels = field.image.shape[0]
-    n_transforms, n_pixels = field.transforms.shape
-    n_sheets = field.sheets.shape[0]
-    patch_size = field.patch_size
-    side = 2 * field.radius + 1
-    rows = (side + ROWS - 1) // ROWS * ROWS
+    n_planes, rows, stride = tall.compared.shape
+    n_transforms, area = search.transforms.shape
+    n_sheets = search.sheets.shape[0]
+    patch_size = search.patch_size
+    side = 2 * search.radius + 1
+    window_rows = (side + ROWS - 1) // ROWS * ROWS
     lanes = (side + COLUMNS - 1) // COLUMNS * COLUMNS
-    window = np.zeros((n_channels, rows + patch_size - 1, lanes + patch_size - 1), np.float32)
+    window = np.zeros((n_planes, window_rows + patch_size - 1, lanes + patch_size - 1), np.float32)
     _, height, width = window.shape
-    offsets = np.empty(n_channels * n_pixels, np.int64)
-    for channel in range(n_channels):
-        for u in range(n_pixels):
-            row = channel * height + u // patch_size
-            offsets[channel * n_pixels + u] = row * width + u % patch_size
-    _match_references(
-        field,
-        references,
-        centres,
-        penalties,
+    offsets = np.empty(n_planes * area, np.int64)
+    for plane in range(n_planes):
+        for u in range(area):
+            offsets[plane * area + u] = (plane * height + u // patch_size) * width + u % patch_size
+    scratch = Scratch(
+        np.full((rows, stride), np.float32(np.inf)),
+        np.zeros((2, rows, stride), np.float32),
+        np.empty((2, stride)),
         window,
         offsets,
         # Missing transforms stay zero and are not looked at.
-        np.zeros(((n_transforms + ROWS - 1) // ROWS * ROWS, n_channels * n_pixels), np.float32),
-        np.empty((rows, lanes), np.float32),
-        np.empty((rows, lanes), np.float32),
+        np.zeros(((n_transforms + ROWS - 1) // ROWS * ROWS, n_planes * area), np.float32),
+        np.empty((window_rows, lanes), np.float32),
+        np.empty((window_rows, lanes), np.float32),
         np.empty(lanes, np.float32),
         np.empty(lanes, np.int32),
-        np.empty((n_sheets + 1) * side * lanes, np.float32),
+        np.empty(search.n_full * side * lanes, np.float32),
+        np.empty(n_sheets * side * lanes, np.float32),
         np.empty(n_sheets * side * lanes, np.int32),
-        np.empty((n_sheets, 2), np.int64),
         np.empty(positions.shape[1] + 1, np.int32),
-        positions,
-        chosen,
     )
+    _prepare(tall, patch_size, scratch)
+    _match_references(tall, search, references, corners, scratch, positions, chosen)
 
 
 @nested
-def _match_references(
-    field,
-    references,
-    centres,
-    penalties,
-    window,
-    offsets,
-    taps,
-    products,
-    norms,
-    fits,
-    winners,
-    ranks,
-    which,
-    corners,
-    order,
-    positions,
-    chosen,
-):
+def _prepare(tall, patch_size, scratch):
+    """Squared norms and invariants of all patches."""
+    energy, invariants = scratch.energy, scratch.invariants
+    rows, stride = energy.shape
+    patch_squares(tall.compared, patch_size, scratch.sums, energy)
+    patch_sums(tall.compared, patch_size, scratch.sums, invariants[0])
+    scale = np.float32(1 / (patch_size * np.sqrt(tall.compared.shape[0])))
+    for y in range(rows - patch_size + 1):
+        for x in range(stride - patch_size + 1):
+            level = scale * invariants[0, y, x]
+            invariants[0, y, x] = level
+            invariants[1, y, x] = np.sqrt(max(energy[y, x] - level * level, np.float32(0.0)))
+            # A sheet shows a convex part of its image: the corners of a patch tell of its inside.
+            last = patch_size - 1
+            hidden = (
+                tall.outside[y, x]
+                + tall.outside[y + last, x]
+                + tall.outside[y, x + last]
+                + tall.outside[y + last, x + last]
+            )
+            if hidden > 0:
+                energy[y, x] = INFINITY
+
+
+@nested
+def _penalty_of(tall, search, top, left):
+    """What a turned member of this group has to make up for."""
+    n_channels, depth = tall.pilot.shape[:2]
+    p = search.patch_size
+    noise = 0.0
+    for c in range(n_channels):
+        of_channel = 0.0
+        for plane in range(depth):
+            for y in range(top, top + p):
+                for x in range(left, left + p):
+                    of_channel += tall.variance[c, plane, y, x]
+        noise += of_channel * search.weights[c] * search.weights[c]
+    if search.flat_energy > 0:
+        energy = 0.0
+        for plane in range(n_channels * depth):
+            mean = 0.0
+            for y in range(top, top + p):
+                for x in range(left, left + p):
+                    mean += tall.compared[plane, y, x]
+            mean /= p * p
+            for y in range(top, top + p):
+                for x in range(left, left + p):
+                    difference = tall.compared[plane, y, x] - mean
+                    energy += difference * difference
+        if energy < search.flat_energy * noise:
+            return INFINITY
+    return np.float32(search.penalty * noise)
+
+
+@nested
+def _match_references(tall, search, references, corners, scratch, positions, chosen):
     """`match_tile` with its scratch."""
-    image, energy, invariants, transforms, sheets, patch_size, radius, factor, n_turned = field
+    image = tall.compared
     stride = image.shape[2]
-    n_transforms = transforms.shape[0]
-    n_sheets = sheets.shape[0]
+    energy, invariants, window, norms = scratch.energy, scratch.invariants, scratch.window, scratch.norms
+    shifted, best, which, order = scratch.shifted, scratch.best, scratch.which, scratch.order
+    n_transforms = search.transforms.shape[0]
+    n_sheets, n_full = search.sheets.shape[0], search.n_full
     n_members = positions.shape[1]
-    side = 2 * radius + 1
     lanes = norms.shape[1]
-    per_sheet = side * lanes
-    shifted = ranks[:per_sheet]  # of patches that are shifted, no more
-    best = ranks[per_sheet:]  # under all transforms
-    limit = np.float32(0)
+    per_sheet = (2 * search.radius + 1) * lanes
+    guess = np.float32(0)
     for r in range(references.shape[0]):
         top, left = references[r, 0], references[r, 1]
         norm = energy[top, left]
-        _load_taps(image, transforms, patch_size, top, left, taps)
-        n_rows = _load_window(
-            image, energy, sheets[0], centres[r, 0], patch_size, norm, side, window, norms, corners[0]
-        )
-        correlate(window, offsets, taps, n_rows, products)
-        _rank_shifted(products, norms, n_rows, shifted)
-        own = (top - corners[0, 0]) * lanes + left - corners[0, 1]
+        _load_taps(image, search, top, left, scratch.taps)
+        for sheet in range(n_full):
+            n_rows = search.sheets[sheet, 1]
+            _load_window(image, energy, search, sheet, corners[r, sheet], norm, window, norms)
+            correlate(window, scratch.offsets, scratch.taps, n_rows, scratch.products)
+            values = shifted[sheet * per_sheet : (sheet + 1) * per_sheet]
+            _rank_shifted(scratch.products, norms, n_rows, values)
+        own = (top - corners[r, 0, 0]) * lanes + left - corners[r, 0, 1]
         shifted[own] = 0.0
-        limit = largest_up_to(shifted, threshold_of(shifted, n_members, limit))
+        guess = threshold_of(shifted, n_members, guess)
+        limit = largest_up_to(shifted, guess)
         n_moved = 0
+        penalty = INFINITY
+        if n_transforms > 1 or n_sheets > n_full:
+            penalty = _penalty_of(tall, search, top, left)
         # Where enough shifted patches are nearer than the penalty no other can rank among the members.
-        if (n_transforms > 1 or n_sheets > 1) and penalties[r] < limit:
+        if penalty < limit:
             # A transform has to bring a patch nearer than this.
-            reach = (limit - penalties[r]) / factor * (np.float32(1) + ROUNDING) + ROUNDING * norm
+            reach = (limit - penalty) / search.factor * (np.float32(1) + ROUNDING) + ROUNDING * norm
             own_invariants = (invariants[0, top, left], invariants[1, top, left])
-            for i in range(per_sheet):
+            for i in range(n_full * per_sheet):
                 best[i] = shifted[i]
                 which[i] = 0
             for sheet in range(n_sheets):
+                n_rows = search.sheets[sheet, 1]
                 values = best[sheet * per_sheet : (sheet + 1) * per_sheet]
                 marks = which[sheet * per_sheet : (sheet + 1) * per_sheet]
-                if sheet > 0:
-                    n_rows = _load_window(
-                        image,
-                        energy,
-                        sheets[sheet],
-                        centres[r, sheet],
-                        patch_size,
-                        norm,
-                        side,
-                        window,
-                        norms,
-                        corners[sheet],
-                    )
+                corner = corners[r, sheet]
+                if n_full > 1 or sheet > 0:
+                    _load_window(image, energy, search, sheet, corner, norm, window, norms)
+                if sheet >= n_full:
                     values[:] = INFINITY
-                competing = (1 if sheet == 0 else 0, n_transforms)
+                competing = (1 if sheet < n_full else 0, n_transforms)
                 for y in range(n_rows):
-                    row = corners[sheet, 0] + y
-                    _correlate_near(
-                        window,
-                        offsets,
-                        taps,
-                        competing,
-                        y,
-                        own_invariants,
-                        invariants[0, row, corners[sheet, 1] :],
-                        invariants[1, row, corners[sheet, 1] :],
-                        reach,
-                        fits,
-                        winners,
+                    lines = (
+                        invariants[0, corner[0] + y, corner[1] :],
+                        invariants[1, corner[0] + y, corner[1] :],
                     )
+                    _correlate_near(scratch, competing, y, own_invariants, lines, reach)
                     _rank_moved(
-                        fits,
-                        winners,
+                        scratch.fits,
+                        scratch.winners,
                         norms[y],
-                        factor,
-                        penalties[r],
+                        search.factor,
+                        penalty,
                         values[y * lanes : (y + 1) * lanes],
                         marks[y * lanes : (y + 1) * lanes],
                     )
-                if sheet > 0:
-                    _forget_near(centres[r, sheet], corners[sheet], n_rows, lanes, values)
-            if n_sheets > 1:
-                keep_best(best[per_sheet:], n_turned)
-            _fill(order, smallest(best, n_members, own, limit, order)[0], own)
+                if sheet >= n_full:
+                    _forget_near(search, lanes, values)
+            if n_sheets > n_full:
+                keep_best(best[n_full * per_sheet :], search.n_copied)
+            _fill(order, smallest(best, n_members, own, guess, order)[0], own)
             for j in range(n_members):
-                n_moved += order[j] >= per_sheet or which[order[j]] > 0
+                n_moved += order[j] >= n_full * per_sheet or which[order[j]] > 0
         if n_moved * ONE_IN < n_members:
-            _fill(order, smallest(shifted, n_members, own, limit, order)[0], own)
+            _fill(order, smallest(shifted, n_members, own, guess, order)[0], own)
             for j in range(n_members):
                 which[order[j]] = 0
         for j in range(n_members):
             sheet, at = order[j] // per_sheet, order[j] % per_sheet
-            positions[r, j] = (corners[sheet, 0] + at // lanes) * stride + corners[sheet, 1] + at % lanes
+            row = corners[r, sheet, 0] + at // lanes
+            positions[r, j] = row * stride + corners[r, sheet, 1] + at % lanes
             chosen[r, j] = which[order[j]]
 
 
@@ -237,47 +279,37 @@ def _fill(order, count, own):
 
 
 @nested
-def _load_taps(image, transforms, patch_size, top, left, taps):
+def _load_taps(image, search, top, left, taps):
     """The reference patch under every transform."""
-    n_transforms, n_pixels = transforms.shape
-    for channel in range(image.shape[0]):
+    n_transforms, area = search.transforms.shape
+    p = search.patch_size
+    for plane in range(image.shape[0]):
         for g in range(n_transforms):
-            for u in range(n_pixels):
-                value = image[channel, top + u // patch_size, left + u % patch_size]
-                taps[g, channel * n_pixels + transforms[g, u]] = value
+            for u in range(area):
+                value = image[plane, top + u // p, left + u % p]
+                taps[g, plane * area + search.transforms[g, u]] = value
 
 
 @nested
-def _load_window(image, energy, sheet, centre, patch_size, norm, side, window, norms, corner):
-    """The part of a sheet that is searched, its corner, and |candidate|^2 + |reference|^2.
-
-    Returns the number of rows of candidates.
-    """
-    n_channels, _, stride = image.shape
-    first_row, n_sheet_rows, n_sheet_columns = sheet
-    rows_of_patches = n_sheet_rows - patch_size + 1
-    columns_of_patches = n_sheet_columns - patch_size + 1
-    n_rows = min(side, rows_of_patches)
-    radius = side // 2
-    top = first_row + max(0, min(centre[0] - first_row - radius, rows_of_patches - n_rows))
-    left = max(0, min(centre[1] - radius, columns_of_patches - side))
-    corner[0], corner[1] = top, left
+def _load_window(image, energy, search, sheet, corner, norm, window, norms):
+    """The part of a sheet that is searched, and |candidate|^2 + |reference|^2."""
+    n_planes, _, stride = image.shape
+    _, n_rows, n_columns = search.sheets[sheet]
+    top, left = corner[0], corner[1]
     width = min(window.shape[2], stride - left)
-    for channel in range(n_channels):
-        for y in range(n_rows + patch_size - 1):
-            line = window[channel, y]
-            source = image[channel, top + y, left : left + width]
+    for plane in range(n_planes):
+        for y in range(n_rows + search.patch_size - 1):
+            line = window[plane, y]
+            source = image[plane, top + y, left : left + width]
             for x in range(width):
                 line[x] = source[x]
-    valid = min(side, stride - left)
     for y in range(n_rows):
         line = norms[y]
-        source = energy[top + y, left : left + valid]
-        for x in range(valid):
+        source = energy[top + y, left : left + n_columns]
+        for x in range(n_columns):
             line[x] = source[x] + norm
-        for x in range(valid, line.size):
+        for x in range(n_columns, line.size):
             line[x] = INFINITY
-    return n_rows
 
 
 @nested
@@ -294,28 +326,28 @@ def _rank_shifted(products, norms, n_rows, values):
 
 
 @nested
-def _correlate_near(
-    window, offsets, taps, competing, y, own, first_invariant, second_invariant, reach, fits, winners
-):
+def _correlate_near(scratch, competing, y, own, lines, reach):
     """The best correlation of each candidate in row y with the reference under the competing transforms.
 
-    Blocks of candidates whose invariants differ too much from the reference's `own` are left out: none of
-    them can be nearer than `reach`, whatever the transform.
+    lines: the invariants of the row's candidates. Blocks of candidates whose invariants differ too much from
+    the reference's `own` are left out: none of them can be nearer than `reach`, whatever the transform.
     """
+    window, taps, fits, winners = scratch.window, scratch.taps, scratch.fits, scratch.winners
+    first_line, second_line = lines
     least, most = competing
     for x in range(0, fits.size, COLUMNS):
         nearest = INFINITY
         for i in range(x, x + COLUMNS):
             fits[i] = -INFINITY
             winners[i] = 0
-            a = first_invariant[i] - own[0]
-            b = second_invariant[i] - own[1]
+            a = first_line[i] - own[0]
+            b = second_line[i] - own[1]
             nearest = min(nearest, a * a + b * b)
         if nearest >= reach:
             continue
         at = y * window.shape[2] + x
         for first in range(0, most, ROWS):
-            largest_correlation_panel(fits, winners, x, taps, first, least, most, window, at, offsets)
+            largest_correlation_panel(fits, winners, x, taps, first, least, most, window, at, scratch.offsets)
 
 
 @nested
@@ -332,9 +364,9 @@ def _rank_moved(fits, winners, norms, factor, penalty, values, marks):
 
 
 @nested
-def _forget_near(centre, corner, n_rows, lanes, values):
+def _forget_near(search, lanes, values):
     """The reference turned in place shares its noise: no help, and no independent witness."""
-    top, left = centre[0] - corner[0], centre[1] - corner[1]
-    for y in range(max(top - NEAR, 0), min(top + NEAR + 1, n_rows)):
-        for x in range(max(left - NEAR, 0), min(left + NEAR + 1, lanes)):
+    radius = search.radius
+    for y in range(max(radius - NEAR, 0), min(radius + NEAR + 1, 2 * radius + 1)):
+        for x in range(max(radius - NEAR, 0), min(radius + NEAR + 1, 2 * radius + 1)):
             values[y * lanes + x] = INFINITY

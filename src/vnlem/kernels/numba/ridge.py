@@ -3,16 +3,19 @@
 A group's patches are columns, pixels are rows: every loop runs over the members of the group.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
 from vnlem.kernels.numba.panel import COLUMNS, ROWS, WIDE, add_panel, add_wide_panel
+from vnlem.kernels.numba.sheets import patch_sums
 from vnlem.kernels.numba.simd import add_pair, invert_square, spread, store, transpose
 from vnlem.kernels.numba.simd import load as load_lanes
 
 PIVOTS = 8  # the lanes of a vector
-# Members from turned copies count as noisier: their noise is partly that of members that were not turned.
-TURNED_NOISE = np.float32(4.0)
+# Members that are not put back count as noisier: their noise is partly that of members that are.
+COPIED_NOISE = np.float32(4.0)
 # With a smaller load beside the trace of its Gram matrix a group is solved in double precision.
 LEAST_LOAD = np.float32(3e-5)
 # What double precision resolves beside the trace.
@@ -108,13 +111,14 @@ def invert(matrix, strides, block, pivot_rows, turned_rows):
 
 
 @nested
-def combination(gram_matrix, load, shrink, noise, k, strides, block, pivot_rows, turned_rows, ones, gain):
+def combination(gram_matrix, numbers, k, strides, block, pivots):
     """Turn the Gram matrix of a centred group into its change Theta - I, in place; write the noise gains.
 
     Theta - I = -P diag(shrink), P = (G + diag(load))^-1 made to annihilate constants, so that each column of
     Theta sums to one. Columns k.. are padding: their load is one and they stay out of every sum.
-    gain[j] = sum_i Theta_ij^2 noise_i / noise_j.
+    gain[j] = sum_i Theta_ij^2 noise_i / noise_j. numbers: load, shrink, noise, scratch, gain, each (size).
     """
+    load, shrink, noise, ones, gain = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
     size = gram_matrix.shape[0]
     trace = np.float32(0.0)
     for i in range(k):
@@ -129,7 +133,7 @@ def combination(gram_matrix, load, shrink, noise, k, strides, block, pivot_rows,
             gram_matrix[i, i] += load[i]
         else:
             gram_matrix[i, i] += np.float32(1.0)
-    invert(gram_matrix, strides, block, pivot_rows, turned_rows)
+    invert(gram_matrix, strides, block, pivots[0], pivots[1])
     total = np.float32(0.0)
     for j in range(size):
         ones[j] = 0.0
@@ -248,64 +252,66 @@ def aggregation_weight(gain, least_gain):
     return np.float32(1.0) / (bounded * np.sqrt(bounded))
 
 
+class Ridge(NamedTuple):
+    """How the groups of a pass are combined."""
+
+    transforms: np.ndarray  # (g, p * p), as in matching
+    patch_size: int
+    own_rows: int  # rows of the tall arrays that are put back; members from rows below only contribute
+    without_pilot: bool  # the first pass: Stein's estimate
+    extra_load: np.float32  # its steadying load in units of the noise energy
+    boost: np.float32  # factor on the noise energy in pilot passes
+    tau: np.float32  # share of the noise that the next working image keeps
+
+
+class Workspace(NamedTuple):
+    """What a group is worked out in."""
+
+    residual: np.ndarray  # (rows, stride): patch sums of the changes so far
+    noise_energy: np.ndarray  # (rows, stride): patch sums of the noise variance
+    sums: np.ndarray  # (2, stride), double
+    offsets: np.ndarray  # (g, pixels): of a member's pixels from its corner in a tall array
+    places: np.ndarray  # (g, pixels): the same in the accumulators
+    columns: np.ndarray  # (2, pixels, size): the group's pilot and working patches
+    estimate: np.ndarray  # (pixels, size): the change of every member
+    theta: np.ndarray  # (size, size)
+    double: np.ndarray  # (k + 1, k)
+    block: np.ndarray
+    pivots: np.ndarray
+    strides: np.ndarray
+    numbers: np.ndarray  # (5, size): load, shrink, noise, sums, gain
+
+
 @kernel
-def filter_tile(
-    pilot,
-    working,
-    residual,
-    noise_energy,
-    transforms,
-    patch_size,
-    positions,
-    chosen,
-    without_pilot,
-    extra_load,
-    boost,
-    tau,
-    n_own,
-    top,
-    left,
-    sums,
-    weights,
-):
+def filter_tile(tall, ridge, positions, chosen, tile):
     """Estimate all groups of a tile and add them up, each member at its own place and orientation.
 
-    pilot, working (H, stride) images; residual (H', stride): patch sums of (noisy - working)^2;
-    noise_energy (H', stride): patch sums of the noise variance; positions, chosen (r, k) from matching;
-    without_pilot: Stein's estimate, with extra_load times the noise energy as steadying load; boost:
-    factor on the noise energy in pilot passes; tau: share of the noise the next working image keeps;
-    n_own: positions from here on are in turned copies: they contribute and are not put back; top, left:
-    corner of the accumulators in the image. Added to: sums, weights, see `vnlem.estimate.aggregate.TileSums`.
-    What is added up is the change of the working image: rounding is then in proportion to the noise.
+    tall: the tile's arrays; positions, chosen (r, k) from matching; tile: `Sums` (channels, depth, own rows,
+    stride, 2) that is added to. What is added up is the change of the working image: rounding is then in
+    proportion to the noise. Channels share their groups; each has its own combination.
     """
-    stride = pilot.shape[1]
-    n_transforms, n_pixels = transforms.shape
+    _, depth, rows, stride = tall.pilot.shape
+    p = ridge.patch_size
+    n_transforms, area = ridge.transforms.shape
+    n_pixels = depth * area
     k = positions.shape[1]
     size = (k + COLUMNS - 1) // COLUMNS * COLUMNS
     n_rows = (n_pixels + ROWS - 1) // ROWS * ROWS
-    acc_stride = sums.shape[1]
     offsets = np.empty((n_transforms, n_pixels), np.int64)
     places = np.empty((n_transforms, n_pixels), np.int64)
     for g in range(n_transforms):
-        for u in range(n_pixels):
-            v = transforms[g, u]
-            offsets[g, u] = v // patch_size * stride + v % patch_size
-            places[g, u] = 2 * (v // patch_size * acc_stride + v % patch_size)
-    _filter_groups(
-        pilot.reshape(-1),
-        working.reshape(-1),
-        residual.reshape(-1),
-        noise_energy.reshape(-1),
+        for plane in range(depth):
+            for u in range(area):
+                v = ridge.transforms[g, u]
+                at = v // p * stride + v % p
+                offsets[g, plane * area + u] = plane * rows * stride + at
+                places[g, plane * area + u] = 2 * (plane * ridge.own_rows * stride + at)
+    work = Workspace(
+        np.zeros((rows, stride), np.float32),
+        np.zeros((rows, stride), np.float32),
+        np.empty((2, stride)),
         offsets,
         places,
-        positions,
-        chosen,
-        without_pilot,
-        extra_load,
-        boost,
-        tau,
-        n_own,
-        (stride, top, left, acc_stride),
         np.zeros((2, n_rows, size), np.float32),
         np.empty((n_rows, size), np.float32),
         np.empty((size, size), np.float32),
@@ -314,48 +320,38 @@ def filter_tile(
         np.empty((2, PIVOTS, size), np.float32),
         np.arange(max(n_rows, size)) * size,
         np.ones((5, size), np.float32),
-        sums.reshape(-1),
-        weights.reshape(-1),
     )
+    for c in range(tall.pilot.shape[0]):
+        _filter_groups(
+            (tall.pilot[c], tall.working[c], tall.change[c], tall.variance[c]),
+            ridge,
+            positions,
+            chosen,
+            work,
+            tile.changes[c].reshape(-1),
+            tile.weights[c].reshape(-1),
+        )
 
 
 @nested
-def _filter_groups(
-    pilot,
-    working,
-    residual,
-    noise_energy,
-    offsets,
-    places,
-    positions,
-    chosen,
-    without_pilot,
-    extra_load,
-    boost,
-    tau,
-    n_own,
-    frame,
-    columns,
-    estimate,
-    theta,
-    double,
-    block,
-    pivots,
-    strides,
-    numbers,
-    sums,
-    weights,
-):
-    """`filter_tile` on flat arrays, with its scratch."""
-    stride, top, left, acc_stride = frame
+def _filter_groups(images, ridge, positions, chosen, work, sums, weights):
+    """`filter_tile` for one channel; sums, weights: flat accumulators."""
+    pilot, working, change_map, variance = images
+    stride = pilot.shape[2]
+    n_own = ridge.own_rows * stride
     k = positions.shape[1]
-    n_rows, size = estimate.shape
-    n_pixels = offsets.shape[1]
-    x, z = columns[0], columns[1]
-    load, shrink, noise, ones, gain = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
+    n_rows, size = work.estimate.shape
+    n_pixels = work.offsets.shape[1]
+    x, z, estimate, theta = work.columns[0], work.columns[1], work.estimate, work.theta
+    numbers, strides = work.numbers, work.strides
+    load, shrink, noise, gain = numbers[0], numbers[1], numbers[2], numbers[4]
     one = np.float32(1.0)
     least_gain = np.float32(1.0 / k)
-    least_left = max(np.float32(1.02) * tau, np.float32(0.02))
+    least_left = max(np.float32(1.02) * ridge.tau, np.float32(0.02))
+    patch_sums(change_map, ridge.patch_size, work.sums, work.residual)
+    patch_sums(variance, ridge.patch_size, work.sums, work.noise_energy)
+    residual, noise_energy = work.residual.reshape(-1), work.noise_energy.reshape(-1)
+    flat_pilot, flat_working = pilot.reshape(-1), working.reshape(-1)
     for r in range(positions.shape[0]):
         change = np.float32(0.0)
         energy = np.float32(0.0)
@@ -365,29 +361,27 @@ def _filter_groups(
             change += residual[at]
             energy += noise[j]
             if at >= n_own:
-                noise[j] *= TURNED_NOISE
+                noise[j] *= COPIED_NOISE
         # The share of the noise that is left in this group's working patches.
         left_over = max(one - np.sqrt(change / energy), least_left)
-        blend = min(tau / left_over, one)
-        scale = boost * left_over * left_over
+        blend = min(ridge.tau / left_over, one)
+        scale = ridge.boost * left_over * left_over
         for j in range(k):
-            if without_pilot:
-                load[j] = extra_load * noise[j]
+            if ridge.without_pilot:
+                load[j] = ridge.extra_load * noise[j]
                 shrink[j] = noise[j] + load[j]
             else:
                 load[j] = scale * noise[j]
                 shrink[j] = load[j]
-        gather(pilot, offsets, positions[r], chosen[r], x)
-        gather(working, offsets, positions[r], chosen[r], z)
+        gather(flat_pilot, work.offsets, positions[r], chosen[r], x)
+        gather(flat_working, work.offsets, positions[r], chosen[r], z)
         centre(x, k)
         centre(z, k)
         gram(x, strides[:n_rows], theta)
         if is_delicate(theta, load, k):
-            delicate_combination(x, load, shrink, noise, k, double, theta, gain)
+            delicate_combination(x, load, shrink, noise, k, work.double, theta, gain)
         else:
-            combination(
-                theta, load, shrink, noise, k, strides[:PIVOTS], block, pivots[0], pivots[1], ones, gain
-            )
+            combination(theta, numbers, k, strides[:PIVOTS], work.block, work.pivots)
         multiply(z, theta, strides[:size], estimate)
         for j in range(k):
             at = positions[r, j]
@@ -395,8 +389,7 @@ def _filter_groups(
                 continue
             weight = aggregation_weight(gain[j], least_gain)
             faded = weight * (one - blend)
-            corner = 2 * ((at // stride - top) * acc_stride + at % stride - left)
-            weights[corner // 2] += weight
-            shifts = places[chosen[r, j]]
+            weights[at] += weight
+            shifts = work.places[chosen[r, j]]
             for u in range(n_pixels):
-                add_pair(sums, corner + shifts[u], weight, faded, estimate[u, j])
+                add_pair(sums, 2 * at + shifts[u], weight, faded, estimate[u, j])

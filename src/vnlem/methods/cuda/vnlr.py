@@ -15,8 +15,8 @@ from vnlem.kernels.cuda.patches import (
 )
 from vnlem.kernels.cuda.ridge import Images, Rule, combine, empty_sums
 from vnlem.methods.vnlr import OPPONENT, VnlrParams, matching_weights
-from vnlem.neighbours.groups import MOST_TURNED, grid_positions, symmetries
-from vnlem.neighbours.turned import TURNS, TurnedCopies
+from vnlem.neighbours.groups import MOST_COPIED, grid_positions, symmetries
+from vnlem.neighbours.turned_image import TURNS, TurnedCopies
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.run import Job
 
@@ -109,7 +109,7 @@ def _find_groups(
         size,
         radius,
         1.0 if first else params.match_factor,
-        max(1, int(MOST_TURNED * n_members)),
+        max(1, int(MOST_COPIED * n_members)),
     )
     return match(engine, field, references, n_members)
 

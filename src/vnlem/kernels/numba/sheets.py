@@ -1,0 +1,199 @@
+"""The images of a tile as VNLR's kernels see them, and the way back into the image.
+
+What a tile may look at is cut out of the image and laid into one tall array per image: its sheets one below
+the other (see `vnlem.neighbours.sheets`). A patch is then one number, row * stride + column of its corner in
+the tall arrays, whatever it was cut from. Everything a tile computes depends on its tall arrays alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vnlem.kernels.numba.jit import kernel, nested
+
+# Candidates are compared in blocks of sixteen, so tall arrays have spare columns.
+PADDING = 24
+
+
+class Images(NamedTuple):
+    """The images of one pass, (channels, H, W); variance also (channels, 1, 1)."""
+
+    noisy: np.ndarray
+    working: np.ndarray  # ever less noisy
+    pilot: np.ndarray  # the best estimate so far
+    variance: np.ndarray  # of the noise in `noisy`
+
+
+class Tall(NamedTuple):
+    """The tall arrays of one tile. A patch has `depth` planes, one for an image, more in a volume."""
+
+    compared: np.ndarray  # (channels * depth, rows, stride): what patches are compared on
+    pilot: np.ndarray  # (channels, depth, rows, stride)
+    working: np.ndarray
+    change: np.ndarray  # (noisy - working)^2
+    variance: np.ndarray
+    outside: np.ndarray  # (rows, stride) bytes: not zero where a sheet shows nothing of its image
+
+
+class Sums(NamedTuple):
+    """What groups add to an image: weighted changes per pixel, weights at the patches' top left corners."""
+
+    changes: np.ndarray  # (..., rows, columns, 2): of the pilot and of the working image, times the weight
+    weights: np.ndarray  # (channels, rows, columns)
+
+
+@kernel
+def cut(images, weights, place, tall):
+    """Copy a rectangle of the images into the tall arrays.
+
+    weights (channels): of each channel in comparisons; place: top, left, height, width of the rectangle in
+    the images, then the plane and the first row it goes to.
+    """
+    _cut(images, weights, place, tall)
+
+
+@nested
+def _cut(images, weights, place, tall):
+    top, left, height, width, plane, first = place
+    depth = tall.pilot.shape[1]
+    varies = images.variance.shape[2] > 1
+    for c in range(images.noisy.shape[0]):
+        for y in range(height):
+            noisy = images.noisy[c, top + y, left : left + width]
+            working = images.working[c, top + y, left : left + width]
+            pilot = images.pilot[c, top + y, left : left + width]
+            to_working = tall.working[c, plane, first + y]
+            to_pilot = tall.pilot[c, plane, first + y]
+            to_change = tall.change[c, plane, first + y]
+            to_compared = tall.compared[c * depth + plane, first + y]
+            to_variance = tall.variance[c, plane, first + y]
+            for x in range(width):
+                to_working[x] = working[x]
+                to_pilot[x] = pilot[x]
+                to_compared[x] = weights[c] * pilot[x]
+                difference = noisy[x] - working[x]
+                to_change[x] = difference * difference
+            if varies:
+                for x in range(width):
+                    to_variance[x] = images.variance[c, top + y, left + x]
+            else:
+                for x in range(width):
+                    to_variance[x] = images.variance[c, 0, 0]
+
+
+@kernel
+def join(tile, plane, first, place, total):
+    """Add a tile's sums, rows from `first` of one plane, to those of the image at place: y, x, height, width.
+
+    Nothing is added outside of `total`.
+    """
+    _join(tile, plane, first, place, total)
+
+
+@nested
+def _join(tile, plane, first, place, total):
+    y0, x0, height, width = place
+    n_channels, n_rows, n_columns = total.weights.shape
+    left, right = max(0, -x0), min(width, n_columns - x0)
+    for c in range(n_channels):
+        for y in range(max(0, -y0), min(height, n_rows - y0)):
+            changes = tile.changes[c, plane, first + y]
+            weights = tile.weights[c, first + y]
+            to_changes = total.changes[c, y0 + y]
+            to_weights = total.weights[c, y0 + y]
+            for x in range(left, right):
+                to_changes[x0 + x, 0] += changes[x, 0]
+                to_changes[x0 + x, 1] += changes[x, 1]
+                to_weights[x0 + x] += weights[x]
+
+
+@kernel
+def finish(total, patch_size, place, images):
+    """Make the changes in a rectangle of the pilot and the working image, (channels, H, W), in place.
+
+    place: top, bottom, left, right. Returns how many of its pixels no patch covers.
+    """
+    scratch = np.empty((2, place[3] - place[2] + patch_size), np.float32)
+    return _finish(total, patch_size, place, images, scratch[0], scratch[1])
+
+
+@nested
+def _finish(total, patch_size, place, images, column_sums, sums):
+    top, bottom, left, right = place
+    begin = max(left - patch_size + 1, 0)
+    width = right - left
+    missing = 0
+    for c in range(total.weights.shape[0]):
+        for y in range(top, bottom):
+            # A pixel's weight is that of all patches that cover it: their corners lie above and to the left.
+            for x in range(column_sums.size):
+                column_sums[x] = 0.0
+            for corner in range(max(y - patch_size + 1, 0), y + 1):
+                line = total.weights[c, corner, begin:right]
+                into = column_sums[patch_size - 1 - (left - begin) :]
+                for x in range(line.size):
+                    into[x] += line[x]
+            for x in range(width):
+                sums[x] = 0.0
+            for shift in range(patch_size):
+                line = column_sums[shift : shift + width]
+                for x in range(width):
+                    sums[x] += line[x]
+            changes = total.changes[c, y, left:right]
+            pilot = images.pilot[c, y, left:right]
+            working = images.working[c, y, left:right]
+            for x in range(width):
+                missing += np.int64(not sums[x] > 0)
+                old = working[x]
+                pilot[x] = old + changes[x, 0] / sums[x]
+                working[x] = old + changes[x, 1] / sums[x]
+    return missing
+
+
+@nested
+def patch_sums(values, patch_size, scratch, out):
+    """Sums of planes (depth, rows, stride) over every patch, at its corner, into out (rows, stride).
+
+    Added up in double precision, pixel by pixel in the same order wherever the patch lies. scratch: two rows.
+    Corners without a whole patch get nothing.
+    """
+    depth, rows, stride = values.shape
+    columns, total = scratch[0], scratch[1]
+    for y in range(rows - patch_size + 1):
+        for x in range(stride):
+            columns[x] = 0.0
+        for plane in range(depth):
+            for dy in range(patch_size):
+                line = values[plane, y + dy]
+                for x in range(stride):
+                    columns[x] += line[x]
+        _slide(columns, patch_size, total, out[y])
+
+
+@nested
+def patch_squares(values, patch_size, scratch, out):
+    """As `patch_sums`, of squares."""
+    depth, rows, stride = values.shape
+    columns, total = scratch[0], scratch[1]
+    for y in range(rows - patch_size + 1):
+        for x in range(stride):
+            columns[x] = 0.0
+        for plane in range(depth):
+            for dy in range(patch_size):
+                line = values[plane, y + dy]
+                for x in range(stride):
+                    columns[x] += np.float64(line[x]) * np.float64(line[x])
+        _slide(columns, patch_size, total, out[y])
+
+
+@nested
+def _slide(columns, patch_size, total, out):
+    """Sums of patch_size numbers side by side."""
+    count = columns.size - patch_size + 1
+    for x in range(count):
+        total[x] = columns[x]
+    for shift in range(1, patch_size):
+        for x in range(count):
+            total[x] += columns[x + shift]
+    for x in range(count):
+        out[x] = total[x]

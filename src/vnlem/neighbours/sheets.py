@@ -1,0 +1,197 @@
+"""Sheets: images in which the members of a tile's groups may be found.
+
+A tile of reference patches looks at some sheets. The first is what lies around the tile in the image itself.
+Others may follow: a turned copy (group "so2"), a neighbouring frame of a movie, a neighbouring slice of a
+volume, another image of a set. Every sheet is cut to what the tile can reach and laid below the one before
+in the tile's tall arrays (`vnlem.kernels.numba.sheets.Tall`). The kernels know nothing else: a member is a
+row and a column of the tall arrays.
+
+A sheet says
+
+- how large its part of the tall arrays is (`height`, `width`), and how many candidates a search window has
+  in it (`candidates`, rows and columns);
+- where the search window of each reference patch begins in it (`corners`): the way positions of the image
+  map into the sheet;
+- what its pixels are (`fill`): pilot, working image, what is compared, how far the working image is from the
+  noisy one, and the noise variance of every pixel, so a sheet may have noise of its own;
+- whether members found there are put back (`put_back`). Sheets that are come first. Members of the others
+  contribute to estimates, count as noisier, are limited in number, and pay the penalty of a turned patch.
+  Members of a sheet that is put back add to rows first..first+height of the tile's sums; `home` says where
+  these rows belong.
+
+A patch may span several planes (slices of a volume): the tall arrays then have a second axis, `depth`, and a
+sheet fills all planes of each of its rows, with `kernels.numba.sheets.cut` once per plane. A group's columns
+then have depth * patch_size^2 pixels, and so do the sums. Nothing in the kernels depends on the depth being
+one. A movie would list as sheets the frame itself and its neighbours, all put back, with corners moved along
+the motion; a volume the slice itself and its neighbours with depth 3.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.kernels.numba.match import COLUMNS
+from vnlem.kernels.numba.sheets import PADDING, Images, Sums, Tall, cut
+from vnlem.kernels.numba.turn import Place, turn_into
+from vnlem.neighbours.turned import make_turn
+from vnlem.pipeline.regions import Region
+from vnlem.pipeline.tiles import Tile
+
+Whole = NDArray[np.int64]
+
+
+class Sheet(Protocol):
+    """One image in which members may be found, as one tile sees it."""
+
+    height: int
+    width: int
+    candidates: tuple[int, int]
+    put_back: bool
+
+    def corners(self, references: Whole) -> Whole:
+        """Top left corners (r, 2) of the search windows, in the sheet, for reference patches (r, 2)."""
+
+    def fill(self, images: Images, weights: NDArray[np.float32], tall: Tall, first: int) -> None:
+        """Write the sheet to the tall arrays from row `first` on."""
+
+
+class Reach(NamedTuple):
+    """What a tile's reference patches look at in the image."""
+
+    patch_size: int
+    radius: int
+    region: Region
+
+    def sides(self) -> tuple[int, int]:
+        """Rows and columns of candidates in a search window: fewer where the image is smaller than it."""
+        height, width = self.region.shape
+        return (
+            min(2 * self.radius + 1, height - self.patch_size + 1),
+            min(2 * self.radius + 1, width - self.patch_size + 1),
+        )
+
+    def starts(self, positions: Whole, axis: int) -> Whole:
+        """First candidate of the window of each reference position; at a border windows move inwards."""
+        last = self.region.shape[axis] - self.patch_size + 1 - self.sides()[axis]
+        return np.clip(positions - self.radius, 0, last)
+
+    def span(self, positions: Whole, axis: int) -> tuple[int, int]:
+        """Pixels that the windows of some positions cover along an axis: first, and one past the last."""
+        starts = self.starts(positions[[0, -1]], axis)
+        return int(starts[0]), int(starts[1]) + self.sides()[axis] + self.patch_size - 1
+
+
+class ImageSheet:
+    """What lies around the tile in the image itself: `area`, in the coordinates of the whole image."""
+
+    put_back = True
+
+    def __init__(self, reach: Reach, area: Tile) -> None:
+        self._reach, self.area = reach, area
+        self.height, self.width = area.bottom - area.top, area.right - area.left
+        self.candidates = reach.sides()
+
+    def corners(self, references: Whole) -> Whole:
+        """Windows around the references, in the sheet."""
+        rows = self._reach.starts(references[:, 0], 0) - self.area.top
+        columns = self._reach.starts(references[:, 1], 1) - self.area.left
+        return np.stack([rows, columns], axis=1)
+
+    def fill(self, images: Images, weights: NDArray[np.float32], tall: Tall, first: int) -> None:
+        """Copy the area."""
+        top, left = self.home()
+        cut(images, weights, (top, left, self.height, self.width, 0, first), tall)
+
+    def home(self) -> tuple[int, int]:
+        """Where the sheet begins in the arrays of the region."""
+        read = self._reach.region.read
+        return self.area.top - read.top, self.area.left - read.left
+
+
+class TurnedSheet:
+    """What lies around a tile, turned about the tile's centre."""
+
+    put_back = False
+
+    def __init__(self, reach: Reach, tile: Tile, side: int, degrees: float, floor: float) -> None:
+        self._reach, self._turn = reach, make_turn(side, degrees)
+        self._floor = np.float32(floor)  # least variance of the noise
+        self.height = self.width = side
+        full = 2 * reach.radius + 1
+        self.candidates = (full, full)
+        # Tiles are full squares, also where the image ends in them: their centres are those of the grid.
+        self._top = tile.top + (TILE - side) // 2
+        self._left = tile.left + (TILE - side) // 2
+
+    def corners(self, references: Whole) -> Whole:
+        """Windows around the turned places of the references."""
+        half, centre = (self._reach.patch_size - 1) / 2, (self.height - 1) / 2
+        v = references[:, 0] + half - self._top - centre
+        h = references[:, 1] + half - self._left - centre
+        c, s = self._turn.cosine, self._turn.sine
+        rows = np.rint(c * v - s * h + centre - half)
+        columns = np.rint(s * v + c * h + centre - half)
+        return np.stack([rows, columns], axis=1).astype(np.int64) - self._reach.radius
+
+    def fill(self, images: Images, weights: NDArray[np.float32], tall: Tall, first: int) -> None:
+        """Turn the square."""
+        height, width = self._reach.region.shape
+        read = self._reach.region.read
+        place = Place(self._top, self._left, height, width, read.top, read.left, first)
+        turn_into(images, weights, self._floor, self._turn, place, tall)
+
+
+TILE = 64  # pixels; reference patches are worked through in tiles of this size
+
+
+class Layout(NamedTuple):
+    """The sheets of a tile in its tall arrays."""
+
+    sheets: Sequence[Sheet]
+    firsts: tuple[int, ...]  # first row of each
+    rows: int
+    stride: int
+    own_rows: int  # rows of the sheets that are put back
+
+    @classmethod
+    def of(cls, sheets: Sequence[Sheet], radius: int) -> "Layout":
+        """One below the other."""
+        firsts, row, own = [], 0, 0
+        for sheet in sheets:
+            firsts.append(row)
+            row += sheet.height
+            own = row if sheet.put_back else own
+        stride = max(max(sheet.width for sheet in sheets), 2 * radius + 1 + COLUMNS) + PADDING
+        return cls(sheets, tuple(firsts), row, stride, own)
+
+    def table(self) -> Whole:
+        """(s, 3): first row, rows and columns of candidates."""
+        rows = [(at, *sheet.candidates) for sheet, at in zip(self.sheets, self.firsts, strict=True)]
+        return np.array(rows, np.int64)
+
+    def corners(self, references: Whole) -> Whole:
+        """Search windows (r, s, 2) of reference patches in the tall arrays."""
+        found = np.empty((len(references), len(self.sheets), 2), np.int64)
+        for i, (sheet, first) in enumerate(zip(self.sheets, self.firsts, strict=True)):
+            found[:, i] = sheet.corners(references)
+            found[:, i, 0] += first
+        return found
+
+    def tall(self, images: Images, weights: NDArray[np.float32], depth: int = 1) -> Tall:
+        """The tall arrays, filled."""
+        channels = len(images.noisy)
+        planes = np.zeros((4, channels, depth, self.rows, self.stride), np.float32)
+        compared = np.zeros((channels * depth, self.rows, self.stride), np.float32)
+        tall = Tall(compared, *planes, np.zeros((self.rows, self.stride), np.uint8))
+        for sheet, first in zip(self.sheets, self.firsts, strict=True):
+            sheet.fill(images, weights, tall, first)
+        return tall
+
+    def sums(self, channels: int, depth: int = 1) -> Sums:
+        """Empty accumulators for the rows that are put back."""
+        return Sums(
+            np.zeros((channels, depth, self.own_rows, self.stride, 2), np.float32),
+            np.zeros((channels, self.own_rows, self.stride), np.float32),
+        )
