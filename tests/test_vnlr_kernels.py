@@ -247,12 +247,12 @@ def test_turning_keeps_white_noise_white_and_undoes_itself():
     inner = np.s_[48:112, 48:112]
     turned = turn_square(square, 30.0)[inner]
     # The taps let the highest frequencies go: a little of the noise, and no correlation of neighbours.
-    assert turned.std() == pytest.approx(square.std(), rel=0.1)
+    assert turned.std() == pytest.approx(square.std(), rel=0.05)
     assert abs(np.corrcoef(turned[:, 1:].ravel(), turned[:, :-1].ravel())[0, 1]) < 0.1
     y, x = np.mgrid[:160, :160] / 160
     smooth = np.sin(20 * x) * np.cos(16 * y)
     back = turn_square(turn_square(smooth, 30.0), -30.0)
-    np.testing.assert_allclose(back[inner], smooth[inner], atol=0.01)
+    np.testing.assert_allclose(back[inner], smooth[inner], atol=0.02)
 
 
 @pytest.mark.parametrize("angle", [15.0, 45.0, 60.0, 75.0])

@@ -32,7 +32,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.numba.match import COLUMNS
+from vnlem.kernels.numba.panel import COLUMNS
 from vnlem.kernels.numba.sheets import PADDING, Images, Sums, Tall, cut
 from vnlem.kernels.numba.turn import Place, turn_into
 from vnlem.neighbours.turned import make_turn
@@ -184,7 +184,9 @@ class Layout(NamedTuple):
         channels = len(images.noisy)
         planes = np.zeros((4, channels, depth, self.rows, self.stride), np.float32)
         compared = np.zeros((channels * depth, self.rows, self.stride), np.float32)
-        tall = Tall(compared, *planes, np.zeros((self.rows, self.stride), np.uint8))
+        pilot, working, change, variance = planes
+        outside = np.zeros((self.rows, self.stride), np.uint8)
+        tall = Tall(compared, pilot, working, change, variance, outside)
         for sheet, first in zip(self.sheets, self.firsts, strict=True):
             sheet.fill(images, weights, tall, first)
         return tall

@@ -14,7 +14,7 @@ from vnlem.kernels.numba.turn import Turn
 # Angles of the turned copies that "so2" searches beside the image; the symmetries of the square do the rest.
 TURNS = (15.0, 30.0, 45.0, 60.0, 75.0)
 TAPS = 12
-_KAISER = 5.0
+_KAISER = 2.5
 
 
 def shift_taps(shifts: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

@@ -26,7 +26,7 @@ def shear_rows(square: Float, slope: float) -> Float:
         shift = slope * (y - (side - 1) / 2)
         base = int(np.floor(shift))
         at = shift - base + np.arange(-(TAPS // 2), TAPS // 2)
-        taps = np.sinc(at) * np.i0(5 * np.sqrt(np.maximum(1 - (at / (TAPS / 2)) ** 2, 0)))
+        taps = np.sinc(at) * np.i0(2.5 * np.sqrt(np.maximum(1 - (at / (TAPS / 2)) ** 2, 0)))
         taps /= taps.sum()
         for m, tap in enumerate(taps):
             source = columns - base + m - TAPS // 2
