@@ -252,7 +252,7 @@ def test_turning_keeps_white_noise_white_and_undoes_itself():
     y, x = np.mgrid[:160, :160] / 160
     smooth = np.sin(20 * x) * np.cos(16 * y)
     back = turn_square(turn_square(smooth, 30.0), -30.0)
-    np.testing.assert_allclose(back[inner], smooth[inner], atol=0.02)
+    np.testing.assert_allclose(back[inner], smooth[inner], atol=0.04)
 
 
 @pytest.mark.parametrize("angle", [15.0, 45.0, 60.0, 75.0])
