@@ -27,6 +27,7 @@ def denoise_halving(
     workers=None,
     progress=False,
     return_info=False,
+    device=None,
 ):
     """Halve every deviation from the mean: quick, and easy to foresee."""
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from cuda_on_cpu import COMPILER, Emulator
 
-from vnlem.methods import nlm, vnlr
+from vnlem.methods import nlm, vnlem, vnlr
 from vnlem.methods.cuda import nlm as cuda_nlm
+from vnlem.methods.cuda import vnlem as cuda_vnlem
 from vnlem.methods.cuda import vnlr as cuda_vnlr
 from vnlem.methods.window import check_params
 from vnlem.pipeline.run import Job
@@ -75,6 +76,26 @@ def test_vnlr_does_without_much_shared_memory(memory):
 def test_groups_that_are_too_large_for_a_device_are_an_error():
     with pytest.raises(ValueError, match="n_neighbors of at most 128"):
         cuda_vnlr.solve(vnlr_job(pattern(1, 24, 24), "d4", n_neighbors=160), Emulator())
+
+
+VNLEM = {
+    "paper": (1, "paper", {"patch_distance": 3}),
+    "auto": (1, "auto", {"patch_distance": 3}),
+    "colour": (3, "paper", {"patch_size": 5, "patch_distance": 2, "gamma": 1.0}),
+}
+
+
+@pytest.mark.parametrize("case", list(VNLEM))
+def test_vnlem_gives_what_the_cpu_gives(case, monkeypatch):
+    channels, preset, given = VNLEM[case]
+    fixed = {"angle_range": 30.0, "angle_step": 5.0, "scale": 1.0, "arc": 40.0, "upsample": 2}
+    params = vnlem.check_params(
+        **vnlem.with_defaults(preset, 0.3, given), **fixed, shape="disc", search="window"
+    )
+    job = Job(pattern(channels, 19, 14), 0.3, params, 1, None)
+    # Two bands of rows.
+    monkeypatch.setattr(cuda_vnlem, "BAND_BYTES", 0)
+    np.testing.assert_allclose(cuda_vnlem.solve(job, Emulator()), vnlem.solve(job), atol=2e-3)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,12 @@ MODULES = {
     "patches": ("patches", {}),
     "ridge first pass": ("ridge", {"P": 6, "K": 20, "THREADS": 32}),
     "ridge": ("ridge", {"P": 8, "K": 80, "THREADS": 416}),
+    "orientation": ("orientation", {"THREADS": 128}),
+    "rings": ("rings", {"ORDERS": 15}),
+    "rid paper": ("rid", {"TILE": 4, "HALF": 64, "BLOCKS": 3, "WITH_MARGIN": 0, "WITH_IDENTITY": 1}),
+    "rid auto": ("rid", {"TILE": 2, "HALF": 48, "BLOCKS": 3, "WITH_MARGIN": 1, "WITH_IDENTITY": 1}),
+    "aligned paper": ("aligned", {"HALF": 64, "CHANNELS": 1, "MEAN": 0, "THREADS": 128}),
+    "aligned auto": ("aligned", {"HALF": 48, "CHANNELS": 3, "MEAN": 1, "THREADS": 64}),
     "nlm": ("nlm", {"RX": 3, "RY": 3, "CHANNELS": 1, "ROWS": 8, "WARPS": 8}),
     "nlm of a colour signal": ("nlm", {"RX": 2, "RY": 0, "CHANNELS": 3, "ROWS": 1, "WARPS": 1}),
 }

@@ -97,10 +97,14 @@ def denoise(
     if unknown:
         own = [name for name in known if name not in ("image", "sigma") and name not in _COMMON]
         raise TypeError(f"method {method!r} has no parameter {unknown[0]!r}; it has {', '.join(own)}")
-    # The noise is looked for on the host; the denoising goes where it was asked for.
-    host = to_host(image) if lies_on_gpu(image) else image
-    planes = to_planes(host, channel_axis, signals=True)
     given = {"gain": gain, "offset": offset, "read_noise": read_noise}
+    if device != "cpu" and sigma is not None and noise_model == "auto" and not any(given.values()):
+        # On a GPU a given sigma is taken at its word: to doubt it, the image would have to come to the host.
+        noise_model = "gaussian"
+    # The noise is looked for on the host; the denoising goes where it was asked for.
+    told = sigma is not None and noise_model == "gaussian"
+    host = to_host(image) if lies_on_gpu(image) and not told else image
+    planes = to_planes(host, channel_axis, signals=True)
     begun = time.perf_counter()
     model = find_noise(planes, sigma, noise_model, given, plain=preset == "paper")
     seconds = time.perf_counter() - begun

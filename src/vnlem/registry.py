@@ -34,6 +34,7 @@ SOLVERS = {
     ("vnlr", "fast"): "vnlem.methods.vnlr:solve",
     ("vnlr", "reference"): "vnlem.methods.vnlr:solve_plainly",
     ("nlm", "cuda"): "vnlem.methods.cuda.nlm:solve",
+    ("vnlem", "cuda"): "vnlem.methods.cuda.vnlem:solve",
     ("vnlr", "cuda"): "vnlem.methods.cuda.vnlr:solve",
 }
 

@@ -10,6 +10,7 @@ from vnlem.features import orientation
 from vnlem.features.rings import RingLayout, aligned_zeros, ring_features
 from vnlem.kernels.numba.neighbours import squared_lengths
 from vnlem.kernels.numba.vnlem import Region
+from vnlem.pipeline.device import namespace
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import for_each
 
@@ -35,8 +36,9 @@ class Extended:
     def of(cls, pixels: NDArray[np.float32], rings: RingLayout, scale: float) -> "Extended":
         """Extend an image (channels, height, width) by what features and orientations look at."""
         border = max(rings.halo, orientation.halo(scale, rings.patch_size))
-        padded = np.pad(pixels, ((0, 0), (border, border), (border, border)), mode="symmetric")
-        return cls(padded, np.ascontiguousarray(padded.mean(axis=0)), border)
+        xp = namespace(pixels)
+        padded = xp.pad(pixels, ((0, 0), (border, border), (border, border)), mode="symmetric")
+        return cls(padded, xp.ascontiguousarray(padded.mean(axis=0)), border)
 
     def window(self, plane: NDArray[np.float32], tile: Tile, reach: int) -> NDArray[np.float32]:
         """A plane over a tile of the image and `reach` pixels around it."""
@@ -141,7 +143,7 @@ def disc_energy(padded: NDArray[np.float32], patch_size: int) -> NDArray[np.floa
         for x in range(-half, half + 1)
         if math.hypot(y, x) <= half + 0.5
     ]
-    total = np.zeros((height, width), dtype=np.float32)
+    total: NDArray[np.float32] = namespace(padded).zeros((height, width), dtype=np.float32)
     for y, x in offsets:
         total += squares[half + y : half + y + height, half + x : half + x + width]
     area = math.pi / 4 * patch_size**2

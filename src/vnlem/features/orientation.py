@@ -132,9 +132,9 @@ def orientation_of_region(
     >>> orientation_of_region(padded, 1.0, 13).angle.shape
     (4, 5)
     """
-    gauss, slope = _gaussian(scale)
+    gauss, slope = gaussian(scale)
     radius = len(gauss) - 1
-    offsets, weights = _disc(patch_size)
+    offsets, weights = disc(patch_size)
     border = patch_size // 2
     gradient_shape = (padded.shape[0] - 2 * radius, padded.shape[1] - 2 * radius)
     magnitude = np.empty(gradient_shape, dtype=np.float32)
@@ -150,7 +150,7 @@ def orientation_of_region(
         direction,
         offsets,
         weights,
-        _taper(arc),
+        taper(arc),
         math.ceil(arc / 360 * BINS),
         angle,
         confidence,
@@ -161,7 +161,7 @@ def orientation_of_region(
 
 
 @lru_cache(maxsize=32)
-def _gaussian(scale: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def gaussian(scale: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Right halves of the Gaussian (unit sum) and of its derivative (unit answer to a unit slope)."""
     t = np.arange(math.ceil(CUTOFF * scale) + 1)
     gauss: NDArray[np.float64] = np.exp(-0.5 * (t / scale) ** 2)
@@ -172,7 +172,7 @@ def _gaussian(scale: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 
 @lru_cache(maxsize=32)
-def _disc(patch_size: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def disc(patch_size: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Offsets of the pixels in the disc, and weights that fade over the last pixel of its radius."""
     half = patch_size // 2
     y, x = np.mgrid[-half : half + 1, -half : half + 1]
@@ -183,7 +183,7 @@ def _disc(patch_size: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
 
 
 @lru_cache(maxsize=32)
-def _taper(arc: float) -> NDArray[np.float32]:
+def taper(arc: float) -> NDArray[np.float32]:
     """The tapered arc over the bins, as its right half (bin distance 0, 1, ...)."""
     distance = np.arange(math.ceil(arc / 360 * BINS) + 1) * 360 / BINS
     taper = np.where(distance < arc, 0.5 + 0.5 * np.cos(np.pi * distance / arc), 0)

@@ -273,9 +273,9 @@ def ring_features(
     >>> raw.shape, bool(np.isclose((raw[0, 0] ** 2).sum(), np.pi * 2.5**2))
     ((3, 4, 32), True)
     """
-    planes = np.stack([_fine_phases(channel, rings.upsample, rings.average_down) for channel in padded])
+    planes = np.stack([fine_phases(channel, rings.upsample, rings.average_down) for channel in padded])
     height, width = angles.shape
-    where, weights = _taps(rings.samples, rings.upsample)
+    where, weights = taps(rings.samples, rings.upsample)
     starts, real, imag, centre = _quarter_dft(rings.orders, rings.samples, rings.channels)
     raw, canonical = out or (
         aligned_zeros((height, width, rings.dim)),
@@ -292,7 +292,7 @@ def ring_features(
     return raw, canonical
 
 
-def _fine_phases(image: NDArray[np.floating], upsample: int, average_down: bool) -> NDArray[np.floating]:
+def fine_phases(image: NDArray[np.floating], upsample: int, average_down: bool) -> NDArray[np.floating]:
     """The phase planes of an image, or of the image averaged down from its upsampled form."""
     return phases(averaged(image, upsample) if average_down else image, upsample)
 
@@ -306,7 +306,7 @@ def aligned_zeros(shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 @lru_cache(maxsize=32)
-def _taps(samples: tuple[int, ...], upsample: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def taps(samples: tuple[int, ...], upsample: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Where each ring sample reads the phase planes: (samples, 4, [phase y, phase x, dy, dx]) and weights.
 
     Bilinear between the four nearest points of the upsampled grid.
@@ -332,7 +332,7 @@ def _taps(samples: tuple[int, ...], upsample: int) -> tuple[NDArray[np.int64], N
 
 
 @lru_cache(maxsize=32)
-def _dft(
+def dft(
     orders: tuple[int, ...], samples: tuple[int, ...], channels: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32], float]:
     """Ring starts, and the real and imaginary DFT rows (ring, order, sample), orthonormal and area-weighted.
@@ -357,7 +357,7 @@ def _quarter_dft(
     orders: tuple[int, ...], samples: tuple[int, ...], channels: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32], float]:
     """The same rows over the first quarter of each ring, for samples the kernel has folded onto it."""
-    starts, real, imag, centre = _dft(orders, samples, channels)
+    starts, real, imag, centre = dft(orders, samples, channels)
     # Room for whole groups of four, with zeros past the quarter.
     length = 4 * math.ceil((max(samples, default=0) // 4 + 1) / 4) + 4
     short_real = np.zeros((*real.shape[:2], length), dtype=np.float32)
@@ -380,11 +380,11 @@ def _filters(
     """Each coefficient as a filter on the pixels around: impulse responses, by which E is exact."""
     reach = len(orders) + 2 * REACH + 1
     size = 2 * reach + 1
-    where, weights = _taps(samples, upsample)
-    starts, real, imag, centre = _dft(orders, samples, 1)
+    where, weights = taps(samples, upsample)
+    starts, real, imag, centre = dft(orders, samples, 1)
     impulse = np.zeros((2 * size - 1, 2 * size - 1))
     impulse[size - 1, size - 1] = 1
-    planes = _fine_phases(impulse, upsample, average_down)
+    planes = fine_phases(impulse, upsample, average_down)
     y, x = np.mgrid[:size, :size] + reach
     responses = np.zeros((len(where), size, size))
     for s in range(len(where)):

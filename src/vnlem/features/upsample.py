@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.pipeline.device import namespace
+
 # How far a tap can lie from the sampled position, in pixels, rounded up.
 REACH = 2
 
@@ -48,7 +50,7 @@ def phases(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
     >>> planes.shape, float(planes[1, 0, 2, 2])
     ((2, 2, 6, 6), 17.0)
     """
-    planes = np.empty((factor, factor, *image.shape), dtype=image.dtype)
+    planes: NDArray[np.floating] = namespace(image).empty((factor, factor, *image.shape), dtype=image.dtype)
     for i in range(factor):
         rows = _shift(image, i / factor, axis=0)
         for j in range(factor):
@@ -81,19 +83,21 @@ def averaged(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
     >>> bool((averaged(impulse, 1) == impulse).all())
     True
     """
+    xp = namespace(image)
     taps = np.zeros(2 * REACH + 1)
     for step in range(1 - factor, factor):
         pixel, phase = divmod(step, factor)
         taps[pixel + 1 : pixel + 5] += (1 - abs(step) / factor) / factor * keys_weights(phase / factor)
     for axis in (0, 1):
-        source = np.moveaxis(image, axis, -1)
+        source = xp.moveaxis(image, axis, -1)
         smooth = source.copy()
         if (width := source.shape[-1]) > 2 * REACH:
             smooth[..., REACH:-REACH] = sum(
                 image.dtype.type(tap) * source[..., k : width - 2 * REACH + k] for k, tap in enumerate(taps)
             )
-        image = np.moveaxis(smooth, -1, axis)
-    return np.ascontiguousarray(image)
+        image = xp.moveaxis(smooth, -1, axis)
+    result: NDArray[np.floating] = xp.ascontiguousarray(image)
+    return result
 
 
 def upsample(image: ArrayLike, factor: int = 2) -> NDArray[np.float64]:
@@ -128,7 +132,8 @@ def _shift(image: NDArray[np.floating], fraction: float, axis: int) -> NDArray[n
     if fraction == 0:
         return image
     before, here, after, beyond = (image.dtype.type(w) for w in keys_weights(fraction))
-    source = np.moveaxis(image, axis, -1)
+    xp = namespace(image)
+    source = xp.moveaxis(image, axis, -1)
     shifted = source.copy()
     if source.shape[-1] >= 4:
         shifted[..., 1:-2] = (
@@ -137,4 +142,5 @@ def _shift(image: NDArray[np.floating], fraction: float, axis: int) -> NDArray[n
             + after * source[..., 2:-1]
             + beyond * source[..., 3:]
         )
-    return np.moveaxis(shifted, -1, axis)
+    moved: NDArray[np.floating] = xp.moveaxis(shifted, -1, axis)
+    return moved

@@ -88,7 +88,13 @@ def placed(image: Any, device: str | None) -> Iterator[Placement]:
         return
     cupy = importlib.import_module("cupy")
     with cupy.cuda.Device(int(name.partition(":")[2])):
-        yield Placement(name, _to_device(cupy, image), image)
+        try:
+            yield Placement(name, _to_device(cupy, image), image)
+        except MemoryError as error:
+            raise MemoryError(
+                f"an image of shape {np.shape(image)} needs more GPU memory than is free; "
+                "denoise it in parts or pass device='cpu'"
+            ) from error
 
 
 def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:

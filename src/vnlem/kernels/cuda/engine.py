@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache, wraps
 from importlib.resources import files
 from typing import Any
@@ -128,9 +128,10 @@ def compiled_at_once(solve: Callable[[Job[Any], Engine], Any]) -> Callable[..., 
     def wrapped(job: Job[Any], engine: Engine | None = None) -> Any:
         engine = engine or Engine()
         rehearsal = replace(job, progress=None, details={})
-        engine.rehearse(
-            (solve.__module__, repr(job.params), job.pixels.shape), lambda: solve(rehearsal, engine)
-        )
+        # Real numbers are arguments of kernels and never sizes they are compiled for.
+        sizes = [value for value in asdict(job.params).values() if not isinstance(value, float)]
+        key = (solve.__module__, repr(sizes), job.pixels.shape)
+        engine.rehearse(key, lambda: solve(rehearsal, engine))
         return solve(job, engine)
 
     return wrapped

@@ -1,0 +1,154 @@
+"""Times on a CUDA device: whole calls, each kernel, and what share of the card's peak a kernel reaches.
+
+    python benchmarks/gpu.py [--repeat 20] [--sizes 512 2048] [--cpu]
+
+A call is timed with arrays on the device, and with NumPy arrays in and out; medians after two warm-up calls.
+Operations are counted as if every reference were compared under all symmetries: matching skips some of them.
+"""
+
+import argparse
+import time
+from collections import defaultdict
+from typing import ClassVar
+
+import numpy as np
+
+import vnlem
+from vnlem.kernels.cuda import engine as engines
+
+CALLS = {
+    "VNLR fast": {"method": "vnlr", "profile": "fast"},
+    "VNLR balanced": {"method": "vnlr", "profile": "balanced"},
+    "VNLR quality": {"method": "vnlr", "profile": "quality"},
+    "VNLEM paper": {"method": "vnlem", "preset": "paper"},
+    "VNLEM auto": {"method": "vnlem", "preset": "auto"},
+    "NLM (7, 10)": {"method": "nlm", "patch_size": 7, "patch_distance": 10},
+}
+
+
+def scene(size):
+    """A picture with edges, texture and flat parts, with noise of standard deviation 25."""
+    from skimage import data
+    from skimage.transform import resize
+
+    clean = 255 * resize(data.camera() / 255, (512, 512))
+    clean = np.tile(clean, (-(-size // 512), -(-size // 512)))[:size, :size]
+    return clean + np.random.default_rng(0).normal(0, 25, clean.shape)
+
+
+def median_ms(call, repeat):
+    import cupy
+
+    times = []
+    for number in range(repeat + 2):
+        cupy.cuda.Device().synchronize()
+        begun = time.perf_counter()
+        call()
+        cupy.cuda.Device().synchronize()
+        if number >= 2:
+            times.append(time.perf_counter() - begun)
+    return 1000 * float(np.median(times))
+
+
+class TimedEngine(engines.Engine):
+    """Notes when each kernel begins and ends, and what it does."""
+
+    notes: ClassVar[list] = []
+
+    def launch(self, name, grid, argument, *, kernel=None, **options):
+        if self._rehearsed is not None:
+            super().launch(name, grid, argument, kernel=kernel, **options)
+            return
+        begun, ended = self.xp.cuda.Event(), self.xp.cuda.Event()
+        begun.record()
+        super().launch(name, grid, argument, kernel=kernel, **options)
+        ended.record()
+        self.notes.append((kernel or name, operations(name, grid, argument, options), begun, ended))
+
+
+def operations(name, grid, argument, options):
+    """Floating point operations of a launch, a multiply-add as two; 0 where memory is what counts."""
+    if name == "match":
+        side = 2 * argument["radius"] + 1
+        return 2 * grid[0] * side**2 * options["P"] ** 2 * options["CHANNELS"] * options["TRANSFORMS"]
+    if name == "ridge":
+        k, n = options["K"], options["P"] ** 2
+        return 2 * grid[0] * grid[1] * (k**3 + 2 * k**2 * n)
+    if name == "nlm":
+        window = (2 * argument["reach_y"] + 1) * (2 * argument["reach_x"] + 1)
+        return argument["height"] * argument["width"] * window * 10 * options["CHANNELS"]
+    if name == "rid":
+        side = 2 * argument["reach"] + options["TILE"]
+        pixels = (argument["bottom"] - argument["top"]) * argument["width"]
+        dim, columns = 2 * options["HALF"], 8 * options["BLOCKS"]
+        first = side**2 * dim * (1 + options["WITH_MARGIN"])
+        second = argument["n_candidates"] * (3 * dim + 2 * columns * argument["n_angles"])
+        return 2 * pixels * (first + second)
+    return 0
+
+
+def peak(cupy):
+    """Single precision operations a second: multiprocessors * 128 lanes * 2 * clock."""
+    properties = cupy.cuda.runtime.getDeviceProperties(0)
+    clock = cupy.cuda.Device().attributes["ClockRate"] * 1e3
+    return properties["multiProcessorCount"] * 128 * 2 * clock
+
+
+def kernels_table(cupy, image, options):
+    TimedEngine.notes = []
+    engines.Engine, plain = TimedEngine, engines.Engine
+    try:
+        vnlem.denoise(image, 25, **options)
+        TimedEngine.notes.clear()
+        vnlem.denoise(image, 25, **options)
+        cupy.cuda.Device().synchronize()
+    finally:
+        engines.Engine = plain
+    total = defaultdict(lambda: [0, 0.0, 0.0])
+    for kernel, count, begun, ended in TimedEngine.notes:
+        entry = total[kernel]
+        entry[0] += 1
+        entry[1] += cupy.cuda.get_elapsed_time(begun, ended)
+        entry[2] += count
+    for kernel, (calls, ms, count) in sorted(total.items(), key=lambda item: -item[1][1]):
+        share = f"{100 * count / (ms / 1000) / peak(cupy):.0f} % of peak" if count else ""
+        print(f"    {kernel:18} {calls:3} x {ms:8.2f} ms  {share}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[512, 2048])
+    parser.add_argument("--calls", nargs="+", default=list(CALLS))
+    parser.add_argument("--cpu", action="store_true", help="also time the CPU, once")
+    parser.add_argument("--kernels", action="store_true", help="also time each kernel")
+    given = parser.parse_args()
+    import cupy
+
+    print(cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(), "CuPy", cupy.__version__)
+    print(f"| | size | on the device, ms | NumPy in and out, ms |{' CPU, ms |' if given.cpu else ''}")
+    for name in given.calls:
+        options = CALLS[name]
+        for size in given.sizes:
+            image = scene(size).astype(np.float32)
+            there = cupy.asarray(image)
+            on_device = median_ms(
+                lambda there=there, options=options: vnlem.denoise(there, 25, **options), given.repeat
+            )
+            around = median_ms(
+                lambda image=image, options=options: vnlem.denoise(image, 25, device="cuda", **options),
+                max(given.repeat // 3, 3),
+            )
+            line = f"| {name} | {size} | {on_device:.2f} | {around:.2f} |"
+            if given.cpu:
+                vnlem.denoise(image[:64, :64], 25, **options)
+                begun = time.perf_counter()
+                vnlem.denoise(image, 25, **options)
+                line += f" {1000 * (time.perf_counter() - begun):.0f} |"
+            print(line, flush=True)
+            if given.kernels:
+                kernels_table(cupy, there, options)
+
+
+if __name__ == "__main__":
+    main()

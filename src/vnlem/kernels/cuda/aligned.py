@@ -1,0 +1,78 @@
+"""Estimates of pixels from their neighbours on a device (aligned.cu)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.kernels.cuda.engine import Engine
+from vnlem.kernels.cuda.rid import Features, Found
+
+Array = Any  # of the engine's library
+
+
+class Regression(NamedTuple):
+    """How distances become weights and weights an estimate."""
+
+    noise: float  # what noise alone puts between equal patches; subtracted
+    inverse_bandwidth: float
+    own_as_best: bool
+    gamma: float
+    step: float
+    orders: NDArray[np.int64]  # (lanes of all channels), angular order of each lane
+    cosine: NDArray[np.float32]  # (angles, lanes), of order * angle
+    sine: NDArray[np.float32]
+
+
+def estimate(
+    engine: Engine, features: Features, found: Found, rule: Regression, rows: tuple[int, int]
+) -> Array:
+    """The denoised pixels of rows top..bottom: (channels, rows, width)."""
+    xp = engine.xp
+    height, width, dim = features.raw.shape
+    channels = len(features.pixels)
+    top, bottom = rows
+    out = xp.empty((channels, bottom - top, width), np.float32)
+    n_neighbors = found.position.shape[1]
+    mean = rule.gamma == 2.0
+    room = -(-n_neighbors // 4) * 4
+    shared = 4 * (2 * room if mean else 3 * room + 2 * dim + n_neighbors * (dim + 4))
+    if shared > engine.largest_shared - 1024:
+        raise ValueError(
+            f"{n_neighbors} patches are too many for this device; pass a smaller n_neighbors or device='cpu'"
+        )
+    threads = 64 if mean else 128
+    engine.launch(
+        "aligned",
+        ((bottom - top) * width,),
+        {
+            "raw": features.raw,
+            "canonical": features.canonical,
+            "sharp": features.sharp,
+            "angle": features.angle,
+            "pixels": features.pixels,
+            "orders": xp.asarray(rule.orders.astype(np.int32)),
+            "cosine": xp.asarray(rule.cosine),
+            "sine": xp.asarray(rule.sine),
+            **found._asdict(),
+            "out": out,
+            "height": height,
+            "width": width,
+            "top": top,
+            "rows": bottom - top,
+            "n_neighbors": n_neighbors,
+            "spare": int(np.flatnonzero(rule.orders == 0)[0]),
+            "noise": rule.noise,
+            "inverse_bandwidth": rule.inverse_bandwidth,
+            "gamma": rule.gamma,
+            "step": rule.step,
+            "own_as_best": rule.own_as_best,
+        },
+        threads=threads,
+        shared=shared,
+        HALF=dim // 2,
+        CHANNELS=channels,
+        MEAN=int(mean),
+        THREADS=threads,
+    )
+    return out

@@ -1,0 +1,108 @@
+"""Neighbours under the rotation-invariant distance on a device (rid.cu)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.kernels.cuda.engine import Engine
+
+Array = Any  # of the engine's library
+
+_WARPS = 8
+
+
+class Features(NamedTuple):
+    """Features of every pixel of a region."""
+
+    raw: Array  # (height, width, dim)
+    canonical: Array  # (height, width, dim)
+    lengths: Array  # (height, width), squared
+    sharp: Array  # (height, width), see `vnlem.kernels.numba.vnlem.Region`
+    angle: Array  # (height, width), radians
+    pixels: Array  # (channels, height, width)
+
+
+class Search(NamedTuple):
+    """What to look for."""
+
+    patch_distance: int
+    n_candidates: int
+    n_neighbors: int
+    with_identity: bool
+    starts: NDArray[np.int64]  # (blocks + 1): rows of lanes that hold equal orders
+    rows: NDArray[np.int64]  # first lanes of these rows
+    cosine: NDArray[np.float32]  # (angles, 8 * blocks), of order * angle
+    sine: NDArray[np.float32]
+    margin: tuple[float, float] | None  # a rotated match counts as factor * its squared distance + offset
+
+
+class Found(NamedTuple):
+    """Neighbours of all pixels of some rows."""
+
+    position: Array  # int32 (pixels, neighbours), pixel number in the region
+    squared: Array  # float32, squared distance of features
+    which: Array  # int16, +-number of the angle, or none
+    counts: Array  # int32 (pixels)
+
+
+def neighbours(engine: Engine, features: Features, search: Search, top: int, bottom: int) -> Found:
+    """The neighbours of the pixels of rows top..bottom of a region."""
+    xp = engine.xp
+    height, width, dim = features.raw.shape
+    n_pixels, count = (bottom - top) * width, search.n_neighbors
+    found = Found(
+        xp.empty((n_pixels, count), np.int32),
+        xp.empty((n_pixels, count), np.float32),
+        xp.empty((n_pixels, count), np.int16),
+        xp.empty(n_pixels, np.int32),
+    )
+    n_angles, columns = search.cosine.shape
+    window = (2 * search.patch_distance + 1) ** 2
+
+    def shared_of(tile: int) -> int:
+        side = 2 * search.patch_distance + tile
+        own = tile**2 * (2 * dim + side**2)
+        floats: int = own + 2 * n_angles * columns + _WARPS * (window + 3 * search.n_candidates + 1)
+        return 4 * floats
+
+    fitting = [tile for tile in (4, 2, 1) if shared_of(tile) <= engine.largest_shared - 1024]
+    if not fitting:
+        raise ValueError(
+            f"a window of {2 * search.patch_distance + 1} pixels is too large for this device; "
+            "pass a smaller patch_distance or device='cpu'"
+        )
+    tile = fitting[0]
+    factor, offset = search.margin or (1.0, 0.0)
+    engine.launch(
+        "rid",
+        (-(-(bottom - top) // tile), -(-width // tile)),
+        {
+            "raw": features.raw,
+            "canonical": features.canonical,
+            "lengths": features.lengths,
+            "starts": xp.asarray(search.starts.astype(np.int32)),
+            "rows": xp.asarray(search.rows.astype(np.int32)),
+            "cosine": xp.asarray(search.cosine),
+            "sine": xp.asarray(search.sine),
+            **found._asdict(),
+            "height": height,
+            "width": width,
+            "top": top,
+            "bottom": bottom,
+            "reach": search.patch_distance,
+            "n_candidates": search.n_candidates,
+            "n_neighbors": count,
+            "n_angles": n_angles,
+            "factor": float(factor),
+            "offset": float(offset),
+        },
+        threads=32 * _WARPS,
+        shared=shared_of(tile),
+        TILE=tile,
+        HALF=dim // 2,
+        BLOCKS=columns // 8,
+        WITH_MARGIN=int(search.margin is not None),
+        WITH_IDENTITY=int(search.with_identity),
+    )
+    return found

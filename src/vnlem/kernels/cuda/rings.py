@@ -1,0 +1,70 @@
+"""Ring features of all pixels on a device (rings.cu)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.kernels.cuda.engine import THREADS, Engine
+
+Array = Any  # of the engine's library
+
+
+class Sampling(NamedTuple):
+    """Where the rings lie and what their samples make (see vnlem.features.rings)."""
+
+    where: NDArray[np.int64]  # (samples, 4, [phase y, phase x, dy, dx])
+    weights: NDArray[np.float32]  # (samples, 4)
+    starts: NDArray[np.int64]  # (rings + 1), first sample of each ring
+    real: NDArray[np.float32]  # (rings, orders, samples)
+    imag: NDArray[np.float32]
+    centre: float  # weight of the central pixel
+    lane_of: NDArray[np.int64]  # (rings, orders), lane of a coefficient
+    centre_lane: int
+
+
+def ring_features(
+    engine: Engine, planes: Array, angles: Array, sampling: Sampling, halo: int, lanes: int
+) -> tuple[Array, Array, Array]:
+    """Features as the image has them and turned by minus the angles, and their squared lengths.
+
+    planes (channels, k, k, H + 2 halo, W + 2 halo), angles (H, W) -> two of (H, W, dim), (H, W).
+    """
+    xp = engine.xp
+    channels, upsample, _, full_height, full_width = planes.shape
+    height, width = angles.shape
+    raw, canonical = (xp.empty((height, width, 2 * channels * lanes), np.float32) for _ in range(2))
+    lengths = xp.empty((height, width), np.float32)
+    phase_y, phase_x, dy, dx = np.moveaxis(sampling.where, -1, 0)
+    where = ((phase_y * upsample + phase_x) * full_height + dy) * full_width + dx
+    n_rings, n_orders, longest = sampling.real.shape
+    engine.launch(
+        "rings",
+        (height, -(-width // THREADS)),
+        {
+            "planes": planes,
+            "angles": angles,
+            "where": xp.asarray(where.astype(np.int32)),
+            "weights": xp.asarray(sampling.weights),
+            "starts": xp.asarray(sampling.starts.astype(np.int32)),
+            "real": xp.asarray(sampling.real),
+            "imag": xp.asarray(sampling.imag),
+            "lane_of": xp.asarray(sampling.lane_of.astype(np.int32)),
+            "raw": raw,
+            "canonical": canonical,
+            "lengths": lengths,
+            "height": height,
+            "width": width,
+            "channels": channels,
+            "n_rings": n_rings,
+            "longest": longest,
+            "lanes": lanes,
+            "centre_lane": sampling.centre_lane,
+            "halo": halo,
+            "plane": upsample**2 * full_height * full_width,
+            "full_width": full_width,
+            "centre": float(sampling.centre),
+        },
+        ORDERS=n_orders,
+    )
+    return raw, canonical, lengths

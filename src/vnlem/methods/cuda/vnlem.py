@@ -1,0 +1,123 @@
+"""VNLEM on a CUDA device: features in canonical frames, neighbours by RID, gamma-power regression."""
+
+from typing import Any
+
+import numpy as np
+
+from vnlem.features import orientation, rings
+from vnlem.features.canonical import Extended, disc_energy
+from vnlem.kernels.cuda.aligned import Regression, estimate
+from vnlem.kernels.cuda.engine import Engine, compiled_at_once
+from vnlem.kernels.cuda.orientation import directions, gradients
+from vnlem.kernels.cuda.rid import Features, Search, neighbours
+from vnlem.kernels.cuda.rings import Sampling, ring_features
+from vnlem.methods.vnlem import VnlemParams, coarse_params, half_of, make_rule, rings_of, search_of
+from vnlem.pipeline.progress import ProgressCallback
+from vnlem.pipeline.run import Job
+from vnlem.pipeline.tiles import Tile
+
+Array = Any  # of the engine's library
+
+# Features of so many bytes are held at a time; the image is worked through in bands of rows.
+BAND_BYTES = 2**30
+
+
+@compiled_at_once
+def solve(job: Job[VnlemParams], engine: Engine) -> Array:
+    """The estimate, or the mean of a fine and a coarse one."""
+    fine = job.params
+    if fine.search == "image":
+        raise ValueError("search='image' runs on the CPU only; pass device='cpu' or search='window'")
+    if not fine.coarse_patch_size:
+        return _solve_one_size(job, engine, fine, job.progress)
+    first, second = (half_of(job.progress, part) for part in (0, 1))
+    total = _solve_one_size(job, engine, fine, first)
+    total += _solve_one_size(job, engine, coarse_params(fine), second)
+    return np.float32(0.5) * total
+
+
+def _solve_one_size(
+    job: Job[VnlemParams], engine: Engine, params: VnlemParams, progress: ProgressCallback | None
+) -> Array:
+    """Algorithm 1, band by band."""
+    layout = rings_of(params, len(job.pixels))
+    image = Extended.of(job.pixels, layout, params.scale)
+    height, width = image.shape
+    search, regression = _search_and_regression(job, params, layout, image.shape)
+    reach = search.patch_distance
+    rows = max(BAND_BYTES // (8 * layout.dim * width) - 2 * reach, 16)
+    out = engine.xp.empty_like(job.pixels)
+    for top in range(0, height, rows):
+        bottom = min(top + rows, height)
+        around = Tile(max(top - reach, 0), min(bottom + reach, height), 0, width)
+        features = _features(engine, image, around, layout, params)
+        band = (top - around.top, bottom - around.top)
+        found = neighbours(engine, features, search, *band)
+        out[:, top:bottom] = estimate(engine, features, found, regression, band)
+        if progress is not None:
+            progress(bottom, height)
+    return out
+
+
+def _features(
+    engine: Engine, image: Extended, around: Tile, layout: rings.RingLayout, params: VnlemParams
+) -> Features:
+    """Features of the pixels of a tile."""
+    xp = engine.xp
+    grey = image.window(image.grey, around, orientation.halo(params.scale, layout.patch_size))
+    gauss, slope = orientation.gaussian(params.scale)
+    angle = directions(
+        engine,
+        *gradients(engine, xp.ascontiguousarray(grey), gauss, slope, orientation.SMALLEST_GRADIENT),
+        orientation.disc(layout.patch_size),
+        orientation.taper(params.arc),
+    )
+    padded = image.window(image.padded, around, layout.halo)
+    planes = xp.stack([rings.fine_phases(plane, layout.upsample, layout.average_down) for plane in padded])
+    where, weights = rings.taps(layout.samples, layout.upsample)
+    starts, real, imag, centre = rings.dft(layout.orders, layout.samples, layout.channels)
+    sampling = Sampling(where, weights, starts, real, imag, centre, layout.lane_of(), layout.centre_lane)
+    raw, canonical, lengths = ring_features(engine, planes, angle, sampling, layout.halo, layout.lanes)
+    sharp = xp.zeros_like(lengths)
+    if not layout.average_down:
+        energy = disc_energy(image.window(image.padded, around, layout.n_rings), layout.patch_size)
+        sharp = xp.maximum(energy - lengths, 0)
+    pixels = xp.ascontiguousarray(image.window(image.padded, around, 0))
+    return Features(raw, canonical, lengths, sharp, angle, pixels)
+
+
+def _search_and_regression(
+    job: Job[VnlemParams], params: VnlemParams, layout: rings.RingLayout, shape: tuple[int, int]
+) -> tuple[Search, Regression]:
+    """The CPU's search and rule as the kernels here take them."""
+    search, rule = search_of(params, layout, shape), make_rule(params, job.sigma, layout)
+    n_angles = len(search.cos)
+    # The CPU's tables hold eight angles side by side; here each angle has a row.
+    tables = (
+        np.ascontiguousarray(
+            table.reshape(len(table), -1, 8).transpose(0, 2, 1).reshape(-1, table.shape[1] // 8)
+        )
+        for table in (search.angles.cos, search.angles.sin)
+    )
+    cosine, sine = (table[:n_angles] for table in tables)
+    margin = (float(rule.factor), float(rule.offset)) if rule.with_margin else None
+    return Search(
+        search.patch_distance,
+        search.n_candidates,
+        search.n_neighbors,
+        search.with_identity,
+        search.angles.starts,
+        search.angles.rows,
+        cosine,
+        sine,
+        margin,
+    ), Regression(
+        float(rule.noise),
+        float(rule.inverse_bandwidth),
+        rule.own_as_best,
+        float(rule.gamma),
+        float(rule.step),
+        np.tile(layout.lane_order, layout.channels),
+        search.cos,
+        search.sin,
+    )
