@@ -15,6 +15,8 @@ from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
 from vnlem.registry import DEFAULT_METHOD, find_method
 
+SCALES = 3  # where the noise is estimated, for methods that can work at several
+
 # Arguments of `denoise` itself, the same for every method.
 _COMMON = ("preset", "channel_axis", "workers", "progress", "return_info", "device")
 
@@ -117,6 +119,8 @@ def denoise(
         "device": device,
         **params,
     }
+    if sigma is None and "scales" in known:
+        common.setdefault("scales", SCALES)
     if model is None or model.is_white:
         result: Result = function(image, sigma if model is None else model.sigma, **common)
         denoised, info = result if isinstance(result, tuple) else (result, None)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.estimate.ridge import PassSettings, TileWork, run_pass
 from vnlem.kernels.numba.sheets import Images
+from vnlem.methods.scales import check_scales, denoise_at_scales
 from vnlem.neighbours.groups import GROUPS, Matching, needed_before, tile_groups
 from vnlem.neighbours.sheets import Reach
 from vnlem.neighbours.turned import reach as reach_of_turned
@@ -162,6 +163,7 @@ def denoise_vnlr(
     patch_distance: int | None = None,
     step: int | None = None,
     passes: int | None = None,
+    scales: int = 1,
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
@@ -191,6 +193,9 @@ def denoise_vnlr(
     patch_size, n_neighbors, patch_distance, step, passes : int, optional
         Side of a patch, patches per group, radius of the search window, distance between reference
         patches, pilot passes; from the profile and sigma when None.
+    scales : int
+        With 3 the image is denoised at half and at a quarter of its size too, and the low frequencies of flat
+        and of smooth areas are taken from there: better where noise is strong beside the signal.
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
@@ -236,6 +241,26 @@ def denoise_vnlr(
     True
     """
     check_preset("vnlr", preset)
+    if check_scales(scales) > 1:
+        return denoise_at_scales(
+            denoise_vnlr,
+            image,
+            sigma,
+            scales,
+            group=group,
+            profile=profile,
+            engine=engine,
+            channel_axis=channel_axis,
+            patch_size=patch_size,
+            n_neighbors=n_neighbors,
+            patch_distance=patch_distance,
+            step=step,
+            passes=passes,
+            workers=workers,
+            progress=progress,
+            return_info=return_info,
+            device=device,
+        )
 
     def parameters(standard_sigma: float) -> VnlrParams:
         return resolve(

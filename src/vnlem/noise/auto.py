@@ -1,6 +1,5 @@
 """Which noise is this? The estimate that `denoise` makes where the user says nothing."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.sigma import check_sigma
+from vnlem.pipeline.warn import warn
 
 Float = NDArray[np.float64]
 
@@ -82,10 +82,9 @@ def estimate_of_planes(planes: Planes, kind: str = "auto") -> NoiseModel:
     model = _estimate(data, kind)
     share = 1.0 - float(np.mean(_unclipped(data)))
     if share > MOST_CLIPPED and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0:
-        warnings.warn(
+        warn(
             f"{100 * share:.0f} % of the pixels lie at the image's smallest or largest value: the noise can "
-            "hardly be seen; give sigma or a noise model",
-            stacklevel=3,
+            "hardly be seen; give sigma or a noise model"
         )
     return model
 
@@ -172,18 +171,15 @@ def _say_if_contradicted(planes: Planes, sigma: float) -> None:
         return
     if 0.5 <= estimate_sigma_of_planes(planes.data) / sigma <= 2:
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = estimate_of_planes(planes)
+    model = _estimate(planes.data, "auto")
     levels = np.concatenate([np.asarray(curve.levels) for curve in model.curves])
     deviations = np.sqrt(model.variance(levels))
     too_small = deviations.min() > 2 * sigma and model.confidence >= 0.5
     too_large = 0 < deviations.max() < sigma / 2
     if too_small or too_large:
-        warnings.warn(
+        warn(
             f"sigma {sigma:g} was given, but the image seems to have {model.describe()}; "
-            "check the units of sigma, or leave it out",
-            stacklevel=4,
+            "check the units of sigma, or leave it out"
         )
 
 

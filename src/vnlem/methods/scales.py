@@ -1,0 +1,112 @@
+"""A method at several scales: the image, the image at half its size, and so on, joined coarse to fine."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vnlem.estimate.scales import halve, join
+from vnlem.noise.white import estimate_sigma_of_planes
+from vnlem.pipeline import checks
+from vnlem.pipeline.device import lies_on_gpu, namespace, to_host
+from vnlem.pipeline.image import to_planes
+from vnlem.pipeline.progress import reporting
+from vnlem.pipeline.run import Result
+from vnlem.pipeline.sigma import check_sigma, check_sigma_map
+
+SMALLEST = 48  # pixels: an image is not made smaller than that
+MOST_SCALES = 6
+
+
+def check_scales(scales: Any) -> int:
+    """A number of scales, or a clear error.
+
+    Examples
+    --------
+    >>> check_scales(3)
+    3
+    """
+    number = checks.whole("scales", scales)
+    if number > MOST_SCALES:
+        raise ValueError(f"scales must be at most {MOST_SCALES}, got {number}")
+    return number
+
+
+def denoise_at_scales(
+    method: Callable[..., Result], image: ArrayLike, sigma: Any, scales: int, **options: Any
+) -> Result:
+    """Denoise with `method` at several scales.
+
+    Parameters
+    ----------
+    method : callable(image, sigma, **options)
+        What denoises one scale.
+    image, sigma
+        As the method takes them.
+    scales : int
+        How many, each half the size of the one before. Fewer where the image would become too small.
+    **options
+        Of the method.
+
+    Returns
+    -------
+    ndarray, or (ndarray, Info)
+        With ``info.details["scales"]``, their number.
+    """
+    progress, return_info = options.pop("progress", False), options.pop("return_info", False)
+    planes = to_planes(to_host(image) if lies_on_gpu(image) else image, options.get("channel_axis"))
+    noise: Any
+    if sigma is None:
+        noise = estimate_sigma_of_planes(planes.data)
+    elif np.ndim(sigma) > 0:
+        noise = check_sigma_map(to_host(sigma) if lies_on_gpu(sigma) else sigma, planes)
+    else:
+        noise = check_sigma(sigma)
+    levels = [(planes.data, noise)]
+    while len(levels) < scales and min(levels[-1][0].shape[1:]) >= 2 * SMALLEST:
+        levels.append((halve(levels[-1][0]), _halved_noise(levels[-1][1])))
+    results, infos = [], []
+    # A scale has a quarter of the pixels of the one before.
+    work = np.cumsum([0.25**number for number in range(len(levels))])
+    with reporting(progress, "vnlr") as report:
+        for number, (data, level) in enumerate(levels):
+            start, whole = work[number] - 0.25**number, work[-1]
+
+            def part(
+                done: int, total: int, start: float = start, size: float = 0.25**number, whole: float = whole
+            ) -> None:
+                if report is not None:
+                    report(int(1e6 * (start + size * done / max(total, 1)) / whole), 1_000_000)
+
+            laid_out = level if np.ndim(level) == 0 else np.broadcast_to(level, data.shape)
+            one, info = method(
+                planes.layout(data),
+                laid_out if np.ndim(level) == 0 else planes.layout(np.ascontiguousarray(laid_out)),
+                progress=False if report is None else part,
+                return_info=True,
+                **options,
+            )
+            results.append(to_planes(to_host(one), planes.channel_axis).data)
+            infos.append(info)
+    joined = results.pop()
+    while results:
+        joined = join(results.pop(), joined, levels[len(results)][1])
+    result = planes.restore(joined)
+    if lies_on_gpu(image):
+        result = namespace(image).asarray(result)
+    if not return_info:
+        return result
+    timings = {name: sum(info.timings[name] for info in infos) for name in infos[0].timings}
+    details = {**infos[0].details, "scales": len(levels)}
+    return result, replace(infos[0], timings=timings, details=details)
+
+
+def _halved_noise(noise: Any) -> Any:
+    """Standard deviation at half the size of a noise level or a map of it."""
+    if np.ndim(noise) == 0:
+        return noise / 2
+    if 1 in noise.shape[1:]:
+        return np.asarray(noise) / 2
+    return np.sqrt(np.maximum(halve(np.asarray(noise) ** 2), 0.0)) / 2

@@ -1,0 +1,88 @@
+"""Several scales: halving and doubling, the join, and VNLR with them."""
+
+import numpy as np
+import pytest
+
+import vnlem
+from vnlem.estimate.scales import double, halve, join
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (33, 50), (50, 33), (7, 9), (1, 3)])
+def test_halving_and_doubling_keep_size_and_constants(shape):
+    planes = np.full((2, *shape), 3.5)
+    half = halve(planes)
+    assert half.shape == (2, -(-shape[0] // 2), -(-shape[1] // 2))
+    np.testing.assert_allclose(half, 3.5)
+    np.testing.assert_allclose(double(half, *shape), 3.5)
+
+
+def test_a_ramp_stays_where_it_is():
+    ramp = np.add.outer(np.arange(64.0), 2 * np.arange(64.0))[None]
+    inner = (0, slice(16, -16), slice(16, -16))
+    np.testing.assert_allclose(double(halve(ramp), 64, 64)[inner], ramp[inner], atol=0.15)
+
+
+def test_white_noise_stays_nearly_white_at_half_its_strength():
+    noise = np.random.default_rng(0).standard_normal((1, 256, 256))
+    half = halve(noise)[0]
+    assert half.std() == pytest.approx(0.45, abs=0.05)
+    assert abs(np.mean(half[:, 1:] * half[:, :-1])) < 0.2 * half.var()
+
+
+def test_structure_the_coarse_image_has_lost_stays():
+    fine = np.zeros((1, 64, 64))
+    fine[0, 30:34, 30:34] = 10.0
+    joined = join(fine, np.zeros((1, 32, 32)), 1.0)
+    assert joined[0, 30:34, 30:34].min() > 9.5
+
+
+def test_small_differences_follow_the_coarse_image():
+    fine = np.random.default_rng(1).normal(0, 0.03, (1, 64, 64))
+    assert join(fine, np.zeros((1, 32, 32)), 1.0).std() < 0.9 * fine.std()
+
+
+def test_flat_areas_are_flatter_with_scales():
+    clean = np.zeros((128, 128))
+    clean[40:60, 40:60] = 3.0
+    noisy = clean + np.random.default_rng(2).standard_normal(clean.shape)
+    errors = [
+        np.mean((vnlem.denoise_vnlr(noisy, 1.0, profile="fast", scales=scales) - clean) ** 2)
+        for scales in (1, 3)
+    ]
+    assert errors[1] < 0.9 * errors[0]
+
+
+def test_colour_maps_integers_and_info():
+    rng = np.random.default_rng(3)
+    clean = np.where(np.arange(101) < 50, 80, 160)[None, :, None]
+    image = np.clip(clean + rng.normal(0, 20, (130, 101, 3)), 0, 255).astype(np.uint8)
+    sigma = np.full((130, 101), 20.0)
+    calls = []
+    result, info = vnlem.denoise_vnlr(
+        image,
+        sigma,
+        channel_axis=-1,
+        scales=3,
+        profile="fast",
+        return_info=True,
+        progress=lambda done, total: calls.append(done / total),
+    )
+    assert result.dtype == np.uint8
+    assert result.shape == image.shape
+    assert np.std(result - clean) < 0.3 * np.std(image - clean)
+    assert info.details["scales"] == 2
+    assert calls == sorted(calls)
+    assert calls[-1] == pytest.approx(1.0)
+
+
+def test_an_image_too_small_to_be_halved_has_one_scale():
+    image = np.arange(200.0) + np.random.default_rng(4).normal(0, 5, (40, 200))
+    result, info = vnlem.denoise_vnlr(image, 5, scales=3, profile="fast", return_info=True)
+    assert info.details["scales"] == 1
+    np.testing.assert_allclose(result, vnlem.denoise_vnlr(image, 5, profile="fast"))
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, 100])
+def test_wrong_numbers_of_scales_are_refused(wrong):
+    with pytest.raises(ValueError, match="scales must be"):
+        vnlem.denoise_vnlr(np.ones((64, 64)), 5, scales=wrong)
