@@ -26,6 +26,10 @@ class Roughness:
     def halo(self) -> tuple[int, ...]:
         return tuple(self.radius if axis in "zyx" else 0 for axis in self.axes)
 
+    @property
+    def work_halo(self) -> tuple[int, ...]:
+        return self.halo
+
     def solve(self, pixels: Any, place: Place, workers: int | None) -> Any:
         if self.die_once is not None:
             try:

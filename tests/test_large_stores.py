@@ -1,6 +1,7 @@
 """OME-Zarr in, OME-Zarr out: blocks equal the whole, metadata stay, pyramids are rebuilt."""
 
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,6 +71,36 @@ def test_others_can_read_it(tmp_path, version):
         (node,) = reader.Reader(parse_url(tmp_path / name))()
         assert [level.shape for level in node.data] == [shape, (1, shape[1] // 2, shape[2] // 2)]
         assert node.metadata["name"] in ("cells", ["DAPI"])
+
+
+@pytest.mark.filterwarnings("ignore")  # of the viewer's own libraries
+def test_napari_can_read_it(tmp_path):
+    pytest.importorskip("napari", reason="the viewer")
+    plugin = pytest.importorskip("napari_ome_zarr", reason="the viewer's reader")
+    make_image(tmp_path / "in.ome.zarr", noise((1, 64, 96)), "0.5", "cyx", (1, 32, 32))
+    run(tmp_path / "in.ome.zarr", tmp_path / "out.ome.zarr")
+    path = str(tmp_path / "out.ome.zarr")
+    ((levels, options, kind),) = plugin.napari_get_reader(path)(path)
+    assert kind == "image"
+    assert options["name"] == ["cells: DAPI"]
+    assert np.array_equal(np.asarray(levels[0]), zarr.open_array(tmp_path / "out.ome.zarr/0")[:])
+
+
+SAMPLES = Path(__file__).parents[2] / "shared/data/zarr"
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="the samples of OME-Zarr are not here")
+@pytest.mark.parametrize("name", ["image-01.zarr", "image-02.zarr", "image-03.zarr", "image-04.zarr"])
+def test_samples_of_the_world(tmp_path, name):
+    models = pytest.importorskip("ome_zarr_models")
+    summary = run(SAMPLES / name, tmp_path / "out.ome.zarr", memory=4_000_000)
+    assert summary.complete
+    image = models.open_ome_zarr(zarr.open_group(tmp_path / "out.ome.zarr", mode="r"))
+    assert image.ome_zarr_version == "0.4"
+    before, after = (
+        zarr.open_array(path / "0", mode="r") for path in (SAMPLES / name, tmp_path / "out.ome.zarr")
+    )
+    assert np.array_equal(after[:], Roughness().whole(before[:]))
 
 
 def test_a_region_has_the_bytes_of_that_part_and_says_where_it_lies(tmp_path):

@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 # Public name -> module that defines it (relative to this package).
 _PUBLIC = {
     "denoise": "api",
+    "denoise_large": "large.api",
     "denoise_nlm": "methods.nlm",
     "denoise_nlem": "methods.nlem",
     "denoise_nlpr": "methods.nlem",

@@ -1,5 +1,6 @@
 """Types of the public names. Made by tools/make_stub.py: do not edit."""
 
+import os
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -14,6 +15,9 @@ from vnlem import theory as theory
 from vnlem.diffusion.map import DiffusionMap as DiffusionMap
 from vnlem.features.orientation import Orientation
 from vnlem.features.patch_space import PatchSpace as PatchSpace
+from vnlem.large.dry_run import Forecast
+from vnlem.large.execute import Summary
+from vnlem.large.requests import Region
 from vnlem.noise.model import NoiseModel as NoiseModel
 from vnlem.pipeline.choices import Group as Group
 from vnlem.pipeline.choices import Preset as Preset
@@ -33,6 +37,7 @@ __all__ = [
     "Profile",
     "__version__",
     "denoise",
+    "denoise_large",
     "denoise_nlem",
     "denoise_nlm",
     "denoise_nlpr",
@@ -105,6 +110,23 @@ def denoise(
     read_noise: float | None = None,
     **params: Any,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
+def denoise_large(
+    source: Any,
+    target: str | os.PathLike[str],
+    sigma: float | None = None,
+    *,
+    method: str = ...,
+    axes: str | None = None,
+    region: Region | None = None,
+    memory: int | float | str | None = None,
+    resume: bool = False,
+    part: str | tuple[int, int] | None = None,
+    cluster: Any = None,
+    dry_run: bool = False,
+    workers: int | None = None,
+    progress: Progress = False,
+    **params: Any,
+) -> Summary | Forecast: ...
 @overload
 def denoise_nlm(
     image: ArrayLike,

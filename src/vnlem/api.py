@@ -45,8 +45,8 @@ def denoise(
     ----------
     image : array_like
         Grey image (H, W), or colour image with `channel_axis`; the methods nlm, nlem and nlpr also take a
-        signal (N,). Integers come back in their dtype, rounded and clipped; floats are never rescaled or
-        clipped.
+        signal (N,). A dask array gives a lazy dask array. Integers come back in their dtype, rounded and
+        clipped; floats are never rescaled or clipped.
     sigma : float, optional
         Standard deviation of white noise, in the units of the pixels. When None the noise is estimated.
     method : str
@@ -99,6 +99,18 @@ def denoise(
     if unknown:
         own = [name for name in known if name not in ("image", "sigma") and name not in _COMMON]
         raise TypeError(f"method {method!r} has no parameter {unknown[0]!r}; it has {', '.join(own)}")
+    if type(image).__module__.startswith("dask.array"):
+        from vnlem.large.dask_arrays import denoise_lazily
+
+        if return_info or progress:
+            raise ValueError(
+                "a dask array is denoised when it is computed; leave return_info and progress out"
+            )
+        noise = {"noise_model": noise_model, "gain": gain, "offset": offset, "read_noise": read_noise}
+        lazy: Result = denoise_lazily(
+            image, sigma, method, channel_axis, workers, preset=preset, **noise, **params
+        )
+        return lazy
     given = {"gain": gain, "offset": offset, "read_noise": read_noise}
     if device != "cpu" and sigma is not None and noise_model == "auto" and not any(given.values()):
         # On a GPU a given sigma is taken at its word: to doubt it, the image would have to come to the host.

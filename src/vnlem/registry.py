@@ -38,6 +38,19 @@ SOLVERS = {
     ("vnlr", "cuda"): "vnlem.methods.cuda.vnlr:solve",
 }
 
+# Method -> how far around a part of an image its result depends on pixels, from the method's parameters.
+# A method that is not here needs the whole image at once.
+HALOS = {
+    "nlm": "vnlem.methods.window:halo",
+    "nlem": "vnlem.methods.window:halo",
+    "nlpr": "vnlem.methods.window:halo",
+    "vnlem": "vnlem.methods.vnlem:halo",
+    "vnlr": "vnlem.methods.vnlr:halo",
+}
+
+# Where less than all of the halo is worked on in every pass: the mean over the passes.
+WORK_HALOS = {"vnlr": "vnlem.methods.vnlr:work_halo"}
+
 
 def find_method(name: str) -> Any:
     """The public function of a method; names accept - and _.
@@ -72,6 +85,26 @@ def find_solver(method: str, engine: str, device: str = "cpu") -> Any:
         engines = ", ".join(repr(known) for name, known in SOLVERS if name == method and known != "cuda")
         raise ValueError(f"engine must be one of {engines} for {method}, got {engine!r}")
     return _load(SOLVERS[method, engine])
+
+
+def find_halo(method: str) -> Any:
+    """The function that gives a method's halo from its parameters.
+
+    Examples
+    --------
+    >>> find_halo("vnlem-dd")
+    Traceback (most recent call last):
+    ...
+    ValueError: vnlem-dd needs the whole image at once; in parts there are nlm, nlem, nlpr, vnlem, vnlr
+    """
+    if method not in HALOS:
+        raise ValueError(f"{method} needs the whole image at once; in parts there are {', '.join(HALOS)}")
+    return _load(HALOS[method])
+
+
+def find_work_halo(method: str) -> Any:
+    """The function that gives the mean width of what is worked on around a part of an image."""
+    return _load(WORK_HALOS[method]) if method in WORK_HALOS else find_halo(method)
 
 
 def _load(place: str) -> Any:

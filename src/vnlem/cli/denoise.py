@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vnlem.api import denoise
+from vnlem.cli import large
 from vnlem.cli.help import parameter_help
 from vnlem.pipeline.progress import Report, progress_bar
 from vnlem.pipeline.settings import parse_settings
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 
 
 def command(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="PNG, JPEG, TIFF or NPY file.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="PNG, JPEG, TIFF or NPY file, or an OME-Zarr store.")
+    ],
     target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="File to write; its suffix decides the format.")
+        Path, typer.Argument(metavar="OUT", help="File or store to write; its suffix decides the format.")
     ],
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = DEFAULT_METHOD,
     sigma: Annotated[
@@ -47,6 +50,13 @@ def command(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but warnings and errors.")] = False,
+    memory: large.Memory = None,
+    resume: large.Resume = False,
+    region: large.RegionText = None,
+    dry_run: large.DryRun = False,
+    cluster: large.Cluster = None,
+    part: large.Part = None,
+    axes: large.Axes = None,
 ) -> None:
     """Denoise an image file.
 
@@ -60,6 +70,11 @@ def command(
     parameters = parse_settings(settings or (), function, method)
     if profile is not None:
         parameters["profile"] = _checked_profile(profile, function, method)
+    wanted = large.LargeOptions(memory, resume, region, dry_run, cluster, part, axes)
+    if large.is_large(source, target, wanted):
+        options = {"method": method, "preset": preset, **parameters}
+        large.run(source, target, sigma, wanted, workers, quiet, **options)
+        return
     picture = io.read(source, channels)
     if target.exists() and target.samefile(source):
         raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")

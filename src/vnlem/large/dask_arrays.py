@@ -8,19 +8,32 @@ from numpy.typing import NDArray
 
 from vnlem.large.boxes import Box, extent, slices
 from vnlem.large.engine import Engine, Place
+from vnlem.large.memory import default_memory
+from vnlem.large.methods import find_engine
 from vnlem.large.prepare import plan_for
-from vnlem.large.sources import Source
+from vnlem.large.sample import take_sample
+from vnlem.large.sources import Source, open_source
 
 
-def is_dask(image: Any) -> bool:
-    """Whether this is a Dask array, found out without importing Dask.
+def denoise_lazily(
+    image: Any, sigma: float | None, method: str, channel_axis: int | None, workers: int | None, **params: Any
+) -> Any:
+    """What :func:`vnlem.denoise` does with a Dask array: a lazy one of the same shape and dtype.
 
-    Examples
-    --------
-    >>> is_dask(np.zeros(3))
-    False
+    A sample, on which noise and scale are estimated, is computed at once; the rest when it is asked for.
     """
-    return type(image).__module__.startswith("dask.array") and hasattr(image, "dask")
+    if (channel_axis is None and image.ndim != 2) or (channel_axis is not None and image.ndim != 3):
+        raise ValueError(
+            f"a dask array must have two dimensions, or three with channel_axis, got shape {image.shape}; "
+            "use vnlem.denoise_large for stacks"
+        )
+    names = ["y", "x"]
+    if channel_axis is not None:
+        names.insert(range(3)[channel_axis], "c")
+    source = open_source(image, "".join(names))
+    source.colour = channel_axis is not None
+    engine = find_engine(source, take_sample(source), sigma, method, params)
+    return lazily(image, source, engine, default_memory(), workers)
 
 
 def lazily(array: Any, source: Source, engine: Engine, memory: int, workers: int | None) -> Any:

@@ -24,7 +24,7 @@ class Forecast:
     unit, block, halo : tuple of int
         What a unit covers, what is solved at once, and what that needs around it, for each axis.
     halo_overhead : float
-        Pixels solved because of the halo, as a share of the image.
+        Work that the halo adds, as a share of the rest.
     memory : int
         Bytes a unit takes, beyond what the program itself takes.
     bytes_read, bytes_written : int
@@ -53,7 +53,7 @@ class Forecast:
         lines = [
             f"image       {sizes(self.shape)}",
             f"units       {self.units} of {sizes(self.unit)}",
-            f"blocks      {sizes(self.block)}, halo {max(self.halo)}: {self.halo_overhead:.0%} more to solve",
+            f"blocks      {sizes(self.block)}, halo {max(self.halo)}: {self.halo_overhead:.0%} more work",
             f"memory      {human_bytes(self.memory)} for a unit",
             f"traffic     {human_bytes(self.bytes_read)} read, {human_bytes(self.bytes_written)} written",
             f"time        about {human_time(self.seconds)} on this machine",
@@ -86,11 +86,12 @@ def forecast(
 
 def _read(plan: Plan) -> float:
     """Pixels that the units read, halos included."""
-    return prod(plan.shape) * (1 + Plan(**{**plan.__dict__, "block": plan.unit}).overhead())
+    reading = Plan(**{**plan.__dict__, "block": plan.unit, "work_halo": plan.halo})
+    return prod(plan.shape) * (1 + reading.overhead())
 
 
 def _rate(source: Source, engine: Engine, box: Box, workers: int | None) -> float:
-    """Seconds for each pixel that is solved, halo included; the second of two runs counts."""
+    """Seconds for each pixel that is worked on, halo included; the second of two runs counts."""
     middle: list[Span] = []
     for axis, (start, stop) in zip(source.axes, box, strict=True):
         if axis not in engine.axes:
@@ -112,7 +113,7 @@ def _rate(source: Source, engine: Engine, box: Box, workers: int | None) -> floa
         begun = time.perf_counter()
         engine.solve(pixels, Place(read, write, whole), workers)
         taken = time.perf_counter() - begun
-    return taken / volume(read)
+    return taken / volume(grown(write, engine.work_halo, whole))
 
 
 def human_time(seconds: float) -> str:

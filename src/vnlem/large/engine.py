@@ -20,8 +20,17 @@ class Place:
 class Engine(Protocol):
     """Solves blocks so that they have the bytes of the whole. It holds plain values, so it travels."""
 
-    axes: tuple[str, ...]  # solved together: y and x, with c before them for colours
-    halo: tuple[int, ...]  # along these axes
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Axes that are solved together: y and x, with c before them for colours."""
+
+    @property
+    def halo(self) -> tuple[int, ...]:
+        """What is read around a block, along these axes."""
+
+    @property
+    def work_halo(self) -> tuple[int, ...]:
+        """What is worked on around a block, in the mean over the passes of a method."""
 
     def solve(self, pixels: NDArray[Any], place: Place, workers: int | None) -> NDArray[Any]:
         """The denoised pixels of `place.write` from those of `place.read`."""

@@ -43,7 +43,7 @@ class Summary:
     units_done : int
         Units that this run did.
     halo_overhead : float
-        Pixels solved twice because of the halo, as a share of the image.
+        Work that the halo adds, as a share of the rest.
     seconds : float
         Time this run took.
     settings : dict
@@ -63,7 +63,7 @@ def execute(source: Source, engine: Engine, box: Box, target: Path, digest: str,
     """Do what is left of a run."""
     begun = time.perf_counter()
     join = wishes.part[1] > 1
-    memory = wishes.memory // _processes(wishes.cluster)
+    memory = memory_of_one(wishes)
     job = prepare(source, engine, box, target, digest, memory, resume=wishes.resume, join=join)
     counted = 0
 
@@ -97,11 +97,16 @@ def execute(source: Source, engine: Engine, box: Box, target: Path, digest: str,
     )
 
 
-def _processes(cluster: Any) -> int:
-    """Processes on this machine that share the memory."""
-    if isinstance(cluster, str) and cluster.startswith("local:") and cluster[6:].isdigit():
-        return max(1, int(cluster[6:]))
-    return 1
+def memory_of_one(wishes: Wishes) -> int:
+    """Memory of one process: processes on this machine share it.
+
+    Examples
+    --------
+    >>> memory_of_one(Wishes(1000, cluster="local:4")), memory_of_one(Wishes(1000, cluster="tcp://host:8786"))
+    (250, 1000)
+    """
+    kind, _, count = wishes.cluster.partition(":") if isinstance(wishes.cluster, str) else ("", "", "")
+    return wishes.memory // max(1, int(count)) if kind == "local" and count.isdigit() else wishes.memory
 
 
 @contextmanager

@@ -13,7 +13,7 @@ def finish(job: Job) -> None:
     """Make the target whole and say that it is; whoever does it twice does no harm."""
     task = job.task
     try:
-        sweep([task.root])
+        sweep([task.root, task.markers.folder])
         if is_tiff(task.target):
             from vnlem.large.tiff_target import assemble
 

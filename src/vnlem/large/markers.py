@@ -7,16 +7,18 @@ safe on the disk, so whatever has a marker can be trusted, and everything else i
 import hashlib
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vnlem.io.atomic import whole_file
+from vnlem.large.nodes import PARTIAL, write_json
 
 SUFFIX = ".vnlem"
 PER_FOLDER = 1000
+DIGITS = 9  # of a marker's name
 
 
 def fingerprint(values: dict[str, Any]) -> str:
@@ -54,33 +56,27 @@ class Markers:
 
     def write_run(self, values: dict[str, Any]) -> None:
         """Say what this run is."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with whole_file(self.folder / "run.json") as temporary:
-            temporary.write_text(json.dumps(values, indent=1, sort_keys=True))
+        write_json(self.folder / "run.json", values)
 
     def claim_run(self, values: dict[str, Any]) -> bool:
         """Say what this run is unless another did before; of several at once exactly one succeeds."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = self.folder / f".run-{os.getpid()}-{os.urandom(4).hex()}"
-        temporary.write_text(json.dumps(values, indent=1, sort_keys=True))
+        mine = self.folder / f"run-{secrets.token_hex(6)}{PARTIAL}"
+        write_json(mine, values)
         try:
-            os.link(temporary, self.folder / "run.json")
+            os.link(mine, self.folder / "run.json")
         except FileExistsError:
             return False
         finally:
-            temporary.unlink()
+            mine.unlink()
         return True
 
     def set_done(self, level: int, number: int, **values: Any) -> None:
         """Mark a unit as done."""
-        path = self._path(level, number)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as temporary:
-            temporary.write_text(json.dumps(values))
+        write_json(self._path(level, number), values)
 
     def done(self, level: int) -> Iterator[tuple[int, dict[str, Any]]]:
         """The units of a level that are marked, with what their markers say; a damaged marker is none."""
-        for path in sorted((self.folder / f"level-{level}").glob("*/[0-9]*")):
+        for path in sorted((self.folder / f"level-{level}").glob(f"*/{'[0-9]' * DIGITS}")):
             try:
                 yield int(path.name), json.loads(path.read_text())
             except ValueError:
@@ -92,4 +88,4 @@ class Markers:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _path(self, level: int, number: int) -> Path:
-        return self.folder / f"level-{level}" / f"{number // PER_FOLDER:06d}" / f"{number:09d}"
+        return self.folder / f"level-{level}" / f"{number // PER_FOLDER:06d}" / f"{number:0{DIGITS}d}"

@@ -5,10 +5,15 @@ attributes nobody here has heard of.
 """
 
 import json
+import os
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+PARTIAL = ".partial"  # also what zarr calls a file that it is writing
 DOCUMENTS = {2: (".zgroup", ".zarray", ".zattrs"), 3: ("zarr.json",)}
 
 
@@ -95,6 +100,27 @@ def read_node(path: Path) -> Node | None:
         if documents.keys() - {".zattrs"}:
             return Node(path, zarr_format, documents)
     return None
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write a document whole or not at all; what a killed writer leaves behind ends in ``.partial``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(6)}{PARTIAL}")
+    try:
+        with open(partial, "w") as stream:
+            json.dump(document, stream, indent=4, default=_plain_value)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} has no place in JSON")
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -30,11 +30,13 @@ class Job:
 def plan_for(source: Source, engine: Engine, box: Box, file: tuple[int, ...], memory: int) -> Plan:
     """The plan for a box of the source whose target has files of the shape `file`."""
     halo = dict(zip(engine.axes, engine.halo, strict=True))
+    work_halo = dict(zip(engine.axes, engine.work_halo, strict=True))
     layout = Layout(
         shape=extent(box),
         file=file,
         solved=tuple(axis in engine.axes for axis in source.axes),
         halo=tuple(halo.get(axis, 0) for axis in source.axes),
+        work_halo=tuple(work_halo.get(axis, 0) for axis in source.axes),
         offset=tuple(start for start, _ in box),
         whole=source.shape,
         cut=tuple(axis in engine.axes and axis in "zyx" for axis in source.axes),

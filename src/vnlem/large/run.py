@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from vnlem.large.errors import UnitError
+from vnlem.large.nodes import PARTIAL
 from vnlem.large.stores import measure_box, open_level
 from vnlem.large.work import Task, do_unit
 
@@ -92,7 +93,7 @@ def _failed(failures: list[UnitError], tried: int) -> Exception:
 def sweep(folders: Iterable[Path]) -> None:
     """Remove what writers that were killed left behind, once nobody writes any more."""
     for folder in folders:
-        for path in folder.rglob("*.partial"):
+        for path in folder.rglob(f"*{PARTIAL}"):
             with suppress(FileNotFoundError):
                 path.unlink()
 
@@ -104,6 +105,6 @@ def copy_tree(source: Path, target: Path) -> None:
             copy = target / path.relative_to(source)
             if not copy.exists() or copy.stat().st_size != path.stat().st_size:
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                partial = copy.with_name(copy.name + ".partial")
+                partial = copy.with_name(copy.name + PARTIAL)
                 shutil.copyfile(path, partial)
                 partial.replace(copy)

@@ -2,19 +2,16 @@
 
 import contextlib
 import itertools
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.io.atomic import whole_file
 from vnlem.large import ngff
 from vnlem.large.boxes import Box, slices
-from vnlem.large.nodes import Node, read_node
+from vnlem.large.nodes import Node, read_node, write_json
 from vnlem.large.sources import Source
 
 # Of stores made here. A shard of 2048 x 2048 is what a unit of work covers, a chunk is what viewers fetch.
@@ -125,17 +122,7 @@ def create(root: Path, store: Store) -> None:
     for name, document in sorted(store.documents.items(), key=lambda item: -item[0].count("/")):
         path = root / name
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(path) as temporary:
-                temporary.write_text(json.dumps(document, indent=4, default=_plain_value))
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, tuple):
-        return list(value)
-    raise TypeError(f"{value!r} has no place in JSON")
+            write_json(path, document)
 
 
 def open_level(root: Path, level: Level, mode: str = "r") -> Any:

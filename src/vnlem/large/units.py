@@ -14,7 +14,7 @@ from typing import Any
 from vnlem.large.boxes import Box, grown, pieces, shifted, volume
 from vnlem.large.memory import human_bytes
 
-# With a side of at least 11 halos the halo adds less than (1 + 2/11)^2 - 1 = 40 % to the pixels solved.
+# With a side of at least 11 halos these add less than (1 + 2/11)^2 - 1 = 40 % to the work.
 SIDE_PER_HALO = 11
 USUAL_SIDE = 2048  # of a unit; smaller ones spend more on halos, larger ones more memory
 SMALLEST_BLOCK = 64
@@ -28,6 +28,7 @@ class Plan:
     unit: tuple[int, ...]  # what one unit covers, a multiple of what one file covers
     block: tuple[int, ...]  # what is solved at once
     halo: tuple[int, ...]  # what a block reads beyond itself
+    work_halo: tuple[int, ...]  # what is worked on beyond a block
     offset: tuple[int, ...]  # where the target begins in the source
     whole: tuple[int, ...]  # shape of the source
 
@@ -60,10 +61,10 @@ class Plan:
         yield from product(*cuts)
 
     def overhead(self) -> float:
-        """Pixels solved because of the halo, as a share of the pixels written, over the whole plan."""
+        """Work that the halo adds, as a share of the work on the pixels written, over the whole plan."""
         solved = 1.0
         for size, unit, block, halo, offset, whole in zip(
-            self.shape, self.unit, self.block, self.halo, self.offset, self.whole, strict=True
+            self.shape, self.unit, self.block, self.work_halo, self.offset, self.whole, strict=True
         ):
             read = 0
             for start in range(0, size, unit):
@@ -82,7 +83,7 @@ class Plan:
 
         Examples
         --------
-        >>> plan = Plan((5, 5), (4, 4), (4, 4), (1, 1), (0, 0), (5, 5))
+        >>> plan = Plan((5, 5), (4, 4), (4, 4), (1, 1), (1, 1), (0, 0), (5, 5))
         >>> Plan.from_json(plan.to_json()) == plan, len(plan), plan.box(1)
         (True, 4, ((0, 4), (4, 5)))
         """
@@ -97,6 +98,7 @@ class Layout:
     file: tuple[int, ...]  # what one file of the target covers
     solved: tuple[bool, ...]  # axes that are solved together; along the others every position is on its own
     halo: tuple[int, ...]
+    work_halo: tuple[int, ...]
     offset: tuple[int, ...]
     whole: tuple[int, ...]
     cut: tuple[bool, ...]  # solved axes that may be cut into blocks
@@ -117,17 +119,18 @@ def make_plan(layout: Layout, memory: int, solving: Callable[[int], int]) -> Pla
 
     Examples
     --------
-    >>> layout = Layout((9000, 9000), (512, 512), (True,) * 2, (80, 80), (0, 0), (9000, 9000), (True,) * 2, 2)
+    >>> both = (True, True)
+    >>> layout = Layout((9000,) * 2, (512,) * 2, both, (131,) * 2, (80,) * 2, (0, 0), (9000,) * 2, both, 2)
     >>> plan = make_plan(layout, 2**30, lambda pixels: 100 * pixels)
     >>> plan.unit, plan.block, round(plan.overhead(), 2)
     ((2048, 2048), (2048, 2048), 0.15)
     """
-    side = max(USUAL_SIDE, SIDE_PER_HALO * max(layout.halo))
+    side = max(USUAL_SIDE, SIDE_PER_HALO * max(layout.work_halo))
     while True:
         unit = _unit(layout, side)
         # The largest blocks are whole units; where a file is larger than that, it is solved in parts.
         for block in (_block(layout, unit, max(unit)), _block(layout, unit, side)):
-            plan = Plan(layout.shape, unit, block, layout.halo, layout.offset, layout.whole)
+            plan = Plan(layout.shape, unit, block, layout.halo, layout.work_halo, layout.offset, layout.whole)
             taken = need(plan, layout.itemsize, solving)
             if taken <= memory:
                 return plan

@@ -42,7 +42,7 @@ def level_plan(level: Level) -> Plan:
         for axis, (size, file) in enumerate(zip(level.shape, level.file, strict=True))
     )
     none = (0,) * len(unit)
-    return Plan(level.shape, unit, unit, none, none, level.shape)
+    return Plan(level.shape, unit, unit, none, none, none, level.shape)
 
 
 def do_unit(task: Task, level: int, number: int, workers: int | None = None) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.estimate.weights import inverse_square
 from vnlem.features.canonical import Extended, canonical_region, expand, whole_region
 from vnlem.features.orientation import BINS, DEFAULT_ARC
+from vnlem.features.orientation import halo as halo_of_orientation
 from vnlem.features.rings import LARGEST_UPSAMPLING, RingLayout, layout
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
@@ -361,6 +362,15 @@ def solve(job: Job[VnlemParams], tile: int = TILE) -> NDArray[np.float32]:
     first, second = (half_of(job.progress, part) for part in (0, 1))
     total = solve_one_size(job, fine, first, tile) + solve_one_size(job, coarse, second, tile)
     return np.float32(0.5) * total
+
+
+def halo(params: VnlemParams) -> int:
+    """How many pixels around a part of an image its result depends on: the window, and what features see."""
+    if params.search == "image":
+        raise ValueError("search='image' needs the whole image at once; in parts there is search='window'")
+    size = max(params.patch_size, params.coarse_patch_size)
+    rings = rings_of(replace(params, patch_size=size), channels=1)
+    return params.patch_distance + max(rings.halo, halo_of_orientation(params.scale, size))
 
 
 def half_of(progress: ProgressCallback | None, part: int) -> ProgressCallback | None:

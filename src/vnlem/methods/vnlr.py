@@ -306,6 +306,21 @@ def halo(params: VnlrParams) -> int:
     return distance
 
 
+def work_halo(params: VnlrParams) -> int:
+    """How many pixels around a part of an image are worked on, in the mean over the passes.
+
+    The last pass works hardly beyond what is written, the first almost as far as what is read.
+
+    Examples
+    --------
+    >>> work_halo(resolve(0.2, "fast")), work_halo(resolve(0.2)), work_halo(resolve(0.2, "quality"))
+    (71, 117, 173)
+    """
+    reaches = [_reaches(params, number) for number in range(params.passes + 1)]
+    margins = [groups + sum(map(sum, reaches[number + 1 :])) for number, (groups, _) in enumerate(reaches)]
+    return -(-sum(margins) // len(margins))
+
+
 def _reaches(params: VnlrParams, number: int) -> tuple[int, int]:
     """Distances from a pixel to the references of its groups, and from these to what they read."""
     radius = params.first_patch_distance if number == 0 else params.patch_distance

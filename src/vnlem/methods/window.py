@@ -102,6 +102,11 @@ def decay_of(job: Job[WindowParams]) -> Decay:
     return Decay(inverse_square(params.bandwidth), np.float32(floor))
 
 
+def halo(params: WindowParams) -> int:
+    """How many pixels around a part of an image its result depends on: the window and the patches in it."""
+    return params.patch_distance + params.patch_size // 2
+
+
 def run_tiles(
     job: Job[Any],
     tile_shape: tuple[int, int],

@@ -271,9 +271,14 @@ class NoiseModel:
 
 def to_components(planes: Float) -> Float:
     """Opponent colours of three channels; any other number of channels as it is."""
-    return np.tensordot(OPPONENT, planes, axes=1) if len(planes) == 3 else planes.copy()
+    return _mixed(OPPONENT, planes) if len(planes) == 3 else planes.copy()
 
 
 def from_components(parts: Float) -> Float:
     """Undo :func:`to_components`."""
-    return np.tensordot(OPPONENT.T, parts, axes=1) if len(parts) == 3 else parts
+    return _mixed(OPPONENT.T, parts) if len(parts) == 3 else parts
+
+
+def _mixed(matrix: Float, planes: Float) -> Float:
+    """Linear combinations of three planes, pixel by pixel: the same wherever a pixel lies in an array."""
+    return np.stack([planes[0] * row[0] + planes[1] * row[1] + planes[2] * row[2] for row in matrix])

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.pipeline.device import to_host, where_it_is_asked
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
+from vnlem.pipeline.recipes import Recipe, Unseen
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.scale import Scale
 from vnlem.pipeline.sigma import check_sigma, check_sigma_map
@@ -95,6 +96,8 @@ def run(
     min_size : callable
         Parameters -> the smallest height and width (length, for a signal) the method can work on.
     """
+    if isinstance(image, Unseen):
+        return image.take(Recipe(method, resolve, solve, min_size))
     begun = time.perf_counter()
     planes = to_planes(image, channel_axis, signals=signals)
     threads = check_workers(workers)

@@ -1,0 +1,121 @@
+"""The options of ``vnlem denoise`` for images larger than memory, and what they do."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vnlem.pipeline.progress import progress_bar
+
+_PANEL = "Images larger than memory"
+
+
+def _option(*names: str, metavar: str | None = None, help: str) -> Any:
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=_PANEL)
+
+
+Memory = Annotated[
+    str | None,
+    _option(metavar="SIZE", help="Memory the work may take, e.g. 4GB; half of what is free by default."),
+]
+Resume = Annotated[bool, _option("--resume", help="Continue OUT, which an earlier run began.")]
+RegionText = Annotated[
+    str | None, _option("--region", metavar="y=0:2048,x=0:2048", help="Only this part of the image.")
+]
+DryRun = Annotated[
+    bool, _option("--dry-run", help="Print units, halo, memory and an estimate of the time; write nothing.")
+]
+Cluster = Annotated[
+    str | None,
+    _option(metavar="ADDRESS", help="Dask scheduler, e.g. tcp://host:8786, or local:4 for processes here."),
+]
+Part = Annotated[
+    str | None, _option(metavar="3/16", help="The third of sixteen parts, for the members of a job array.")
+]
+Axes = Annotated[
+    str | None, _option(metavar="tczyx", help="Names of the axes, where the file does not say them.")
+]
+
+TIFF_SUFFIXES = (".tif", ".tiff")
+# A TIFF file larger than this share of the free memory is done in parts: a pixel of two bytes, or less when
+# it is compressed, takes a hundred while it is denoised.
+SHARE_OF_MEMORY = 0.01
+
+
+@dataclass(frozen=True)
+class LargeOptions:
+    """What was asked for on the command line."""
+
+    memory: str | None
+    resume: bool
+    region: str | None
+    dry_run: bool
+    cluster: str | None
+    part: str | None
+    axes: str | None
+
+    @property
+    def any(self) -> bool:
+        """Whether one of them was used."""
+        return any(vars(self).values())
+
+
+def is_large(source: Path, target: Path, options: LargeOptions) -> bool:
+    """Whether this is work for ``vnlem.denoise_large``: zarr, one of its options, or a big TIFF file."""
+    if options.any or source.is_dir() or any(".zarr" in path.name.lower() for path in (source, target)):
+        return True
+    tiffs = all(path.suffix.lower() in TIFF_SUFFIXES for path in (source, target))
+    if not tiffs or not source.is_file():
+        return False
+    from vnlem.large.memory import free_memory
+
+    return os.path.getsize(source) > SHARE_OF_MEMORY * free_memory()
+
+
+def run(
+    source: Path,
+    target: Path,
+    sigma: float | None,
+    options: LargeOptions,
+    workers: int | None,
+    quiet: bool,
+    **params: Any,
+) -> None:
+    """Do it, and say what was done."""
+    _need_extra()
+    from vnlem.large.api import denoise_large
+    from vnlem.large.dry_run import Forecast, human_time
+
+    with progress_bar(f"denoising {source.name}", quiet=quiet) as report:
+        found = denoise_large(
+            source,
+            target,
+            sigma,
+            axes=options.axes,
+            region=options.region,
+            memory=options.memory,
+            resume=options.resume,
+            part=options.part,
+            cluster=options.cluster,
+            dry_run=options.dry_run,
+            workers=workers,
+            progress=lambda done, total: report(done / max(total, 1)),
+            **params,
+        )
+    if isinstance(found, Forecast):
+        print(found)
+    elif not quiet:
+        what = f"{found.units_done} of {found.units} units, {human_time(found.seconds)}"
+        state = "" if found.complete else " (other parts are not done yet)"
+        print(f"{found.settings['method']}, {found.settings['noise']}, {what}: {target}{state}")
+
+
+def _need_extra() -> None:
+    try:
+        import zarr  # noqa: F401
+    except ImportError:
+        raise ValueError(
+            "large images and zarr stores need the extra 'large': pip install 'vnlem[large]'"
+        ) from None

@@ -1,0 +1,124 @@
+"""``vnlem.denoise_large``: from a store or a file to another, whatever their size."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from vnlem.large.dry_run import Forecast, forecast
+from vnlem.large.execute import Summary, Wishes, execute, memory_of_one
+from vnlem.large.memory import default_memory, parse_bytes
+from vnlem.large.methods import find_engine
+from vnlem.large.prepare import is_tiff, plan_for, target_store
+from vnlem.large.requests import Region, parse_part, parse_region
+from vnlem.large.sample import take_sample
+from vnlem.large.sources import open_source
+from vnlem.pipeline.progress import Progress
+from vnlem.registry import DEFAULT_METHOD
+
+
+def denoise_large(
+    source: Any,
+    target: str | os.PathLike[str],
+    sigma: float | None = None,
+    *,
+    method: str = DEFAULT_METHOD,
+    axes: str | None = None,
+    region: Region | None = None,
+    memory: int | float | str | None = None,
+    resume: bool = False,
+    part: str | tuple[int, int] | None = None,
+    cluster: Any = None,
+    dry_run: bool = False,
+    workers: int | None = None,
+    progress: Progress = False,
+    **params: Any,
+) -> Summary | Forecast:
+    """Denoise an image that need not fit in memory.
+
+    Parameters
+    ----------
+    source : path, or anything with shape, dtype and slicing
+        An OME-Zarr image (NGFF 0.4 or 0.5), a zarr array, a TIFF, NPY or HDF5 file (``file.h5:dataset``), or
+        an array of zarr, h5py, dask or NumPy.
+    target : path
+        What to write: a zarr store (``.zarr``) or a TIFF file (``.tif``). A zarr store of the source's kind,
+        with the same metadata, where the source is one; its pyramid is made anew.
+    sigma : float, optional
+        Standard deviation of the noise in the units of the pixels; estimated on a sample when None.
+    method : str
+        As in :func:`vnlem.denoise`.
+    axes : str, optional
+        Names of the axes, e.g. "tzyx", where the source does not say it. Time points, slices and channels
+        are denoised one by one with the same noise; the channels of RGB files together.
+    region : str or dict, optional
+        Only this part, e.g. "y=0:2048,x=0:2048". It has the bytes that part of the whole would have.
+    memory : int or str, optional
+        Memory the work may take, e.g. "4GB"; half of what is free when None. The program itself comes on top
+        (about 300 MB). With a cluster it is what each worker may take, with ``local:N`` what all may.
+    resume : bool
+        Continue a target that was begun. Units that are done are not done again; parameters or input that
+        differ from those it was begun with are refused.
+    part : str, optional
+        "3/16": do the third of sixteen parts and leave the others to other processes, such as the members of
+        a job array. The last one to end makes the pyramid.
+    cluster : str or distributed.Client, optional
+        Do the units on Dask workers: the address of a scheduler ("tcp://host:8786"), "local:4" for processes
+        here, or a client.
+    dry_run : bool
+        Say what would be done, and how long it would take, without writing anything.
+    workers : int, optional
+        Threads of each process; all cores when None. The result does not depend on it.
+    progress : bool or callable(done, total)
+        Show a bar, or report units to a function of your own.
+    **params
+        What :func:`vnlem.denoise` takes besides: parameters of the method, the noise model.
+
+    Returns
+    -------
+    Summary, or Forecast with `dry_run`
+        What was done, and with which noise and parameters; or what would be.
+
+    Notes
+    -----
+    The work is cut into units that cover whole files (shards, or chunks) of the target, so no two units write
+    the same file. A unit is read with the margin (halo) its method needs and solved so that it has the bytes
+    the whole would have. When its files are safe on the disk a marker in the folder ``TARGET.vnlem`` says so.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, vnlem, zarr
+    >>> folder = tempfile.mkdtemp()
+    >>> noisy = np.random.default_rng(0).normal(1000, 50, (300, 400)).astype(np.uint16)
+    >>> noisy[100:200, 100:200] += 500
+    >>> summary = vnlem.denoise_large(noisy, f"{folder}/out.ome.zarr", 50, method="nlm")
+    >>> result = zarr.open_group(f"{folder}/out.ome.zarr")["0"][:]
+    >>> bool((result == vnlem.denoise(noisy, 50, method="nlm")).all())
+    True
+    """
+    opened = open_source(source, axes)
+    place = Path(target)
+    _check_target(place)
+    box = parse_region(region, opened.axes, opened.shape)
+    wishes = Wishes(
+        memory=default_memory() if memory is None else parse_bytes(memory),
+        resume=resume,
+        part=parse_part(part),
+        cluster=cluster,
+        workers=workers,
+        progress=progress,
+    )
+    try:
+        sample = take_sample(opened)
+        engine = find_engine(opened, sample, sigma, method, params)
+        if not dry_run:
+            return execute(opened, engine, box, place, sample.digest, wishes)
+        store = target_store(opened, box, place)
+        plan = plan_for(opened, engine, box, store.levels[0].file, memory_of_one(wishes))
+        return forecast(opened, engine, box, plan, [level.shape for level in store.levels], workers)
+    finally:
+        opened.close()
+
+
+def _check_target(target: Path) -> None:
+    if not (is_tiff(target) or target.suffix.lower() == ".zarr"):
+        raise ValueError(f"the target must be a zarr store (.zarr) or a TIFF file (.tif), got {target}")

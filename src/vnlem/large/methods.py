@@ -1,0 +1,155 @@
+"""The methods as engines: units of the pixels, noise and parameters, fixed once for every block."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.large.boxes import Box
+from vnlem.large.engine import Place
+from vnlem.large.sample import Sample
+from vnlem.large.sources import Source
+from vnlem.noise.auto import find_noise
+from vnlem.noise.model import NoiseModel
+from vnlem.pipeline.image import Planes
+from vnlem.pipeline.recipes import recipe_of
+from vnlem.pipeline.regions import Region
+from vnlem.pipeline.run import NEGLIGIBLE, solve_region
+from vnlem.pipeline.scale import Scale
+from vnlem.pipeline.settings import parameters_of
+from vnlem.pipeline.sigma import check_sigma
+from vnlem.pipeline.tiles import Tile
+from vnlem.pipeline.workers import check_workers
+from vnlem.registry import find_halo, find_method, find_work_halo
+
+# Bytes that solving takes for each pixel of a block in every channel, from benchmarks/large_memory.py.
+BYTES_PER_PIXEL = {"vnlr": 90, "vnlem": 70, "nlem": 60, "nlpr": 60, "nlm": 60}
+# Kernels, buffers of the threads and whatever else does not depend on the block.
+BYTES_ALWAYS = 100 * 2**20
+_NOISE_OPTIONS = ("noise_model", "gain", "offset", "read_noise")
+
+
+@dataclass(frozen=True)
+class MethodEngine:
+    """A method with its parameters, for an image of which mean, scale and noise are known."""
+
+    method: str
+    solver: Callable[[Any], NDArray[np.float32]]
+    params: Any
+    scale: Scale
+    noise: NoiseModel
+    axes: tuple[str, ...]
+    halo: tuple[int, ...]
+    work_halo: tuple[int, ...]
+    dtype: str
+
+    def solve(self, pixels: NDArray[Any], place: Place, workers: int | None) -> NDArray[Any]:
+        """The denoised pixels of ``place.write`` from those of ``place.read``."""
+        colour = "c" in self.axes
+        planes = pixels.astype(np.float64)
+        if not colour:
+            planes = planes[None]
+        if not self.noise.is_white:
+            planes = self.noise.stabilise(planes)
+        region = Region(_plane_shape(place.whole), _tile(place.write), _tile(place.read))
+        result = solve_region(
+            planes, region, self.scale, self.params, self.solver, workers=check_workers(workers)
+        )
+        if not self.noise.is_white:
+            result = self.noise.unstabilise(result)
+        given = Planes(planes, np.dtype(self.dtype), 0 if colour else None, pixels.ndim)
+        return given.restore(result)
+
+    def memory(self, pixels: int) -> int:
+        """Bytes that the solution of a block of so many pixels takes."""
+        return BYTES_ALWAYS + BYTES_PER_PIXEL[self.method] * pixels
+
+    def describe(self) -> dict[str, Any]:
+        """Everything the result depends on, as plain values."""
+        return {
+            "method": self.method,
+            "solver": f"{self.solver.__module__}.{self.solver.__name__}",
+            "parameters": asdict(self.params),
+            "scale": self.scale._asdict(),
+            "noise": self.noise.describe(),
+            "noise_model": self.noise.to_dict(),
+        }
+
+
+def find_engine(
+    source: Source, sample: Sample, sigma: float | None, method: str, params: dict[str, Any]
+) -> MethodEngine:
+    """The engine for a source: noise and units are those of the sample."""
+    options = {name: params.pop(name) for name in _NOISE_OPTIONS if name in params}
+    function = find_method(method)
+    known = [*parameters_of(function), "preset", "profile"]
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        raise TypeError(f"method {method!r} has no parameter {unknown[0]!r}; it has {', '.join(known)}")
+    recipe = recipe_of(function, **params)
+    planes = _as_image(sample.planes, source.colour)
+    noise = _noise(planes, sigma, options, plain=params.get("preset") == "paper")
+    white = noise.is_white
+    stable, level = (planes.data, noise.sigma) if white else (noise.stabilise(planes.data), 1.0)
+    scale = Scale.measure(stable, level)
+    negligible = scale.noise <= NEGLIGIBLE * scale.scale
+    resolved = recipe.resolve(NEGLIGIBLE if negligible else scale.sigma)
+    _check_size(source, recipe.min_size(resolved))
+    halo, work = find_halo(recipe.method)(resolved), find_work_halo(recipe.method)(resolved)
+    axes = ("c", "y", "x") if source.colour else ("y", "x")
+    return MethodEngine(
+        recipe.method,
+        recipe.solve,
+        resolved,
+        scale,
+        noise,
+        axes,
+        (0, halo, halo)[-len(axes) :],
+        (0, work, work)[-len(axes) :],
+        source.dtype.str,
+    )
+
+
+def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) -> NoiseModel:
+    """What `vnlem.denoise` would take for the noise of this image, where that can be removed in parts."""
+    level = None if sigma is None else check_sigma(sigma)
+    given = {name: options.get(name) for name in _NOISE_OPTIONS[1:]}
+    model = find_noise(planes, level, options.get("noise_model", "auto"), given, plain=plain)
+    assert model is not None  # sigma is one number
+    if model.is_correlated:
+        raise ValueError(
+            "neighbouring pixels share noise (correlated noise), which can only be made white on a whole "
+            "image; use vnlem.denoise, or pass sigma or noise_model='poisson-gaussian' to take it for white"
+        )
+    return model
+
+
+def _as_image(planes: NDArray[Any], colour: bool) -> Planes:
+    """The planes of a sample as one image, one below the other."""
+    if colour:
+        count, channels, height, width = planes.shape
+        data = planes.transpose(1, 0, 2, 3).reshape(channels, count * height, width)
+    else:
+        data = planes.reshape(1, prod(planes.shape[:-1]), planes.shape[-1])
+    return Planes(data.astype(np.float64), planes.dtype, 0 if colour else None, 3 if colour else 2)
+
+
+def _check_size(source: Source, smallest: int) -> None:
+    height, width = source.shape[-2:]
+    if min(height, width) < smallest:
+        raise ValueError(
+            f"the image ({height}x{width}) is smaller than the patch ({smallest}); "
+            "pass a smaller patch_size or a larger image"
+        )
+
+
+def _plane_shape(whole: tuple[int, ...]) -> tuple[int, int]:
+    return whole[-2], whole[-1]
+
+
+def _tile(box: Box) -> Tile:
+    (top, bottom), (left, right) = box[-2:]
+    return Tile(top, bottom, left, right)

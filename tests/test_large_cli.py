@@ -1,0 +1,90 @@
+"""``vnlem denoise`` with stores and with the options for large images."""
+
+import numpy as np
+import pytest
+import tifffile
+
+zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
+
+from large_engine import noise  # noqa: E402
+from large_stores import files_of, make_image  # noqa: E402
+
+import vnlem  # noqa: E402
+
+
+@pytest.fixture
+def image(tmp_path):
+    pixels = noise((1, 90, 120))
+    return make_image(tmp_path / "in.ome.zarr", pixels, "0.5", "cyx", (1, 32, 32), (1, 64, 64)), pixels
+
+
+OPTIONS = ("--method", "nlm", "--sigma", "100")
+
+
+def test_a_store_in_a_store_out(cli, image, tmp_path):
+    path, pixels = image
+    status, out, err = cli("denoise", path, tmp_path / "out.ome.zarr", *OPTIONS)
+    assert (status, err) == (0, "")
+    assert out.startswith("nlm, white noise, sigma 100, ")
+    wanted = vnlem.denoise(pixels[0], 100, method="nlm")
+    assert np.array_equal(zarr.open_array(tmp_path / "out.ome.zarr/0")[0], wanted)
+
+
+def test_a_region_of_a_tiff_file(cli, tmp_path):
+    pixels = noise((80, 100))
+    tifffile.imwrite(tmp_path / "in.tif", pixels)
+    status, _, _ = cli(
+        "denoise", tmp_path / "in.tif", tmp_path / "out.tif", *OPTIONS, "--region", "y=10:50,x=20:"
+    )
+    assert status == 0
+    wanted = vnlem.denoise(pixels, 100, method="nlm")[10:50, 20:]
+    assert np.array_equal(tifffile.imread(tmp_path / "out.tif"), wanted)
+
+
+def test_a_dry_run_prints_the_plan(cli, image, tmp_path):
+    status, out, _ = cli("denoise", image[0], tmp_path / "out.ome.zarr", *OPTIONS, "--dry-run")
+    assert status == 0
+    for word in ("units", "halo", "memory", "time"):
+        assert word in out
+    assert not (tmp_path / "out.ome.zarr").exists()
+
+
+def test_parts_and_resume(cli, image, tmp_path):
+    path, _ = image
+    cli("denoise", path, tmp_path / "whole.ome.zarr", *OPTIONS)
+    target = tmp_path / "out.ome.zarr"
+    status, _, err = cli("denoise", path, target, *OPTIONS, "--part", "1/1")
+    assert status == 0
+    assert files_of(target) == files_of(tmp_path / "whole.ome.zarr")
+    status, _, err = cli("denoise", path, target, *OPTIONS)
+    assert status == 2
+    assert "exists; remove it or choose another name" in err
+    status, out, _ = cli("denoise", path, target, *OPTIONS, "--resume")
+    assert status == 0
+    assert "0 of" in out
+    status, _, err = cli("denoise", path, target, "--method", "nlm", "--sigma", "90", "--resume")
+    assert status == 2
+    assert "was begun otherwise" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--region", "y=5:4"), "does not lie in 0:90"),
+        (("--part", "x"), "part must look like 3/16"),
+        (("--memory", "lots"), "memory must be a number of bytes"),
+        (("--cluster", "local:none"), "cluster must be 'local:N' or the address of a scheduler"),
+    ],
+    ids=["region", "part", "memory", "cluster"],
+)
+def test_bad_options_are_told_in_one_line(cli, image, tmp_path, arguments, sentence):
+    status, _, err = cli("denoise", image[0], tmp_path / "out.ome.zarr", *OPTIONS, *arguments)
+    assert status == 2
+    assert err.count("\n") == 1
+    assert sentence in err
+
+
+def test_a_store_cannot_become_a_png(cli, image, tmp_path):
+    status, _, err = cli("denoise", image[0], tmp_path / "out.png", *OPTIONS)
+    assert status == 2
+    assert "must be a zarr store (.zarr) or a TIFF file (.tif)" in err

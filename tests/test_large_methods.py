@@ -1,0 +1,144 @@
+"""Every method that works in windows: parts have the bytes of the whole."""
+
+import numpy as np
+import pytest
+
+zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
+da = pytest.importorskip("dask.array", reason="needs the extra 'large'")
+
+import vnlem  # noqa: E402
+from vnlem.large import units  # noqa: E402
+
+# Small windows, so that small images have blocks with an inside; all other parameters as they come.
+SMALL = {
+    "nlm": {"patch_distance": 4},
+    "nlem": {"patch_distance": 4},
+    "nlpr": {"patch_distance": 4},
+    "vnlem": {"patch_distance": 4},
+    "vnlem as in the paper": {"preset": "paper", "patch_distance": 4},
+    "vnlr identity": {"group": "identity", "patch_distance": 4, "passes": 1},
+    "vnlr c4": {"group": "c4", "patch_distance": 4, "passes": 2},
+    "vnlr d4": {"group": "d4", "patch_distance": 5, "passes": 2, "profile": "fast"},
+    "vnlr so2": {"group": "so2", "patch_distance": 3, "passes": 1},
+}
+
+
+def phantom(shape):
+    """Discs of several sizes on a slope."""
+    y, x = np.mgrid[: shape[0], : shape[1]]
+    image = 0.3 * x / shape[1]
+    for cy, cx, radius in ((40, 50, 20), (90, 130, 30), (20, 160, 9), (120, 40, 14)):
+        image = image + ((y - cy) ** 2 + (x - cx) ** 2 < radius**2)
+    return image
+
+
+def noisy(shape, dtype=np.uint16, seed=0):
+    clean = phantom(shape[-2:])
+    values = 1000 + 500 * clean + np.random.default_rng(seed).normal(0, 100, shape)
+    return values.clip(0, 65535).astype(dtype)
+
+
+@pytest.fixture
+def small_units(monkeypatch):
+    """Units of 64 pixels, where a run would take 2048."""
+    monkeypatch.setattr(units, "USUAL_SIDE", 64)
+    monkeypatch.setattr(units, "SIDE_PER_HALO", 0)
+
+
+@pytest.mark.parametrize("case", SMALL)
+def test_parts_equal_the_whole(tmp_path, small_units, case):
+    method = case.split()[0]
+    pixels = noisy((150, 203))
+    whole = vnlem.denoise(pixels, 100, method=method, **SMALL[case])
+    array = zarr.create_array(tmp_path / "in.zarr", shape=pixels.shape, chunks=(32, 64), dtype=pixels.dtype)
+    array[:] = pixels
+    summary = vnlem.denoise_large(
+        tmp_path / "in.zarr", tmp_path / "out.zarr", 100, method=method, memory="1GB", **SMALL[case]
+    )
+    assert summary.units == 12
+    assert np.array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
+def test_dtypes_come_back_as_they_were(tmp_path, small_units, dtype):
+    pixels = (noisy((100, 130)) / 10).astype(dtype)
+    whole = vnlem.denoise(pixels, 10, method="nlm")
+    vnlem.denoise_large(pixels, tmp_path / "out.zarr", 10, method="nlm")
+    result = zarr.open_array(tmp_path / "out.zarr/0")[:]
+    assert result.dtype == dtype
+    assert np.array_equal(result, whole)
+
+
+def test_the_noise_is_estimated_as_for_the_whole(tmp_path, small_units):
+    pixels = noisy((200, 250))
+    whole, info = vnlem.denoise(pixels, method="nlm", return_info=True)
+    summary = vnlem.denoise_large(pixels, tmp_path / "out.zarr", method="nlm")
+    assert summary.settings["scale"]["noise"] == pytest.approx(info.sigma)
+    assert np.array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
+
+
+def test_photon_noise(tmp_path, small_units):
+    photons = 20 + 60 * phantom((120, 140))
+    pixels = (100 + 2 * np.random.default_rng(0).poisson(photons)).astype(np.uint16)
+    options = {"method": "nlm", "noise_model": "poisson-gaussian", "gain": 2.0, "offset": 100.0}
+    whole = vnlem.denoise(pixels, **options)
+    vnlem.denoise_large(pixels, tmp_path / "out.zarr", **options)
+    assert np.array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
+
+
+def test_colours(tmp_path, small_units):
+    import tifffile
+
+    pixels = np.stack([noisy((96, 110), seed=k) for k in range(3)], axis=-1)
+    tifffile.imwrite(tmp_path / "in.tif", pixels, photometric="rgb", tile=(64, 64))
+    options = {"patch_distance": 4, "passes": 1}
+    vnlem.denoise_large(tmp_path / "in.tif", tmp_path / "out.tif", 100, **options)
+    whole = vnlem.denoise(pixels, 100, channel_axis=-1, **options)
+    assert np.array_equal(tifffile.imread(tmp_path / "out.tif"), whole)
+
+
+@pytest.mark.parametrize("method", ["nlm", "vnlr"])
+def test_a_dask_array_gives_a_lazy_one(small_units, method):
+    pixels = noisy((150, 203))
+    options = {"method": method, "patch_distance": 4} | ({"passes": 1} if method == "vnlr" else {})
+    lazy = vnlem.denoise(da.from_array(pixels, chunks=(40, 64)), 100, **options)
+    assert lazy.shape == pixels.shape
+    assert lazy.dtype == pixels.dtype
+    assert lazy.npartitions > 4
+    whole = vnlem.denoise(pixels, 100, **options)
+    assert np.array_equal(lazy.compute(scheduler="sync"), whole)
+    assert np.array_equal(lazy[30:70, 100:180].compute(scheduler="sync"), whole[30:70, 100:180])
+
+
+def test_a_lazy_colour_image(small_units):
+    pixels = np.stack([noisy((70, 90), seed=k) for k in range(3)], axis=-1)
+    lazy = vnlem.denoise(da.from_array(pixels, chunks=(40, 40, 3)), 100, method="nlm", channel_axis=-1)
+    whole = vnlem.denoise(pixels, 100, method="nlm", channel_axis=-1)
+    assert np.array_equal(lazy.compute(scheduler="sync"), whole)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"method": "vnlem-dd"}, "vnlem-dd needs the whole image at once"),
+        ({"method": "vnlem", "search": "image"}, "search='image' needs the whole image at once"),
+        ({"method": "nlm", "gamma": 1}, "method 'nlm' has no parameter 'gamma'"),
+        ({"method": "nlm", "patch_size": 4}, "patch_size must be odd"),
+        ({"region": "q=0:5"}, "region names the axis 'q'"),
+        ({"memory": "much"}, "memory must be a number of bytes or a text"),
+        ({"part": "5/4"}, "part must lie between"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_bad_wishes_are_told_in_one_sentence(tmp_path, options, sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        vnlem.denoise_large(noisy((64, 64)), tmp_path / "out.zarr", 100, **options)
+    assert not (tmp_path / "out.zarr").exists()
+
+
+def test_a_dry_run_writes_nothing(tmp_path):
+    forecast = vnlem.denoise_large(noisy((300, 300)), tmp_path / "out.zarr", 100, method="nlm", dry_run=True)
+    assert forecast.units == 1
+    assert forecast.seconds > 0
+    assert "halo" in str(forecast)
+    assert list(tmp_path.iterdir()) == []
