@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 
 import vnlem
+from vnlem.cli import build
 from vnlem.registry import METHODS
 
 # Subpackages whose public functions have a section of their own on the API page.
@@ -19,7 +21,6 @@ SECTIONS = {
     "vnlem.theory": "Theory",
     "vnlem.figures": "Figures",
 }
-COMMANDS = ("denoise", "compare", "neighbors", "bench", "theory", "demo")
 
 
 def write(folder: Path) -> None:
@@ -48,7 +49,7 @@ def api() -> str:
     parts.append(_section("vnlem", documented))
     for module, title in SECTIONS.items():
         names = getattr(sys.modules.get(module) or __import__(module, fromlist=["_"]), "__all__", [])
-        public = [name for name in names if callable(getattr(sys.modules[module], name))]
+        public = [name for name in names if callable(getattr(sys.modules[module], name)) and name not in top]
         parts.append(f"{title}\n{'-' * len(title)}\n")
         parts.append(_section(module, public))
     return "\n".join(parts)
@@ -66,7 +67,7 @@ def command_line() -> str:
         "Made by `vnlem COMMAND --help`; the words are those of the functions' docstrings. "
         "[Command line](../command-line.md) explains with examples.\n",
     ]
-    for command in COMMANDS:
+    for command in typer.main.get_command(build()).commands:
         run = subprocess.run(
             [sys.executable, "-m", "vnlem.cli", command, "--help"],
             capture_output=True,

@@ -10,8 +10,6 @@ from pathlib import Path
 import napari
 from qtpy.QtTest import QTest
 
-from vnlem.napari.settings import Settings
-
 TARGET = Path(__file__).parent / "figures" / "napari.png"
 
 
@@ -20,13 +18,15 @@ def main() -> None:
     viewer = napari.Viewer(show=True)
     viewer.window.resize(1280, 800)
     viewer.open_sample("vnlem", "fluorescence")
-    viewer.layers["noisy nuclei"].visible = False
-    viewer.layers["noisy granules"].contrast_limits = (95, 135)
+    viewer.layers["noisy granules"].visible = False
+    source = viewer.layers["noisy nuclei"]
+    source.colormap = "inferno"
+    source.contrast_limits = (100, 210)
     _, widget = viewer.window.add_plugin_dock_widget("vnlem", "Denoise")
-    widget.form.show_settings(Settings(noise="poisson-gaussian"))
     widget.residual_box.setChecked(True)
     wait(lambda: not widget._warming)
-    source = viewer.layers["noisy granules"]
+    viewer.layers.selection.active = source
+    widget.layer_choice.setCurrentText(source.name)
     source.corner_pixels = source.corner_pixels // 2 + 60
     widget.preview_box.setChecked(True)
     wait(lambda: widget.preview.layer() is not None and not widget.preview._timer.isActive())

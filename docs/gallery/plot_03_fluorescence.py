@@ -20,20 +20,19 @@ frame = np.rint(100.0 + 2.0 * rng.poisson(40.0 * brightness) + rng.normal(0, 2.0
 )
 
 # %%
-# The model pixel = offset + gain * photons + read noise is estimated from the frame itself.
+# Without a word about the noise the model is found from the frame itself.
 
 one_sigma = vnlem.denoise(frame, sigma=vnlem.estimate_sigma(frame))
-photons = vnlem.denoise(frame, noise_model="poisson-gaussian")
-model = vnlem.noise.estimate_gain(frame)
-print(f"gain {model.gain:.2f}, offset {model.offset:.1f}, read noise {model.read_noise:.1f}")
-for name, image in (("frame", frame), ("one sigma", one_sigma), ("photon noise", photons)):
+photons, info = vnlem.denoise(frame, return_info=True)
+print(info.noise.describe())
+for name, image in (("frame", frame), ("one sigma", one_sigma), ("noise found", photons)):
     print(f"{name:13s} PSNR {vnlem.metrics.psnr(clean, image.astype(float), data_range=80):.2f} dB")
 
 # %%
 
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.3), layout="constrained")
 for panel, title, image in zip(
-    axes, ("frame", "one sigma", "photon noise"), (frame, one_sigma, photons), strict=True
+    axes, ("frame", "one sigma", "noise found"), (frame, one_sigma, photons), strict=True
 ):
     panel.imshow(image, cmap="inferno", vmin=95, vmax=190)
     panel.set_title(title)

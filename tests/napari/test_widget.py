@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from conftest import LONG, QUICK, colour, is_busy, noisy, run
 from qtpy.QtGui import QGuiApplication
+from qtpy.QtWidgets import QFileDialog
 
 import vnlem
 from vnlem.napari.settings import Settings
@@ -74,8 +75,8 @@ def test_channels_and_depth_have_the_noise_of_their_channel(open_widget: Any, qt
     assert widget.axes.text() == "CZYX"
     layer = run(widget, qtbot)
     for channel in range(2):
-        sigma = vnlem.estimate_sigma(stack[channel, 1])
-        expected = vnlem.denoise(stack[channel, 0], sigma, method="nlm")
+        model = vnlem.estimate_noise(stack[channel, 1], kind="gaussian")
+        expected = vnlem.denoise(stack[channel, 0], noise_model=model, method="nlm")
         assert np.array_equal(layer.data[channel, 0], expected)
     assert len(layer.metadata["vnlem"]["noise"]) == 2
 
@@ -193,10 +194,45 @@ def test_the_controls_give_back_what_they_were_set_to(open_widget: Any) -> None:
     for settings in (
         Settings(),
         QUICK,
+        Settings(noise="correlated"),
         Settings(profile="fast", group="so2", noise="poisson-gaussian", gain=2.0, offset=5.0, read_noise=3.0),
     ):
         widget.form.show_settings(settings)
         assert widget.form.settings().arguments() == settings.arguments()
+
+
+def test_a_saved_noise_model_is_used(open_widget: Any, qtbot: Any, tmp_path: Any) -> None:
+    path = tmp_path / "noise.json"
+    vnlem.NoiseModel.camera(gain=0.4, offset=100.0, read_noise=2.0).save(path)
+    image = noisy(48, 48)
+    layer = run(open_widget(image, Settings(method="nlm", noise="file", model_file=str(path))), qtbot)
+    expected = vnlem.denoise(image, method="nlm", noise_model=vnlem.NoiseModel.load(path))
+    assert np.array_equal(layer.data, expected)
+    saved = vnlem.NoiseModel.from_dict(layer.metadata["vnlem"]["noise_models"][0])
+    assert saved == vnlem.NoiseModel.load(path)
+
+
+def test_a_file_that_is_no_noise_model_is_told(
+    open_widget: Any, qtbot: Any, told: list[str], tmp_path: Any
+) -> None:
+    path = tmp_path / "other.json"
+    path.write_text("[]")
+    widget = open_widget(noisy(48, 48), Settings(method="nlm", noise="file", model_file=str(path)))
+    widget.run()
+    qtbot.waitUntil(lambda: not is_busy(widget), timeout=LONG)
+    assert len(told) == 1
+    assert "no noise model" in told[0]
+
+
+def test_the_noise_found_can_be_saved(
+    open_widget: Any, qtbot: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    widget = open_widget(noisy(48, 48))
+    run(widget, qtbot)
+    path = tmp_path / "noise.json"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    widget.save_noise.click()
+    assert vnlem.NoiseModel.load(path) == vnlem.NoiseModel.white(20.0)
 
 
 def test_the_first_opening_prepares_the_kernels(make_napari_viewer: Any, qtbot: Any) -> None:

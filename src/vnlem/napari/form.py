@@ -6,7 +6,11 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
+    QFileDialog,
     QFormLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
     QWidget,
 )
 
@@ -17,6 +21,8 @@ _NOISE_WORDS = {
     "auto": "auto: find out",
     "gaussian": "white (sigma)",
     "poisson-gaussian": "photons and read noise",
+    "correlated": "alike in neighbouring pixels",
+    "file": "a saved model",
 }
 _GROUP_WORDS = {
     "d4": "quarter turns and reflections",
@@ -41,6 +47,7 @@ class SettingsForm(QWidget):
         self._offset.setSpecialValueText("")
         self._read_noise = _number("Standard deviation of the read noise, in the units of the pixels")
         self._read_noise.setSpecialValueText("")
+        self._file = _FileLine()
         self._method = _combo([(name, name) for name in METHODS])
         self._method.setCurrentIndex(self._method.findData(DEFAULT_METHOD))
         self._profile = _combo([(name, name) for name in PROFILES])
@@ -49,12 +56,13 @@ class SettingsForm(QWidget):
         self._device = _combo([(name, name) for name in DEVICES])
         self._form = QFormLayout(self)
         self._form.setContentsMargins(0, 0, 0, 0)
-        rows: list[tuple[str, QComboBox | QDoubleSpinBox]] = [
+        rows: list[tuple[str, QWidget]] = [
             ("noise", self._noise),
             ("sigma", self._sigma),
             ("gain", self._gain),
             ("offset", self._offset),
             ("read noise", self._read_noise),
+            ("model", self._file),
             ("method", self._method),
             ("profile", self._profile),
             ("rotations", self._group),
@@ -64,8 +72,10 @@ class SettingsForm(QWidget):
             self._form.addRow(label, control)
             if isinstance(control, QComboBox):
                 control.currentIndexChanged.connect(self._update)
-            else:
+            elif isinstance(control, QDoubleSpinBox):
                 control.valueChanged.connect(self._update)
+            else:
+                control.changed.connect(self._update)
         self._show_what_applies()
 
     def insert_rows(self, rows: Sequence[tuple[str, QWidget]]) -> None:
@@ -85,6 +95,7 @@ class SettingsForm(QWidget):
             gain=self._gain.value() or None,
             offset=self._offset.value(),
             read_noise=self._read_noise.value(),
+            model_file=self._file.text(),
         )
 
     def show_settings(self, settings: Settings) -> None:
@@ -104,6 +115,7 @@ class SettingsForm(QWidget):
             (self._read_noise, settings.read_noise),
         ):
             control.setValue(value or 0.0)
+        self._file.set_text(settings.model_file)
 
     def _update(self, *_: object) -> None:
         self._show_what_applies()
@@ -116,11 +128,43 @@ class SettingsForm(QWidget):
             self._gain: noise == "poisson-gaussian",
             self._offset: noise == "poisson-gaussian" and self._gain.value() > 0,
             self._read_noise: noise == "poisson-gaussian" and self._gain.value() > 0,
+            self._file: noise == "file",
             self._profile: method in WITH_PROFILES,
             self._group: method in WITH_PROFILES,
         }
         for control, wanted in shown.items():
             self._form.setRowVisible(control, wanted)
+
+
+class _FileLine(QWidget):
+    """The path of a saved noise model."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._line = QLineEdit()
+        self._line.setPlaceholderText("noise.json")
+        button = QPushButton("...")
+        button.setFixedWidth(28)
+        button.clicked.connect(self._choose)
+        self._line.editingFinished.connect(self.changed)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self._line)
+        row.addWidget(button)
+
+    def text(self) -> str:
+        return str(self._line.text())
+
+    def set_text(self, text: str) -> None:
+        self._line.setText(text)
+        self.changed.emit()
+
+    def _choose(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, "A saved noise model", "", "Noise models (*.json)")
+        if path:
+            self.set_text(path)
 
 
 def _combo(choices: Sequence[tuple[str, str]]) -> QComboBox:

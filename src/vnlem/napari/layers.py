@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 import vnlem
 from vnlem.napari.axes import guess_axes
-from vnlem.napari.noise import Noise
 from vnlem.napari.pages import Index, Pages
 from vnlem.napari.settings import Settings
+from vnlem.noise import NoiseModel
 
 PREVIEW_SIDE = 512
 
@@ -93,7 +93,7 @@ def covers(layer: Image) -> bool:
     return str(layer.blending).startswith(("translucent", "opaque"))
 
 
-def result_layer(layer: Image, settings: Settings, axes: str, noise: dict[int, Noise]) -> dict[str, Any]:
+def result_layer(layer: Image, settings: Settings, axes: str, noise: dict[int, NoiseModel]) -> dict[str, Any]:
     """Options of the layer that holds the result: place, units, contrast and colours of its source."""
     options = _inherited(layer)
     profile = settings.method_arguments().get("profile")
@@ -121,14 +121,17 @@ def residual_layer(layer: Image, result: NDArray[Any]) -> tuple[NDArray[np.float
     return residual, options
 
 
-def how_it_was_made(layer: Image, settings: Settings, axes: str, noise: dict[int, Noise]) -> dict[str, Any]:
+def how_it_was_made(
+    layer: Image, settings: Settings, axes: str, noise: dict[int, NoiseModel]
+) -> dict[str, Any]:
     """What the metadata of a result says about its making."""
     return {
         "version": vnlem.__version__,
         "source": layer.name,
         "axes": axes,
         "settings": asdict(settings),
-        "noise": [noise[channel].words for channel in sorted(noise)],
+        "noise": [noise[channel].describe() for channel in sorted(noise)],
+        "noise_models": [noise[channel].to_dict() for channel in sorted(noise)],
         "python": settings.as_python(image_expression(layer), axes),
     }
 

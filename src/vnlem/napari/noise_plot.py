@@ -8,7 +8,7 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QWidget
 
-from vnlem.napari.noise import Noise
+from vnlem.noise import NoiseModel
 
 MARGIN_LEFT, MARGIN_BOTTOM, MARGIN = 46, 18, 6
 
@@ -29,7 +29,7 @@ class NoisePlot(QWidget):
         """The size it would like."""
         return QSize(220, 110)
 
-    def show_noise(self, noise: Noise | None, page: NDArray[Any] | None) -> None:
+    def show_noise(self, noise: NoiseModel | None, page: NDArray[Any] | None) -> None:
         """Draw the noise of a page, or nothing."""
         if noise is None or page is None or page.size == 0:
             self._curve = None
@@ -44,7 +44,7 @@ class NoisePlot(QWidget):
             width = max(1.0, np.ceil((high - low) / 50)) if whole else (high - low) / 50
             edges = np.arange(low, high + width, width) - (0.5 if whole else 0.0)
             self._shares = np.histogram(values, edges)[0].astype(np.float64)
-            self._curve = brightness, noise.deviation(brightness)
+            self._curve = brightness, np.sqrt(noise.variance(brightness))
         self.update()
 
     def paintEvent(self, _event: Any) -> None:  # noqa: N802 - Qt's name

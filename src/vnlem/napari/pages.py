@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.napari.axes import check_axes
-from vnlem.napari.noise import Noise, find_noise
+from vnlem.napari.noise import find_noise
 from vnlem.napari.settings import Settings
+from vnlem.noise import NoiseModel
 
 Report = Callable[[float], None]  # takes the share of the work that is done, 0 to 1; raises to cancel
 Index = tuple[int | slice, ...]
@@ -77,7 +78,7 @@ def read(data: Any, index: Index) -> NDArray[Any]:
     return np.asarray(data[index])
 
 
-def find_page_noise(data: Any, pages: Pages, settings: Settings, channel: int = 0) -> Noise:
+def find_page_noise(data: Any, pages: Pages, settings: Settings, channel: int = 0) -> NoiseModel:
     """The noise of one channel, estimated from the middle of its middle page."""
     index = list(pages.middle(channel))
     for place, (letter, size) in enumerate(zip(pages.axes, pages.shape, strict=True)):
@@ -89,7 +90,7 @@ def find_page_noise(data: Any, pages: Pages, settings: Settings, channel: int = 
 
 
 def denoise_page(
-    page: NDArray[Any], noise: Noise, settings: Settings, channel_axis: int | None, report: Report
+    page: NDArray[Any], noise: NoiseModel, settings: Settings, channel_axis: int | None, report: Report
 ) -> NDArray[Any]:
     """One page denoised; transparency is kept as it is."""
     import vnlem
@@ -97,7 +98,7 @@ def denoise_page(
     colours, alpha = _without_alpha(page, channel_axis)
     result = vnlem.denoise(
         colours,
-        **noise.arguments,
+        noise_model=noise,
         **settings.method_arguments(),
         channel_axis=channel_axis,
         progress=lambda done, total: report(done / max(total, 1)),
@@ -107,10 +108,10 @@ def denoise_page(
 
 def denoise_array(
     data: Any, pages: Pages, settings: Settings, report: Report
-) -> tuple[NDArray[Any], dict[int, Noise]]:
+) -> tuple[NDArray[Any], dict[int, NoiseModel]]:
     """Every page denoised, with the noise of each channel estimated once."""
     result = np.empty(pages.shape, data.dtype)
-    noise: dict[int, Noise] = {}
+    noise: dict[int, NoiseModel] = {}
     indices = list(pages.indices())
     for number, index in enumerate(indices):
         channel = pages.channel_of(index)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from vnlem.napari.layers import Crop, crop_layer, pixels, visible_crop
-from vnlem.napari.noise import Noise
 from vnlem.napari.pages import Pages, Report, denoise_page, find_page_noise, read
 from vnlem.napari.settings import Settings
 from vnlem.napari.task import Task
+from vnlem.noise import NoiseModel
 
 LAYER_NAME = "vnlem preview"
 DELAY_MS = 300
@@ -36,13 +36,13 @@ class Seen:
     crop: Crop
     before: NDArray[Any]
     after: NDArray[Any]
-    noise: Noise
+    noise: NoiseModel
 
 
 class Preview(QObject):
     """Keeps one layer with the denoised view up to date; older work is dropped when newer is wanted."""
 
-    noise_found = Signal(object, object)  # Noise, the pixels before
+    noise_found = Signal(object, object)  # NoiseModel, the pixels before
     failed = Signal(str)
     busy = Signal(bool)
 

@@ -9,9 +9,9 @@ from napari.viewer import Viewer
 from numpy.typing import NDArray
 
 from vnlem.napari.layers import covers, pixels, residual_layer, result_layer
-from vnlem.napari.noise import Noise
 from vnlem.napari.pages import Pages, Report, denoise_array, read
 from vnlem.napari.settings import Settings
+from vnlem.noise import NoiseModel
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Outcome:
     pages: Pages
     settings: Settings
     result: NDArray[Any]
-    noise: dict[int, Noise]  # per fluorescence channel
+    noise: dict[int, NoiseModel]  # per fluorescence channel
     sample: NDArray[Any]  # one page of the source
     seconds: float
 

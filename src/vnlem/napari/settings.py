@@ -9,7 +9,7 @@ from vnlem.registry import DEFAULT_METHOD
 PROFILES = ("quality", "balanced", "fast")
 GROUPS = ("d4", "identity", "c4", "so2")
 DEVICES = ("cpu", "cuda", "auto")
-NOISE_KINDS = ("auto", "gaussian", "poisson-gaussian")
+NOISE_KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated", "file")
 # The methods that take a profile and a group of rotations.
 WITH_PROFILES = ("vnlr",)
 
@@ -33,6 +33,7 @@ class Settings:
     gain: float | None = None
     offset: float | None = None
     read_noise: float | None = None
+    model_file: str = ""  # a noise model as JSON, for "file"
 
     def method_arguments(self) -> dict[str, Any]:
         """The arguments of ``vnlem.denoise`` that say how to denoise, without the noise."""
@@ -46,14 +47,14 @@ class Settings:
         return chosen
 
     def noise_arguments(self) -> dict[str, Any]:
-        """The arguments of ``vnlem.denoise`` that say what the noise is."""
+        """The arguments of ``vnlem.denoise`` that say what the noise is; a file is named elsewhere."""
         if self.noise == "gaussian":
             return {"noise_model": "gaussian"} if self.sigma is None else {"sigma": self.sigma}
         if self.noise == "poisson-gaussian":
             known = {"gain": self.gain, "offset": self.offset, "read_noise": self.read_noise}
             chosen = {name: value for name, value in known.items() if value is not None}
             return {"noise_model": "poisson-gaussian", **(chosen if self.gain is not None else {})}
-        return {}
+        return {"noise_model": "correlated"} if self.noise == "correlated" else {}
 
     def arguments(self) -> dict[str, Any]:
         """All arguments of ``vnlem.denoise`` that differ from what it would do by itself."""
@@ -76,6 +77,8 @@ class Settings:
         elif axes != "YX":
             chosen["axes"] = axes
         words = [f"{name}={value!r}" for name, value in chosen.items()]
+        if self.noise == "file":
+            words.append(f"noise_model=vnlem.NoiseModel.load({self.model_file!r})")
         call = f"result = vnlem.denoise({', '.join(['image', *words])})"
         return f"import vnlem\n\nimage = {image}\n{call}"
 
@@ -93,6 +96,8 @@ class Settings:
                 words += ["--set", f"group={value}"]
             else:
                 words += [f"--{name.replace('_', '-')}", str(value)]
+        if self.noise == "file":
+            words += ["--noise", self.model_file]
         if axes not in ("YX", "YXC"):
             words += ["--axes", axes]
         return shlex.join(words)

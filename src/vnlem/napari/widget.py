@@ -10,6 +10,7 @@ from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
+    QFileDialog,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -23,11 +24,11 @@ from vnlem.napari import warm_up
 from vnlem.napari.form import SettingsForm
 from vnlem.napari.layers import image_expression, layer_axes, layer_pages
 from vnlem.napari.links import Links
-from vnlem.napari.noise import Noise
 from vnlem.napari.noise_plot import NoisePlot
 from vnlem.napari.preview import LAYER_NAME, Preview, Wish
 from vnlem.napari.run import Outcome, add_results, denoise_layer
 from vnlem.napari.task import Task, tell
+from vnlem.noise import NoiseModel
 
 
 class DenoiseWidget(QWidget):
@@ -49,6 +50,9 @@ class DenoiseWidget(QWidget):
         self.noise_words = QLabel()
         self.noise_words.setWordWrap(True)
         self.noise_plot = NoisePlot()
+        self.save_noise = QPushButton("Save this noise model")
+        self.save_noise.setToolTip("For other images of the same detector and settings")
+        self._noise: NoiseModel | None = None
         self.preview_box = QCheckBox("Preview what is in sight")
         self.residual_box = QCheckBox("Add the residual (what is taken away)")
         self.run_button = QPushButton("Run")
@@ -130,7 +134,14 @@ class DenoiseWidget(QWidget):
         copies.addWidget(self.copy_python)
         copies.addWidget(self.copy_command)
         column = QVBoxLayout(self)
-        for part in (self.form, self.noise_words, self.noise_plot, self.preview_box, self.residual_box):
+        for part in (
+            self.form,
+            self.noise_words,
+            self.noise_plot,
+            self.save_noise,
+            self.preview_box,
+            self.residual_box,
+        ):
             column.addWidget(part)
         column.addLayout(row)
         column.addWidget(self.bar)
@@ -158,6 +169,7 @@ class DenoiseWidget(QWidget):
         self.preview.busy.connect(self._show_preview_state)
         self.run_button.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
+        self.save_noise.clicked.connect(self._save_noise)
         self.copy_python.clicked.connect(self._copy_python)
         self.copy_command.clicked.connect(self._copy_command)
 
@@ -191,9 +203,11 @@ class DenoiseWidget(QWidget):
         self._warm_up()
         self.preview.refresh()
 
-    def _show_noise(self, noise: Noise | None, page: Any) -> None:
-        self.noise_words.setText("" if noise is None else f"Noise: {noise.words}")
+    def _show_noise(self, noise: NoiseModel | None, page: Any) -> None:
+        self.noise_words.setText("" if noise is None else f"Noise: {noise.describe()}")
+        self._noise = noise
         self.noise_plot.setVisible(noise is not None)
+        self.save_noise.setVisible(noise is not None)
         self.noise_plot.show_noise(noise, page)
 
     def _show_preview_state(self, busy: bool) -> None:
@@ -227,6 +241,16 @@ class DenoiseWidget(QWidget):
         if running:
             self.bar.setValue(0)
             self.state.setText("working")
+
+    def _save_noise(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(
+            self, "Save the noise model", "noise.json", "Noise models (*.json)"
+        )
+        if path and self._noise is not None:
+            try:
+                self._noise.save(path)
+            except OSError as error:
+                tell(error)
 
     def _copy_python(self) -> None:
         layer = self.chosen_layer()
