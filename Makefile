@@ -5,7 +5,7 @@ NAPARI_VENV := .venv-napari
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: demo dist docs docs-links test test-browser test-napari lint stub fuzz bench-speed bench-quality clean
+.PHONY: demo dist docs docs-links test test-browser test-napari test-versions test-boundscheck test-plain lint stub fuzz bench-speed bench-quality clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +37,26 @@ test-napari:
 	$(NAPARI_VENV)/bin/npe2 validate vnlem && \
 	xvfb-run -a -s "-screen 0 1400x1000x24" $(NAPARI_VENV)/bin/python -m pytest -c tests/napari/pytest.ini \
 		--doctest-modules tests/napari src/vnlem/napari
+
+# What kernels, files and figures rest on, with the lowest and the highest versions that are allowed.
+KERNEL_TESTS := tests/test_select.py tests/test_simd.py tests/test_frame.py tests/test_window_methods.py tests/test_vnlem.py \
+	tests/test_vnlem_dd.py tests/test_vnlr.py tests/test_vnlr_kernels.py tests/test_ring_features.py tests/test_diffusion.py
+VERSION_TESTS := $(KERNEL_TESTS) tests/test_kernel_cache.py tests/test_metrics.py tests/test_io.py
+test-versions:
+	for ends in lowest highest; do \
+		$(PYTHON) -m venv --clear .venv-$$ends && \
+		.venv-$$ends/bin/python -m pip install --quiet -c tests/versions/$$ends.txt -e . -r tests/versions/tests.txt && \
+		.venv-$$ends/bin/python -m pytest -W default $(VERSION_TESTS) || exit 1; \
+	done
+
+# Kernels with every index checked; slow, and machine code of its own.
+test-boundscheck: $(VENV)/.installed-dev
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(KERNEL_TESTS)
+
+# Kernels as on a machine with AVX2 only, and with the plain loops that any machine can run.
+test-plain: $(VENV)/.installed-dev
+	NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx2,+fma $(BIN)/python -m pytest $(KERNEL_TESTS)
+	NUMBA_CPU_NAME=generic $(BIN)/python -m pytest $(KERNEL_TESTS)
 
 # Thousands of calls with images and parameters of every kind.
 fuzz: $(VENV)/.installed-dev
@@ -82,4 +102,4 @@ bench-quality: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/quality.py --data $(DATA)
 
 clean:
-	rm -rf $(VENV) $(NAPARI_VENV) build dist docs/generated docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(NAPARI_VENV) .venv-lowest .venv-highest build dist docs/generated docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache

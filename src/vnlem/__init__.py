@@ -29,6 +29,7 @@ _PUBLIC = {
     "Preset": "pipeline.choices",
     "Profile": "pipeline.choices",
     "rid": "neighbours.rid",
+    "warm_up": "warming",
 }
 _SUBPACKAGES = ("figures", "io", "metrics", "noise", "reference", "theory")
 

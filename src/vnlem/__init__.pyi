@@ -1,6 +1,7 @@
 """Types of the public names. Made by tools/make_stub.py: do not edit."""
 
 import os
+from collections.abc import Iterable
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -54,6 +55,7 @@ __all__ = [
     "reference",
     "rid",
     "theory",
+    "warm_up",
 ]
 
 @overload
@@ -608,3 +610,7 @@ def rid(
     upsample: int = 2,
     return_angle: bool = False,
 ) -> float | tuple[float, float]: ...
+def warm_up(
+    methods: Iterable[str] | None = None,
+    processes: int | None = None,
+) -> dict[str, float]: ...

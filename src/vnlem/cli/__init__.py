@@ -14,7 +14,7 @@ from vnlem import __version__
 from vnlem.cli.errors import exit_status
 
 # Modules of this package, in the order of the help page.
-COMMANDS = ("denoise", "compare", "bench", "neighbors", "theory", "demo")
+COMMANDS = ("denoise", "compare", "bench", "neighbors", "theory", "demo", "warm-up")
 
 
 def build() -> typer.Typer:
@@ -33,7 +33,7 @@ def build() -> typer.Typer:
             print(context.get_help())
 
     for name in COMMANDS:
-        app.command(name)(importlib.import_module(f"vnlem.cli.{name}").command)
+        app.command(name)(importlib.import_module(f"vnlem.cli.{name.replace('-', '_')}").command)
     return app
 
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from vnlem.cli.table import metric_table
-from vnlem.cli.warm_up import WarmUp
 from vnlem.pipeline.progress import Report, progress_bar
+from vnlem.warming import WarmUp
 
 SMALLEST, LARGEST = 64, 512
 # Their kernels are compiled by a second process while this one shows the others, in this order.

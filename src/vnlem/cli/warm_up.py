@@ -1,63 +1,29 @@
-"""Compile the kernels of some methods in a second process, into the cache, while this one works.
+"""``vnlem warm-up``: compile the kernels once, in parallel processes."""
 
-Numba compiles one function at a time in a process; the second core would idle through a cold start.
-"""
+import time
+from typing import Annotated
 
-import subprocess
-import sys
-
-_CHILD = """
-import sys, time
-import numpy as np
-import vnlem
-image = np.random.default_rng(0).normal(0, 0.5, (64, 64)) + (np.arange(64) > 31)
-for method in sys.argv[1:]:
-    begun = time.perf_counter()
-    vnlem.denoise(image, 0.5, method=method, workers=1)
-    print(method, time.perf_counter() - begun, flush=True)
-"""
+import typer
 
 
-class WarmUp:
-    """A child process that calls each method once on a small image, in this order.
+def command(
+    methods: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME,...", help="Methods to prepare; all when not given.")
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Processes side by side; as many as cores when not given.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but warnings and errors.")] = False,
+) -> None:
+    """Compile the kernels ahead, so that the first image does not wait for it.
 
-    Examples
-    --------
-    >>> with WarmUp([]) as warm_up:
-    ...     warm_up.wait_for("nlm")
+    Worth a line in the recipe of a container or a cluster node. NUMBA_CACHE_DIR says where machine code goes.
     """
+    from vnlem.warming import warm_up
 
-    def __init__(self, methods: list[str]) -> None:
-        self._waiting = list(methods)
-        self._seen: set[str] = set()
-        self._child = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", _CHILD, *methods],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-
-    def __enter__(self) -> "WarmUp":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._child.kill()
-        self._child.communicate()
-
-    def is_warm(self, method: str) -> bool:
-        """Whether this method has been asked for before, so that its kernels are compiled."""
-        return method in self._seen
-
-    def wait_for(self, method: str) -> float | None:
-        """Seconds the method's first call took over there; None where it was not asked for or failed."""
-        self._seen.add(method)
-        while method in self._waiting:
-            line = self._child.stdout.readline() if self._child.stdout else ""
-            if not line:  # the child has ended early: this process will compile for itself
-                self._waiting.clear()
-                return None
-            name, seconds = line.split()
-            self._waiting.remove(name)
-            if name == method:
-                return float(seconds)
-        return None
+    begun = time.perf_counter()
+    names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
+    found = warm_up(names, processes)
+    if not quiet:
+        each = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.items())
+        print(f"ready: {each}; {time.perf_counter() - begun:.1f} s in all")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vnlem.cli.warm_up import WarmUp
+from vnlem.warming import WarmUp
 
 _warm: set[str] = set()
 
