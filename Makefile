@@ -5,7 +5,7 @@ NAPARI_VENV := .venv-napari
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: demo dist docs docs-links test test-browser test-napari test-versions test-boundscheck test-plain lint stub fuzz bench-speed bench-quality clean
+.PHONY: demo dist docs docs-links test test-browser test-napari test-versions test-boundscheck test-plain lint stub fuzz docs-output bench-speed bench-quality clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -94,6 +94,10 @@ lint: $(VENV)/.installed-dev
 # The types of the public names, from the functions themselves.
 stub: $(VENV)/.installed-dev
 	$(BIN)/python tools/make_stub.py
+
+# What the commands in docs/command-line.md print.
+docs-output: $(VENV)/.installed-dev
+	$(BIN)/python tools/docs_output.py
 
 bench-speed: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/speed.py
