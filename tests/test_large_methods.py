@@ -59,6 +59,23 @@ def test_parts_equal_the_whole(tmp_path, small_units, case):
     assert np.array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole)
 
 
+@pytest.mark.parametrize("shape", [(300, 411), (250, 401), (97, 330)])
+def test_parts_at_several_scales_equal_the_whole(tmp_path, small_units, shape):
+    pixels = noisy(shape)
+    options = {"patch_distance": 3, "passes": 1, "scales": 3}
+    whole, info = vnlem.denoise(pixels, return_info=True, **options)
+    assert info.details["scales"] == (3 if min(shape) > 200 else 2)
+    summary = vnlem.denoise_large(pixels, tmp_path / "out.zarr", memory="1GB", **options)
+    assert len(summary.settings["scales"]) == info.details["scales"]
+    assert np.array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
+    regions = ({"y": (11, 90), "x": (101, 202)}, {"y": (0, 33)}, {"y": (90, 97), "x": (300, 330)})
+    for number, region in enumerate(regions):
+        target = tmp_path / f"part{number}.zarr"
+        vnlem.denoise_large(pixels, target, region=region, memory="1GB", **options)
+        box = tuple(slice(*region.get(axis, (0, None))) for axis in "yx")
+        assert np.array_equal(zarr.open_array(target / "0")[:], whole[box])
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
 def test_dtypes_come_back_as_they_were(tmp_path, small_units, dtype):
     pixels = (noisy((100, 130)) / 10).astype(dtype)
@@ -73,7 +90,7 @@ def test_the_noise_is_estimated_as_for_the_whole(tmp_path, small_units):
     pixels = noisy((200, 250))
     whole, info = vnlem.denoise(pixels, method="nlm", return_info=True)
     summary = vnlem.denoise_large(pixels, tmp_path / "out.zarr", method="nlm")
-    assert summary.settings["scale"]["noise"] == pytest.approx(info.sigma)
+    assert summary.settings["scales"][0]["noise"] == pytest.approx(info.sigma)
     assert np.array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
 
 

@@ -13,9 +13,7 @@ from vnlem.pipeline.device import lies_on_gpu, to_host, where_it_is_asked
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
-from vnlem.registry import DEFAULT_METHOD, find_method
-
-SCALES = 3  # where the noise is estimated, for methods that can work at several
+from vnlem.registry import DEFAULT_METHOD, DEFAULT_SCALES, find_method
 
 # Arguments of `denoise` itself, the same for every method.
 _COMMON = ("preset", "channel_axis", "workers", "progress", "return_info", "device")
@@ -132,7 +130,7 @@ def denoise(
         **params,
     }
     if sigma is None and "scales" in known:
-        common.setdefault("scales", SCALES)
+        common.setdefault("scales", DEFAULT_SCALES)
     if model is None or model.is_white:
         result: Result = function(image, sigma if model is None else model.sigma, **common)
         denoised, info = result if isinstance(result, tuple) else (result, None)

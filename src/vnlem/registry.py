@@ -17,6 +17,7 @@ METHODS = {
     "vnlr": "vnlem.methods.vnlr:denoise_vnlr",
 }
 DEFAULT_METHOD = "vnlr"
+DEFAULT_SCALES = 3  # where the noise is estimated, for methods that can work at several
 
 # (method, engine) -> what takes a Job and gives the denoised planes. A new backend is a line per method.
 SOLVERS = {

@@ -10,15 +10,35 @@ i.e. where the fine one found nothing but what noise could have left [1]_.
    :DOI:`10.1137/17M1111826`
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.pipeline import checks
+
 Float = NDArray[np.float64]
 
+MOST_SCALES = 6
+SMALLEST = 48  # pixels: an image is not made smaller than that
 LOBES = 3  # of the windowed sinc that halves and doubles
 # A difference of this share of the noise variance is as likely left over noise as structure.
 LEFT_OVER = 0.012
 WINDOW = 13  # pixels across, over which the difference is averaged
+
+
+def check_scales(scales: Any) -> int:
+    """A number of scales, or a clear error.
+
+    Examples
+    --------
+    >>> check_scales(3)
+    3
+    """
+    number = checks.whole("scales", scales)
+    if number > MOST_SCALES:
+        raise ValueError(f"scales must be at most {MOST_SCALES}, got {number}")
+    return number
 
 
 def _taps() -> Float:
@@ -109,11 +129,19 @@ def join(fine: Float, coarse: Float, sigma: Float | float) -> Float:
     >>> bool(join(flat, np.zeros((1, 16, 16)), 1.0).std() < 0.95 * flat.std())
     True
     """
-    from scipy import ndimage
-
     height, width = fine.shape[1:]
     change = double(coarse - halve(fine), height, width)
-    size = (1, min(WINDOW, height), min(WINDOW, width))
-    energy = ndimage.uniform_filter(change**2, size, mode="reflect")
+    energy = _mean_of_rows(_mean_of_rows(change**2).swapaxes(1, 2)).swapaxes(1, 2)
     doubt = LEFT_OVER * np.asarray(sigma) ** 2
     return np.asarray(fine + change * doubt / (energy + doubt + 1e-300))
+
+
+def _mean_of_rows(planes: Float) -> Float:
+    """Means over WINDOW rows. Plain sums: a running sum would depend on where the planes begin."""
+    size = min(WINDOW, planes.shape[1])
+    wide = _mirrored(planes, size // 2, (size - 1) // 2)
+    result = wide[:, : planes.shape[1]].copy()
+    for shift in range(1, size):
+        result += wide[:, shift : shift + planes.shape[1]]
+    result /= size
+    return result

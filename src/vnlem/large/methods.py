@@ -1,6 +1,6 @@
 """The methods as engines: units of the pixels, noise and parameters, fixed once for every block."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
@@ -8,25 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.estimate.scales import check_scales, halve
 from vnlem.large.boxes import Box
 from vnlem.large.engine import Place
 from vnlem.large.sample import Sample
+from vnlem.large.scales import Size, count_sizes, reach, solve_at_sizes, work_reach
 from vnlem.large.sources import Source
+from vnlem.large.units import USUAL_SIDE
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.image import Planes
-from vnlem.pipeline.recipes import recipe_of
+from vnlem.pipeline.recipes import Recipe, recipe_of
 from vnlem.pipeline.regions import Region
-from vnlem.pipeline.run import NEGLIGIBLE, solve_region
+from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.scale import Scale
 from vnlem.pipeline.settings import parameters_of
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import check_workers
-from vnlem.registry import find_halo, find_method, find_work_halo
+from vnlem.registry import DEFAULT_SCALES, find_halo, find_method, find_work_halo
 
 # Bytes that solving takes for each pixel of a block in every channel, from benchmarks/large_memory.py.
-BYTES_PER_PIXEL = {"vnlr": 90, "vnlem": 70, "nlem": 60, "nlpr": 60, "nlm": 60}
+BYTES_PER_PIXEL = {"vnlr": 90, "vnlem": 100, "nlem": 65, "nlpr": 65, "nlm": 65}
+# The same at several scales, where most of what is read is not solved at full size.
+BYTES_OF_SIZES = 70
 # Kernels, buffers of the threads and whatever else does not depend on the block.
 BYTES_ALWAYS = 100 * 2**20
 _NOISE_OPTIONS = ("noise_model", "gain", "offset", "read_noise")
@@ -38,8 +43,7 @@ class MethodEngine:
 
     method: str
     solver: Callable[[Any], NDArray[np.float32]]
-    params: Any
-    scale: Scale
+    sizes: tuple[Size, ...]  # the image itself, and halved as often as the method works at several scales
     noise: NoiseModel
     axes: tuple[str, ...]
     halo: tuple[int, ...]
@@ -55,9 +59,7 @@ class MethodEngine:
         if not self.noise.is_white:
             planes = self.noise.stabilise(planes)
         region = Region(_plane_shape(place.whole), _tile(place.write), _tile(place.read))
-        result = solve_region(
-            planes, region, self.scale, self.params, self.solver, workers=check_workers(workers)
-        )
+        result = solve_at_sizes(planes, region, self.sizes, self.solver, check_workers(workers))
         if not self.noise.is_white:
             result = self.noise.unstabilise(result)
         given = Planes(planes, np.dtype(self.dtype), 0 if colour else None, pixels.ndim)
@@ -65,15 +67,16 @@ class MethodEngine:
 
     def memory(self, pixels: int) -> int:
         """Bytes that the solution of a block of so many pixels takes."""
-        return BYTES_ALWAYS + BYTES_PER_PIXEL[self.method] * pixels
+        several = len(self.sizes) > 1
+        return BYTES_ALWAYS + (BYTES_OF_SIZES if several else BYTES_PER_PIXEL[self.method]) * pixels
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, as plain values."""
         return {
             "method": self.method,
             "solver": f"{self.solver.__module__}.{self.solver.__name__}",
-            "parameters": asdict(self.params),
-            "scale": self.scale._asdict(),
+            "parameters": [asdict(size.params) for size in self.sizes],
+            "scales": [size.scale._asdict() for size in self.sizes],
             "noise": self.noise.describe(),
             "noise_model": self.noise.to_dict(),
         }
@@ -89,28 +92,37 @@ def find_engine(
     unknown = [name for name in params if name not in known]
     if unknown:
         raise TypeError(f"method {method!r} has no parameter {unknown[0]!r}; it has {', '.join(known)}")
+    scales = params.pop("scales", DEFAULT_SCALES if sigma is None else 1) if "scales" in known else 1
     recipe = recipe_of(function, **params)
     planes = _as_image(sample.planes, source.colour)
     noise = _noise(planes, sigma, options, plain=params.get("preset") == "paper")
     white = noise.is_white
     stable, level = (planes.data, noise.sigma) if white else (noise.stabilise(planes.data), 1.0)
-    scale = Scale.measure(stable, level)
-    negligible = scale.noise <= NEGLIGIBLE * scale.scale
-    resolved = recipe.resolve(NEGLIGIBLE if negligible else scale.sigma)
-    _check_size(source, recipe.min_size(resolved))
-    halo, work = find_halo(recipe.method)(resolved), find_work_halo(recipe.method)(resolved)
+    height, width = source.shape[-2:]
+    sizes = tuple(_sizes(recipe, stable, level, count_sizes(height, width, check_scales(scales))))
+    _check_size(source, recipe.min_size(sizes[0].params))
     axes = ("c", "y", "x") if source.colour else ("y", "x")
+    halo, work = reach(sizes), work_reach(sizes, USUAL_SIDE)
     return MethodEngine(
         recipe.method,
         recipe.solve,
-        resolved,
-        scale,
+        sizes,
         noise,
         axes,
         (0, halo, halo)[-len(axes) :],
         (0, work, work)[-len(axes) :],
         source.dtype.str,
     )
+
+
+def _sizes(recipe: Recipe, planes: NDArray[np.float64], noise: float, count: int) -> Iterator[Size]:
+    """The units and the parameters of every size, from a sample."""
+    for _ in range(count):
+        scale = Scale.measure(planes, noise)
+        negligible = scale.noise <= NEGLIGIBLE * scale.scale
+        params = recipe.resolve(NEGLIGIBLE if negligible else scale.sigma)
+        yield Size(scale, params, find_halo(recipe.method)(params), find_work_halo(recipe.method)(params))
+        planes, noise = halve(planes), noise / 2
 
 
 def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) -> NoiseModel:

@@ -7,31 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vnlem.estimate.scales import halve, join
+from vnlem.estimate.scales import SMALLEST, halve, join
 from vnlem.noise.white import estimate_sigma_of_planes
-from vnlem.pipeline import checks
 from vnlem.pipeline.device import lies_on_gpu, namespace, to_host
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import reporting
 from vnlem.pipeline.run import Result
 from vnlem.pipeline.sigma import check_sigma, check_sigma_map
-
-SMALLEST = 48  # pixels: an image is not made smaller than that
-MOST_SCALES = 6
-
-
-def check_scales(scales: Any) -> int:
-    """A number of scales, or a clear error.
-
-    Examples
-    --------
-    >>> check_scales(3)
-    3
-    """
-    number = checks.whole("scales", scales)
-    if number > MOST_SCALES:
-        raise ValueError(f"scales must be at most {MOST_SCALES}, got {number}")
-    return number
 
 
 def denoise_at_scales(

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.estimate.ridge import PassSettings, TileWork, run_pass
+from vnlem.estimate.scales import check_scales
 from vnlem.kernels.numba.sheets import Images
-from vnlem.methods.scales import check_scales, denoise_at_scales
+from vnlem.methods.scales import denoise_at_scales
 from vnlem.neighbours.groups import GROUPS, Matching, needed_before, tile_groups
 from vnlem.neighbours.sheets import Reach
 from vnlem.neighbours.turned import reach as reach_of_turned
