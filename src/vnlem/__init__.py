@@ -18,6 +18,7 @@ _PUBLIC = {
     "denoise_vnlem": "methods.vnlem",
     "denoise_vnlem_dd": "methods.vnlem_dd",
     "denoise_vnlr": "methods.vnlr",
+    "diffusion_coordinates": "methods.vnlem_dd",
     "DiffusionMap": "diffusion.map",
     "estimate_noise": "noise.auto",
     "estimate_sigma": "noise.white",

@@ -45,6 +45,7 @@ __all__ = [
     "denoise_vnlem",
     "denoise_vnlem_dd",
     "denoise_vnlr",
+    "diffusion_coordinates",
     "estimate_noise",
     "estimate_sigma",
     "figures",
@@ -549,6 +550,14 @@ def denoise_vnlr(
     return_info: bool = False,
     device: str | None = None,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
+def diffusion_coordinates(
+    image: ArrayLike,
+    sigma: float | None = None,
+    *,
+    preset: str = "auto",
+    embedding_dim: int = 30,
+    workers: int | None = None,
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
 def estimate_noise(
     image: ArrayLike,
     channel_axis: int | None = None,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vnlem.methods.vnlem_dd import diffusion_coordinates
+import vnlem
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
 
@@ -49,7 +49,7 @@ def embedding(
 
     count = checks.whole("count", count, 3)
     pixels = to_planes(image).data[0]
-    placed, eigenvalues = diffusion_coordinates(pixels, sigma, preset=preset, embedding_dim=count)
+    placed, eigenvalues = vnlem.diffusion_coordinates(pixels, sigma, preset=preset, embedding_dim=count)
     columns = -(-(count + 2) // 2)
     figure = Figure(figsize=(3.2 * columns, 7), layout="constrained")
     cells = figure.subplots(2, columns).ravel()

@@ -1,0 +1,82 @@
+"""The dependency rules of docs/architecture.md: which package may import which."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "vnlem"
+
+# Package (or module beside them) -> the others it may import. What is imported when it is needed counts too.
+STAGES = {"features", "neighbours", "diffusion", "estimate", "noise"}
+ALLOWED = {
+    "pipeline": set(),
+    "kernels": set(),
+    "reference": set(),
+    "noise": {"pipeline", "kernels"},
+    "features": {"pipeline", "kernels"},
+    "neighbours": {"pipeline", "kernels", "features"},
+    "diffusion": {"pipeline", "kernels", "features", "neighbours"},
+    "estimate": {"pipeline", "kernels", "features", "neighbours", "diffusion"},
+    "registry": set(),
+    "methods": {"pipeline", "kernels", "registry", "reference"} | STAGES,
+    "api": {"pipeline", "noise", "registry"},
+    "metrics": {"pipeline", "noise"},
+    "io": set(),
+    "theory": {"pipeline", "features", "neighbours", "registry"},
+    "figures": {"pipeline", "io", "metrics", "registry"} | STAGES,
+    "bench": {"pipeline", "api", "registry", "io", "metrics", "noise", "figures"},
+}
+# The doors: what people start may use everything, and nothing may import them.
+DOORS = {"cli", "napari"}
+
+
+def package_of(module):
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "vnlem"
+
+
+def imports_of(path):
+    """Names of the package's modules that a file imports, anywhere in it, with the line."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "vnlem":
+            for alias in node.names:
+                yield (f"vnlem.{alias.name}" if node.module == "vnlem" else node.module), node.lineno
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == "vnlem":
+                    yield alias.name, node.lineno
+
+
+def files():
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if name != "__init__":
+            yield name, path
+
+
+def test_every_package_has_its_rule():
+    rooms = {p.name.removesuffix(".py") for p in SOURCE.iterdir() if p.suffix == ".py" or p.is_dir()}
+    assert rooms - {"__init__", "__pycache__"} == set(ALLOWED) | {d for d in DOORS if (SOURCE / d).exists()}
+
+
+@pytest.mark.parametrize("package", list(ALLOWED))
+def test_a_package_imports_only_what_it_may(package):
+    wrong = [
+        f"{path.relative_to(SOURCE)}:{line} imports {module}"
+        for name, path in files()
+        if name == package
+        for module, line in imports_of(path)
+        if (SOURCE / package_of(module)).exists() or (SOURCE / f"{package_of(module)}.py").exists()
+        if package_of(module) not in ALLOWED[package] | {package}
+    ]
+    assert wrong == []
+
+
+def test_there_is_no_circle():
+    left = dict(ALLOWED)
+    while left:
+        free = [name for name, needs in left.items() if not needs & set(left)]
+        assert free, f"a circle among {sorted(left)}"
+        for name in free:
+            del left[name]
