@@ -7,6 +7,7 @@ import numpy as np
 from PIL import Image
 
 from vnlem import io
+from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline.run import run
 
 
@@ -47,6 +48,7 @@ def denoise_halving(
         method="halving",
         resolve=lambda sigma: HalvingParams(patch_size, shape),
         solve=solve,
+        estimate=estimate_sigma_of_planes,
         channel_axis=channel_axis,
         workers=workers,
         progress=progress,

@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "vnlem"
 STAGES = {"features", "neighbours", "diffusion", "estimate", "noise"}
 ALLOWED = {
     "pipeline": set(),
-    "kernels": set(),
+    "kernels": {"pipeline"},
     "reference": set(),
     "noise": {"pipeline", "kernels"},
     "features": {"pipeline", "kernels"},
@@ -23,8 +23,9 @@ ALLOWED = {
     "api": {"pipeline", "noise", "registry"},
     "metrics": {"pipeline", "noise"},
     "io": set(),
-    "theory": {"pipeline", "features", "neighbours", "registry"},
+    "theory": {"pipeline", "features", "neighbours", "registry", "reference"},
     "figures": {"pipeline", "io", "metrics", "registry"} | STAGES,
+    "large": {"pipeline", "registry", "api", "noise", "io"},
     "bench": {"pipeline", "api", "registry", "io", "metrics", "noise", "figures"},
 }
 # The doors: what people start may use everything, and nothing may import them.

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.methods.window import WindowParams, check_params, decay_of, pad, run_tiles, window_of
+from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline.device import choose
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress
@@ -224,7 +225,16 @@ def _denoise(
         defaults = PAPER if preset == "paper" else auto_params(noise)
         return check_params(noise, np.ndim(image), **(defaults | given), gamma=gamma)
 
-    return run(image, sigma, method=method, resolve=resolve, solve=solver, signals=True, **frame)
+    return run(
+        image,
+        sigma,
+        method=method,
+        resolve=resolve,
+        solve=solver,
+        estimate=estimate_sigma_of_planes,
+        signals=True,
+        **frame,
+    )
 
 
 def solve_plainly(job: Job[WindowParams]) -> NDArray[np.float32]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.methods.window import WindowParams, check_params, decay_of, pad, run_tiles, window_of
+from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline.device import choose
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress
@@ -123,6 +124,7 @@ def denoise_nlm(
         method="nlm",
         resolve=resolve,
         solve=solver,
+        estimate=estimate_sigma_of_planes,
         channel_axis=channel_axis,
         workers=workers,
         progress=progress,

@@ -17,6 +17,7 @@ from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.neighbours import image as whole_image
 from vnlem.neighbours.rid import check_angles
 from vnlem.neighbours.window import make_search
+from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import choose
 from vnlem.pipeline.presets import check_preset
@@ -238,6 +239,7 @@ def denoise_vnlem(
         method="vnlem",
         resolve=resolve,
         solve=solver,
+        estimate=estimate_sigma_of_planes,
         channel_axis=channel_axis,
         workers=workers,
         progress=progress,

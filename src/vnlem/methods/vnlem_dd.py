@@ -30,6 +30,7 @@ from vnlem.methods.vnlem import (
     solve_region,
     with_defaults,
 )
+from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import choose
 from vnlem.pipeline.presets import check_preset
@@ -202,6 +203,7 @@ def denoise_vnlem_dd(
         method="vnlem-dd",
         resolve=resolve,
         solve=solver,
+        estimate=estimate_sigma_of_planes,
         channel_axis=channel_axis,
         workers=workers,
         progress=progress,
@@ -354,6 +356,7 @@ def diffusion_coordinates(
         method="vnlem-dd",
         resolve=lambda noise: _resolve(preset, noise, {}, fixed, {"embedding_dim": embedding_dim}),
         solve=keep,
+        estimate=estimate_sigma_of_planes,
         workers=workers,
     )
     if not held:

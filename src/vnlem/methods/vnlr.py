@@ -16,6 +16,7 @@ from vnlem.methods.scales import denoise_at_scales
 from vnlem.neighbours.groups import GROUPS, Matching, needed_before, tile_groups
 from vnlem.neighbours.sheets import Reach
 from vnlem.neighbours.turned import reach as reach_of_turned
+from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.choices import Group, Preset, Profile
 from vnlem.pipeline.device import choose
@@ -281,6 +282,7 @@ def denoise_vnlr(
         method="vnlr",
         resolve=parameters,
         solve=find_solver("vnlr", engine, choose(device, image)),
+        estimate=estimate_sigma_of_planes,
         channel_axis=channel_axis,
         workers=workers,
         progress=progress,

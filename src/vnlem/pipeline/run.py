@@ -68,6 +68,7 @@ def run(
     method: str,
     resolve: Callable[[float], Params],
     solve: Callable[[Job[Params]], NDArray[np.float32]],
+    estimate: Callable[[NDArray[np.float64]], float],
     channel_axis: int | None = None,
     workers: int | None = None,
     progress: Progress = False,
@@ -89,6 +90,8 @@ def run(
         Standardised sigma -> the method's parameters (a dataclass), validated.
     solve : callable
         Job -> denoised planes (C, H, W).
+    estimate : callable
+        Planes (C, H, W) -> noise level, asked where sigma is None.
     signals : bool
         Whether one-dimensional input is accepted.
     sigma_maps : bool
@@ -103,9 +106,7 @@ def run(
     threads = check_workers(workers)
     noise_map: NDArray[np.float64] | None = None
     if sigma is None:
-        from vnlem.noise.white import estimate_sigma_of_planes
-
-        noise = estimate_sigma_of_planes(to_host(planes.data))
+        noise = estimate(to_host(planes.data))
     elif sigma_maps and np.ndim(sigma) > 0:
         noise_map = check_sigma_map(sigma, planes)
         noise = _root_mean_square(np.broadcast_to(noise_map, planes.data.shape))
