@@ -248,7 +248,7 @@ def test_progress_counts_up_to_the_total_in_the_callers_thread(workers):
         calls.append((done, total, threading.get_ident() == here))
 
     vnlem.denoise(
-        np.random.default_rng(0).random((100, 200)), 0.1, method="nlem", workers=workers, progress=report
+        np.random.default_rng(0).random((100, 200)), 0.2, method="nlem", workers=workers, progress=report
     )
     assert [done for done, _, _ in calls] == list(range(1, calls[-1][1] + 1))
     assert all(mine for *_, mine in calls)
