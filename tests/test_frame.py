@@ -113,7 +113,7 @@ BAD_INPUT = {
     "boolean": (lambda a: a > 100, {}, TypeError, "boolean"),
     "text": (lambda a: np.array([["a"]]), {}, TypeError, "integers or floats"),
     "too large": (lambda a: a * 1e305, {}, ValueError, "beyond 1e\\+300"),
-    "stack": (lambda a: np.stack([a, a]), {}, ValueError, "channel_axis.*loop over its pages"),
+    "stack": (lambda a: np.stack([a, a]), {}, ValueError, "channel_axis.*for a stack axes"),
     "no such axis": (lambda a: a, {"channel_axis": 2}, ValueError, "channel_axis 2 does not exist"),
     "two-d with axis": (lambda a: a, {"channel_axis": 0}, ValueError, "three dimensions"),
     "small": (

@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from vnlem.noise.auto import find_noise
@@ -14,6 +15,7 @@ from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
 from vnlem.registry import DEFAULT_METHOD, DEFAULT_SCALES, find_method
+from vnlem.stacks import back_as, denoise_stack, is_set_of_images, only_page
 
 # Arguments of `denoise` itself, the same for every method.
 _COMMON = ("preset", "channel_axis", "workers", "progress", "return_info", "device")
@@ -27,6 +29,7 @@ def denoise(
     method: str = DEFAULT_METHOD,
     preset: str = "auto",
     channel_axis: int | None = None,
+    axes: str | None = None,
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
@@ -42,9 +45,10 @@ def denoise(
     Parameters
     ----------
     image : array_like
-        Grey image (H, W), or colour image with `channel_axis`; the methods nlm, nlem and nlpr also take a
-        signal (N,). A dask array gives a lazy dask array. Integers come back in their dtype, rounded and
-        clipped; floats are never rescaled or clipped.
+        Grey image (H, W); colour image with `channel_axis`; stack with `axes`; or a list of images of
+        different sizes. The methods nlm, nlem and nlpr also take a signal (N,). A dask array gives a lazy
+        dask array. Integers come back in their dtype, rounded and clipped; floats are never rescaled or
+        clipped.
     sigma : float, optional
         Standard deviation of white noise, in the units of the pixels. When None the noise is estimated.
     method : str
@@ -54,6 +58,11 @@ def denoise(
         that have it.
     channel_axis : int, optional
         Axis of the colour channels.
+    axes : str, optional
+        A letter for each axis of a stack: T (time), Z (depth), C (channels), N (several images), Y and X, in
+        any order, such as "TYX" or "TZCYX". VNLR lets the pages along depth, else time, else the images of a
+        set, help each other. The other methods work page by page. Each channel has a noise of
+        its own, estimated once for all its pages.
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
@@ -92,6 +101,36 @@ def denoise(
     dtype('uint8')
     """
     function = find_method(method)
+    if axes is not None or is_set_of_images(image):
+        if channel_axis is not None:
+            raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
+        if device != "cpu":
+            raise ValueError(f"stacks are denoised on the CPU; pass device='cpu', got {device!r}")
+        options: dict[str, Any] = {
+            "preset": preset,
+            "workers": workers,
+            "progress": progress,
+            "return_info": return_info,
+        }
+        camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
+        page = only_page(image, axes, sigma)
+        stack: Result
+        if page is not None:
+            options |= {"method": method, "noise_model": noise_model, **camera}
+            stack = denoise(page, sigma if sigma is None else np.ravel(sigma)[0], **options, **params)
+            back: Result = back_as(stack, str(axes), np.shape(image))
+            return back
+        stack = denoise_stack(
+            image,
+            sigma,
+            axes=axes,
+            method=method,
+            noise_model=noise_model,
+            camera=camera,
+            **options,
+            **params,
+        )
+        return stack
     known = inspect.signature(function).parameters
     unknown = [name for name in params if name not in known]
     if unknown:

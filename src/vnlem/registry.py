@@ -51,6 +51,8 @@ HALOS = {
 
 # Where less than all of the halo is worked on in every pass: the mean over the passes.
 WORK_HALOS = {"vnlr": "vnlem.methods.vnlr:work_halo"}
+# Method -> what prepares it for all pages of a series at once; other methods take stacks page by page.
+STACKS = {"vnlr": "vnlem.methods.vnlr_stack:prepare"}
 
 
 def find_method(name: str) -> Any:
@@ -106,6 +108,18 @@ def find_halo(method: str) -> Any:
 def find_work_halo(method: str) -> Any:
     """The function that gives the mean width of what is worked on around a part of an image."""
     return _load(WORK_HALOS[method]) if method in WORK_HALOS else find_halo(method)
+
+
+def find_stack_method(name: str) -> Any:
+    """What denoises all pages of a series together, or None for methods that take them one by one.
+
+    Examples
+    --------
+    >>> find_stack_method("vnlem") is None
+    True
+    """
+    place = STACKS.get(str(name).lower().replace("_", "-"))
+    return None if place is None else _load(place)
 
 
 def _load(place: str) -> Any:

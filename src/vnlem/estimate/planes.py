@@ -1,0 +1,257 @@
+"""One ridge pass over a stack, plane after plane: only the planes in flight are held.
+
+A plane enters when it comes within reach of a reference patch and leaves, finished, when none can reach it
+any more. Passes are generators in a chain, so memory does not grow with the number of planes.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.estimate.ridge import PassSettings
+from vnlem.kernels.numba.plane_ridge import Combining, Place, PlaneImages, filter_planes_tile
+from vnlem.neighbours.groups import Members, grid_positions
+from vnlem.neighbours.patches import blank_planes, patch_sums, spread
+from vnlem.neighbours.planes import PlaneMatcher, Search, reference_tiles, symmetries_of_block
+from vnlem.pipeline.workers import Pool
+
+Image = NDArray[np.float32]
+
+
+@dataclass
+class Frame:
+    """One plane on its way through the passes."""
+
+    noisy: Image
+    working: Image
+    pilot: Image
+    groups: list[Members] | None = None  # of the reference patches that begin in this plane
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """How a pass goes through the stack."""
+
+    total: int  # planes of the stack
+    reach: int  # planes before and after a reference patch that its members may begin in
+    step: int  # pixels between reference patches
+    plane_step: int  # planes between reference patches
+
+    def planes(self, depth: int) -> NDArray[np.int64]:
+        """The planes that reference patches begin in."""
+        return grid_positions(self.total - depth + 1, self.plane_step)
+
+    def in_flight(self, plane: int, depth: int) -> tuple[int, int]:
+        """The oldest plane that is held for reference patches in one plane, and how many are held.
+
+        At both ends the stack is searched further to the other side, so that groups find as many planes.
+
+        Examples
+        --------
+        >>> sweep = Sweep(total=10, reach=2, step=5, plane_step=1)
+        >>> [sweep.in_flight(plane, 1) for plane in (0, 4, 9)]
+        [(0, 5), (2, 5), (5, 5)]
+        """
+        count = min(2 * self.reach + depth, self.total)
+        return max(0, min(plane - self.reach, self.total - count)), count
+
+
+class PlanesInFlight:
+    """The images and accumulators of the planes that are held, the oldest first.
+
+    Parameters
+    ----------
+    shape : (int, int, int)
+        The most planes in flight, and the size of the largest.
+    search : Search
+        What a patch is.
+    settings : PassSettings
+        How groups are combined.
+    sigma : float
+        Standard deviation of the noise.
+    """
+
+    def __init__(
+        self, shape: tuple[int, int, int], search: Search, settings: PassSettings, sigma: float
+    ) -> None:
+        self._search, self._settings = search, settings
+        self.frames: list[Frame] = []
+        blank = blank_planes(*shape)
+        noise = np.full(blank.shape, search.patch_size**2 * search.depth * sigma**2, np.float32)
+        self._images = PlaneImages(blank, blank.copy(), blank.copy(), noise)
+        self._changes: list[NDArray[np.float64]] = []
+        self._sums = np.zeros((*shape, 2), np.float32)
+        self._weights = np.zeros(shape, np.float32)
+        self._transforms = symmetries_of_block(
+            search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
+        )
+        self._offsets = self._offsets_in(*blank.shape[1:])
+        self._lock = threading.Lock()
+        self._waiting: dict[int, tuple[tuple[slice, ...], Image, Image]] = {}
+        self._next = 0
+
+    def _offsets_in(self, height: int, stride: int) -> NDArray[np.int64]:
+        """Where the pixels of a patch lie in an array of planes, under every transform."""
+        p = self._search.patch_size
+        plane, pixel = np.divmod(self._transforms, p * p)
+        row, column = np.divmod(pixel, p)
+        return (plane * height + row) * stride + column
+
+    def push(self, frame: Frame) -> None:
+        """One plane more at the end."""
+        index = len(self.frames)
+        self.frames.append(frame)
+        height, width = frame.pilot.shape
+        self._images.pilot[index, :height, :width] = frame.pilot
+        self._images.working[index, :height, :width] = frame.working
+        change = (frame.noisy.astype(np.float64) - frame.working) ** 2
+        self._changes.append(patch_sums(change, self._search.patch_size))
+        first = index - self._search.depth + 1
+        if first >= 0:
+            total = np.sum(self._changes[first:], axis=0)
+            self._images.residual[first, : total.shape[0], : total.shape[1]] = total
+
+    def pop(self) -> Frame:
+        """The first plane, finished."""
+        frame = self.frames.pop(0)
+        del self._changes[0]
+        height, width = frame.pilot.shape
+        weights = spread(self._weights[0], self._search.patch_size)[:height, :width]
+        if not weights.min() > 0:
+            raise RuntimeError(
+                f"{np.count_nonzero(~(weights > 0))} pixels are covered by no patch; this is a fault of vnlem"
+            )
+        changes, kept = np.moveaxis(self._sums[0, :height, :width], -1, 0)
+        done = Frame(
+            frame.noisy, frame.working + kept / weights, frame.working + changes / weights, frame.groups
+        )
+        for held in (*self._images[:3], self._sums, self._weights):
+            held[:-1] = held[1:]
+        self._sums[-1] = 0
+        self._weights[-1] = 0
+        return done
+
+    def add_tile(self, index: int, members: Members) -> None:
+        """Estimate the groups of one tile; their sums join in the order of `index`, whoever comes first."""
+        search, settings = self._search, self._settings
+        _, height, stride = self._images.pilot.shape
+        planes, within = np.divmod(members.positions, height * stride)
+        rows, columns = np.divmod(within, stride)
+        corner = (int(planes.min()), int(rows.min()), int(columns.min()))
+        shape = (
+            int(planes.max()) + search.depth - corner[0],
+            int(rows.max()) + search.patch_size - corner[1],
+            int(columns.max()) + search.patch_size - corner[2],
+        )
+        sums, weights = np.zeros((*shape, 2), np.float32), np.zeros(shape, np.float32)
+        filter_planes_tile(
+            self._images,
+            Combining(
+                settings.extra_load is not None,
+                np.float32(settings.extra_load or 0.0),
+                np.float32(settings.boost),
+                np.float32(settings.tau),
+            ),
+            Place(self._offsets, 2 * self._offsets_in(shape[1], shape[2]), corner),
+            members.positions,
+            members.transforms,
+            sums,
+            weights,
+        )
+        region = tuple(slice(a, a + n) for a, n in zip(corner, shape, strict=True))
+        with self._lock:
+            self._waiting[index] = (region, sums, weights)
+            while self._next in self._waiting:
+                self._join(*self._waiting.pop(self._next))
+                self._next += 1
+
+    def _join(self, region: tuple[slice, ...], sums: Image, weights: Image) -> None:
+        self._sums[region] += sums
+        # A weight at the corner of a patch counts in every plane that the patch spans.
+        depth = self._search.depth
+        covered = weights.copy()
+        for shift in range(1, depth):
+            covered[shift:] += weights[:-shift]
+        self._weights[region] += covered
+
+    def start_plane(self) -> None:
+        """Tiles are counted from zero again."""
+        self._next = 0
+
+
+def run_planes(
+    frames: Iterator[Frame],
+    held: PlanesInFlight,
+    matcher: PlaneMatcher | None,
+    sweep: Sweep,
+    search: Search,
+    pool: Pool,
+    report: Callable[[], None],
+) -> Iterator[Frame]:
+    """Push every plane through one pass.
+
+    Parameters
+    ----------
+    frames : iterator of Frame
+        The planes, in order.
+    held : PlanesInFlight
+    matcher : PlaneMatcher or None
+        Finds the groups; None: the groups that come with the frames are used again.
+    sweep : Sweep
+    search : Search
+        What a patch is.
+    pool : Pool
+        The threads.
+    report : callable
+        Called whenever the reference patches of a plane are done.
+
+    Yields
+    ------
+    Frame
+        The planes in the same order, with a new pilot and a new working image.
+    """
+    first = 0  # number of the oldest plane in flight
+    for plane in sweep.planes(search.depth):
+        oldest, count = sweep.in_flight(plane, search.depth)
+        while first < oldest:
+            yield held.pop()
+            if matcher is not None:
+                matcher.pop()
+            first += 1
+        while len(held.frames) < count:
+            frame = next(frames)
+            held.push(frame)
+            if matcher is not None:
+                matcher.push(frame.pilot)
+        _work_on(held, matcher, plane - first, sweep, search, pool)
+        report()
+    while held.frames:
+        yield held.pop()
+
+
+def _work_on(
+    held: PlanesInFlight,
+    matcher: PlaneMatcher | None,
+    plane: int,
+    sweep: Sweep,
+    search: Search,
+    pool: Pool,
+) -> None:
+    """All groups whose reference patches begin in one plane."""
+    frame = held.frames[plane]
+    height, width = frame.pilot.shape
+    references = reference_tiles(height, width, search.patch_size, sweep.step)
+    groups: list[Members] = [] if frame.groups is None else frame.groups
+    found: dict[int, Members] = {}
+
+    def work(index: int) -> None:
+        members = groups[index] if matcher is None else matcher.match(plane, references[index])
+        found[index] = members
+        held.add_tile(index, members)
+
+    held.start_plane()
+    pool.for_each(work, range(len(references)))
+    frame.groups = [found[index] for index in range(len(references))]

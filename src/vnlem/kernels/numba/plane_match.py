@@ -1,0 +1,208 @@
+"""Block matching in several planes: the nearest patches in a small window of each, under transforms.
+
+Patches may span consecutive planes. Distances and bounds are those of `match`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.match import INFINITY, ONE_IN, ROUNDING, _correlate_near, _fill, _rank_moved
+from vnlem.kernels.numba.panel import COLUMNS, ROWS, correlation_panel
+from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
+
+
+class Planes(NamedTuple):
+    """What is searched, and how."""
+
+    image: np.ndarray  # (planes, H, stride)
+    energy: np.ndarray  # (planes, H, stride), squared norms of patches at their corners; infinite for none
+    invariants: np.ndarray  # (2, planes, H, at least stride + COLUMNS), as in `match.Field`
+    # (g, depth * p * p), the identity first: [g, u] is the pixel of a member that lies on pixel u of the
+    # reference.
+    transforms: np.ndarray
+    patch_size: int
+    depth: int  # planes that a patch spans
+    radius: int  # of the window in every plane
+    factor: np.float32  # a member that is turned or reflected ranks with factor * d^2 + a penalty
+
+
+class _Scratch(NamedTuple):
+    """What matching writes to on its way."""
+
+    window: np.ndarray  # (depth, rows, columns): the pixels that are searched
+    offsets: np.ndarray  # (depth * p * p): of each pixel of a patch from its corner in `window`
+    taps: np.ndarray  # (transforms, depth * p * p): the reference under every transform
+    products: np.ndarray  # (rows, lanes): correlations
+    norms: np.ndarray  # (rows, lanes): |candidate|^2 + |reference|^2
+    fits: np.ndarray  # (lanes)
+    winners: np.ndarray  # (lanes)
+    ranks: np.ndarray  # (2, sites * side * lanes): of shifted patches, and under all transforms
+    which: np.ndarray  # (sites * side * lanes): the transform
+    corners: np.ndarray  # (sites, 2): of the windows
+    order: np.ndarray  # (members + 1)
+
+
+@kernel
+def match_planes_tile(planes, sizes, references, centres, penalties, positions, chosen):
+    """The nearest patches of every reference patch.
+
+    sizes (planes, 2): rows and columns of each plane that hold pixels; references (r, 3): plane and top left
+    corner; centres (r, s, 3): plane and centre of each window, which is moved inwards at the border, the
+    reference's own first, a negative plane for none; penalties (r), see `Planes`: a group has either enough
+    members that are turned or reflected, or none. Written: positions (r, k), index into the flat image, the
+    reference first; chosen (r, k), the index of the transform.
+    """
+    n_transforms, n_pixels = planes.transforms.shape
+    p, depth = planes.patch_size, planes.depth
+    n_sites = centres.shape[1]
+    side = 2 * planes.radius + 1
+    rows = (side + ROWS - 1) // ROWS * ROWS
+    lanes = (side + COLUMNS - 1) // COLUMNS * COLUMNS
+    window = np.zeros((depth, rows + p - 1, lanes + p - 1), np.float32)
+    _, height, width = window.shape
+    offsets = np.empty(n_pixels, np.int64)
+    for u in range(n_pixels):
+        plane, pixel = u // (p * p), u % (p * p)
+        offsets[u] = (plane * height + pixel // p) * width + pixel % p
+    scratch = _Scratch(
+        window,
+        offsets,
+        # Missing transforms stay zero and are not looked at.
+        np.zeros(((n_transforms + ROWS - 1) // ROWS * ROWS, n_pixels), np.float32),
+        np.empty((rows, lanes), np.float32),
+        np.empty((rows, lanes), np.float32),
+        np.empty(lanes, np.float32),
+        np.empty(lanes, np.int32),
+        np.empty((2, n_sites * side * lanes), np.float32),
+        np.zeros(n_sites * side * lanes, np.int32),
+        np.empty((n_sites, 2), np.int64),
+        np.empty(positions.shape[1] + 1, np.int32),
+    )
+    _match_references(planes, sizes, references, centres, penalties, scratch, positions, chosen)
+
+
+@nested
+def _match_references(planes, sizes, references, centres, penalties, scratch, positions, chosen):
+    """`match_planes_tile` with its scratch."""
+    image, energy, invariants, transforms, p, _, radius, factor = planes
+    window, offsets, taps, products, norms, fits, winners, ranks, which, corners, order = scratch
+    _, height, stride = image.shape
+    n_transforms = transforms.shape[0]
+    n_sites = centres.shape[1]
+    n_members = positions.shape[1]
+    side = 2 * radius + 1
+    lanes = norms.shape[1]
+    per_site = side * lanes
+    width = window.shape[2]
+    shifted, best = ranks[0], ranks[1]
+    limit = np.float32(0)
+    for r in range(references.shape[0]):
+        plane, top, left = references[r, 0], references[r, 1], references[r, 2]
+        norm = energy[plane, top, left]
+        _load_taps(image, transforms, p, references[r], taps)
+        for site in range(n_sites):
+            values = shifted[site * per_site : (site + 1) * per_site]
+            values[:] = INFINITY
+            if centres[r, site, 0] < 0:
+                continue
+            n_rows = _load_window(planes, sizes, centres[r, site], norm, window, norms, corners[site])
+            for row in range(0, n_rows, ROWS):
+                for x in range(0, lanes, COLUMNS):
+                    at = row * lanes + x
+                    correlation_panel(products, at, lanes, taps, 0, window, row * width + x, width, offsets)
+            for y in range(n_rows):
+                line, total = products[y], norms[y]
+                value = values[y * lanes : (y + 1) * lanes]
+                for x in range(lanes):
+                    value[x] = max(total[x] - np.float32(2.0) * line[x], np.float32(0.0))
+        own = (top - corners[0, 0]) * lanes + left - corners[0, 1]
+        shifted[own] = 0.0
+        limit = largest_up_to(shifted, threshold_of(shifted, n_members, limit))
+        n_moved = 0
+        # Where enough shifted patches are nearer than the penalty no other can rank among the members.
+        if n_transforms > 1 and penalties[r] < limit:
+            # A transform has to bring a patch nearer than this.
+            reach = (limit - penalties[r]) / factor * (np.float32(1) + ROUNDING) + ROUNDING * norm
+            own_invariants = (invariants[0, plane, top, left], invariants[1, plane, top, left])
+            for i in range(shifted.size):
+                best[i] = shifted[i]
+                which[i] = 0
+            for site in range(n_sites):
+                there = centres[r, site, 0]
+                if there < 0:
+                    continue
+                n_rows = _load_window(planes, sizes, centres[r, site], norm, window, norms, corners[site])
+                for y in range(n_rows):
+                    row, column = corners[site, 0] + y, corners[site, 1]
+                    lines = (invariants[0, there, row, column:], invariants[1, there, row, column:])
+                    _correlate_near(scratch, (1, n_transforms), y, own_invariants, lines, reach)
+                    at = site * per_site + y * lanes
+                    _rank_moved(
+                        fits,
+                        winners,
+                        norms[y],
+                        factor,
+                        penalties[r],
+                        best[at : at + lanes],
+                        which[at : at + lanes],
+                    )
+            # The reference turned in place shares its noise: it is there as itself alone.
+            best[own] = 0.0
+            which[own] = 0
+            _fill(order, smallest(best, n_members, own, limit, order)[0], own)
+            for j in range(n_members):
+                n_moved += which[order[j]] > 0
+        if n_moved * ONE_IN < n_members:
+            _fill(order, smallest(shifted, n_members, own, limit, order)[0], own)
+            for j in range(n_members):
+                which[order[j]] = 0
+        for j in range(n_members):
+            site, at = order[j] // per_site, order[j] % per_site
+            row = centres[r, site, 0] * height + corners[site, 0] + at // lanes
+            positions[r, j] = row * stride + corners[site, 1] + at % lanes
+            chosen[r, j] = which[order[j]]
+
+
+@nested
+def _load_taps(image, transforms, p, reference, taps):
+    """The reference patch under every transform."""
+    n_transforms, n_pixels = transforms.shape
+    plane, top, left = reference[0], reference[1], reference[2]
+    for g in range(n_transforms):
+        for u in range(n_pixels):
+            pixel = u % (p * p)
+            taps[g, transforms[g, u]] = image[plane + u // (p * p), top + pixel // p, left + pixel % p]
+
+
+@nested
+def _load_window(planes, sizes, centre, norm, window, norms, corner):
+    """The pixels of one window, its corner, and |candidate|^2 + |reference|^2; returns its rows."""
+    image, energy, p, depth = planes.image, planes.energy, planes.patch_size, planes.depth
+    stride = image.shape[2]
+    plane = centre[0]
+    radius = planes.radius
+    side = 2 * radius + 1
+    rows_of_patches = sizes[plane, 0] - p + 1
+    columns_of_patches = sizes[plane, 1] - p + 1
+    n_rows = min(side, rows_of_patches)
+    top = max(0, min(centre[1] - radius, rows_of_patches - n_rows))
+    left = max(0, min(centre[2] - radius, columns_of_patches - side))
+    corner[0], corner[1] = top, left
+    width = min(window.shape[2], stride - left)
+    for k in range(depth):
+        for y in range(n_rows + p - 1):
+            line = window[k, y]
+            source = image[plane + k, top + y, left : left + width]
+            for x in range(width):
+                line[x] = source[x]
+    valid = min(side, stride - left)
+    for y in range(n_rows):
+        line = norms[y]
+        source = energy[plane, top + y, left : left + valid]
+        for x in range(valid):
+            line[x] = source[x] + norm
+        for x in range(valid, line.size):
+            line[x] = INFINITY
+    return n_rows

@@ -1,0 +1,53 @@
+"""Sums over patches, and arrays as the kernels of stacks read them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.kernels.numba.sheets import PADDING
+
+
+def patch_sums(values: NDArray[np.floating], patch_size: int) -> NDArray[np.float64]:
+    """Sum of an image (H, W) over each patch, at its top left corner: (H - p + 1, W - p + 1).
+
+    Examples
+    --------
+    >>> patch_sums(np.arange(6.0).reshape(2, 3), 2)
+    array([[ 8., 12.]])
+    """
+    rows = values.shape[0] - patch_size + 1
+    columns = values.shape[1] - patch_size + 1
+    vertical = np.zeros((rows, values.shape[1]))
+    for shift in range(patch_size):
+        vertical += values[shift : shift + rows]
+    result = np.zeros((rows, columns))
+    for shift in range(patch_size):
+        result += vertical[:, shift : shift + columns]
+    return result
+
+
+def spread(corners: NDArray[np.float32], patch_size: int) -> NDArray[np.float32]:
+    """Sum over all patches that cover a pixel of the value at the patch's top left corner.
+
+    Examples
+    --------
+    >>> spread(np.array([[1, 0, 2, 0]], np.float32), 2)
+    array([[1., 1., 2., 2.]], dtype=float32)
+    """
+    rows = corners.copy()
+    for shift in range(1, min(patch_size, corners.shape[0])):
+        rows[shift:] += corners[:-shift]
+    result = rows.copy()
+    for shift in range(1, min(patch_size, corners.shape[1])):
+        result[:, shift:] += rows[:, :-shift]
+    return result
+
+
+def blank_planes(planes: int, height: int, width: int) -> NDArray[np.float32]:
+    """Zeros, with the spare columns that kernels read beyond the last one.
+
+    Examples
+    --------
+    >>> blank_planes(2, 3, 4).shape[2] > 4
+    True
+    """
+    return np.zeros((planes, height, width + PADDING), np.float32)

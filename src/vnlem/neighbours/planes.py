@@ -1,0 +1,152 @@
+"""Groups of patches over the planes in flight: frames of a movie, slices of a volume, images of a set."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.kernels.numba.panel import COLUMNS
+from vnlem.kernels.numba.plane_match import Planes, match_planes_tile
+from vnlem.neighbours.groups import Members, grid_positions, symmetries
+from vnlem.neighbours.patches import blank_planes, patch_sums
+from vnlem.neighbours.sheets import TILE
+from vnlem.neighbours.sites import Sites
+from vnlem.pipeline.tiles import grid
+
+
+def symmetries_of_block(group: str, patch_size: int, depth: int, *, reflect_depth: bool) -> NDArray[np.int64]:
+    """The aligning permutations of a patch over several planes, the identity first.
+
+    The symmetries of the square move all planes alike; with `reflect_depth` the planes may also come in
+    reverse order. Depth is never turned into the plane: its sampling is another.
+
+    Examples
+    --------
+    >>> symmetries_of_block("identity", 1, 3, reflect_depth=True)
+    array([[0, 1, 2], [2, 1, 0]])
+    """
+    plane = symmetries(group, patch_size)
+    pixels = patch_size**2
+    orders = [range(depth), range(depth - 1, -1, -1)] if reflect_depth and depth > 1 else [range(depth)]
+    return np.concatenate([np.concatenate([plane + k * pixels for k in order], axis=1) for order in orders])
+
+
+def reference_tiles(height: int, width: int, patch_size: int, step: int) -> list[NDArray[np.int64]]:
+    """Top left corners (r, 2) of the reference patches of one plane, tile by tile."""
+    rows = grid_positions(height - patch_size + 1, step)
+    columns = grid_positions(width - patch_size + 1, step)
+    found = []
+    for tile in grid(height, width, TILE, TILE):
+        y = rows[(rows >= tile.top) & (rows < tile.bottom)]
+        x = columns[(columns >= tile.left) & (columns < tile.right)]
+        if y.size and x.size:
+            found.append(np.stack(np.meshgrid(y, x, indexing="ij"), axis=-1).reshape(-1, 2))
+    return found
+
+
+@dataclass(frozen=True)
+class Search:
+    """How members are sought."""
+
+    patch_size: int
+    depth: int  # planes a patch spans
+    radius: int  # of the window in every plane
+    n_members: int
+    group: str
+    reflect_depth: bool
+    factor: float  # a member that is turned or reflected ranks with factor * d^2 + penalty * noise energy
+    penalty: float
+    flat_energy: float | None  # patches with less energy about their mean, in noise energies, only shift
+
+
+class PlaneMatcher:
+    """Finds the groups of patches in the planes in flight, which come and go one by one.
+
+    Parameters
+    ----------
+    shape : (int, int, int)
+        The most planes in flight, and the size of the largest.
+    search : Search
+    noise : float
+        Noise energy of a patch.
+    sites : Sites
+        Where to look beyond a patch's own plane.
+    """
+
+    def __init__(self, shape: tuple[int, int, int], search: Search, noise: float, sites: Sites) -> None:
+        self._search, self._noise, self._sites = search, noise, sites
+        planes, height, width = shape
+        blank = blank_planes(planes, height, width)
+        self._image = blank
+        # Whole blocks of candidates are read, also where a plane is narrower than the window.
+        columns = max(blank.shape[2], 2 * search.radius + 1) + COLUMNS
+        self._energy = np.full(blank.shape, np.inf, np.float32)
+        self._invariants = np.zeros((2, planes, height, columns), np.float32)
+        self._about_mean = np.zeros((planes, height, width), np.float32)
+        self._sizes = np.zeros((planes, 2), np.int64)
+        self._squares: list[NDArray[np.float64]] = []
+        self._values: list[NDArray[np.float64]] = []
+        self._transforms = symmetries_of_block(
+            search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
+        )
+
+    def push(self, plane: NDArray[np.float32]) -> None:
+        """One plane more at the end."""
+        search, index = self._search, len(self._squares)
+        height, width = plane.shape
+        self._sites.push(plane)
+        self._image[index, :height, :width] = plane
+        self._sizes[index] = height, width
+        values = plane.astype(np.float64)
+        self._squares.append(patch_sums(values**2, search.patch_size))
+        self._values.append(patch_sums(values, search.patch_size))
+        first = index - search.depth + 1
+        if first < 0:
+            return
+        energy = np.sum(self._squares[first:], axis=0)
+        level = np.sum(self._values[first:], axis=0) / np.sqrt(search.patch_size**2 * search.depth)
+        about_mean = np.maximum(energy - level**2, 0)
+        here = (first, slice(energy.shape[0]), slice(energy.shape[1]))
+        self._energy[here] = energy
+        self._about_mean[here] = about_mean
+        self._invariants[(0, *here)] = level
+        self._invariants[(1, *here)] = np.sqrt(about_mean)
+
+    def pop(self) -> None:
+        """The first plane goes."""
+        self._sites.pop()
+        del self._squares[0], self._values[0]
+        for kept in (self._image, self._energy, self._about_mean, self._sizes):
+            kept[:-1] = kept[1:]
+        self._invariants[:, :-1] = self._invariants[:, 1:]
+        self._energy[-self._search.depth :] = np.inf
+
+    def match(self, plane: int, corners: NDArray[np.int64]) -> Members:
+        """The members of the patches at `corners` (r, 2) of one plane, the patches themselves first."""
+        search = self._search
+        n_planes = len(self._squares) - search.depth + 1
+        centres = self._sites.centres(plane, corners, n_planes, search.patch_size)
+        references = np.column_stack([np.full(len(corners), plane), corners])
+        side = 2 * search.radius + 1
+        rows, columns = np.minimum(self._sizes[plane] - search.patch_size + 1, side)
+        n_members = min(search.n_members, int(rows * columns))
+        shape = (len(corners), n_members)
+        members = Members(np.empty(shape, np.int32), np.empty(shape, np.uint8))
+        penalties = np.full(len(corners), search.penalty * self._noise, np.float32)
+        if search.flat_energy is not None:
+            about_mean = self._about_mean[plane, corners[:, 0], corners[:, 1]]
+            penalties[about_mean < search.flat_energy * self._noise] = np.inf
+        planes = Planes(
+            self._image,
+            self._energy,
+            self._invariants,
+            self._transforms,
+            search.patch_size,
+            search.depth,
+            search.radius,
+            np.float32(search.factor),
+        )
+        match_planes_tile(
+            planes, self._sizes, references, centres, penalties, members.positions, members.transforms
+        )
+        return members

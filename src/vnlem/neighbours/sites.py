@@ -1,0 +1,50 @@
+"""Where members are sought beyond a patch's own plane: the strategies that stacks differ in.
+
+Time: windows follow what they show (:class:`vnlem.neighbours.motion.Motion`). Depth: the same place in every
+slice. Several images: where each of the images most alike looks most like the patch.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Sites(Protocol):
+    """What a pass asks of a strategy. Planes are counted from the first one in flight."""
+
+    def push(self, frame: NDArray[np.float32]) -> None:
+        """One plane more at the end."""
+
+    def pop(self) -> None:
+        """The first plane goes."""
+
+    def centres(
+        self, plane: int, corners: NDArray[np.int64], n_planes: int, patch_size: int
+    ) -> NDArray[np.int64]:
+        """Plane and centre (r, s, 3) of the windows of patches in one plane, their own first."""
+
+
+class SamePlace:
+    """The same place in every plane in flight: slices of a volume."""
+
+    def push(self, frame: NDArray[np.float32]) -> None:
+        """Nothing is learned from the pixels."""
+
+    def pop(self) -> None:
+        """Nothing is kept."""
+
+    def centres(
+        self, plane: int, corners: NDArray[np.int64], n_planes: int, patch_size: int
+    ) -> NDArray[np.int64]:
+        """Plane and centre (r, n_planes, 3) of the windows, the patches' own plane first.
+
+        Examples
+        --------
+        >>> SamePlace().centres(1, np.array([[4, 5]]), 2, 3)
+        array([[[1, 4, 5], [0, 4, 5]]])
+        """
+        found = np.empty((len(corners), n_planes, 3), np.int64)
+        found[:, :, 0] = [plane, *(i for i in range(n_planes) if i != plane)]
+        found[:, :, 1:] = corners[:, None]
+        return found

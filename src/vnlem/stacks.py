@@ -1,0 +1,366 @@
+"""Movies, volumes, sets of images: which pages help each other, their noise, and the method that takes them.
+
+`vnlem.denoise(..., axes=...)` comes here. A method of the table ``vnlem.registry.STACKS`` gets all pages of a
+series; any other method gets them one by one, with the noise estimated once for all.
+"""
+
+import inspect
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.noise.auto import find_noise
+from vnlem.noise.model import NoiseModel
+from vnlem.pipeline.axes import PagesOf, check_axes, series_of, shown_size
+from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
+from vnlem.pipeline.run import NEGLIGIBLE, Info
+from vnlem.pipeline.sigma import check_sigma
+from vnlem.pipeline.warn import warn
+from vnlem.pipeline.workers import check_workers
+from vnlem.registry import find_method, find_stack_method
+
+Pages = Sequence[NDArray[Any]] | PagesOf
+# Noise is estimated on so many pages, spread over the series.
+SAMPLE = 12
+SAMPLE_PIXELS = 4e6  # and on no more than so many pixels, but one page at least
+# Arguments of a method's function that are no parameters of the method.
+_ARGUMENTS = (
+    "image",
+    "sigma",
+    "kind",
+    "sizes",
+    "workers",
+    "report",
+    "progress",
+    "return_info",
+    "channel_axis",
+)
+
+
+def is_set_of_images(image: Any) -> bool:
+    """Whether the input is a list of images of different sizes, which no array can hold.
+
+    Examples
+    --------
+    >>> is_set_of_images([np.zeros((4, 5)), np.zeros((6, 7))]), is_set_of_images([[1, 2], [3, 4]])
+    (True, False)
+    """
+    return (
+        isinstance(image, list | tuple)
+        and len(image) > 0
+        and all(isinstance(page, np.ndarray) and page.ndim == 2 for page in image)
+        and len({page.shape for page in image}) > 1
+    )
+
+
+def only_page(image: Any, axes: str | None, sigma: Any) -> NDArray[Any] | None:
+    """The page of a stack that has only one; None for any other stack.
+
+    Examples
+    --------
+    >>> only_page(np.zeros((1, 4, 5)), "TYX", None).shape, only_page(np.zeros((2, 4, 5)), "TYX", None)
+    ((4, 5), None)
+    """
+    if is_set_of_images(image):
+        return None
+    array = np.asarray(image)
+    letters = check_axes(axes, array.shape)
+    _sigma_per_channel(sigma, dict(zip(letters, array.shape, strict=True)).get("C", 1))
+    series = series_of(letters, array.shape)
+    if len(series) > 1 or len(series[0].pages) > 1:
+        return None
+    return PagesOf(array, letters, series[0])[0]
+
+
+def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
+    """What denoising gave for the only page, as the stack of one page that it was.
+
+    Examples
+    --------
+    >>> back_as(np.zeros((4, 5)), "TYX", (1, 4, 5)).shape, back_as(np.zeros((4, 5)), "XYT", (5, 4, 1)).shape
+    ((1, 4, 5), (5, 4, 1))
+    """
+    page, *info = result if isinstance(result, tuple) else (result,)
+    letters = axes.upper()
+    page = (page.T if letters.index("Y") > letters.index("X") else page).reshape(shape)
+    return (page, *info) if info else page
+
+
+def denoise_stack(
+    image: Any,
+    sigma: Any,
+    *,
+    axes: str | None,
+    method: str,
+    noise_model: Any,
+    camera: dict[str, Any],
+    workers: int | None,
+    progress: Progress,
+    return_info: bool,
+    **params: Any,
+) -> Any:
+    """Denoise a stack: see :func:`vnlem.denoise`, whose arguments these are.
+
+    Parameters
+    ----------
+    image : array_like or list of ndarray
+    sigma : float or one number per channel, optional
+    axes : str or None
+    method : str
+    noise_model : str or NoiseModel
+    camera : dict
+        gain, offset, read_noise.
+    workers, progress, return_info, params
+        As in :func:`vnlem.denoise`.
+
+    Returns
+    -------
+    ndarray, list of ndarray for a list, or (that, Info) with `return_info`
+    """
+    begun = time.perf_counter()
+    check_workers(workers)
+    plain = params.get("preset") == "paper"
+    pages_given = image if _is_list_of_pages(image, axes) else None
+    if pages_given is not None:
+        plans: list[tuple[str, int, Pages]] = [("N", 0, list(pages_given))]
+        result: Any = [None] * len(pages_given)
+    else:
+        array = np.asarray(image)
+        letters = check_axes(axes, array.shape)
+        result = np.empty_like(array)
+        plans = [
+            (series.kind, series.channel, PagesOf(array, letters, series))
+            for series in series_of(letters, array.shape)
+        ]
+        outputs = [PagesOf(result, letters, series) for series in series_of(letters, array.shape)]
+    n_channels = 1 + max(channel for _, channel, _ in plans)
+    sigmas = _sigma_per_channel(sigma, n_channels)
+    total = sum(len(pages) for _, _, pages in plans)
+    infos: list[dict[str, Any]] = []
+    with reporting(progress, method) as report:
+        at = 0
+        # The noise is one for all pages of a channel: estimated once, in the first series of each.
+        known: dict[int, _Noise] = {}
+        for number, (kind, channel, pages) in enumerate(plans):
+            if channel not in known:
+                same = [other for _, c, other in plans if c == channel]
+                sample = to_planes(_mosaic(_sample(same)))
+                model = find_noise(sample, sigmas[channel], noise_model, camera, plain=plain)
+                assert model is not None  # a level per channel is a single number here
+                known[channel] = _Noise(model)
+            part = _share(report, at, len(pages), total)
+            done = denoise_series(
+                pages, kind, known[channel], method=method, workers=workers, report=part, info=infos, **params
+            )
+            for index, page in enumerate(done):
+                if pages_given is not None:
+                    result[index] = page
+                else:
+                    outputs[number].put(index, page)
+            at += len(pages)
+    if not return_info:
+        return result
+    levels = [known[channel].model.sigma for channel in range(n_channels)]
+    details = {
+        "axes": axes,
+        "series": [kind for kind, _, _ in plans],
+        "sigma_per_channel": levels,
+        "noise_models": [noise.model for noise in known.values()],
+    }
+    elapsed = time.perf_counter() - begun
+    rms = float(np.sqrt(np.mean(np.square(levels))))
+    parameters = infos[0] if infos else {}
+    return result, Info(method, rms, parameters, {"total": elapsed}, details, noise=known[0].model)
+
+
+def denoise_series(
+    pages: Pages,
+    kind: str,
+    noise: "_Noise",
+    *,
+    method: str,
+    workers: int | None,
+    report: ProgressCallback | None,
+    info: list[dict[str, Any]],
+    **params: Any,
+) -> Iterator[NDArray[Any]]:
+    """The denoised pages of one series, in order; only pages in flight are held as floats."""
+    prepare = find_stack_method(method) if kind and len(pages) > 1 else None
+    mean = scale = 0.0
+    if prepare is not None:
+        _check_params(prepare, method, params)
+        statistics = _Statistics.of(noise.forward(_checked_page(pages, i)) for i in range(len(pages)))
+        mean, scale = statistics.scale(noise.sigma)
+    if prepare is None or noise.sigma <= NEGLIGIBLE * scale:
+        yield from _page_by_page(pages, noise, method, workers, report, info, params)
+        return
+    sizes = [tuple(pages[index].shape) for index in range(len(pages))]
+    used, solve = prepare(
+        kind,
+        sizes,
+        noise.sigma / scale,
+        workers=check_workers(workers),
+        report=report,
+        **params,
+    )
+    if is_dataclass(used) and not isinstance(used, type):
+        info.append(asdict(used))
+    waiting: list[tuple[Planes, NDArray[np.float64], NDArray[np.float32]]] = []
+
+    def entering() -> Iterator[NDArray[np.float32]]:
+        for index in range(len(pages)):
+            planes = _checked_page(pages, index)
+            values = noise.forward(planes)
+            pixels = ((values - mean) / scale).astype(np.float32)
+            waiting.append((planes, values, pixels))
+            yield pixels
+
+    for denoised in solve(entering()):
+        planes, values, pixels = waiting.pop(0)
+        # The change is added, so that single precision rounds the noise and not the image.
+        change = denoised.astype(np.float64) - pixels
+        yield planes.restore(noise.backward(values + change * scale))
+
+
+def _page_by_page(
+    pages: Pages,
+    noise: "_Noise",
+    method: str,
+    workers: int | None,
+    report: ProgressCallback | None,
+    info: list[dict[str, Any]],
+    params: dict[str, Any],
+) -> Iterator[NDArray[Any]]:
+    """A method that knows single images alone."""
+    function = find_method(method)
+    _check_params(function, method, params)
+    for index in range(len(pages)):
+        planes = _checked_page(pages, index)
+        page = pages[index] if noise.model.is_white else noise.forward(planes)
+        part = _share(report, index, 1, len(pages))
+        denoised, used = function(
+            page, noise.sigma, workers=workers, progress=part or False, return_info=True, **params
+        )
+        if not info:
+            info.append(used.parameters)
+        yield denoised if noise.model.is_white else planes.restore(noise.backward(denoised))
+
+
+class _Noise:
+    """The noise of a channel: its level once it is white, and how to make it so."""
+
+    def __init__(self, model: NoiseModel) -> None:
+        self.model = model
+        self.sigma = model.sigma if model.is_white else 1.0
+
+    def forward(self, planes: Planes) -> NDArray[np.float64]:
+        """A page (H, W) whose noise is white, with the level `sigma`."""
+        page: NDArray[np.float64] = (
+            planes.data if self.model.is_white else self.model.stabilise(planes.data)
+        )[0]
+        return page
+
+    def backward(self, page: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A denoised page as planes (1, H, W) in the units of the input."""
+        return page[None] if self.model.is_white else self.model.unstabilise(page[None])
+
+
+class _Statistics:
+    """Mean and variance of all pages, page by page."""
+
+    def __init__(self, count: int, mean: float, squares: float) -> None:
+        self._count, self._mean, self._squares = count, mean, squares
+
+    @classmethod
+    def of(cls, pages: Iterator[NDArray[np.float64]]) -> "_Statistics":
+        """Pages are joined two by two, which loses no digits where the mean is far from zero."""
+        count, mean, squares = 0, 0.0, 0.0
+        for page in pages:
+            n, page_mean = page.size, float(page.mean())
+            shift = page_mean - mean
+            both = count + n
+            squares += float(((page - page_mean) ** 2).sum()) + shift**2 * count * n / both
+            mean += shift * n / both
+            count = both
+        return cls(count, mean, squares)
+
+    def scale(self, sigma: float) -> tuple[float, float]:
+        """Mean, and the standard deviation that the clean pages seem to have."""
+        variance = self._squares / self._count
+        if sigma > 0 and variance < 1.01 * sigma**2:
+            warn(
+                f"sigma {sigma:g} accounts for all of the stack's own standard deviation "
+                f"{np.sqrt(variance):g}: there may be nothing but noise; check the units of sigma"
+            )
+        return self._mean, float(np.sqrt(max(variance - sigma**2, 0.01 * sigma**2)))
+
+
+def _is_list_of_pages(image: Any, axes: str | None) -> bool:
+    """A list of images is kept as a list where sizes differ; otherwise it is an array like any other."""
+    if not is_set_of_images(image):
+        return False
+    if axes is not None and axes.upper() != "NYX":
+        sizes = sorted({shown_size(page.shape) for page in image})
+        raise ValueError(
+            f"the pages of a stack with axes {axes!r} must have one size, got {' and '.join(sizes[:2])}; "
+            "only a set of images (axes='NYX') may hold several"
+        )
+    return True
+
+
+def _checked_page(pages: Pages, index: int) -> Planes:
+    try:
+        return to_planes(pages[index], None)
+    except ValueError as error:
+        if len(pages) == 1:
+            raise
+        raise ValueError(f"page {index + 1} of {len(pages)}: {error}") from error
+
+
+def _sample(series: list[Pages]) -> list[NDArray[np.float64]]:
+    """Some pages, spread over all series."""
+    places = [(pages, index) for pages in series for index in range(len(pages))]
+    most = max(1, min(SAMPLE, len(places), int(SAMPLE_PIXELS / max(series[0][0].size, 1))))
+    chosen = np.unique(np.linspace(0, len(places) - 1, most).astype(int))
+    return [_checked_page(places[i][0], places[i][1]).data[0] for i in chosen]
+
+
+def _mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Pages below each other, cut to the narrowest."""
+    width = min(page.shape[1] for page in pages)
+    return np.concatenate([page[:, :width] for page in pages])
+
+
+def _sigma_per_channel(sigma: Any, n_channels: int) -> list[Any]:
+    if sigma is None or np.ndim(sigma) == 0:
+        return [sigma] * n_channels
+    values = np.asarray(sigma)
+    if values.shape != (n_channels,):
+        raise ValueError(
+            f"sigma must be one number, or one for each of the {n_channels} channels (axis C), "
+            f"got an array of shape {values.shape}"
+        )
+    return [check_sigma(value) for value in values]
+
+
+def _check_params(function: Any, method: str, params: dict[str, Any]) -> None:
+    known = inspect.signature(function).parameters
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        own = [name for name in known if name not in _ARGUMENTS]
+        raise TypeError(
+            f"method {method!r} on a stack has no parameter {unknown[0]!r}; it has {', '.join(own)}"
+        )
+
+
+def _share(report: ProgressCallback | None, at: int, count: int, total: int) -> ProgressCallback | None:
+    """Progress of a part as progress of the whole, in thousandths."""
+    if report is None:
+        return None
+    whole: Callable[[int, int], object] = report
+    return lambda done, parts: whole(round(1000 * (at + count * done / max(parts, 1))), 1000 * total)

@@ -1,0 +1,224 @@
+"""Movies, volumes and sets of images: the fast passes against the reference, and what a stack promises."""
+
+import numpy as np
+import pytest
+
+import vnlem
+from vnlem.estimate.planes import Sweep
+from vnlem.methods.vnlr_stack import resolve_stack, solve_stack
+
+SMALL = {"patch_size": 4, "n_neighbors": 10, "patch_distance": 3, "step": 3, "passes": 2, "plane_distance": 1}
+
+
+def drifting(n_frames, size=32, speed=2, seed=0):
+    """A pattern that moves by whole pixels from frame to frame, and its noisy version."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[: size + speed * n_frames, : size + speed * n_frames]
+    scene = 60 * np.sin(0.5 * x + 0.01 * y**1.6) + 40 * ((y // 9 + x // 7) % 2)
+    clean = np.stack(
+        [scene[speed * t : speed * t + size, speed * t : speed * t + size] for t in range(n_frames)]
+    )
+    return clean, clean + rng.normal(0, 25, clean.shape)
+
+
+def error(result, clean):
+    return float(np.sqrt(np.mean((np.asarray(result, float) - clean) ** 2)))
+
+
+@pytest.mark.parametrize("kind", ["T", "Z", "N"], ids=["time", "depth", "images"])
+@pytest.mark.parametrize("group", ["identity", "d4"])
+def test_the_fast_passes_agree_with_the_reference(kind, group):
+    _, noisy = drifting(5, size=13)
+    options = {**SMALL, "group": group, **({} if kind == "N" else {"patch_depth": 2})}
+    fast = vnlem.denoise(noisy, 25, axes=f"{kind}YX", **options)
+    plain = vnlem.denoise(noisy, 25, axes=f"{kind}YX", engine="reference", **options)
+    assert np.abs(fast - plain).max() < 0.02
+    assert np.abs(fast - noisy).max() > 10
+
+
+def test_images_of_several_sizes_agree_with_the_reference():
+    _, noisy = drifting(3, size=14)
+    images = [noisy[0], noisy[1][:11, :9], noisy[2][:, :10]]
+    fast = vnlem.denoise(images, 25, **SMALL)
+    plain = vnlem.denoise(images, 25, engine="reference", **SMALL)
+    for a, b, given in zip(fast, plain, images, strict=True):
+        assert a.shape == given.shape
+        assert np.abs(a - b).max() < 0.02
+
+
+@pytest.mark.parametrize("kind", ["T", "Z", "N"])
+def test_the_result_does_not_depend_on_the_workers(kind):
+    _, noisy = drifting(6, size=72)
+    one, three = (vnlem.denoise(noisy, 25, axes=f"{kind}YX", profile="fast", workers=n) for n in (1, 3))
+    np.testing.assert_array_equal(one, three)
+
+
+def test_a_movie_gains_over_its_pages():
+    clean, noisy = drifting(9)
+    movie = vnlem.denoise(noisy, 25, axes="TYX")
+    pages = np.stack([vnlem.denoise(page, 25) for page in noisy])
+    assert error(movie, clean) < 0.85 * error(pages, clean)
+
+
+def test_a_still_scene_gains_like_averaging():
+    clean, _ = drifting(1)
+    noisy = clean + np.random.default_rng(1).normal(0, 25, (9, 32, 32))
+    assert error(vnlem.denoise(noisy, 25, axes="TYX"), clean) < 1.2 * 25 / 3
+
+
+def test_a_volume_gains_over_its_pages():
+    z, y, x = np.mgrid[:12, :32, :32]
+    clean = 100.0 * ((z - 6) ** 2 + (y - 16) ** 2 + (x - 16) ** 2 < 100) + 50.0 * ((y + x + z) % 16 < 8)
+    noisy = clean + np.random.default_rng(2).normal(0, 25, clean.shape)
+    pages = np.stack([vnlem.denoise(page, 25) for page in noisy])
+    assert error(vnlem.denoise(noisy, 25, axes="ZYX"), clean) < 0.85 * error(pages, clean)
+
+
+def test_a_set_of_particles_gains_over_one_by_one():
+    from vnlem.bench.phantoms import half_discs
+
+    clean = np.stack([half_discs(6, 16, 2, seed=i, size=48) for i in range(12)])
+    noisy = clean + np.random.default_rng(3).normal(0, 0.55, clean.shape)
+    alone = np.stack([vnlem.denoise(image, 0.55) for image in noisy])
+    assert error(vnlem.denoise(noisy, 0.55, axes="NYX"), clean) < 0.95 * error(alone, clean)
+
+
+@pytest.mark.parametrize("axes", ["TYX", "ZYX", "NYX", "TZCYX"])
+@pytest.mark.parametrize("method", ["vnlr", "nlm"])
+def test_a_stack_of_one_page_gives_the_bytes_of_the_page(axes, method):
+    page = drifting(1)[1][0].astype(np.float32)
+    stack = page.reshape((1,) * (len(axes) - 2) + page.shape)
+    alone = vnlem.denoise(page, 25, method=method)
+    np.testing.assert_array_equal(
+        vnlem.denoise(stack, 25, axes=axes, method=method).reshape(page.shape), alone
+    )
+
+
+def test_axes_may_come_in_any_order():
+    _, noisy = drifting(4)
+    straight = vnlem.denoise(noisy, 25, axes="TYX", profile="fast")
+    turned = vnlem.denoise(np.moveaxis(noisy, 0, 2), 25, axes="YXT", profile="fast")
+    np.testing.assert_array_equal(np.moveaxis(turned, 2, 0), straight)
+    crossed = vnlem.denoise(noisy.transpose(0, 2, 1), 25, axes="TXY", profile="fast")
+    np.testing.assert_array_equal(crossed.transpose(0, 2, 1), straight)
+
+
+def test_channels_have_a_noise_of_their_own():
+    _, noisy = drifting(4)
+    both = np.stack([noisy, 10 * noisy], axis=1)
+    result, info = vnlem.denoise(both, axes="TCYX", profile="fast", return_info=True)
+    first, second = info.details["sigma_per_channel"]
+    assert second == pytest.approx(10 * first)
+    np.testing.assert_array_equal(result[:, 0], vnlem.denoise(noisy, first, axes="TYX", profile="fast"))
+    given = vnlem.denoise(both, [first, second], axes="TCYX", profile="fast")
+    np.testing.assert_array_equal(given, result)
+
+
+def test_integers_keep_their_dtype_and_the_input_stays():
+    noisy = np.clip(drifting(4)[1] + 100, 0, 255).astype(np.uint8)
+    before = noisy.copy()
+    result = vnlem.denoise(noisy, 25, axes="TYX", profile="fast")
+    assert result.dtype == np.uint8
+    assert result.shape == noisy.shape
+    np.testing.assert_array_equal(noisy, before)
+
+
+@pytest.mark.parametrize("method", ["nlem", "vnlem", "vnlem-dd"])
+def test_other_methods_take_stacks_page_by_page(method):
+    _, noisy = drifting(2, size=24)
+    pages = np.stack([vnlem.denoise(page, 25, method=method) for page in noisy])
+    np.testing.assert_array_equal(vnlem.denoise(noisy, 25, axes="TYX", method=method), pages)
+
+
+def test_photon_noise_is_stabilised_with_one_model_for_all_pages():
+    clean, _ = drifting(5)
+    clean = clean - clean.min() + 20
+    noisy = np.random.default_rng(4).poisson(clean).astype(float)
+    result, info = vnlem.denoise(
+        noisy, axes="TYX", noise_model="poisson-gaussian", gain=1.0, profile="fast", return_info=True
+    )
+    assert info.noise.gain.gain == 1.0
+    assert error(result, clean) < 0.6 * error(noisy, clean)
+
+
+def test_pages_are_read_and_given_while_only_some_are_held():
+    params = resolve_stack("T", 60, **{**SMALL, "patch_depth": 2})
+    read = []
+
+    def pages():
+        rng = np.random.default_rng(5)
+        for number in range(60):
+            read.append(number)
+            yield rng.normal(size=(16, 16)).astype(np.float32)
+
+    ahead = []
+    for given, _ in enumerate(solve_stack(pages(), [(16, 16)] * 60, 0.5, params, 1)):
+        ahead.append(len(read) - given)
+    in_flight = Sweep(60, params.reach, 3, 1).in_flight(0, 2)[1]
+    assert max(ahead) <= (params.passes + 1) * in_flight
+    assert given == 59
+
+
+def test_progress_runs_over_all_pages():
+    _, noisy = drifting(4)
+    seen = []
+    vnlem.denoise(
+        noisy[None], 25, axes="CTYX", profile="fast", progress=lambda done, total: seen.append((done, total))
+    )
+    assert seen == sorted(seen)
+    assert seen[-1][0] == seen[-1][1]
+    assert len(seen) > 4
+
+
+def test_a_stack_can_be_cancelled():
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        vnlem.denoise(drifting(4)[1], 25, axes="TYX", progress=stop)
+
+
+def test_no_noise_gives_the_stack_back():
+    _, noisy = drifting(3)
+    np.testing.assert_array_equal(vnlem.denoise(noisy, 0, axes="TYX"), noisy)
+
+
+STACK = np.zeros((3, 16, 16))
+BAD = {
+    "too few letters": (STACK, {"axes": "YX"}, "names 2 axes, but the array has 3"),
+    "doubled": (STACK, {"axes": "TTYX"}, "names 'T' twice"),
+    "no rows": (STACK, {"axes": "TZX"}, "names no Y"),
+    "no columns": (STACK, {"axes": "TYZ"}, "names no X"),
+    "unknown letter": (STACK, {"axes": "QYX"}, "holds the letter 'Q'"),
+    "no pages": (STACK[:0], {"axes": "TYX"}, "the stack is empty"),
+    "no axes": (STACK, {}, "axes"),
+    "both": (STACK, {"axes": "TYX", "channel_axis": 0}, "exclude each other"),
+    "sizes": ([STACK[0], STACK[0, :9]], {"axes": "TYX"}, "must have one size, got 16x16 and 9x16"),
+    "tiny pages": (STACK[:, :3] + 9 * np.arange(16.0), {"axes": "TYX"}, "less than the patch"),
+    "so2": (STACK + 9 * np.arange(16.0), {"axes": "TYX", "group": "so2"}, "not available for stacks"),
+    "sigma per page": (STACK, {"axes": "TYX", "sigma": [1, 2, 3]}, "one for each of the 1 channels"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_told_in_one_sentence(case):
+    stack, options, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        vnlem.denoise(stack, **{"sigma": 5.0, "noise_model": "gaussian", **options})
+
+
+def test_a_page_that_is_no_number_is_named():
+    _, noisy = drifting(3)
+    noisy[1, 4, 4] = np.nan
+    with pytest.raises(ValueError, match=r"page 2 of 3: .*NaN"):
+        vnlem.denoise(noisy, 25, axes="TYX")
+
+
+def test_axes_must_be_text():
+    with pytest.raises(TypeError, match="axes must be a text"):
+        vnlem.denoise(STACK, 5, axes=0)
+
+
+def test_a_parameter_that_stacks_lack_is_named():
+    with pytest.raises(TypeError, match="on a stack has no parameter 'gamma'"):
+        vnlem.denoise(STACK, 5, axes="TYX", gamma=1)
