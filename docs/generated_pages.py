@@ -1,5 +1,6 @@
 """The pages of the site that are made from the code: the API, the command line's help, the support table."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import typer
 
 import vnlem
 from vnlem.cli import build
-from vnlem.registry import METHODS
+from vnlem.registry import HALOS, METHODS, SOLVERS
 
 # Subpackages whose public functions have a section of their own on the API page.
 SECTIONS = {
@@ -26,6 +27,7 @@ SECTIONS = {
 def write(folder: Path) -> None:
     """Write all pages; a file that would not change is left alone, so that Sphinx reads it once only."""
     folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder / "api", ignore_errors=True)  # pages of names that are gone
     for name, text in (
         ("api.rst", api()),
         ("command-line-help.md", command_line()),
@@ -85,12 +87,15 @@ def support() -> str:
     columns = list(_questions())
     lines = [
         "# What each method takes\n",
-        "Every cell was asked of the method when this page was built.\n",
-        "| method | " + " | ".join(title for title, _ in columns) + " |",
-        "|---|" + "---|" * len(columns),
+        "Every cell was asked of the method when this page was built. "
+        "*larger than memory*: [in parts](../large.md); *GPU*: [with CUDA](../gpu.md).\n",
+        "| method | " + " | ".join(title for title, _ in columns) + " | larger than memory | GPU |",
+        "|---|" + "---|" * (len(columns) + 2),
     ]
     for method in METHODS:
-        answers = ["yes" if _accepts(question, method) else "-" for _, question in columns]
+        taken = [_accepts(question, method) for _, question in columns]
+        taken += [method in HALOS, (method, "cuda") in SOLVERS]
+        answers = ["yes" if answer else "-" for answer in taken]
         lines.append(f"| `{method}` | " + " | ".join(answers) + " |")
     return "\n".join([*lines, ""])
 

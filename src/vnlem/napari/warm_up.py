@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from vnlem.warming import WarmUp
-
 _warm: set[str] = set()
 
 
@@ -18,8 +16,7 @@ def warm_up(method: str) -> None:
 
     if method in _warm:
         return
-    with WarmUp([method]) as child:
-        child.wait_for(method)
+    vnlem.warm_up([method], processes=1)
     image = np.random.default_rng(0).normal(0, 0.5, (64, 64)) + (np.arange(64) > 31)
     vnlem.denoise(image, 0.5, method=method, workers=1)
     _warm.add(method)
