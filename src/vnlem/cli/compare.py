@@ -12,13 +12,19 @@ from vnlem.cli.table import metric_table
 
 if TYPE_CHECKING:
     from vnlem.io import Picture
+    from vnlem.metrics import Residual
 
 
 def command(
     clean: Annotated[Path, typer.Argument(metavar="CLEAN", help="The image to compare with.")],
-    others: Annotated[list[Path], typer.Argument(metavar="OTHER...", help="Images of the same size.")],
+    others: Annotated[
+        list[Path] | None, typer.Argument(metavar="OTHER...", help="Images of the same size.")
+    ] = None,
     noisy: Annotated[
-        Path | None, typer.Option(help="The noisy image the others were made from; EMD needs it.")
+        Path | None,
+        typer.Option(
+            help="The noisy image the others were made from: EMD needs it, and what was removed is checked."
+        ),
     ] = None,
     data_range: Annotated[
         float | None,
@@ -30,21 +36,55 @@ def command(
 ) -> None:
     """Compare images with a clean one: SNR, PSNR, RMS, Sobolev, EMD, FSIM, SSIM.
 
-    Of files with several pages the mean over the pages is shown. Alpha is not compared.
+    Of files with several pages the mean over the pages is shown. Alpha is not compared. With --noisy it is
+    also said whether what was removed looks like noise. Without a clean image give one result and --noisy.
     """
     reference = _upright(clean)
+    if not others:
+        if noisy is None:
+            raise ValueError("there is nothing to compare with; give OTHER, or the noisy image as --noisy")
+        before = _same_layout(_upright(noisy), noisy, reference, clean)
+        _print_residuals({str(clean): _residuals(before, reference)}, as_json)
+        return
     noise = None if noisy is None else _same_layout(_upright(noisy), noisy, reference, clean)
     span = _data_range(reference) if data_range is None else data_range
     if not span > 0:
         raise ValueError(f"the data range must be positive, got {span:g}; pass --data-range")
-    rows = {}
+    rows, residuals = {}, {}
     for path in others:
         other = _same_layout(_upright(path), path, reference, clean)
         rows[str(path)] = mean_metrics(reference, other, noise, span)
+        if noise is not None:
+            residuals[str(path)] = _residuals(noise, other)
     if as_json:
-        print(json.dumps({"clean": str(clean), "data_range": span, "metrics": finite(rows)}, indent=2))
+        found: dict[str, Any] = {"clean": str(clean), "data_range": span, "metrics": finite(rows)}
+        if residuals:
+            found["residual"] = {name: asdict(residual) for name, residual in residuals.items()}
+        print(json.dumps(found, indent=2))
     else:
         metric_table(f"compared with {clean}, data range {span:g}", rows)
+        if residuals:
+            _print_residuals(residuals, as_json)
+
+
+def _residuals(noisy: "Picture", result: "Picture") -> "Residual":
+    """What was removed from the first page."""
+    from vnlem.metrics import residual_check
+
+    before, after = next(iter(noisy.pages())), next(iter(result.pages()))
+    return residual_check(before, after, channel_axis=noisy.channel_axis)
+
+
+def _print_residuals(residuals: "dict[str, Residual]", as_json: bool) -> None:
+    """Variance, correlation and structure of what was removed, and the verdict."""
+    if as_json:
+        print(json.dumps({"residual": {name: asdict(value) for name, value in residuals.items()}}, indent=2))
+        return
+    for name, value in residuals.items():
+        print(
+            f"{name}: {value.verdict} (variance {value.variance:.2f} of the noise's, "
+            f"correlation {value.correlation:.2f}, structure {value.structure:.2f})"
+        )
 
 
 def mean_metrics(

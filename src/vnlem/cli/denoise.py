@@ -30,6 +30,15 @@ def command(
         float | None,
         typer.Option(help=parameter_help(denoise, "sigma")),
     ] = None,
+    noise_model: Annotated[
+        str, typer.Option(help="What the noise is: 'auto', 'gaussian', 'poisson-gaussian' or 'correlated'.")
+    ] = "auto",
+    gain: Annotated[float | None, typer.Option(help="Grey levels per photon, for photon noise.")] = None,
+    offset: Annotated[float | None, typer.Option(help="The camera's level without light.")] = None,
+    read_noise: Annotated[float | None, typer.Option(help="Standard deviation without light.")] = None,
+    noise: Annotated[
+        Path | None, typer.Option(metavar="MODEL.json", help="A noise model that 'vnlem noise' wrote.")
+    ] = None,
     preset: Annotated[str, typer.Option(help=parameter_help(denoise, "preset"))] = "auto",
     profile: Annotated[
         str | None, typer.Option(help="'quality', 'balanced' or 'fast', for methods that have profiles.")
@@ -70,8 +79,18 @@ def command(
     parameters = parse_settings(settings or (), function, method)
     if profile is not None:
         parameters["profile"] = _checked_profile(profile, function, method)
+    model: Any = noise_model
+    if noise is not None:
+        from vnlem.noise.model import NoiseModel
+
+        if noise_model != "auto":
+            raise ValueError(f"--noise {noise} holds the whole model; leave --noise-model {noise_model} out")
+        model = NoiseModel.load(noise)
+    camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
     wanted = large.LargeOptions(memory, resume, region, dry_run, cluster, part, axes)
     if large.is_large(source, target, wanted):
+        if model != "auto" or any(value is not None for value in camera.values()):
+            raise ValueError("files of this size or kind take --sigma alone; leave the noise options out")
         options = {"method": method, "preset": preset, **parameters}
         large.run(source, target, sigma, wanted, workers, quiet, **options)
         return
@@ -83,23 +102,26 @@ def command(
         raise ValueError(f"OUT exists ({target}); choose another name, or replace it with --overwrite")
     common = {"method": method, "preset": preset, "workers": workers, "device": device}
     with progress_bar(f"denoising {source.name}", quiet=quiet) as report:
-        result, sigmas = denoise_pages(picture, sigma, report, **common, **parameters)
+        result, found = denoise_pages(
+            picture, sigma, report, noise_model=model, **camera, **common, **parameters
+        )
     io.write(target, result)
     if not quiet:
-        level = f"sigma {_range(sigmas)} ({'estimated' if sigma is None else 'given'})"
+        estimated = sigma is None and gain is None and noise is None
+        level = f"{_noise_of(found)} ({'estimated' if estimated else 'given'})"
         pages = f", {picture.n_pages} pages" if picture.page_axes else ""
         print(f"{method}{pages}, {level}, {time.perf_counter() - begun:.1f} s: {target}")
 
 
 def denoise_pages(
     picture: "Picture", sigma: float | None, report: Report, **options: Any
-) -> tuple["Picture", list[float]]:
-    """Denoise every page; also the noise level each page was given or estimated to have."""
+) -> tuple["Picture", list[Any]]:
+    """Denoise every page; also the noise each page was given or estimated to have."""
     n_pages = picture.n_pages
-    sigmas: list[float] = []
+    found: list[Any] = []
 
     def one(page: Any) -> Any:
-        number = len(sigmas)
+        number = len(found)
         try:
             pixels, info = denoise(
                 page,
@@ -113,11 +135,11 @@ def denoise_pages(
             if n_pages == 1:
                 raise
             raise ValueError(f"page {number + 1} of {n_pages}: {error}") from error
-        sigmas.append(info.sigma)
-        report(len(sigmas) / n_pages)
+        found.append(info.noise)
+        report(len(found) / n_pages)
         return pixels
 
-    return picture.map(one), sigmas
+    return picture.map(one), found
 
 
 def _checked_profile(profile: str, function: Any, method: str) -> str:
@@ -126,6 +148,14 @@ def _checked_profile(profile: str, function: Any, method: str) -> str:
         cure = f"use --method {' or '.join(able)}" if able else "leave --profile out"
         raise ValueError(f"method {method!r} has no profiles; {cure}")
     return profile
+
+
+def _noise_of(found: list[Any]) -> str:
+    """The noise of all pages: in words for one page, the range of sigma where all are white."""
+    if all(model.is_white for model in found):
+        return f"sigma {_range([model.sigma for model in found])}"
+    others = "" if len(found) == 1 else f" on the first of {len(found)} pages"
+    return f"{found[0].describe()}{others}"
 
 
 def _range(values: list[float]) -> str:

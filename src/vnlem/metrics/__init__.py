@@ -7,7 +7,21 @@ from vnlem.metrics.emd import emd
 from vnlem.metrics.error import psnr, psnr_paper, rms, snr
 from vnlem.metrics.evaluate import Evaluation, evaluate
 from vnlem.metrics.fsim import fsim
+from vnlem.metrics.removed import Residual, residual_check
 from vnlem.metrics.sobolev import sobolev
 from vnlem.metrics.ssim import ssim
 
-__all__ = ["Evaluation", "emd", "evaluate", "fsim", "psnr", "psnr_paper", "rms", "snr", "sobolev", "ssim"]
+__all__ = [
+    "Evaluation",
+    "Residual",
+    "emd",
+    "evaluate",
+    "fsim",
+    "psnr",
+    "psnr_paper",
+    "residual_check",
+    "rms",
+    "snr",
+    "sobolev",
+    "ssim",
+]

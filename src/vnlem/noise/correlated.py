@@ -29,8 +29,9 @@ ROUNDS = 3
 # Image structure always reaches into the lowest frequencies, also of flat blocks. The spectrum of noise
 # flattens there, so its logarithm rises no faster than between these two rings.
 NEAR_RING, FAR_RING = (3.5, 4.5), (6.0, 8.0)
-# At frequencies with less than this share of the mean there is too little noise to be worth a division.
-FLOOR = 0.2
+# Frequencies with less power than this multiple of the mean are taken to have that much: what little noise
+# they have must not decide which patches are alike, and an estimate of it is the least certain.
+FLOOR = 1.5
 MARGIN = 32  # mirrored pixels around the image while it is filtered
 
 
@@ -75,15 +76,15 @@ class Spectrum:
         values /= values[0, 0]
         return values
 
-    def whiten(self, plane: Float) -> Float:
-        """The plane with white noise of the same scale."""
-        return self._filtered(plane, -0.5)
+    def whiten(self, plane: Float, floor: float = FLOOR) -> Float:
+        """The plane with noise that is white where its power lies above `floor` times the mean."""
+        return self._filtered(plane, -0.5, floor)
 
     def colour(self, plane: Float) -> Float:
         """Undo :meth:`whiten`."""
-        return self._filtered(plane, 0.5)
+        return self._filtered(plane, 0.5, FLOOR)
 
-    def _filtered(self, plane: Float, exponent: float) -> Float:
+    def _filtered(self, plane: Float, exponent: float, floor: float) -> Float:
         from scipy import fft, ndimage
 
         if self.is_white:
@@ -91,7 +92,7 @@ class Spectrum:
         margin = [min(MARGIN, side) for side in plane.shape]
         wide = np.pad(plane, [(m, m) for m in margin], mode="symmetric")
         shape = [fft.next_fast_len(side, real=True) for side in wide.shape]
-        power = np.maximum(np.asarray(self.power), FLOOR)
+        power = np.maximum(np.asarray(self.power), floor)
         # Frequencies of the Fourier transform, counted in those of the blocks.
         rows = 2 * len(power) * np.abs(fft.fftfreq(shape[0]))
         columns = 2 * len(power) * fft.rfftfreq(shape[1])

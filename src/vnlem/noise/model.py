@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.noise.correlated import Spectrum, check_spectrum
+from vnlem.noise.correlated import FLOOR, Spectrum, check_spectrum
 from vnlem.noise.curve import Curve, check_curve
 from vnlem.noise.poisson_gaussian import GainModel
 from vnlem.pipeline import checks
@@ -149,14 +149,17 @@ class NoiseModel:
                     "Estimate the noise on this image's own values"
                 )
 
-    def stabilise(self, planes: Float) -> Float:
-        """Planes (C, H, W) whose noise is white, independent between channels, of standard deviation one."""
+    def stabilise(self, planes: Float, floor: float = FLOOR) -> Float:
+        """Planes (C, H, W) whose noise is white, independent between channels, of standard deviation one.
+
+        Of correlated noise only frequencies with more power than `floor` times the mean are made equal.
+        """
         curves = self._each(self.curves, len(planes))
         stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, planes, strict=True)])
         parts = to_components(stable)
         filters = self._each(self.spectra, len(planes))
         for number, (spectrum, scale) in enumerate(zip(filters, self._scales(len(planes)), strict=True)):
-            parts[number] = spectrum.whiten(parts[number]) / scale
+            parts[number] = spectrum.whiten(parts[number], floor) / scale
         return from_components(parts)
 
     def unstabilise(self, planes: Float) -> Float:
@@ -250,7 +253,12 @@ class NoiseModel:
             raise ValueError(f"{path} is no noise model: it is not JSON; make one with vnlem noise") from None
         return cls.from_dict(values)
 
-    def draw(self, path: str | os.PathLike[str] | None = None, image: ArrayLike | None = None) -> Any:
+    def draw(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        image: ArrayLike | None = None,
+        channel_axis: int | None = None,
+    ) -> Any:
         """Draw variance against brightness, correlation and spectrum; needs matplotlib.
 
         Parameters
@@ -258,7 +266,9 @@ class NoiseModel:
         path : path, optional
             Where to write the picture.
         image : array_like, optional
-            A grey image: what its blocks say is drawn beside the curve.
+            What its blocks say is drawn beside the curve.
+        channel_axis : int, optional
+            The axis of the channels of `image`.
 
         Returns
         -------
@@ -266,7 +276,7 @@ class NoiseModel:
         """
         from vnlem.noise.draw import draw
 
-        return draw(self, path, None if image is None else to_planes(image).data)
+        return draw(self, path, None if image is None else to_planes(image, channel_axis).data)
 
 
 def to_components(planes: Float) -> Float:

@@ -1,0 +1,124 @@
+"""``vnlem noise``, the noise options of ``vnlem denoise``, and the check of what was removed."""
+
+import json
+
+import numpy as np
+import pytest
+
+import vnlem
+from vnlem import io
+from vnlem.metrics import residual_check
+from vnlem.noise import NoiseModel
+
+
+@pytest.fixture
+def frame(tmp_path):
+    """A frame with photon noise as a file, and its clean version."""
+    y, x = np.mgrid[:128, :128]
+    clean = 60 + 60.0 * x / 128 + 80 * ((y - 64) ** 2 + (x - 64) ** 2 < 800)
+    noisy = np.clip(4.0 * np.random.default_rng(0).poisson(clean / 4.0), 0, 65535).astype(np.uint16)
+    np.save(tmp_path / "frame.npy", noisy)
+    np.save(tmp_path / "clean.npy", clean.astype(np.uint16))
+    return tmp_path / "frame.npy"
+
+
+def test_the_noise_is_said_in_words(cli, frame):
+    status, out, _ = cli("noise", frame)
+    assert status == 0
+    assert "photon noise" in out
+    assert "confidence" in out
+
+
+def test_the_noise_as_json_and_as_a_file(cli, frame):
+    model = frame.with_name("model.json")
+    status, out, _ = cli("noise", frame, "--json", "--out", model)
+    assert status == 0
+    assert json.loads(out) == json.loads(model.read_text())
+    assert NoiseModel.load(model).gain.gain == pytest.approx(4, rel=0.3)
+
+
+def test_the_noise_as_a_picture(cli, frame):
+    pytest.importorskip("matplotlib")
+    picture = frame.with_name("noise.png")
+    assert cli("noise", frame, "--out", picture)[0] == 0
+    assert picture.stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--out", "noise.doc"), "must end in"),
+        (("--page", 2), "has 1 pages"),
+        (("--kind", "pink"), "kind must be one of"),
+    ],
+)
+def test_wrong_options_of_noise(cli, frame, options, message):
+    status, _, err = cli("noise", frame, *options)
+    assert status == 2
+    assert message in err
+
+
+def test_denoise_with_a_model_that_was_written(cli, frame):
+    model, out = frame.with_name("model.json"), frame.with_name("out.npy")
+    cli("noise", frame, "--out", model)
+    status, text, _ = cli("denoise", frame, out, "--noise", model, "--profile", "fast")
+    assert status == 0
+    assert "photon noise" in text
+    assert "(given)" in text
+    expected = vnlem.denoise(np.load(frame), noise_model=NoiseModel.load(model), profile="fast")
+    np.testing.assert_array_equal(np.load(out), expected)
+
+
+def test_denoise_with_a_camera(cli, frame):
+    out = frame.with_name("out.npy")
+    status, text, _ = cli("denoise", frame, out, "--gain", 4, "--read-noise", 1, "--profile", "fast")
+    assert status == 0
+    assert "gain 4" in text
+    assert io.read(out).pixels.dtype == np.uint16
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--noise-model", "pink"), "noise_model must be one of"),
+        (("--gain", -1), "gain must lie"),
+        (("--gain", 2, "--sigma", 3), "leave sigma out"),
+        (("--noise", "MODEL", "--noise-model", "correlated"), "leave --noise-model"),
+    ],
+)
+def test_wrong_noise_options_of_denoise(cli, frame, options, message):
+    model = frame.with_name("model.json")
+    NoiseModel.white(3.0).save(model)
+    options = [model if option == "MODEL" else option for option in options]
+    status, _, err = cli("denoise", frame, frame.with_name("out.npy"), *options)
+    assert status == 2
+    assert message in err
+
+
+def test_compare_says_whether_noise_was_removed(cli, frame):
+    clean = frame.with_name("clean.npy")
+    status, out, _ = cli("compare", clean, clean, frame, "--noisy", frame)
+    assert status == 0
+    assert "what was removed looks like the noise" in out
+    assert "noise was left" in out
+    _, out, _ = cli("compare", clean, "--noisy", frame, "--json")
+    assert json.loads(out)["residual"][str(clean)]["variance"] == pytest.approx(1, abs=0.2)
+    assert cli("compare", clean)[0] == 2
+
+
+def test_smoothing_is_seen_in_the_residual():
+    from scipy import ndimage
+
+    rng = np.random.default_rng(1)
+    clean = 100 + 60 * np.kron(rng.random((16, 16)) > 0.5, np.ones((8, 8)))
+    noisy = clean + rng.normal(0, 6, clean.shape)
+    model = NoiseModel.white(6.0)
+    assert "looks like the noise" in residual_check(noisy, clean, model).verdict
+    assert "more than the noise" in residual_check(noisy, ndimage.gaussian_filter(noisy, 2), model).verdict
+    assert "noise was left" in residual_check(noisy, 0.7 * noisy + 0.3 * clean, model).verdict
+    assert residual_check(noisy, clean, NoiseModel.white(0.0)).verdict.startswith("no noise")
+
+
+def test_images_of_other_sizes_are_refused():
+    with pytest.raises(ValueError, match="differ in shape"):
+        residual_check(np.zeros((64, 64)), np.zeros((64, 65)))
