@@ -17,7 +17,8 @@ from skimage import color, data
 
 from vnlem.features.canonical import Extended, canonical_region
 from vnlem.kernels.numba.vnlem import neighbours_of_tile
-from vnlem.methods.vnlem import PAPER, VnlemParams, check_params, make_rule, rings_of, search_of, solve
+from vnlem.methods.vnlem import solve
+from vnlem.methods.vnlem_params import PAPER, VnlemParams, check_params, make_rule, rings_of, search_of
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile
 from vnlem.reference.vnlem import Printed
@@ -32,7 +33,7 @@ CROPS = {
     "clock": (120, 160),
 }
 VARIANCES = (0.3, 0.0225)
-FIXED = {"angle_range": 30, "angle_step": 5, "scale": 1, "arc": 30, "upsample": 2, "search": "window"}
+FIXED = {"angle_step": 5, "scale": 1, "arc": 30, "upsample": 2, "search": "window"}
 # Row name -> parameters, and whether the arc of the orientation is tapered.
 ROWS = {
     "as printed": ({"shape": "square"}, False),

@@ -14,12 +14,11 @@ from skimage import data, transform
 
 from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.rings import layout
-from vnlem.methods.vnlem import PAPER, check_params, make_rule, search_of
+from vnlem.methods.vnlem_params import PAPER, check_params, make_rule, search_of
 from vnlem.neighbours.image import ImageIndex, find
 from vnlem.pipeline.tiles import Tile
 
 OPTIONS = {
-    "angle_range": 30,
     "angle_step": 5,
     "scale": 1,
     "arc": 30,

@@ -10,14 +10,15 @@ from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.rings import layout
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.vnlem import neighbours_of_tile
-from vnlem.methods.vnlem import PAPER, auto_params, check_params, make_rule, rings_of, search_of, solve
+from vnlem.methods.vnlem import solve
+from vnlem.methods.vnlem_params import PAPER, auto_params, check_params, make_rule, rings_of, search_of
 from vnlem.neighbours import image as whole_image
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile
 from vnlem.reference.ring_model import RingModel
+from vnlem.reference.vnlem import Printed
 
 ANGLES = {
-    "angle_range": 30,
     "angle_step": 5,
     "scale": 1,
     "arc": 30,
@@ -100,6 +101,47 @@ def test_the_fast_engine_follows_its_plain_model(preset, sigma):
         assert np.mean(shared) > 0.999
         assert np.mean(np.array(errors) < 1e-3) > 0.95
         assert np.max(errors) < 0.05
+
+
+@pytest.mark.parametrize(("sigma", "decibels", "common"), [(0.15, 0.15, 0.8), (np.sqrt(0.3), 0.25, 0.65)])
+def test_the_papers_preset_agrees_with_the_printed_algorithm(sigma, decibels, common):
+    # Round patches and a tapered arc are the readings in which the two differ by intent.
+    params = check_params(**PAPER, **ANGLES)
+    errors, shared = [], []
+    for clean, image in crops(sigma):
+        printed = Printed(image[None], params, taper=True)
+        fast, found = solve(Job(image[None], sigma, params, 1, None))[0], neighbours_of(image, sigma, params)
+        both = []
+        for at in [(row, column) for row in range(0, 32, 3) for column in range(0, 32, 3)]:
+            rows, columns, squared, _, turned = printed.neighbours(*at)
+            shared.append(len(found[at] & set(rows * 32 + columns)) / len(rows))
+            value = printed.central_point(rows, columns, squared, turned)[0]
+            both.append((value - clean[at], fast[at] - clean[at]))
+        errors.append(10 * np.log10(np.mean(np.square(both), axis=0)))
+    slow, quick = np.mean(errors, axis=0)
+    assert abs(slow - quick) < decibels
+    assert np.mean(shared) > common
+
+
+def test_the_printed_engine_searches_strictly_inside_the_range(noisy):
+    printed = Printed(noisy[1][None], check_params(**PAPER, **ANGLES | {"shape": "square"}))
+    rows, columns = np.array([12, 10]), np.array([11, 14])
+    away = (
+        printed.angles(12, 11, rows, columns)
+        - (printed.theta[12, 11] - printed.theta[rows, columns])[:, None]
+    )
+    assert (printed.angles(12, 11, rows, columns)[0] == 0).all()  # the patch itself is not rotated
+    np.testing.assert_allclose(np.degrees(away[1]), np.arange(-25, 26, 5), atol=1e-9)
+
+
+def test_the_printed_engine_denoises_where_shapes_recur():
+    clean = phantoms.discs(5, 18, 3, seed=1, size=32)
+    image = clean + np.random.default_rng(0).normal(0, 0.3, clean.shape)
+    options = {"preset": "paper", "patch_size": 7, "n_neighbors": 40}
+    printed = vnlem.denoise_vnlem(image, 0.3, engine="printed", **options)
+    fast = vnlem.denoise_vnlem(image, 0.3, **options)
+    assert snr(printed, clean) > snr(image, clean) + 2
+    assert abs(snr(printed, clean) - snr(fast, clean)) < 1.5
 
 
 def test_rotating_the_image_rotates_the_result(cells):
@@ -228,7 +270,7 @@ def test_bad_values_are_refused(arguments, named):
 
 
 def test_the_kernels_angles_are_those_of_the_search_set():
-    params = check_params(**PAPER, **(ANGLES | {"angle_range": 180, "angle_step": 45}))
+    params = check_params(**PAPER | ANGLES | {"angle_range": 180, "angle_step": 45})
     search = search_of(params, layout(13), (40, 40))
     assert isinstance(search, kernels.Search)
     first_order = int(np.flatnonzero(layout(13).lane_order == 1)[0])

@@ -16,18 +16,15 @@ from vnlem.features.canonical import Extended, whole_region
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
-from vnlem.methods.vnlem import (
-    NO_DIFFUSION,
-    PIXELS_AT_ONCE,
+from vnlem.methods.vnlem import NO_DIFFUSION, PIXELS_AT_ONCE, half_of, solve_region
+from vnlem.methods.vnlem_params import (
     VnlemParams,
     check_engine,
     check_params,
     coarse_params,
-    half_of,
     make_rule,
     rings_of,
     search_of,
-    solve_region,
     with_defaults,
 )
 from vnlem.noise.white import estimate_sigma_of_planes
@@ -76,7 +73,7 @@ def denoise_vnlem_dd(
     n_neighbors: int | None = None,
     bandwidth: float | None = None,
     gamma: float | None = None,
-    angle_range: float = 30.0,
+    angle_range: float | None = None,
     angle_step: float = 5.0,
     try_unrotated: bool | None = None,
     scale: float = 1.0,
@@ -161,6 +158,7 @@ def denoise_vnlem_dd(
         "n_neighbors": n_neighbors,
         "bandwidth": bandwidth,
         "gamma": gamma,
+        "angle_range": angle_range,
         "try_unrotated": try_unrotated,
         "noise_correction": noise_correction,
         "rotation_margin": rotation_margin,
@@ -169,7 +167,6 @@ def denoise_vnlem_dd(
     }
     given = {name: value for name, value in given.items() if value is not None}
     fixed = {
-        "angle_range": angle_range,
         "angle_step": angle_step,
         "scale": scale,
         "arc": arc,
@@ -344,7 +341,7 @@ def diffusion_coordinates(
         held.append((placed, job.details["eigenvalues"]))
         return job.pixels
 
-    fixed = {"angle_range": 30.0, "angle_step": 5.0, "scale": 1.0} | {
+    fixed = {"angle_step": 5.0, "scale": 1.0} | {
         "arc": DEFAULT_ARC,
         "upsample": 2,
         "shape": "disc",

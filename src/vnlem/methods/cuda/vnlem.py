@@ -11,7 +11,8 @@ from vnlem.kernels.cuda.engine import Engine, compiled_at_once
 from vnlem.kernels.cuda.orientation import directions, gradients
 from vnlem.kernels.cuda.rid import Features, Search, neighbours
 from vnlem.kernels.cuda.rings import Sampling, ring_features
-from vnlem.methods.vnlem import VnlemParams, coarse_params, half_of, make_rule, rings_of, search_of
+from vnlem.methods.vnlem import half_of
+from vnlem.methods.vnlem_params import VnlemParams, coarse_params, make_rule, rings_of, search_of
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile

@@ -1,0 +1,182 @@
+"""Parameters of VNLEM: the presets, their checks, and what the kernels take in their place."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from vnlem.estimate.weights import inverse_square
+from vnlem.features.orientation import BINS
+from vnlem.features.rings import LARGEST_UPSAMPLING, RingLayout, layout
+from vnlem.kernels.numba import vnlem as kernels
+from vnlem.neighbours.rid import check_angles
+from vnlem.neighbours.window import make_search
+from vnlem.pipeline import checks
+
+# Limits of parameters: a larger patch holds more coefficients than pixels tell apart, and the window's memory
+# grows with its area.
+LARGEST_PATCH = 99
+LARGEST_DISTANCE = 100
+# The regression has arrived when a step changes the patch by less than this per pixel (root mean square, in
+# units of the clean image's standard deviation).
+STEP = 1e-4
+
+
+@dataclass(frozen=True)
+class VnlemParams:
+    """Parameters of VNLEM in the units of the standardised image; the paper's symbols beside them."""
+
+    patch_size: int  # q
+    patch_distance: int  # N2
+    n_neighbors: int  # N1
+    bandwidth: float  # square root of epsilon
+    gamma: float  # gamma
+    angle_range: float  # theta_l, degrees
+    angle_step: float  # degrees
+    try_unrotated: bool
+    scale: float  # l
+    arc: float  # delta, degrees
+    upsample: int  # k of U_k
+    shape: str
+    search: str
+    noise_correction: bool
+    rotation_margin: float
+    coarse_patch_size: int  # 0: none
+    average_down: bool
+
+
+PAPER: dict[str, Any] = {
+    "patch_size": 13,
+    "patch_distance": 10,
+    "n_neighbors": 100,
+    "bandwidth": 16.5,
+    "gamma": 0.1,
+    "angle_range": 30.0,
+    "try_unrotated": False,
+    "noise_correction": False,
+    "rotation_margin": 0.0,
+    "coarse_patch_size": 0,
+    "average_down": False,
+}
+
+
+def auto_params(sigma: float) -> dict[str, Any]:
+    """Defaults at noise level `sigma` in standardised units: patches grow with the noise."""
+    size = 5 if sigma < 0.3 else 7 if sigma < 0.7 else 9 if sigma < 1.1 else 11
+    return {
+        "patch_size": size,
+        "patch_distance": 10,
+        "n_neighbors": 300,
+        "bandwidth": 0.95 * sigma * size,
+        "gamma": 2.0,
+        "angle_range": 35.0,
+        "try_unrotated": True,
+        "noise_correction": True,
+        "rotation_margin": 0.5,
+        "coarse_patch_size": size + 6,
+        "average_down": True,
+    }
+
+
+def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str, Any]:
+    """The preset's parameters at a noise level, those given instead of its own."""
+    defaults = PAPER if preset == "paper" else auto_params(noise)
+    # A smaller window than the preset's holds fewer candidates than it asks for.
+    if "patch_distance" in given and "n_neighbors" not in given:
+        side = 2 * checks.whole("patch_distance", given["patch_distance"], largest=LARGEST_DISTANCE) + 1
+        defaults = defaults | {"n_neighbors": min(defaults["n_neighbors"], side**2)}
+    if "patch_size" in given and preset == "auto":
+        size = checks.odd("patch_size", given["patch_size"], 3, LARGEST_PATCH)
+        coarse = min(size + 6, LARGEST_PATCH)
+        defaults = defaults | {"bandwidth": 0.95 * noise * size, "coarse_patch_size": coarse}
+    return defaults | given
+
+
+def check_params(**values: Any) -> VnlemParams:
+    """Validated parameters, or one clear sentence."""
+    patch_distance = checks.whole("patch_distance", values["patch_distance"], largest=LARGEST_DISTANCE)
+    window = (2 * patch_distance + 1) ** 2
+    n_neighbors = checks.whole("n_neighbors", values["n_neighbors"])
+    if n_neighbors > window:
+        raise ValueError(
+            f"n_neighbors is {n_neighbors} but the window holds only {window} patches; "
+            "ask for fewer or raise patch_distance"
+        )
+    angle_range, angle_step = check_angles(values["angle_range"], values["angle_step"])
+    coarse = values["coarse_patch_size"]
+    return VnlemParams(
+        patch_size=checks.odd("patch_size", values["patch_size"], 3, LARGEST_PATCH),
+        patch_distance=patch_distance,
+        n_neighbors=n_neighbors,
+        bandwidth=checks.real("bandwidth", values["bandwidth"], 0, open_low=True),
+        gamma=checks.real("gamma", values["gamma"], 0, 2, open_low=True),
+        angle_range=angle_range,
+        angle_step=angle_step,
+        try_unrotated=bool(values["try_unrotated"]),
+        scale=checks.real("scale", values["scale"], 0.3, 100),
+        arc=checks.real("arc", values["arc"], 360 / BINS, 90),
+        upsample=checks.whole("upsample", values["upsample"], largest=LARGEST_UPSAMPLING),
+        shape=checks.choice("shape", values["shape"], ("disc", "square")),
+        search=checks.choice("search", values["search"], ("window", "image")),
+        noise_correction=bool(values["noise_correction"]),
+        rotation_margin=checks.real("rotation_margin", values["rotation_margin"], 0, 100),
+        coarse_patch_size=0 if coarse == 0 else checks.odd("coarse_patch_size", coarse, 3, LARGEST_PATCH),
+        average_down=bool(values["average_down"]),
+    )
+
+
+def check_engine(params: VnlemParams, engine: str) -> None:
+    """One clear sentence where an engine cannot do what is asked."""
+    if engine == "fast" and params.shape == "square":
+        raise ValueError("shape='square' exists for engine='printed' only; use shape='disc'")
+    if engine == "printed":
+        beyond = params.noise_correction or params.rotation_margin > 0 or params.average_down
+        if beyond or params.coarse_patch_size or params.search == "image":
+            raise ValueError(
+                "engine='printed' is Algorithm 1 as the paper prints it: use preset='paper' and "
+                "search='window', without noise_correction, rotation_margin, average_down and "
+                "coarse_patch_size"
+            )
+
+
+def rings_of(params: VnlemParams, channels: int) -> RingLayout:
+    """The layout of the features."""
+    return layout(params.patch_size, params.upsample, channels, params.average_down)
+
+
+def make_rule(params: VnlemParams, sigma: float, rings: RingLayout) -> kernels.Rule:
+    """Distances to weights, in the units of the features (E / q^2 times those of square patches)."""
+    patch_noise = sigma**2 * rings.noise_energy
+    return kernels.Rule(
+        params.rotation_margin > 0,
+        np.float32(1 + params.rotation_margin),
+        np.float32(0.1 * params.rotation_margin * patch_noise),
+        np.float32(2 * patch_noise if params.noise_correction else 0),
+        inverse_square(params.bandwidth, rings.distance_scale),
+        params.noise_correction,
+        np.float32(params.gamma),
+        np.float32(STEP * math.sqrt(math.pi / 4) * params.patch_size),
+    )
+
+
+def search_of(params: VnlemParams, rings: RingLayout, shape: tuple[int, int]) -> kernels.Search:
+    """What to look for in an image of a shape, as the kernels take it."""
+    return make_search(
+        rings,
+        min(params.patch_distance, max(shape)),
+        params.n_neighbors,
+        math.ceil(params.n_neighbors / 2),
+        params.angle_range,
+        params.angle_step,
+        params.try_unrotated,
+    )
+
+
+def coarse_params(fine: VnlemParams) -> VnlemParams:
+    """Parameters of the second estimate."""
+    return replace(
+        fine,
+        patch_size=fine.coarse_patch_size,
+        bandwidth=fine.bandwidth * fine.coarse_patch_size / fine.patch_size,
+    )
