@@ -27,6 +27,8 @@ CORRELATED = 2.0
 # Coefficients of correlated noise are not quite independent, so the blocks that were chosen have a little
 # less of it than the others; and too little is worse than too much.
 CHOSEN_LOW = 1.2
+# Of a photograph the brightness has texture everywhere, which counts as noise and more than outweighs this.
+CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
 # Components count as equally noisy when their variances differ by less.
 SAME_STRENGTH = 1.5
 
@@ -105,7 +107,7 @@ def _estimate(data: Float, kind: str) -> NoiseModel:
     confidence = _confidence(data, share)
     correlated = float(np.median([mid_over_high(plane) for plane in power])) > CORRELATED
     if correlated or kind == "correlated":
-        strengths = CHOSEN_LOW * power.mean(axis=(1, 2))
+        strengths = power.mean(axis=(1, 2)) * (CHOSEN_LOW if len(power) != 3 else CHOSEN_LOW_IN_COLOUR)
         return NoiseModel(
             tuple(curves), tuple(map(Spectrum.of, power)), tuple(map(float, strengths)), confidence
         )

@@ -32,6 +32,7 @@ NEAR_RING, FAR_RING = (3.5, 4.5), (6.0, 8.0)
 # Frequencies with less power than this multiple of the mean are taken to have that much: what little noise
 # they have must not decide which patches are alike, and an estimate of it is the least certain.
 FLOOR = 1.5
+CEILING = 8.0  # in the same units: more than that at low frequencies is rather structure than noise
 MARGIN = 32  # mirrored pixels around the image while it is filtered
 
 
@@ -92,7 +93,7 @@ class Spectrum:
         margin = [min(MARGIN, side) for side in plane.shape]
         wide = np.pad(plane, [(m, m) for m in margin], mode="symmetric")
         shape = [fft.next_fast_len(side, real=True) for side in wide.shape]
-        power = np.maximum(np.asarray(self.power), floor)
+        power = np.clip(np.asarray(self.power), floor, CEILING)
         # Frequencies of the Fourier transform, counted in those of the blocks.
         rows = 2 * len(power) * np.abs(fft.fftfreq(shape[0]))
         columns = 2 * len(power) * fft.rfftfreq(shape[1])
