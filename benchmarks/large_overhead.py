@@ -3,30 +3,49 @@
 python benchmarks/large_overhead.py
 """
 
+from vnlem.large.scales import Size, reach, work_reach
 from vnlem.pipeline.recipes import recipe_of
+from vnlem.pipeline.scale import Scale
 from vnlem.registry import find_halo, find_method, find_work_halo
 
 SIGMA = 0.3  # noise in units of the clean standard deviation; parameters follow it
 SIDES = (1024, 2048, 4096)
 CASES = {
-    "vnlr, fast": ("vnlr", {"profile": "fast"}),
-    "vnlr, balanced": ("vnlr", {"profile": "balanced"}),
-    "vnlr, quality": ("vnlr", {"profile": "quality"}),
-    "vnlr, fast, so2": ("vnlr", {"profile": "fast", "group": "so2"}),
-    "vnlem": ("vnlem", {}),
-    "nlem": ("nlem", {}),
-    "nlm": ("nlm", {}),
+    "vnlr, fast": ("vnlr", 1, {"profile": "fast"}),
+    "vnlr, balanced": ("vnlr", 1, {"profile": "balanced"}),
+    "vnlr, quality": ("vnlr", 1, {"profile": "quality"}),
+    "vnlr, fast, so2": ("vnlr", 1, {"profile": "fast", "group": "so2"}),
+    "vnlr, fast, three scales": ("vnlr", 3, {"profile": "fast"}),
+    "vnlr, balanced, three scales": ("vnlr", 3, {"profile": "balanced"}),
+    "vnlem": ("vnlem", 1, {}),
+    "nlem": ("nlem", 1, {}),
+    "nlm": ("nlm", 1, {}),
 }
+
+
+def sizes_of(method: str, scales: int, given: dict) -> tuple[Size, ...]:
+    """What a method takes at each scale; half the size has half the noise."""
+    recipe = recipe_of(find_method(method), **given)
+    found = []
+    for number in range(scales):
+        params = recipe.resolve(SIGMA / 2**number)
+        halos = (find(method)(params) for find in (find_halo, find_work_halo))
+        found.append(Size(Scale(0.0, 1.0, SIGMA / 2**number), params, *halos))
+    return tuple(found)
 
 
 def main() -> None:
     heads = " | ".join(f"{side}: read, work" for side in SIDES)
     print(f"| method | halo | {heads} |\n|---|---|{'---|' * len(SIDES)}")
-    for name, (method, given) in CASES.items():
-        params = recipe_of(find_method(method), **given).resolve(SIGMA)
-        halos = [find(method)(params) for find in (find_halo, find_work_halo)]
-        cells = [", ".join(f"{(1 + 2 * halo / side) ** 2 - 1:.0%}" for halo in halos) for side in SIDES]
-        print(f"| {name} | {halos[0]} | {' | '.join(cells)} |")
+    for name, case in CASES.items():
+        sizes = sizes_of(*case)
+        cells = [
+            ", ".join(
+                f"{(1 + 2 * halo / side) ** 2 - 1:.0%}" for halo in (reach(sizes), work_reach(sizes, side))
+            )
+            for side in SIDES
+        ]
+        print(f"| {name} | {reach(sizes)} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -9,15 +9,17 @@ Every assumption is an option, and is printed with the result.
 import argparse
 import math
 
-# Measured by benchmarks/large_rate.py; seconds are those of one core.
+# Core seconds and memory as benchmarks/large_rate.py printed them for VNLR's profile "fast" at 8192 x 8192 on
+# a two-core virtual machine; halos as benchmarks/large_overhead.py prints them. The rest is assumed.
 DEFAULTS = {
     "shape": (1000, 31623, 31623),  # slices of a light-sheet set, 1.0 Tpixel of uint16
     "bytes_per_pixel": 2,
     "compression": 0.7,  # stored bytes per byte, of noisy data; denoised data take less
     "unit": 2048,
-    "halo": 81,
-    "core_seconds_per_megapixel": 2.0,
-    "unit_memory_mb": 700,
+    "halo": 131,
+    "work_halo": 71,
+    "core_seconds_per_megapixel": 2.9,  # in memory, without any halo
+    "worker_memory_mb": 700,  # measured: 540
     "nodes": 100,
     "cores": 32,
     "worker_cores": 4,
@@ -34,8 +36,9 @@ def plan(values: dict) -> list[tuple[str, str]]:
     unit, halo = values["unit"], values["halo"]
     per_slice = math.ceil(height / unit) * math.ceil(width / unit)
     units = slices * per_slice
-    overhead = (1 + 2 * halo / unit) ** 2 - 1
-    core_seconds = pixels * (1 + overhead) / 1e6 * values["core_seconds_per_megapixel"]
+    reading = (1 + 2 * halo / unit) ** 2
+    working = (1 + 2 * values["work_halo"] / unit) ** 2
+    core_seconds = pixels * working / 1e6 * values["core_seconds_per_megapixel"]
     workers_per_node = values["cores"] // values["worker_cores"]
     workers = values["nodes"] * workers_per_node
     rounds = math.ceil(units / workers)
@@ -43,16 +46,19 @@ def plan(values: dict) -> list[tuple[str, str]]:
     compute = rounds * unit_seconds
     stored = values["bytes_per_pixel"] * values["compression"]
     # The finest level is read with its halo and written; the pyramid adds a third to both.
-    read = pixels * stored * (1 + overhead + 4 / 3)
+    read = pixels * stored * (reading + 4 / 3)
     written = pixels * stored * 4 / 3
     traffic = (read + written) / 1e6
     transfer = max(
         traffic / values["shared_bandwidth_mb"], traffic / values["nodes"] / values["node_bandwidth_mb"]
     )
-    lost = values["lost_nodes"] * workers_per_node * unit_seconds / workers
+    lost = values["lost_nodes"] * workers_per_node * unit_seconds
     return [
         ("pixels", f"{pixels / 1e12:.2f} T"),
-        ("units", f"{units} of {unit} x {unit}, halo {halo}: {overhead:.0%} more pixels solved"),
+        (
+            "units",
+            f"{units:,} of {unit} x {unit}; halo: {reading - 1:.0%} more read, {working - 1:.0%} more work",
+        ),
         ("work", f"{core_seconds / 3600:,.0f} core hours"),
         ("workers", f"{workers} of {values['worker_cores']} cores, a unit takes each {unit_seconds:.1f} s"),
         ("computing", f"{compute / 3600:.1f} h in {rounds} rounds"),
@@ -60,10 +66,10 @@ def plan(values: dict) -> list[tuple[str, str]]:
         ("written", f"{written / 1e12:.2f} TB"),
         ("transfers", f"{transfer / 3600:.1f} h if nothing were computed meanwhile"),
         ("average traffic", f"{traffic / compute:,.0f} MB/s for all nodes together"),
-        ("memory", f"{workers_per_node * (values['unit_memory_mb'] + 300) / 1000:.1f} GB on each node"),
+        ("memory", f"{workers_per_node * values['worker_memory_mb'] / 1000:.1f} GB on each node"),
         ("files", f"{units:,} shards at the finest level, {units:,} markers while it runs"),
         ("scheduler", f"{units / compute:.1f} tasks a second, {2 * workers} with it at a time"),
-        ("nodes lost", f"{values['lost_nodes']} cost {lost:.0f} s: only units in flight are done again"),
+        ("nodes lost", f"{values['lost_nodes']} cost {lost:.0f} worker seconds: the units they were at"),
     ]
 
 

@@ -59,7 +59,15 @@ def in_parts(source: Path, target: Path, profile: str, memory: str, cluster: str
 
     vnlem.denoise(scene(0, 0)[:64, :64], 100, profile=profile)  # kernels are loaded
     used = time.process_time()
-    summary = vnlem.denoise_large(source, target, 100, profile=profile, memory=memory, cluster=cluster)
+    summary = vnlem.denoise_large(
+        source,
+        target,
+        100,
+        profile=profile,
+        memory=memory,
+        cluster=cluster,
+        workers=None if cluster is None else 1,
+    )
     return {
         "seconds": summary.seconds,
         "core_seconds": time.process_time() - used,
