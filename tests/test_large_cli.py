@@ -72,16 +72,33 @@ def test_parts_and_resume(cli, image, tmp_path):
     [
         (("--region", "y=5:4"), "does not lie in 0:90"),
         (("--part", "x"), "part must look like 3/16"),
+        (("--channels", "first"), "--channels is for files that fit in memory"),
+        (("--overwrite",), "--overwrite is for files that fit in memory"),
         (("--memory", "lots"), "memory must be a number of bytes"),
         (("--cluster", "local:none"), "cluster must be 'local:N' or the address of a scheduler"),
     ],
-    ids=["region", "part", "memory", "cluster"],
+    ids=["region", "part", "channels", "overwrite", "memory", "cluster"],
 )
 def test_bad_options_are_told_in_one_line(cli, image, tmp_path, arguments, sentence):
     status, _, err = cli("denoise", image[0], tmp_path / "out.ome.zarr", *OPTIONS, *arguments)
     assert status == 2
     assert err.count("\n") == 1
     assert sentence in err
+
+
+def test_photon_noise_is_taken_as_told(cli, image, tmp_path):
+    path, pixels = image
+    camera = ("--noise-model", "poisson-gaussian", "--gain", "20", "--offset", "100")
+    status, _, _ = cli("denoise", path, tmp_path / "out.ome.zarr", "--method", "nlm", *camera)
+    assert status == 0
+    wanted = vnlem.denoise(pixels[0], method="nlm", noise_model="poisson-gaussian", gain=20, offset=100)
+    assert np.array_equal(zarr.open_array(tmp_path / "out.ome.zarr/0")[0], wanted)
+
+
+def test_a_store_cannot_become_itself(cli, image):
+    status, _, err = cli("denoise", image[0], image[0], *OPTIONS)
+    assert status == 2
+    assert "the target is the source" in err
 
 
 def test_a_store_cannot_become_a_png(cli, image, tmp_path):

@@ -89,10 +89,9 @@ def command(
     camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
     wanted = large.LargeOptions(memory, resume, region, dry_run, cluster, part, axes)
     if large.is_large(source, target, wanted):
-        if model != "auto" or any(value is not None for value in camera.values()):
-            raise ValueError("files of this size or kind take --sigma alone; leave the noise options out")
-        options = {"method": method, "preset": preset, **parameters}
-        large.run(source, target, sigma, wanted, workers, quiet, **options)
+        large.refuse(channels=channels != "auto", overwrite=overwrite)
+        options = {"method": method, "preset": preset, "noise_model": model, **camera, **parameters}
+        large.run(source, target, sigma, wanted, workers, quiet, device=device, **options)
         return
     picture = io.read(source, channels)
     if target.exists() and target.samefile(source):

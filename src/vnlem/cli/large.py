@@ -74,6 +74,16 @@ def is_large(source: Path, target: Path, options: LargeOptions) -> bool:
     return os.path.getsize(source) > SHARE_OF_MEMORY * free_memory()
 
 
+def refuse(*, channels: bool, overwrite: bool) -> None:
+    """Options that say nothing about images which are done in parts."""
+    if channels:
+        raise ValueError("--channels is for files that fit in memory; name the axes with --axes, e.g. cyx")
+    if overwrite:
+        raise ValueError(
+            "--overwrite is for files that fit in memory; remove OUT, or continue it with --resume"
+        )
+
+
 def run(
     source: Path,
     target: Path,

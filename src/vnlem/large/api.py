@@ -98,6 +98,10 @@ def denoise_large(
     opened = open_source(source, axes)
     place = Path(target)
     _check_target(place)
+    if isinstance(source, str | os.PathLike) and place.exists() and place.samefile(source):
+        raise ValueError(
+            f"the target is the source ({place}); choose another name, so that the original stays"
+        )
     box = parse_region(region, opened.axes, opened.shape)
     wishes = Wishes(
         memory=default_memory() if memory is None else parse_bytes(memory),

@@ -17,6 +17,7 @@ from vnlem.large.sources import Source
 from vnlem.large.units import USUAL_SIDE
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
+from vnlem.pipeline.device import choose
 from vnlem.pipeline.image import Planes
 from vnlem.pipeline.recipes import Recipe, recipe_of
 from vnlem.pipeline.regions import Region
@@ -87,6 +88,8 @@ def find_engine(
 ) -> MethodEngine:
     """The engine for a source: noise and units are those of the sample."""
     options = {name: params.pop(name) for name in _NOISE_OPTIONS if name in params}
+    if choose(params.pop("device", None)) != "cpu":
+        raise ValueError("parts of an image are denoised on the CPU; leave the device out, or pass 'cpu'")
     function = find_method(method)
     known = [*parameters_of(function), "preset", "profile"]
     unknown = [name for name in params if name not in known]
