@@ -29,6 +29,12 @@ SCENES = {"camera": camera, "cells": cells}
 
 # (method, options) -> PSNR of each scene in decibels.
 GOLDEN = {
+    ("vnlr", ()): {"camera": 31.363, "cells": 34.847},
+    ("vnlr", (("profile", "fast"),)): {"camera": 31.339, "cells": 33.985},
+    ("vnlr", (("profile", "quality"),)): {"camera": 31.281, "cells": 35.353},
+    ("vnlr", (("group", "identity"),)): {"camera": 31.258, "cells": 32.41},
+    ("vnlr", (("group", "c4"),)): {"camera": 31.3, "cells": 34.337},
+    ("vnlr", (("group", "so2"),)): {"camera": 31.4, "cells": 35.025},
     ("nlm", ()): {"camera": 30.207, "cells": 29.496},
     ("nlem", ()): {"camera": 29.622, "cells": 28.025},
     ("nlem", (("preset", "paper"),)): {"camera": 27.616, "cells": 23.176},

@@ -325,6 +325,33 @@ def test_one_sigma_per_channel_is_accepted():
     assert error(result, clean) < 0.6 * error(noisy, clean)
 
 
+def test_independent_channels_are_denoised_as_well_as_one_by_one():
+    y, x = np.mgrid[:64, :64]
+    shapes = [(y - 20) ** 2 + (x - 20) ** 2 < 150, (x // 8) % 2 == 0, (y + x) // 11 % 2 == 0]
+    clean = np.stack([100.0 * shape for shape in shapes], axis=-1)
+    noisy = clean + 25 * np.random.default_rng(0).standard_normal(clean.shape)
+    found = vnlem.denoise_vnlr(noisy, 25.0, channel_axis=-1, profile="fast")
+    alone = [vnlem.denoise_vnlr(noisy[..., c], 25.0, profile="fast") for c in range(3)]
+    np.testing.assert_array_equal(found, np.stack(alone, axis=-1))
+    joint = vnlem.denoise_vnlr(noisy, 25.0, channel_axis=-1, profile="fast", channels="joint")
+    assert error(found, clean) < error(joint, clean)
+
+
+def test_colours_of_a_photograph_are_denoised_jointly():
+    clean = np.stack([scene(64, 64), 0.8 * scene(64, 64) + 10, 0.5 * scene(64, 64)], axis=-1)
+    noisy = clean + 20 * np.random.default_rng(0).standard_normal(clean.shape)
+    found = vnlem.denoise_vnlr(noisy, 20.0, channel_axis=-1, profile="fast")
+    apart = vnlem.denoise_vnlr(noisy, 20.0, channel_axis=-1, profile="fast", channels="separate")
+    assert error(found, clean) < error(apart, clean)
+
+
+def test_a_grey_picture_stored_as_colour_is_denoised_as_grey():
+    noisy = np.clip(noisy_scene(height=64, width=64), 0, 255).round().astype(np.uint8)
+    grey = vnlem.denoise_vnlr(noisy, 20.0, profile="fast")
+    colour = vnlem.denoise_vnlr(np.stack([noisy] * 3, axis=-1), 20.0, channel_axis=-1, profile="fast")
+    np.testing.assert_array_equal(colour, np.stack([grey] * 3, axis=-1))
+
+
 @pytest.mark.parametrize("channels", [1, 2, 5])
 def test_any_number_of_channels_is_accepted(channels):
     clean = np.stack([scene(24, 24)] * channels)

@@ -510,6 +510,7 @@ def denoise_vnlr(
     progress: Progress = False,
     return_info: Literal[False] = ...,
     device: str | None = None,
+    channels: str = "auto",
 ) -> NDArray[Any]: ...
 @overload
 def denoise_vnlr(
@@ -531,6 +532,7 @@ def denoise_vnlr(
     progress: Progress = False,
     return_info: Literal[True],
     device: str | None = None,
+    channels: str = "auto",
 ) -> tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_vnlr(
@@ -552,6 +554,7 @@ def denoise_vnlr(
     progress: Progress = False,
     return_info: bool = False,
     device: str | None = None,
+    channels: str = "auto",
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
 def diffusion_coordinates(
     image: ArrayLike,

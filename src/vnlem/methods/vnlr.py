@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.estimate.ridge import PassSettings, TileWork, run_pass
 from vnlem.estimate.scales import check_scales
 from vnlem.kernels.numba.sheets import Images
+from vnlem.methods.channels import CHANNELS, by_channels
 from vnlem.methods.scales import denoise_at_scales
 from vnlem.neighbours.groups import GROUPS, Matching, needed_before, tile_groups
 from vnlem.neighbours.sheets import Reach
@@ -170,6 +171,7 @@ def denoise_vnlr(
     progress: Progress = False,
     return_info: bool = False,
     device: str | None = None,
+    channels: str = "auto",
 ) -> Result:
     """Vector non-local ridge: groups of patches that agree up to a rotation or reflection.
 
@@ -191,7 +193,7 @@ def denoise_vnlr(
     engine : {"fast", "reference"}
         "reference" is plain NumPy, for checks on small images.
     channel_axis : int, optional
-        Axis of the channels. Three channels are taken for RGB and compared in opponent colours.
+        Axis of the channels.
     patch_size, n_neighbors, patch_distance, step, passes : int, optional
         Side of a patch, patches per group, radius of the search window, distance between reference
         patches, pilot passes; from the profile and sigma when None.
@@ -207,6 +209,11 @@ def denoise_vnlr(
         each pass.
     device : {None, "cpu", "cuda", "cuda:1", "auto"}
         Where to run, see :func:`vnlem.denoise`.
+    channels : {"auto", "joint", "separate"}
+        Whether channels share their groups of patches. "auto" decides by the image: channels with the same
+        edges at the same places, as those of a photograph, are handled jointly, independent ones (stains,
+        fluorescence) one by one, and channels that are one picture, noise included, as that picture. Three
+        channels that are handled jointly are taken for RGB and compared in opponent colours.
 
     Returns
     -------
@@ -262,6 +269,7 @@ def denoise_vnlr(
             progress=progress,
             return_info=return_info,
             device=device,
+            channels=channels,
         )
 
     def parameters(standard_sigma: float) -> VnlrParams:
@@ -276,21 +284,27 @@ def denoise_vnlr(
             passes=passes,
         )
 
-    return run(
-        image,
-        sigma,
-        method="vnlr",
-        resolve=parameters,
-        solve=find_solver("vnlr", engine, choose(device, image)),
-        estimate=estimate_sigma_of_planes,
-        channel_axis=channel_axis,
-        workers=workers,
-        progress=progress,
-        return_info=return_info,
-        device=device,
-        sigma_maps=True,
-        min_size=lambda params: max(params.patch_sizes),
-    )
+    def one(picture: Any, level: Any, axis: int | None, report: Progress) -> Result:
+        return run(
+            picture,
+            level,
+            method="vnlr",
+            resolve=parameters,
+            solve=find_solver("vnlr", engine, choose(device, image)),
+            estimate=estimate_sigma_of_planes,
+            channel_axis=axis,
+            workers=workers,
+            progress=report,
+            return_info=return_info,
+            device=device,
+            sigma_maps=True,
+            min_size=lambda params: max(params.patch_sizes),
+        )
+
+    checks.choice("channels", channels, CHANNELS)
+    if channel_axis is not None and channels != "joint":
+        return by_channels(one, image, sigma, channel_axis, progress, channels)
+    return one(image, sigma, channel_axis, progress)
 
 
 def halo(params: VnlrParams) -> int:

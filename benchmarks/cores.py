@@ -1,0 +1,77 @@
+"""How VNLR's time falls with workers, and what memory it takes.
+
+    python benchmarks/cores.py [--sizes 512 2048] [--workers 1 2 4 8 16] [--profiles fast balanced quality]
+
+Each line is the best of three runs on scikit-image's camera, repeated to the size, with noise of sigma 25.
+Memory is the peak beyond input and output, in bytes per pixel, measured in a process of its own.
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+from skimage import data
+
+import vnlem
+
+SIGMA = 25.0
+
+
+def noisy_camera(size: int) -> np.ndarray:
+    """A noisy square of the camera image, repeated where it ends."""
+    camera = data.camera().astype(float)
+    rows = np.pad(camera, ((0, max(size - 512, 0)), (0, max(size - 512, 0))), mode="symmetric")
+    return vnlem.noise.add_gaussian(rows[:size, :size], SIGMA, seed=0)
+
+
+def seconds(noisy: np.ndarray, profile: str, workers: int) -> float:
+    """The best of three."""
+    best = np.inf
+    for _ in range(3):
+        begun = time.perf_counter()
+        vnlem.denoise_vnlr(noisy, SIGMA, profile=profile, workers=workers)
+        best = min(best, time.perf_counter() - begun)
+    return best
+
+
+def bytes_per_pixel(size: int, profile: str, workers: int) -> float:
+    """Peak memory beyond input and output, by the difference to a run on a small image."""
+    program = f"import cores; print(cores.peak({size}, {profile!r}, {workers}))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=sys.path[0]
+    )
+    return float(done.stdout.split()[-1])
+
+
+def peak(size: int, profile: str, workers: int) -> float:
+    """In this process: what a large image adds to the peak of a small one, per pixel."""
+    noisy = noisy_camera(size)
+    vnlem.denoise_vnlr(noisy[:256, :256].copy(), SIGMA, profile=profile, workers=workers)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = vnlem.denoise_vnlr(noisy, SIGMA, profile=profile, workers=workers)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return ((after - before) * 1024 - result.nbytes) / noisy.size
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[512, 2048])
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 16])
+    parser.add_argument("--profiles", nargs="+", default=["fast", "balanced", "quality"])
+    chosen = parser.parse_args()
+    print("| size | profile | " + " | ".join(f"{n} workers" for n in chosen.workers) + " | bytes per pixel |")
+    print("|---|---|" + "---:|" * (len(chosen.workers) + 1))
+    for size in chosen.sizes:
+        noisy = noisy_camera(size)
+        for profile in chosen.profiles:
+            vnlem.denoise_vnlr(noisy[:128, :128], SIGMA, profile=profile)
+            times = " | ".join(f"{seconds(noisy, profile, n):.2f} s" for n in chosen.workers)
+            memory = bytes_per_pixel(size, profile, max(chosen.workers))
+            print(f"| {size} | {profile} | {times} | {memory:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

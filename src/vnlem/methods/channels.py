@@ -1,0 +1,92 @@
+"""Images of several channels: together, one by one, or as the one picture they are."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vnlem.features.channels import relation
+from vnlem.pipeline.device import to_host
+from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.progress import Progress
+from vnlem.pipeline.run import Info, Result
+
+CHANNELS = ("auto", "joint", "separate")
+
+# picture, its sigma, its channel axis, progress -> result
+Denoise = Callable[[Any, Any, int | None, Progress], Result]
+
+
+def by_channels(
+    denoise: Denoise, image: ArrayLike, sigma: Any, axis: int, progress: Progress, channels: str
+) -> Result:
+    """Denoise an image with channels as its channels ask for; channels: "auto" or "separate"."""
+    planes = to_planes(to_host(image), axis)
+    count = len(planes.data)
+    levels = _levels(planes, sigma)
+    if count == 1 or levels is None:
+        return denoise(image, sigma, axis, progress)
+    kind = "independent"
+    if channels == "auto":
+        noise = np.array([float(np.sqrt(np.mean(np.square(level)))) for level in levels])
+        kind = relation(planes.data, noise)
+    if kind == "related":
+        return denoise(image, sigma, axis, progress)
+    if kind == "same":
+        mean = planes.data.mean(axis=0)
+        done = denoise(mean, levels[0], None, progress)
+        result, info = done if isinstance(done, tuple) else (done, None)
+        restored = planes.restore(planes.data + (result - mean))
+        return restored if info is None else (restored, info)
+    parts = [
+        denoise(plane, level, None, _share(progress, number, count))
+        for number, (plane, level) in enumerate(zip(planes.data, levels, strict=True))
+    ]
+    images = [part[0] if isinstance(part, tuple) else part for part in parts]
+    restored = planes.restore(np.stack(images))
+    infos = [part[1] for part in parts if isinstance(part, tuple)]
+    return (restored, _together(infos)) if infos else restored
+
+
+def _levels(planes: Planes, sigma: Any) -> list[Any] | None:
+    """Noise of each channel, a number or a map; None where sigma is no noise level: told later."""
+    count = len(planes.data)
+    if sigma is None:
+        from vnlem.noise.white import estimate_sigma_of_planes
+
+        return [estimate_sigma_of_planes(plane[None]) for plane in planes.data]
+    try:
+        values = np.asarray(sigma, np.float64)
+    except (TypeError, ValueError):
+        return None
+    if isinstance(sigma, str | bytes | bool) or not np.isfinite(values).all() or (values < 0).any():
+        return None
+    if values.ndim == 0:
+        return [sigma] * count
+    if values.shape == (count,):
+        return [float(value) for value in values]
+    if values.shape == planes.data.shape[1:]:
+        return [values] * count
+    axis = planes.channel_axis
+    if values.ndim == 3 and axis is not None and np.moveaxis(values, axis, 0).shape == planes.data.shape:
+        return list(np.moveaxis(values, axis, 0))
+    return None
+
+
+def _share(progress: Progress, number: int, count: int) -> Progress:
+    """Progress of one channel as part of all."""
+    if not callable(progress):
+        return progress
+    return lambda done, total: progress(number * total + done, count * total)
+
+
+def _together(infos: list[Info]) -> Info:
+    """What the channels used and found."""
+    timings = {key: sum(info.timings[key] for info in infos) for key in infos[0].timings}
+    sigma = float(np.sqrt(np.mean([info.sigma**2 for info in infos])))
+    details: dict[str, NDArray[Any] | list[Any]] = {
+        key: np.mean([info.details[key] for info in infos], axis=0).tolist() for key in infos[0].details
+    }
+    return replace(infos[0], sigma=sigma, timings=timings, details=details)
