@@ -331,7 +331,7 @@ def work_halo(params: VnlrParams) -> int:
     Examples
     --------
     >>> work_halo(resolve(0.2, "fast")), work_halo(resolve(0.2)), work_halo(resolve(0.2, "quality"))
-    (71, 117, 173)
+    (71, 117, 176)
     """
     reaches = [_reaches(params, number) for number in range(params.passes + 1)]
     margins = [groups + sum(map(sum, reaches[number + 1 :])) for number, (groups, _) in enumerate(reaches)]
