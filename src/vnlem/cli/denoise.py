@@ -2,6 +2,7 @@
 
 import inspect
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +11,10 @@ import typer
 from vnlem.api import denoise
 from vnlem.cli import large
 from vnlem.cli.help import parameter_help
+from vnlem.pipeline.axes import LETTERS
 from vnlem.pipeline.progress import Report, progress_bar
 from vnlem.pipeline.settings import parse_settings
-from vnlem.registry import DEFAULT_METHOD, METHODS, find_method
+from vnlem.registry import DEFAULT_METHOD, METHODS, find_method, find_stack_method
 
 if TYPE_CHECKING:
     from vnlem.io import Picture
@@ -69,14 +71,15 @@ def command(
 ) -> None:
     """Denoise an image file.
 
-    Pixels keep their dtype, pages, alpha and metadata. A file of several pages is denoised page by page.
+    Pixels keep their dtype, pages, alpha and metadata. The frames of a movie (axis T) and the slices of a
+    volume (Z) help each other, where the file or --axes names the axes; other pages are denoised one by one.
     Nothing is written unless everything went well.
     """
     from vnlem import io
 
     begun = time.perf_counter()
     function = find_method(method)
-    parameters = parse_settings(settings or (), function, method)
+    parameters = _settings(settings or [], function, method)
     if profile is not None:
         parameters["profile"] = _checked_profile(profile, function, method)
     model: Any = noise_model
@@ -93,23 +96,54 @@ def command(
         options = {"method": method, "preset": preset, "noise_model": model, **camera, **parameters}
         large.run(source, target, sigma, wanted, workers, quiet, device=device, **options)
         return
-    picture = io.read(source, channels)
+    picture = io.read(source, "none" if axes is not None and channels == "auto" else channels)
+    letters = _stack_axes(axes, picture)
     if target.exists() and target.samefile(source):
         raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
     io.check_writable(target, picture)
     if target.exists() and not overwrite:
         raise ValueError(f"OUT exists ({target}); choose another name, or replace it with --overwrite")
-    common = {"method": method, "preset": preset, "workers": workers, "device": device}
+    common: dict[str, Any] = {"method": method, "preset": preset, "workers": workers, "device": device}
     with progress_bar(f"denoising {source.name}", quiet=quiet) as report:
-        result, found = denoise_pages(
-            picture, sigma, report, noise_model=model, **camera, **common, **parameters
-        )
+        common |= {"noise_model": model, **camera, **parameters}
+        if letters:
+            common |= {"axes": letters, "progress": lambda done, total: report(done / max(total, 1))}
+            pixels, info = denoise(picture.pixels, sigma, return_info=True, **common)
+            result, found = replace(picture, pixels=pixels), info.details.get("noise_models", [info.noise])
+        else:
+            result, found = denoise_pages(picture, sigma, report, **common)
     io.write(target, result)
     if not quiet:
         estimated = sigma is None and gain is None and noise is None
         level = f"{_noise_of(found)} ({'estimated' if estimated else 'given'})"
         pages = f", {picture.n_pages} pages" if picture.page_axes else ""
         print(f"{method}{pages}, {level}, {time.perf_counter() - begun:.1f} s: {target}")
+
+
+def _settings(settings: list[str], function: Any, method: str) -> dict[str, Any]:
+    """--set as keywords: parameters of the method, or of what it does with stacks."""
+    try:
+        return parse_settings(settings, function, method)
+    except ValueError:
+        stack = find_stack_method(method)
+        if stack is None:
+            raise
+        try:
+            return parse_settings(settings, stack, method)
+        except ValueError:
+            pass
+        raise
+
+
+def _stack_axes(axes: str | None, picture: "Picture") -> str:
+    """The letters of a stack whose pages may help each other; empty for anything else."""
+    if axes is not None:
+        return axes.upper()
+    letters = picture.metadata.axes.upper()
+    known = (
+        len(letters) == picture.pixels.ndim and set(letters) <= set(LETTERS) and {"Y", "X"} <= set(letters)
+    )
+    return letters if known and picture.channel_axis is None and picture.n_pages > 1 else ""
 
 
 def denoise_pages(

@@ -58,8 +58,8 @@ class LargeOptions:
 
     @property
     def any(self) -> bool:
-        """Whether one of them was used."""
-        return any(vars(self).values())
+        """Whether one of them was used; axes alone also name those of a stack that fits memory."""
+        return any(value for name, value in vars(self).items() if name != "axes")
 
 
 def is_large(source: Path, target: Path, options: LargeOptions) -> bool:

@@ -1,0 +1,153 @@
+"""Stacks against their pages and against peers: PSNR in dB, seconds, as a Markdown table.
+
+    python benchmarks/stacks.py DATA [--peers] [--only NAME ...] [--profile balanced]
+
+DATA holds the clean video_*.tif, volume_colin27.tif and the real time_beads_real.tif. Noise of frame i of a
+video comes from default_rng(3000 + i), of the volume at s percent from default_rng(4000 + s), of the
+phantoms from default_rng(5000).
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tifffile
+
+import vnlem
+from vnlem.bench.phantoms import half_discs
+
+N_FRAMES, N_SLICES = 10, 48
+
+
+def psnr(result: Any, clean: Any, peak: float) -> float:
+    return float(10 * np.log10(peak**2 / np.mean((np.asarray(result, float) - clean) ** 2)))
+
+
+def videos(data: Path, only: list[str]) -> Iterator[tuple[str, Any, Any, float, float, str]]:
+    for name, sigmas in (("city", (20, 40)), ("bus", (20, 40)), ("walk", (20, 40))):
+        path = data / f"video_{name}.tif"
+        if not path.exists() or (only and name not in only):
+            continue
+        clean = tifffile.imread(path)[:N_FRAMES].astype(float)
+        for sigma in sigmas:
+            noise = [np.random.default_rng(3000 + i).normal(0, sigma, f.shape) for i, f in enumerate(clean)]
+            yield f"{name}, sigma {sigma}", clean, clean + np.stack(noise), float(sigma), 255.0, "TYX"
+
+
+def volumes(data: Path, only: list[str]) -> Iterator[tuple[str, Any, Any, float, float, str]]:
+    path = data / "volume_colin27.tif"
+    if not path.exists() or (only and "colin27" not in only):
+        return
+    whole = tifffile.imread(path).astype(float)
+    clean = whole[:N_SLICES] / whole.max()
+    for percent in (5, 11, 19):
+        noise = np.random.default_rng(4000 + percent).normal(0, percent / 100, clean.shape)
+        yield f"colin27, {percent} %", clean, clean + noise, percent / 100, 1.0, "ZYX"
+
+
+def particles(only: list[str]) -> Iterator[tuple[str, Any, Any, float, float, str]]:
+    for count in (10, 50, 200):
+        if only and f"phantoms{count}" not in only:
+            continue
+        clean = np.stack([half_discs(6, 16, 2, seed=100 + i, size=64) for i in range(count)])
+        sigma = 0.3**0.5
+        noisy = clean + np.random.default_rng(5000).normal(0, sigma, clean.shape)
+        # Clean images have variance one: PSNR with a peak of one is their SNR.
+        yield f"{count} half discs, variance 0.3", clean, noisy, sigma, 1.0, "NYX"
+
+
+def peers(axes: str, sigma: float) -> list[tuple[str, Callable[[Any], Any]]]:
+    """bm4d for volumes, OpenCV's multi-frame NLM for movies; neither is needed to run the rest."""
+    if axes == "ZYX":
+        import bm4d
+
+        return [("bm4d", lambda noisy: bm4d.bm4d(noisy, sigma))]
+    if axes == "TYX":
+        import cv2
+
+        def multi(noisy: Any) -> Any:
+            frames = list(np.clip(np.rint(noisy), 0, 255).astype(np.uint8))
+            found = []
+            for i in range(len(frames)):
+                half = min(2, i, len(frames) - 1 - i)
+                found.append(cv2.fastNlMeansDenoisingMulti(frames, i, 2 * half + 1, None, 0.9 * sigma, 5, 21))
+            return np.stack(found)
+
+        return [("OpenCV multi-frame NLM", multi)]
+    return []
+
+
+def beads(data: Path, only: list[str], profile: str) -> None:
+    """Each frame of a still scene against the mean of the others."""
+    path = data / "time_beads_real.tif"
+    if not path.exists() or (only and "beads" not in only):
+        return
+    frames = tifffile.imread(path).astype(float)
+    # A result may not contain the pixels it is compared with: each frame sees itself and its two neighbours.
+    means, movies = [], []
+    for i in range(len(frames)):
+        low = min(max(i - 1, 0), len(frames) - 3)
+        means.append(frames[low : low + 3].mean(axis=0))
+        movies.append(vnlem.denoise(frames[low : low + 3], axes="TYX", profile=profile)[i - low])
+    pages = [vnlem.denoise(frame, profile=profile) for frame in frames]
+    held_out = [
+        np.delete(frames, range(*_span(i, len(frames))), axis=0).mean(axis=0) for i in range(len(frames))
+    ]
+
+    def apart(result: Any) -> float:
+        return float(np.mean([np.sqrt(np.mean((a - b) ** 2)) for a, b in zip(result, held_out, strict=True)]))
+
+    print(f"\nbeads, rms difference from the mean of the frames that were not used ({len(frames)} frames):")
+    for name, result in (("noisy", frames), ("page by page", pages), ("mean of 3", means), ("movie", movies)):
+        print(f"- {name}: {apart(result):.3f}")
+
+
+def _span(i: int, count: int) -> tuple[int, int]:
+    low = min(max(i - 1, 0), count - 3)
+    return low, low + 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--profile", default="balanced")
+    arguments = parser.parse_args()
+    vnlem.denoise(np.zeros((3, 16, 16)) + np.arange(16.0), 1.0, axes="TYX", noise_model="gaussian")
+    print("| stack | noisy | page by page | stack | gain | peer |")
+    print("|---|---|---|---|---|---|")
+    sources = [videos(arguments.data, arguments.only), volumes(arguments.data, arguments.only)]
+    for source in [*sources, particles(arguments.only)]:
+        for name, clean, noisy, sigma, peak, axes in source:
+            row = [name, f"{psnr(noisy, clean, peak):.2f}"]
+            values = []
+            for solve in (
+                lambda stack, s=sigma: np.stack(
+                    [
+                        vnlem.denoise(page, s, noise_model="gaussian", profile=arguments.profile)
+                        for page in stack
+                    ]
+                ),
+                lambda stack, s=sigma, a=axes: vnlem.denoise(
+                    stack, s, axes=a, noise_model="gaussian", profile=arguments.profile
+                ),
+            ):
+                begun = time.perf_counter()
+                values.append(psnr(solve(noisy), clean, peak))
+                row.append(f"{values[-1]:.2f} in {time.perf_counter() - begun:.1f} s")
+            row.append(f"{values[1] - values[0]:+.2f}")
+            found = []
+            for title, solve in peers(axes, sigma) if arguments.peers else []:
+                begun = time.perf_counter()
+                level = psnr(solve(noisy), clean, peak)
+                found.append(f"{title} {level:.2f} in {time.perf_counter() - begun:.1f} s")
+            print(f"| {' | '.join([*row, '; '.join(found)])} |", flush=True)
+    beads(arguments.data, arguments.only, arguments.profile)
+
+
+if __name__ == "__main__":
+    main()
