@@ -32,7 +32,7 @@ NEAR_RING, FAR_RING = (3.5, 4.5), (6.0, 8.0)
 # Frequencies with less power than this multiple of the mean are taken to have that much: what little noise
 # they have must not decide which patches are alike, and an estimate of it is the least certain.
 FLOOR = 1.5
-CEILING = 8.0  # in the same units: more than that at low frequencies is rather structure than noise
+CEILING = 16.0  # in the same units: more than that at low frequencies is rather structure than noise
 MARGIN = 32  # mirrored pixels around the image while it is filtered
 
 
