@@ -39,7 +39,9 @@ def agree(clean, noisy, tolerance=TOLERANCE, **options):
 @pytest.mark.parametrize("profile", ["fast", "balanced", "quality"])
 @pytest.mark.parametrize("group", ["identity", "c4", "d4", "so2"])
 def test_vnlr_agrees_with_the_cpu(profile, group):
-    agree(*scene(131, 118), sigma=20, profile=profile, group=group)
+    # The CPU turns what lies around a tile, a device the whole image: the copies are not the same pixels.
+    tolerance = 0.05 if group == "so2" else TOLERANCE
+    agree(*scene(131, 118), tolerance, sigma=20, profile=profile, group=group)
 
 
 @pytest.mark.parametrize("size", [(8, 8), (9, 40), (64, 13), (130, 257)])
@@ -65,35 +67,24 @@ def test_vnlr_agrees_with_the_cpu_at_any_noise(sigma):
 
 def test_nearly_all_members_are_the_same():
     cupy = pytest.importorskip("cupy")
-    from vnlem.estimate.aggregate import patch_sums
     from vnlem.kernels.cuda.engine import Engine
     from vnlem.kernels.cuda.match import Field, References, match
     from vnlem.kernels.cuda.patches import patch_energy, patch_penalty
-    from vnlem.neighbours.groups import Matcher, grid_positions, symmetries
+    from vnlem.neighbours.groups import grid_positions, groups_in, symmetries
 
     size, radius, k = 7, 20, 64
     _, noisy = scene(160, 150)
     image = ((noisy - noisy.mean()) / noisy.std()).astype(np.float32)[None]
-    variance = np.full(image.shape[1:], 0.1, np.float32)
     rows, columns = (grid_positions(extent - size + 1, 5) for extent in image.shape[1:])
-    matcher = Matcher(
-        image,
-        None,
-        patch_size=size,
-        radius=radius,
-        n_members=k,
-        group="d4",
-        factor=1.3,
-        penalty=0.04 * patch_sums(variance, size),
-    )
     corners = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
-    expected = matcher.match(corners)
-    stride = image.shape[2] + 24
+    rule = {"patch_size": size, "radius": radius, "n_members": k, "group": "d4"}
+    places, transforms = groups_in(image, corners, **rule, factor=1.3, penalty=0.04, variance=0.1)
     engine, on_device = Engine(), cupy.asarray(image)
+    variance = cupy.full(image.shape[1:], 0.1, np.float32)
     field = Field(
         on_device,
         patch_energy(engine, on_device, size),
-        patch_penalty(engine, on_device, cupy.asarray(variance), size, share=0.04, flat=None),
+        patch_penalty(engine, on_device, variance, size, share=0.04, flat=None),
         np.argsort(symmetries("d4", size), axis=1).astype(np.int16),
         [(0, *image.shape[1:])],
         None,
@@ -103,9 +94,7 @@ def test_nearly_all_members_are_the_same():
         1,
     )
     found = match(engine, field, References(*(cupy.asarray(p.astype(np.int32)) for p in (rows, columns))), k)
-    here = (
-        expected.positions // stride * image.shape[2] + expected.positions % stride
-    ) * 8 + expected.transforms
+    here = (places[..., 0] * image.shape[2] + places[..., 1]) * 8 + transforms
     there = found.positions.get() * 8 + found.transforms.get()
     same = sum(len(np.intersect1d(a, b)) for a, b in zip(here, there, strict=True))
     assert same >= 0.99 * here.size

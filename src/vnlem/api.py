@@ -149,13 +149,14 @@ def denoise(
         )
         return lazy
     given = {"gain": gain, "offset": offset, "read_noise": read_noise}
-    if device != "cpu" and sigma is not None and noise_model == "auto" and not any(given.values()):
+    if lies_on_gpu(image) and sigma is not None and noise_model == "auto":
         # On a GPU a given sigma is taken at its word: to doubt it, the image would have to come to the host.
         noise_model = "gaussian"
-    # The noise is looked for on the host; the denoising goes where it was asked for.
+    # The noise is looked for on the host; the denoising goes where it was asked for. Where all is told, what
+    # lies on a GPU is left to the method.
     told = sigma is not None and noise_model == "gaussian"
-    host = to_host(image) if lies_on_gpu(image) and not told else image
-    planes = to_planes(host, channel_axis, signals=True)
+    host = (np.zeros((1, 1)) if told else to_host(image)) if lies_on_gpu(image) else image
+    planes = to_planes(host, None if told and lies_on_gpu(image) else channel_axis, signals=True)
     begun = time.perf_counter()
     model = find_noise(planes, sigma, noise_model, given, plain=preset == "paper")
     seconds = time.perf_counter() - begun

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.pipeline import units_on_gpu
 from vnlem.pipeline.device import namespace
 
 # No length, count or number of repetitions is meant to be larger; the product of two still fits 64 bits.
@@ -150,6 +151,8 @@ def finite(name: str, array: ArrayLike) -> NDArray[np.float64]:
     if given.size == 0:
         raise ValueError(f"{name} is empty (shape {given.shape}); pass at least one value")
     values: NDArray[np.float64] = given.astype(np.float64)
+    if units_on_gpu.usable(values) and math.isfinite(units_on_gpu.largest(values)):
+        return values
     bad = ~xp.isfinite(values)
     if bad.any():
         first = tuple(int(k) for k in xp.argwhere(bad)[0])

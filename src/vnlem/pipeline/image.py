@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.pipeline import checks
+from vnlem.pipeline import checks, units_on_gpu
 from vnlem.pipeline.device import namespace
-
-# Beyond this a float64 sum of squares could overflow however carefully it is scaled.
-LARGEST_VALUE = 1e300
+from vnlem.pipeline.units_on_gpu import LARGEST_VALUE as LARGEST_VALUE
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,8 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     elif array.ndim < (1 if signals else 2):
         raise ValueError(f"the image must have two dimensions, got {array.ndim} (shape {array.shape})")
     values = checks.finite("the image", array)
-    if xp.abs(values).max() > LARGEST_VALUE:
+    # On a GPU a look at the values waits for it; there the standard scale tells of overflow.
+    if not units_on_gpu.usable(values) and xp.abs(values).max() > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
     if channel_axis is not None:
         planes = xp.moveaxis(values, channel_axis, 0)

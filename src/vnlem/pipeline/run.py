@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.pipeline.device import to_host, where_it_is_asked
+from vnlem.pipeline.device import namespace, to_host, where_it_is_asked
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
 from vnlem.pipeline.recipes import Recipe, Unseen
@@ -117,7 +117,8 @@ def run(
     if noise <= NEGLIGIBLE * scale.scale:
         # Parameters are still checked, so that a wrong one does not pass unseen.
         params = resolve(NEGLIGIBLE)
-        result, details = np.array(image, order="C"), {}
+        details = {}
+        result: NDArray[Any] = namespace(image).array(image, order="C")
     else:
         params = resolve(scale.sigma)
         _check_size(planes, min_size(params))

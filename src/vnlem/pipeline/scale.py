@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.pipeline import units_on_gpu
 from vnlem.pipeline.warn import warn
 
 _ROWS = 64  # converted together: temporaries stay in the cache
@@ -23,10 +24,7 @@ def standard_scale(planes: NDArray[np.float64], sigma: float) -> tuple[float, fl
     >>> mean, scale
     (5.0, 4.0)
     """
-    peak = float(abs(planes).max()) or 1.0
-    mean = float((planes / peak).mean()) * peak
-    spread = float(abs(planes - mean).max())
-    noisy = spread * math.sqrt(float((((planes - mean) / spread) ** 2).mean())) if spread > 0 else 0.0
+    mean, noisy = (units_on_gpu.moments if units_on_gpu.usable(planes) else _moments)(planes)
     if sigma == 0:
         return mean, noisy
     if sigma < 1e-9 * noisy:
@@ -38,6 +36,15 @@ def standard_scale(planes: NDArray[np.float64], sigma: float) -> tuple[float, fl
             "there may be nothing but noise; check the units of sigma"
         )
     return mean, sigma * math.sqrt(max(signal_to_noise, 0.01))
+
+
+def _moments(planes: NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and standard deviation, whatever the units."""
+    peak = float(abs(planes).max()) or 1.0
+    mean = float((planes / peak).mean()) * peak
+    spread = float(abs(planes - mean).max())
+    noisy = spread * math.sqrt(float((((planes - mean) / spread) ** 2).mean())) if spread > 0 else 0.0
+    return mean, noisy
 
 
 class Scale(NamedTuple):
@@ -68,8 +75,9 @@ class Scale(NamedTuple):
 
     def standardise(self, planes: NDArray[np.float64]) -> NDArray[np.float32]:
         """Pixels in units of the clean standard deviation about the mean."""
-        if not isinstance(planes, np.ndarray):  # an array of a device
-            return ((planes - self.mean) / self.scale).astype(np.float32)
+        if units_on_gpu.usable(planes):
+            result: NDArray[np.float32] = units_on_gpu.standardised(planes, self.mean, self.scale)
+            return result
         pixels = np.empty(planes.shape, np.float32)
         for line, to in zip(planes, pixels, strict=True):
             for top in range(0, len(line), _ROWS):
@@ -83,8 +91,9 @@ class Scale(NamedTuple):
 
         The change is added to `planes`, so that single precision rounds the noise and not the image.
         """
-        if not isinstance(planes, np.ndarray):
-            return planes + (denoised.astype(np.float64) - pixels) * self.scale
+        if units_on_gpu.usable(planes):
+            restored: NDArray[np.float64] = units_on_gpu.with_change(planes, pixels, denoised, self.scale)
+            return restored
         result = np.empty(planes.shape)
         for channel in range(len(planes)):
             for top in range(0, planes.shape[1], _ROWS):

@@ -36,17 +36,32 @@ __device__ void normalise(float* shares, int n, float* scratch) {
     __syncthreads();
 }
 
-// point = sum_j shares[j] rows[j]; returns the squared length of the step.
-__device__ float move(const float* rows, const float* shares, int n, float* point, float* scratch) {
-    float squares = 0.0f;
+// point = sum_j shares[j] rows[j] / sum_j shares[j]; returns the squared lengths of the point and of the step.
+__device__ float2 move(const float* rows, const float* shares, int n, float* point, float2* scratch) {
+    float2 squares = make_float2(0.0f, 0.0f);
     for (int f = threadIdx.x; f < DIM; f += THREADS) {
-        float sum = 0.0f;
-        for (int j = 0; j < n; ++j) sum = fmaf(shares[j], rows[j * LINE + f], sum);
-        const float step = sum - point[f];
-        squares += step * step;
-        point[f] = sum;
+        float sum = 0.0f, whole = 0.0f;
+        for (int j = 0; j < n; ++j) {
+            sum = fmaf(shares[j], rows[j * LINE + f], sum);
+            whole += shares[j];
+        }
+        const float value = sum / whole, step = value - point[f];
+        squares.x += value * value;
+        squares.y += step * step;
+        point[f] = value;
     }
-    return block_sum(squares, scratch);
+    for (int step = 16; step > 0; step >>= 1) {
+        squares.x += __shfl_xor_sync(0xFFFFFFFFu, squares.x, step);
+        squares.y += __shfl_xor_sync(0xFFFFFFFFu, squares.y, step);
+    }
+    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = squares;
+    __syncthreads();
+    squares = scratch[0];
+    for (int w = 1; w < THREADS / 32; ++w) {
+        squares.x += scratch[w].x;
+        squares.y += scratch[w].y;
+    }
+    return squares;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) aligned(const Estimate e) {
@@ -122,11 +137,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) aligned(const Estimate e) 
     }
     __syncthreads();
     const float exponent = 0.5f * e.gamma - 1.0f;
-    move(rows, shares, n, point, scratch);
+    // Two places for the sums of all warps, in turn: one barrier is enough between them.
+    __shared__ float2 sums[2][32];
+    float length = move(rows, shares, n, point, sums[0]).x;
     for (int iteration = 1; iteration <= MOST_ITERATIONS; ++iteration) {
-        float squares = 0.0f;
-        for (int f = threadIdx.x; f < DIM; f += THREADS) squares += point[f] * point[f];
-        const float length = block_sum(squares, scratch);
         for (int first = 0; first < n; first += THREADS / 4) {
             const int j = first + threadIdx.x / 4;
             float inner = 0.0f;
@@ -144,9 +158,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) aligned(const Estimate e) 
             }
         }
         __syncthreads();
-        normalise(shares, n, scratch);
-        if (move(rows, shares, n, point, scratch) < e.step * e.step) break;
+        const float2 squares = move(rows, shares, n, point, sums[iteration % 2]);
+        length = squares.x;
+        if (squares.y < e.step * e.step) break;
     }
+    normalise(shares, n, scratch);
 #endif
     for (int channel = 0; channel < CHANNELS; ++channel) {
         float value = 0.0f;

@@ -7,11 +7,18 @@
 #define LINES (ROWS + 2 * RY) // rows of pixels that a thread looks at
 
 struct Means {
-    const float* padded; // (CHANNELS, height + 2 RY, width + 2 RX), symmetric beyond the image
+    const float* image; // (CHANNELS, height, width); symmetric beyond its border
     float* out;          // (CHANNELS, height, width)
     int height, width, reach_y, reach_x;
     float decay, floor; // weights exp(-decay * max(squared distance - floor, 0))
 };
+
+// Where the symmetric extension of n pixels has its value at i from.
+__device__ __forceinline__ int mirrored(int i, int n) {
+    i %= 2 * n;
+    if (i < 0) i += 2 * n;
+    return i < n ? i : 2 * n - 1 - i;
+}
 
 // The sum of `value` over lanes l..l + 2 RX, by blocks of 1, 2, 4, ... lanes.
 __device__ __forceinline__ float sum_across(float value) {
@@ -33,12 +40,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) nlm(const Means m) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int top = blockIdx.y * WARPS * ROWS, left = blockIdx.x * WIDTH;
     const int tile_rows = WARPS * ROWS + 2 * (RY + m.reach_y), tile_columns = 32 + 2 * m.reach_x;
-    const int full_rows = m.height + 2 * RY, full_columns = m.width + 2 * RX;
     for (int i = threadIdx.x; i < CHANNELS * tile_rows * tile_columns; i += 32 * WARPS) {
         const int channel = i / (tile_rows * tile_columns);
-        const int y = min(max(top - m.reach_y + i / tile_columns % tile_rows, 0), full_rows - 1);
-        const int x = min(max(left - m.reach_x + i % tile_columns, 0), full_columns - 1);
-        tile[i] = m.padded[((long long)channel * full_rows + y) * full_columns + x];
+        const int y = mirrored(top - m.reach_y - RY + i / tile_columns % tile_rows, m.height);
+        const int x = mirrored(left - m.reach_x - RX + i % tile_columns, m.width);
+        tile[i] = m.image[((long long)channel * m.height + y) * m.width + x];
     }
     __syncthreads();
     const int plane = tile_rows * tile_columns;

@@ -12,15 +12,13 @@ _ROWS, _WARPS = 8, 8
 LARGEST_PATCH = 27
 
 
-def nlm(engine: Engine, padded: Array, window: Any, decay: Any) -> Array:
+def nlm(engine: Engine, image: Array, window: Any, decay: Any) -> Array:
     """Weighted means over the search window.
 
-    padded : (channels, height + 2 radius_y, width + 2 radius_x); window, decay : as in
-    `vnlem.kernels.numba.nlm.nlm_tile`.
+    image : (channels, height, width); window, decay : as in `vnlem.kernels.numba.nlm.nlm_tile`.
     """
-    channels = len(padded)
+    channels, height, width = image.shape
     radius_y, radius_x, reach_y, reach_x = window
-    height, width = padded.shape[1] - 2 * radius_y, padded.shape[2] - 2 * radius_x
     if 2 * radius_x + 1 > LARGEST_PATCH:
         raise ValueError(
             f"patches of {2 * radius_x + 1} pixels are too large for this device; "
@@ -33,12 +31,12 @@ def nlm(engine: Engine, padded: Array, window: Any, decay: Any) -> Array:
             f"a window of {2 * reach_x + 1} pixels is too large for this device; "
             "pass a smaller patch_distance or device='cpu'"
         )
-    out = engine.xp.empty((channels, height, width), padded.dtype)
+    out = engine.xp.empty_like(image)
     engine.launch(
         "nlm",
         (-(-width // (32 - 2 * radius_x)), -(-height // (warps * rows))),
         {
-            "padded": padded,
+            "image": image,
             "out": out,
             "height": height,
             "width": width,

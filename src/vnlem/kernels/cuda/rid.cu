@@ -9,13 +9,15 @@
 #define COLUMNS (8 * BLOCKS)
 #define DIM (2 * HALF)
 #define IDENTITY 32767
+#define STAGE 36   // numbers of a candidate in shared memory: 32, and lines begin on other banks
+#define TOGETHER 3 // candidates of a thread
+#define CHUNK 16   // numbers of each that are worked on at a time
 
 struct Region {
     const float* raw;       // (height, width, DIM)
     const float* canonical; // likewise
     const float* lengths;   // (height, width), squared
-    const int* starts;      // (BLOCKS + 1): rows of lanes that hold equal orders
-    const int* rows;        // first lanes of these rows
+    const int* block_of;    // (HALF / 8): of each row of eight lanes; -1 where they hold nothing
     const float* cosine;    // (n_angles, COLUMNS), of order * angle
     const float* sine;
     int* position;          // (pixels, n_neighbors), pixel number in the region
@@ -78,59 +80,109 @@ __device__ int smallest_of_warp(const float* values, int n, int wanted, int own,
     return count;
 }
 
-// Distances of the tile's pixels to all pixels of their windows together, rows x columns from (row, column) on.
+// Distances of the tile's pixels to all pixels of their windows together, side x side from (row, column) on.
+// The candidates' features pass through `chunk` (side * side, CHUNK + 4), some numbers of each at a time.
 __device__ void window_distances(const Region& r, const float* features, const float* own, const float* own_lengths,
-                                 int row, int column, int side, bool second, float* distances) {
-    for (int c = threadIdx.x; c < side * side; c += 32 * WARPS) {
-        const int y = row + c / side, x = column + c % side;
-        if (y < 0 || y >= r.height || x < 0 || x >= r.width) continue;
-        const long long place = (long long)y * r.width + x;
-        const float4* vector = (const float4*)(features + place * DIM);
-        float sums[OWN];
+                                 int row, int column, int side, bool second, float* chunk, float* distances) {
+    const int count = side * side;
+    for (int first = 0; first < count; first += TOGETHER * 32 * WARPS) {
+        float sums[TOGETHER][OWN];
 #pragma unroll
-        for (int p = 0; p < OWN; ++p) sums[p] = 0.0f;
-        for (int f = 0; f < DIM / 4; ++f) {
-            const float4 value = vector[f];
+        for (int t = 0; t < TOGETHER; ++t)
 #pragma unroll
-            for (int p = 0; p < OWN; ++p) sums[p] = dot4(value, *(const float4*)(own + p * DIM + 4 * f), sums[p]);
+            for (int p = 0; p < OWN; ++p) sums[t][p] = 0.0f;
+        const int here = min(count - first, TOGETHER * 32 * WARPS);
+        for (int from = 0; from < DIM; from += CHUNK) {
+            __syncthreads();
+            for (int i = threadIdx.x; i < here * (CHUNK / 4); i += 32 * WARPS) {
+                const int c = first + i / (CHUNK / 4), f = i % (CHUNK / 4) * 4;
+                const int y = min(max(row + c / side, 0), r.height - 1), x = min(max(column + c % side, 0), r.width - 1);
+                *(float4*)(chunk + (c - first) * (CHUNK + 4) + f) =
+                    *(const float4*)(features + ((long long)y * r.width + x) * DIM + from + f);
+            }
+            __syncthreads();
+#pragma unroll 1
+            for (int f = 0; f < CHUNK; f += 4) {
+                float4 values[TOGETHER];
+#pragma unroll
+                for (int t = 0; t < TOGETHER; ++t) {
+                    const int c = min((int)threadIdx.x + t * 32 * WARPS, here - 1);
+                    values[t] = *(const float4*)(chunk + c * (CHUNK + 4) + f);
+                }
+#pragma unroll
+                for (int p = 0; p < OWN; ++p) {
+                    const float4 mine = *(const float4*)(own + p * DIM + from + f);
+#pragma unroll
+                    for (int t = 0; t < TOGETHER; ++t) sums[t][p] = dot4(values[t], mine, sums[t][p]);
+                }
+            }
         }
-        const float length = r.lengths[place];
 #pragma unroll
-        for (int p = 0; p < OWN; ++p) {
-            float distance = squared_from(own_lengths[p], length, sums[p]);
-            // Rotation must beat the unrotated patch by more than noise can.
-            if (WITH_MARGIN) distance = second ? fminf(distance, distances[p * side * side + c])
-                                               : r.factor * distance + r.offset;
-            distances[p * side * side + c] = distance;
+        for (int t = 0; t < TOGETHER; ++t) {
+            const int c = first + threadIdx.x + t * 32 * WARPS;
+            if (c >= count) continue;
+            const int y = row + c / side, x = column + c % side;
+            if (y < 0 || y >= r.height || x < 0 || x >= r.width) continue;
+            const float length = r.lengths[(long long)y * r.width + x];
+#pragma unroll
+            for (int p = 0; p < OWN; ++p) {
+                float distance = squared_from(own_lengths[p], length, sums[t][p]);
+                // Rotation must beat the unrotated patch by more than noise can.
+                if (WITH_MARGIN) distance = second ? fminf(distance, distances[p * count + c])
+                                                   : r.factor * distance + r.offset;
+                distances[p * count + c] = distance;
+            }
         }
     }
     __syncthreads();
 }
 
-// The squared distance to one candidate at its best angle, and that angle.
+// Copies `count` numbers from `from` on of the features of each lane's candidate to the lane's line of `stage`:
+// eight lanes read a candidate's numbers side by side.
+__device__ __forceinline__ void stage_features(const float* features, int candidate, int from, int to, int count,
+                                               float* stage) {
+    const int lane = threadIdx.x % 32;
+    const int parts = count / 4;
+    for (int i = lane; i < 32 * parts; i += 32) {
+        const int line = i / parts, f = i % parts * 4;
+        const int place = __shfl_sync(0xFFFFFFFFu, candidate, line);
+        *(float4*)(stage + line * STAGE + to + f) =
+            *(const float4*)(features + (long long)place * DIM + from + f);
+    }
+}
+
+// The squared distance of a pixel to its candidates at their best angles, and these angles: a candidate for each
+// lane of a warp. stage: (32, STAGE).
 __device__ float accurate(const Region& r, const float* own_canonical, const float* own_raw, float own_length,
-                          int candidate, const float* cosine, const float* sine, int& which) {
-    const float* there = r.canonical + (long long)candidate * DIM;
+                          int candidate, const float* cosine, const float* sine, float* stage, int& which) {
+    const float* mine = stage + threadIdx.x % 32 * STAGE;
     float u[COLUMNS], v[COLUMNS];
 #pragma unroll
-    for (int block = 0; block < BLOCKS; ++block) {
+    for (int k = 0; k < COLUMNS; ++k) u[k] = v[k] = 0.0f;
+    for (int from = 0; from < HALF; from += 16) {
+        __syncwarp();
+        stage_features(r.canonical, candidate, from, 0, 16, stage);
+        stage_features(r.canonical, candidate, HALF + from, 16, 16, stage);
+        __syncwarp();
+        for (int row = 0; row < 16; row += 8) {
+            const int block = r.block_of[(from + row) / 8];
 #pragma unroll
-        for (int l = 0; l < 8; ++l) u[8 * block + l] = v[8 * block + l] = 0.0f;
-        for (int n = r.starts[block]; n < r.starts[block + 1]; ++n) {
-            const int f = r.rows[n];
+            for (int each = 0; each < BLOCKS; ++each) {
+                if (each != block) continue;
 #pragma unroll
-            for (int part = 0; part < 8; part += 4) {
-                const float4 ar = *(const float4*)(own_canonical + f + part);
-                const float4 ai = *(const float4*)(own_canonical + HALF + f + part);
-                const float4 br = *(const float4*)(there + f + part);
-                const float4 bi = *(const float4*)(there + HALF + f + part);
-                const float a_re[4] = {ar.x, ar.y, ar.z, ar.w}, a_im[4] = {ai.x, ai.y, ai.z, ai.w};
-                const float b_re[4] = {br.x, br.y, br.z, br.w}, b_im[4] = {bi.x, bi.y, bi.z, bi.w};
+                for (int part = 0; part < 8; part += 4) {
+                    const float4 ar = *(const float4*)(own_canonical + from + row + part);
+                    const float4 ai = *(const float4*)(own_canonical + HALF + from + row + part);
+                    const float4 br = *(const float4*)(mine + row + part);
+                    const float4 bi = *(const float4*)(mine + 16 + row + part);
+                    const float a_re[4] = {ar.x, ar.y, ar.z, ar.w}, a_im[4] = {ai.x, ai.y, ai.z, ai.w};
+                    const float b_re[4] = {br.x, br.y, br.z, br.w}, b_im[4] = {bi.x, bi.y, bi.z, bi.w};
 #pragma unroll
-                for (int l = 0; l < 4; ++l) {
-                    const int k = 8 * block + part + l;
-                    u[k] = fmaf(a_im[l], b_im[l], fmaf(a_re[l], b_re[l], u[k]));
-                    v[k] = fmaf(-a_im[l], b_re[l], fmaf(a_re[l], b_im[l], v[k]));
+                    for (int l = 0; l < 4; ++l) {
+                        const int k = 8 * each + part + l;
+                        u[k] = fmaf(a_im[l], b_im[l], fmaf(a_re[l], b_re[l], u[k]));
+                        v[k] = fmaf(-a_im[l], b_re[l], fmaf(a_re[l], b_im[l], v[k]));
+                    }
                 }
             }
         }
@@ -140,9 +192,10 @@ __device__ float accurate(const Region& r, const float* own_canonical, const flo
     for (int m = 0; m < r.n_angles; ++m) {
         float even = 0.0f, odd = 0.0f;
 #pragma unroll
-        for (int k = 0; k < COLUMNS; ++k) {
-            even = fmaf(u[k], cosine[m * COLUMNS + k], even);
-            odd = fmaf(v[k], sine[m * COLUMNS + k], odd);
+        for (int k = 0; k < COLUMNS; k += 4) {
+            const float4 c = *(const float4*)(cosine + m * COLUMNS + k), s = *(const float4*)(sine + m * COLUMNS + k);
+            even = dot4(make_float4(u[k], u[k + 1], u[k + 2], u[k + 3]), c, even);
+            odd = dot4(make_float4(v[k], v[k + 1], v[k + 2], v[k + 3]), s, odd);
         }
         if (even + fabsf(odd) > best) {
             best = even + fabsf(odd);
@@ -153,9 +206,15 @@ __device__ float accurate(const Region& r, const float* own_canonical, const flo
     float squared = squared_from(own_length, length, best);
     if (WITH_MARGIN) squared = r.factor * squared + r.offset;
     if (WITH_IDENTITY) {
-        const float4* vector = (const float4*)(r.raw + (long long)candidate * DIM);
         float plain = 0.0f;
-        for (int f = 0; f < DIM / 4; ++f) plain = dot4(vector[f], *(const float4*)(own_raw + 4 * f), plain);
+        for (int from = 0; from < DIM; from += 32) {
+            __syncwarp();
+            stage_features(r.raw, candidate, from, 0, 32, stage);
+            __syncwarp();
+#pragma unroll
+            for (int f = 0; f < 32; f += 4)
+                plain = dot4(*(const float4*)(mine + f), *(const float4*)(own_raw + from + f), plain);
+        }
         // At a tie no rotation is taken: it needs no interpolation.
         const float unturned = squared_from(own_length, length, plain);
         if (unturned <= squared) {
@@ -177,12 +236,16 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
     float* distances = sine + r.n_angles * COLUMNS; // (OWN, side * side)
     const int window = (2 * r.reach + 1) * (2 * r.reach + 1);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    // For each warp: the values of one window, the candidates, their distances and angles.
+    // For each warp: the values of one window, the candidates, their distances and angles. Before that, `chunk`.
     const int most = r.n_candidates;
-    float* values = distances + OWN * side * side + warp * (window + 3 * most + 1);
-    int* candidates = (int*)(values + window);
+    float* chunk = distances + (OWN * side * side + 3) / 4 * 4;
+    const int room = (max(window, 32 * STAGE) + 3) / 4 * 4;
+    float* values = chunk + warp * (room + (4 * most + 3) / 4 * 4);
+    float* stage = values; // the window is done with by then
+    int* candidates = (int*)(values + room);
     float* best = (float*)(candidates + most);
     int* angles = (int*)(best + most);
+    int* kept = angles + most;
     const int y0 = r.top + blockIdx.x * TILE, x0 = blockIdx.y * TILE;
     for (int i = threadIdx.x; i < OWN * DIM; i += 32 * WARPS) {
         const int p = i / DIM, y = min(y0 + p / TILE, r.height - 1), x = min(x0 + p % TILE, r.width - 1);
@@ -199,8 +262,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
     }
     __syncthreads();
     const int row = y0 - r.reach, column = x0 - r.reach;
-    window_distances(r, r.canonical, own_canonical, own_lengths, row, column, side, false, distances);
-    if (WITH_MARGIN) window_distances(r, r.raw, own_raw, own_lengths, row, column, side, true, distances);
+    window_distances(r, r.canonical, own_canonical, own_lengths, row, column, side, false, chunk, distances);
+    if (WITH_MARGIN) window_distances(r, r.raw, own_raw, own_lengths, row, column, side, true, chunk, distances);
     for (int p = warp; p < OWN; p += WARPS) {
         const int y = y0 + p / TILE, x = x0 + p % TILE;
         if (y >= r.bottom || x >= r.width) continue;
@@ -215,17 +278,20 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
         __syncwarp();
         const int n = smallest_of_warp(values, n_values, r.n_candidates, own, candidates);
         const int here = y * r.width + x;
-        for (int c = lane; c < n; c += 32) {
+        for (int first = 0; first < n; first += 32) {
+            const int c = min(first + lane, n - 1);
             const int candidate = (top + candidates[c] / wide) * r.width + left + candidates[c] % wide;
             int angle;
             const float squared = accurate(r, own_canonical + p * DIM, own_raw + p * DIM, own_lengths[p], candidate,
-                                           cosine, sine, angle);
-            candidates[c] = candidate;
-            best[c] = candidate == here ? 0.0f : squared;
-            angles[c] = candidate == here ? IDENTITY : angle;
+                                           cosine, sine, stage, angle);
+            __syncwarp();
+            if (first + lane < n) {
+                candidates[c] = candidate;
+                best[c] = candidate == here ? 0.0f : squared;
+                angles[c] = candidate == here ? IDENTITY : angle;
+            }
         }
         __syncwarp();
-        int* kept = (int*)values;
         const int found = smallest_of_warp(best, n, r.n_neighbors, -1, kept);
         const long long to = (long long)((y - r.top) * r.width + x) * r.n_neighbors;
         for (int k = lane; k < found; k += 32) {

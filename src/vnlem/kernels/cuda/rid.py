@@ -1,5 +1,6 @@
 """Neighbours under the rotation-invariant distance on a device (rid.cu)."""
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from vnlem.kernels.cuda.engine import Engine
 
 Array = Any  # of the engine's library
 
-_WARPS = 8
+_WARPS, _TOGETHER, _CHUNK, _STAGE = 8, 3, 16, 36  # see rid.cu
 
 
 class Features(NamedTuple):
@@ -59,11 +60,16 @@ def neighbours(engine: Engine, features: Features, search: Search, top: int, bot
     )
     n_angles, columns = search.cosine.shape
     window = (2 * search.patch_distance + 1) ** 2
+    block_of = np.full(dim // 16, -1, np.int32)
+    for block, (first, last) in enumerate(itertools.pairwise(search.starts)):
+        block_of[search.rows[first:last] // 8] = block
 
     def shared_of(tile: int) -> int:
         side = 2 * search.patch_distance + tile
-        own = tile**2 * (2 * dim + side**2)
-        floats: int = own + 2 * n_angles * columns + _WARPS * (window + 3 * search.n_candidates + 1)
+        own = tile**2 * (2 * dim + side**2) + 3
+        chunk = min(side**2, _TOGETHER * 32 * _WARPS) * (_CHUNK + 4)
+        warp = max(window, 32 * _STAGE) + 4 * search.n_candidates + 6
+        floats: int = own + 2 * n_angles * columns + max(chunk, _WARPS * warp)
         return 4 * floats
 
     fitting = [tile for tile in (4, 2, 1) if shared_of(tile) <= engine.largest_shared - 1024]
@@ -81,8 +87,7 @@ def neighbours(engine: Engine, features: Features, search: Search, top: int, bot
             "raw": features.raw,
             "canonical": features.canonical,
             "lengths": features.lengths,
-            "starts": xp.asarray(search.starts.astype(np.int32)),
-            "rows": xp.asarray(search.rows.astype(np.int32)),
+            "block_of": xp.asarray(block_of),
             "cosine": xp.asarray(search.cosine),
             "sine": xp.asarray(search.sine),
             **found._asdict(),

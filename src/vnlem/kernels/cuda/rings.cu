@@ -10,10 +10,11 @@ struct Rings {
     const float* real;    // (rings, ORDERS, longest)
     const float* imag;
     const int* lane_of;   // (rings, ORDERS), lane of a coefficient or -1
+    const int* padding;   // (n_padding), lanes that hold nothing
     float* raw;           // (height, width, dim)
     float* canonical;
     float* lengths;       // (height, width), squared
-    int height, width, channels, n_rings, longest, lanes, centre_lane, halo;
+    int height, width, channels, n_rings, longest, lanes, centre_lane, halo, n_padding;
     int plane, full_width; // numbers of a channel's planes; of a row
     float centre;          // weight of the central pixel
 };
@@ -25,7 +26,6 @@ extern "C" __global__ void rings(const Rings r) {
     const long long pixel = (long long)y * r.width + x;
     float* raw = r.raw + pixel * 2 * half;
     float* canonical = r.canonical + pixel * 2 * half;
-    for (int f = 0; f < 2 * half; ++f) raw[f] = canonical[f] = 0.0f;
     // Cosine and sine of order * angle, by the addition theorem in double precision.
     float cosine[ORDERS], sine[ORDERS];
     double step_cos, step_sin, c = 1.0, s = 0.0;
@@ -43,7 +43,13 @@ extern "C" __global__ void rings(const Rings r) {
         const float* here =
             r.planes + (long long)channel * r.plane + (long long)(y + r.halo) * r.full_width + x + r.halo;
         const float middle = r.centre * here[0];
-        raw[channel * r.lanes + r.centre_lane] = canonical[channel * r.lanes + r.centre_lane] = middle;
+        const int centre = channel * r.lanes + r.centre_lane;
+        raw[centre] = canonical[centre] = middle;
+        raw[half + centre] = canonical[half + centre] = 0.0f;
+        for (int p = 0; p < r.n_padding; ++p) {
+            const int at = channel * r.lanes + r.padding[p];
+            raw[at] = canonical[at] = raw[half + at] = canonical[half + at] = 0.0f;
+        }
         length += middle * middle;
         for (int ring = 0; ring < r.n_rings; ++ring) {
             float real[ORDERS], imag[ORDERS];

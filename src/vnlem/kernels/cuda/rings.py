@@ -37,6 +37,8 @@ def ring_features(
     lengths = xp.empty((height, width), np.float32)
     phase_y, phase_x, dy, dx = np.moveaxis(sampling.where, -1, 0)
     where = ((phase_y * upsample + phase_x) * full_height + dy) * full_width + dx
+    used = np.append(sampling.lane_of[sampling.lane_of >= 0], sampling.centre_lane)
+    padding = np.setdiff1d(np.arange(lanes), used).astype(np.int32)
     n_rings, n_orders, longest = sampling.real.shape
     engine.launch(
         "rings",
@@ -50,6 +52,7 @@ def ring_features(
             "real": xp.asarray(sampling.real),
             "imag": xp.asarray(sampling.imag),
             "lane_of": xp.asarray(sampling.lane_of.astype(np.int32)),
+            "padding": xp.asarray(padding),
             "raw": raw,
             "canonical": canonical,
             "lengths": lengths,
@@ -61,6 +64,7 @@ def ring_features(
             "lanes": lanes,
             "centre_lane": sampling.centre_lane,
             "halo": halo,
+            "n_padding": len(padding),
             "plane": upsample**2 * full_height * full_width,
             "full_width": full_width,
             "centre": float(sampling.centre),

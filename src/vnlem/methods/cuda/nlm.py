@@ -4,11 +4,11 @@ from typing import Any
 
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
 from vnlem.kernels.cuda.nlm import nlm
-from vnlem.methods.window import WindowParams, decay_of, pad, window_of
+from vnlem.methods.window import WindowParams, decay_of, window_of
 from vnlem.pipeline.run import Job
 
 
 @compiled_at_once
 def solve(job: Job[WindowParams], engine: Engine) -> Any:
     """Square patches -> whole window -> weighted mean of the central pixels."""
-    return nlm(engine, pad(job.pixels, job.params.patch_size), window_of(job), decay_of(job))
+    return nlm(engine, job.pixels, window_of(job), decay_of(job))
