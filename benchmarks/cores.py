@@ -7,7 +7,6 @@ Memory is the peak beyond input and output, in bytes per pixel, measured in a pr
 """
 
 import argparse
-import resource
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ import numpy as np
 from skimage import data
 
 import vnlem
+from vnlem.bench.memory import PeakMemory
 
 SIGMA = 25.0
 
@@ -47,13 +47,16 @@ def bytes_per_pixel(size: int, profile: str, workers: int) -> float:
 
 
 def peak(size: int, profile: str, workers: int) -> float:
-    """In this process: what a large image adds to the peak of a small one, per pixel."""
+    """In this process: memory at its highest beyond what was held before, and beyond the result."""
     noisy = noisy_camera(size)
     vnlem.denoise_vnlr(noisy[:256, :256].copy(), SIGMA, profile=profile, workers=workers)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = PeakMemory().mebibytes()
+    mark = PeakMemory()
     result = vnlem.denoise_vnlr(noisy, SIGMA, profile=profile, workers=workers)
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return ((after - before) * 1024 - result.nbytes) / noisy.size
+    after = mark.mebibytes()
+    if before is None or after is None:
+        return float("nan")
+    return ((after - before) * 2**20 - result.nbytes) / noisy.size
 
 
 def main() -> None:
