@@ -98,9 +98,8 @@ VNLEM = {
 def test_vnlem_gives_what_the_cpu_gives(case, monkeypatch):
     channels, preset, given = VNLEM[case]
     fixed = {"angle_range": 30.0, "angle_step": 5.0, "scale": 1.0, "arc": 40.0, "upsample": 2}
-    params = vnlem.check_params(
-        **vnlem.with_defaults(preset, 0.3, given), **fixed, shape="disc", search="window"
-    )
+    values = fixed | {"shape": "disc", "search": "window"} | vnlem.with_defaults(preset, 0.3, given)
+    params = vnlem.check_params(**values)
     job = Job(pattern(channels, 19, 14), 0.3, params, 1, None)
     # Two bands of rows.
     monkeypatch.setattr(cuda_vnlem, "BAND_BYTES", 0)
