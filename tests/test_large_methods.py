@@ -153,6 +153,18 @@ def test_bad_wishes_are_told_in_one_sentence(tmp_path, options, sentence):
     assert not (tmp_path / "out.zarr").exists()
 
 
+def test_what_is_no_number_is_told(tmp_path):
+    pixels = noisy((64, 64), np.float32)
+    pixels[3, 4] = np.nan
+    with pytest.raises(ValueError, match="holds NaN or infinite values"):
+        vnlem.denoise_large(pixels, tmp_path / "out.zarr", 100, method="nlm")
+
+
+def test_correlated_noise_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="neighbouring pixels share noise"):
+        vnlem.denoise_large(noisy((128, 128)), tmp_path / "out.zarr", method="nlm", noise_model="correlated")
+
+
 def test_a_dry_run_writes_nothing(tmp_path):
     forecast = vnlem.denoise_large(noisy((300, 300)), tmp_path / "out.zarr", 100, method="nlm", dry_run=True)
     assert forecast.units == 1

@@ -43,6 +43,8 @@ def take_sample(source: Source) -> Sample:
             planes = np.moveaxis(pixels, source.axes.index("c"), -3).reshape(-1, channels, *planes.shape[1:])
     else:
         planes = _mosaic(source, channels)
+    if planes.dtype.kind == "f" and not np.isfinite(planes).all():
+        raise ValueError(f"{source.name} holds NaN or infinite values; replace them first")
     digest = hashlib.sha256(np.ascontiguousarray(planes).tobytes()).hexdigest()[:32]
     return Sample(planes, digest)
 
