@@ -286,7 +286,7 @@ from vnlem import registry
 registry.METHODS["same"] = "__main__:same"
 def same(image, sigma=None, **options):
     from vnlem.pipeline.run import Info
-    return image, Info("same", 1.0, {}, {})
+    return image, Info("same", 1.0, {}, {"total": 0.0})
 main(["denoise", sys.argv[1], sys.argv[2], "--method", "same"])
 """
 

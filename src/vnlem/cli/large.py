@@ -62,9 +62,14 @@ class LargeOptions:
         return any(value for name, value in vars(self).items() if name != "axes")
 
 
+# What the folder of a zarr group or array holds, in version 3 and 2.
+ZARR_DOCUMENTS = ("zarr.json", ".zgroup", ".zarray")
+
+
 def is_large(source: Path, target: Path, options: LargeOptions) -> bool:
     """Whether this is work for ``vnlem.denoise_large``: zarr, one of its options, or a big TIFF file."""
-    if options.any or source.is_dir() or any(".zarr" in path.name.lower() for path in (source, target)):
+    is_store = any((source / name).exists() for name in ZARR_DOCUMENTS)
+    if options.any or is_store or any(".zarr" in path.name.lower() for path in (source, target)):
         return True
     tiffs = all(path.suffix.lower() in TIFF_SUFFIXES for path in (source, target))
     if not tiffs or not source.is_file():
