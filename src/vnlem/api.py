@@ -175,6 +175,9 @@ def denoise(
         result: Result = function(image, sigma if model is None else model.sigma, **common)
         denoised, info = result if isinstance(result, tuple) else (result, None)
     else:
+        if model.ties_channels and "channels" in known and params.get("channels", "auto") == "auto":
+            # Whitening takes away the structure by which channels would be seen to belong together.
+            common["channels"] = "joint"
         stable = planes.layout(model.stabilise(planes.data))
         result = function(stable, 1.0, **common)
         denoised, info = result if isinstance(result, tuple) else (result, None)

@@ -98,6 +98,11 @@ class NoiseModel:
         return not all(spectrum.is_white for spectrum in self.spectra)
 
     @property
+    def ties_channels(self) -> bool:
+        """Whether channels share noise, as those of a colour camera do."""
+        return len(set(self.strengths)) > 1 or len(self.spectra) > 1
+
+    @property
     def sigma(self) -> float:
         """The standard deviation of white noise; for other noise that at the middle of its curve."""
         middle = [curve.variance(np.mean(curve.levels)) for curve in self.curves]
