@@ -94,8 +94,7 @@ def plain_formulas(app, docname, source):
 
 def setup(app):
     """Write the pages that are made from the code itself; read the docstrings as they are meant."""
-    app.connect(
-        "builder-inited", lambda app: generated_pages.write(Path(app.srcdir) / "generated"), priority=1
-    )
+    # At once: summaries are made only of pages that are there when Sphinx first looks.
+    generated_pages.write(Path(app.srcdir) / "generated")
     app.connect("source-read", plain_formulas)
     app.connect("autodoc-process-docstring", keep_bars, priority=900)

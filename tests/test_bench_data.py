@@ -8,6 +8,7 @@ import pytest
 from vnlem import io
 from vnlem.bench.datasets import NO_CATEGORY, find_images, find_pairs, read_grey
 from vnlem.bench.protocols import Case, Scene, measure, scenes
+from vnlem.bench.variants import parse_variants
 from vnlem.metrics.residual import residual_statistics
 
 GREY = np.arange(24 * 20, dtype=np.uint8).reshape(24, 20)
@@ -161,3 +162,9 @@ def test_residuals_that_are_not_white_are_recognised():
 def test_the_images_of_a_missing_folder_are_an_error_that_names_it():
     with pytest.raises(FileNotFoundError, match="there is no folder nowhere"):
         find_images(Path("nowhere"))
+
+
+def test_methods_are_told_the_noise_model_by_the_names_of_denoise():
+    texts = ["vnlr:noise_model=auto", "vnlr:correlated", "vnlr:fast:poisson-gaussian"]
+    found = [dict(variant.arguments).get("noise_model") for variant in parse_variants(texts, "pairs")]
+    assert found == ["auto", "correlated", "poisson-gaussian"]

@@ -17,7 +17,7 @@ DEFAULTS = ("nlem", "vnlem", "vnlem-dd", "vnlr")
 NOISY = "noisy"  # the label under which the noisy image itself is measured
 PRESETS = ("paper", "auto")
 PROFILES = ("quality", "balanced", "fast")
-SIGNAL_DEPENDENT = "poisson-gaussian"
+NOISE_MODELS = ("gaussian", "poisson-gaussian", "correlated")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Variant:
         if "noise_model" in arguments:
             from vnlem.api import denoise
 
-            # Gain, offset and read noise come from the image; one sigma would say nothing about them.
+            # The noise is found in the image; one sigma would say nothing about its kind.
             return np.asarray(denoise(noisy, method=self.method, workers=threads, **arguments))
         result: NDArray[Any] = _function(self.target)(noisy, sigma, workers=threads, **arguments)
         return result
@@ -69,9 +69,9 @@ class Variant:
 def parse_variants(texts: Iterable[str], protocol: str) -> list[Variant]:
     """Variants from what ``--methods`` was given.
 
-    Parts follow the method's name after colons: a preset, a profile, ``poisson-gaussian`` for noise that
-    depends on the signal, or ``name=value``. Without a preset the
-    paper's protocol takes the paper's where the method has it; everything else takes "auto".
+    Parts follow the method's name after colons: a preset, a profile, a noise model that is then found in
+    the image (also as ``noise_model=auto``), or ``name=value``. Without a preset the paper's protocol takes
+    the paper's where the method has it; everything else takes "auto".
 
     Examples
     --------
@@ -122,19 +122,21 @@ def _parse(text: str, protocol: str) -> Variant:
     function = _function(METHODS[method])
     known = inspect.signature(function).parameters
     words = [part for part in parts if "=" not in part]
-    arguments = parse_settings([part for part in parts if "=" in part], function, method)
+    blind = "noise_model=auto" in parts
+    settings = [part for part in parts if "=" in part and part != "noise_model=auto"]
+    arguments = parse_settings(settings, function, method) | ({"noise_model": "auto"} if blind else {})
     for word in words:
         if word in PRESETS:
             arguments["preset"] = check_preset(method, word)
         elif word in PROFILES and "profile" in known:
             arguments["profile"] = word
-        elif word == SIGNAL_DEPENDENT:
+        elif word in NOISE_MODELS:
             arguments["noise_model"] = word
         else:
             profiles = f", a profile ({', '.join(PROFILES)})" if "profile" in known else ""
             raise ValueError(
                 f"{word!r} in {text!r} is neither a preset ({', '.join(PRESETS)}){profiles}, "
-                f"nor {SIGNAL_DEPENDENT}, nor name=value"
+                f"nor a noise model ({', '.join(NOISE_MODELS)}), nor name=value"
             )
     if "preset" in known:
         paper = protocol == "paper" and method in METHODS_WITH_PAPER_PRESET
