@@ -339,3 +339,10 @@ class TestDenoise:
     def test_contradictory_arguments_are_refused(self, wrong, error, message):
         with pytest.raises(error, match=message):
             vnlem.denoise(scene(32), **wrong)
+
+
+@pytest.mark.parametrize("shift", [0, 1e4])
+def test_a_smooth_image_without_noise_is_left_as_it_is(shift):
+    y, x = np.mgrid[:128, :128].astype(float)
+    clean = shift + np.sin(x / 9) * np.cos(y / 7)
+    assert np.std(vnlem.denoise(clean) - clean) < 0.005 * np.std(clean)

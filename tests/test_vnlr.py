@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import vnlem
+from vnlem.bench import phantoms
 from vnlem.methods.vnlr import resolve
 
 QUICK = dict(patch_size=5, n_neighbors=16, patch_distance=5, step=3, passes=2)
@@ -405,3 +406,11 @@ def test_progress_ends_at_its_total():
 def test_vnlr_is_the_default_method():
     _, info = vnlem.denoise(noisy_scene(), 20.0, return_info=True, **QUICK)
     assert info.method == "vnlr"
+
+
+def test_channels_whose_shapes_lie_near_each_other_and_differ_are_denoised_one_by_one():
+    clean = np.stack([phantoms.discs(5, 18, 3, seed=seed, size=96) for seed in range(3)])
+    noisy = clean + np.random.default_rng(0).normal(0, 0.5, clean.shape)
+    together = vnlem.denoise_vnlr(noisy, 0.5, channel_axis=0, profile="fast")
+    alone = np.stack([vnlem.denoise_vnlr(plane, 0.5, profile="fast") for plane in noisy])
+    assert np.std(together - clean) < 1.02 * np.std(alone - clean)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK = 4  # pixels a side that are averaged, so that the noise falls by four
-RELATED = 0.5  # least correlation of the structure of channels that are handled together
+RELATED = 0.65  # least correlation of the structure of channels that are handled together
 SAME = 0.2  # channels that differ by less than this share of the noise have the same noise
 
 

@@ -24,6 +24,9 @@ MOST_CLIPPED = 0.95  # of the pixels at the limits: more hide the noise
 # Noise counts as correlated when its middle frequencies are so much stronger than its high ones. Texture
 # hardly gets there: flat blocks have little of it, and that at low frequencies.
 CORRELATED = 2.0
+# Of the contrast: with less noise than this at high frequencies what lies at the middle ones is a smooth
+# image, and to call it noise would take it away.
+LEAST_CORRELATED = 0.01
 # Coefficients of correlated noise are not quite independent, so the blocks that were chosen have a little
 # less of it than the others; and too little is worse than too much.
 CHOSEN_LOW = 1.2
@@ -105,7 +108,8 @@ def _estimate(data: Float, kind: str) -> NoiseModel:
     stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, data, strict=True)])
     power, share = estimate_power(to_components(stable), _unclipped(data))
     confidence = _confidence(data, share)
-    correlated = float(np.median([mid_over_high(plane) for plane in power])) > CORRELATED
+    seen = estimate_sigma_of_planes(data) > LEAST_CORRELATED * float(data.std())
+    correlated = seen and float(np.median([mid_over_high(plane) for plane in power])) > CORRELATED
     if correlated or kind == "correlated":
         strengths = power.mean(axis=(1, 2)) * (CHOSEN_LOW if len(power) != 3 else CHOSEN_LOW_IN_COLOUR)
         return NoiseModel(
