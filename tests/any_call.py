@@ -60,6 +60,8 @@ RANGES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "profile": (("balanced", "quality", "fast"), WORDS_ODD),
     "step": ((1, 2, 3, 5, 8, 12), (*WHOLE_ODD, 50)),
     "passes": ((1, 2, 4, 6), WHOLE_ODD),
+    "scales": ((1, 2, 3), WHOLE_ODD),
+    "channels": (("auto", "joint", "separate"), WORDS_ODD),
 }
 # Drawn elsewhere, or without a bearing on the result.
 COMMON = ("image", "sigma", "channel_axis", "workers", "progress", "return_info")

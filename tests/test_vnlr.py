@@ -414,3 +414,11 @@ def test_channels_whose_shapes_lie_near_each_other_and_differ_are_denoised_one_b
     together = vnlem.denoise_vnlr(noisy, 0.5, channel_axis=0, profile="fast")
     alone = np.stack([vnlem.denoise_vnlr(plane, 0.5, profile="fast") for plane in noisy])
     assert np.std(together - clean) < 1.02 * np.std(alone - clean)
+
+
+def test_a_channel_without_noise_beside_noisy_ones_has_no_say_in_the_details():
+    noisy = np.random.default_rng(0).normal(100, 20, (3, 24, 24))
+    _, info = vnlem.denoise_vnlr(
+        noisy, [10, 1e-160, 10], channel_axis=0, channels="separate", return_info=True
+    )
+    assert len(info.details["turned_share"]) == info.parameters["passes"] + 1

@@ -86,7 +86,10 @@ def _together(infos: list[Info]) -> Info:
     """What the channels used and found."""
     timings = {key: sum(info.timings[key] for info in infos) for key in infos[0].timings}
     sigma = float(np.sqrt(np.mean([info.sigma**2 for info in infos])))
+    # A channel without noise is left as it is and has no details.
+    found = [info.details for info in infos if info.details]
     details: dict[str, NDArray[Any] | list[Any]] = {
-        key: np.mean([info.details[key] for info in infos], axis=0).tolist() for key in infos[0].details
+        key: np.mean([detail[key] for detail in found], axis=0).tolist()
+        for key in (found[0] if found else {})
     }
     return replace(infos[0], sigma=sigma, timings=timings, details=details)
