@@ -1,6 +1,7 @@
 """``vnlem noise``, the noise options of ``vnlem denoise``, and the check of what was removed."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -122,3 +123,11 @@ def test_smoothing_is_seen_in_the_residual():
 def test_images_of_other_sizes_are_refused():
     with pytest.raises(ValueError, match="differ in shape"):
         residual_check(np.zeros((64, 64)), np.zeros((64, 65)))
+
+
+def test_a_picture_without_matplotlib_is_refused_in_one_sentence(cli, frame, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    status, _, err = cli("noise", frame, "--out", frame.with_name("noise.png"))
+    assert (status, err.count("\n")) == (2, 1)
+    assert "vnlem[bench]" in err
+    assert not frame.with_name("noise.png").exists()

@@ -26,7 +26,7 @@ def draw(
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError("drawing needs matplotlib; install it with pip install 'vnlem[bench]'") from None
+        raise ValueError("drawing needs matplotlib: pip install 'vnlem[bench]'") from None
     figure = Figure(figsize=(12, 3.8), layout="constrained")
     curve, correlation, spectrum = figure.subplots(1, 3)
     _draw_curve(curve, model, planes)
