@@ -1,10 +1,13 @@
 """`vnlem denoise` on whole stacks: axes from the file or from --axes."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import tifffile
 
 import vnlem
+from vnlem import io
 
 
 def movie(n_frames=4, size=24):
@@ -52,3 +55,115 @@ def test_axes_that_do_not_fit_end_in_one_line_and_no_file(cli, tmp_path):
     assert status == 2
     assert "names 4 axes, but the array has 3" in " ".join(err.split())
     assert not (tmp_path / "out.npy").exists()
+
+
+def written(path, stack, layout, **options):
+    """A stack as a file of one of the layouts that programs write."""
+    axes = "TZCYX"[: stack.ndim - 2] + "YX" if stack.ndim > 3 else "TYX"
+    flags = {"imagej": layout == "imagej", "ome": layout == "ome"}
+    tifffile.imwrite(path, stack, metadata={"axes": axes}, photometric="minisblack", **flags, **options)
+
+
+LAYOUTS = {
+    "imagej": ("imagej", {}),
+    "ome": ("ome", {}),
+    "plain": ("plain", {}),
+    "big-endian": ("plain", {"byteorder": ">"}),
+    "compressed": ("ome", {"compression": "zlib", "predictor": True}),
+    "tiles": ("plain", {"tile": (16, 16)}),
+    "bigtiff": ("plain", {"bigtiff": True}),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(5, 40, 30), (3, 2, 2, 30, 20)], ids=["movie", "five axes"])
+def test_page_by_page_through_the_disk_gives_the_file_that_memory_gives(tmp_path, layout, shape):
+    kind, options = LAYOUTS[layout]
+    stack = np.random.default_rng(0).integers(0, 60000, shape).astype(np.uint16)
+    written(tmp_path / "in.tif", stack, kind, **options)
+    whole = io.read(tmp_path / "in.tif")
+    with io.open_pages(tmp_path / "in.tif") as opened:
+        assert opened.picture.metadata.axes == whole.metadata.axes
+        np.testing.assert_array_equal(np.stack(list(opened.pages)).reshape(shape), stack)
+        io.write_pages(tmp_path / "pages.tif", opened.picture, opened.pages)
+    io.write(tmp_path / "whole.tif", whole)
+    assert (tmp_path / "pages.tif").read_bytes() == (tmp_path / "whole.tif").read_bytes()
+
+
+def test_files_that_are_no_stack_of_grey_pages_are_read_whole(tmp_path):
+    tifffile.imwrite(tmp_path / "one.tif", np.zeros((8, 9), np.uint8))
+    tifffile.imwrite(tmp_path / "rgb.tif", np.zeros((4, 8, 9, 3), np.uint8), photometric="rgb")
+    io.write(tmp_path / "stack.npy", np.zeros((4, 8, 9), np.uint8))
+    for name in ("one.tif", "rgb.tif", "stack.npy"):
+        with io.open_pages(tmp_path / name) as opened:
+            assert opened is None
+
+
+@pytest.mark.parametrize("axes", ["TCYX", "TYX", None], ids=["channels", "movie", "pages that stand alone"])
+def test_channels_and_frames_of_a_file_come_out_where_they_were(cli, tmp_path, axes):
+    stack = movie(6) if axes != "TCYX" else movie(6).reshape(3, 2, 24, 24)
+    tifffile.imwrite(
+        tmp_path / "in.tif", stack, metadata={"axes": axes} if axes else None, photometric="minisblack"
+    )
+    cli("denoise", tmp_path / "in.tif", tmp_path / "out.tif", "--sigma", "15", "--profile", "fast")
+    if axes:
+        expected = vnlem.denoise(stack, 15, axes=axes, profile="fast")
+    else:
+        expected = np.stack([vnlem.denoise(page, 15, profile="fast") for page in stack])
+    np.testing.assert_array_equal(tifffile.imread(tmp_path / "out.tif").reshape(stack.shape), expected)
+
+
+def test_memory_does_not_grow_with_the_number_of_frames(cli, tmp_path):
+    peaks = []
+    for n_frames in (16, 160):
+        tifffile.imwrite(
+            tmp_path / f"{n_frames}.tif",
+            np.tile(movie(4, 128), (n_frames // 4, 1, 1)),
+            metadata={"axes": "TYX"},
+        )
+        tracemalloc.start()
+        status, _, err = cli(
+            "denoise", tmp_path / f"{n_frames}.tif", tmp_path / f"out{n_frames}.tif", "--method", "halving"
+        )
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert (status, err) == (0, "")
+    of_the_frames = 144 * 128 * 128
+    assert peaks[1] - peaks[0] < of_the_frames / 4
+
+
+@pytest.mark.parametrize("way", ["cancelled", "a frame of NaN"])
+def test_what_ends_early_leaves_nothing(cli, tmp_path, monkeypatch, way):
+    stack = movie(6).astype(np.float32)
+    if way == "a frame of NaN":
+        stack[4, 3, 3] = np.nan
+    tifffile.imwrite(tmp_path / "in.tif", stack, metadata={"axes": "TYX"}, photometric="minisblack")
+    if way == "cancelled":
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(io.ScratchPages, "put", stop)
+    status, _, err = cli(
+        "denoise", tmp_path / "in.tif", tmp_path / "out.tif", "--sigma", "15", "--profile", "fast"
+    )
+    assert status == (130 if way == "cancelled" else 2)
+    assert "Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["in.tif"]
+
+
+def test_a_full_disk_is_told_in_one_sentence(tmp_path, monkeypatch):
+    class Full:
+        def seek(self, place):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: Full())
+    pages = io.ScratchPages(tmp_path / "out.tif", (2, 4, 4), np.dtype("uint8"))
+    with pytest.raises(OSError, match=r"No space left.*make room or choose another folder"):
+        pages[1, :, :] = np.zeros((4, 4))
+
+
+def test_only_whole_pages_are_had_from_the_disk(tmp_path):
+    pages = io.ScratchPages(tmp_path / "out.tif", (2, 4, 4), np.dtype("uint8"))
+    with pages, pytest.raises(IndexError, match="only whole pages"):
+        pages[1, :2, :]

@@ -15,7 +15,7 @@ from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
 from vnlem.registry import DEFAULT_METHOD, DEFAULT_SCALES, find_method
-from vnlem.stacks import back_as, denoise_stack, is_set_of_images, only_page
+from vnlem.stacks import back_as, check_device, denoise_stack, is_set_of_images, only_page
 
 # Arguments of `denoise` itself, the same for every method.
 _COMMON = ("preset", "channel_axis", "workers", "progress", "return_info", "device")
@@ -104,8 +104,7 @@ def denoise(
     if axes is not None or is_set_of_images(image):
         if channel_axis is not None:
             raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
-        if device != "cpu":
-            raise ValueError(f"stacks are denoised on the CPU; pass device='cpu', got {device!r}")
+        check_device(str(device))
         options: dict[str, Any] = {
             "preset": preset,
             "workers": workers,

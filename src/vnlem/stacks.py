@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.axes import PagesOf, check_axes, series_of, shown_size
+from vnlem.pipeline.device import choose
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
 from vnlem.pipeline.run import NEGLIGIBLE, Info
@@ -91,6 +92,41 @@ def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
     return (page, *info) if info else page
 
 
+def denoise_pages_on_disk(
+    pages: Any,
+    out: Any,
+    sigma: Any,
+    *,
+    device: str | None,
+    gain: Any,
+    offset: Any,
+    read_noise: Any,
+    **options: Any,
+) -> Any:
+    """Denoise a stack that is not in memory: whole pages are asked of `pages` and given to `out`.
+
+    Parameters
+    ----------
+    pages, out
+        Arrays with a shape and with pages that can be had, or set, by their index.
+    sigma, device, gain, offset, read_noise, options
+        As in :func:`vnlem.denoise`.
+
+    Returns
+    -------
+    (out, Info)
+    """
+    check_device(choose(device))
+    camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
+    return denoise_stack(pages, sigma, out=out, camera=camera, return_info=True, **options)
+
+
+def check_device(device: str) -> None:
+    """Stacks have no kernels for a GPU."""
+    if device != "cpu":
+        raise ValueError(f"stacks are denoised on the CPU; pass device='cpu', got {device!r}")
+
+
 def denoise_stack(
     image: Any,
     sigma: Any,
@@ -102,6 +138,7 @@ def denoise_stack(
     workers: int | None,
     progress: Progress,
     return_info: bool,
+    out: Any = None,
     **params: Any,
 ) -> Any:
     """Denoise a stack: see :func:`vnlem.denoise`, whose arguments these are.
@@ -117,6 +154,9 @@ def denoise_stack(
         gain, offset, read_noise.
     workers, progress, return_info, params
         As in :func:`vnlem.denoise`.
+    out : array_like, optional
+        Takes the result. It and the stack may then lie on the disk: they are asked for whole pages and given
+        whole pages, and those in flight are in memory.
 
     Returns
     -------
@@ -130,9 +170,9 @@ def denoise_stack(
         plans: list[tuple[str, int, Pages]] = [("N", 0, list(pages_given))]
         result: Any = [None] * len(pages_given)
     else:
-        array = np.asarray(image)
+        array = np.asarray(image) if out is None else image
         letters = check_axes(axes, array.shape)
-        result = np.empty_like(array)
+        result = np.empty_like(array) if out is None else out
         plans = [
             (series.kind, series.channel, PagesOf(array, letters, series))
             for series in series_of(letters, array.shape)

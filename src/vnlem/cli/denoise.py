@@ -2,6 +2,8 @@
 
 import inspect
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,9 +17,10 @@ from vnlem.pipeline.axes import LETTERS
 from vnlem.pipeline.progress import Report, progress_bar
 from vnlem.pipeline.settings import parse_settings
 from vnlem.registry import DEFAULT_METHOD, METHODS, find_method, find_stack_method
+from vnlem.stacks import denoise_pages_on_disk
 
 if TYPE_CHECKING:
-    from vnlem.io import Picture
+    from vnlem.io import PagesOnDisk, Picture, ScratchPages
 
 
 def command(
@@ -73,7 +76,7 @@ def command(
 
     Pixels keep their dtype, pages, alpha and metadata. The frames of a movie (axis T) and the slices of a
     volume (Z) help each other, where the file or --axes names the axes; other pages are denoised one by one.
-    Nothing is written unless everything went well.
+    From TIFF to TIFF only the pages in work are in memory. Nothing is written unless everything went well.
     """
     from vnlem import io
 
@@ -96,28 +99,66 @@ def command(
         options = {"method": method, "preset": preset, "noise_model": model, **camera, **parameters}
         large.run(source, target, sigma, wanted, workers, quiet, device=device, **options)
         return
-    picture = io.read(source, "none" if axes is not None and channels == "auto" else channels)
-    letters = _stack_axes(axes, picture)
-    if target.exists() and target.samefile(source):
-        raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
-    io.check_writable(target, picture)
-    if target.exists() and not overwrite:
-        raise ValueError(f"OUT exists ({target}); choose another name, or replace it with --overwrite")
     common: dict[str, Any] = {"method": method, "preset": preset, "workers": workers, "device": device}
-    with progress_bar(f"denoising {source.name}", quiet=quiet) as report:
-        common |= {"noise_model": model, **camera, **parameters}
-        if letters:
-            common |= {"axes": letters, "progress": lambda done, total: report(done / max(total, 1))}
-            pixels, info = denoise(picture.pixels, sigma, return_info=True, **common)
-            result, found = replace(picture, pixels=pixels), info.details.get("noise_models", [info.noise])
+    common |= {"noise_model": model, **camera, **parameters}
+    with ExitStack() as held:
+        picture, pages = held.enter_context(_opened(source, target, channels, axes))
+        letters = _stack_axes(axes, picture)
+        if target.exists() and target.samefile(source):
+            raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
+        io.check_writable(target, picture)
+        if target.exists() and not overwrite:
+            raise ValueError(f"OUT exists ({target}); choose another name, or replace it with --overwrite")
+        out = None
+        if pages is not None:
+            out = held.enter_context(io.ScratchPages(target, pages.shape, pages.dtype))
+        with progress_bar(f"denoising {source.name}", quiet=quiet) as report:
+            if letters:
+                common |= {"axes": letters, "progress": lambda done, total: report(done / max(total, 1))}
+                result, found = _denoise_stack(picture, pages, out, sigma, common)
+            else:
+                result, found = denoise_pages(picture, sigma, report, pages, out, **common)
+        if out is None:
+            io.write(target, result)
         else:
-            result, found = denoise_pages(picture, sigma, report, **common)
-    io.write(target, result)
+            io.write_pages(target, picture, out)
     if not quiet:
         estimated = sigma is None and gain is None and noise is None
         level = f"{_noise_of(found)} ({'estimated' if estimated else 'given'})"
-        pages = f", {picture.n_pages} pages" if picture.page_axes else ""
-        print(f"{method}{pages}, {level}, {time.perf_counter() - begun:.1f} s: {target}")
+        count = f", {picture.n_pages} pages" if picture.page_axes else ""
+        print(f"{method}{count}, {level}, {time.perf_counter() - begun:.1f} s: {target}")
+
+
+@contextmanager
+def _opened(
+    source: Path, target: Path, channels: str, axes: str | None
+) -> "Iterator[tuple[Picture, PagesOnDisk | None]]":
+    """What IN holds. From TIFF to TIFF its pages stay on the disk, where they are grey and stand behind
+    each other; then the picture has the shape of the pixels and not the pixels."""
+    from vnlem import io
+
+    in_pages = axes is None or set(axes[-2:].upper()) == {"Y", "X"}
+    if in_pages and channels in ("auto", "none") and io.is_tiff_name(target):
+        with io.open_pages(source) as opened:
+            if opened is not None:
+                yield opened.picture, opened.pages
+                return
+    yield io.read(source, "none" if axes is not None and channels == "auto" else channels), None
+
+
+def _denoise_stack(
+    picture: "Picture",
+    pages: "PagesOnDisk | None",
+    out: "ScratchPages | None",
+    sigma: float | None,
+    options: dict[str, Any],
+) -> tuple["Picture", list[Any]]:
+    """Denoise pages that may help each other; also the noise of each channel."""
+    if pages is None or out is None:
+        pixels, info = denoise(picture.pixels, sigma, return_info=True, **options)
+        return replace(picture, pixels=pixels), info.details.get("noise_models", [info.noise])
+    _, info = denoise_pages_on_disk(pages, out, sigma, **options)
+    return picture, info.details["noise_models"]
 
 
 def _settings(settings: list[str], function: Any, method: str) -> dict[str, Any]:
@@ -147,9 +188,17 @@ def _stack_axes(axes: str | None, picture: "Picture") -> str:
 
 
 def denoise_pages(
-    picture: "Picture", sigma: float | None, report: Report, **options: Any
+    picture: "Picture",
+    sigma: float | None,
+    report: Report,
+    pages: "PagesOnDisk | None" = None,
+    out: "ScratchPages | None" = None,
+    **options: Any,
 ) -> tuple["Picture", list[Any]]:
-    """Denoise every page; also the noise each page was given or estimated to have."""
+    """Denoise every page; also the noise each page was given or estimated to have.
+
+    The pages are the picture's own, or lie on the disk and go to the disk.
+    """
     n_pages = picture.n_pages
     found: list[Any] = []
 
@@ -172,7 +221,11 @@ def denoise_pages(
         report(len(found) / n_pages)
         return pixels
 
-    return picture.map(one), found
+    if pages is None or out is None:
+        return picture.map(one), found
+    for number, page in enumerate(pages):
+        out.put(number, one(page))
+    return picture, found
 
 
 def _checked_profile(profile: str, function: Any, method: str) -> str:

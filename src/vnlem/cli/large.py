@@ -39,8 +39,8 @@ Axes = Annotated[
 ]
 
 TIFF_SUFFIXES = (".tif", ".tiff")
-# A TIFF file larger than this share of the free memory is done in parts: a pixel of two bytes, or less when
-# it is compressed, takes a hundred while it is denoised.
+# A TIFF file whose pages are larger than this share of the free memory is done in parts: a pixel of two
+# bytes, or less when it is compressed, takes a hundred while it is denoised.
 SHARE_OF_MEMORY = 0.01
 
 
@@ -76,7 +76,16 @@ def is_large(source: Path, target: Path, options: LargeOptions) -> bool:
         return False
     from vnlem.large.memory import free_memory
 
-    return os.path.getsize(source) > SHARE_OF_MEMORY * free_memory()
+    size, most = os.path.getsize(source), SHARE_OF_MEMORY * free_memory()
+    return size > most and size > most * _pages_of(source)
+
+
+def _pages_of(source: Path) -> int:
+    """How many pages of a TIFF file are taken from it one by one."""
+    from vnlem import io
+
+    with io.open_pages(source) as opened:
+        return 1 if opened is None else opened.picture.n_pages
 
 
 def refuse(*, channels: bool, overwrite: bool) -> None:

@@ -4,9 +4,11 @@ import errno
 import os
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +16,11 @@ from numpy.typing import ArrayLike
 from vnlem.io.atomic import whole_file
 from vnlem.io.ome import DTYPES, PAGE_AXES
 from vnlem.io.orientation import upright
+from vnlem.io.pages import PagesOnDisk, cannot_write
 from vnlem.io.picture import Picture, corner, from_array
+
+if TYPE_CHECKING:
+    from vnlem.io.tiff_pages import OpenedPages
 
 
 @dataclass(frozen=True)
@@ -106,11 +112,54 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
             f"channels={channels!r} is for TIFF and NPY files; {place} is a {_FORMATS[name].title} file, "
             "which says itself where its colours are"
         )
-    try:
+    with _one_sentence(place):
         return _reader(name, channels)(place)
+
+
+@contextmanager
+def open_pages(path: str | os.PathLike[str]) -> "Iterator[OpenedPages | None]":
+    """Open a stack of pages without reading it whole.
+
+    Parameters
+    ----------
+    path : str or path
+        Any image file.
+
+    Yields
+    ------
+    OpenedPages or None
+        The pages of a grey TIFF file, and what it says about itself; None for a file that :func:`read` has
+        to read whole.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> path = os.path.join(tempfile.mkdtemp(), "stack.tif")
+    >>> write(path, np.arange(600, dtype=np.uint16).reshape(5, 10, 12))
+    >>> with open_pages(path) as opened:
+    ...     opened.picture.n_pages, int(opened.pages.page(1)[0, 0])
+    (5, 120)
+    """
+    place = Path(path)
+    if _sniff(place) != "tiff":
+        yield None
+        return
+    from vnlem.io import tiff_pages
+
+    with ExitStack() as stack:
+        with _one_sentence(place):
+            opened = stack.enter_context(tiff_pages.open_pages(place))
+        yield opened
+
+
+@contextmanager
+def _one_sentence(place: Path) -> Iterator[None]:
+    """What decoders raise on damaged files is of every kind: one sentence for all of it."""
+    try:
+        yield
     except (ImportError, Warning):
         raise
-    except Exception as error:  # what decoders raise on damaged files is of every kind
+    except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
@@ -192,15 +241,48 @@ def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
         picture = from_array(picture)
     place = Path(path)
     check_writable(place, picture)
+    with _written_whole(place) as temporary:
+        _encode(_format_of(place), temporary, picture)
+
+
+def write_pages(path: str | os.PathLike[str], picture: Picture, pages: PagesOnDisk) -> None:
+    """Write pages that lie on the disk as a TIFF file, whole or not at all, without holding them all.
+
+    Parameters
+    ----------
+    path : str or path
+        .tif or .tiff; .ome.tif gives OME-TIFF.
+    picture : Picture
+        What :func:`open_pages` says about the file that the pages came from.
+    pages : PagesOnDisk
+        The pixels.
+    """
+    place = Path(path)
+    check_writable(place, picture)
+    from vnlem.io import tiff_writer
+
+    with _written_whole(place) as temporary:
+        tiff_writer.write(temporary, picture, ome=_format_of(place) == "ome", pages=pages)
+
+
+def is_tiff_name(path: str | os.PathLike[str]) -> bool:
+    """Whether a file name asks for TIFF.
+
+    Examples
+    --------
+    >>> is_tiff_name("a.ome.tif"), is_tiff_name("a.png")
+    (True, False)
+    """
+    return os.fspath(path).lower().endswith(_FORMATS["tiff"].suffixes)
+
+
+@contextmanager
+def _written_whole(place: Path) -> Iterator[Path]:
     try:
         with whole_file(place) as temporary:
-            _encode(_format_of(place), temporary, picture)
+            yield temporary
     except OSError as error:
-        # NumPy counts bytes where the system says nothing.
-        reason = error.strerror or f"{error}: the disk may be full"
-        raise OSError(
-            error.errno or errno.EIO, f"cannot write {place} ({reason}); make room or choose another folder"
-        ) from error
+        raise cannot_write(place, error) from error
 
 
 def _encode(name: str, path: Path, picture: Picture) -> None:

@@ -53,41 +53,53 @@ class TiffLayout:
 
 def read(path: Path, channels: str) -> Picture:
     """Read a TIFF file: the sample axis is colour, every other axis in front counts pages."""
-    _check_chain(path)
     with TiffFile(path) as tif:
-        if tif.ome_metadata:
-            ome.check_members(tif.ome_metadata, path)
-        if not tif.series:
-            raise ValueError("it holds no image")
-        if len(tif.series) > 1:
-            shapes = ", ".join("x".join(map(str, series.shape)) for series in tif.series[:4])
-            raise ValueError(
-                f"it holds {len(tif.series)} images of different shape or type ({shapes}); "
-                "save the one to denoise as a file of its own"
-            )
-        series = tif.series[0]
-        if len(series.levels) > 1:
-            warnings.warn(f"{path}: the smaller copies (pyramid levels) are not kept", stacklevel=4)
-        _check_colours(series.keyframe)
-        _check_complete(series, path.stat().st_size)
+        series = checked_series(tif, path)
         array = series.asarray()
         array = array.astype(array.dtype.newbyteorder("="), copy=False)
-        axes = series.axes
-        layout = _layout(tif, series)
-        profile = series.keyframe.iccprofile
+        metadata = describe(tif, series)
+    axes, layout = metadata.axes, metadata.native
     if layout.photometric == PALETTE and layout.imagej is None:
         array, axes, layout = _expanded(array, axes, layout)
+        metadata = replace(metadata, axes=axes, native=layout)
+    return _picture(array, axes, layout, channels, metadata)
+
+
+def checked_series(tif: TiffFile, path: Path) -> TiffPageSeries:
+    """The one image of a file, if it is whole and its colours are known."""
+    _check_chain(path)
+    if tif.ome_metadata:
+        ome.check_members(tif.ome_metadata, path)
+    if not tif.series:
+        raise ValueError("it holds no image")
+    if len(tif.series) > 1:
+        shapes = ", ".join("x".join(map(str, series.shape)) for series in tif.series[:4])
+        raise ValueError(
+            f"it holds {len(tif.series)} images of different shape or type ({shapes}); "
+            "save the one to denoise as a file of its own"
+        )
+    series = tif.series[0]
+    _check_colours(series.keyframe)
+    _check_complete(series, path.stat().st_size)
+    return series
+
+
+def describe(tif: TiffFile, series: TiffPageSeries) -> Metadata:
+    """What a file says about its pixels."""
+    if len(series.levels) > 1:
+        name = tif.filehandle.path
+        warnings.warn(f"{name}: the smaller copies (pyramid levels) are not kept", stacklevel=5)
+    layout = _layout(tif, series)
     x, y = layout.resolution or (None, None)
     orientation = next((tag[3] for tag in layout.tags[0] if tag[0] == ORIENTATION), 1)
-    metadata = Metadata(
+    return Metadata(
         format="tiff",
         resolution=Resolution(_number(x), _number(y), _UNITS.get(layout.resolution_unit, "")) if x else None,
-        icc_profile=profile,
+        icc_profile=series.keyframe.iccprofile,
         orientation=int(orientation) if orientation in range(1, 9) else 1,
-        axes=axes,
+        axes=series.axes,
         native=layout,
     )
-    return _picture(array, axes, layout, channels, metadata)
 
 
 def _check_colours(page: TiffPage) -> None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tifffile import TiffWriter
 
 from vnlem.io.ome import axes_for, without_file_names
+from vnlem.io.pages import PagesOnDisk
 from vnlem.io.picture import Picture
 from vnlem.io.tiff import (
     DATETIME,
@@ -30,8 +31,11 @@ _IMAGEJ_COUNTS = ("ImageJ", "images", "channels", "slices", "frames", "hyperstac
 _PLAIN_KINDS = ("uniform", "generic", "shaped", "ome", "mmstack")
 
 
-def write(path: Path, picture: Picture, *, ome: bool = False) -> None:
-    """Write a TIFF file; `ome` asks for OME-TIFF, which a file that came as OME stays anyway."""
+def write(path: Path, picture: Picture, *, ome: bool = False, pages: PagesOnDisk | None = None) -> None:
+    """Write a TIFF file; `ome` asks for OME-TIFF, which a file that came as OME stays anyway.
+
+    `pages` hold the pixels where the picture's own only have their shape.
+    """
     array = picture.joined()
     layout = picture.metadata.native if picture.metadata.format == "tiff" else None
     if layout is not None and layout.shape != array.shape:
@@ -41,36 +45,46 @@ def write(path: Path, picture: Picture, *, ome: bool = False) -> None:
     if ome:
         axes = axes_for(axes)
     if layout is not None and layout.imagej is not None and not ome:
-        _write_imagej(path, array, axes, layout, options)
+        _write_imagej(path, _pixels(array, pages), axes, layout, options)
         return
     as_pages = layout is not None and bool(layout.page_order) and layout.kind in _PLAIN_KINDS
     if ome and layout is not None and layout.kind != "ome":
         as_pages = False
     with TiffWriter(path, bigtiff=_needs_bigtiff(array, layout), ome=ome and not as_pages) as tif:
         if layout is not None and as_pages:
-            _write_pages(tif, array, layout, options)
+            single = array.reshape(len(layout.page_order), *array.shape[-layout.page_ndim :])
+            _write_pages(tif, single if pages is None else pages, layout, options)
             return
         if layout is not None and layout.kind == "ome":
             warnings.warn(
                 "the OME metadata name other files or missing pages: only the axes are kept", stacklevel=4
             )
         several = ome or len(axes.replace("S", "")) > 2
-        tif.write(array, metadata={"axes": axes} if several else None, software=False, **options)
+        pixels = _pixels(array, pages)
+        tif.write(**pixels, metadata={"axes": axes} if several else None, software=False, **options)
+
+
+def _pixels(array: NDArray[Any], pages: PagesOnDisk | None) -> dict[str, Any]:
+    """Pixels as tifffile takes them: an array, or pages one after the other."""
+    if pages is None:
+        return {"data": array}
+    return {"data": iter(pages), "shape": pages.shape, "dtype": pages.dtype}
 
 
 def _write_imagej(
-    path: Path, array: NDArray[Any], axes: str, layout: TiffLayout, options: dict[str, Any]
+    path: Path, pixels: dict[str, Any], axes: str, layout: TiffLayout, options: dict[str, Any]
 ) -> None:
     details = {key: value for key, value in (layout.imagej or {}).items() if key not in _IMAGEJ_COUNTS}
     # ImageJ reads uncompressed pages that follow each other, and takes the order of the axes as given.
     options = options | {"compression": None, "predictor": None, "colormap": layout.colormap}
     with TiffWriter(path, imagej=True) as tif:
-        tif.write(array, metadata=details | {"axes": axes}, **options)
+        tif.write(**pixels, metadata=details | {"axes": axes}, **options)
 
 
-def _write_pages(tif: TiffWriter, array: NDArray[Any], layout: TiffLayout, options: dict[str, Any]) -> None:
+def _write_pages(
+    tif: TiffWriter, pages: NDArray[Any] | PagesOnDisk, layout: TiffLayout, options: dict[str, Any]
+) -> None:
     """Page after page in the order of the source, each with its own tags."""
-    pages = array.reshape(len(layout.page_order), *array.shape[-layout.page_ndim :])
     for k, tags in zip(layout.page_order, layout.tags, strict=True):
         kept = {tag[0]: tag for tag in tags}
         subfile = kept.pop(_SUBFILE_TYPE, None)
@@ -81,7 +95,7 @@ def _write_pages(tif: TiffWriter, array: NDArray[Any], layout: TiffLayout, optio
         if None not in resolution:
             options = options | {"resolution": tuple(tag[3] for tag in resolution if tag is not None)}
         tif.write(
-            pages[k],
+            pages.page(k) if isinstance(pages, PagesOnDisk) else pages[k],
             metadata=None,
             description=description,
             software=_text(kept.pop(SOFTWARE, None)) or False,

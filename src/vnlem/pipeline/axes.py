@@ -87,6 +87,8 @@ def series_of(letters: str, shape: tuple[int, ...]) -> list[Series]:
 class PagesOf:
     """The pages of a series, each cut from the array when it is asked for.
 
+    The array may lie on the disk: what it is asked for is whole pages.
+
     Examples
     --------
     >>> stack = np.zeros((4, 3, 2))
@@ -95,7 +97,7 @@ class PagesOf:
     (2, (3, 4))
     """
 
-    def __init__(self, array: NDArray[Any], letters: str, series: Series) -> None:
+    def __init__(self, array: Any, letters: str, series: Series) -> None:
         self._array, self._series = array, series
         self._transposed = letters.index("Y") > letters.index("X")
 
@@ -111,7 +113,7 @@ class PagesOf:
 
     def put(self, index: int, page: NDArray[Any]) -> None:
         """Write a page into the array."""
-        self[index][...] = page
+        self._array[self._series.pages[index]] = page.T if self._transposed else page
 
 
 def shown_size(shape: tuple[int, ...]) -> str:

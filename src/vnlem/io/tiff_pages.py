@@ -1,0 +1,76 @@
+"""The pages of a grey TIFF file, without reading the file whole."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tifffile import TiffFile, TiffPageSeries
+
+from vnlem.io.pages import PagesOnDisk
+from vnlem.io.picture import Picture
+from vnlem.io.tiff import PALETTE, checked_series, describe
+
+
+@dataclass(frozen=True)
+class OpenedPages:
+    """A file whose pages are read when they are asked for.
+
+    Attributes
+    ----------
+    picture : Picture
+        What the file says about itself. Its pixels are zeros that take no memory.
+    pages : PagesOnDisk
+        The pixels.
+    """
+
+    picture: Picture
+    pages: PagesOnDisk
+
+
+@contextmanager
+def open_pages(path: Path) -> Iterator[OpenedPages | None]:
+    """Open a TIFF file of several grey pages; None for a file of any other make, which is read whole."""
+    with TiffFile(path) as tif:
+        series = checked_series(tif, path)
+        if not _is_stack_of_grey(tif, series):
+            yield None
+            return
+        metadata = describe(tif, series)
+        pages = _TiffPages(tif, series)
+        # A single zero stands for all pixels.
+        blank = np.broadcast_to(np.zeros((), pages.dtype), pages.shape)
+        yield OpenedPages(Picture(blank, None, None, metadata), pages)
+
+
+def _is_stack_of_grey(tif: TiffFile, series: TiffPageSeries) -> bool:
+    page = series.keyframe
+    grey = "S" not in series.axes and (page.photometric != PALETTE or series.kind == "imagej")
+    in_pages = series.axes.endswith("YX") and series.size > page.size and page.shape == series.shape[-2:]
+    in_this_file = not series.is_multifile
+    numbers = series.dtype is not None and series.dtype.kind in "iuf"
+    return bool(grey and in_pages and in_this_file and numbers and len(tif.series) == 1)
+
+
+class _TiffPages(PagesOnDisk):
+    """Pages of one series, uncompressed behind each other or wherever the file has them."""
+
+    def __init__(self, tif: TiffFile, series: TiffPageSeries) -> None:
+        super().__init__(series.shape, np.dtype(series.dtype).newbyteorder("="))
+        self._tif, self._series = tif, series
+
+    def page(self, number: int) -> NDArray[Any]:
+        """One page, in the byte order of this machine."""
+        shape = self.shape[-2:]
+        if self._series.dataoffset is not None:
+            stored = self.dtype.newbyteorder(self._tif.byteorder)
+            count = shape[0] * shape[1]
+            offset = self._series.dataoffset + number * count * stored.itemsize
+            page = self._tif.filehandle.read_array(stored, count, offset).reshape(shape)
+        else:
+            found = self._series.pages[number]
+            page = np.zeros(shape, self.dtype) if found is None else found.asarray()
+        return page.astype(self.dtype, copy=False)
