@@ -11,7 +11,7 @@ from vnlem.noise import NoiseModel, estimate_noise
 from vnlem.noise import blocks as block
 from vnlem.noise.blocks import painted, usable
 from vnlem.noise.correlated import SIDE, Spectrum, check_spectrum
-from vnlem.noise.curve import Curve, check_curve
+from vnlem.noise.curve import Classes, Curve, check_curve, fit
 
 
 def scene(size: int = 256) -> np.ndarray:
@@ -346,3 +346,62 @@ def test_a_smooth_image_without_noise_is_left_as_it_is(shift):
     y, x = np.mgrid[:128, :128].astype(float)
     clean = shift + np.sin(x / 9) * np.cos(y / 7)
     assert np.std(vnlem.denoise(clean) - clean) < 0.005 * np.std(clean)
+
+
+@pytest.mark.parametrize("name", ["camera", "coins", "moon", "brick", "astronaut"])
+def test_pictures_with_hardly_any_noise_are_left_almost_as_they_are(name):
+    from skimage import data
+
+    image = getattr(data, name)()
+    axis = -1 if image.ndim == 3 else None
+    model = estimate_noise(image, channel_axis=axis)
+    at = np.quantile(image, [0.1, 0.5, 0.9])
+    assert np.sqrt(model.variance(at)).max() < 2.2
+    part = image[:160, :160]
+    result = vnlem.denoise(part, channel_axis=axis, noise_model=model, profile="fast")
+    assert np.std(result.astype(float) - part) < 1.8
+
+
+def test_texture_alone_is_taken_for_the_safer_model_and_said():
+    rng = np.random.default_rng(40)
+    # Fibres of random strength: smooth at fine scales like correlated noise, but not the same everywhere.
+    fibres = ndimage.gaussian_filter(rng.standard_normal((256, 256)), (1.0, 2.0))
+    strength = np.exp(20 * ndimage.gaussian_filter(rng.standard_normal((256, 256)), 12))
+    image = 120 + 200 * fibres * strength / strength.mean() + rng.normal(0, 1.0, (256, 256))
+    model = estimate_noise(image)
+    assert not model.is_correlated
+    assert "safer" in model.doubt
+    assert model.doubt in model.describe()
+    assert NoiseModel.from_dict(model.to_dict()) == model
+    _, info = vnlem.denoise(image[:64, :64], noise_model=model, profile="fast", return_info=True)
+    assert info.noise.doubt == model.doubt
+
+
+def test_classes_with_texture_have_no_say_in_the_curve():
+    y, x = np.mgrid[:256, :256]
+    ramp = 20 + 200.0 * x / 256
+    texture = 25 * np.sin(y / 1.7) * np.sin(x / 1.3) * (x > 150) * (y // 16 % 2)
+    noisy = ramp + texture + np.random.default_rng(41).normal(0, 5, ramp.shape)
+    model = estimate_noise(noisy)
+    assert model.is_white
+    assert model.sigma == pytest.approx(5, rel=0.1)
+
+
+def test_a_line_that_ends_within_the_image_is_no_camera():
+    levels = np.linspace(10, 200, 24)
+    variances = np.maximum(0.2 * (levels - 90), 0.3)
+    unevenness = np.where(levels < 92, 6.0, 1.0)
+    curve, _ = fit(Classes(levels, variances, np.full(24, 0.03), unevenness, np.full(24, 3.0)))
+    assert curve.gain is None
+    assert curve.variance(20.0) > 0
+
+
+def test_texture_that_the_colours_share_is_not_their_noise():
+    rng = np.random.default_rng(42)
+    texture = 25 * ndimage.gaussian_filter(rng.standard_normal((160, 160)), 0.6)
+    texture *= 1 + np.sin(np.arange(160) / 11)
+    clean = scene(160) + texture
+    model = estimate_noise(clean[..., None] + rng.normal(0, 6, (160, 160, 3)), channel_axis=-1)
+    assert model.is_white
+    assert model.sigma == pytest.approx(6, rel=0.06)
+    assert "safer" in model.doubt

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise import blocks as block
-from vnlem.noise.correlated import SMALLEST_IMAGE, Spectrum, estimate_power, mid_over_high
+from vnlem.noise.correlated import SIDE, SMALLEST_IMAGE, Found, Spectrum, estimate_power, mid_over_high
 from vnlem.noise.curve import Curve, fit, measure
 from vnlem.noise.model import NoiseModel, to_components
 from vnlem.noise.poisson_gaussian import estimate_gain, find_model
@@ -27,6 +27,15 @@ CORRELATED = 2.0
 # Of the contrast: with less noise than this at high frequencies what lies at the middle ones is a smooth
 # image, and to call it noise would take it away.
 LEAST_CORRELATED = 0.01
+# The energies of flat blocks scatter about as those of noise do, by a factor of no more than this; texture
+# scatters more. What claims more of the image to be noise must look more like it: the limit falls by so much
+# times the share of the contrast that would be noise.
+MOST_UNEVEN, UNEVEN_BY_SHARE, LARGE_SHARE = 1.75, 1.5, 0.2
+LEAST_FLAT = 0.09  # of the blocks must look like noise and nothing else
+# What is said where two models are about as likely: the one that removes less is taken.
+TEXTURED = "hardly an area is flat: more may be noise, and the safer level is taken"
+SHARED = "more may be noise that the colours share, or texture; the safer of both, texture, is taken"
+UNLIKE_NOISE = "more may be correlated noise or texture, and the safer of both, texture, is taken"
 # Coefficients of correlated noise are not quite independent, so the blocks that were chosen have a little
 # less of it than the others; and too little is worse than too much.
 CHOSEN_LOW = 1.2
@@ -34,6 +43,8 @@ CHOSEN_LOW = 1.2
 CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
 # Components count as equally noisy when their variances differ by less.
 SAME_STRENGTH = 1.5
+WHITE = 1.25  # middle frequencies of white noise are no stronger than this beside its high ones
+MANY_FLAT = 0.3  # of the blocks: the noise of the brightness itself is plain to see
 
 
 def estimate_noise(image: ArrayLike, channel_axis: int | None = None, *, kind: str = "auto") -> NoiseModel:
@@ -64,6 +75,7 @@ def estimate_noise(image: ArrayLike, channel_axis: int | None = None, *, kind: s
     frequency. Flat blocks are chosen by other coefficients than those that are read, so the choice
     has no bias. Clipped, saturated and painted areas are left out.
 
+    Where noise and texture are about as likely, the model that removes less is taken, and `doubt` says so.
     An image too small for a curve or a spectrum gets a simpler model, with less confidence.
 
     Examples
@@ -106,16 +118,27 @@ def _estimate(data: Float, kind: str) -> NoiseModel:
     if smallest < SMALLEST_IMAGE:
         return _simplest(data, curves, confidence=0.4)
     stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, data, strict=True)])
-    power, share = estimate_power(to_components(stable), _unclipped(data))
-    confidence = _confidence(data, share)
-    seen = estimate_sigma_of_planes(data) > LEAST_CORRELATED * float(data.std())
-    correlated = seen and float(np.median([mid_over_high(plane) for plane in power])) > CORRELATED
-    if correlated or kind == "correlated":
-        strengths = power.mean(axis=(1, 2)) * (CHOSEN_LOW if len(power) != 3 else CHOSEN_LOW_IN_COLOUR)
-        return NoiseModel(
-            tuple(curves), tuple(map(Spectrum.of, power)), tuple(map(float, strengths)), confidence
-        )
-    return _simplest(data, curves, confidence, power)
+    found = estimate_power(to_components(stable), _unclipped(data))
+    confidence = _confidence(data, found.share)
+    if kind == "auto" and len(data) == 3 and not _same_in_all_colours(found):
+        sigma = _sigma_of_colours(data, found)
+        if sigma is not None:
+            return NoiseModel.white(sigma, confidence, SHARED)
+    looks_correlated = float(
+        np.median([mid_over_high(plane) for plane in found.power])
+    ) > CORRELATED and estimate_sigma_of_planes(data) > LEAST_CORRELATED * float(data.std())
+    if kind == "correlated" or (looks_correlated and _is_noise(found, stable)):
+        return _correlated(curves, found.power, confidence)
+    if found.share < LEAST_FLAT and (looks_correlated or any(len(curve.levels) > 1 for curve in curves)):
+        # Hardly a block is flat: all that was seen may be texture. The quietest blocks bound the noise.
+        return NoiseModel.white(estimate_sigma_of_planes(data), confidence, TEXTURED)
+    return _simplest(data, curves, confidence, found.power, UNLIKE_NOISE if looks_correlated else "")
+
+
+def _correlated(curves: list[Curve], power: Float, confidence: float) -> NoiseModel:
+    strengths = power.mean(axis=(1, 2)) * (CHOSEN_LOW if len(power) != 3 else CHOSEN_LOW_IN_COLOUR)
+    spectra = tuple(map(Spectrum.of, power))
+    return NoiseModel(tuple(curves), spectra, tuple(map(float, strengths)), confidence)
 
 
 def find_noise(
@@ -189,7 +212,9 @@ def _say_if_contradicted(planes: Planes, sigma: float) -> None:
         )
 
 
-def _simplest(data: Float, curves: list[Curve], confidence: float, power: Float | None = None) -> NoiseModel:
+def _simplest(
+    data: Float, curves: list[Curve], confidence: float, power: Float | None = None, doubt: str = ""
+) -> NoiseModel:
     """White noise of one level where nothing speaks against it; else the curves, and unlike components."""
     strengths: tuple[float, ...] = (1.0,)
     if power is not None and len(data) == 3:
@@ -201,8 +226,35 @@ def _simplest(data: Float, curves: list[Curve], confidence: float, power: Float 
         sigma = estimate_sigma_of_planes(data)
         levels = np.sqrt([curve.variances[0] for curve in curves])
         if len(strengths) == 1 and levels.max() < SAME_STRENGTH**0.5 * levels.min():
-            return NoiseModel.white(sigma, confidence)
-    return NoiseModel(tuple(curves), strengths=strengths, confidence=confidence)
+            return NoiseModel.white(sigma, confidence, doubt)
+    return NoiseModel(tuple(curves), strengths=strengths, confidence=confidence, doubt=doubt)
+
+
+def _is_noise(found: Found, stable: Float) -> bool:
+    """Whether what was found in the flat blocks is noise rather than the texture of an image without any."""
+    share = np.sqrt(found.power.mean()) / max(float(stable.std(axis=(1, 2)).mean()), 1e-300)
+    limit = MOST_UNEVEN - UNEVEN_BY_SHARE * min(share, LARGE_SHARE)
+    return found.share >= LEAST_FLAT and found.unevenness < limit
+
+
+def _same_in_all_colours(found: Found) -> bool:
+    """Whether the brightness has the noise of the colours, or noise of its own that is no texture."""
+    high = found.power[:, block.frequency(SIDE) >= 0.5].mean(axis=1)
+    alike = bool(high[0] < SAME_STRENGTH * high[1:].mean())
+    plain = mid_over_high(found.power[0]) < WHITE and found.unevenness < WHITE and found.share >= MANY_FLAT
+    return (alike and mid_over_high(found.power[0]) < WHITE) or plain
+
+
+def _sigma_of_colours(data: Float, found: Found) -> float | None:
+    """Level of white noise that the differences of the colours show, which have little texture; else None."""
+    if any(mid_over_high(plane) > WHITE for plane in found.power[1:]):
+        return None
+    parts = to_components(data)
+    curves = [fit(measure(part, parts[0]))[0] for part in parts[1:]]
+    levels = [curve.variances[0] for curve in curves]
+    if any(len(curve.levels) > 1 for curve in curves) or max(levels) > SAME_STRENGTH * min(levels):
+        return None
+    return float(np.sqrt(np.mean(levels)))
 
 
 def _unclipped(data: Float) -> NDArray[np.bool_]:

@@ -29,6 +29,7 @@ ROUNDS = 3
 # Image structure always reaches into the lowest frequencies, also of flat blocks. The spectrum of noise
 # flattens there, so its logarithm rises no faster than between these two rings.
 NEAR_RING, FAR_RING = (3.5, 4.5), (6.0, 8.0)
+MIDDLE = 0.25, 0.45  # middle frequencies, where correlated noise is strong and structure of flat blocks weak
 # Frequencies with less power than this multiple of the mean are taken to have that much: what little noise
 # they have must not decide which patches are alike, and an estimate of it is the least certain.
 FLOOR = 1.5
@@ -104,8 +105,17 @@ class Spectrum:
         return np.ascontiguousarray(filtered[rows_kept, margin[1] : margin[1] + plane.shape[1]])
 
 
-def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> tuple[Float, float]:
-    """Power of the noise of stabilised planes at every frequency, and the share of blocks that are flat.
+@dataclass(frozen=True)
+class Found:
+    """What the flat blocks of an image say."""
+
+    power: Float  # (C, SIDE, SIDE), of the noise at every frequency
+    share: float  # of the blocks that look like noise and nothing else
+    unevenness: float  # scatter of the flat blocks' energies over that of noise, which has one
+
+
+def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> Found:
+    """Power of the noise of stabilised planes at every frequency.
 
     Blocks are chosen by one half of their coefficients, a chess board, and read at the other half. Image
     structure has energy in both halves; noise that is high in one by chance is not high in the other.
@@ -119,17 +129,16 @@ def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> tu
 
     Returns
     -------
-    power : ndarray
-        (C, SIDE, SIDE)
-    share : float
-        Of the blocks that look like noise and nothing else.
+    Found
 
     Examples
     --------
     >>> noise = np.random.default_rng(0).normal(0, 2, (1, 256, 256))
-    >>> power, share = estimate_power(noise)
-    >>> bool(abs(power.mean() / 4 - 1) < 0.05), bool(share > 0.5)
+    >>> found = estimate_power(noise)
+    >>> bool(abs(found.power.mean() / 4 - 1) < 0.05), bool(found.share > 0.5)
     (True, True)
+    >>> bool(0.8 < found.unevenness < 1.2)
+    True
     """
     step = SIDE // 2
     coefficients = np.stack([block.cosine(block.cut(plane, SIDE, step)) for plane in planes], axis=1)
@@ -146,11 +155,14 @@ def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> tu
     brightness = np.argsort(coefficients[:, 0, 0, 0], kind="stable")
     strata = np.array_split(brightness, max(1, min(STRATA, len(energy) // FEWEST_IN_STRATUM)))
     share = 0.0
+    uneven = np.ones((len(strata), 2))
+    middle = (np.hypot(rows, columns) >= NEAR_RING[0]) & (block.frequency(SIDE) < MIDDLE[1])
+    best = np.arange(len(strata))
     for _ in range(ROUNDS):
         found = np.empty((len(strata), *power.shape))
         relative = energy / np.maximum(power, 1e-300)
         share = 1.0
-        for chooser, reader in (halves, halves[::-1]):
+        for half, (chooser, reader) in enumerate((halves, halves[::-1])):
             # The first component chooses for all: it holds the most structure, and chance in its noise is
             # not chance in theirs.
             score = relative[:, 0, chooser].mean(axis=1)
@@ -162,18 +174,24 @@ def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> tu
                 count = max(8, int(FLAT_SHARE * stratum.size))
                 flat = stratum[np.argsort(score[stratum], kind="stable")[:count]]
                 found[number][:, reader] = energy[flat][:, :, reader].mean(axis=0)
+                uneven[number, half] = _unevenness(energy[flat, 0][:, reader & middle])
         found[:, :, 0, 0] = (found[:, :, 0, 1] + found[:, :, 1, 0]) / 2
-        power = _smooth(_flattest(found, power))
-    return power, share
+        best = _flattest(found, power)
+        power = _smooth(found[best].mean(axis=0))
+    return Found(power, share, float(uneven[best].mean()))
 
 
-def _flattest(found: Float, power: Float) -> Float:
-    """The mean of the strata with the least energy at low frequencies, where structure adds to the noise."""
+def _unevenness(energy: Float) -> float:
+    """Scatter of the energy of blocks (blocks, coefficients), over that of normal noise."""
+    relative = (energy / np.maximum(energy.mean(axis=0), 1e-300)).mean(axis=1)
+    return float(relative.std() / np.sqrt(2.0 / energy.shape[1]))
+
+
+def _flattest(found: Float, power: Float) -> NDArray[np.intp]:
+    """The strata with the least energy at low frequencies, where structure adds to the noise."""
     low = np.hypot(*np.indices(power.shape[1:])) < NEAR_RING[1]
     level = (found / np.maximum(power, 1e-300))[:, 0, low].mean(axis=1)
-    best = np.argsort(level, kind="stable")[: max(1, int(FLAT_STRATA * len(found)))]
-    mean: Float = found[best].mean(axis=0)
-    return mean
+    return np.argsort(level, kind="stable")[: max(1, int(FLAT_STRATA * len(found)))]
 
 
 def _smooth(power: Float) -> Float:
@@ -203,7 +221,7 @@ def mid_over_high(power: Float) -> float:
     1.0
     """
     frequency = block.frequency(len(power))
-    middle = (frequency >= 0.25) & (frequency < 0.45)
+    middle = (frequency >= MIDDLE[0]) & (frequency < MIDDLE[1])
     return float(power[middle].mean() / max(float(power[frequency >= 0.6].mean()), 1e-300))
 
 

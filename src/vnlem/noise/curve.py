@@ -29,9 +29,21 @@ FEWEST_IN_CLASS = 48
 # Variances between the 5 % darkest and the 5 % brightest blocks that differ by less are taken for one: to
 # stabilise would gain little, and texture can feign as much.
 LEAST_RATIO = 1.6
+LEAST_BENT_RATIO = 1.7  # the same for bent curves, which follow whatever texture does
+# A line that would end above so much of the range of the brightness describes no camera.
+LARGEST_OFFSET = 0.05
 # A bent curve has to explain the classes so much better than a line: half the squared error, at least.
 BEND_GAIN = 0.5
 MOST_KNOTS = 8
+# The energies of flat blocks scatter as a chi-squared variable does if they hold noise alone. Classes where
+# they scatter this much more hold texture: their variance is no more than a bound.
+MOST_UNEVEN = 2.0
+# Compression and demosaicking make noise itself uneven: a class counts while it is not much worse than the
+# even ones of its image, up to the second limit.
+UNEVEN_BESIDE, MOST_UNEVEN_BESIDE = 1.6, 3.0
+MOST_TILTED = 1.5  # excess at low frequencies in classes of white noise
+LEAST_PLAIN = 0.4  # of the classes must lie below it for the others to be left out
+LEAST_EVEN = 0.25  # of the classes: with fewer the image shows no more than one level
 LEAST_SHARE = 1e-3  # of the largest variance: the curve does not fall below
 
 
@@ -160,10 +172,38 @@ class Classes:
     brightness: Float
     variance: Float
     error: Float  # standard error of the variance, relative
+    unevenness: Float  # scatter of the blocks' energies over that of noise: about one
+    tilt: Float  # energy at low frequencies over that at high ones: about one for white noise
+
+    def even(self) -> NDArray[np.bool_]:
+        """Classes whose blocks hold noise alone.
+
+        Examples
+        --------
+        >>> unevenness = np.array([1.0, 1.1, 0.9, 5.0])
+        >>> Classes(np.arange(4.0), np.ones(4), np.ones(4), unevenness, np.ones(4)).even()
+        array([ True,  True,  True, False])
+        """
+        usual = UNEVEN_BESIDE * float(np.quantile(self.unevenness, 0.2))
+        even = np.asarray(self.unevenness <= np.clip(usual, MOST_UNEVEN, MOST_UNEVEN_BESIDE))
+        # Where white noise is plain to see, structure shows as an excess at low frequencies.
+        plain = even & (self.tilt <= MOST_TILTED)
+        return plain if np.count_nonzero(plain) >= max(4, LEAST_PLAIN * self.tilt.size) else even
+
+    def some(self, chosen: NDArray[Any]) -> "Classes":
+        """Some of the classes."""
+        return Classes(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
-def measure(plane: Float) -> Classes:
+def measure(plane: Float, brightness: Float | None = None) -> Classes:
     """Variance at high frequencies in the flat blocks of every class of brightness.
+
+    Parameters
+    ----------
+    plane : ndarray
+        (H, W)
+    brightness : ndarray, optional
+        (H, W), what the blocks are sorted by; the plane itself when None.
 
     Examples
     --------
@@ -173,25 +213,49 @@ def measure(plane: Float) -> Classes:
     """
     low, high = float(plane.min()), float(plane.max())
     found = block.cut(plane, BLOCK_SIDE, BLOCK_SIDE // 2)
-    found = found[block.usable(found, low, high, FEWEST_IN_CLASS)]
-    coefficients = block.cosine(found)
+    usable = block.usable(found, low, high, FEWEST_IN_CLASS)
+    coefficients = block.cosine(found[usable])
     means = coefficients[:, 0, 0] / BLOCK_SIDE
+    if brightness is not None:
+        means = block.cut(brightness, BLOCK_SIDE, BLOCK_SIDE // 2)[usable].mean(axis=(1, 2))
     is_high = block.frequency(BLOCK_SIDE) >= 0.5
     is_low = ~is_high
     is_low[0, 0] = False
     texture = np.sum(coefficients[:, is_low] ** 2, axis=1)
-    noise = np.mean(coefficients[:, is_high] ** 2, axis=1)
     order = np.argsort(means, kind="stable")
     parts = np.array_split(order, max(1, min(CLASSES, means.size // FEWEST_IN_CLASS)))
-    brightness, variance, error = [], [], []
+    flats = []
     for part in parts:
         count = max(8, int(FLAT_SHARE * part.size))
-        flat = part[np.argsort(texture[part], kind="stable")[:count]]
-        brightness.append(means[flat].mean())
-        variance.append(noise[flat].mean())
-        # Half of each block is shared with its neighbours, in both directions.
-        error.append(np.sqrt(2.0 / (is_high.sum() * max(count / 4, 1.0))))
-    return Classes(np.array(brightness), np.array(variance), np.array(error))
+        flats.append(part[np.argsort(texture[part], kind="stable")[:count]])
+    energies = [coefficients[flat][:, is_high] ** 2 for flat in flats]
+    # Half of each block is shared with its neighbours, in both directions.
+    error = [np.sqrt(2.0 / (is_high.sum() * max(flat.size / 4, 1.0))) for flat in flats]
+    return Classes(
+        np.array([means[flat].mean() for flat in flats]),
+        np.array([energy.mean() for energy in energies]),
+        np.array(error),
+        _unevenness(energies),
+        np.array(
+            [
+                texture[flat].mean() / is_low.sum() / max(float(energy.mean()), 1e-300)
+                for flat, energy in zip(flats, energies, strict=True)
+            ]
+        ),
+    )
+
+
+def _unevenness(energies: list[Float]) -> Float:
+    """Scatter of the energy of the blocks of each class, over that of normal noise.
+
+    Coefficients are weighed by their usual energy, so that correlated noise, which has little at the highest
+    frequencies, scatters like white noise.
+    """
+    means = [energy.mean(axis=0) / max(float(energy.mean()), 1e-300) for energy in energies]
+    usual = np.maximum(np.median(means, axis=0), 0.05)
+    relative = [(energy / usual).mean(axis=1) for energy in energies]
+    expected = np.sqrt(2.0 / usual.size)
+    return np.array([np.std(r) / max(float(r.mean()), 1e-300) / expected for r in relative])
 
 
 def fit(classes: Classes) -> tuple[Curve, float]:
@@ -200,10 +264,17 @@ def fit(classes: Classes) -> tuple[Curve, float]:
     Examples
     --------
     >>> x = np.linspace(10, 200, 24)
-    >>> curve, ratio = fit(Classes(x, 4 + 2 * x, np.full(24, 0.03)))
+    >>> curve, ratio = fit(Classes(x, 4 + 2 * x, np.full(24, 0.03), np.ones(24), np.ones(24)))
     >>> len(curve.levels), round(ratio, 1)
     (2, 16.8)
     """
+    even = classes.even()
+    darkest = float(classes.brightness[0])
+    if np.count_nonzero(even) < max(4, LEAST_EVEN * even.size) <= even.size:
+        # Texture at every brightness: the quietest classes bound the noise, and nothing tells more.
+        quiet = np.sort(classes.variance)[: max(1, even.size // 4)]
+        return Curve((float(classes.brightness.mean()),), (float(quiet.mean()),)), 1.0
+    classes = classes.some(even) if even.any() else classes
     x, y = classes.brightness, classes.variance
     level = float(np.median(y))
     if not level > 0 or x.size < 4 or np.ptp(x) <= 1e-9 * max(float(np.abs(x).max()), 1e-300):
@@ -212,13 +283,19 @@ def fit(classes: Classes) -> tuple[Curve, float]:
     bent = _fit_bent(classes)
     span = np.linspace(x[0], x[-1], 50)
     misfit = [np.median(np.abs(np.log(np.maximum(y, 1e-300) / c.variance(x)))) for c in (line, bent)]
-    falls = line.variances[1] < line.variances[0]
+    falls = line.variances[1] < line.variances[0] or _ends_within(line, darkest, float(x[-1]))
     chosen = bent if falls or (misfit[1] < BEND_GAIN * misfit[0] and misfit[0] > 0.1) else line
     values = chosen.variance(span)
     ratio = float(values.max() / values.min())
-    if ratio < LEAST_RATIO:
+    if ratio < (LEAST_RATIO if chosen is line else LEAST_BENT_RATIO):
         return Curve((float(np.mean(x)),), (float(np.average(y, weights=1 / (y + level))),)), ratio
     return chosen, ratio
+
+
+def _ends_within(line: Curve, darkest: float, brightest: float) -> bool:
+    """Whether a rising line says that there is no noise at a brightness the image has."""
+    camera = line.gain
+    return camera is not None and camera.offset - darkest > LARGEST_OFFSET * (brightest - darkest)
 
 
 def fit_line(classes: Classes) -> Curve:
@@ -249,7 +326,7 @@ def fit_line(classes: Classes) -> Curve:
 def _fit_bent(classes: Classes) -> Curve:
     """A piecewise linear curve through medians of neighbouring classes."""
     x, y = classes.brightness, classes.variance
-    parts = np.array_split(np.arange(x.size), min(MOST_KNOTS, max(2, x.size // 3)))
+    parts = np.array_split(np.arange(x.size), min(MOST_KNOTS, max(3, x.size // 3)))
     levels = np.array([x[part].mean() for part in parts])
     values = np.array([np.median(y[part]) for part in parts])
     keep = np.concatenate([[True], np.diff(levels) > 1e-9 * np.ptp(x)])

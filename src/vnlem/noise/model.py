@@ -41,6 +41,8 @@ class NoiseModel:
         Variance of each component of the stabilised image: one where channels have independent noise.
     confidence : float
         0 to 1: how far the image allowed an estimate; 1 for what was given.
+    doubt : str
+        What else the noise may be, where another model was about as likely; empty where none was.
 
     Examples
     --------
@@ -54,12 +56,13 @@ class NoiseModel:
     spectra: tuple[Spectrum, ...] = (Spectrum.white(),)
     strengths: tuple[float, ...] = (1.0,)
     confidence: float = 1.0
+    doubt: str = ""
 
     @classmethod
-    def white(cls, sigma: float, confidence: float = 1.0) -> "NoiseModel":
+    def white(cls, sigma: float, confidence: float = 1.0, doubt: str = "") -> "NoiseModel":
         """White noise of one standard deviation."""
         sigma = checks.real("sigma", sigma, 0)
-        return cls((Curve((0.0,), (sigma**2,)),), confidence=confidence)
+        return cls((Curve((0.0,), (sigma**2,)),), confidence=confidence, doubt=doubt)
 
     @classmethod
     def camera(
@@ -223,6 +226,7 @@ class NoiseModel:
             "spectra": [None if s.is_white else [list(row) for row in s.power] for s in self.spectra],
             "strengths": list(self.strengths),
             "confidence": self.confidence,
+            "doubt": self.doubt,
         }
 
     @classmethod
@@ -247,7 +251,8 @@ class NoiseModel:
             ) from None
         if not (curves and spectra and strengths):
             raise ValueError("the noise model is empty; make it again with vnlem noise")
-        return cls(curves, spectra, strengths, checks.real("confidence", values["confidence"], 0, 1))
+        confidence = checks.real("confidence", values["confidence"], 0, 1)
+        return cls(curves, spectra, strengths, confidence, str(values.get("doubt", "")))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "NoiseModel":

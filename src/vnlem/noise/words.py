@@ -21,7 +21,9 @@ def describe(model: "NoiseModel") -> str:
     strengths = np.asarray(model.strengths)
     if strengths.size == 3 and strengths[0] > 1.5 * strengths[1:].mean():
         parts.append("shared between the colours")
-    if model.confidence < 0.5:
+    if model.doubt:
+        parts.append(model.doubt)
+    elif model.confidence < 0.5:
         parts.append("uncertain: the image has few flat areas or is small")
     return "; ".join(parts)
 
