@@ -5,13 +5,15 @@
 Images, noise (variance 0.3 of the standardised image, seed 1000 + i for the i-th file in sorted order) and
 measures are those of `vnlem bench`, whose results for the same methods are the same numbers.
 Results are written image by image; a run that was interrupted goes on where it stopped. Results of other
-sources are refused.
+sources are refused. With `--processes` images are worked on side by side.
 """
 
 import argparse
 import csv
 import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,7 @@ from skimage.restoration import denoise_nl_means
 
 import vnlem
 from vnlem.bench import phantoms
-from vnlem.bench.datasets import READABLE, find_images
+from vnlem.bench.datasets import READABLE, Item, find_images
 from vnlem.bench.protocols import Case, Scene, measure, scenes
 from vnlem.bench.sources import sources_hash
 
@@ -73,14 +75,19 @@ def cases(options: argparse.Namespace) -> list[tuple[str, Callable[[], Scene]]]:
     folder = Path(options.data) if options.data else None
     items = [item for item in find_images(folder) if item.path.lower().endswith(READABLE)] if folder else []
     found = [
-        (item.name, lambda item=item: next(scenes(item, [case]))[1])
+        (item.name, partial(first_scene, item, case))
         for item in [item for first in STRIDES for item in items[first :: len(STRIDES)]][: options.limit]
     ]
     found += [
-        (f"cells {seed}", lambda seed=seed: on_grey_scale(phantoms.discs(5, 18, 3, seed), seed))
+        (f"cells {seed}", partial(on_grey_scale, phantoms.discs(5, 18, 3, seed), seed))
         for seed in range(1, 4)
     ]
-    return [*found, ("rings", lambda: on_grey_scale(phantoms.rings(128), 1))]
+    return [*found, ("rings", partial(on_grey_scale, phantoms.rings(128), 1))]
+
+
+def first_scene(item: Item, case: Case) -> Scene:
+    """An image of the data with its noise."""
+    return next(scenes(item, [case]))[1]
 
 
 def on_grey_scale(phantom: np.ndarray, seed: int) -> Scene:
@@ -105,19 +112,29 @@ def run(options: argparse.Namespace) -> list[dict[str, str]]:
         writer = csv.DictWriter(file, fields)
         if file.tell() == 0:
             writer.writeheader()
-        for name, make in cases(options):
-            wanted = [item for item in methods(options.workers).items() if (name, item[0]) not in done]
-            if not wanted:
-                continue
-            scene = make()
-            for method, denoise in wanted:
-                measures = measure(scene, denoise(scene.noisy, scene.sigma))
-                row = {"image": name, "size": len(scene.noisy), "method": method}
-                row |= {name: measures[name] for name in MEASURES} | {"sources": sources_hash()}
-                writer.writerow(row)
-                rows.append({key: str(value) for key, value in row.items()})
-            file.flush()
-            print(name, file=sys.stderr, flush=True)
+        with ProcessPoolExecutor(options.processes) as pool:
+            tasks = []
+            for name, make in cases(options):
+                wanted = [method for method in methods(1) if (name, method) not in done]
+                if wanted:
+                    tasks.append(pool.submit(rows_of, name, make, wanted, options.workers))
+            for task in as_completed(tasks):
+                for row in task.result():
+                    writer.writerow(row)
+                    rows.append({key: str(value) for key, value in row.items()})
+                file.flush()
+                print(task.result()[0]["image"], file=sys.stderr, flush=True)
+    return rows
+
+
+def rows_of(name: str, make: Callable[[], Scene], wanted: list[str], workers: int) -> list[dict[str, object]]:
+    """The rows of one image."""
+    scene = make()
+    rows = []
+    for method in wanted:
+        measures = measure(scene, methods(workers)[method](scene.noisy, scene.sigma))
+        row = {"image": name, "size": len(scene.noisy), "method": method}
+        rows.append(row | {key: measures[key] for key in MEASURES} | {"sources": sources_hash()})
     return rows
 
 
@@ -181,7 +198,8 @@ def main() -> None:
     parser.add_argument("--out", default="bench-out/ablation.csv")
     parser.add_argument("--size", type=int, default=512, help="side of the images, which are resized to it")
     parser.add_argument("--limit", type=int, default=None, help="at most so many images")
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=2, help="threads of each process")
+    parser.add_argument("--processes", type=int, default=1, help="images worked on side by side")
     rows = run(parser.parse_args())
     print(f"{table(rows)}\n\n{wins(rows)}")
 

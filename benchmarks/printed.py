@@ -34,13 +34,15 @@ CROPS = {
 }
 VARIANCES = (0.3, 0.0225)
 FIXED = {"angle_step": 5, "scale": 1, "arc": 30, "upsample": 2, "search": "window"}
-# Row name -> parameters, and whether the arc of the orientation is tapered.
+# Row name -> parameters, and whether the arc of the orientation is tapered and distances are those of the
+# upsampled patches.
 ROWS = {
-    "as printed": ({"shape": "square"}, False),
-    "and the unrotated patch tried": ({"shape": "square", "try_unrotated": True}, False),
-    "tapered arc": ({"shape": "square"}, True),
-    "round patches": ({"shape": "disc"}, False),
-    "round patches, tapered arc": ({"shape": "disc"}, True),
+    "as printed": ({"shape": "square"}, False, False),
+    "and the unrotated patch tried": ({"shape": "square", "try_unrotated": True}, False, False),
+    "tapered arc": ({"shape": "square"}, True, False),
+    "round patches": ({"shape": "disc"}, False, False),
+    "round patches, tapered arc": ({"shape": "disc"}, True, False),
+    "round, tapered, distances of upsampled patches": ({"shape": "disc"}, True, True),
 }
 FAST = {
     "fast, preset paper": {},
@@ -68,9 +70,9 @@ def crop(name: str, variance: float, size: int) -> tuple[np.ndarray, np.ndarray]
 Found = tuple[np.ndarray, dict[tuple[int, int], set[int]]]
 
 
-def by_printed(noisy: np.ndarray, every: int, changes: dict[str, object], taper: bool) -> Found:
+def by_printed(noisy: np.ndarray, every: int, changes: dict[str, object], taper: bool, fine: bool) -> Found:
     """Estimates and neighbours of every so many pixels."""
-    printed = Printed(noisy[None], parameters(**changes), taper)
+    printed = Printed(noisy[None], parameters(**changes), taper, fine)
     out = np.full(noisy.shape, np.nan)
     neighbours = {}
     for at in product(*(range(0, length, every) for length in noisy.shape)):

@@ -1,7 +1,9 @@
 """`make bench-quality`: VNLR beside BM3D on the standard sets, what rotation is worth, cells and particles.
 
 Prints tables with pass or FAIL per line. Every result is kept in a CSV file, so that a run can be stopped
-and taken up again, and the slow peer runs once per image; results of other code are not used. Noise:
+and taken up again, and the slow peer runs once per image; results of other code are not used. With
+`--processes` images are worked on side by side. Where bm3d is not installed its column is left out, and so
+are the lines that need it. Noise:
 numpy.random.default_rng(1000 + i) for the i-th file of a set in sorted order, not clipped; results are
 clipped to 0..255 for the measures.
 """
@@ -13,7 +15,8 @@ import importlib.metadata
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,12 +48,13 @@ PHANTOMS: dict[str, Callable[[int], np.ndarray]] = {
 
 
 class Case(NamedTuple):
-    """One noisy image: where it comes from, its number in the set, and the noise level."""
+    """One noisy image: where it comes from, its number in the set, the noise level, and how to get it."""
 
     group: str
     name: str
     index: int
     sigma: float
+    clean: Callable[[], np.ndarray]  # of module level, so that it can go to another process
 
 
 class Results:
@@ -58,8 +62,9 @@ class Results:
 
     FIELDS = ("set", "image", "sigma", "method", *MEASURES, "seconds", "version")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, processes: int = 1) -> None:
         self._path = path
+        self._processes = processes
         self._rows: dict[tuple[str, str, float, str], dict[str, float]] = {}
         if path.exists() and path.read_text().partition("\n")[0].strip() != ",".join(self.FIELDS):
             path.rename(path.with_suffix(".old.csv"))  # from a time with other columns
@@ -75,21 +80,45 @@ class Results:
             with path.open("w", newline="") as file:
                 csv.writer(file).writerow(self.FIELDS)
 
-    def get(self, case: Case, method: str, clean: Callable[[], np.ndarray]) -> dict[str, float]:
+    def fill(self, cases: list[Case], methods: list[str]) -> None:
+        """Compute what is not there yet, so many cases side by side as there are processes."""
+        tasks = [(case, m) for m in methods for case in cases if self._key(case, m) not in self._rows]
+        if self._processes == 1 or len(tasks) < 2:
+            return
+        with ProcessPoolExecutor(self._processes) as pool:
+            for (case, method), row in zip(tasks, pool.map(compute_alone, tasks), strict=True):
+                self._keep(case, method, row)
+
+    def get(self, case: Case, method: str) -> dict[str, float]:
         """The measures of a method on a case: from the file, or computed now."""
-        key = (case.group, case.name, float(case.sigma), method)
-        if key not in self._rows:
-            truth = clean()
-            noise = np.random.default_rng(1000 + case.index).standard_normal(truth.shape)
-            begun = time.perf_counter()
-            estimate = run_method(method, truth + case.sigma * noise, case.sigma)
-            seconds = time.perf_counter() - begun
-            row = measure(truth, estimate, phantom=case.group == "phantoms") | {"seconds": seconds}
-            self._rows[key] = row
-            with self._path.open("a", newline="") as file:
-                numbers = [row[name] for name in (*MEASURES, "seconds")]
-                csv.writer(file).writerow([*key, *numbers, version_of(method)])
-        return self._rows[key]
+        if self._key(case, method) not in self._rows:
+            self._keep(case, method, compute(case, method, None))
+        return self._rows[self._key(case, method)]
+
+    def _key(self, case: Case, method: str) -> tuple[str, str, float, str]:
+        return (case.group, case.name, float(case.sigma), method)
+
+    def _keep(self, case: Case, method: str, row: dict[str, float]) -> None:
+        key = self._key(case, method)
+        self._rows[key] = row
+        with self._path.open("a", newline="") as file:
+            numbers = [row[name] for name in (*MEASURES, "seconds")]
+            csv.writer(file).writerow([*key, *numbers, version_of(method)])
+
+
+def compute(case: Case, method: str, workers: int | None) -> dict[str, float]:
+    """The measures of a method on a case."""
+    truth = case.clean()
+    noise = np.random.default_rng(1000 + case.index).standard_normal(truth.shape)
+    begun = time.perf_counter()
+    estimate = run_method(method, truth + case.sigma * noise, case.sigma, workers)
+    seconds = time.perf_counter() - begun
+    return measure(truth, estimate, phantom=case.group == "phantoms") | {"seconds": seconds}
+
+
+def compute_alone(task: tuple[Case, str]) -> dict[str, float]:
+    """The same on one core, the others being busy with other cases."""
+    return compute(*task, 1)
 
 
 @functools.cache
@@ -103,12 +132,12 @@ def version_of(method: str) -> str:
     return sources_hash()
 
 
-def run_method(method: str, noisy: np.ndarray, sigma: float) -> np.ndarray:
+def run_method(method: str, noisy: np.ndarray, sigma: float, workers: int | None) -> np.ndarray:
     """A method by its name in the CSV file: "bm3d", or "vnlr-PROFILE-GROUP"."""
     if method == "bm3d":
-        return np.asarray(available_peers()["bm3d"](noisy, sigma, os.cpu_count() or 1))
+        return np.asarray(available_peers()["bm3d"](noisy, sigma, workers or os.cpu_count() or 1))
     _, profile, group = method.split("-")
-    return np.asarray(vnlem.denoise_vnlr(noisy, sigma, profile=profile, group=group))
+    return np.asarray(vnlem.denoise_vnlr(noisy, sigma, profile=profile, group=group, workers=workers))
 
 
 def measure(clean: np.ndarray, estimate: np.ndarray, *, phantom: bool) -> dict[str, float]:
@@ -157,16 +186,10 @@ class Report:
 
 
 def mean_of(
-    results: Results,
-    cases: list[tuple[Case, Path]],
-    method: str,
-    name: str = "psnr",
-    crop: int | None = None,
+    results: Results, cases: list[Case], method: str, name: str = "psnr"
 ) -> tuple[float, list[float]]:
     """Mean of a measure over cases, and its values."""
-    values = [
-        results.get(case, method, lambda path=path: read_grey(path, crop))[name] for case, path in cases
-    ]
+    values = [results.get(case, method)[name] for case in cases]
     return float(np.mean(values)), values
 
 
@@ -174,42 +197,43 @@ def standard_sets(
     results: Results, report: Report, folder: Path, sets: list[str], options: argparse.Namespace
 ) -> None:
     """PSNR, SSIM and FSIM on the standard sets."""
+    peers = ["bm3d"] if "bm3d" in available_peers() else []
     for name in sets:
         for sigma in options.sigmas:
-            cases = list(cases_of(folder / name, name, sigma, options.limit))
-            bm3d = {measure: mean_of(results, cases, "bm3d", measure)[0] for measure in MEASURES}
+            cases = cases_of(folder / name, name, sigma, options.limit)
+            methods = {**{peer: peer for peer in peers}, **{p: f"vnlr-{p}-d4" for p in options.profiles}}
+            results.fill(cases, list(methods.values()))
             print(f"\n{name}, sigma {sigma}, {len(cases)} images")
-            print(f"      {'bm3d':10s}" + "".join(f" {key} {bm3d[key]:.4f}" for key in MEASURES))
-            ours = {}
-            for profile in options.profiles:
-                method = f"vnlr-{profile}-d4"
-                ours[profile] = {key: mean_of(results, cases, method, key)[0] for key in MEASURES}
-                print(
-                    f"      {profile:10s}" + "".join(f" {key} {ours[profile][key]:.4f}" for key in MEASURES)
-                )
-            if "quality" in ours:
-                best = ours["quality"]
+            means = {}
+            for row, method in methods.items():
+                means[row] = {key: mean_of(results, cases, method, key)[0] for key in MEASURES}
+                print(f"      {row:10s}" + "".join(f" {key} {means[row][key]:.4f}" for key in MEASURES))
+            bm3d, best, fast = (means.get(row) for row in ("bm3d", "quality", "fast"))
+            if bm3d and best:
                 pairs = zip(
                     *(mean_of(results, cases, m)[1] for m in ("bm3d", "vnlr-quality-d4")), strict=True
                 )
                 print(f"      bm3d is ahead of quality in PSNR on {sum(a > b for a, b in pairs)} of them")
-                limit = (
-                    SET12_QUALITY.get(sigma, -np.inf)
-                    if name == "set12"
-                    else bm3d["psnr"] + QUALITY_ABOVE_BM3D.get(sigma, 0.0)
-                )
-                report.line(f"{name} sigma {sigma} PSNR quality", best["psnr"], limit)
                 for key in ("ssim", "fsim"):
                     report.line(f"{name} sigma {sigma} {key.upper()} quality", best[key], bm3d[key])
-            if "fast" in ours and name == "set12":
+                if name != "set12":
+                    limit = bm3d["psnr"] + QUALITY_ABOVE_BM3D.get(sigma, 0.0)
+                    report.line(f"{name} sigma {sigma} PSNR quality", best["psnr"], limit)
+            if best and name == "set12":
+                limit = SET12_QUALITY.get(sigma, -np.inf)
+                report.line(f"{name} sigma {sigma} PSNR quality", best["psnr"], limit)
+            if bm3d and fast and name == "set12":
                 limit = bm3d["psnr"] - FAST_BELOW_BM3D.get(sigma, 0.0)
-                report.line(f"{name} sigma {sigma} PSNR fast", ours["fast"]["psnr"], limit)
+                report.line(f"{name} sigma {sigma} PSNR fast", fast["psnr"], limit)
 
 
-def cases_of(folder: Path, name: str, sigma: float, limit: int | None) -> Iterator[tuple[Case, Path]]:
-    """The images of a folder (and its subfolders) in sorted order."""
-    for index, path in enumerate(sorted(folder.rglob("*.png"))[:limit]):
-        yield Case(name, str(path.relative_to(folder)), index, sigma), path
+def cases_of(folder: Path, name: str, sigma: float, limit: int | None, crop: int | None = None) -> list[Case]:
+    """The images of a folder (and its subfolders) in sorted order, or their middles."""
+    paths = sorted(folder.rglob("*.png"))[:limit]
+    return [
+        Case(name, str(path.relative_to(folder)), index, sigma, functools.partial(read_grey, path, crop))
+        for index, path in enumerate(paths)
+    ]
 
 
 def rotation(results: Results, report: Report, folder: Path, options: argparse.Namespace) -> None:
@@ -220,56 +244,52 @@ def rotation(results: Results, report: Report, folder: Path, options: argparse.N
     for sigma in options.sigmas:
         print(f"\nd4 against identity, sigma {sigma}, profile {profile}, PSNR in dB")
 
-        def gains(cases: list[tuple[Case, Path]], crop: int | None = None) -> np.ndarray:
-            turned, shifted = (
-                mean_of(results, cases, f"vnlr-{profile}-{group}", crop=crop)[1]
-                for group in ("d4", "identity")
-            )
+        def gains(cases: list[Case]) -> np.ndarray:
+            methods = [f"vnlr-{profile}-{group}" for group in ("d4", "identity")]
+            results.fill(cases, methods)
+            turned, shifted = (mean_of(results, cases, method)[1] for method in methods)
             return np.array(turned) - shifted
 
-        set12 = gains(list(cases_of(folder / "set12", "set12", sigma, options.limit)))
+        set12 = gains(cases_of(folder / "set12", "set12", sigma, options.limit))
         report.line("Set12, mean", float(set12.mean()), 0.04)
         report.line("Set12, worst image", float(set12.min()), -0.03)
         if len(set12) > 4:
             report.line("starfish", float(set12[3]), 0.12)
             report.line("monarch", float(set12[4]), 0.12)
-        coins = gains([(Case("scikit-image", "coins", 0, sigma), coins_file)])
+        coins = gains([Case("scikit-image", "coins", 0, sigma, functools.partial(read_grey, coins_file))])
         report.line("coins", float(coins[0]), 0.12)
-        blood = [
-            (case, path)
-            for case, path in cases_of(folder / "microscopy", "microscopy", sigma, None)
-            if path.name.startswith("blood")
-        ][: options.limit]
+        microscopy = cases_of(folder / "microscopy", "microscopy", sigma, None)
+        blood = [case for case in microscopy if Path(case.name).name.startswith("blood")][: options.limit]
         report.line("blood cells, worst image", float(gains(blood).min()), -0.03)
         if "categories" in options.sets:
             # The results of crops are kept under another name than those of whole images.
             kept_as = "categories" if options.crop is None else f"categories/{options.crop}"
-            categories = list(cases_of(folder / "categories", kept_as, sigma, options.limit))
-            report.line("categories, mean", float(gains(categories, options.crop).mean()), 0.02)
+            categories = cases_of(folder / "categories", kept_as, sigma, options.limit, options.crop)
+            report.line("categories, mean", float(gains(categories).mean()), 0.02)
+
+
+def draw_phantom(name: str, seed: int) -> np.ndarray:
+    """A phantom by its name."""
+    return PHANTOMS[name](seed)
 
 
 def phantoms(results: Results, report: Report) -> None:
     """Cells and particles: SNR above BM3D, mean over seeds 1 to 5."""
     print("\nphantoms, noise variance 0.3, SNR in dB above BM3D, profile quality, mean over seeds 1 to 5")
     sigma = float(np.sqrt(0.3))
-    for name, draw in PHANTOMS.items():
-        snr = {}
-        for method in ("bm3d", *(f"vnlr-quality-{group}" for group in ("identity", "c4", "d4", "so2"))):
-            snr[method] = float(
-                np.mean(
-                    [
-                        results.get(
-                            Case("phantoms", f"{name} seed {seed}", seed, sigma),
-                            method,
-                            lambda seed=seed, draw=draw: draw(seed),
-                        )["psnr"]
-                        for seed in range(1, 6)
-                    ]
-                )
-            )
+    peers = ["bm3d"] if "bm3d" in available_peers() else []
+    methods = [*peers, *(f"vnlr-quality-{group}" for group in ("identity", "c4", "d4", "so2"))]
+    for name in PHANTOMS:
+        cases = [
+            Case("phantoms", f"{name} seed {seed}", seed, sigma, functools.partial(draw_phantom, name, seed))
+            for seed in range(1, 6)
+        ]
+        results.fill(cases, methods)
+        snr = {method: mean_of(results, cases, method)[0] for method in methods}
         print("      " + "  ".join(f"{method} {value:.2f}" for method, value in snr.items()))
-        gain = snr["vnlr-quality-d4"] - snr["bm3d"]
-        report.line(f"{name}, d4 above BM3D", gain, PHANTOM_GAINS[name])
+        if peers:
+            gain = snr["vnlr-quality-d4"] - snr["bm3d"]
+            report.line(f"{name}, d4 above BM3D", gain, PHANTOM_GAINS[name])
         report.line(f"{name}, so2 above d4", snr["vnlr-quality-so2"] - snr["vnlr-quality-d4"], 0.0)
 
 
@@ -287,6 +307,7 @@ def main() -> None:
         "--crop", type=int, default=None, help="use only the middle of `categories`, this wide"
     )
     parser.add_argument("--limit", type=int, default=None, help="images per set")
+    parser.add_argument("--processes", type=int, default=1, help="images worked on side by side")
     parser.add_argument(
         "--results",
         type=Path,
@@ -294,7 +315,7 @@ def main() -> None:
         help="CSV file of results kept between runs",
     )
     options = parser.parse_args()
-    results, report = Results(options.results), Report()
+    results, report = Results(options.results, options.processes), Report()
     standard_sets(results, report, options.data, [s for s in options.sets if s in SETS], options)
     if "rotation" in options.sets:
         rotation(results, report, options.data, options)

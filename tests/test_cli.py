@@ -43,6 +43,11 @@ def test_importing_the_package_loads_no_array_library():
     assert done.stdout.strip() == "False"
 
 
+def test_the_package_can_be_run_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "vnlem", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"vnlem {vnlem.__version__}\n")
+
+
 def test_version_is_the_packages(cli):
     assert cli("--version") == (0, f"vnlem {vnlem.__version__}\n", "")
 

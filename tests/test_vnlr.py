@@ -45,6 +45,18 @@ def test_fast_engine_agrees_with_the_reference(group):
     )
 
 
+@pytest.mark.parametrize(
+    ("profile", "group"), [("fast", "d4"), ("balanced", "d4"), ("quality", "identity"), ("fast", "so2")]
+)
+def test_fast_engine_agrees_with_the_reference_in_a_profile_across_the_border_of_a_tile(profile, group):
+    # Patches, members and passes of the profile; only the window is small, for the sake of time.
+    noisy = noisy_scene(height=68, width=30)
+    options = dict(profile=profile, group=group, patch_distance=6, step=5)
+    fast = vnlem.denoise_vnlr(noisy, 20.0, **options)
+    slow = vnlem.denoise_vnlr(noisy, 20.0, engine="reference", **options)
+    assert np.abs(fast - slow).max() < 1e-3 * 255
+
+
 def test_fast_engine_agrees_with_the_reference_in_colour_and_with_a_sigma_map():
     clean = np.stack([scene(24, 28), scene(24, 28)[::-1], 100 + 0 * scene(24, 28)], axis=-1)
     sigma = np.full((24, 28), 20.0)

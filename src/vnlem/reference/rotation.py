@@ -54,10 +54,11 @@ class Rotator:
 
     A rotated patch is read from the image upsampled by `upsample`, linearly between its points; a patch that
     is not rotated is read from the pixels themselves. Squared distances of patches are means over the
-    channels; those of round patches count as if the disc had patch_size^2 pixels.
+    channels; those of round patches count as if the disc had patch_size^2 pixels. With `fine` the points of
+    the upsampled patch also stand for the patch at its original resolution, and count as patch_size^2 pixels.
     """
 
-    def __init__(self, pixels, patch_size, shape="square", upsample=2):
+    def __init__(self, pixels, patch_size, shape="square", upsample=2, fine=False):
         half = patch_size // 2
         # A rotated corner lies half * sqrt(2) from the centre.
         self.border = int(np.ceil((half + 1) * np.sqrt(2))) + 2
@@ -69,9 +70,9 @@ class Rotator:
             for plane in padded
         ]
         self.stride = self.tables[0].shape[1]
-        self.original = self._offsets(np.arange(-half, half + 1), half, shape)
         points = upsample * patch_size
         self.fine = self._offsets((np.arange(points) - (points - 1) / 2) / upsample, half, shape)
+        self.original = self.fine if fine else self._offsets(np.arange(-half, half + 1), half, shape)
         share = patch_size**2 / self.original.shape[1]
         self.scale = np.float32(np.sqrt(share / len(pixels)))
 

@@ -1,7 +1,8 @@
 """Algorithm 1 as the paper prints it, pixel by pixel: VNLEM, and what VNLEM-DD shares with it.
 
-Three switches stand for readings that are not printed: round patches (``shape="disc"``), the unrotated patch
-as one more angle (``try_unrotated``), and a tapered arc in the orientation (``taper``).
+Four switches stand for readings that are not printed: round patches (``shape="disc"``), the unrotated patch
+as one more angle (``try_unrotated``), a tapered arc in the orientation (``taper``), and distances that are
+taken where the angle is searched, on the upsampled patches (``fine``).
 """
 
 import math
@@ -21,11 +22,11 @@ class Printed:
     shape, try_unrotated.
     """
 
-    def __init__(self, pixels, params, taper=False):
+    def __init__(self, pixels, params, taper=False, fine=False):
         self.pixels, self.params = pixels, params
         self.height, self.width = pixels.shape[1:]
         # [pre-1], [pre-2]: the padded image and its patches.
-        self.rotator = Rotator(pixels, params.patch_size, params.shape, params.upsample)
+        self.rotator = Rotator(pixels, params.patch_size, params.shape, params.upsample, fine)
         # [pre-3]: the orientation of every patch. The sharp arc is as wide as the tapered one at half height.
         arc = params.arc if taper else params.arc / 2
         self.theta = orientation(pixels.mean(axis=0), params.scale, params.patch_size, arc, taper)

@@ -1,0 +1,6 @@
+"""``python -m vnlem``, where the command itself is not on the path."""
+
+from vnlem.cli import main
+
+if __name__ == "__main__":
+    main()
