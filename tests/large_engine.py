@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,8 @@ class Roughness:
         size = [1] * (pixels.ndim - len(size)) + size
         return maximum_filter(pixels, size, mode="nearest") - minimum_filter(pixels, size, mode="nearest")
 
-    def memory(self, pixels: int) -> int:
-        return 16 * pixels
+    def memory(self, shape: tuple[int, ...]) -> int:
+        return 16 * prod(shape)
 
     def describe(self) -> dict[str, Any]:
         return {"method": "roughness", "parameters": {"radius": self.radius}}

@@ -26,7 +26,7 @@ ALLOWED = {
     "io": set(),
     "theory": {"pipeline", "features", "neighbours", "registry", "reference"},
     "figures": {"pipeline", "io", "metrics", "registry"} | STAGES,
-    "large": {"pipeline", "registry", "io"} | STAGES,
+    "large": {"pipeline", "registry", "io", "stacks"} | STAGES,
     "warming": {"pipeline", "registry"},
     "bench": {"pipeline", "api", "registry", "io", "metrics", "noise", "figures"},
 }

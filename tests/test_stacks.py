@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 
 import vnlem
 from vnlem.estimate.planes import Sweep
@@ -112,6 +113,29 @@ def test_channels_have_a_noise_of_their_own():
     np.testing.assert_array_equal(result[:, 0], vnlem.denoise(noisy, first, axes="TYX", profile="fast"))
     given = vnlem.denoise(both, [first, second], axes="TCYX", profile="fast")
     np.testing.assert_array_equal(given, result)
+
+
+def test_time_and_depth_together_follow_what_is_more_alike():
+    rng = np.random.default_rng(6)
+    for kind, blur in (("T", (3, 0.5, 2, 2)), ("Z", (0.5, 3, 2, 2))):
+        clean = gaussian_filter(rng.normal(size=(5, 6, 32, 32)), blur)
+        clean *= 40 / clean.std()
+        noisy = clean + rng.normal(0, 25, clean.shape)
+        result, info = vnlem.denoise(noisy, 25, axes="TZYX", profile="fast", return_info=True)
+        assert set(info.details["series"]) == {kind}
+        movies = [vnlem.denoise(noisy[:, k], 25, axes="TYX", profile="fast") for k in range(6)]
+        volumes = [vnlem.denoise(volume, 25, axes="ZYX", profile="fast") for volume in noisy]
+        alternatives = {"T": np.stack(movies, axis=1), "Z": np.stack(volumes)}
+        np.testing.assert_array_equal(result, alternatives.pop(kind))
+        assert error(result, clean) < error(next(iter(alternatives.values())), clean)
+
+
+def test_time_points_channels_and_slices_together():
+    _, noisy = drifting(12, size=24)
+    stack = noisy.reshape(3, 4, 24, 24)[:, :, None] * np.array([1.0, 5.0])[:, None, None]
+    result, info = vnlem.denoise(stack, [25, 125], axes="TZCYX", profile="fast", return_info=True)
+    assert len(info.details["series"]) in (6, 8)  # of 3 time points or 4 slices in two channels
+    np.testing.assert_allclose(result[:, :, 1], 5 * result[:, :, 0], rtol=1e-4, atol=1e-2)
 
 
 def test_integers_keep_their_dtype_and_the_input_stays():

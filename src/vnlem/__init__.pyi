@@ -123,6 +123,7 @@ def denoise_large(
     *,
     method: str = ...,
     axes: str | None = None,
+    stack: bool = True,
     region: Region | None = None,
     memory: int | float | str | None = None,
     resume: bool = False,

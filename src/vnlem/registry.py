@@ -53,6 +53,9 @@ HALOS = {
 WORK_HALOS = {"vnlr": "vnlem.methods.vnlr:work_halo"}
 # Method -> what prepares it for all pages of a series at once; other methods take stacks page by page.
 STACKS = {"vnlr": "vnlem.methods.vnlr_stack:prepare"}
+# Method -> how far around a part of a stack its result depends on pixels, and how many planes it holds.
+STACK_HALOS = {"vnlr": "vnlem.methods.vnlr_stack:halo"}
+STACK_PLANES = {"vnlr": "vnlem.methods.vnlr_stack:planes_in_flight"}
 
 
 def find_method(name: str) -> Any:
@@ -120,6 +123,12 @@ def find_stack_method(name: str) -> Any:
     """
     place = STACKS.get(str(name).lower().replace("_", "-"))
     return None if place is None else _load(place)
+
+
+def find_stack_needs(name: str) -> tuple[Any, Any]:
+    """The functions that give a stack method's halo and its planes in flight from its parameters."""
+    key = str(name).lower().replace("_", "-")
+    return _load(STACK_HALOS[key]), _load(STACK_PLANES[key])
 
 
 def _load(place: str) -> Any:

@@ -5,8 +5,9 @@ series; any other method gets them one by one, with the noise estimated once for
 """
 
 import inspect
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
-from vnlem.pipeline.axes import PagesOf, check_axes, series_of, shown_size
+from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, shown_size
 from vnlem.pipeline.device import choose
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
@@ -37,6 +38,7 @@ _ARGUMENTS = (
     "sizes",
     "workers",
     "report",
+    "part",
     "progress",
     "return_info",
     "channel_axis",
@@ -72,10 +74,9 @@ def only_page(image: Any, axes: str | None, sigma: Any) -> NDArray[Any] | None:
     array = np.asarray(image)
     letters = check_axes(axes, array.shape)
     _sigma_per_channel(sigma, dict(zip(letters, array.shape, strict=True)).get("C", 1))
-    series = series_of(letters, array.shape)
-    if len(series) > 1 or len(series[0].pages) > 1:
+    if math.prod(size for letter, size in zip(letters, array.shape, strict=True) if letter not in "YX") > 1:
         return None
-    return PagesOf(array, letters, series[0])[0]
+    return PagesOf(array, letters, series_of(letters, array.shape, "")[0])[0]
 
 
 def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
@@ -173,11 +174,9 @@ def denoise_stack(
         array = np.asarray(image) if out is None else image
         letters = check_axes(axes, array.shape)
         result = np.empty_like(array) if out is None else out
-        plans = [
-            (series.kind, series.channel, PagesOf(array, letters, series))
-            for series in series_of(letters, array.shape)
-        ]
-        outputs = [PagesOf(result, letters, series) for series in series_of(letters, array.shape)]
+        all_series = series_of(letters, array.shape, helpful_axis(array, letters))
+        plans = [(one.kind, one.channel, PagesOf(array, letters, one)) for one in all_series]
+        outputs = [PagesOf(result, letters, one) for one in all_series]
     n_channels = 1 + max(channel for _, channel, _ in plans)
     sigmas = _sigma_per_channel(sigma, n_channels)
     total = sum(len(pages) for _, _, pages in plans)
@@ -185,14 +184,11 @@ def denoise_stack(
     with reporting(progress, method) as report:
         at = 0
         # The noise is one for all pages of a channel: estimated once, in the first series of each.
-        known: dict[int, _Noise] = {}
+        known: dict[int, StackNoise] = {}
         for number, (kind, channel, pages) in enumerate(plans):
             if channel not in known:
                 same = [other for _, c, other in plans if c == channel]
-                sample = to_planes(_mosaic(_sample(same)))
-                model = find_noise(sample, sigmas[channel], noise_model, camera, plain=plain)
-                assert model is not None  # a level per channel is a single number here
-                known[channel] = _Noise(model)
+                known[channel] = StackNoise.of(same, sigmas[channel], noise_model, camera, plain=plain)
             part = _share(report, at, len(pages), total)
             done = denoise_series(
                 pages, kind, known[channel], method=method, workers=workers, report=part, info=infos, **params
@@ -221,21 +217,26 @@ def denoise_stack(
 def denoise_series(
     pages: Pages,
     kind: str,
-    noise: "_Noise",
+    noise: "StackNoise",
     *,
     method: str,
     workers: int | None,
     report: ProgressCallback | None,
     info: list[dict[str, Any]],
+    units: tuple[float, float] | None = None,
+    part: Any = None,
     **params: Any,
-) -> Iterator[NDArray[Any]]:
-    """The denoised pages of one series, in order; only pages in flight are held as floats."""
+) -> Generator[NDArray[Any], None, None]:
+    """The denoised pages of one series, in order; only pages in flight are held as floats.
+
+    `units` are mean and scale, those of the pages themselves when None; `part` says where the pages lie in
+    a larger stack.
+    """
     prepare = find_stack_method(method) if kind and len(pages) > 1 else None
     mean = scale = 0.0
     if prepare is not None:
-        _check_params(prepare, method, params)
-        statistics = _Statistics.of(noise.forward(_checked_page(pages, i)) for i in range(len(pages)))
-        mean, scale = statistics.scale(noise.sigma)
+        check_params(prepare, method, params)
+        mean, scale = units or units_of(pages, noise)
     if prepare is None or noise.sigma <= NEGLIGIBLE * scale:
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
         return
@@ -246,6 +247,7 @@ def denoise_series(
         noise.sigma / scale,
         workers=check_workers(workers),
         report=report,
+        part=part,
         **params,
     )
     if is_dataclass(used) and not isinstance(used, type):
@@ -269,7 +271,7 @@ def denoise_series(
 
 def _page_by_page(
     pages: Pages,
-    noise: "_Noise",
+    noise: "StackNoise",
     method: str,
     workers: int | None,
     report: ProgressCallback | None,
@@ -278,7 +280,7 @@ def _page_by_page(
 ) -> Iterator[NDArray[Any]]:
     """A method that knows single images alone."""
     function = find_method(method)
-    _check_params(function, method, params)
+    check_params(function, method, params)
     for index in range(len(pages)):
         planes = _checked_page(pages, index)
         page = pages[index] if noise.model.is_white else noise.forward(planes)
@@ -291,12 +293,28 @@ def _page_by_page(
         yield denoised if noise.model.is_white else planes.restore(noise.backward(denoised))
 
 
-class _Noise:
+def units_of(pages: Pages, noise: "StackNoise") -> tuple[float, float]:
+    """Mean of all pages, and the standard deviation that they seem to have without their noise."""
+    statistics = _Statistics.of(noise.forward(_checked_page(pages, i)) for i in range(len(pages)))
+    return statistics.scale(noise.sigma)
+
+
+class StackNoise:
     """The noise of a channel: its level once it is white, and how to make it so."""
 
     def __init__(self, model: NoiseModel) -> None:
         self.model = model
         self.sigma = model.sigma if model.is_white else 1.0
+
+    @classmethod
+    def of(
+        cls, series: list[Pages], sigma: Any, noise_model: Any, camera: dict[str, Any], *, plain: bool
+    ) -> "StackNoise":
+        """What is given, or estimated on some pages of all series of a channel."""
+        sample = to_planes(_mosaic(sampled_pages(series)))
+        model = find_noise(sample, sigma, noise_model, camera, plain=plain)
+        assert model is not None  # a level per channel is a single number here
+        return cls(model)
 
     def forward(self, planes: Planes) -> NDArray[np.float64]:
         """A page (H, W) whose noise is white, with the level `sigma`."""
@@ -362,7 +380,7 @@ def _checked_page(pages: Pages, index: int) -> Planes:
         raise ValueError(f"page {index + 1} of {len(pages)}: {error}") from error
 
 
-def _sample(series: list[Pages]) -> list[NDArray[np.float64]]:
+def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
     """Some pages, spread over all series."""
     places = [(pages, index) for pages in series for index in range(len(pages))]
     most = max(1, min(SAMPLE, len(places), int(SAMPLE_PIXELS / max(series[0][0].size, 1))))
@@ -388,9 +406,10 @@ def _sigma_per_channel(sigma: Any, n_channels: int) -> list[Any]:
     return [check_sigma(value) for value in values]
 
 
-def _check_params(function: Any, method: str, params: dict[str, Any]) -> None:
+def check_params(function: Any, method: str, params: dict[str, Any]) -> None:
+    """Every parameter must be one that the method has on stacks."""
     known = inspect.signature(function).parameters
-    unknown = [name for name in params if name not in known]
+    unknown = [name for name in params if name not in known or name in _ARGUMENTS]
     if unknown:
         own = [name for name in known if name not in _ARGUMENTS]
         raise TypeError(

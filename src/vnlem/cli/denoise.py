@@ -62,6 +62,7 @@ def command(
     device: Annotated[
         str | None, typer.Option(help="'cpu', 'cuda', 'cuda:1' or 'auto': a GPU if there is one.")
     ] = None,
+    page_by_page: large.PageByPage = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but warnings and errors.")] = False,
     memory: large.Memory = None,
@@ -93,7 +94,7 @@ def command(
             raise ValueError(f"--noise {noise} holds the whole model; leave --noise-model {noise_model} out")
         model = NoiseModel.load(noise)
     camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
-    wanted = large.LargeOptions(memory, resume, region, dry_run, cluster, part, axes)
+    wanted = large.LargeOptions(memory, resume, region, dry_run, cluster, part, axes, page_by_page)
     if large.is_large(source, target, wanted):
         large.refuse(channels=channels != "auto", overwrite=overwrite)
         options = {"method": method, "preset": preset, "noise_model": model, **camera, **parameters}
@@ -103,7 +104,7 @@ def command(
     common |= {"noise_model": model, **camera, **parameters}
     with ExitStack() as held:
         picture, pages = held.enter_context(_opened(source, target, channels, axes))
-        letters = _stack_axes(axes, picture)
+        letters = "" if page_by_page else _stack_axes(axes, picture)
         if target.exists() and target.samefile(source):
             raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
         io.check_writable(target, picture)

@@ -38,6 +38,11 @@ Axes = Annotated[
     str | None, _option(metavar="tczyx", help="Names of the axes, where the file does not say them.")
 ]
 
+PageByPage = Annotated[
+    bool,
+    typer.Option("--page-by-page", help="Denoise every frame and slice on its own; it needs less memory."),
+]
+
 TIFF_SUFFIXES = (".tif", ".tiff")
 # A TIFF file whose pages are larger than this share of the free memory is done in parts: a pixel of two
 # bytes, or less when it is compressed, takes a hundred while it is denoised.
@@ -55,11 +60,12 @@ class LargeOptions:
     cluster: str | None
     part: str | None
     axes: str | None
+    page_by_page: bool
 
     @property
     def any(self) -> bool:
-        """Whether one of them was used; axes alone also name those of a stack that fits memory."""
-        return any(value for name, value in vars(self).items() if name != "axes")
+        """Whether one of them was used that says nothing about a file which is not done in parts."""
+        return any(value for name, value in vars(self).items() if name not in ("axes", "page_by_page"))
 
 
 # What the folder of a zarr group or array holds, in version 3 and 2.
@@ -118,6 +124,7 @@ def run(
             target,
             sigma,
             axes=options.axes,
+            stack=not options.page_by_page,
             region=options.region,
             memory=options.memory,
             resume=options.resume,

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.numba.plane_ridge import Combining, Place, PlaneImages, filter_planes_tile
-from vnlem.neighbours.groups import Members, grid_positions
+from vnlem.neighbours.groups import Members, positions_in_part
 from vnlem.neighbours.patches import blank_planes, patch_sums, spread
-from vnlem.neighbours.planes import PlaneMatcher, Search, reference_tiles, symmetries_of_block
+from vnlem.neighbours.planes import Part, PlaneMatcher, Search, reference_tiles, symmetries_of_block
 from vnlem.pipeline.workers import Pool
 
 Image = NDArray[np.float32]
@@ -39,10 +39,12 @@ class Sweep:
     reach: int  # planes before and after a reference patch that its members may begin in
     step: int  # pixels between reference patches
     plane_step: int  # planes between reference patches
+    part: Part | None = None  # where the stack lies in a larger one whose bytes it is to have
 
     def planes(self, depth: int) -> NDArray[np.int64]:
         """The planes that reference patches begin in."""
-        return grid_positions(self.total - depth + 1, self.plane_step)
+        first, whole = (0, self.total) if self.part is None else (self.part.first[0], self.part.whole[0])
+        return positions_in_part(self.total - depth + 1, self.plane_step, first, whole - depth + 1)
 
     def in_flight(self, plane: int, depth: int) -> tuple[int, int]:
         """The oldest plane that is held for reference patches in one plane, and how many are held.
@@ -243,7 +245,7 @@ def _work_on(
     """All groups whose reference patches begin in one plane."""
     frame = held.frames[plane]
     height, width = frame.pilot.shape
-    references = reference_tiles(height, width, search.patch_size, sweep.step)
+    references = reference_tiles(height, width, search.patch_size, sweep.step, sweep.part)
     groups: list[Members] = [] if frame.groups is None else frame.groups
     found: dict[int, Members] = {}
 

@@ -23,6 +23,7 @@ def denoise_large(
     *,
     method: str = DEFAULT_METHOD,
     axes: str | None = None,
+    stack: bool = True,
     region: Region | None = None,
     memory: int | float | str | None = None,
     resume: bool = False,
@@ -48,8 +49,11 @@ def denoise_large(
     method : str
         As in :func:`vnlem.denoise`.
     axes : str, optional
-        Names of the axes, e.g. "tzyx", where the source does not say it. Time points, slices and channels
-        are denoised one by one with the same noise; the channels of RGB files together.
+        Names of the axes, e.g. "tzyx", where the source does not say it. Pages of axes that nobody named are
+        denoised one by one with the same noise, the channels of RGB files together.
+    stack : bool
+        Let the frames of a movie (t) and the slices of a volume (z) help each other, as :func:`vnlem.denoise`
+        does with `axes`; each channel has a noise of its own. False: page by page, with one noise for all.
     region : str or dict, optional
         Only this part, e.g. "y=0:2048,x=0:2048". It has the bytes that part of the whole would have.
     memory : int or str, optional
@@ -113,7 +117,7 @@ def denoise_large(
     )
     try:
         sample = take_sample(opened)
-        engine = find_engine(opened, sample, sigma, method, params)
+        engine = find_engine(opened, sample, sigma, method, params, stack=stack)
         if not dry_run:
             return execute(opened, engine, box, place, sample.digest, wishes)
         store = target_store(opened, box, place)

@@ -32,7 +32,7 @@ def denoise_lazily(
         names.insert(range(3)[channel_axis], "c")
     source = open_source(image, "".join(names))
     source.colour = channel_axis is not None
-    engine = find_engine(source, take_sample(source), sigma, method, params)
+    engine = find_engine(source, take_sample(source), sigma, method, params, stack=False)
     return lazily(image, source, engine, default_memory(), workers)
 
 

@@ -3,6 +3,9 @@
 import time
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
+
+from numpy.typing import NDArray
 
 from vnlem.large.boxes import Box, Span, extent, grown, volume
 from vnlem.large.engine import Engine, Place
@@ -11,6 +14,7 @@ from vnlem.large.sources import Source
 from vnlem.large.units import Plan, need
 
 PIECE = 256  # side of the piece that is solved to see how fast this machine is
+PLANES = 12  # of a movie or a volume
 
 
 @dataclass(frozen=True)
@@ -53,12 +57,16 @@ class Forecast:
         lines = [
             f"image       {sizes(self.shape)}",
             f"units       {self.units} of {sizes(self.unit)}",
-            f"blocks      {sizes(self.block)}, halo {max(self.halo)}: {self.halo_overhead:.0%} more work",
+            f"blocks      {sizes(self.block)}, halo {self._halo()}: {self.halo_overhead:.0%} more work",
             f"memory      {human_bytes(self.memory)} for a unit",
             f"traffic     {human_bytes(self.bytes_read)} read, {human_bytes(self.bytes_written)} written",
             f"time        about {human_time(self.seconds)} on this machine",
         ]
         return "\n".join(lines)
+
+    def _halo(self) -> int:
+        """The widest halo of an axis that is cut."""
+        return max((by for by, size in zip(self.halo, self.shape, strict=True) if by < size), default=0)
 
 
 def forecast(
@@ -96,24 +104,36 @@ def _rate(source: Source, engine: Engine, box: Box, workers: int | None) -> floa
     for axis, (start, stop) in zip(source.axes, box, strict=True):
         if axis not in engine.axes:
             middle.append((start, start + 1))
-        elif axis in "yx":
-            first = max(start, (start + stop - PIECE) // 2)
-            middle.append((first, min(first + PIECE, stop)))
+        elif axis != "c":
+            side = PIECE if axis in "yx" else PLANES
+            first = max(start, (start + stop - side) // 2)
+            middle.append((first, min(first + side, stop)))
         else:
             middle.append((start, stop))
     solved = [source.axes.index(axis) for axis in engine.axes]
     whole = tuple(source.shape[axis] for axis in solved)
     write = tuple(middle[axis] for axis in solved)
+    if engine.axes[0] in "tz":
+        # With its halo a piece of a stack would be most of the stack: it is taken for all there is.
+        pixels = source.read(tuple(middle)).reshape(extent(write))
+        alone = tuple((0, size) for size in pixels.shape)
+        return _seconds(engine, pixels, Place(alone, alone, pixels.shape), workers) / pixels.size
     read = grown(write, engine.halo, whole)
     full: list[Span] = list(middle)
     for number, span in zip(solved, read, strict=True):
         full[number] = span
     pixels = source.read(tuple(full)).reshape(extent(read))
+    taken = _seconds(engine, pixels, Place(read, write, whole), workers)
+    return taken / volume(grown(write, engine.work_halo, whole))
+
+
+def _seconds(engine: Engine, pixels: NDArray[Any], place: Place, workers: int | None) -> float:
+    """Time of the second of two runs: the first may have to load kernels."""
     for _ in range(2):
         begun = time.perf_counter()
-        engine.solve(pixels, Place(read, write, whole), workers)
+        engine.solve(pixels, place, workers)
         taken = time.perf_counter() - begun
-    return taken / volume(grown(write, engine.work_halo, whole))
+    return taken
 
 
 def human_time(seconds: float) -> str:

@@ -1,11 +1,14 @@
 """What solves a block: the contract between the plan of the work and the methods."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
 from vnlem.large.boxes import Box
+
+# Kernels, buffers of the threads and whatever else does not depend on the block.
+BYTES_ALWAYS = 100 * 2**20
 
 
 @dataclass(frozen=True)
@@ -15,6 +18,7 @@ class Place:
     read: Box  # what was read, halo included
     write: Box  # what is wanted
     whole: tuple[int, ...]  # shape of the source along these axes
+    at: dict[str, int] = field(default_factory=dict)  # where along the other axes
 
 
 class Engine(Protocol):
@@ -22,11 +26,11 @@ class Engine(Protocol):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Axes that are solved together: y and x, with c before them for colours."""
+        """Axes that are solved together: y and x, with c before them for colours, t or z for stacks."""
 
     @property
     def halo(self) -> tuple[int, ...]:
-        """What is read around a block, along these axes."""
+        """What is read around a block, along these axes; an axis is not cut where it is zero or as long."""
 
     @property
     def work_halo(self) -> tuple[int, ...]:
@@ -35,8 +39,8 @@ class Engine(Protocol):
     def solve(self, pixels: NDArray[Any], place: Place, workers: int | None) -> NDArray[Any]:
         """The denoised pixels of `place.write` from those of `place.read`."""
 
-    def memory(self, pixels: int) -> int:
-        """Bytes that the solution of a block of so many pixels takes, halo included."""
+    def memory(self, shape: tuple[int, ...]) -> int:
+        """Bytes that the solution of a block of this shape takes, halo included."""
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, as plain values."""

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from vnlem.estimate.scales import check_scales, halve
 from vnlem.large.boxes import Box
-from vnlem.large.engine import Place
+from vnlem.large.engine import BYTES_ALWAYS, Engine, Place
 from vnlem.large.sample import Sample
 from vnlem.large.scales import Size, count_sizes, reach, solve_at_sizes, work_reach
 from vnlem.large.sources import Source
+from vnlem.large.stack_engine import stack_engine
 from vnlem.large.units import USUAL_SIDE
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
@@ -33,8 +34,6 @@ from vnlem.registry import DEFAULT_SCALES, find_halo, find_method, find_work_hal
 BYTES_PER_PIXEL = {"vnlr": 90, "vnlem": 100, "nlem": 65, "nlpr": 65, "nlm": 65}
 # The same at several scales, where most of what is read is not solved at full size.
 BYTES_OF_SIZES = 70
-# Kernels, buffers of the threads and whatever else does not depend on the block.
-BYTES_ALWAYS = 100 * 2**20
 _NOISE_OPTIONS = ("noise_model", "gain", "offset", "read_noise")
 
 
@@ -66,10 +65,10 @@ class MethodEngine:
         given = Planes(planes, np.dtype(self.dtype), 0 if colour else None, pixels.ndim)
         return given.restore(result)
 
-    def memory(self, pixels: int) -> int:
-        """Bytes that the solution of a block of so many pixels takes."""
+    def memory(self, shape: tuple[int, ...]) -> int:
+        """Bytes that the solution of a block of this shape takes."""
         several = len(self.sizes) > 1
-        return BYTES_ALWAYS + (BYTES_OF_SIZES if several else BYTES_PER_PIXEL[self.method]) * pixels
+        return BYTES_ALWAYS + (BYTES_OF_SIZES if several else BYTES_PER_PIXEL[self.method]) * prod(shape)
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, as plain values."""
@@ -84,13 +83,20 @@ class MethodEngine:
 
 
 def find_engine(
-    source: Source, sample: Sample, sigma: float | None, method: str, params: dict[str, Any]
-) -> MethodEngine:
-    """The engine for a source: noise and units are those of the sample."""
-    options = {name: params.pop(name) for name in _NOISE_OPTIONS if name in params}
+    source: Source, sample: Sample, sigma: float | None, method: str, params: dict[str, Any], *, stack: bool
+) -> Engine:
+    """The engine for a source: noise and units are those of the sample.
+
+    With `stack` the frames of a movie and the slices of a volume help each other, where the method can do so.
+    """
+    params = dict(params)
+    function = find_method(method)
     if choose(params.pop("device", None)) != "cpu":
         raise ValueError("parts of an image are denoised on the CPU; leave the device out, or pass 'cpu'")
-    function = find_method(method)
+    together = stack_engine(source, sigma, method, dict(params)) if stack else None
+    if together is not None:
+        return together
+    options = {name: params.pop(name) for name in _NOISE_OPTIONS if name in params}
     known = [*parameters_of(function), "preset", "profile"]
     unknown = [name for name in params if name not in known]
     if unknown:

@@ -39,10 +39,12 @@ def plan_for(source: Source, engine: Engine, box: Box, file: tuple[int, ...], me
         work_halo=tuple(work_halo.get(axis, 0) for axis in source.axes),
         offset=tuple(start for start, _ in box),
         whole=source.shape,
-        cut=tuple(axis in engine.axes and axis in "zyx" for axis in source.axes),
+        # Where the halo is as long as the axis, every part would read all of it.
+        cut=tuple(0 < halo.get(axis, 0) < size for axis, size in zip(source.axes, source.shape, strict=True)),
         itemsize=source.dtype.itemsize,
     )
-    return make_plan(layout, memory, engine.memory)
+    solved = [source.axes.index(axis) for axis in engine.axes]
+    return make_plan(layout, memory, lambda shape: engine.memory(tuple(shape[axis] for axis in solved)))
 
 
 def target_store(source: Source, box: Box, target: Path) -> Store:

@@ -30,6 +30,7 @@ class Source:
     order: tuple[int, ...]  # the axes of the opened array, in the order of `axes`
     image: Image | Node | None = None  # where it comes from a zarr store
     colour: bool = False  # whether the channels are colours, to be denoised together
+    guessed: bool = False  # whether nobody said what its pages are; then they stand alone
     details: dict[str, Any] = field(default_factory=dict)  # sizes of pixels, units, names of channels
     _array: Any = None
 
@@ -214,6 +215,7 @@ def _plain(name: str, opener: Callable[[], Any], axes: str | None) -> Source:
         tuple(shape[axis] for axis in order),
         np.dtype(array.dtype),
         order,
+        guessed=axes is None,
         _array=array,
     )
 

@@ -65,6 +65,7 @@ def open_tiff(path: Path, axes: str | None) -> Source:
         np.dtype(dtype).newbyteorder("="),
         order,
         colour=colour,
+        guessed=axes is None and not set(series.axes.lower()) - {_SAMPLES.lower()} <= set(NAMES),
         details=details,
     )
 

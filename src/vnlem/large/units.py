@@ -105,7 +105,7 @@ class Layout:
     itemsize: int
 
 
-def make_plan(layout: Layout, memory: int, solving: Callable[[int], int]) -> Plan:
+def make_plan(layout: Layout, memory: int, solving: Callable[[tuple[int, ...]], int]) -> Plan:
     """The plan with the largest blocks that `memory` allows.
 
     Parameters
@@ -115,17 +115,18 @@ def make_plan(layout: Layout, memory: int, solving: Callable[[int], int]) -> Pla
     memory : int
         Bytes that reading, solving and writing one unit may take.
     solving : callable
-        Pixels of a block with its halo -> bytes its solution takes.
+        Shape of a block with its halo, along all axes -> bytes its solution takes.
 
     Examples
     --------
     >>> both = (True, True)
     >>> layout = Layout((9000,) * 2, (512,) * 2, both, (131,) * 2, (80,) * 2, (0, 0), (9000,) * 2, both, 2)
-    >>> plan = make_plan(layout, 2**30, lambda pixels: 100 * pixels)
+    >>> plan = make_plan(layout, 2**30, lambda shape: 100 * prod(shape))
     >>> plan.unit, plan.block, round(plan.overhead(), 2)
     ((2048, 2048), (2048, 2048), 0.15)
     """
-    side = max(USUAL_SIDE, SIDE_PER_HALO * max(layout.work_halo))
+    widest = max((halo for halo, cut in zip(layout.work_halo, layout.cut, strict=True) if cut), default=0)
+    side = max(USUAL_SIDE, SIDE_PER_HALO * widest)
     while True:
         unit = _unit(layout, side)
         # The largest blocks are whole units; where a file is larger than that, it is solved in parts.
@@ -142,15 +143,18 @@ def make_plan(layout: Layout, memory: int, solving: Callable[[int], int]) -> Pla
         side = max(SMALLEST_BLOCK, side * 3 // 4)
 
 
-def need(plan: Plan, itemsize: int, solving: Callable[[int], int]) -> int:
+def need(plan: Plan, itemsize: int, solving: Callable[[tuple[int, ...]], int]) -> int:
     """Bytes that one unit takes: what is read, what is written, its encoded copy, one block's solution."""
     largest = tuple((0, min(unit, size)) for unit, size in zip(plan.unit, plan.shape, strict=True))
-    with_halo = tuple((0, b + 2 * halo) for (_, b), halo in zip(largest, plan.halo, strict=True))
+    with_halo = tuple(
+        (0, min(b + 2 * halo, whole))
+        for (_, b), halo, whole in zip(largest, plan.halo, plan.whole, strict=True)
+    )
     block = tuple(
-        (0, min(side + 2 * halo, whole))
+        min(side + 2 * halo, whole)
         for side, halo, whole in zip(plan.block, plan.halo, plan.whole, strict=True)
     )
-    return itemsize * (volume(with_halo) + 2 * volume(largest)) + solving(volume(block))
+    return itemsize * (volume(with_halo) + 2 * volume(largest)) + solving(block)
 
 
 def _unit(layout: Layout, side: int) -> tuple[int, ...]:

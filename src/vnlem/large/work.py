@@ -70,7 +70,8 @@ def _solve(task: Task, box: Box, workers: int | None) -> NDArray[Any]:
     for block in plan.blocks(box):
         write = shifted(block, plan.offset)
         read = plan.read_box(block)
-        place = Place(along(read), along(write), whole)
+        at = {name: write[axis][0] for axis, name in enumerate(source.axes) if axis not in solved}
+        place = Place(along(read), along(write), whole, at)
         flat = [0 if axis not in solved else slice(None) for axis in range(len(box))]
         values = pixels[slices(inside(read, read_box))][tuple(flat)]
         result[slices(inside(block, box))][tuple(flat)] = engine.solve(values, place, workers)

@@ -16,7 +16,7 @@ from vnlem.kernels.numba.sheets import PADDING
 from vnlem.methods.vnlr import LIMITS, PROFILES
 from vnlem.neighbours.alike import Alike
 from vnlem.neighbours.motion import Motion
-from vnlem.neighbours.planes import PlaneMatcher, Search
+from vnlem.neighbours.planes import Part, PlaneMatcher, Search
 from vnlem.neighbours.sites import SamePlace, Sites
 from vnlem.pipeline import checks
 from vnlem.pipeline.presets import check_preset
@@ -155,6 +155,7 @@ def prepare(
     *,
     workers: int,
     report: Callable[[int, int], object] | None,
+    part: Part | None = None,
     preset: str = "auto",
     engine: str = "fast",
     profile: str = "balanced",
@@ -179,6 +180,9 @@ def prepare(
         Standard deviation of the noise in units of the clean pages' own.
     workers, report
         Threads, and a callback for progress or None.
+    part : Part, optional
+        Where the pages lie in a larger stack: what is further than :func:`halo` from the edges of the part
+        has the bytes of the whole.
     preset, engine, profile, group, patch_size, n_neighbors, patch_distance, step, passes
         As in :func:`vnlem.denoise_vnlr`; the window of radius `patch_distance` is searched in every plane.
     patch_depth : int, optional
@@ -211,7 +215,7 @@ def prepare(
         from vnlem.reference import vnlr_stack as reference
 
         return params, lambda planes: reference.denoise(planes, sigma, params)
-    return params, lambda planes: solve_stack(planes, sizes, sigma, params, workers, report)
+    return params, lambda planes: solve_stack(planes, sizes, sigma, params, workers, report, part)
 
 
 def solve_stack(
@@ -221,6 +225,7 @@ def solve_stack(
     params: StackParams,
     workers: int,
     report: Callable[[int, int], object] | None = None,
+    part: Part | None = None,
 ) -> Iterator[Plane]:
     """Denoise standardised planes one after the other; those in flight are held, no more.
 
@@ -235,6 +240,8 @@ def solve_stack(
     params : StackParams
     workers : int
     report : callable(done, total), optional
+    part : Part, optional
+        Where they lie in a larger stack.
 
     Yields
     ------
@@ -246,7 +253,7 @@ def solve_stack(
     # A set of images is held as a whole: the images most alike may lie anywhere in it.
     reach = total if params.kind == "N" else params.reach
     sweeps = [
-        Sweep(total, reach, params.step if number else params.first_step, params.plane_step)
+        Sweep(total, reach, params.step if number else params.first_step, params.plane_step, part)
         for number in range(params.passes + 1)
     ]
     n_parts = sum(len(sweep.planes(params.depth)) for sweep in sweeps)
@@ -282,6 +289,33 @@ def solve_stack(
             frames = run_planes(frames, held, matcher, sweep, search, pool, one_done)
         for frame in frames:
             yield frame.pilot
+
+
+def halo(params: StackParams) -> tuple[int, int, int]:
+    """How many planes, rows and columns around a part of a stack its result depends on.
+
+    Zero rows and columns: planes are needed whole, because windows that follow motion may go anywhere.
+
+    Examples
+    --------
+    >>> halo(resolve_stack("T", 100)), halo(resolve_stack("Z", 100))
+    ((50, 0, 0), (60, 94, 94))
+    """
+    # A pass spreads what it does not know from a reference patch's farthest candidate to its farthest member.
+    planes = (params.passes + 1) * (2 * params.reach + params.depth)
+    side = sum(2 * params.patch_distance + size for size in params.patch_sizes)
+    return (planes, side, side) if params.kind == "Z" else (planes, 0, 0)
+
+
+def planes_in_flight(params: StackParams) -> int:
+    """The most planes that are held, counted once for each pass that holds them.
+
+    Examples
+    --------
+    >>> planes_in_flight(resolve_stack("T", 100))
+    50
+    """
+    return (params.passes + 1) * (2 * params.reach + params.depth)
 
 
 def _search(params: StackParams, number: int) -> Search:

@@ -50,6 +50,20 @@ def grid_positions(count: int, step: int) -> NDArray[np.int64]:
     return positions if positions[-1] == count - 1 else np.append(positions, count - 1)
 
 
+def positions_in_part(count: int, step: int, first: int, whole: int) -> NDArray[np.int64]:
+    """The grid positions of a whole that lie in a part of it, counted from the part's first.
+
+    The part's own first and last are among them, so that every pixel of it is covered.
+
+    Examples
+    --------
+    >>> positions_in_part(8, 3, 0, 8), positions_in_part(5, 3, 2, 8)
+    (array([0, 3, 6, 7]), array([0, 1, 4]))
+    """
+    grid = grid_positions(whole, step) - first
+    return np.unique([0, *grid[(grid >= 0) & (grid < count)], count - 1])
+
+
 class TileGroups(NamedTuple):
     """The reference patches of one tile, and what they look at."""
 

@@ -1,13 +1,14 @@
 """Groups of patches over the planes in flight: frames of a movie, slices of a volume, images of a set."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.kernels.numba.panel import COLUMNS
 from vnlem.kernels.numba.plane_match import Planes, match_planes_tile
-from vnlem.neighbours.groups import Members, grid_positions, symmetries
+from vnlem.neighbours.groups import Members, positions_in_part, symmetries
 from vnlem.neighbours.patches import blank_planes, patch_sums
 from vnlem.neighbours.sheets import TILE
 from vnlem.neighbours.sites import Sites
@@ -31,14 +32,29 @@ def symmetries_of_block(group: str, patch_size: int, depth: int, *, reflect_dept
     return np.concatenate([np.concatenate([plane + k * pixels for k in order], axis=1) for order in orders])
 
 
-def reference_tiles(height: int, width: int, patch_size: int, step: int) -> list[NDArray[np.int64]]:
-    """Top left corners (r, 2) of the reference patches of one plane, tile by tile."""
-    rows = grid_positions(height - patch_size + 1, step)
-    columns = grid_positions(width - patch_size + 1, step)
+class Part(NamedTuple):
+    """Where planes lie in a larger stack that they are a part of."""
+
+    first: tuple[int, int, int]  # plane, row and column of the whole that the part begins with
+    whole: tuple[int, int, int]
+
+
+def reference_tiles(
+    height: int, width: int, patch_size: int, step: int, part: Part | None = None
+) -> list[NDArray[np.int64]]:
+    """Top left corners (r, 2) of the reference patches of one plane, tile by tile.
+
+    Tiles and patches of a part lie where the whole has them.
+    """
+    _, top, left = (0, 0, 0) if part is None else part.first
+    _, whole_height, whole_width = (0, height, width) if part is None else part.whole
+    border = patch_size - 1
+    rows = positions_in_part(height - border, step, top, whole_height - border)
+    columns = positions_in_part(width - border, step, left, whole_width - border)
     found = []
-    for tile in grid(height, width, TILE, TILE):
-        y = rows[(rows >= tile.top) & (rows < tile.bottom)]
-        x = columns[(columns >= tile.left) & (columns < tile.right)]
+    for tile in grid(whole_height, whole_width, TILE, TILE):
+        y = rows[(rows + top >= tile.top) & (rows + top < tile.bottom)]
+        x = columns[(columns + left >= tile.left) & (columns + left < tile.right)]
         if y.size and x.size:
             found.append(np.stack(np.meshgrid(y, x, indexing="ij"), axis=-1).reshape(-1, 2))
     return found

@@ -16,8 +16,12 @@ LETTERS = {
     "Y": "rows",
     "X": "columns",
 }
-# Along which of the axes planes help each other; the first that has more than one plane is taken.
+# Along which of the axes planes help each other; the first that has more than one plane is taken, but for
+# time and depth together.
 HELPFUL = "ZTN"
+SPOTS = 8  # places at which time and depth are compared
+CLEARLY = 0.97  # of the difference between slices: frames that differ less than so much help more
+ENOUGH = 3  # planes without which an axis helps little
 
 
 def check_axes(axes: Any, shape: tuple[int, ...]) -> str:
@@ -60,18 +64,61 @@ class Series:
     pages: tuple[tuple[Any, ...], ...]
 
 
-def series_of(letters: str, shape: tuple[int, ...]) -> list[Series]:
-    """The pages of an array, in series along the axis in which they help each other.
+def helpful_axis(array: Any, letters: str) -> str:
+    """The axis along which the pages of a stack help each other: "Z", "T", "N", or "" for pages alone.
 
-    Depth comes before time: the slices of a volume belong closer together than two volumes do.
+    Where there are both time and depth, the neighbours that are more alike are taken. Noise adds the same
+    to the differences of both, so it need not be known. Depth is taken where they are about equal, and an
+    axis of less than three pages only where the other has no more.
+
+    Parameters
+    ----------
+    array : array_like
+        Has a shape, and gives whole pages by their index.
+    letters : str
+        One for each axis.
 
     Examples
     --------
-    >>> [(one.kind, one.channel, len(one.pages)) for one in series_of("TCYX", (5, 2, 8, 8))]
+    >>> slices = np.random.default_rng(0).normal(size=(1, 5, 8, 8))
+    >>> helpful_axis(np.repeat(slices, 4, axis=0), "TZYX"), helpful_axis(slices[0], "ZYX")
+    ('T', 'Z')
+    """
+    sizes = dict(zip(letters, array.shape, strict=True))
+    many = [letter for letter in HELPFUL if sizes.get(letter, 1) > 1]
+    if not {"T", "Z"} <= set(many):
+        return many[0] if many else ""
+    if min(sizes["T"], sizes["Z"]) < ENOUGH:
+        return "T" if sizes["T"] > sizes["Z"] else "Z"
+    counted = [letter for letter in letters if letter not in "YX"]
+    # A spot needs a neighbour along both axes.
+    inner = [sizes[letter] - (letter in "TZ") for letter in counted]
+    spots = np.unique(np.linspace(0, math.prod(inner) - 1, SPOTS).astype(int))
+    apart = {"T": 0.0, "Z": 0.0}
+    for spot in spots:
+        at = dict(zip(counted, map(int, np.unravel_index(spot, inner)), strict=True))
+        page = _page_at(array, letters, at)
+        for axis in apart:
+            other = _page_at(array, letters, at | {axis: at[axis] + 1})
+            with np.errstate(invalid="ignore", over="ignore"):  # pages that are no numbers are told of later
+                apart[axis] += float(np.mean((other - page) ** 2))
+    return "T" if apart["T"] < CLEARLY * apart["Z"] else "Z"
+
+
+def _page_at(array: Any, letters: str, at: dict[str, int]) -> NDArray[np.float64]:
+    index = tuple(slice(None) if letter in "YX" else at[letter] for letter in letters)
+    return np.asarray(array[index], np.float64)
+
+
+def series_of(letters: str, shape: tuple[int, ...], kind: str) -> list[Series]:
+    """The pages of an array, in series along the axis in which they help each other, "" for none.
+
+    Examples
+    --------
+    >>> [(one.kind, one.channel, len(one.pages)) for one in series_of("TCYX", (5, 2, 8, 8), "T")]
     [('T', 0, 5), ('T', 1, 5)]
     """
     sizes = dict(zip(letters, shape, strict=True))
-    kind = next((letter for letter in HELPFUL if sizes.get(letter, 1) > 1), "")
     outer = [letter for letter in letters if letter not in ("Y", "X", kind)]
     found = []
     for numbers in np.ndindex(*(sizes[letter] for letter in outer)):
@@ -92,7 +139,7 @@ class PagesOf:
     Examples
     --------
     >>> stack = np.zeros((4, 3, 2))
-    >>> pages = PagesOf(stack, "XYT", series_of("XYT", stack.shape)[0])
+    >>> pages = PagesOf(stack, "XYT", series_of("XYT", stack.shape, "T")[0])
     >>> len(pages), pages[0].shape
     (2, (3, 4))
     """

@@ -1,0 +1,167 @@
+"""Movies and volumes in parts: frames or slices help each other, and a part has the bytes of the whole."""
+
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.large.boxes import extent, inside, slices
+from vnlem.large.engine import BYTES_ALWAYS, Place
+from vnlem.large.sample import MOST_PIXELS
+from vnlem.large.sources import Source
+from vnlem.neighbours.planes import Part
+from vnlem.noise.model import NoiseModel
+from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of
+from vnlem.pipeline.sigma import check_sigma
+from vnlem.registry import find_stack_method, find_stack_needs
+from vnlem.stacks import StackNoise, check_params, denoise_series, sampled_pages, units_of
+
+# Bytes for each pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
+BYTES_IN_FLIGHT = 100
+_CAMERA = ("gain", "offset", "read_noise")
+Units = tuple[float, float]  # mean and scale
+
+
+@dataclass(frozen=True)
+class StackEngine:
+    """A method on stacks, with the noise of every channel and the units of every series."""
+
+    method: str
+    params: dict[str, Any]
+    resolved: dict[str, Any]  # all parameters, for the record
+    kind: str  # "T" or "Z"
+    noises: tuple[NoiseModel, ...]  # one for each channel
+    others: tuple[str, ...]  # axes that count series
+    units: dict[tuple[int, ...], Units]  # by the position along these; by the channel alone in a large source
+    axes: tuple[str, ...]
+    halo: tuple[int, ...]
+    in_flight: int
+    dtype: str
+
+    @property
+    def work_halo(self) -> tuple[int, ...]:
+        """All passes work on all that is read."""
+        return self.halo
+
+    def solve(self, pixels: NDArray[Any], place: Place, workers: int | None) -> NDArray[Any]:
+        """The denoised pixels of ``place.write`` from those of ``place.read``."""
+        channel = place.at.get("c", 0)
+        series = tuple(place.at.get(name, 0) for name in self.others)
+        part = Part(_three([start for start, _ in place.read]), _three(place.whole))
+        wanted = inside(place.write, place.read)
+        (first, last), *plane = wanted
+        result = np.empty(extent(wanted), np.dtype(self.dtype))
+        pages = denoise_series(
+            list(pixels),
+            self.kind,
+            StackNoise(self.noises[channel]),
+            method=self.method,
+            workers=workers,
+            report=None,
+            info=[],
+            units=self.units.get(series) or self.units[channel,],
+            part=part,
+            **self.params,
+        )
+        with closing(pages):
+            for number, page in enumerate(pages):
+                if number >= last:
+                    break
+                if number >= first:
+                    result[number - first] = page[slices(tuple(plane))]
+        return result
+
+    def memory(self, shape: tuple[int, ...]) -> int:
+        """Bytes that the solution of a block of this shape takes: that of the planes in flight."""
+        return BYTES_ALWAYS + BYTES_IN_FLIGHT * self.in_flight * prod(shape[1:])
+
+    def describe(self) -> dict[str, Any]:
+        """Everything the result depends on, as plain values."""
+        return {
+            "method": self.method,
+            "solver": f"stack along {self.kind}",
+            "parameters": self.resolved,
+            "scales": [[*key, *value] for key, value in self.units.items()],
+            "noise": "; ".join(noise.describe() for noise in self.noises),
+            "noise_model": [noise.to_dict() for noise in self.noises],
+        }
+
+
+def stack_engine(source: Source, sigma: Any, method: str, params: dict[str, Any]) -> StackEngine | None:
+    """The engine for a movie or a volume; None where pages stand alone."""
+    prepare = find_stack_method(method)
+    if prepare is None or source.guessed or source.colour:
+        return None
+    letters = "".join(source.axes).upper()
+    kind = helpful_axis(ReadInPages(source), letters)
+    if kind not in ("T", "Z"):
+        return None
+    camera = {name: params.pop(name, None) for name in _CAMERA}
+    noise_model = params.pop("noise_model", "auto")
+    check_params(prepare, method, params)
+    all_series = series_of(letters, source.shape, kind)
+    size = source.shape[-2:]
+    used, _ = prepare(kind, [size] * len(all_series[0].pages), 1.0, workers=1, report=None, **params)
+    level = None if sigma is None else check_sigma(sigma)
+    plain = params.get("preset") == "paper"
+    noises: list[StackNoise] = []
+    for channel in range(1 + max(one.channel for one in all_series)):
+        pages = [_pages(source, letters, one) for one in all_series if one.channel == channel]
+        noises.append(StackNoise.of(list(pages), level, noise_model, camera, plain=plain))
+    find_halo, find_planes = find_stack_needs(method)
+    planes, *around = find_halo(used)
+    if not any(around) or any(noise.model.is_correlated for noise in noises):
+        around = list(size)  # noise that pixels share is made white on whole pages
+    others = tuple(name for name in source.axes if name not in (kind.lower(), "y", "x"))
+    return StackEngine(
+        method,
+        params,
+        asdict(used),
+        kind,
+        tuple(noise.model for noise in noises),
+        others,
+        dict(_units(source, letters, all_series, noises)),
+        (kind.lower(), "y", "x"),
+        (planes, *around),
+        find_planes(used),
+        source.dtype.str,
+    )
+
+
+class ReadInPages:
+    """A source that gives whole pages by their index."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self.shape = source, source.shape
+
+    def __getitem__(self, index: tuple[Any, ...]) -> NDArray[Any]:
+        box = tuple(
+            (0, size) if isinstance(part, slice) else (part, part + 1)
+            for part, size in zip(index, self.shape, strict=True)
+        )
+        return self._source.read(box).reshape(self.shape[-2:])
+
+
+def _pages(source: Source, letters: str, series: Series) -> PagesOf:
+    return PagesOf(ReadInPages(source), letters, series)
+
+
+def _units(source: Source, letters: str, all_series: list[Series], noises: list[StackNoise]) -> Any:
+    """Mean and scale of every series, or of a sample of each channel where there is too much to read."""
+    if prod(source.shape) > MOST_PIXELS:
+        for channel, noise in enumerate(noises):
+            pages = [_pages(source, letters, one) for one in all_series if one.channel == channel]
+            yield (channel,), units_of(sampled_pages(list(pages)), noise)
+        return
+    for one in all_series:
+        at = dict(zip(letters.lower(), one.pages[0], strict=True))
+        key = tuple(at[name] for name in letters.lower() if name not in (one.kind.lower(), "y", "x"))
+        yield key, units_of(_pages(source, letters, one), noises[one.channel])
+
+
+def _three(values: Any) -> tuple[int, int, int]:
+    plane, row, column = values
+    return plane, row, column

@@ -1,0 +1,184 @@
+"""Movies and volumes in parts: frames and slices help each other, and parts have the bytes of the whole."""
+
+import numpy as np
+import pytest
+
+zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
+
+import vnlem  # noqa: E402
+from vnlem.large import stack_engine, units  # noqa: E402
+from vnlem.large.methods import find_engine  # noqa: E402
+from vnlem.large.sample import take_sample  # noqa: E402
+from vnlem.large.sources import open_source  # noqa: E402
+from vnlem.methods.vnlr_stack import halo, resolve_stack, solve_stack  # noqa: E402
+from vnlem.neighbours.planes import Part  # noqa: E402
+
+# Small windows, so that small stacks have parts with an inside.
+SMALL = {
+    "T": {"patch_size": 5, "plane_distance": 1, "passes": 1, "n_neighbors": 12, "patch_distance": 3},
+    "Z": {"patch_distance": 2, "plane_distance": 1, "passes": 1, "n_neighbors": 12, "patch_depth": 2},
+}
+
+
+def noisy(shape, seed=0, dtype=np.uint16):
+    """Waves that change from page to page."""
+    *leading, height, width = shape
+    n_pages = int(np.prod(leading))
+    k, y, x = np.mgrid[:n_pages, :height, :width]
+    clean = 1000 + 200 * np.sin(x / 5 + k / 7) + 200 * np.cos(y / 6 - k / 9)
+    return (clean + np.random.default_rng(seed).normal(0, 80, clean.shape)).reshape(shape).astype(dtype)
+
+
+@pytest.fixture
+def small_units(monkeypatch):
+    """Units of few planes and pixels, where a run would take 2048."""
+    monkeypatch.setattr(units, "USUAL_SIDE", 12)
+    monkeypatch.setattr(units, "SIDE_PER_HALO", 0)
+    monkeypatch.setattr(units, "SMALLEST_BLOCK", 12)
+
+
+@pytest.mark.parametrize("kind", ["T", "Z"])
+@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize("write", [((20, 23), (40, 47), (30, 50)), ((0, 3), (0, 20), (61, 80))])
+def test_what_lies_deeper_than_the_halo_has_the_bytes_of_the_whole(kind, passes, write):
+    shape = (44, 70, 80)
+    stack = np.random.default_rng(0).normal(0, 0.4, shape).astype(np.float32) + np.sin(np.arange(80) / 5)
+    stack = stack.astype(np.float32)
+    params = resolve_stack(kind, shape[0], **{**SMALL[kind], "passes": passes})
+    whole = list(solve_stack(iter(stack), [shape[1:]] * shape[0], 0.4, params, 1))
+    if kind == "T":
+        write = (write[0], (0, 70), (0, 80))
+    read = [
+        (max(0, a - by), min(size, b + by))
+        for (a, b), by, size in zip(write, halo(params), shape, strict=True)
+    ]
+    assert kind == "T" or read[1] != (0, 70)
+    part = stack[tuple(slice(*span) for span in read)]
+    place = Part(tuple(start for start, _ in read), shape)
+    found = list(solve_stack(iter(part), [part.shape[1:]] * len(part), 0.4, params, 1, None, place))
+    inner = tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(write, read, strict=True))
+    expected = np.stack(whole)[tuple(slice(*span) for span in write)]
+    np.testing.assert_array_equal(np.stack(found)[inner], expected)
+
+
+@pytest.mark.parametrize("kind", ["T", "Z"])
+@pytest.mark.parametrize("given", [80, None], ids=["sigma given", "estimated"])
+def test_parts_of_a_stack_equal_the_whole(tmp_path, small_units, kind, given):
+    pixels = noisy((30, 50, 60))
+    whole = vnlem.denoise(pixels, given, axes=f"{kind}YX", **SMALL[kind])
+    array = zarr.create_array(
+        tmp_path / "in.zarr", shape=pixels.shape, chunks=(4, 32, 32), dtype=pixels.dtype
+    )
+    array[:] = pixels
+    summary = vnlem.denoise_large(
+        tmp_path / "in.zarr",
+        tmp_path / "out.zarr",
+        given,
+        axes=f"{kind}YX".lower(),
+        memory="1GB",
+        **SMALL[kind],
+    )
+    assert summary.units == (3 if kind == "T" else 12)
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole)
+
+
+def test_channels_and_time_points_equal_those_in_memory(tmp_path, small_units):
+    pixels = noisy((2, 2, 9, 40, 30))  # t, c, z, y, x
+    pixels[:, 1] *= 3
+    options = {**SMALL["Z"], "axes": "TCZYX"}
+    whole, info = vnlem.denoise(pixels, return_info=True, **options)
+    assert info.details["series"] == ["Z"] * 4
+    summary = vnlem.denoise_large(pixels, tmp_path / "out.zarr", memory="1GB", **options)
+    assert summary.settings["solver"] == "stack along Z"
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
+
+
+def test_a_region_of_a_movie_has_the_bytes_of_the_whole(tmp_path, small_units):
+    pixels = noisy((30, 24, 28))
+    whole = vnlem.denoise(pixels, 80, axes="TYX", **SMALL["T"])
+    region = {"t": (11, 14), "y": (3, 20)}
+    vnlem.denoise_large(pixels, tmp_path / "out.zarr", 80, axes="tyx", region=region, **SMALL["T"])
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole[11:14, 3:20])
+
+
+@pytest.mark.parametrize("kind", ["T", "Z"])
+def test_above_the_size_of_a_sample_parts_equal_one_part(tmp_path, small_units, monkeypatch, kind):
+    """Noise and units come from some pages then, whatever the parts."""
+    monkeypatch.setattr(stack_engine, "MOST_PIXELS", 1000)
+    pixels = noisy((30, 40, 44))
+    options = {"axes": f"{kind}YX", **SMALL[kind]}
+    vnlem.denoise_large(pixels, tmp_path / "parts.zarr", 80, **options)
+    monkeypatch.setattr(units, "USUAL_SIDE", 2048)
+    one = vnlem.denoise_large(pixels, tmp_path / "one.zarr", 80, **options)
+    assert one.units == 1
+    parts, whole = (zarr.open_array(tmp_path / f"{name}.zarr/0")[:] for name in ("parts", "one"))
+    np.testing.assert_array_equal(parts, whole)
+
+
+def test_pages_of_axes_that_nobody_named_stand_alone(tmp_path):
+    pixels = noisy((3, 40, 44))
+    page_by_page = np.stack([vnlem.denoise(page, 80, passes=1, patch_distance=4) for page in pixels])
+    options = {"passes": 1, "patch_distance": 4, "memory": "1GB"}
+    for name, extra in (("unnamed", {}), ("asked", {"axes": "tyx", "stack": False})):
+        summary = vnlem.denoise_large(pixels, tmp_path / f"{name}.zarr", 80, **options, **extra)
+        assert "stack" not in summary.settings["solver"]
+        result = zarr.open_array(tmp_path / f"{name}.zarr/0")[:]
+        assert np.abs(result.astype(int) - page_by_page).max() <= 1
+
+
+def test_the_command_line_gives_the_same_bytes_in_parts(cli, tmp_path):
+    import tifffile
+
+    pixels = noisy((6, 40, 44))
+    tifffile.imwrite(tmp_path / "in.tif", pixels, metadata={"axes": "TYX"}, photometric="minisblack")
+    for name, options in (("all", ()), ("parts", ("--memory", "1GB")), ("pages", ("--page-by-page",))):
+        arguments = ("--sigma", "80", "--profile", "fast", "--quiet", *options)
+        assert cli("denoise", tmp_path / "in.tif", tmp_path / f"{name}.tif", *arguments) == (0, "", "")
+    whole, parts, pages = (tifffile.imread(tmp_path / f"{name}.tif") for name in ("all", "parts", "pages"))
+    np.testing.assert_array_equal(parts, whole)
+    alone = np.stack([vnlem.denoise(page, 80, profile="fast") for page in pixels])
+    np.testing.assert_array_equal(pages, alone)
+    assert not np.array_equal(pages, whole)
+
+
+def test_correlated_noise_is_made_white_on_whole_pages(tmp_path, small_units):
+    pixels = noisy((8, 48, 52)).astype(np.float32)
+    pixels = (pixels + np.roll(pixels, 1, axis=2)) / 2
+    options = {"noise_model": "correlated", **SMALL["Z"]}
+    whole = vnlem.denoise(pixels, axes="ZYX", **options)
+    summary = vnlem.denoise_large(pixels, tmp_path / "out.zarr", axes="zyx", memory="1GB", **options)
+    assert summary.units == 1
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
+
+
+def test_memory_bounds_the_planes_that_are_held(tmp_path):
+    source = open_source(noisy((30, 64, 64)), "tyx")
+    engine = find_engine(source, take_sample(source), 80, "vnlr", {}, stack=True)
+    assert engine.halo[1:] == (64, 64)
+    assert engine.memory((30, 64, 32)) < engine.memory((30, 64, 64)) == engine.memory((2000, 64, 64))
+    with pytest.raises(ValueError, match="of memory are too little"):
+        vnlem.denoise_large(noisy((30, 64, 64)), tmp_path / "out.zarr", 80, axes="tyx", memory="20MB")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dry_run_of_a_movie(tmp_path):
+    forecast = vnlem.denoise_large(
+        noisy((20, 40, 44)), tmp_path / "out.zarr", 80, axes="tyx", dry_run=True, **SMALL["T"]
+    )
+    assert forecast.halo == (8, 40, 44)
+    assert forecast.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"gamma": 1}, "on a stack has no parameter 'gamma'"),
+        ({"part": None, "report": 3}, "on a stack has no parameter 'report'"),
+        ({"group": "so2"}, "not available for stacks"),
+        ({"patch_size": 24}, "less than the patch"),
+    ],
+)
+def test_bad_wishes_are_told_in_one_sentence(tmp_path, options, sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        vnlem.denoise_large(noisy((6, 20, 44)), tmp_path / "out.zarr", 80, axes="zyx", **options)
+    assert list(tmp_path.iterdir()) == []
