@@ -191,3 +191,15 @@ def test_an_unknown_noise_level_is_estimated(fake_gpu):
     image = noisy((40, 40))
     _, info = vnlem.denoise(fake_gpu.asarray(image), method="nlm", return_info=True)
     assert info.sigma == pytest.approx(vnlem.estimate_sigma(image))
+
+
+@needs_compiler
+@pytest.mark.parametrize("function", [vnlem.denoise, vnlem.denoise_vnlr])
+@pytest.mark.parametrize("sigma", [10, (10, 8)], ids=["one level", "a level for each channel"])
+def test_independent_channels_come_back_as_what_they_were(fake_gpu, function, sigma):
+    image = np.stack([noisy((20, 22)), noisy((22, 20)).T[::-1]])
+    options = {"channel_axis": 0, "channels": "separate", "passes": 1, "patch_distance": 4, "n_neighbors": 8}
+    result, info = function(fake_gpu.asarray(image), sigma, return_info=True, **options)
+    assert type(result) is FakeArray
+    assert info.device == "cuda:0"
+    np.testing.assert_allclose(np.asarray(result), function(image, sigma, **options), atol=0.1)

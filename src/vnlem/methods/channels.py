@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.features.channels import relation
-from vnlem.pipeline.device import to_host
+from vnlem.pipeline.device import lies_on_gpu, to_host
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Info, Result
@@ -57,6 +57,7 @@ def _levels(planes: Planes, sigma: Any) -> list[Any] | None:
         from vnlem.noise.white import estimate_sigma_of_planes
 
         return [estimate_sigma_of_planes(plane[None]) for plane in planes.data]
+    sigma = to_host(sigma) if lies_on_gpu(sigma) else sigma
     try:
         values = np.asarray(sigma, np.float64)
     except (TypeError, ValueError):

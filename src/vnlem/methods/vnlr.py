@@ -20,7 +20,7 @@ from vnlem.neighbours.turned import reach as reach_of_turned
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.choices import Group, Preset, Profile
-from vnlem.pipeline.device import choose
+from vnlem.pipeline.device import choose, where_it_is_asked
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.regions import Region
@@ -152,6 +152,7 @@ def resolve(
     )
 
 
+@where_it_is_asked
 def denoise_vnlr(
     image: ArrayLike,
     sigma: Any = None,

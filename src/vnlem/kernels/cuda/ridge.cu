@@ -10,8 +10,13 @@
 #define LINE (SIZE + 4)            // floats of a row in shared memory: rows begin on other banks
 #define LENGTH ((PIXELS + 3) / 4 * 4) // floats of a patch in shared memory
 #define CHANGE_TILES (LENGTH / 4 * SIDE)
-// So many blocks share a multiprocessor, as far as registers go.
-#define BLOCKS (THREADS > 512 ? 1 : 1024 / THREADS)
+// So many blocks share a multiprocessor, as far as registers go; gaming cards take no more than 16.
+#if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ >= 900
+#define MOST_BLOCKS 32
+#else
+#define MOST_BLOCKS 16
+#endif
+#define BLOCKS (THREADS > 512 ? 1 : 1024 / THREADS > MOST_BLOCKS ? MOST_BLOCKS : 1024 / THREADS)
 #define ROUNDS ((CHANGE_TILES + THREADS - 1) / THREADS)
 // Members from turned copies count as noisier: their noise is partly that of members that were not turned.
 #define TURNED_NOISE 4.0f
