@@ -11,6 +11,7 @@ MODULES = {
     "match colour, turned copies": ("match", MATCH | {"P": 8, "CHANNELS": 3, "TURNED_SHEETS": 1}),
     "match shifts, large window": ("match", MATCH | {"TRANSFORMS": 1, "WINDOW_IN_SHARED": 0}),
     "patches": ("patches", {}),
+    "turn": ("turn", {"TAPS": 12}),
     "ridge first pass": ("ridge", {"P": 6, "K": 20, "THREADS": 32}),
     "ridge": ("ridge", {"P": 8, "K": 80, "THREADS": 416}),
     "orientation": ("orientation", {"THREADS": 128}),
@@ -19,6 +20,8 @@ MODULES = {
     "rid auto": ("rid", {"TILE": 2, "HALF": 48, "BLOCKS": 3, "WITH_MARGIN": 1, "WITH_IDENTITY": 1}),
     "aligned paper": ("aligned", {"HALF": 64, "CHANNELS": 1, "MEAN": 0, "THREADS": 128}),
     "aligned auto": ("aligned", {"HALF": 48, "CHANNELS": 3, "MEAN": 1, "THREADS": 64}),
+    "nlem paper": ("nlem", {"SIZE_Y": 13, "SIZE_X": 13, "CHANNELS": 1, "WARPS": 8, "MEDIAN": 1}),
+    "nlpr of a colour signal": ("nlem", {"SIZE_Y": 1, "SIZE_X": 5, "CHANNELS": 3, "WARPS": 4, "MEDIAN": 0}),
     "nlm": ("nlm", {"RX": 3, "RY": 3, "CHANNELS": 1, "ROWS": 8, "WARPS": 8}),
     "nlm of a colour signal": ("nlm", {"RX": 2, "RY": 0, "CHANNELS": 3, "ROWS": 1, "WARPS": 1}),
 }

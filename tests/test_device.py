@@ -71,7 +71,15 @@ def fake_gpu(monkeypatch):
         def __exit__(self, *error):
             return None
 
-    cupy.cuda.Device = Device
+    class Stream(Device):
+        def __init__(self, non_blocking=False):
+            super().__init__()
+
+        def synchronize(self):
+            """Everything is done at once."""
+
+    cupy.cuda.Device, cupy.cuda.Stream = Device, Stream
+    cupy.cuda.get_current_stream = Stream
     torch = types.ModuleType("torch")
     torch.from_dlpack = torch.Tensor = FakeTensor
     monkeypatch.setitem(sys.modules, "cupy", cupy)
@@ -203,3 +211,54 @@ def test_independent_channels_come_back_as_what_they_were(fake_gpu, function, si
     assert type(result) is FakeArray
     assert info.device == "cuda:0"
     np.testing.assert_allclose(np.asarray(result), function(image, sigma, **options), atol=0.1)
+
+
+@needs_compiler
+def test_an_image_that_does_not_fit_is_brought_in_parts(fake_gpu, monkeypatch):
+    image = noisy((70, 150))
+    expected = vnlem.denoise(image, 10, method="nlm", device="cuda")
+
+    def small(values):
+        if np.size(values) > 9500:
+            raise MemoryError
+        return np.asarray(values).view(FakeArray)
+
+    monkeypatch.setattr(fake_gpu, "asarray", small)
+    result, info = vnlem.denoise(image, 10, method="nlm", device="cuda", return_info=True)
+    assert type(result) is np.ndarray
+    assert info.device == "cuda:0"
+    np.testing.assert_allclose(result, expected, atol=1e-4)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "options", [{}, {"noise_model": "poisson-gaussian", "gain": 2.0}], ids=["white", "photons"]
+)
+def test_pages_of_a_stack_come_back_in_order(fake_gpu, options):
+    movie = np.stack([noisy((14, 18)) + 5 * number for number in range(5)])
+    sigma = None if options else 10
+    expected = vnlem.denoise(movie, sigma, axes="TYX", method="nlm", **options)
+    result, info = vnlem.denoise(
+        fake_gpu.asarray(movie), sigma, axes="TYX", method="nlm", return_info=True, **options
+    )
+    assert type(result) is FakeArray
+    assert info.device == "cuda:0"
+    np.testing.assert_allclose(np.asarray(result), expected, atol=1e-2)
+    there = vnlem.denoise(movie, sigma, axes="TYX", method="nlm", device="cuda", **options)
+    assert type(there) is np.ndarray
+    np.testing.assert_array_equal(there, np.asarray(result))
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fake_gpu")
+def test_a_set_of_images_of_different_sizes_is_denoised_on_a_gpu():
+    images = [noisy((12, 16)), noisy((14, 12))]
+    result = vnlem.denoise(images, 10, method="nlm", device="cuda")
+    for image, page in zip(images, result, strict=True):
+        np.testing.assert_allclose(page, vnlem.denoise(image, 10, method="nlm"), atol=1e-2)
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_pages_that_help_each_other_do_so_on_the_cpu():
+    with pytest.raises(ValueError, match="help each other on the CPU only; pass device='cpu'"):
+        vnlem.denoise(np.zeros((3, 20, 20)) + noisy((20, 20)), 10, axes="TYX", device="cuda")

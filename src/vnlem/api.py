@@ -15,7 +15,7 @@ from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
 from vnlem.registry import DEFAULT_METHOD, DEFAULT_SCALES, find_method
-from vnlem.stacks import back_as, check_device, denoise_stack, is_set_of_images, only_page
+from vnlem.stacks import back_as, denoise_stack, is_set_of_images, only_page
 
 # Arguments of `denoise` itself, the same for every method.
 _COMMON = ("preset", "channel_axis", "workers", "progress", "return_info", "device")
@@ -61,8 +61,8 @@ def denoise(
     axes : str, optional
         A letter for each axis of a stack: T (time), Z (depth), C (channels), N (several images), Y and X, in
         any order, such as "TYX" or "TZCYX". VNLR lets the pages along depth or time (of both, the one whose
-        neighbours are more alike), else the images of a set, help each other. The other methods work page by
-        page. Each channel has a noise of its own, estimated once for all its pages.
+        neighbours are more alike), else the images of a set, help each other, on the CPU. The other methods work page
+        by page. Each channel has a noise of its own, estimated once for all its pages.
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
@@ -104,12 +104,12 @@ def denoise(
     if axes is not None or is_set_of_images(image):
         if channel_axis is not None:
             raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
-        check_device(str(device))
         options: dict[str, Any] = {
             "preset": preset,
             "workers": workers,
             "progress": progress,
             "return_info": return_info,
+            "device": device,
         }
         camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
         page = only_page(image, axes, sigma)
@@ -148,7 +148,7 @@ def denoise(
         )
         return lazy
     given = {"gain": gain, "offset": offset, "read_noise": read_noise}
-    if lies_on_gpu(image) and sigma is not None and noise_model == "auto":
+    if device != "cpu" and sigma is not None and noise_model == "auto":
         # On a GPU a given sigma is taken at its word: to doubt it, the image would have to come to the host.
         noise_model = "gaussian"
     # The noise is looked for on the host; the denoising goes where it was asked for. Where all is told, what

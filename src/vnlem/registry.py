@@ -35,6 +35,8 @@ SOLVERS = {
     ("vnlr", "fast"): "vnlem.methods.vnlr:solve",
     ("vnlr", "reference"): "vnlem.methods.vnlr:solve_plainly",
     ("nlm", "cuda"): "vnlem.methods.cuda.nlm:solve",
+    ("nlem", "cuda"): "vnlem.methods.cuda.nlem:solve",
+    ("nlpr", "cuda"): "vnlem.methods.cuda.nlem:solve",
     ("vnlem", "cuda"): "vnlem.methods.cuda.vnlem:solve",
     ("vnlr", "cuda"): "vnlem.methods.cuda.vnlr:solve",
 }

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, shown_size
-from vnlem.pipeline.device import choose
+from vnlem.pipeline.device import choose, lies_on_gpu, namespace, side_by_side, to_host
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
 from vnlem.pipeline.run import NEGLIGIBLE, Info
@@ -71,7 +71,7 @@ def only_page(image: Any, axes: str | None, sigma: Any) -> NDArray[Any] | None:
     """
     if is_set_of_images(image):
         return None
-    array = np.asarray(image)
+    array = _as_array(image)
     letters = check_axes(axes, array.shape)
     _sigma_per_channel(sigma, dict(zip(letters, array.shape, strict=True)).get("C", 1))
     if math.prod(size for letter, size in zip(letters, array.shape, strict=True) if letter not in "YX") > 1:
@@ -117,15 +117,10 @@ def denoise_pages_on_disk(
     -------
     (out, Info)
     """
-    check_device(choose(device))
     camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
-    return denoise_stack(pages, sigma, out=out, camera=camera, return_info=True, **options)
-
-
-def check_device(device: str) -> None:
-    """Stacks have no kernels for a GPU."""
-    if device != "cpu":
-        raise ValueError(f"stacks are denoised on the CPU; pass device='cpu', got {device!r}")
+    return denoise_stack(
+        pages, sigma, out=out, camera=camera, return_info=True, device=choose(device), **options
+    )
 
 
 def denoise_stack(
@@ -140,6 +135,7 @@ def denoise_stack(
     progress: Progress,
     return_info: bool,
     out: Any = None,
+    device: str = "cpu",
     **params: Any,
 ) -> Any:
     """Denoise a stack: see :func:`vnlem.denoise`, whose arguments these are.
@@ -158,6 +154,8 @@ def denoise_stack(
     out : array_like, optional
         Takes the result. It and the stack may then lie on the disk: they are asked for whole pages and given
         whole pages, and those in flight are in memory.
+    device : str
+        "cpu" or "cuda:N"; on a GPU some pages are under way at a time.
 
     Returns
     -------
@@ -171,9 +169,9 @@ def denoise_stack(
         plans: list[tuple[str, int, Pages]] = [("N", 0, list(pages_given))]
         result: Any = [None] * len(pages_given)
     else:
-        array = np.asarray(image) if out is None else image
+        array = _as_array(image) if out is None else image
         letters = check_axes(axes, array.shape)
-        result = np.empty_like(array) if out is None else out
+        result = namespace(array).empty_like(array) if out is None else out
         all_series = series_of(letters, array.shape, helpful_axis(array, letters))
         plans = [(one.kind, one.channel, PagesOf(array, letters, one)) for one in all_series]
         outputs = [PagesOf(result, letters, one) for one in all_series]
@@ -191,13 +189,21 @@ def denoise_stack(
                 known[channel] = StackNoise.of(same, sigmas[channel], noise_model, camera, plain=plain)
             part = _share(report, at, len(pages), total)
             done = denoise_series(
-                pages, kind, known[channel], method=method, workers=workers, report=part, info=infos, **params
+                pages,
+                kind,
+                known[channel],
+                method=method,
+                workers=workers,
+                report=part,
+                info=infos,
+                device=device,
+                **params,
             )
             for index, page in enumerate(done):
                 if pages_given is not None:
                     result[index] = page
                 else:
-                    outputs[number].put(index, page)
+                    outputs[number].put(index, namespace(result).asarray(page))
             at += len(pages)
     if not return_info:
         return result
@@ -211,7 +217,8 @@ def denoise_stack(
     elapsed = time.perf_counter() - begun
     rms = float(np.sqrt(np.mean(np.square(levels))))
     parameters = infos[0] if infos else {}
-    return result, Info(method, rms, parameters, {"total": elapsed}, details, noise=known[0].model)
+    timings = {"total": elapsed}
+    return result, Info(method, rms, parameters, timings, details, device, known[0].model)
 
 
 def denoise_series(
@@ -225,6 +232,7 @@ def denoise_series(
     info: list[dict[str, Any]],
     units: tuple[float, float] | None = None,
     part: Any = None,
+    device: str = "cpu",
     **params: Any,
 ) -> Generator[NDArray[Any], None, None]:
     """The denoised pages of one series, in order; only pages in flight are held as floats.
@@ -233,11 +241,17 @@ def denoise_series(
     a larger stack.
     """
     prepare = find_stack_method(method) if kind and len(pages) > 1 else None
+    if prepare is not None and device != "cpu":
+        raise ValueError(
+            f"{method} lets the pages of a stack help each other on the CPU only; pass device='cpu', "
+            "or denoise each page by itself"
+        )
     mean = scale = 0.0
     if prepare is not None:
         check_params(prepare, method, params)
         mean, scale = units or units_of(pages, noise)
     if prepare is None or noise.sigma <= NEGLIGIBLE * scale:
+        params = params | {"device": device}
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
         return
     sizes = [tuple(pages[index].shape) for index in range(len(pages))]
@@ -281,16 +295,26 @@ def _page_by_page(
     """A method that knows single images alone."""
     function = find_method(method)
     check_params(function, method, params)
-    for index in range(len(pages)):
-        planes = _checked_page(pages, index)
-        page = pages[index] if noise.model.is_white else noise.forward(planes)
-        part = _share(report, index, 1, len(pages))
+
+    def one(item: tuple[int, NDArray[Any]]) -> tuple[NDArray[Any], Info]:
+        index, page = item
+        white = noise.model.is_white
+        planes = _planes_of(page if white else to_host(page), index, len(pages))
+        if not white:
+            page = noise.forward(planes)
+        part = _share(report, index, 1, len(pages)) if params["device"] == "cpu" else None
         denoised, used = function(
             page, noise.sigma, workers=workers, progress=part or False, return_info=True, **params
         )
+        return denoised if white else planes.restore(noise.backward(denoised)), used
+
+    items = ((index, pages[index]) for index in range(len(pages)))
+    for index, (denoised, used) in enumerate(side_by_side(params["device"], one, items)):
         if not info:
             info.append(used.parameters)
-        yield denoised if noise.model.is_white else planes.restore(noise.backward(denoised))
+        if report is not None and params["device"] != "cpu":
+            report(index + 1, len(pages))
+        yield denoised
 
 
 def units_of(pages: Pages, noise: "StackNoise") -> tuple[float, float]:
@@ -371,13 +395,23 @@ def _is_list_of_pages(image: Any, axes: str | None) -> bool:
     return True
 
 
+def _as_array(image: Any) -> Any:
+    """A stack as an array, where it lies."""
+    return image if lies_on_gpu(image) else np.asarray(image)
+
+
 def _checked_page(pages: Pages, index: int) -> Planes:
+    """A page on the host."""
+    return _planes_of(to_host(pages[index]), index, len(pages))
+
+
+def _planes_of(page: Any, index: int, count: int) -> Planes:
     try:
-        return to_planes(pages[index], None)
+        return to_planes(page, None)
     except ValueError as error:
-        if len(pages) == 1:
+        if count == 1:
             raise
-        raise ValueError(f"page {index + 1} of {len(pages)}: {error}") from error
+        raise ValueError(f"page {index + 1} of {count}: {error}") from error
 
 
 def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:

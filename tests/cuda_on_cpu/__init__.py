@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 from vnlem.kernels.cuda.engine import THREADS, options_of, pack, source_of
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
+_LOCK = threading.Lock()
 _HEADER = Path(__file__).with_name("cuda_on_cpu.h")
 _FOLDER = Path(tempfile.gettempdir()) / "vnlem-cuda-on-cpu"
 
@@ -30,6 +32,9 @@ class Emulator:
     def __init__(self, largest_shared: int = 227 * 1024) -> None:
         self.largest_shared = largest_shared
 
+    def free(self):
+        """Memory is the host's."""
+
     def rehearse(self, key, work):
         """Kernels are compiled when they are called."""
 
@@ -39,7 +44,9 @@ class Emulator:
         assert shared <= self.largest_shared
         size = (ctypes.c_int * 3)(*(*grid, 1, 1)[:3])
         arguments = (ctypes.c_void_p * 1)(struct.ctypes.data)
-        getattr(library, f"launch_{kernel or name}")(size, threads, shared, arguments)
+        # The played device is one set of variables in each library.
+        with _LOCK:
+            getattr(library, f"launch_{kernel or name}")(size, threads, shared, arguments)
 
 
 @cache

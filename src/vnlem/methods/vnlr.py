@@ -359,9 +359,9 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     noisy, variance = _to_opponent(job)
     images = Images(noisy, noisy.copy(), noisy.copy(), variance)
     matchings = [
-        _matching(params, number, region, len(noisy), job.sigma) for number in range(params.passes + 1)
+        matching_of(params, number, region, len(noisy), job.sigma) for number in range(params.passes + 1)
     ]
-    areas = _needed_areas(params, matchings, region)
+    areas = needed_areas(params, matchings, region)
     report = _PassProgress(job.progress, params.passes + 1)
     shares = []
     works: list[TileWork] = []
@@ -394,7 +394,7 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     return _from_opponent(images.pilot)
 
 
-def _matching(params: VnlrParams, number: int, region: Region, channels: int, sigma: float) -> Matching:
+def matching_of(params: VnlrParams, number: int, region: Region, channels: int, sigma: float) -> Matching:
     """How the groups of a pass are found."""
     first = number == 0
     size = params.patch_sizes[number]
@@ -413,7 +413,7 @@ def _matching(params: VnlrParams, number: int, region: Region, channels: int, si
     )
 
 
-def _needed_areas(params: VnlrParams, matchings: list[Matching], region: Region) -> list[Tile]:
+def needed_areas(params: VnlrParams, matchings: list[Matching], region: Region) -> list[Tile]:
     """The pixels, of the whole image, that must be right before each pass and after the last."""
     areas = [region.write]
     for number, matching in reversed(list(enumerate(matchings))):

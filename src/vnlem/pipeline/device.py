@@ -3,19 +3,24 @@
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
+from itertools import islice
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
 INSTALL = "pip install 'vnlem[gpu]' (CUDA 13) or 'vnlem[gpu12]' (CUDA 12)"
 _CUDA = 2  # DLPack's number of the device type
+AT_ONCE = 3  # pages under way on a device: one is brought and one taken back while one is worked on
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
+Item = TypeVar("Item")
 
 
 def namespace(array: Any) -> Any:
@@ -45,13 +50,17 @@ class Placement:
 
     def beside(self, values: Any) -> Any:
         """More values (a noise level, a map of it) where the image is; single numbers stay as they are."""
-        if self.on_gpu and np.ndim(values) > 0:
+        if lies_on_gpu(self.array) and np.ndim(values) > 0:
             return _to_device(importlib.import_module("cupy"), values)
         return to_host(values) if lies_on_gpu(values) else values
 
+    def on_host(self) -> "Placement":
+        """The same with the image on the host: what runs on the device takes of it what it has room for."""
+        return replace(self, array=to_host(self.array))
+
     def give_back(self, result: Any) -> Any:
         """A result as an array of the library the image came from."""
-        if not self.on_gpu:
+        if not self.on_gpu or isinstance(result, list):
             return result
         if not lies_on_gpu(self.given):
             return to_host(result)
@@ -66,8 +75,10 @@ class Placement:
 
 
 @contextmanager
-def placed(image: Any, device: str | None) -> Iterator[Placement]:
+def placed(image: Any, device: str | None, in_pages: bool = False) -> Iterator[Placement]:
     """Bring an image to where the call is to run; inside, that device is the current one.
+
+    An image that does not fit there stays on the host.
 
     Parameters
     ----------
@@ -75,6 +86,8 @@ def placed(image: Any, device: str | None) -> Iterator[Placement]:
         A NumPy array or what becomes one; or an array on a GPU: CuPy's, or one that speaks DLPack.
     device : {None, "cpu", "cuda", "cuda:1", ..., "auto"}
         None: where the image lies. "auto": a GPU if there is one.
+    in_pages : bool
+        Leave an image on the host there: its pages are brought one by one.
 
     Examples
     --------
@@ -89,7 +102,9 @@ def placed(image: Any, device: str | None) -> Iterator[Placement]:
     cupy = importlib.import_module("cupy")
     with cupy.cuda.Device(int(name.partition(":")[2])):
         try:
-            yield Placement(name, _to_device(cupy, image), image)
+            yield Placement(
+                name, image if in_pages and not lies_on_gpu(image) else _fitting(cupy, image), image
+            )
         except MemoryError as error:
             raise MemoryError(
                 f"an image of shape {np.shape(image)} needs more GPU memory than is free; "
@@ -109,17 +124,69 @@ def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Argum
     @wraps(function)
     def wrapped(*given: Arguments.args, **options: Arguments.kwargs) -> Returned:
         call = signature.bind(*given, **options)
-        arguments = call.arguments
-        with placed(arguments["image"], arguments.get("device")) as place:
-            arguments.update(image=place.array, device=place.name)
-            if "sigma" in arguments:
-                arguments["sigma"] = place.beside(arguments["sigma"])
-            result = function(*call.args, **call.kwargs)
+        image, in_pages = call.arguments["image"], _has_pages(call.arguments)
+
+        def run_at(place: Placement) -> Any:
+            call.arguments.update(image=place.array, device=place.name)
+            if "sigma" in call.arguments:
+                call.arguments["sigma"] = place.beside(call.arguments["sigma"])
+            return function(*call.args, **call.kwargs)
+
+        with placed(image, call.arguments.get("device"), in_pages) as place:
+            # Outside of the handler the arrays of the failed attempt are gone.
+            fits = True
+            try:
+                result = run_at(place)
+            except MemoryError:
+                fits = not lies_on_gpu(place.array)
+                if fits:
+                    raise
+            if not fits:
+                result = run_at(place.on_host())
             if isinstance(result, tuple):
                 return cast(Returned, (place.give_back(result[0]), *result[1:]))
             return cast(Returned, place.give_back(result))
 
     return wrapped
+
+
+def _has_pages(arguments: dict[str, Any]) -> bool:
+    """Whether the image is a stack, or a set of images of different sizes."""
+    image = arguments["image"]
+    several = isinstance(image, list | tuple) and len({np.shape(page) for page in image}) > 1
+    return several or arguments.get("axes") is not None
+
+
+def side_by_side(device: str, work: Callable[[Item], Returned], items: Iterable[Item]) -> Iterator[Returned]:
+    """work(item) for all items, in order; on a GPU some are under way at a time, each on its own stream.
+
+    Items are taken by the calling thread, when their turn comes.
+
+    Examples
+    --------
+    >>> list(side_by_side("cpu", lambda number: number**2, range(4)))
+    [0, 1, 4, 9]
+    """
+    if device == "cpu":
+        yield from map(work, items)
+        return
+    cuda = importlib.import_module("cupy").cuda
+    number = int(device.partition(":")[2])
+    cuda.get_current_stream().synchronize()
+
+    def on_stream(item: Item) -> Returned:
+        with cuda.Device(number), cuda.Stream(non_blocking=True) as stream:
+            result = work(item)
+            stream.synchronize()
+            return result
+
+    waiting = iter(items)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        under_way = deque(pool.submit(on_stream, item) for item in islice(waiting, AT_ONCE))
+        while under_way:
+            result = under_way.popleft().result()
+            under_way.extend(pool.submit(on_stream, item) for item in islice(waiting, 1))
+            yield result
 
 
 def to_host(array: Any) -> Any:
@@ -223,3 +290,11 @@ def _to_device(cupy: Any, image: Any) -> Any:
     if _library_of(image) == "torch":
         image = image.detach()
     return cupy.from_dlpack(image) if hasattr(image, "__dlpack__") else cupy.asarray(image)
+
+
+def _fitting(cupy: Any, image: Any) -> Any:
+    """An image on the device, or on the host where it does not fit."""
+    try:
+        return _to_device(cupy, image)
+    except MemoryError:
+        return to_host(image)

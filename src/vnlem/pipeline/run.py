@@ -58,6 +58,8 @@ class Job(Generic[Params]):
     # What part of the whole image `pixels` is; None for all of it. A solver gives back as many pixels as it
     # got, of which those that the region writes are right.
     region: Region | None = None
+    # The largest absolute value of the whole image, where `pixels` are a part of it on a GPU.
+    peak: float | None = None
 
 
 @where_it_is_asked

@@ -9,6 +9,13 @@ typedef unsigned long long wide;
 
 __device__ __forceinline__ int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
+// Where the symmetric extension of n pixels has its value at i from.
+__device__ __forceinline__ int mirrored(int i, int n) {
+    i %= 2 * n;
+    if (i < 0) i += 2 * n;
+    return i < n ? i : 2 * n - 1 - i;
+}
+
 // The sum over all threads of a block, known to all of them. `scratch`: one number for each warp.
 template <typename T>
 __device__ T block_sum(T value, T* scratch) {
@@ -32,6 +39,12 @@ __device__ T block_max(T value, T* scratch) {
     T largest = scratch[0];
     for (int w = 1; w < warps; ++w) largest = max(largest, scratch[w]);
     return largest;
+}
+
+// The sum over the lanes of a warp, the same bits in all of them.
+__device__ __forceinline__ float warp_sum(float value) {
+    for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(0xFFFFFFFFu, value, step);
+    return value;
 }
 
 // The sum over the threads before this one. `scratch`: one number for each warp.
@@ -121,4 +134,46 @@ __device__ __noinline__ void take_smallest(const float* values, int n, int count
     }
     if (threadIdx.x == 0) chosen[0] = own;
     __syncthreads();
+}
+
+// How many of n numbers are at most the number with these bits; a warp counts together.
+__device__ __forceinline__ int count_up_to(const float* values, int n, unsigned bits) {
+    int count = 0;
+    for (int i = threadIdx.x % 32; i < n; i += 32) count += __float_as_uint(values[i]) <= bits;
+    for (int step = 16; step > 0; step >>= 1) count += __shfl_xor_sync(0xFFFFFFFFu, count, step);
+    return count;
+}
+
+// Places of the `wanted` smallest of n numbers into chosen, in their order, by one warp; ties go to the first.
+// `own`, where it is not negative, comes first and is among them in any case. Returns how many.
+__device__ int smallest_of_warp(const float* values, int n, int wanted, int own, int* chosen) {
+    const int lane = threadIdx.x % 32;
+    const int count = min(wanted, n);
+    unsigned low = 0, high = INFINITY_BITS;
+    while (low < high) {
+        const unsigned middle = low + (high - low) / 2;
+        if (count_up_to(values, n, middle) >= count)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    const int below = low == 0 ? 0 : count_up_to(values, n, low - 1);
+    int ties = count - below - (own >= 0 && __float_as_uint(values[own]) >= low ? 1 : 0);
+    int at = own >= 0 ? 1 : 0;
+    if (own >= 0 && lane == 0) chosen[0] = own;
+    for (int first = 0; first < n; first += 32) {
+        const int i = first + lane;
+        const unsigned bits = i < n ? __float_as_uint(values[i]) : 0xFFFFFFFFu;
+        const bool other = i < n && i != own;
+        const unsigned less = __ballot_sync(0xFFFFFFFFu, other && bits < low);
+        const unsigned equal = __ballot_sync(0xFFFFFFFFu, other && bits == low);
+        const unsigned before = (1u << lane) - 1;
+        const int ties_before = __popc(equal & before);
+        const bool take = other && (bits < low || (bits == low && ties_before < ties));
+        if (take) chosen[at + __popc(less & before) + min(ties_before, max(ties, 0))] = i;
+        at += __popc(less) + min(__popc(equal), max(ties, 0));
+        ties -= __popc(equal);
+    }
+    __syncwarp();
+    return count;
 }

@@ -57,6 +57,10 @@ class Engine:
         self.largest_shared = int(cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
         self._rehearsed: set[tuple[str, tuple[str, ...]]] | None = None
 
+    def free(self) -> None:
+        """Give memory that no array uses back to the device."""
+        self.xp.get_default_memory_pool().free_all_blocks()
+
     def rehearse(self, key: Hashable, work: Callable[[], object]) -> None:
         """Compile all kernels `work` will start, side by side; once for each `key`.
 
@@ -130,7 +134,7 @@ def compiled_at_once(solve: Callable[[Job[Any], Engine], Any]) -> Callable[..., 
         rehearsal = replace(job, progress=None, details={})
         # Real numbers are arguments of kernels and never sizes they are compiled for.
         sizes = [value for value in asdict(job.params).values() if not isinstance(value, float)]
-        key = (solve.__module__, repr(sizes), job.pixels.shape)
+        key = (solve.__module__, repr(sizes), job.pixels.shape, job.region)
         engine.rehearse(key, lambda: solve(rehearsal, engine))
         return solve(job, engine)
 

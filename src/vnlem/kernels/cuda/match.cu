@@ -16,15 +16,15 @@ struct Search {
     const float* energy;     // (rows - P + 1, stride), squared norms of the patches; infinite where there is none
     const float* penalty;    // (height - P + 1, width - P + 1)
     const short* back;       // (TRANSFORMS, PIXELS): pixel of the reference that lies on a pixel of the member
-    const int* sheets;       // (n_sheets, 3): first row, number of rows and of columns
-    const int* centres;      // (references, n_sheets - 1, 2): of the windows in the turned copies
+    const int* centres;      // (references, n_sheets - 1, 2): patches in the turned copies, around which to search
     const int* reference_rows;
     const int* reference_columns;
     float* ranks;            // (blocks, floats of `Ranks`) where they do not fit in shared memory, else null
     int* positions;          // (references, n_members): row * stride + column, the reference first
     byte* chosen;            // (references, n_members): index of the transform
     int* turned;             // (1): how many members are turned or reflected is added to it
-    int rows, stride, n_sheets, radius, n_members, n_turned, n_reference_columns;
+    int rows, stride, height, width; // of the tall array; of the image, its first sheet
+    int n_sheets, radius, n_members, n_turned, n_reference_columns;
     float factor;
 };
 
@@ -32,14 +32,14 @@ struct Window {
     int top, left, n_rows, n_columns;
 };
 
-__device__ Window place_window(const Search& s, int sheet, int row, int column) {
-    const int first = s.sheets[3 * sheet];
-    const int rows = s.sheets[3 * sheet + 1] - P + 1, columns = s.sheets[3 * sheet + 2] - P + 1;
+// At the border of the image windows move inwards.
+__device__ Window place_window(const Search& s, int row, int column) {
+    const int rows = s.height - P + 1, columns = s.width - P + 1;
     const int side = 2 * s.radius + 1;
     Window w;
     w.n_rows = min(side, rows);
     w.n_columns = min(side, columns);
-    w.top = first + max(0, min(row - first - s.radius, rows - w.n_rows));
+    w.top = max(0, min(row - s.radius, rows - w.n_rows));
     w.left = max(0, min(column - s.radius, columns - w.n_columns));
     return w;
 }
@@ -197,7 +197,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS) match(const
     const int row = s.reference_rows[reference / s.n_reference_columns];
     const int column = s.reference_columns[reference % s.n_reference_columns];
     const int side = 2 * s.radius + 1;
-    const int per_sheet = min(side, s.sheets[1] - P + 1) * min(side, s.sheets[2] - P + 1);
+    const int per_sheet = min(side, s.height - P + 1) * min(side, s.width - P + 1);
     const int turned_sheet = side * side;
     // shifted, best (with the turned sheets), which, the order, the window.
     const int n_best = per_sheet + (s.n_sheets - 1) * turned_sheet;
@@ -213,7 +213,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS) match(const
         taps[(channel * PIXELS + v) * TRANSFORMS + g] =
             s.image[(long long)channel * s.rows * s.stride + (row + u / P) * s.stride + column + u % P];
     }
-    const Window own_window = place_window(s, 0, row, column);
+    const Window own_window = place_window(s, row, column);
     const Pixels pixels = load_window(s, own_window, copy);
     __syncthreads();
     const float norm = s.energy[row * s.stride + column];
@@ -228,7 +228,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS) match(const
     const unsigned limit = kth_smallest(shifted, per_sheet, s.n_members, &selection);
     int n_moved = 0;
 #if TRANSFORMS > 1 || TURNED_SHEETS
-    const float penalty = s.penalty[row * (s.sheets[2] - P + 1) + column];
+    const float penalty = s.penalty[row * (s.width - P + 1) + column];
     // Where enough shifted patches are nearer than the penalty no other can rank among the members.
     if (penalty < __uint_as_float(limit)) {
         rank_moved<1>(s, own_window, pixels, taps, norm, penalty, shifted, best, which);
@@ -236,7 +236,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS) match(const
 #if TURNED_SHEETS
         for (int sheet = 1; sheet < s.n_sheets; ++sheet) {
             const int* centre = s.centres + ((long long)reference * (s.n_sheets - 1) + sheet - 1) * 2;
-            const Window w = place_window(s, sheet, centre[0], centre[1]);
+            // Turned copies are so large that no window leaves them.
+            const Window w = {centre[0] - s.radius, centre[1] - s.radius, side, side};
             if (threadIdx.x == 0) windows[sheet] = w;
             const Pixels there = load_window(s, w, copy);
             rank_moved<0>(s, w, there, taps, norm, penalty, nullptr, best + n, which + n);

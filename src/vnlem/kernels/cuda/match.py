@@ -40,16 +40,20 @@ class Field(NamedTuple):
     energy: Array  # (rows - p + 1, stride)
     penalty: Array  # (height - p + 1, width - p + 1)
     back: NDArray[np.int16]  # (transforms, p * p): pixel of the reference that lies on a pixel of the member
-    sheets: list[tuple[int, int, int]]  # first row, number of rows and of columns
-    centres: Array | None  # int32 (references, sheets - 1, 2)
+    shape: tuple[int, int]  # height and width of the first sheet, the image itself
     patch_size: int
     radius: int
     factor: float
     n_turned: int
 
 
-def match(engine: Engine, field: Field, references: References, n_members: int) -> Members:
-    """The nearest patches of every reference patch, the reference itself first."""
+def match(
+    engine: Engine, field: Field, references: References, n_members: int, centres: Array | None = None
+) -> Members:
+    """The nearest patches of every reference patch, the reference itself first.
+
+    centres: int32 (references, turned copies, 2), the patches in the tall array around which to search too.
+    """
     xp = engine.xp
     count = references.n
     members = Members(
@@ -58,9 +62,10 @@ def match(engine: Engine, field: Field, references: References, n_members: int) 
     channels, rows, stride = field.image.shape
     patch_size = field.patch_size
     side = 2 * field.radius + 1
-    _, height, width = field.sheets[0]
+    height, width = field.shape
+    n_sheets = 1 if centres is None else 1 + centres.shape[1]
     per_sheet = min(side, height - patch_size + 1) * min(side, width - patch_size + 1)
-    n_best = per_sheet + (len(field.sheets) - 1) * side**2
+    n_best = per_sheet + (n_sheets - 1) * side**2
     rank_floats = per_sheet + n_best + -(-n_best // 4)
     window = 4 * channels * (-(-side // _STRIP) * _STRIP + patch_size - 1) * (side + patch_size - 1)
     always = 4 * channels * field.back.size + 4 * n_members
@@ -76,8 +81,7 @@ def match(engine: Engine, field: Field, references: References, n_members: int) 
             "energy": field.energy,
             "penalty": field.penalty,
             "back": xp.asarray(field.back),
-            "sheets": xp.asarray(np.array(field.sheets, np.int32)),
-            "centres": field.centres,
+            "centres": centres,
             "reference_rows": references.rows,
             "reference_columns": references.columns,
             "ranks": ranks,
@@ -86,7 +90,9 @@ def match(engine: Engine, field: Field, references: References, n_members: int) 
             "turned": members.turned,
             "rows": rows,
             "stride": stride,
-            "n_sheets": len(field.sheets),
+            "height": height,
+            "width": width,
+            "n_sheets": n_sheets,
             "radius": field.radius,
             "n_members": n_members,
             "n_turned": field.n_turned,
@@ -99,6 +105,6 @@ def match(engine: Engine, field: Field, references: References, n_members: int) 
         TRANSFORMS=len(field.back),
         THREADS=THREADS,
         WINDOW_IN_SHARED=int(in_shared),
-        TURNED_SHEETS=int(len(field.sheets) > 1),
+        TURNED_SHEETS=int(n_sheets > 1),
     )
     return members

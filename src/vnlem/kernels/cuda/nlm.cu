@@ -13,13 +13,6 @@ struct Means {
     float decay, floor; // weights exp(-decay * max(squared distance - floor, 0))
 };
 
-// Where the symmetric extension of n pixels has its value at i from.
-__device__ __forceinline__ int mirrored(int i, int n) {
-    i %= 2 * n;
-    if (i < 0) i += 2 * n;
-    return i < n ? i : 2 * n - 1 - i;
-}
-
 // The sum of `value` over lanes l..l + 2 RX, by blocks of 1, 2, 4, ... lanes.
 __device__ __forceinline__ float sum_across(float value) {
     float block = value, sum = 0.0f;

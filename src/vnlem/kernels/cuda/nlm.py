@@ -8,6 +8,8 @@ Array = Any  # of the engine's library
 
 # Pixels of a thread and warps of a block, both one below the other.
 _ROWS, _WARPS = 8, 8
+# Running sums begin anew so many rows apart.
+BLOCK_ROWS = _ROWS * _WARPS
 # A warp holds the columns of a patch side by side.
 LARGEST_PATCH = 27
 

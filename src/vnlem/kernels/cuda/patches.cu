@@ -18,12 +18,12 @@ struct Planes {
     const float* image; // (channels, rows, stride)
     const byte* outside; // (rows, stride): pixels that show nothing of the image; null where there are none
     float* energy;      // (rows - size + 1, stride)
-    int channels, rows, stride, size; // size: of a patch
+    int channels, rows, stride, size, first; // size: of a patch; first: row to begin with
 };
 
 // Squared norms of all patches; infinite where a patch leaves the image.
 extern "C" __global__ void patch_energy(const Planes p) {
-    const int x = blockIdx.y * blockDim.x + threadIdx.x, y = blockIdx.x;
+    const int x = blockIdx.y * blockDim.x + threadIdx.x, y = p.first + blockIdx.x;
     if (x >= p.stride) return;
     float result = __uint_as_float(INFINITY_BITS);
     if (x <= p.stride - p.size) {
@@ -86,12 +86,12 @@ struct Maps {
     const float* variance;
     float* residual; // (channels, rows - size + 1, stride): patch sums of (noisy - working)^2
     float* noise;    // likewise, of the variance
-    int rows, stride, size;
+    int rows, stride, size, first; // first: row to begin with
 };
 
 // What the combination of a group needs to know of each patch.
 extern "C" __global__ void patch_maps(const Maps m) {
-    const int x = blockIdx.y * blockDim.x + threadIdx.x, y = blockIdx.x, channel = blockIdx.z;
+    const int x = blockIdx.y * blockDim.x + threadIdx.x, y = m.first + blockIdx.x, channel = blockIdx.z;
     if (x > m.stride - m.size) return;
     const long long from = (long long)channel * m.rows * m.stride + (long long)y * m.stride + x;
     const long long to = (long long)channel * (m.rows - m.size + 1) * m.stride + (long long)y * m.stride + x;
@@ -126,7 +126,8 @@ extern "C" __global__ void weighted_means(const Sums s) {
             weight += s.weights[plane + (long long)row * s.width + column];
     const long long at = plane + (long long)y * s.width + x;
     const longlong2 sum = *(const longlong2*)(s.sums + 2 * at);
-    const double total = (double)weight * s.unit;
+    // Of a part of an image no group may reach the border; nothing there is needed.
+    const double total = weight > 0 ? (double)weight * s.unit : 1.0;
     s.new_pilot[at] = s.working[at] + (float)((double)sum.x / total);
     s.new_working[at] = s.working[at] + (float)((double)sum.y / total);
 }

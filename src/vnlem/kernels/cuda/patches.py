@@ -14,16 +14,25 @@ def _blocks(width: int) -> int:
     return -(-width // THREADS)
 
 
-def patch_energy(engine: Engine, image: Array, patch_size: int, outside: Array | None = None) -> Array:
+def patch_energy(
+    engine: Engine,
+    image: Array,
+    patch_size: int,
+    outside: Array | None = None,
+    *,
+    into: Array | None = None,
+    first: int = 0,
+) -> Array:
     """Squared norms of the patches of an image (channels, rows, stride): (rows - p + 1, stride).
 
-    outside: (rows, stride) uint8, pixels that belong to no patch. Where there is no patch, infinity.
+    outside: (rows, stride) uint8, pixels that belong to no patch. Where there is no patch, infinity. With
+    `into`, an earlier result, rows from `first` on are replaced in it.
     """
     channels, rows, stride = image.shape
-    energy = engine.xp.empty((rows - patch_size + 1, stride), np.float32)
+    energy = engine.xp.empty((rows - patch_size + 1, stride), np.float32) if into is None else into
     engine.launch(
         "patches",
-        (len(energy), _blocks(stride)),
+        (len(energy) - first, _blocks(stride)),
         {
             "image": image,
             "outside": outside,
@@ -32,6 +41,7 @@ def patch_energy(engine: Engine, image: Array, patch_size: int, outside: Array |
             "rows": rows,
             "stride": stride,
             "size": patch_size,
+            "first": first,
         },
         kernel="patch_energy",
     )
@@ -74,18 +84,26 @@ def patch_penalty(
 
 
 def patch_maps(
-    engine: Engine, noisy: Array | None, working: Array, variance: Array, patch_size: int
+    engine: Engine,
+    noisy: Array | None,
+    working: Array,
+    variance: Array,
+    patch_size: int,
+    *,
+    into: tuple[Array, Array] | None = None,
+    first: int = 0,
 ) -> tuple[Array, Array]:
     """Patch sums of (noisy - working)^2 and of the variance, (channels, rows - p + 1, stride).
 
-    Without `noisy`, `working` holds the squared differences.
+    Without `noisy`, `working` holds the squared differences. With `into`, an earlier result, rows from
+    `first` on are replaced in it.
     """
     channels, rows, stride = working.shape
-    residual = engine.xp.zeros((channels, rows - patch_size + 1, stride), np.float32)
-    noise = engine.xp.zeros_like(residual)
+    shape = (channels, rows - patch_size + 1, stride)
+    residual, noise = into or (engine.xp.zeros(shape, np.float32) for _ in range(2))
     engine.launch(
         "patches",
-        (rows - patch_size + 1, _blocks(stride), channels),
+        (shape[1] - first, _blocks(stride), channels),
         {
             "noisy": noisy,
             "working": working,
@@ -96,6 +114,7 @@ def patch_maps(
             "rows": rows,
             "stride": stride,
             "size": patch_size,
+            "first": first,
         },
         kernel="patch_maps",
     )

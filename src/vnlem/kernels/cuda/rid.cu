@@ -38,48 +38,6 @@ __device__ __forceinline__ float dot4(float4 a, float4 b, float sum) {
     return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
 }
 
-// How many of n numbers are at most the number with these bits; a warp counts together.
-__device__ __forceinline__ int count_up_to(const float* values, int n, unsigned bits) {
-    int count = 0;
-    for (int i = threadIdx.x % 32; i < n; i += 32) count += __float_as_uint(values[i]) <= bits;
-    for (int step = 16; step > 0; step >>= 1) count += __shfl_xor_sync(0xFFFFFFFFu, count, step);
-    return count;
-}
-
-// Places of the `wanted` smallest of n numbers into chosen, in their order, by one warp; ties go to the first.
-// `own`, where it is not negative, comes first and is among them in any case. Returns how many.
-__device__ int smallest_of_warp(const float* values, int n, int wanted, int own, int* chosen) {
-    const int lane = threadIdx.x % 32;
-    const int count = min(wanted, n);
-    unsigned low = 0, high = INFINITY_BITS;
-    while (low < high) {
-        const unsigned middle = low + (high - low) / 2;
-        if (count_up_to(values, n, middle) >= count)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    const int below = low == 0 ? 0 : count_up_to(values, n, low - 1);
-    int ties = count - below - (own >= 0 && __float_as_uint(values[own]) >= low ? 1 : 0);
-    int at = own >= 0 ? 1 : 0;
-    if (own >= 0 && lane == 0) chosen[0] = own;
-    for (int first = 0; first < n; first += 32) {
-        const int i = first + lane;
-        const unsigned bits = i < n ? __float_as_uint(values[i]) : 0xFFFFFFFFu;
-        const bool other = i < n && i != own;
-        const unsigned less = __ballot_sync(0xFFFFFFFFu, other && bits < low);
-        const unsigned equal = __ballot_sync(0xFFFFFFFFu, other && bits == low);
-        const unsigned before = (1u << lane) - 1;
-        const int ties_before = __popc(equal & before);
-        const bool take = other && (bits < low || (bits == low && ties_before < ties));
-        if (take) chosen[at + __popc(less & before) + min(ties_before, max(ties, 0))] = i;
-        at += __popc(less) + min(__popc(equal), max(ties, 0));
-        ties -= __popc(equal);
-    }
-    __syncwarp();
-    return count;
-}
-
 // Distances of the tile's pixels to all pixels of their windows together, side x side from (row, column) on.
 // The candidates' features pass through `chunk` (side * side, CHUNK + 4), some numbers of each at a time.
 __device__ void window_distances(const Region& r, const float* features, const float* own, const float* own_lengths,

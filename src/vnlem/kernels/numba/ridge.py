@@ -16,8 +16,9 @@ from vnlem.kernels.numba.simd import load as load_lanes
 PIVOTS = 8  # the lanes of a vector
 # Members that are not put back count as noisier: their noise is partly that of members that are.
 COPIED_NOISE = np.float32(4.0)
-# With a smaller load beside the trace of its Gram matrix a group is solved in double precision.
-LEAST_LOAD = np.float32(3e-5)
+# With a smaller load beside the trace of its Gram matrix a group is solved in double precision. Blocks of
+# pivots lose more digits than single pivots: at 3e-5 estimates were off by a tenth of the noise.
+LEAST_LOAD = np.float32(1e-4)
 # What double precision resolves beside the trace.
 LEAST_DOUBLE_LOAD = 1e-12
 

@@ -3,11 +3,13 @@
 from typing import Any
 
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
-from vnlem.kernels.cuda.nlm import nlm
-from vnlem.methods.window import WindowParams, decay_of, window_of
+from vnlem.kernels.cuda.nlm import BLOCK_ROWS, nlm
+from vnlem.methods.cuda.regions import in_regions
+from vnlem.methods.window import WindowParams, decay_of, halo, window_of
 from vnlem.pipeline.run import Job
 
 
+@in_regions(halo, grain=BLOCK_ROWS)
 @compiled_at_once
 def solve(job: Job[WindowParams], engine: Engine) -> Any:
     """Square patches -> whole window -> weighted mean of the central pixels."""

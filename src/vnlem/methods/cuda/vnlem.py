@@ -11,7 +11,8 @@ from vnlem.kernels.cuda.engine import Engine, compiled_at_once
 from vnlem.kernels.cuda.orientation import directions, gradients
 from vnlem.kernels.cuda.rid import Features, Search, neighbours
 from vnlem.kernels.cuda.rings import Sampling, ring_features
-from vnlem.methods.vnlem import half_of
+from vnlem.methods.cuda.regions import in_regions
+from vnlem.methods.vnlem import half_of, halo
 from vnlem.methods.vnlem_params import VnlemParams, coarse_params, make_rule, rings_of, search_of
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
@@ -23,6 +24,7 @@ Array = Any  # of the engine's library
 BAND_BYTES = 2**30
 
 
+@in_regions(halo)
 @compiled_at_once
 def solve(job: Job[VnlemParams], engine: Engine) -> Array:
     """The estimate, or the mean of a fine and a coarse one."""

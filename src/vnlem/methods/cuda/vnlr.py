@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
-from vnlem.kernels.cuda.match import Field, Members, References, match
+from vnlem.kernels.cuda.match import Field, Members, match
 from vnlem.kernels.cuda.patches import (
+    Sums,
     largest_magnitude,
     patch_energy,
     patch_maps,
@@ -14,127 +15,138 @@ from vnlem.kernels.cuda.patches import (
     weighted_means,
 )
 from vnlem.kernels.cuda.ridge import Images, Rule, combine, empty_sums
-from vnlem.methods.vnlr import OPPONENT, VnlrParams, matching_weights
-from vnlem.neighbours.groups import MOST_COPIED, grid_positions, symmetries
-from vnlem.neighbours.turned_image import TURNS, TurnedCopies
+from vnlem.methods.cuda.regions import in_regions
+from vnlem.methods.cuda.turned import Batch, Lines, Planes, TurnedTiles, whole_batch
+from vnlem.methods.vnlr import OPPONENT, VnlrParams, halo, matching_of, needed_areas
+from vnlem.neighbours.groups import MOST_COPIED, Matching, grid_positions, symmetries
 from vnlem.pipeline.device import to_host
+from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
+from vnlem.pipeline.tiles import Tile
 
 Array = Any  # of the engine's library
 
 
+@in_regions(halo)
 @compiled_at_once
 def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     """The schedule of passes; `job.pixels` is an array of the device and so is the result."""
     xp, params = engine.xp, job.params
+    region = job.region or Region.whole(*job.pixels.shape[1:])
     noisy, variance = _to_opponent(xp, job)
-    largest = max(largest_magnitude(engine, noisy), 1e-30)
-    pilot = working = noisy
-    members: Members | None = None
+    matchings = [
+        matching_of(params, number, region, len(noisy), job.sigma) for number in range(params.passes + 1)
+    ]
+    areas = needed_areas(params, matchings, region)
+    # Opponent colours are rotations of the colours: at most the root of three larger.
+    largest = 3**0.5 * max(job.peak or largest_magnitude(engine, job.pixels), 1e-30)
+    planes = Planes(noisy, noisy, noisy, variance, job.sigma_map is not None)
+    members: list[Members] | None = None
+    lines = Lines(np.arange(0), np.arange(0))
     turned = []
-    for number in range(params.passes + 1):
+    for number, matching in enumerate(matchings):
         first = number == 0
-        group = "d4" if first and params.group == "so2" else params.group
-        copies = TurnedCopies(noisy.shape[1], noisy.shape[2], TURNS) if group == "so2" else None
         if first or number in params.rematch:
-            members = _find_groups(engine, pilot, variance, params, number, group, copies)
-        assert members is not None
-        turned.append((members.turned, members.positions.size))
+            members = None
+            lines = _references(matching, params.first_step if first else params.step, areas[number + 1])
         rule = Rule(
             params.patch_sizes[number],
             params.noise_kept * (1 - number / params.passes),
             params.boost,
             params.extra_load if first else None,
         )
-        images = _images(engine, noisy, working, pilot, variance, copies, rule.patch_size)
-        n_members = members.positions.shape[1]
+        n_members = _group_size(matching)
         sums = empty_sums(engine, noisy.shape, n_members, _cover(params, number, n_members), largest)
-        combine(engine, images, members, symmetries(group, rule.patch_size), rule, sums)
-        pilot, working = weighted_means(engine, sums, working, rule.patch_size)
+        members = _run_pass(engine, planes, matching, rule, lines, members, sums)
+        turned.append(([some.turned for some in members], sum(some.positions.size for some in members)))
+        pilot, working = weighted_means(engine, sums, planes.working, rule.patch_size)
+        planes = planes._replace(pilot=pilot, working=working)
         if job.progress is not None:
             xp.cuda.get_current_stream().synchronize()
             job.progress(number + 1, params.passes + 1)
-    job.details["turned_share"] = [int(to_host(count)[0]) / total for count, total in turned]
-    return _from_opponent(xp, pilot)
+    job.details["turned_share"] = [
+        sum(int(to_host(count)[0]) for count in counts) / total for counts, total in turned
+    ]
+    return _from_opponent(xp, planes.pilot)
+
+
+def _references(matching: Matching, step: int, needed: Tile) -> Lines:
+    """The reference patches whose groups may reach a pixel that is needed."""
+    reach = matching.reach
+    lines = []
+    for axis, (first, last) in enumerate(((needed.top, needed.bottom), (needed.left, needed.right))):
+        positions = grid_positions(reach.region.shape[axis] - reach.patch_size + 1, step)
+        starts = reach.starts(positions, axis)
+        ends = starts + reach.sides()[axis] + reach.patch_size - 1
+        lines.append(positions[(starts < last) & (ends > first)])
+    return Lines(*lines)
+
+
+def _group_size(matching: Matching) -> int:
+    rows, columns = matching.reach.sides()
+    return min(matching.n_members, rows * columns)
+
+
+def _run_pass(
+    engine: Engine,
+    planes: Planes,
+    matching: Matching,
+    rule: Rule,
+    lines: Lines,
+    members: list[Members] | None,
+    sums: Sums,
+) -> list[Members]:
+    """Add the estimates of all groups to `sums`; returns the groups, those given or new ones, in batches."""
+    tiles = TurnedTiles(engine, planes, matching, lines) if matching.group == "so2" else None
+    permutations = symmetries(matching.group, rule.patch_size)
+    found = [] if members is None else members
+    batches = [whole_batch(engine, lines, matching)] if tiles is None else tiles.batches()
+    for number, batch in enumerate(batches):
+        if tiles is not None:
+            tiles.fill(batch)
+        if members is None:
+            found.append(_find_groups(engine, planes, matching, batch, tiles, rule.extra_load is not None))
+        if tiles is None:
+            maps = patch_maps(engine, planes.noisy, planes.working, planes.variance, rule.patch_size)
+            images = Images(planes.pilot, planes.working, *maps)
+        else:
+            images = tiles.images()
+        combine(engine, images, found[number], permutations, rule, sums)
+    return found
 
 
 def _find_groups(
-    engine: Engine,
-    pilot: Array,
-    variance: Array,
-    params: VnlrParams,
-    number: int,
-    group: str,
-    copies: TurnedCopies | None,
+    engine: Engine, planes: Planes, matching: Matching, batch: Batch, tiles: TurnedTiles | None, first: bool
 ) -> Members:
     """Match on the pilot (on the noisy image in the first pass)."""
-    xp, first = engine.xp, number == 0
-    size = params.patch_sizes[number]
-    channels, height, width = pilot.shape
-    weights = matching_weights(channels, first)
-    compared = [channel for channel in range(channels) if weights[channel] != 0]
-    if channels == 1:
-        image, noise = pilot, variance[0]
+    xp, size = engine.xp, matching.reach.patch_size
+    weights = matching.weights.reshape(-1, 1, 1)
+    compared = [channel for channel, weight in enumerate(matching.weights) if weight != 0]
+    factors = xp.asarray(weights[compared])
+    if len(weights) == 1:
+        own, noise = planes.pilot, planes.variance[0]
     else:
-        factors = xp.asarray(weights[compared])
-        image = xp.ascontiguousarray(pilot[compared] * factors)
-        noise = (variance[compared] * factors**2).sum(axis=0)
-    penalty = patch_penalty(
-        engine,
-        image,
-        noise,
-        size,
-        share=params.first_match_penalty if first else params.match_penalty,
-        flat=params.flat_energy if first else None,
-    )
-    step = params.first_step if first else params.step
-    radius = min(params.first_patch_distance if first else params.patch_distance, max(height, width) - size)
-    rows, columns = (grid_positions(extent - size + 1, step) for extent in (height, width))
-    references = References(xp.asarray(rows.astype(np.int32)), xp.asarray(columns.astype(np.int32)))
-    candidates = min(2 * radius + 1, height - size + 1) * min(2 * radius + 1, width - size + 1)
-    n_members = min(params.first_n_neighbors if first else params.n_neighbors, candidates)
-    outside = centres = None
-    if copies is not None:
-        corners = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
-        centres = xp.asarray(copies.centres(corners, size).astype(np.int32))
-        image = copies.stack(image)
-        outside = xp.asarray(copies.outside().astype(np.uint8))
+        own = xp.ascontiguousarray(planes.pilot[compared] * factors)
+        noise = (planes.variance[compared] * factors**2).sum(axis=0)
+    flat = matching.flat_energy if first else None
+    penalty = patch_penalty(engine, own, noise, size, share=matching.penalty, flat=flat)
+    if tiles is None:
+        image, energy = own, patch_energy(engine, own, size)
+    else:
+        image, energy = tiles.compared(compared, factors)
+    n_members = _group_size(matching)
     field = Field(
         image,
-        patch_energy(engine, image, size, outside),
+        energy,
         penalty,
-        np.argsort(symmetries(group, size), axis=1).astype(np.int16),
-        [(0, height, width)] if copies is None else copies.sheets(),
-        centres,
+        np.argsort(symmetries(matching.group, size), axis=1).astype(np.int16),
+        own.shape[1:],
         size,
-        radius,
-        1.0 if first else params.match_factor,
+        matching.reach.radius,
+        matching.factor,
         max(1, int(MOST_COPIED * n_members)),
     )
-    return match(engine, field, references, n_members)
-
-
-def _images(
-    engine: Engine,
-    noisy: Array,
-    working: Array,
-    pilot: Array,
-    variance: Array,
-    copies: TurnedCopies | None,
-    patch_size: int,
-) -> Images:
-    """What groups are combined from, with the turned copies where there are any."""
-    if copies is None:
-        return Images(pilot, working, *patch_maps(engine, noisy, working, variance, patch_size))
-    xp = engine.xp
-    changed = ((noisy.astype(np.float64) - working) ** 2).astype(np.float32)
-
-    def stacked(values: Array) -> Array:
-        least = values.min(axis=(1, 2), keepdims=True)
-        return xp.maximum(copies.stack(values), least)
-
-    maps = patch_maps(engine, None, stacked(changed), stacked(variance), patch_size)
-    return Images(copies.stack(pilot), copies.stack(working), *maps)
+    return match(engine, field, batch.references, n_members, batch.centres)
 
 
 def _cover(params: VnlrParams, number: int, n_members: int) -> int:
