@@ -22,6 +22,8 @@ CALLS = {
     "VNLR quality": {"method": "vnlr", "profile": "quality"},
     "VNLEM paper": {"method": "vnlem", "preset": "paper"},
     "VNLEM auto": {"method": "vnlem", "preset": "auto"},
+    "NLEM paper": {"method": "nlem", "preset": "paper"},
+    "NLPR auto": {"method": "nlpr"},
     "NLM (7, 10)": {"method": "nlm", "patch_size": 7, "patch_distance": 10},
 }
 

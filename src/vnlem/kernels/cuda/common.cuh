@@ -136,12 +136,20 @@ __device__ __noinline__ void take_smallest(const float* values, int n, int count
     __syncthreads();
 }
 
+__device__ __forceinline__ int warp_count(int value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(0xFFFFFFFFu, value);
+#else
+    for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(0xFFFFFFFFu, value, step);
+    return value;
+#endif
+}
+
 // How many of n numbers are at most the number with these bits; a warp counts together.
 __device__ __forceinline__ int count_up_to(const float* values, int n, unsigned bits) {
     int count = 0;
     for (int i = threadIdx.x % 32; i < n; i += 32) count += __float_as_uint(values[i]) <= bits;
-    for (int step = 16; step > 0; step >>= 1) count += __shfl_xor_sync(0xFFFFFFFFu, count, step);
-    return count;
+    return warp_count(count);
 }
 
 // Places of the `wanted` smallest of n numbers into chosen, in their order, by one warp; ties go to the first.
@@ -149,7 +157,17 @@ __device__ __forceinline__ int count_up_to(const float* values, int n, unsigned 
 __device__ int smallest_of_warp(const float* values, int n, int wanted, int own, int* chosen) {
     const int lane = threadIdx.x % 32;
     const int count = min(wanted, n);
-    unsigned low = 0, high = INFINITY_BITS;
+    // Bits of numbers that are not negative sort like the numbers.
+    unsigned low = INFINITY_BITS, high = 0;
+    for (int i = lane; i < n; i += 32) {
+        const unsigned bits = __float_as_uint(values[i]);
+        low = min(low, bits);
+        high = max(high, bits);
+    }
+    for (int step = 16; step > 0; step >>= 1) {
+        low = min(low, __shfl_xor_sync(0xFFFFFFFFu, low, step));
+        high = max(high, __shfl_xor_sync(0xFFFFFFFFu, high, step));
+    }
     while (low < high) {
         const unsigned middle = low + (high - low) / 2;
         if (count_up_to(values, n, middle) >= count)

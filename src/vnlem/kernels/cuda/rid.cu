@@ -9,6 +9,7 @@
 #define COLUMNS (8 * BLOCKS)
 #define DIM (2 * HALF)
 #define IDENTITY 32767
+#define WITH_RAW (WITH_MARGIN || WITH_IDENTITY)
 #define STAGE 36   // numbers of a candidate in shared memory: 32, and lines begin on other banks
 #define TOGETHER 3 // candidates of a thread
 #define CHUNK 16   // numbers of each that are worked on at a time
@@ -188,8 +189,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
     __shared__ float own_lengths[OWN];
     const int side = 2 * r.reach + TILE;
     float* own_canonical = (float*)memory;
-    float* own_raw = own_canonical + OWN * DIM;
-    float* cosine = own_raw + OWN * DIM;
+    float* own_raw = own_canonical + OWN * DIM; // only where features are compared as the image has them
+    float* cosine = own_raw + (WITH_RAW ? OWN * DIM : 0);
     float* sine = cosine + r.n_angles * COLUMNS;
     float* distances = sine + r.n_angles * COLUMNS; // (OWN, side * side)
     const int window = (2 * r.reach + 1) * (2 * r.reach + 1);
@@ -209,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
         const int p = i / DIM, y = min(y0 + p / TILE, r.height - 1), x = min(x0 + p % TILE, r.width - 1);
         const long long from = ((long long)y * r.width + x) * DIM + i % DIM;
         own_canonical[i] = r.canonical[from];
-        own_raw[i] = r.raw[from];
+        if (WITH_RAW) own_raw[i] = r.raw[from];
     }
     for (int i = threadIdx.x; i < OWN; i += 32 * WARPS)
         own_lengths[i] = r.lengths[(long long)min(y0 + i / TILE, r.height - 1) * r.width +

@@ -66,7 +66,8 @@ def neighbours(engine: Engine, features: Features, search: Search, top: int, bot
 
     def shared_of(tile: int) -> int:
         side = 2 * search.patch_distance + tile
-        own = tile**2 * (2 * dim + side**2) + 3
+        with_raw = search.with_identity or search.margin is not None
+        own = tile**2 * ((1 + with_raw) * dim + side**2) + 3
         chunk = min(side**2, _TOGETHER * 32 * _WARPS) * (_CHUNK + 4)
         warp = max(window, 32 * _STAGE) + 4 * search.n_candidates + 6
         floats: int = own + 2 * n_angles * columns + max(chunk, _WARPS * warp)
