@@ -8,8 +8,15 @@ from vnlem.bench import phantoms
 
 @pytest.mark.parametrize(
     "image",
-    [phantoms.discs(5, 18, 3, 1), phantoms.half_discs(6, 16, 2, 1), phantoms.rings(128)],
-    ids=["discs", "half discs", "rings"],
+    [
+        phantoms.discs(5, 18, 3, 1),
+        phantoms.half_discs(6, 16, 2, 1),
+        phantoms.rings(128),
+        phantoms.mixed_discs(3, 9, 22, 3, 1),
+        phantoms.floor_of_discs(1),
+        phantoms.budding_discs(1),
+    ],
+    ids=["discs", "half discs", "rings", "mixed discs", "floor of discs", "budding discs"],
 )
 def test_phantoms_are_standardised(image):
     assert image.shape == (128, 128)

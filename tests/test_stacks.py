@@ -220,6 +220,7 @@ BAD = {
     "sizes": ([STACK[0], STACK[0, :9]], {"axes": "TYX"}, "must have one size, got 16x16 and 9x16"),
     "tiny pages": (STACK[:, :3] + 9 * np.arange(16.0), {"axes": "TYX"}, "less than the patch"),
     "so2": (STACK + 9 * np.arange(16.0), {"axes": "TYX", "group": "so2"}, "not available for stacks"),
+    "similarity": (STACK + 9 * np.arange(16.0), {"axes": "TYX", "group": "similarity"}, "not available for"),
     "sigma per page": (STACK, {"axes": "TYX", "sigma": [1, 2, 3]}, "one for each of the 1 channels"),
 }
 

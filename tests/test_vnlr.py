@@ -32,7 +32,7 @@ def error(estimate: np.ndarray, clean: np.ndarray) -> float:
     return float(np.sqrt(np.mean((np.asarray(estimate, float) - clean) ** 2)))
 
 
-@pytest.mark.parametrize("group", ["identity", "c4", "d4", "so2"])
+@pytest.mark.parametrize("group", ["identity", "c4", "d4", "so2", "similarity"])
 def test_fast_engine_agrees_with_the_reference(group):
     noisy = noisy_scene(height=30, width=34)
     fast, fast_info = vnlem.denoise_vnlr(noisy, 20.0, group=group, return_info=True, **QUICK)
@@ -102,7 +102,13 @@ def test_the_order_in_which_tiles_are_worked_through_does_not_change_the_result(
 
 @pytest.mark.parametrize(
     ("group", "channels", "size"),
-    [("d4", 1, (150, 135)), ("identity", 2, (70, 129)), ("c4", 3, (128, 64)), ("so2", 1, (100, 90))],
+    [
+        ("d4", 1, (150, 135)),
+        ("identity", 2, (70, 129)),
+        ("c4", 3, (128, 64)),
+        ("so2", 1, (100, 90)),
+        ("similarity", 1, (100, 135)),
+    ],
 )
 def test_parts_that_are_solved_apart_are_the_bytes_of_the_whole(group, channels, size):
     from vnlem.methods.vnlr import halo, solve
@@ -200,6 +206,25 @@ def test_so2_runs_and_uses_turned_members():
     result, info = vnlem.denoise_vnlr(noisy, 20.0, group="so2", return_info=True, **QUICK)
     assert error(result, clean) < 0.5 * 20
     assert info.details["turned_share"][1] > 0.05
+
+
+def test_similarity_looks_farther_and_uses_scaled_members():
+    assert resolve(0.5, group="similarity").patch_distance == 3 * resolve(0.5, group="so2").patch_distance
+    assert resolve(0.5, group="similarity").copied_distance == resolve(0.5, group="so2").patch_distance
+    noisy, clean = noisy_scene(height=48, width=52), scene(48, 52)
+    result, info = vnlem.denoise_vnlr(noisy, 20.0, group="similarity", return_info=True, **QUICK)
+    turned = vnlem.denoise_vnlr(noisy, 20.0, group="so2", return_info=True, **QUICK)[1]
+    assert error(result, clean) < 0.5 * 20
+    assert info.details["turned_share"][1] > turned.details["turned_share"][1]
+
+
+def test_similarity_gains_where_discs_have_mixed_sizes():
+    from vnlem.bench.phantoms import mixed_discs
+
+    clean = mixed_discs(3, 9, 22, 3, seed=1)
+    noisy = clean + np.sqrt(0.3) * np.random.default_rng(51).standard_normal(clean.shape)
+    errors = [error(vnlem.denoise_vnlr(noisy, 0.3**0.5, group=g), clean) for g in ("so2", "similarity")]
+    assert 20 * np.log10(errors[0] / errors[1]) > 0.5
 
 
 def test_sigma_zero_returns_the_image_unchanged():

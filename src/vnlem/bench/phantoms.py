@@ -1,7 +1,8 @@
-"""Synthetic images whose truth is known: cells, half discs and concentric rings.
+"""Synthetic images whose truth is known: cells, half discs, rings, shapes that recur at other sizes.
 
 Discs and half discs recur at every angle, so rotation helps there more than anywhere; concentric rings
-hold an aligned copy of each patch close by, so it helps nowhere.
+hold an aligned copy of each patch close by, so it helps nowhere. Discs of mixed sizes, a floor of discs seen
+in perspective, and discs that bear smaller discs recur at other sizes.
 """
 
 import math
@@ -39,7 +40,109 @@ def discs(radius: float, spacing: float, jitter: float, seed: int, size: int = 1
     >>> cells.shape, bool(abs(cells.mean()) < 1e-12), round(float(cells.std()), 6)
     ((128, 128), True, 1.0)
     """
-    return _draw(radius, spacing, jitter, seed, size, half=False)
+    return _draw((radius, radius), spacing, jitter, seed, size, half=False)
+
+
+def mixed_discs(
+    smallest: float, largest: float, spacing: float, jitter: float, seed: int, size: int = 128
+) -> NDArray[np.float64]:
+    """Bright discs of random radius on a jittered grid: mean 0, standard deviation 1.
+
+    Parameters
+    ----------
+    smallest, largest : float
+        The radii lie between these, in pixels.
+    spacing, jitter, seed, size
+        As in :func:`discs`; `seed` fixes the radii too.
+
+    Returns
+    -------
+    ndarray of float64, shape (size, size)
+
+    Examples
+    --------
+    >>> mixed_discs(3, 9, 22, 3, seed=1).shape
+    (128, 128)
+    """
+    smallest = checks.real("smallest", smallest, 0, open_low=True)
+    largest = checks.real("largest", largest, smallest)
+    return _draw((smallest, largest), spacing, jitter, seed, size, half=False)
+
+
+def floor_of_discs(seed: int, size: int = 128) -> NDArray[np.float64]:
+    """A floor of discs in rows, seen in perspective: smaller towards the top. Mean 0, standard deviation 1.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the height of the horizon and of where the rows begin.
+    size : int
+        Height and width of the image.
+
+    Returns
+    -------
+    ndarray of float64, shape (size, size)
+
+    Examples
+    --------
+    >>> image = floor_of_discs(seed=1)
+    >>> bool(image.max() > 0 > image.min())
+    True
+    """
+    size = checks.whole("size", size, 2)
+    rng = np.random.default_rng(seed)
+    horizon, sideways, forwards = (
+        rng.uniform(0.1, 0.18) * size,
+        rng.uniform(0, 1, 2),
+        rng.uniform(-0.04, 0.04),
+    )
+    fine = (np.arange(4 * size) + 0.5) / 4
+    nearness = 1 / (fine[:, None] + horizon)
+    across = (fine[None, :] / size - 0.5 + forwards) * size * nearness * 10
+    along = size * nearness * 2
+    u, v = (across + sideways[0]) % 1 - 0.5, (along + sideways[1]) % 1 - 0.5
+    return _standardised(_averaged((u**2 + v**2 < 0.09).astype(float), 4))
+
+
+def budding_discs(seed: int, size: int = 128) -> NDArray[np.float64]:
+    """Discs that bear smaller discs, which bear smaller ones: mean 0, standard deviation 1.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of places, radii and angles.
+    size : int
+        Height and width of the image.
+
+    Returns
+    -------
+    ndarray of float64, shape (size, size)
+
+    Examples
+    --------
+    >>> image = budding_discs(seed=1)
+    >>> bool(image.max() > 0 > image.min())
+    True
+    """
+    size = checks.whole("size", size, 2)
+    rng = np.random.default_rng(seed)
+    y, x = (np.mgrid[: 3 * size, : 3 * size] + 0.5) / 3
+    canvas = np.zeros(y.shape)
+
+    def grow(row: float, column: float, radius: float, angle: float) -> None:
+        if radius < 1.2:
+            return
+        canvas[(y - row) ** 2 + (x - column) ** 2 <= radius**2] = 1.0
+        for side in (-1.9, 0.0, 1.9):
+            towards = angle + side + rng.uniform(-0.3, 0.3)
+            away = 1.65 * radius
+            grow(row + away * math.sin(towards), column + away * math.cos(towards), 0.6 * radius, towards)
+
+    for row in (size / 4, 3 * size / 4):
+        for column in (size / 4, 3 * size / 4):
+            moved_y, moved_x = rng.uniform(-4, 4, 2)
+            grow(row + moved_y, column + moved_x, rng.uniform(8, 13), rng.uniform(0, 2 * math.pi))
+    return _standardised(_averaged(canvas, 3))
 
 
 def half_discs(
@@ -62,7 +165,7 @@ def half_discs(
     >>> bool(particles.max() > 0 > particles.min())
     True
     """
-    return _draw(radius, spacing, jitter, seed, size, half=True)
+    return _draw((radius, radius), spacing, jitter, seed, size, half=True)
 
 
 def rings(size: int, frequency: float = 0.6) -> NDArray[np.float64]:
@@ -92,9 +195,9 @@ def rings(size: int, frequency: float = 0.6) -> NDArray[np.float64]:
 
 
 def _draw(
-    radius: float, spacing: float, jitter: float, seed: int, size: int, *, half: bool
+    radii: tuple[float, float], spacing: float, jitter: float, seed: int, size: int, *, half: bool
 ) -> NDArray[np.float64]:
-    radius = checks.real("radius", radius, 0, open_low=True)
+    smallest, largest = (checks.real("radius", radius, 0, open_low=True) for radius in radii)
     spacing = checks.real("spacing", spacing, 1)
     jitter = checks.real("jitter", jitter, 0)
     size = checks.whole("size", size, 2)
@@ -105,6 +208,8 @@ def _draw(
     grid = np.arange(spacing / 2, size, spacing)
     for centre_y in grid:
         for centre_x in grid:
+            # One radius takes nothing from the random numbers of the places.
+            radius = rng.uniform(smallest, largest) if largest > smallest else smallest
             dy = fine[:, None] - (centre_y + rng.uniform(-jitter, jitter))
             dx = fine[None, :] - (centre_x + rng.uniform(-jitter, jitter))
             inside = dy**2 + dx**2 <= radius**2
@@ -112,8 +217,14 @@ def _draw(
                 angle = rng.uniform(0, 2 * math.pi)
                 inside &= dx * math.cos(angle) + dy * math.sin(angle) >= 0
             canvas[inside] = 1.0
-    image = canvas.reshape(size, OVERSAMPLING, size, OVERSAMPLING).mean(axis=(1, 3))
-    return _standardised(image)
+    return _standardised(_averaged(canvas, OVERSAMPLING))
+
+
+def _averaged(canvas: NDArray[np.float64], factor: int) -> NDArray[np.float64]:
+    """Squares of factor x factor pixels become one."""
+    size = len(canvas) // factor
+    image: NDArray[np.float64] = canvas.reshape(size, factor, size, factor).mean(axis=(1, 3))
+    return image
 
 
 def _standardised(image: NDArray[np.float64]) -> NDArray[np.float64]:

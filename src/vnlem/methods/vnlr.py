@@ -14,9 +14,16 @@ from vnlem.estimate.scales import check_scales
 from vnlem.kernels.numba.sheets import Images
 from vnlem.methods.channels import CHANNELS, by_channels
 from vnlem.methods.scales import denoise_at_scales
-from vnlem.neighbours.groups import GROUPS, Matching, needed_before, tile_groups
+from vnlem.neighbours.groups import (
+    GROUPS,
+    SCALING,
+    TURNING,
+    Matching,
+    needed_before,
+    reach_of_copies,
+    tile_groups,
+)
 from vnlem.neighbours.sheets import Reach
-from vnlem.neighbours.turned import reach as reach_of_turned
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.choices import Group, Preset, Profile
@@ -31,6 +38,9 @@ from vnlem.registry import find_solver
 
 # From this noise on, in units of the clean standard deviation, late passes use patches of 8 instead of 7.
 LARGE_NOISE = 0.35
+
+# Group "similarity" searches a window of so many times the profile's radius.
+SIMILARITY_DISTANCE = 3
 
 # The largest values that are accepted: beyond them a group's matrices outgrow any use.
 LIMITS = {"patch_size": 32, "n_neighbors": 512, "patch_distance": 1024, "step": 32, "passes": 16}
@@ -49,6 +59,7 @@ class VnlrParams:
     patch_sizes: tuple[int, ...]  # of the first pass and of each pilot pass
     n_neighbors: int  # patches per group in pilot passes
     patch_distance: int  # radius of the search window
+    copied_distance: int  # the same in turned and scaled copies
     step: int  # between reference patches
     passes: int  # pilot passes after the first
     rematch: tuple[int, ...]  # pilot passes, from 1, that search for new groups
@@ -125,7 +136,9 @@ def resolve(
             f"step must be at most the smallest patch of the passes, {min(sizes)}, or pixels between the "
             f"patches would have no estimate; got {step!r}"
         )
-    distance = whole("patch_distance", patch_distance, given.patch_distance)
+    # What recurs at other sizes is rarer: it is looked for farther away, though not in the copies.
+    farther = SIMILARITY_DISTANCE if group in SCALING else 1
+    distance = whole("patch_distance", patch_distance, farther * given.patch_distance)
     # New groups whenever the patch changes, and in every second pass: in between the pilot hardly moves.
     often = 2 if profile != "fast" else n_passes
     rematch = tuple(m for m in range(1, n_passes + 1) if m % often == 1 % often or sizes[m] != sizes[m - 1])
@@ -136,6 +149,7 @@ def resolve(
         patch_sizes=sizes,
         n_neighbors=whole("n_neighbors", n_neighbors, given.n_neighbors, 2),
         patch_distance=distance,
+        copied_distance=min(given.patch_distance, distance) if group in SCALING else distance,
         step=whole("step", step, min(given.step, min(sizes[1:]))),
         passes=n_passes,
         rematch=rematch,
@@ -183,10 +197,12 @@ def denoise_vnlr(
     sigma : float or array_like, optional
         Standard deviation of the noise in the units of the pixels: a number, one number per channel, or a
         map of the image's size. Estimated when None.
-    group : {"d4", "identity", "c4", "so2"}
+    group : {"d4", "identity", "c4", "so2", "similarity"}
         How a patch may be moved to agree with another: "identity" shifts only; "c4" also quarter turns; "d4"
         also reflections; "so2" any angle: besides the symmetries of "d4", copies of the image turned in
-        steps of 15 degrees are searched (six times the matching; worth it for particles at random angles).
+        steps of 15 degrees are searched (six times the matching; worth it for particles at random angles);
+        "similarity" also any size: copies scaled by 0.5 to 0.84, and a window of three times the radius (for
+        particles of mixed sizes; not on a GPU).
     profile : {"balanced", "quality", "fast"}
         How much work is done.
     preset : {"auto"}
@@ -343,13 +359,13 @@ def _reaches(params: VnlrParams, number: int) -> tuple[int, int]:
     """Distances from a pixel to the references of its groups, and from these to what they read."""
     radius = params.first_patch_distance if number == 0 else params.patch_distance
     size = params.patch_sizes[number]
-    copied = reach_of_turned(radius, size) if _group_of(params, number) == "so2" else 0
+    copied = reach_of_copies(_group_of(params, number), min(params.copied_distance, radius), size)
     return radius + size - 1, max(radius, copied)
 
 
 def _group_of(params: VnlrParams, number: int) -> str:
-    """Turned copies wait for a pilot: on noise their six times as many candidates only add chance."""
-    return "d4" if number == 0 and params.group == "so2" else params.group
+    """Copies wait for a pilot: on noise their many times as many candidates only add chance."""
+    return "d4" if number == 0 and params.group in TURNING else params.group
 
 
 def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
@@ -410,6 +426,7 @@ def matching_of(params: VnlrParams, number: int, region: Region, channels: int, 
         penalty=params.first_match_penalty if first else params.match_penalty,
         flat_energy=params.flat_energy if first else 0.0,
         least_variance=_least_variance(sigma),
+        copied_radius=params.copied_distance,
     )
 
 
@@ -418,9 +435,8 @@ def needed_areas(params: VnlrParams, matchings: list[Matching], region: Region) 
     areas = [region.write]
     for number, matching in reversed(list(enumerate(matchings))):
         reach = matching.reach
-        copied = reach_of_turned(reach.radius, reach.patch_size) if matching.group == "so2" else 0
         step = params.first_step if number == 0 else params.step
-        areas.insert(0, needed_before(reach, step, areas[0], copied))
+        areas.insert(0, needed_before(reach, step, areas[0], matching.reach_of_copies()))
     needed, read = areas[0], region.read
     if not (
         read.top <= needed.top

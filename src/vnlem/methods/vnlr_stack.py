@@ -15,6 +15,7 @@ from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.numba.sheets import PADDING
 from vnlem.methods.vnlr import LIMITS, PROFILES
 from vnlem.neighbours.alike import Alike
+from vnlem.neighbours.groups import TURNING
 from vnlem.neighbours.motion import Motion
 from vnlem.neighbours.planes import Part, PlaneMatcher, Search
 from vnlem.neighbours.sites import SamePlace, Sites
@@ -107,8 +108,10 @@ def resolve_stack(
     (2, 3)
     """
     checks.choice("profile", profile, PROFILES)
-    if group == "so2":
-        raise ValueError("group='so2' is not available for stacks; use group='d4', or denoise page by page")
+    if group in TURNING:
+        raise ValueError(
+            f"group={group!r} is not available for stacks; use group='d4', or denoise page by page"
+        )
     checks.choice("group", group, GROUPS)
     given = _PROFILES[kind, profile]
 

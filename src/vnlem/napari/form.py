@@ -29,6 +29,7 @@ _GROUP_WORDS = {
     "identity": "none",
     "c4": "quarter turns",
     "so2": "any angle (slower)",
+    "similarity": "any angle and size (slowest)",
 }
 _ESTIMATED = "estimated"
 

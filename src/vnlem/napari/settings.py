@@ -7,7 +7,7 @@ from typing import Any
 from vnlem.registry import DEFAULT_METHOD
 
 PROFILES = ("quality", "balanced", "fast")
-GROUPS = ("d4", "identity", "c4", "so2")
+GROUPS = ("d4", "identity", "c4", "so2", "similarity")
 DEVICES = ("cpu", "cuda", "auto")
 NOISE_KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated", "file")
 # The methods that take a profile and a group of rotations.

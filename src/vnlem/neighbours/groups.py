@@ -13,13 +13,18 @@ from numpy.typing import NDArray
 
 from vnlem.kernels.numba.match import Search, match_tile
 from vnlem.kernels.numba.sheets import Images, Tall
+from vnlem.neighbours import scaled, turned
+from vnlem.neighbours.scaled import FACTORS, ScaledSheet
 from vnlem.neighbours.sheets import TILE, ImageSheet, Layout, Reach, Sheet, TurnedSheet
 from vnlem.neighbours.turned import TURNS, square_side
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.tiles import Tile, grid
 
 MOST_COPIED = 0.4  # of a group may come from sheets that are not put back
-GROUPS = ("identity", "c4", "d4", "so2")
+GROUPS = ("identity", "c4", "d4", "so2", "similarity")
+# Groups that search copies of the image too, and of which kinds.
+TURNING = ("so2", "similarity")
+SCALING = ("similarity",)
 
 
 def symmetries(group: str, patch_size: int) -> NDArray[np.int64]:
@@ -112,6 +117,20 @@ def needed_before(reach: Reach, step: int, needed: Tile, copied: int = 0) -> Til
     return Tile(*spans[0], *spans[1])
 
 
+def reach_of_copies(group: str, radius: int, patch_size: int) -> int:
+    """How far from a reference patch the copies that a group searches are read; 0 without copies.
+
+    Examples
+    --------
+    >>> reach_of_copies("d4", 20, 7), reach_of_copies("so2", 20, 7), reach_of_copies("similarity", 20, 7)
+    (0, 63, 69)
+    """
+    farthest = turned.reach(radius, patch_size) if group in TURNING else 0
+    if group in SCALING:
+        farthest = max(farthest, *(scaled.reach(factor, radius, patch_size) for factor in FACTORS))
+    return farthest
+
+
 @dataclass(frozen=True)
 class Members:
     """The groups of one tile."""
@@ -140,17 +159,27 @@ class Matching:
     factor: float
     penalty: float
     flat_energy: float = 0.0
-    least_variance: float = 0.0  # of the noise, where it is turned
+    least_variance: float = 0.0  # of the noise, where it is turned or scaled
+    copied_radius: int | None = None  # of the search windows in copies; as in the image when None
 
     def layout(self, groups: TileGroups) -> Layout:
         """The sheets of a tile."""
         sheets: list[Sheet] = [ImageSheet(self.reach, groups.area)]
-        if self.group == "so2":
-            side = square_side(TILE, self.reach.radius, self.reach.patch_size)
-            sheets += [
-                TurnedSheet(self.reach, groups.tile, side, angle, self.least_variance) for angle in TURNS
-            ]
+        copied, floor = self._copied(), self.least_variance
+        if self.group in TURNING:
+            side = square_side(TILE, copied.radius, copied.patch_size)
+            sheets += [TurnedSheet(copied, groups.tile, side, angle, floor) for angle in TURNS]
+        if self.group in SCALING:
+            sheets += [ScaledSheet(copied, groups.tile, factor, floor) for factor in FACTORS]
         return Layout.of(sheets, self.reach.radius)
+
+    def reach_of_copies(self) -> int:
+        """How far from a reference patch copies are read."""
+        return reach_of_copies(self.group, self._copied().radius, self.reach.patch_size)
+
+    def _copied(self) -> Reach:
+        radius = self.reach.radius
+        return self.reach._replace(radius=min(self.copied_radius or radius, radius))
 
     def match(self, references: NDArray[np.int64], layout: Layout, tall: Tall) -> Members:
         """The members of every reference patch, the reference itself first."""

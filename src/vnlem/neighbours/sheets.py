@@ -1,10 +1,10 @@
 """Sheets: images in which the members of a tile's groups may be found.
 
 A tile of reference patches looks at some sheets. The first is what lies around the tile in the image itself.
-Others may follow: a turned copy (group "so2"), a neighbouring frame of a movie, a neighbouring slice of a
-volume, another image of a set. Every sheet is cut to what the tile can reach and laid below the one before
-in the tile's tall arrays (`vnlem.kernels.numba.sheets.Tall`). The kernels know nothing else: a member is a
-row and a column of the tall arrays.
+Others may follow: a turned copy (group "so2"), a scaled copy (group "similarity"), a neighbouring frame of a
+movie, a neighbouring slice of a volume, another image of a set. Every sheet is cut to what the tile can reach
+and laid below the one before in the tile's tall arrays (`vnlem.kernels.numba.sheets.Tall`). The kernels know
+nothing else: a member is a row and a column of the tall arrays.
 
 A sheet says
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.reference.turned import TILE, TurnedCopies
+from vnlem.reference.copies import TILE, TURNS, Copies
 
 Float = NDArray[np.float64]
 
@@ -57,24 +57,26 @@ def denoise(
     compare = weights or [np.ones((len(noisy), 1, 1))] * 2
     pilot = working = noisy
     shares = []
-    groups: list[tuple[TurnedCopies | None, list[tuple[int, int, int]]]] = []
+    groups: list[tuple[Copies | None, list[tuple[int, int, int]]]] = []
     for number in range(params.passes + 1):
         first = number == 0
         size = params.patch_sizes[number]
-        turns = _TURNS["d4" if params.group == "so2" else params.group]
+        turns = _TURNS["d4" if params.group in TURNS else params.group]
         step = params.first_step if first else params.step
         radius = params.first_patch_distance if first else params.patch_distance
         radius = min(radius, max(height, width) - size)
         if first or number in params.rematch:
             weighted = pilot * compare[0 if first else 1]
             groups = []
-            tiles: dict[tuple[int, int], TurnedCopies | None] = {}
+            tiles: dict[tuple[int, int], Copies | None] = {}
             for corner in _corners(noisy.shape[1:], size, step):
                 tile = (corner[0] // TILE, corner[1] // TILE)
-                # Turned copies wait for a pilot.
+                # Copies wait for a pilot.
                 if tile not in tiles:
-                    turning = params.group == "so2" and not first
-                    tiles[tile] = TurnedCopies((height, width), corner, radius, size) if turning else None
+                    near = min(params.copied_distance, radius)
+                    copying = params.group in TURNS and not first
+                    shape = (height, width)
+                    tiles[tile] = Copies(params.group, shape, corner, near, size) if copying else None
                 copies = tiles[tile]
                 members = _nearest(
                     _with_copies(weighted, copies),
@@ -126,13 +128,13 @@ def _penalty(pilot, variance, weights, corner, size, first, params):
     return np.inf if energy < params.flat_energy * noise else params.first_match_penalty * noise
 
 
-def _with_copies(image: Float, copies: TurnedCopies | None) -> Float:
-    """An image with its turned copies below it."""
+def _with_copies(image: Float, copies: Copies | None) -> Float:
+    """An image with its copies below it."""
     return image if copies is None else copies.stack(image)
 
 
 def _windows(shape, corner, size, radius, copies):
-    """Corners of the patches to compare with one: of those in its window, and of those in turned copies."""
+    """Corners of the patches to compare with one: of those in its window, and of those in copies."""
 
     def line(centre, first, count):
         side = min(2 * radius + 1, count)
@@ -149,8 +151,8 @@ def _windows(shape, corner, size, radius, copies):
     outside = copies.outside()
     turned = []
     for cy, cx in copies.centres(corner, size):
-        for dy in range(-radius, radius + 1):
-            for dx in range(-radius, radius + 1):
+        for dy in range(-copies.radius, copies.radius + 1):
+            for dx in range(-copies.radius, copies.radius + 1):
                 near = abs(dy) <= 3 and abs(dx) <= 3  # shares the reference's noise
                 y, x = cy + dy, cx + dx
                 if not near and not outside[y : y + size, x : x + size].any():
@@ -199,10 +201,9 @@ def _pass(images, groups, size, turns, number, params):
 
         x, z = (columns(_with_copies(image, copies)) for image in (pilot, working))
         change = columns(_with_copies(difference, copies) ** 2)
-        # What is never negative must not become so where it is turned.
-        noise = columns(np.maximum(_with_copies(variance, copies), variance.min())).sum(axis=0)
+        noise = columns(variance if copies is None else copies.stack_variance(variance)).sum(axis=0)
         left = max(1 - np.sqrt(change.sum() / noise.sum()), 1.02 * tau, 0.02)
-        # Members from turned copies count as noisier: their noise is partly that of others.
+        # Members from copies count as noisier: their noise is partly that of others.
         noise = noise * [4.0 if y >= height else 1.0 for y, _, _ in group]
         if first:
             load = params.extra_load * noise

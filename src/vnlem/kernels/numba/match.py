@@ -254,7 +254,7 @@ def _match_references(tall, search, references, corners, scratch, positions, cho
                         marks[y * lanes : (y + 1) * lanes],
                     )
                 if sheet >= n_full:
-                    _forget_near(search, lanes, values)
+                    _forget_near(n_rows // 2, lanes, values)
             if n_sheets > n_full:
                 keep_best(best[n_full * per_sheet :], search.n_copied)
             _fill(order, smallest(best, n_members, own, guess, order)[0], own)
@@ -364,9 +364,8 @@ def _rank_moved(fits, winners, norms, factor, penalty, values, marks):
 
 
 @nested
-def _forget_near(search, lanes, values):
+def _forget_near(radius, lanes, values):
     """The reference turned in place shares its noise: no help, and no independent witness."""
-    radius = search.radius
     for y in range(max(radius - NEAR, 0), min(radius + NEAR + 1, 2 * radius + 1)):
         for x in range(max(radius - NEAR, 0), min(radius + NEAR + 1, 2 * radius + 1)):
             values[y * lanes + x] = INFINITY

@@ -79,9 +79,9 @@ def _turn(image, less, difference, turn, place, squares):
     n_rows, n_columns = image.shape
     source = squares[0]
     for i in range(side):
-        y = min(max(_mirrored(place.top + i, place.height) - place.origin_y, 0), n_rows - 1)
+        y = min(max(mirrored(place.top + i, place.height) - place.origin_y, 0), n_rows - 1)
         for j in range(side):
-            x = min(max(_mirrored(place.left + j, place.width) - place.origin_x, 0), n_columns - 1)
+            x = min(max(mirrored(place.left + j, place.width) - place.origin_x, 0), n_columns - 1)
             value = image[y, x]
             if difference:
                 value -= less[y, x]
@@ -97,7 +97,7 @@ def _turn(image, less, difference, turn, place, squares):
 
 
 @nested
-def _mirrored(position, count):
+def mirrored(position, count):
     """A position inside an image that is mirrored at its borders."""
     position %= 2 * count
     return position if position < count else 2 * count - 1 - position

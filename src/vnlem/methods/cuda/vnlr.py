@@ -18,7 +18,7 @@ from vnlem.kernels.cuda.ridge import Images, Rule, combine, empty_sums
 from vnlem.methods.cuda.regions import in_regions
 from vnlem.methods.cuda.turned import Batch, Lines, Planes, TurnedTiles, whole_batch
 from vnlem.methods.vnlr import OPPONENT, VnlrParams, halo, matching_of, needed_areas
-from vnlem.neighbours.groups import MOST_COPIED, Matching, grid_positions, symmetries
+from vnlem.neighbours.groups import MOST_COPIED, SCALING, Matching, grid_positions, symmetries
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
@@ -32,6 +32,10 @@ Array = Any  # of the engine's library
 def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     """The schedule of passes; `job.pixels` is an array of the device and so is the result."""
     xp, params = engine.xp, job.params
+    if params.group in SCALING:
+        raise ValueError(
+            f"group={params.group!r} is not available on a GPU; use device='cpu', or group='so2' there"
+        )
     region = job.region or Region.whole(*job.pixels.shape[1:])
     noisy, variance = _to_opponent(xp, job)
     matchings = [

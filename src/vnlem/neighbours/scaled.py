@@ -1,0 +1,90 @@
+"""Scaled copies of what lies around a tile: sheets that widen the search to dilations (group "similarity").
+
+A copy is made with the taps of a windowed sinc, which for a smaller copy is wider, so that nothing aliases.
+Noise: a copy of factor f < 1 averages noise, its variance falls by about f^2 and stays nearly white; a copy
+with f > 1 has the variance of the image, shared by neighbouring pixels.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.kernels.numba.sheets import Images, Tall
+from vnlem.kernels.numba.stretch import Stretch, StretchPlace, stretch_into
+from vnlem.neighbours.sheets import TILE, Reach, Whole
+from vnlem.pipeline.tiles import Tile
+
+# Factors of the copies that "similarity" searches beside the image and its turned copies.
+FACTORS = (0.5, 0.6, 0.7, 0.84)
+LOBES = 6  # of the sinc on each side of its centre
+_KAISER = 2.5
+
+
+def side_of(factor: float, radius: int, patch_size: int) -> int:
+    """Side of the copy in which all windows of a tile's reference patches lie."""
+    return 2 * (int(np.ceil(factor * TILE / 2)) + radius + patch_size)
+
+
+def reach(factor: float, radius: int, patch_size: int) -> int:
+    """How far from a reference patch a copy of what it looks at is read."""
+    return int(np.ceil((radius + patch_size + 1) / factor + LOBES / min(factor, 1.0))) + 1
+
+
+@lru_cache(maxsize=64)
+def make_stretch(factor: float, side: int) -> Stretch:
+    """A square of `side` target pixels about the centre of a tile.
+
+    Examples
+    --------
+    >>> smaller = make_stretch(0.5, 20)
+    >>> smaller.taps.shape, round(float(smaller.noise), 2)
+    ((20, 24), 0.24)
+    """
+    low_pass = min(factor, 1.0)
+    half = int(np.ceil(LOBES / low_pass))
+    # Source positions, from the tile's pixel TILE // 2: the centre of a tile lies half a pixel before it.
+    at = (np.arange(side) - (side - 1) / 2) / factor - 0.5
+    bases = np.floor(at).astype(np.int64) - half + 1
+    offsets = (bases[:, None] + np.arange(2 * half) - at[:, None]) * low_pass
+    window = np.i0(_KAISER * np.sqrt(np.maximum(1 - (offsets / LOBES) ** 2, 0))) / np.i0(_KAISER)
+    taps = np.where(np.abs(offsets) <= LOBES, np.sinc(offsets) * window, 0)
+    taps /= taps.sum(axis=1, keepdims=True)
+    noise = (taps**2).sum(axis=1).mean() ** 2
+    return Stretch(factor, bases, taps.astype(np.float32), np.float32(noise))
+
+
+class ScaledSheet:
+    """What lies around a tile, scaled about the tile's centre."""
+
+    put_back = False
+
+    def __init__(self, reach: Reach, tile: Tile, factor: float, floor: float) -> None:
+        self._reach, self._tile = reach, tile
+        self._floor = np.float32(floor)  # least variance of the noise
+        self.height = self.width = side_of(factor, reach.radius, reach.patch_size)
+        self._stretch = make_stretch(factor, self.height)
+        self.candidates = (2 * reach.radius + 1, 2 * reach.radius + 1)
+
+    def corners(self, references: Whole) -> Whole:
+        """Windows around the scaled places of the references."""
+        half, centre = (self._reach.patch_size - 1) / 2, (self.height - 1) / 2
+        middle = np.array([self._tile.top, self._tile.left]) + (TILE - 1) / 2
+        scaled = self._stretch.factor * (references + half - middle) + centre - half
+        corners: Whole = np.rint(scaled).astype(np.int64) - self._reach.radius
+        return corners
+
+    def fill(self, images: Images, weights: NDArray[np.float32], tall: Tall, first: int) -> None:
+        """Scale the square."""
+        height, width = self._reach.region.shape
+        read = self._reach.region.read
+        place = StretchPlace(
+            self._tile.top + TILE // 2,
+            self._tile.left + TILE // 2,
+            height,
+            width,
+            read.top,
+            read.left,
+            first,
+        )
+        stretch_into(images, weights, self._floor, self._stretch, place, tall)
