@@ -13,13 +13,13 @@ import numpy as np
 from skimage import data
 
 import vnlem
-from vnlem.kernels.numba.jit import allocating
+from vnlem.kernels.numba.jit import from_python
 from vnlem.kernels.numba.simd import LANES, spread, total
 
 SIGMA = 25.0
 
 
-@allocating
+@from_python
 def spin(rounds, factor):
     """Ten running sums of eight lanes, `rounds` times: 80 multiply-adds a round."""
     f = spread(factor)

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import vnlem
+from vnlem.kernels.numba.ahead import Helpers
+from vnlem.kernels.numba.select import smallest
 
 KERNEL = """
 from vnlem.kernels.numba.jit import kernel
@@ -32,6 +34,37 @@ def twice(x):
 CALL = """
 from vnlem.kernels.numba.probe import probe
 print(probe(10.0), sum(probe.stats.cache_hits.values()), probe.stats.cache_path)
+"""
+SOLVER = """
+import time
+import numpy as np
+from vnlem.kernels.numba import ahead
+from vnlem.kernels.numba.jit import kernel
+from vnlem.pipeline.first_call import repeatable
+from vnlem.pipeline.run import Job
+
+@kernel
+def double(x):
+    x *= 2
+
+@kernel
+def halve(x):
+    x /= 2
+
+@repeatable
+def solve(job):
+    double(job.pixels)
+    while ahead._helpers is not None and ahead._helpers.are_at_work():
+        time.sleep(0.01)
+    halve(job.pixels)
+    return job.pixels
+
+job = Job(np.ones((1, 300, 300), np.float32), 0.1, None, 1, None)
+"""
+FIRST_CALL = """
+from vnlem.kernels.numba import probe_solver as probe
+print((probe.solve(probe.job) == 1).all())
+print(*(sum(kernel.stats.cache_hits.values()) for kernel in (probe.double, probe.halve)))
 """
 NOWHERE = os.path.join(os.devnull, "nowhere")
 
@@ -171,3 +204,28 @@ def test_long_compiling_is_told_in_one_line(install):
     assert err.count("compiling kernels for this machine, once") == 1
     assert err.count("\n") == 1
     assert install.finish(install.start("-c", slow + CALL))[1] == ""
+
+
+@pytest.mark.parametrize(("compilers", "by_others"), [("2", "0 1"), ("1", "0 0")])
+def test_another_process_compiles_the_last_kernels_of_a_call(install, compilers, by_others):
+    (install.kernels / "probe_solver.py").write_text(SOLVER)
+    install.environment["VNLEM_COMPILERS"] = compilers
+    out, err = install.finish(install.start("-c", FIRST_CALL))
+    assert out.splitlines() == ["True", by_others]
+    assert err == ""
+    assert install.finish(install.start("-c", FIRST_CALL))[0].splitlines() == ["True", "1 1"]
+
+
+def test_what_a_helper_left_unfinished_is_compiled_here():
+    helpers = Helpers(b"nothing that can be read", 1)
+    assert not helpers.has_compiled("mine")  # nobody else had begun it
+    (helpers.folder / "theirs").touch()
+    assert not helpers.has_compiled("theirs")  # begun, and the process has ended
+    (helpers.folder / "finished").touch()
+    (helpers.folder / "finished.done").touch()
+    assert helpers.has_compiled("finished")
+
+
+def test_python_is_told_that_a_part_of_kernels_cannot_be_called():
+    with pytest.raises(TypeError, match="smallest is a part of kernels"):
+        smallest()

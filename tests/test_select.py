@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from vnlem.kernels.numba.select import smallest
+from vnlem.kernels.numba import select
+from vnlem.kernels.numba.jit import from_python
 
+smallest = from_python(select.smallest)
 MINUS_NAN = np.copysign(np.float32(np.nan), np.float32(-1))
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from vnlem.kernels.numba import simd
-from vnlem.kernels.numba.jit import allocating
+from vnlem.kernels.numba.jit import from_python
 
 
-@allocating
+@from_python
 def arithmetic(a, b, out):
     x, y = simd.load(a, 3), simd.load(b, 0)
     z = x * y + x - y
@@ -17,7 +17,7 @@ def arithmetic(a, b, out):
     simd.store(out, 1, z)
 
 
-@allocating
+@from_python
 def reductions(a, out):
     x = simd.load(a, 0)
     out[0] = simd.total(x)
@@ -28,14 +28,14 @@ def reductions(a, out):
     out[5] = simd.item(a, 2)
 
 
-@allocating
+@from_python
 def lanes(a, b, out):
     x, y = simd.load(a, 0), simd.load(b, 0)
     simd.store(out[0], 0, simd.magnitude(x))
     simd.store(out[1], 0, simd.larger(x, y))
 
 
-@allocating
+@from_python
 def eight_totals(table, out):
     a, b, c, d = (
         simd.load(table[0], 0),
@@ -52,17 +52,17 @@ def eight_totals(table, out):
     simd.store(out, 0, simd.totals(a, b, c, d, e, f, g, h))
 
 
-@allocating
+@from_python
 def squares(source, target):
     simd.transpose(source.reshape(-1), 2, 12, target.reshape(-1), 1, 10)
 
 
-@allocating
+@from_python
 def inverted(square):
     simd.invert_square(square.reshape(-1))
 
 
-@allocating
+@from_python
 def pairs(numbers):
     simd.add_pair(numbers, 2, np.float32(0.5), np.float32(-2), np.float32(3))
 

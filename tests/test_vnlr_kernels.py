@@ -5,6 +5,7 @@ import pytest
 
 from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.numba import match, ridge
+from vnlem.kernels.numba.jit import from_python
 from vnlem.kernels.numba.panel import ROWS
 from vnlem.kernels.numba.sheets import Images, Sums
 from vnlem.neighbours.groups import groups_in, symmetries
@@ -27,13 +28,13 @@ def test_gram_and_multiply_agree_with_matmul(n, k):
     columns[n:] = 0
     strides = np.arange(max(len(columns), k)) * k
     gram = np.empty((k, k), np.float32)
-    ridge.gram(columns, strides[: len(columns)], gram)
+    from_python(ridge.gram)(columns, strides[: len(columns)], gram)
     blocks = np.arange(k) // 16
     written = blocks[:, None] <= blocks[None, :]
     np.testing.assert_allclose(gram[written], (columns.T @ columns)[written], atol=1e-4)
     gram = random(k, k)
     product = np.empty_like(columns)
-    ridge.multiply(columns, gram, strides[:k], product)
+    from_python(ridge.multiply)(columns, gram, strides[:k], product)
     np.testing.assert_allclose(product, columns @ gram, rtol=1e-4, atol=1e-3)
 
 
@@ -44,7 +45,7 @@ def test_invert_agrees_with_numpy(k):
     blocks = np.arange(k) // 16
     inverse = np.where(blocks[:, None] <= blocks[None, :], matrix, np.float32(np.nan))
     scratch = [np.empty(shape, np.float32) for shape in (64, (8, k), (8, k))]
-    ridge.invert(inverse, np.arange(8) * k, *scratch)
+    from_python(ridge.invert)(inverse, np.arange(8) * k, *scratch)
     np.testing.assert_allclose(inverse, np.linalg.inv(matrix.astype(np.float64)), atol=2e-5)
 
 
@@ -111,7 +112,7 @@ def test_where_distances_are_no_numbers_the_reference_takes_their_place():
 
 def test_all_but_the_best_become_infinite_and_ties_go_to_the_first():
     values = np.array([3, 1, 2, 2, np.inf, 2, 0], np.float32)
-    match.keep_best(values, 4)
+    from_python(match.keep_best)(values, 4)
     np.testing.assert_array_equal(values, [np.inf, 1, 2, 2, np.inf, np.inf, 0])
 
 
@@ -167,18 +168,18 @@ def test_groups_are_combined_alike_in_single_and_in_double_precision(k):
     size = (k + 15) // 16 * 16
     columns = np.zeros((40, size), np.float32)
     columns[:36, :k] = random(36, k)
-    ridge.centre(columns, k)
+    from_python(ridge.centre)(columns, k)
     strides = np.arange(64) * size
     numbers = np.ones((5, size), np.float32)
     numbers[:3, :k] = 1 + np.abs(random(3, k))
     single, double = np.empty((size, size), np.float32), np.empty((size, size), np.float32)
-    ridge.gram(columns, strides[:40], single)
+    from_python(ridge.gram)(columns, strides[:40], single)
     gain = np.empty(size, np.float32)
-    ridge.delicate_combination(
+    from_python(ridge.delicate_combination)(
         columns, numbers[0], numbers[1], numbers[2], k, np.empty((k + 1, k)), double, gain
     )
     scratch = np.empty(64, np.float32), np.empty((2, 8, size), np.float32)
-    ridge.combination(single, numbers, k, strides[:8], *scratch)
+    from_python(ridge.combination)(single, numbers, k, strides[:8], *scratch)
     np.testing.assert_allclose(single, double, atol=1e-5)
     np.testing.assert_allclose(numbers[4, :k], gain[:k], rtol=1e-4)
 

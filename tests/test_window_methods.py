@@ -163,8 +163,10 @@ def test_auto_beats_the_papers_preset_on_a_photograph():
 
 
 def test_selection_takes_the_smallest_with_ties_to_the_lower_index():
-    from vnlem.kernels.numba.select import smallest
+    from vnlem.kernels.numba import select
+    from vnlem.kernels.numba.jit import from_python
 
+    smallest = from_python(select.smallest)
     rng = np.random.default_rng(4)
     guess = np.int32(0)
     for trial in range(200):

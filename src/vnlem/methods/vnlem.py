@@ -25,6 +25,7 @@ from vnlem.methods.vnlem_params import (
 from vnlem.neighbours import image as whole_image
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline.device import choose
+from vnlem.pipeline.first_call import repeatable
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
@@ -196,6 +197,7 @@ def denoise_vnlem(
 NO_DIFFUSION = Diffusion(np.zeros((0, 0, 0), dtype=np.float32), np.zeros((0, 0), dtype=np.float32), False)
 
 
+@repeatable
 def solve(job: Job[VnlemParams], tile: int = TILE) -> NDArray[np.float32]:
     """The estimate, or the mean of a fine and a coarse one; the result does not depend on the tiles' size."""
     fine = job.params

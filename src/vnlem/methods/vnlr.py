@@ -28,6 +28,7 @@ from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.choices import Group, Preset, Profile
 from vnlem.pipeline.device import choose, where_it_is_asked
+from vnlem.pipeline.first_call import repeatable
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.regions import Region
@@ -368,6 +369,7 @@ def _group_of(params: VnlrParams, number: int) -> str:
     return "d4" if number == 0 and params.group in TURNING else params.group
 
 
+@repeatable
 def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     """The schedule of passes: first without a pilot, then with ever less noise left in the working image."""
     params = job.params

@@ -17,6 +17,7 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from vnlem.kernels.numba.ahead import find_helpers, name_of
 from vnlem.pipeline.warn import warn
 
 QUIET = "VNLEM_QUIET"  # set it to hide the line about compiling
@@ -42,20 +43,29 @@ class KernelCache(FunctionCache):
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
+        self._function = function
         name = f"{self._impl.filename_base}.{FINGERPRINT}"
         self._cache_file = IndexDataCacheFile(self._cache_path, name, FINGERPRINT)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The stored code for these argument types, or None."""
-        try:
-            found = super().load_overload(sig, target_context)
-        except Exception:  # a damaged file may raise anything
-            found = None
-            with suppress(OSError):
-                self.flush()
+        """The stored code for these argument types, if need be after it was made elsewhere, or None."""
+        found = self._load(sig, target_context)
         if found is None:
             _notice.begin()
+            helpers = find_helpers()
+            if helpers is not None and helpers.has_compiled(name_of(self._function, sig)):
+                found = self._load(sig, target_context)
+                if found is not None:
+                    _notice.end()
         return found
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a damaged file may raise anything
+            with suppress(OSError):
+                self.flush()
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store compiled code; a full disk only costs the next run a compilation."""

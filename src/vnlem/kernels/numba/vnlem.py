@@ -241,7 +241,7 @@ def nearest(region, search, y, x, which, rows, columns, scratch):
     return n
 
 
-@allocating
+@kernel
 def neighbours_of_tile(region, search, rule, top, left, position, squared, which, counts):
     """Neighbours of every pixel of a tile whose corner is (top, left) of the region; arrays (H, W, K)."""
     height, width = counts.shape

@@ -1,0 +1,144 @@
+"""Kernels compiled side by side at the first call, in processes of their own.
+
+Numba compiles one function at a time in a process. So where the first kernel of a call is not stored, other
+processes are started. They make the same call on a small image, with kernels that do nothing but note what
+they are called with, and compile the noted ones from the last to the first, while this process goes on from
+the first to the last. Whoever begins a kernel claims it; this process waits for those that others have begun.
+"""
+
+import hashlib
+import importlib
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from vnlem.pipeline.first_call import call_under_way
+
+COMPILERS = "VNLEM_COMPILERS"  # how many processes compile at a first call, this one included
+_RECORD = "VNLEM_RECORD_KERNELS"
+_MOST = 3  # processes: a call has two or three large kernels
+_LOOK_AGAIN = 0.01  # seconds
+
+recording = bool(os.environ.get(_RECORD))
+_noted: dict[tuple[str, str], tuple[Any, tuple[Any, ...]]] = {}
+
+
+def note(dispatcher: Any, args: tuple[Any, ...]) -> int:
+    """What a kernel does while calls are recorded: nothing, with no error to tell of."""
+    types = tuple(map(dispatcher.typeof_pyval, args))
+    _noted.setdefault((dispatcher.__name__, str(types)), (dispatcher, types))
+    return 0
+
+
+def name_of(function: Any, types: Any) -> str:
+    """The same in every process."""
+    code = hashlib.blake2b(str(types).encode(), digest_size=8).hexdigest()
+    return f"{function.__module__}.{function.__qualname__}.{code}"
+
+
+def _claim(folder: Path, name: str) -> bool:
+    """Whether nobody has begun it."""
+    try:
+        os.close(os.open(folder / name, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
+
+
+def _is_done(folder: Path, name: str) -> bool:
+    return (folder / f"{name}.done").exists()
+
+
+class Helpers:
+    """The other processes, while they compile for one call."""
+
+    def __init__(self, call: bytes, count: int) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="vnlem-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            _RECORD: "1",
+            COMPILERS: "1",
+        }
+        command = [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-c",
+            f"import {__name__} as a; a.help({str(self.folder)!r})",
+        ]
+        self._processes = []
+        for _ in range(count):
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+            )
+            self._processes.append(process)
+            assert process.stdin is not None
+            with suppress(OSError), process.stdin as pipe:  # it may have ended already
+                pipe.write(call)
+
+    def are_at_work(self) -> bool:
+        """Whether any process is left."""
+        return any([process.poll() is None for process in self._processes])
+
+    def has_compiled(self, name: str) -> bool:
+        """Wait for a kernel that another process has begun; False where this one has to compile it."""
+        if _claim(self.folder, name):
+            return False
+        while not _is_done(self.folder, name):
+            if not self.are_at_work():
+                return _is_done(self.folder, name)
+            time.sleep(_LOOK_AGAIN)
+        return True
+
+
+_helpers: Helpers | None = None
+
+
+def find_helpers() -> Helpers | None:
+    """Those of the call under way, started where there are none; None where this process compiles alone."""
+    global _helpers
+    if _helpers is None or not _helpers.are_at_work():
+        _helpers = None
+        count = _how_many()
+        call = call_under_way() if count else None
+        if call is not None:
+            with suppress(OSError):  # no folder, no process: this one can do without
+                _helpers = Helpers(call, count)
+    return _helpers
+
+
+def _how_many() -> int:
+    """Processes beside this one."""
+    if getattr(sys, "frozen", False) or not Path(sys.executable or "").name.lower().startswith("python"):
+        return 0  # some other program, which would start itself
+    given = os.environ.get(COMPILERS, "")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(int(given) if given.isdigit() else min(cores, _MOST), 1) - 1
+
+
+def help(folder: str) -> None:
+    """What a helper does: learn the call on its standard input, then compile its kernels."""
+    claims = Path(folder)
+    module, name, job = pickle.load(sys.stdin.buffer)
+    with suppress(Exception):  # what was noted before is worth compiling
+        getattr(importlib.import_module(module), name)(job)
+    for dispatcher, types in reversed(_noted.values()):
+        key = name_of(dispatcher.py_func, types)
+        if not claims.exists():
+            return  # the call has ended
+        if _claim(claims, key):
+            dispatcher.compile(types)
+            (claims / f"{key}.done").touch()

@@ -1,0 +1,113 @@
+"""How a kernel is put together: its functions are lowered one by one, then optimised once, as one piece.
+
+Numba by itself optimises every function, writes its machine code and a way to call it from Python, and then
+does the work once more for each function that calls it. A kernel's functions are called by that kernel alone,
+so here they stay as they were lowered until the kernel is whole. Its first call takes half the time.
+"""
+
+from typing import Any
+
+from llvmlite.binding import Linkage
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.registry import CPUDispatcher
+
+from vnlem.kernels.numba import ahead
+
+
+class _NoEnvironment:
+    """Stands in for the code generator where Numba tells it of a function's Python globals."""
+
+    @staticmethod
+    def set_env(name: str, environment: Any) -> None:
+        """A part never runs by itself, so it has no use for them."""
+
+
+class _Part(JITCodeLibrary):
+    """A function that kernels call: lowered code, with that of the functions it calls."""
+
+    @property
+    def codegen(self) -> Any:
+        return _NoEnvironment
+
+    def _optimize_functions(self, module: Any) -> None:
+        """The kernel does it for all its parts."""
+        module.data_layout = self._codegen._data_layout
+
+    def finalize(self) -> None:
+        _link(self)
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """None: there is no machine code to point to."""
+        self._ensure_finalized()
+        return 0
+
+
+class _Whole(JITCodeLibrary):
+    """A kernel. What it calls belongs to it alone, under names that no other kernel can see.
+
+    Otherwise a function called by its name may be this kernel's copy or another's, optimised in other
+    surroundings, and the last bits of a result depend on which kernel was compiled or loaded first.
+    """
+
+    def finalize(self) -> None:
+        _link(self)
+        self._linking_libraries = []
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = Linkage.internal
+        super().finalize()
+
+
+def _link(library: Any) -> None:
+    for part in dict.fromkeys(library._linking_libraries):
+        library._reload_init.update(part._reload_init)
+        library._final_module.link_in(part._get_module_for_linking(), preserve=True)
+
+
+class PartCompiler(Compiler):
+    """Numba's pipeline for functions that kernels call."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
+        super().__init__(typing, target, library or _Part(target.codegen(), "part"), *rest)
+
+
+class WholeCompiler(Compiler):
+    """Numba's pipeline for kernels."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
+        if library is None:
+            library = _Whole(target.codegen(), "kernel")
+            library.enable_object_caching()
+        super().__init__(typing, target, library, *rest)
+
+
+class _PartDispatcher(CPUDispatcher):
+    """A function without machine code: Python must not call it."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f"{self.py_func.__name__} is a part of kernels and has no code of its own; "
+            "call it through vnlem.kernels.numba.jit.from_python"
+        )
+
+
+def guarded(dispatcher: Any) -> Any:
+    """A part that says so when Python calls it."""
+    if isinstance(dispatcher, CPUDispatcher):  # a plain function where compiling is switched off
+        dispatcher.__class__ = _PartDispatcher
+    return dispatcher
+
+
+class _NotingDispatcher(CPUDispatcher):
+    """A kernel that is to be compiled later."""
+
+    def __call__(self, *args: Any) -> Any:
+        return ahead.note(self, args)
+
+
+def noting(dispatcher: Any) -> Any:
+    """A kernel that notes its calls instead of running."""
+    dispatcher.__class__ = _NotingDispatcher
+    return dispatcher
