@@ -21,7 +21,7 @@ ALLOWED = {
     "registry": set(),
     "methods": {"pipeline", "kernels", "registry", "reference"} | STAGES,
     "stacks": {"pipeline", "noise", "registry"},
-    "api": {"pipeline", "noise", "registry", "large", "stacks"},
+    "api": {"pipeline", "features", "noise", "registry", "large", "stacks"},
     "metrics": {"pipeline", "noise"},
     "io": set(),
     "theory": {"pipeline", "features", "neighbours", "registry", "reference"},

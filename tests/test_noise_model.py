@@ -12,6 +12,7 @@ from vnlem.noise import blocks as block
 from vnlem.noise.blocks import painted, usable
 from vnlem.noise.correlated import SIDE, Spectrum, check_spectrum
 from vnlem.noise.curve import Classes, Curve, check_curve, fit
+from vnlem.pipeline.warn import silent
 
 
 def scene(size: int = 256) -> np.ndarray:
@@ -405,3 +406,52 @@ def test_texture_that_the_colours_share_is_not_their_noise():
     assert model.is_white
     assert model.sigma == pytest.approx(6, rel=0.06)
     assert "safer" in model.doubt
+
+
+class TestFewPhotons:
+    """A second round, with half of the noise, where bright pixels have counted a few photons."""
+
+    @staticmethod
+    def counts(peak: float, seed: int = 43) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        spots = np.zeros((128, 128))
+        spots[tuple(rng.integers(0, 128, (2, 40)))] = 1.0
+        spots = ndimage.grey_dilation(spots, footprint=np.hypot(*np.mgrid[-3:4, -3:4]) < 3)
+        photons = peak * (0.1 + 0.9 * ndimage.gaussian_filter(spots, 0.5))
+        return photons, rng.poisson(photons).astype(float)
+
+    def test_weak_structures_are_kept_better(self):
+        clean, noisy = self.counts(5.0)
+        model = NoiseModel.camera(1.0)
+        result = vnlem.denoise(noisy, noise_model=model, profile="fast")
+        with silent():
+            stable = vnlem.denoise_vnlr(model.stabilise(noisy[None])[0], 1.0, profile="fast", scales=3)
+        once = model.unstabilise(stable[None])[0]
+        assert np.mean((result - clean) ** 2) < 0.9 * np.mean((once - clean) ** 2)
+
+    def test_with_photons_enough_one_round_is_all(self):
+        _, noisy = self.counts(60.0)
+        model = NoiseModel.camera(1.0)
+        stable = vnlem.denoise_vnlr(model.stabilise(noisy[None])[0], 1.0, profile="fast", scales=3)
+        result = vnlem.denoise(noisy, noise_model=model, profile="fast")
+        np.testing.assert_array_equal(result, model.unstabilise(stable[None])[0])
+
+    def test_progress_goes_on_through_both_rounds(self):
+        _, noisy = self.counts(5.0)
+        seen = []
+        vnlem.denoise(
+            noisy,
+            gain=1.0,
+            profile="fast",
+            progress=lambda done, total: seen.append(done / total),
+        )
+        assert seen == sorted(seen)
+        assert seen[-1] == 1
+
+    def test_the_noise_of_a_mixture(self):
+        clean, noisy = self.counts(5.0)
+        quieter = NoiseModel.camera(1.0, 0.0, 0.0).with_share(0.5)
+        mixed = 0.5 * noisy + 0.5 * clean
+        bright = clean > 1
+        expected = np.mean(quieter.variance(clean[bright]))
+        assert np.mean((mixed - clean)[bright] ** 2) == pytest.approx(expected, rel=0.15)

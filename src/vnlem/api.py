@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vnlem.features.channels import handling
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
+from vnlem.noise.rounds import in_rounds
 from vnlem.pipeline.device import lies_on_gpu, to_host, where_it_is_asked
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
+from vnlem.pipeline.warn import silent
 from vnlem.registry import DEFAULT_METHOD, DEFAULT_SCALES, find_method
 from vnlem.stacks import back_as, denoise_stack, is_set_of_images, only_page
 
@@ -174,16 +177,22 @@ def denoise(
         result: Result = function(image, sigma if model is None else model.sigma, **common)
         denoised, info = result if isinstance(result, tuple) else (result, None)
     else:
-        if model.ties_channels and "channels" in known and params.get("channels", "auto") == "auto":
-            # Whitening takes away the structure by which channels would be seen to belong together.
-            common["channels"] = "joint"
-        stable = planes.layout(model.stabilise(planes.data))
-        result = function(stable, 1.0, **common)
-        denoised, info = result if isinstance(result, tuple) else (result, None)
-        back = model.unstabilise(to_planes(denoised, planes.channel_axis, signals=True).data)
+        if model.ties_channels and "channels" in known:
+            wanted = params.get("channels", "auto")
+            levels = np.full(len(planes.data), model.sigma)
+            common["channels"] = handling(wanted, planes.data, levels, shared_noise=True)
+
+        def of_white_noise(stable: Any, report: Progress) -> tuple[Any, Any]:
+            # Of few photons less noise is left than a sigma of one, and there is no sigma to be warned of.
+            with silent():
+                result = function(planes.layout(stable), 1.0, **{**common, "progress": report})
+            found, about = result if isinstance(result, tuple) else (result, None)
+            return to_planes(found, planes.channel_axis, signals=True).data, about
+
+        back, info = in_rounds(model, planes.data, progress, of_white_noise)
         denoised = planes.restore(back)
     if info is None:
         return denoised
-    timings = {**info.timings, "estimate_noise": seconds, "total": info.timings["total"] + seconds}
+    timings = {**info.timings, "estimate_noise": seconds, "total": time.perf_counter() - begun}
     level = info.sigma if model is None or model.is_white else model.sigma
     return denoised, replace(info, sigma=level, timings=timings, noise=model)

@@ -1,4 +1,4 @@
-"""How the channels of an image belong together: told by their structure."""
+"""How the channels of an image belong together, and so how they are denoised."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,6 +6,40 @@ from numpy.typing import NDArray
 BLOCK = 4  # pixels a side that are averaged, so that the noise falls by four
 RELATED = 0.65  # least correlation of the structure of channels that are handled together
 SAME = 0.2  # channels that differ by less than this share of the noise have the same noise
+
+
+CHANNELS = ("auto", "joint", "separate")
+
+
+def handling(
+    wanted: str, planes: NDArray[np.float64], noise: NDArray[np.float64], *, shared_noise: bool = False
+) -> str:
+    """How channels are denoised: "joint", "separate", or "same" for one picture several times.
+
+    All that decides it is here: what the user wants, else noise that the channels share, else structure.
+
+    Parameters
+    ----------
+    wanted : {"auto", "joint", "separate"}
+    planes : ndarray
+        (channels, height, width).
+    noise : ndarray
+        (channels), standard deviation of the noise.
+    shared_noise : bool
+        The channels share noise, as those of a colour camera do. Where it was made white, the structure by
+        which channels are seen to belong together went with it.
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(0).normal(size=(3, 32, 32))
+    >>> handling("auto", noise, np.ones(3)), handling("auto", noise, np.ones(3), shared_noise=True)
+    ('separate', 'joint')
+    """
+    if wanted != "auto":
+        return wanted
+    if shared_noise:
+        return "joint"
+    return {"same": "same", "related": "joint", "independent": "separate"}[relation(planes, noise)]
 
 
 def relation(planes: NDArray[np.float64], noise: NDArray[np.float64]) -> str:

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.features.channels import relation
+from vnlem.features.channels import handling
 from vnlem.pipeline.device import lies_on_gpu, to_host
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Info, Result
-
-CHANNELS = ("auto", "joint", "separate")
 
 # picture, its sigma, its channel axis, progress -> result
 Denoise = Callable[[Any, Any, int | None, Progress], Result]
@@ -28,11 +26,9 @@ def by_channels(
     levels = _levels(planes, sigma)
     if count == 1 or levels is None:
         return denoise(image, sigma, axis, progress)
-    kind = "independent"
-    if channels == "auto":
-        noise = np.array([float(np.sqrt(np.mean(np.square(level)))) for level in levels])
-        kind = relation(planes.data, noise)
-    if kind == "related":
+    noise = np.array([float(np.sqrt(np.mean(np.square(level)))) for level in levels])
+    kind = handling(channels, planes.data, noise)
+    if kind == "joint":
         return denoise(image, sigma, axis, progress)
     if kind == "same":
         mean = planes.data.mean(axis=0)

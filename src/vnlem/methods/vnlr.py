@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.estimate.ridge import PassSettings, TileWork, run_pass
 from vnlem.estimate.scales import check_scales
+from vnlem.features.channels import CHANNELS
 from vnlem.kernels.numba.sheets import Images
-from vnlem.methods.channels import CHANNELS, by_channels
+from vnlem.methods.channels import by_channels
 from vnlem.methods.scales import denoise_at_scales
 from vnlem.neighbours.groups import (
     GROUPS,

@@ -41,6 +41,7 @@ MOST_UNEVEN = 2.0
 # Compression and demosaicking make noise itself uneven: a class counts while it is not much worse than the
 # even ones of its image, up to the second limit.
 UNEVEN_BESIDE, MOST_UNEVEN_BESIDE = 1.6, 3.0
+PLAINLY_EVEN = 1.4
 MOST_TILTED = 1.5  # excess at low frequencies in classes of white noise
 LEAST_PLAIN = 0.4  # of the classes must lie below it for the others to be left out
 LEAST_EVEN = 0.25  # of the classes: with fewer the image shows no more than one level
@@ -101,6 +102,13 @@ class Curve:
             floor = LEAST_SHARE * max(self.variances)
             return np.maximum(np.asarray(camera.variance(x), np.float64), floor)
         return np.asarray(np.interp(x, self.levels, self.variances))
+
+    def with_share(self, share: float) -> "Curve":
+        """The curve of share * pixel + (1 - share) * its mean."""
+        camera = self.camera
+        if camera is not None:
+            camera = GainModel(share**2 * camera.gain, camera.offset, share * camera.read_noise)
+        return Curve(self.levels, tuple(share**2 * value for value in self.variances), camera)
 
     def stabilise(self, values: ArrayLike) -> Float:
         """Values whose noise has standard deviation one at every brightness.
@@ -186,8 +194,9 @@ class Classes:
         """
         usual = UNEVEN_BESIDE * float(np.quantile(self.unevenness, 0.2))
         even = np.asarray(self.unevenness <= np.clip(usual, MOST_UNEVEN, MOST_UNEVEN_BESIDE))
-        # Where white noise is plain to see, structure shows as an excess at low frequencies.
-        plain = even & (self.tilt <= MOST_TILTED)
+        # Where white noise is plain to see, structure shows as an excess at low frequencies. Small objects
+        # have it too; their noise is even, and nothing else shows the noise of bright pixels.
+        plain = even & ((self.tilt <= MOST_TILTED) | (self.unevenness <= PLAINLY_EVEN))
         return plain if np.count_nonzero(plain) >= max(4, LEAST_PLAIN * self.tilt.size) else even
 
     def some(self, chosen: NDArray[Any]) -> "Classes":

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +130,16 @@ class NoiseModel:
     def correlation(self, reach: int = 8, component: int = 0) -> Float:
         """Correlation of the noise of two pixels 0 to `reach` rows and columns apart."""
         return self.spectra[min(component, len(self.spectra) - 1)].correlation(reach)
+
+    def with_share(self, share: float) -> "NoiseModel":
+        """The noise of share * image + (1 - share) * what is known of the clean image.
+
+        Examples
+        --------
+        >>> NoiseModel.camera(gain=2.0, offset=10.0, read_noise=3.0).with_share(0.5).gain
+        GainModel(gain=0.5, offset=10.0, read_noise=1.5)
+        """
+        return replace(self, curves=tuple(curve.with_share(share) for curve in self.curves))
 
     def check(self, planes: Planes) -> None:
         """Refuse an image this model cannot be for."""
