@@ -26,7 +26,7 @@ OPPONENT = np.array([[1 / 3**0.5] * 3, [1 / 2**0.5, 0.0, -1 / 2**0.5], [1 / 6**0
 LEAST_STRENGTH = 1e-3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NoiseModel:
     """The noise of an image, estimated by :func:`vnlem.estimate_noise` or given.
 
@@ -46,8 +46,8 @@ class NoiseModel:
 
     Examples
     --------
-    >>> NoiseModel.white(5.0).describe()
-    'white noise, sigma 5'
+    >>> NoiseModel.white(5.0)
+    <NoiseModel: white noise, sigma 5>
     >>> NoiseModel.camera(gain=2.0, read_noise=3.0).kind
     'poisson-gaussian'
     """
@@ -196,6 +196,10 @@ class NoiseModel:
     def _scales(self, count: int) -> Float:
         strengths = np.asarray(self._each(self.strengths, count))
         return np.asarray(np.sqrt(np.maximum(strengths, LEAST_STRENGTH * strengths.max())))
+
+    def __repr__(self) -> str:
+        # A notebook shows this; the numbers of curves and spectra would fill a page.
+        return f"<NoiseModel: {self.describe()}>"
 
     def describe(self) -> str:
         """What was found, in words."""
