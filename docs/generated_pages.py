@@ -12,7 +12,7 @@ import typer
 
 import vnlem
 from vnlem.cli import build
-from vnlem.registry import HALOS, METHODS, SOLVERS
+from vnlem.registry import HALOS, METHODS, SOLVERS, STACKS
 
 # Subpackages whose public functions have a section of their own on the API page.
 SECTIONS = {
@@ -88,13 +88,16 @@ def support() -> str:
     lines = [
         "# What each method takes\n",
         "Every cell was asked of the method when this page was built. "
-        "*larger than memory*: [in parts](../large.md); *GPU*: [with CUDA](../gpu.md).\n",
-        "| method | " + " | ".join(title for title, _ in columns) + " | larger than memory | GPU |",
-        "|---|" + "---|" * (len(columns) + 2),
+        "*pages help each other*: frames, slices and images of a set [as one](../stacks.md), where other methods "
+        "take them one by one; *larger than memory*: [in parts](../large.md); *GPU*: [with CUDA](../gpu.md).\n",
+        "| method | "
+        + " | ".join(title for title, _ in columns)
+        + " | pages help each other | larger than memory | GPU |",
+        "|---|" + "---|" * (len(columns) + 3),
     ]
     for method in METHODS:
         taken = [_accepts(question, method) for _, question in columns]
-        taken += [method in HALOS, (method, "cuda") in SOLVERS]
+        taken += [method in STACKS, method in HALOS, (method, "cuda") in SOLVERS]
         answers = ["yes" if answer else "-" for answer in taken]
         lines.append(f"| `{method}` | " + " | ".join(answers) + " |")
     return "\n".join([*lines, ""])
@@ -103,6 +106,7 @@ def support() -> str:
 def _questions() -> Iterator[tuple[str, Callable[[str], Any]]]:
     grey, colour, signal = np.zeros((32, 32)), np.zeros((32, 32, 3)), np.zeros(64)
     flat = np.full((32, 32), 100.0)
+    stack = np.zeros((3, 32, 32))
     yield "grey", lambda method: vnlem.denoise(grey, 0.0, method=method)
     yield "colour", lambda method: vnlem.denoise(colour, 0.0, method=method, channel_axis=-1)
     yield "signal", lambda method: vnlem.denoise(signal, 0.0, method=method)
@@ -111,6 +115,8 @@ def _questions() -> Iterator[tuple[str, Callable[[str], Any]]]:
         "photon noise",
         lambda method: vnlem.denoise(flat, method=method, noise_model="poisson-gaussian", gain=1.0),
     )
+    yield "correlated noise", lambda method: vnlem.denoise(flat, method=method, noise_model="correlated")
+    yield "stacks", lambda method: vnlem.denoise(stack, 0.0, method=method, axes="TYX")
     yield "profiles", lambda method: vnlem.denoise(grey, 0.0, method=method, profile="fast")
     yield "rotations", lambda method: vnlem.denoise(grey, 0.0, method=method, group="so2")
     yield "the paper's preset", lambda method: vnlem.denoise(grey, 0.0, method=method, preset="paper")
