@@ -88,8 +88,9 @@ def support() -> str:
     lines = [
         "# What each method takes\n",
         "Every cell was asked of the method when this page was built. "
-        "*pages help each other*: frames, slices and images of a set [as one](../stacks.md), where other methods "
-        "take them one by one; *larger than memory*: [in parts](../large.md); *GPU*: [with CUDA](../gpu.md).\n",
+        "*pages help each other*: frames, slices and images of a set [as one](../stacks.md), where other "
+        "methods take them one by one; *larger than memory*: [in parts](../large.md); "
+        "*GPU*: [with CUDA](../gpu.md).\n",
         "| method | "
         + " | ".join(title for title, _ in columns)
         + " | pages help each other | larger than memory | GPU |",

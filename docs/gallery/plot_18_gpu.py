@@ -2,9 +2,9 @@
 On a GPU
 ========
 
-``device="auto"`` takes a GPU if there is one and the CPU if not; ``device="cuda"`` insists. The result is the same
-to a hundredth of a decibel. ``info.device`` says what ran. `pip install "vnlem[gpu]"` brings what it needs; see
-:doc:`/gpu`.
+``device="auto"`` takes a GPU if there is one and the CPU if not; ``device="cuda"`` insists. The result is the
+same to a hundredth of a decibel. ``info.device`` says what ran. ``pip install "vnlem[gpu]"`` brings what it
+needs; see :doc:`/gpu`.
 """
 
 import numpy as np
