@@ -67,6 +67,11 @@ def test_scaled_copies_are_refused():
         cuda_vnlr.solve(vnlr_job(pattern(1, 30, 28), "similarity"), Emulator())
 
 
+def test_perception_is_refused():
+    with pytest.raises(ValueError, match="aim='perception' is not available on a GPU; use device='cpu'"):
+        cuda_vnlr.solve(vnlr_job(pattern(1, 30, 28), "d4", aim="perception"), Emulator())
+
+
 def test_vnlr_follows_a_map_of_the_noise():
     pixels = pattern(1, 20, 24)
     noise = np.linspace(0.0, 0.6, 24, dtype=np.float32)[None, None].repeat(20, axis=1)

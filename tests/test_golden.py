@@ -40,6 +40,8 @@ GOLDEN = {
     ("vnlr", (("profile", "quality"),)): {"camera": 31.281, "cells": 35.353},
     ("vnlr", (("group", "identity"),)): {"camera": 31.258, "cells": 32.41},
     ("vnlr", (("group", "c4"),)): {"camera": 31.3, "cells": 34.337},
+    ("vnlr", (("aim", "perception"),)): {"camera": 31.294, "cells": 34.91},
+    ("vnlr", (("group", "similarity"),)): {"camera": 31.392, "cells": 35.516},
     ("vnlr", (("group", "so2"),)): {"camera": 31.4, "cells": 35.025},
     ("nlm", ()): {"camera": 30.207, "cells": 29.496},
     ("nlem", ()): {"camera": 29.622, "cells": 28.025},

@@ -20,6 +20,7 @@ from vnlem.large.dry_run import Forecast
 from vnlem.large.execute import Summary
 from vnlem.large.requests import Region
 from vnlem.noise.model import NoiseModel as NoiseModel
+from vnlem.pipeline.choices import Aim
 from vnlem.pipeline.choices import Group as Group
 from vnlem.pipeline.choices import Preset as Preset
 from vnlem.pipeline.choices import Profile as Profile
@@ -512,6 +513,7 @@ def denoise_vnlr(
     return_info: Literal[False] = ...,
     device: str | None = None,
     channels: str = "auto",
+    aim: Aim = "fidelity",
 ) -> NDArray[Any]: ...
 @overload
 def denoise_vnlr(
@@ -534,6 +536,7 @@ def denoise_vnlr(
     return_info: Literal[True],
     device: str | None = None,
     channels: str = "auto",
+    aim: Aim = "fidelity",
 ) -> tuple[NDArray[Any], Info]: ...
 @overload
 def denoise_vnlr(
@@ -556,6 +559,7 @@ def denoise_vnlr(
     return_info: bool = False,
     device: str | None = None,
     channels: str = "auto",
+    aim: Aim = "fidelity",
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
 def diffusion_coordinates(
     image: ArrayLike,

@@ -3,12 +3,13 @@
 image -> square patches -> k nearest up to a symmetry -> ridge combination of the group -> aggregation
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.estimate import contrast
 from vnlem.estimate.ridge import PassSettings, TileWork, run_pass
 from vnlem.estimate.scales import check_scales
 from vnlem.features.channels import CHANNELS
@@ -27,7 +28,7 @@ from vnlem.neighbours.groups import (
 from vnlem.neighbours.sheets import Reach
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
-from vnlem.pipeline.choices import Group, Preset, Profile
+from vnlem.pipeline.choices import Aim, Group, Preset, Profile
 from vnlem.pipeline.device import choose, where_it_is_asked
 from vnlem.pipeline.first_call import repeatable
 from vnlem.pipeline.presets import check_preset
@@ -43,6 +44,11 @@ LARGE_NOISE = 0.35
 
 # Group "similarity" searches a window of so many times the profile's radius.
 SIMILARITY_DISTANCE = 3
+
+# What the result is judged by. For the eye the last pass is made twice, with these factors on the noise
+# energy in the ridge: a smoother and a sharper estimate, which `vnlem.estimate.contrast` blends.
+AIMS = ("fidelity", "perception")
+SMOOTHER, SHARPER = 2.2, 0.7
 
 # The largest values that are accepted: beyond them a group's matrices outgrow any use.
 LIMITS = {"patch_size": 32, "n_neighbors": 512, "patch_distance": 1024, "step": 32, "passes": 16}
@@ -75,6 +81,7 @@ class VnlrParams:
     flat_energy: float  # first pass: with less than this * n sigma^2 about its mean a patch is only shifted
     match_factor: float  # in pilot passes with match_factor * d^2 + match_penalty * n sigma^2
     match_penalty: float
+    aim: str  # what the result is judged by
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,7 @@ def resolve(
     patch_distance: Any = None,
     step: Any = None,
     passes: Any = None,
+    aim: str = "fidelity",
 ) -> VnlrParams:
     """Parameters for a noise level in units of the clean image's standard deviation.
 
@@ -119,6 +127,7 @@ def resolve(
     """
     checks.choice("profile", profile, PROFILES)
     checks.choice("group", group, GROUPS)
+    checks.choice("aim", aim, AIMS)
     given = _PROFILES[profile]
 
     def whole(name: str, value: Any, default: int, smallest: int = 1) -> int:
@@ -165,6 +174,7 @@ def resolve(
         flat_energy=1.25,
         match_factor=1.3,
         match_penalty=0.04,
+        aim=aim,
     )
 
 
@@ -189,6 +199,7 @@ def denoise_vnlr(
     return_info: bool = False,
     device: str | None = None,
     channels: str = "auto",
+    aim: Aim = "fidelity",
 ) -> Result:
     """Vector non-local ridge: groups of patches that agree up to a rotation or reflection.
 
@@ -233,6 +244,10 @@ def denoise_vnlr(
         edges at the same places, as those of a photograph, are handled jointly, independent ones (stains,
         fluorescence) one by one, and channels that are one picture, noise included, as that picture. Three
         channels that are handled jointly are taken for RGB and compared in opponent colours.
+    aim : {"fidelity", "perception"}
+        "fidelity" makes the expected error small. "perception" is for images that are looked at: the last
+        pass is made twice, the sharper of the two counts where structure was lost, and local contrast that
+        is missing is put back. Gains in SSIM and FSIM, costs some hundredths of a decibel; not on a GPU.
 
     Returns
     -------
@@ -289,6 +304,7 @@ def denoise_vnlr(
             return_info=return_info,
             device=device,
             channels=channels,
+            aim=aim,
         )
 
     def parameters(standard_sigma: float) -> VnlrParams:
@@ -301,6 +317,7 @@ def denoise_vnlr(
             patch_distance=patch_distance,
             step=step,
             passes=passes,
+            aim=aim,
         )
 
     def one(picture: Any, level: Any, axis: int | None, report: Progress) -> Result:
@@ -339,7 +356,7 @@ def halo(params: VnlrParams) -> int:
     distance = 0
     for number in range(params.passes + 1):
         distance += sum(_reaches(params, number))
-    return distance
+    return distance + _reach_of_aim(params)
 
 
 def work_halo(params: VnlrParams) -> int:
@@ -354,7 +371,12 @@ def work_halo(params: VnlrParams) -> int:
     """
     reaches = [_reaches(params, number) for number in range(params.passes + 1)]
     margins = [groups + sum(map(sum, reaches[number + 1 :])) for number, (groups, _) in enumerate(reaches)]
-    return -(-sum(margins) // len(margins))
+    return -(-sum(margins) // len(margins)) + _reach_of_aim(params)
+
+
+def _reach_of_aim(params: VnlrParams) -> int:
+    """How many pixels around a pixel must be right after the last pass."""
+    return contrast.reach() if params.aim == "perception" else 0
 
 
 def _reaches(params: VnlrParams, number: int) -> tuple[int, int]:
@@ -384,6 +406,7 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     report = _PassProgress(job.progress, params.passes + 1)
     shares = []
     works: list[TileWork] = []
+    smoother = None
     with Pool(job.workers) as pool:
         for number, matching in enumerate(matchings):
             first = number == 0
@@ -398,6 +421,11 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
                 boost=params.boost,
                 extra_load=params.extra_load if first else None,
             )
+            if number == params.passes and params.aim == "perception":
+                smoother = Images(noisy, images.working.copy(), images.pilot.copy(), variance)
+                smooth = replace(settings, boost=SMOOTHER)
+                run_pass(smoother, works, matching, smooth, areas[number + 1], pool, keep=True)
+                settings = replace(settings, boost=SHARPER)
             turned, total = run_pass(
                 images,
                 works,
@@ -410,7 +438,10 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
             )
             shares.append(turned / total)
     job.details["turned_share"] = shares
-    return _from_opponent(images.pilot)
+    pilot = images.pilot
+    if smoother is not None:
+        pilot = contrast.for_the_eye(smoother.pilot, pilot, noisy, variance)
+    return _from_opponent(pilot)
 
 
 def matching_of(params: VnlrParams, number: int, region: Region, channels: int, sigma: float) -> Matching:
@@ -435,7 +466,7 @@ def matching_of(params: VnlrParams, number: int, region: Region, channels: int, 
 
 def needed_areas(params: VnlrParams, matchings: list[Matching], region: Region) -> list[Tile]:
     """The pixels, of the whole image, that must be right before each pass and after the last."""
-    areas = [region.write]
+    areas = [Region.around(region.shape, region.write, _reach_of_aim(params)).read]
     for number, matching in reversed(list(enumerate(matchings))):
         reach = matching.reach
         step = params.first_step if number == 0 else params.step

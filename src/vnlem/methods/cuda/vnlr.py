@@ -36,6 +36,8 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
         raise ValueError(
             f"group={params.group!r} is not available on a GPU; use device='cpu', or group='so2' there"
         )
+    if params.aim != "fidelity":
+        raise ValueError(f"aim={params.aim!r} is not available on a GPU; use device='cpu', or aim='fidelity'")
     region = job.region or Region.whole(*job.pixels.shape[1:])
     noisy, variance = _to_opponent(xp, job)
     matchings = [
