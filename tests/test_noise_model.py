@@ -455,3 +455,28 @@ class TestFewPhotons:
         bright = clean > 1
         expected = np.mean(quieter.variance(clean[bright]))
         assert np.mean((mixed - clean)[bright] ** 2) == pytest.approx(expected, rel=0.15)
+
+
+@pytest.mark.parametrize("background", [1.0, 6.0])
+@pytest.mark.parametrize("given", [{}, {"gain": 2.0, "offset": 100.0, "read_noise": 3.0}])
+def test_read_noise_below_the_offset_leaves_no_specks(background, given):
+    rng = np.random.default_rng(44)
+    y, x = np.mgrid[:128, :128]
+    discs = ((x % 43 - 21) ** 2 + (y % 43 - 21) ** 2 < 81).astype(float)
+    photons = background + 20.0 * discs
+    noisy = np.rint(100 + 2 * rng.poisson(photons) + rng.normal(0, 3, photons.shape))
+    result = (vnlem.denoise(noisy, profile="fast", **given) - 100) / 2
+    flat = ndimage.maximum_filter(discs, 9) == 0
+    assert np.abs(result - background)[flat].max() < 0.7 * np.sqrt(background + 2.25)
+
+
+def test_an_offset_above_pixels_becomes_read_noise():
+    rng = np.random.default_rng(45)
+    photons = np.repeat(np.maximum(np.linspace(-20, 40, 256), 1.0)[None], 256, axis=0)
+    counted = 100 + 2.0 * rng.poisson(photons)
+    model = estimate_noise(counted).gain
+    assert model.read_noise == 0
+    assert model.offset == pytest.approx(100, abs=2)
+    model = estimate_noise(counted + rng.normal(0, 6, photons.shape)).gain
+    assert model.read_noise > 5
+    assert model.variance(140.0) == pytest.approx(2 * 40 + 36, rel=0.1)

@@ -32,7 +32,7 @@ def fluorescence() -> list[LayerData]:
     granules = _cells(rng.uniform(0, 512, (500, 2)), 2.5, 512)
     layers: list[LayerData] = []
     for name, colormap, clean in (("nuclei", "bop blue", nuclei), ("granules", "green", granules)):
-        counts = rng.poisson(10.0 + 40.0 * clean)
+        counts = rng.poisson(2.0 + 20.0 * clean)
         pixels = np.rint(100.0 + 2.0 * counts + rng.normal(0, 3.0, clean.shape))
         options = {
             "name": f"noisy {name}",
@@ -53,7 +53,7 @@ def time_lapse() -> list[LayerData]:
     frames = []
     for number in range(12):
         clean = _cells((places + number * speeds) % 256, 7.0, 256)
-        counts = rng.poisson(10.0 + 40.0 * clean)
+        counts = rng.poisson(2.0 + 20.0 * clean)
         frames.append(np.rint(100.0 + 2.0 * counts + rng.normal(0, 3.0, clean.shape)))
     stack = np.clip(np.stack(frames), 0, 65535).astype(np.uint16)
     options = {

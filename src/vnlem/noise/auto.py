@@ -112,7 +112,7 @@ def _estimate(data: Float, kind: str) -> NoiseModel:
         return NoiseModel((Curve.of_camera(estimate_gain(data, 0)),), confidence=_confidence(data, 1.0))
     if kind == "gaussian" or smallest < SMALLEST_FOR_A_CURVE:
         return NoiseModel.white(estimate_sigma_of_planes(data), confidence=min(1.0, smallest / 64))
-    curves = [fit(measure(plane))[0] for plane in data]
+    curves = [fit(measure(plane))[0].for_pixels(plane) for plane in data]
     if any(max(curve.variances) <= 1e-26 * float(np.abs(data).max()) ** 2 for curve in curves):
         return NoiseModel.white(estimate_sigma_of_planes(data), confidence=0.5)
     if smallest < SMALLEST_IMAGE:

@@ -18,6 +18,7 @@ from vnlem.noise.poisson_gaussian import (
     gain_of_line,
     stabilise,
     unstabilise,
+    with_read_noise,
 )
 
 Float = NDArray[np.float64]
@@ -102,6 +103,13 @@ class Curve:
             floor = LEAST_SHARE * max(self.variances)
             return np.maximum(np.asarray(camera.variance(x), np.float64), floor)
         return np.asarray(np.interp(x, self.levels, self.variances))
+
+    def for_pixels(self, plane: Float) -> "Curve":
+        """The curve with the camera that explains the pixels it was found in, also those below the offset."""
+        camera = self.gain
+        if camera is None:
+            return self
+        return Curve(self.levels, self.variances, with_read_noise(camera, self.levels[0], plane))
 
     def with_share(self, share: float) -> "Curve":
         """The curve of share * pixel + (1 - share) * its mean."""

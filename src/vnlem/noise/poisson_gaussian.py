@@ -108,16 +108,15 @@ def stabilise(image: ArrayLike, model: GainModel) -> Float:
 
 
 def _root(photons: Float, spread: float) -> Float:
-    """2 sqrt(photons + 3/8 + spread^2), which goes on as a straight line where the root would end.
+    """2 sqrt(photons + 3/8 + spread^2), which goes on as a straight line below no photons.
 
     No photon count comes there. Read noise does, and so does an image whose background was subtracted: cut
-    off at zero, the mean of its noise would not be zero.
+    off at zero, the mean of its noise would not be zero, and the root itself is so steep near its end that
+    single pixels would stand out from the noise.
     """
     lift = 0.375 + spread**2
-    start = lift / 4
-    values = photons + lift
-    root: Float = 2.0 * np.sqrt(np.maximum(values, start))
-    root += np.minimum(values - start, 0.0) / np.sqrt(start)
+    root: Float = 2.0 * np.sqrt(np.maximum(photons, 0.0) + lift)
+    root += np.minimum(photons, 0.0) / np.sqrt(lift)
     return root
 
 
@@ -203,6 +202,23 @@ def gain_of_line(slope: float, level: float, darkest: float) -> GainModel:
     return GainModel(slope, float(offset), float(np.sqrt(max(slope * offset + level, 0.0))))
 
 
+def with_read_noise(model: GainModel, darkest: float, pixels: Float) -> GainModel:
+    """The same line with the offset at the darkest brightness, where pixels lie below a smaller offset.
+
+    Counts never do, but for half a photon that the offset may be wrong. So there is read noise, and the
+    pixels of the background spread about their mean.
+
+    Examples
+    --------
+    >>> dark = np.random.default_rng(0).normal(10, 4, (64, 64))
+    >>> with_read_noise(GainModel(2.0, 2.0, 0.0), 10.0, dark)
+    GainModel(gain=2.0, offset=10.0, read_noise=4.0)
+    """
+    if darkest <= model.offset or pixels.min() >= model.offset - model.gain / 2:
+        return model
+    return GainModel(model.gain, darkest, float(np.sqrt(model.variance(darkest))))
+
+
 def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainModel:
     """Gain, offset and read noise from one image, for pixels that follow the model of this module.
 
@@ -217,8 +233,8 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
     -------
     GainModel
         One image shows only how the variance grows with the mean, a line: its slope is the gain; its value
-        at zero is read_noise^2 - gain * offset, of which one part is given and the other set to zero.
-        Denoising needs the line alone.
+        at zero is read_noise^2 - gain * offset. One of the two is set to zero, unless there are pixels below
+        such an offset: then it is the darkest brightness. Denoising needs the line alone.
 
     Notes
     -----
@@ -249,4 +265,4 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
     slope = (last - first) / (bright - dark) if bright > dark else 0.0
     if slope <= least:
         return gain_of_line(least, max((first + last) / 2 - least * dark, 0.0), min(dark, 0.0))
-    return gain_of_line(slope, first - slope * dark, dark)
+    return with_read_noise(gain_of_line(slope, first - slope * dark, dark), dark, planes)
