@@ -83,3 +83,24 @@ def test_there_is_no_circle():
         assert free, f"a circle among {sorted(left)}"
         for name in free:
             del left[name]
+
+
+MOST_ARGUMENTS = 9
+DECORATORS = {"kernel", "nested", "allocating", "inlined", "intrinsic"}
+
+
+def arguments_of_kernels():
+    """File, name and number of arguments of all that Numba compiles."""
+    for path in sorted((SOURCE / "kernels" / "numba").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                names = {name.id for name in node.decorator_list if isinstance(name, ast.Name)}
+                if names & DECORATORS:
+                    # The first argument of an intrinsic is Numba's.
+                    yield path.name, node.name, len(node.args.args) - ("intrinsic" in names)
+
+
+def test_kernels_take_a_handful_of_arguments():
+    found = list(arguments_of_kernels())
+    assert len(found) > 100
+    assert [kernel for kernel in found if kernel[2] > MOST_ARGUMENTS] == []

@@ -152,10 +152,7 @@ def orientation_of_region(
         weights,
         taper(arc),
         math.ceil(arc / 360 * BINS),
-        angle,
-        confidence,
-        second,
-        has_second,
+        kernels.Directions(angle, confidence, second, has_second),
     )
     return Orientation(angle, confidence, second, has_second)
 

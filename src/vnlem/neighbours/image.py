@@ -89,14 +89,10 @@ def find(
             index.region,
             search,
             rule,
-            index.order_of_lane,
-            index.order_moduli,
-            index.ring_moduli,
+            whole_image.Index(index.order_of_lane, index.order_moduli, index.ring_moduli),
             pixels[part],
             prune,
-            position[part],
-            squared[part],
-            which[part],
+            kernels.Found(position[part], squared[part], which[part]),
             left[number],
         )
 

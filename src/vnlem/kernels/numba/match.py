@@ -334,7 +334,6 @@ def _correlate_near(scratch, competing, y, own, lines, reach):
     """
     window, taps, fits, winners = scratch.window, scratch.taps, scratch.fits, scratch.winners
     first_line, second_line = lines
-    least, most = competing
     for x in range(0, fits.size, COLUMNS):
         nearest = INFINITY
         for i in range(x, x + COLUMNS):
@@ -346,8 +345,8 @@ def _correlate_near(scratch, competing, y, own, lines, reach):
         if nearest >= reach:
             continue
         at = y * window.shape[2] + x
-        for first in range(0, most, ROWS):
-            largest_correlation_panel(fits, winners, x, taps, first, least, most, window, at, scratch.offsets)
+        for first in range(0, competing[1], ROWS):
+            largest_correlation_panel(fits, winners, x, taps, first, competing, window, at, scratch.offsets)
 
 
 @nested

@@ -1,5 +1,7 @@
 """Gradients of the smoothed image, and the arc of directions that holds most of them."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
@@ -54,12 +56,20 @@ def gradients(padded, gauss, slope, smallest, magnitude, direction):
                 direction[y, x] = 0
 
 
+class Directions(NamedTuple):
+    """Of every pixel, see `vnlem.features.orientation.Orientation`; written where there is any gradient."""
+
+    angle: np.ndarray
+    confidence: np.ndarray
+    second: np.ndarray
+    has_second: np.ndarray
+
+
 @kernel
-def dominant_directions(
-    magnitude, direction, offsets, weights, taper, arc_bins, angle, confidence, second, has_second
-):
+def dominant_directions(magnitude, direction, offsets, weights, taper, arc_bins, found):
     """Histogram of directions over the disc, smoothed by the tapered arc; its peak and the next one."""
     bins = 36
+    angle, confidence, second, has_second = found
     height, width = angle.shape
     border = (magnitude.shape[0] - height) // 2
     full = magnitude.shape[1]

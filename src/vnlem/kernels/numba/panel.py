@@ -5,6 +5,8 @@ in registers while the inner dimension runs. Plain loops reach a third of its sp
 that the operands do not overlap.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from llvmlite import binding, ir
 from numba import config, types
@@ -77,6 +79,15 @@ class _Lanes:
         self.builder.store(product, slot)
 
 
+class Left(NamedTuple):
+    """The left factor of a product: where the rows of a panel begin in it, and the steps to take."""
+
+    data: np.ndarray
+    at: int
+    step: int  # to the next row
+    along: int  # to the next term of the sum
+
+
 def _make_add_panel(columns):
     @intrinsic
     def add_panel(
@@ -85,29 +96,28 @@ def _make_add_panel(columns):
         out_at,
         out_step,
         left,
-        left_at,
-        left_step,
-        left_along,
         right,
         right_at,
         offsets,
         sign,
     ):
-        """Add a panel of a product to `out`.
+        """Add a panel of a product to `out`; left: `Left`.
 
         out[out_at + a out_step + x] +=
-            sign sum_i left[left_at + a left_step + i left_along] right[right_at + offsets[i] + x]
-        for a < ROWS, x < columns and i < len(offsets). out, left, right: C-contiguous float32 arrays of any
-        shape, indexed as flat memory; offsets: one-dimensional intp. Nothing is checked.
+            sign sum_i left.data[left.at + a left.step + i left.along] right[right_at + offsets[i] + x]
+        for a < ROWS, x < columns and i < len(offsets). out, left.data, right: C-contiguous float32 arrays of
+        any shape, indexed as flat memory; offsets: one-dimensional intp. Nothing is checked.
         """
         word = types.intp
-        signature = types.void(out, word, word, left, word, word, word, right, word, offsets, types.float32)
+        signature = types.void(out, word, word, left, right, word, offsets, types.float32)
 
         def generate(context, builder, sig, args):
             lanes = _Lanes(context, builder, sig, args, columns)
-            _, out_at, out_step, _, left_at, left_step, left_along, _, right_at, _, sign_value = args
-            out_data, left_data, right_data, offset_data = map(lanes.data_of, (0, 3, 7, 9))
-            table = context.make_array(sig.args[9])(context, builder, args[9])
+            _, out_at, out_step, packed, _, right_at, _, sign_value = args
+            left_array, left_at, left_step, left_along = cgutils.unpack_tuple(builder, packed, 4)
+            left_data = context.make_array(sig.args[3][0])(context, builder, left_array).data
+            out_data, right_data, offset_data = map(lanes.data_of, (0, 4, 6))
+            table = context.make_array(sig.args[6])(context, builder, args[6])
             (depth,) = cgutils.unpack_tuple(builder, table.shape, 1)
             sums = lanes.sums(ROWS)
             starts = [builder.add(left_at, builder.mul(lanes.whole(a), left_step)) for a in range(ROWS)]
@@ -170,21 +180,22 @@ def correlation_panel(
 
 @intrinsic
 def largest_correlation_panel(
-    typing_context, best, which, at, taps, first, least, most, image, image_at, offsets
+    typing_context, best, which, at, taps, first, competing, image, image_at, offsets
 ):
     """Correlation of 16 places in an image with ROWS patches at once: which of them fits best.
 
-    taps (patches, n) holds patches first, first + 1, ..., of which least <= g < most compete. best[at + x],
-    the largest correlation so far, and which[at + x] (int32), its patch, are renewed for x < 16.
+    taps (patches, n) holds patches first, first + 1, ..., of which competing[0] <= g < competing[1] compete.
+    best[at + x], the largest correlation so far, and which[at + x] (int32), its patch, are renewed, x < 16.
     """
     word = types.intp
-    signature = types.void(best, which, word, taps, word, word, word, image, word, offsets)
+    signature = types.void(best, which, word, taps, word, types.UniTuple(word, 2), image, word, offsets)
 
     def generate(context, builder, sig, args):
         lanes = _Lanes(context, builder, sig, args, COLUMNS)
-        _, _, at, _, first, least, most, _, image_at, _ = args
-        best_data, which_data, tap_data, image_data, offset_data = map(lanes.data_of, (0, 1, 3, 7, 9))
-        table = context.make_array(sig.args[9])(context, builder, args[9])
+        _, _, at, _, first, competing, _, image_at, _ = args
+        least, most = cgutils.unpack_tuple(builder, competing, 2)
+        best_data, which_data, tap_data, image_data, offset_data = map(lanes.data_of, (0, 1, 3, 6, 8))
+        table = context.make_array(sig.args[8])(context, builder, args[8])
         (depth,) = cgutils.unpack_tuple(builder, table.shape, 1)
         numbers = [builder.add(first, lanes.whole(a)) for a in range(ROWS)]
         starts = [builder.mul(number, depth) for number in numbers]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
-from vnlem.kernels.numba.panel import COLUMNS, ROWS, WIDE, add_panel, add_wide_panel
+from vnlem.kernels.numba.panel import COLUMNS, ROWS, WIDE, Left, add_panel, add_wide_panel
 from vnlem.kernels.numba.sheets import patch_sums
 from vnlem.kernels.numba.simd import add_pair, invert_square, spread, store, transpose
 from vnlem.kernels.numba.simd import load as load_lanes
@@ -24,16 +24,14 @@ LEAST_DOUBLE_LOAD = 1e-12
 
 
 @nested
-def _add_rows(out, out_at, width, left, left_at, left_step, left_along, right, right_at, strides, sign):
+def _add_rows(out, out_at, width, left, right, right_at, strides, sign):
     """`add_panel` for ROWS rows and `width` columns, a multiple of 16; a row of `out` is strides[1] long."""
     step = strides[1]
     first = width % WIDE
     if first:
-        add_panel(out, out_at, step, left, left_at, left_step, left_along, right, right_at, strides, sign)
+        add_panel(out, out_at, step, left, right, right_at, strides, sign)
     for x in range(first, width, WIDE):
-        add_wide_panel(
-            out, out_at + x, step, left, left_at, left_step, left_along, right, right_at + x, strides, sign
-        )
+        add_wide_panel(out, out_at + x, step, left, right, right_at + x, strides, sign)
 
 
 @nested
@@ -46,7 +44,7 @@ def gram(columns, strides, out):
     out[:] = 0.0
     for i in range(0, k, ROWS):
         j = i // COLUMNS * COLUMNS
-        _add_rows(out, i * k + j, k - j, columns, i, 1, k, columns, j, strides, np.float32(1.0))
+        _add_rows(out, i * k + j, k - j, Left(columns, i, 1, k), columns, j, strides, np.float32(1.0))
 
 
 @nested
@@ -55,7 +53,7 @@ def multiply(left, right, strides, out):
     n_rows, k = left.shape
     out[:] = 0.0
     for u in range(0, n_rows, ROWS):
-        _add_rows(out, u * k, k, left, u * k, k, 1, right, 0, strides, np.float32(1.0))
+        _add_rows(out, u * k, k, Left(left, u * k, k, 1), right, 0, strides, np.float32(1.0))
 
 
 @nested
@@ -85,9 +83,8 @@ def invert(matrix, strides, block, pivot_rows, turned_rows):
             for j in range(0, k, PIVOTS):
                 store(turned_rows[a], j, zero)
         for a in range(0, PIVOTS, ROWS):
-            _add_rows(
-                turned_rows, a * k, k, block, a * PIVOTS, PIVOTS, 1, pivot_rows, 0, strides, np.float32(1.0)
-            )
+            left = Left(block, a * PIVOTS, PIVOTS, 1)
+            _add_rows(turned_rows, a * k, k, left, pivot_rows, 0, strides, np.float32(1.0))
         # With these the general rule below also gives the columns of the pivots.
         for a in range(PIVOTS):
             store(turned_rows[a], p, zero - load_lanes(block, a * PIVOTS))
@@ -97,9 +94,8 @@ def invert(matrix, strides, block, pivot_rows, turned_rows):
             if p <= i < p + PIVOTS:
                 continue
             j = i // COLUMNS * COLUMNS
-            _add_rows(
-                matrix, i * k + j, k - j, pivot_rows, i, 1, k, turned_rows, j, strides, np.float32(-1.0)
-            )
+            side = Left(pivot_rows, i, 1, k)
+            _add_rows(matrix, i * k + j, k - j, side, turned_rows, j, strides, np.float32(-1.0))
         for a in range(PIVOTS):
             for j in range(stored, k, PIVOTS):
                 store(matrix[p + a], j, load_lanes(turned_rows[a], j))

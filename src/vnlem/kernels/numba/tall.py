@@ -6,7 +6,16 @@ Every function works on the rows first..last of its blocks, so that pieces can b
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
-from vnlem.kernels.numba.panel import COLUMNS, HALF, ROWS, WIDE, add_half_panel, add_panel, add_wide_panel
+from vnlem.kernels.numba.panel import (
+    COLUMNS,
+    HALF,
+    ROWS,
+    WIDE,
+    Left,
+    add_half_panel,
+    add_panel,
+    add_wide_panel,
+)
 
 # Rows taken together: those of two blocks of 40 vectors stay in the first-level cache. Also the number of
 # terms that are added up in float32.
@@ -14,25 +23,21 @@ CHUNK = 64
 
 
 @nested
-def _multiply(left, left_at, left_step, left_along, n_rows, right, right_at, offsets, out, out_at, shape):
+def _multiply(left, n_rows, right, right_at, offsets, out, out_at, shape):
     """Add a product of matrices to `out`, panel by panel (see add_panel). shape: columns, step of a row."""
     width, row = shape
     wide = width // WIDE * WIDE
     whole = width // COLUMNS * COLUMNS
     one = np.float32(1)
     for i in range(0, n_rows, ROWS):
-        here = left_at + i * left_step
+        here = Left(left.data, left.at + i * left.step, left.step, left.along)
         to = out_at + i * row
         for j in range(0, wide, WIDE):
-            add_wide_panel(
-                out, to + j, row, left, here, left_step, left_along, right, right_at + j, offsets, one
-            )
+            add_wide_panel(out, to + j, row, here, right, right_at + j, offsets, one)
         for j in range(wide, whole, COLUMNS):
-            add_panel(out, to + j, row, left, here, left_step, left_along, right, right_at + j, offsets, one)
+            add_panel(out, to + j, row, here, right, right_at + j, offsets, one)
         for j in range(whole, width, HALF):
-            add_half_panel(
-                out, to + j, row, left, here, left_step, left_along, right, right_at + j, offsets, one
-            )
+            add_half_panel(out, to + j, row, here, right, right_at + j, offsets, one)
 
 
 @kernel
@@ -51,7 +56,8 @@ def inner(lefts, rights, first, last, out):
                 shape = (b.shape[1], m)
                 at = row * m + column
                 offsets = steps * b.shape[1]
-                _multiply(a, start * wide, 1, wide, wide, b, start * b.shape[1], offsets, part, at, shape)
+                left = Left(a, start * wide, 1, wide)
+                _multiply(left, wide, b, start * b.shape[1], offsets, part, at, shape)
                 column += b.shape[1]
             row += wide
         for i in range(n):
@@ -73,11 +79,13 @@ def turn(x, others, own_turn, other_turns, factors, first, last, step):
         moved[:] = 0
         for other, matrix in zip(others, other_turns):  # noqa: B905 - Numba knows no `strict`
             wide = other.shape[1]
-            _multiply(other, start * wide, wide, 1, n, matrix, 0, steps[:wide], moved, 0, (width, width))
+            left = Left(other, start * wide, wide, 1)
+            _multiply(left, n, matrix, 0, steps[:wide], moved, 0, (width, width))
         for i in range(n):
             for k in range(width):
                 step[start + i, k] = factors[k] * moved[i, k]
-        _multiply(x, start * width, width, 1, n, own_turn, 0, steps[:width], moved, 0, (width, width))
+        own = Left(x, start * width, width, 1)
+        _multiply(own, n, own_turn, 0, steps[:width], moved, 0, (width, width))
         for i in range(n):
             for k in range(width):
                 x[start + i, k] = moved[i, k]
@@ -91,7 +99,8 @@ def subtract_product(block, x, along, first, last, squares):
     negative = -along
     for start in range(first, last, CHUNK):
         n = min(CHUNK, last - start)
-        _multiply(x, start * wide, wide, 1, n, negative, 0, steps, block, start * width, (width, width))
+        left = Left(x, start * wide, wide, 1)
+        _multiply(left, n, negative, 0, steps, block, start * width, (width, width))
         for i in range(start, start + n):
             for k in range(width):
                 squares[k] += block[i, k] * block[i, k]

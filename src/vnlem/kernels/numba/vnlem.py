@@ -98,6 +98,15 @@ class Rule(NamedTuple):
     step: np.float32  # the regression has arrived when a step is shorter
 
 
+class Distances(NamedTuple):
+    """Of a pixel to candidates, and what they are worked out in."""
+
+    best: np.ndarray  # (candidates), squared
+    plain: np.ndarray  # (candidates), inner products without rotation
+    which: np.ndarray  # int64 (candidates), +-number of the angle that attains the best, or IDENTITY
+    folded: np.ndarray  # (2, 2 * columns), see best_turns
+
+
 class Scratch(NamedTuple):
     """Buffers of one worker."""
 
@@ -107,10 +116,7 @@ class Scratch(NamedTuple):
     positions: np.ndarray  # int32 (window)
     candidates: np.ndarray  # int64 (window + 1)
     kept: np.ndarray  # int64 (candidates + 1)
-    best: np.ndarray  # (candidates)
-    plain: np.ndarray  # (candidates)
-    which: np.ndarray  # int64 (candidates)
-    folded: np.ndarray  # (2, 2 * columns), see best_turns
+    distances: Distances
 
 
 class Found(NamedTuple):
@@ -134,17 +140,19 @@ def make_scratch(search):
         np.empty(side * side, dtype=np.int32),
         np.empty(side * side + 1, dtype=np.int64),
         np.empty(count + 1, dtype=np.int64),
-        np.empty(count, dtype=np.float32),
-        np.empty(count, dtype=np.float32),
-        np.empty(count, dtype=np.int64),
-        make_folded(search),
+        make_distances(search, count),
     )
 
 
 @allocating
-def make_folded(search):
-    """Room for the folded products of best_turns."""
-    return np.empty((2, 2 * LANES * (search.angles.starts.shape[0] - 1)), dtype=np.float32)
+def make_distances(search, count):
+    """Room for the distances to so many candidates."""
+    return Distances(
+        np.empty(count, dtype=np.float32),
+        np.empty(count, dtype=np.float32),
+        np.empty(count, dtype=np.int64),
+        np.empty((2, 2 * LANES * (search.angles.starts.shape[0] - 1)), dtype=np.float32),
+    )
 
 
 @allocating
@@ -159,8 +167,9 @@ def make_found(search):
 
 
 @nested
-def accurate(flat, search, rule, own, candidates, n_candidates, best, plain, which, folded):
-    """Squared RID of a pixel to candidates, into best, and the angle that attains it, into which."""
+def accurate(flat, search, rule, own, candidates, n_candidates, distances):
+    """Squared RID of a pixel to candidates, and the angle that attains it."""
+    best, plain, which, folded = distances
     canonical, lengths = flat.canonical, flat.lengths
     two, zero = np.float32(2), np.float32(0)
     best_turns(canonical[own], canonical, candidates, n_candidates, search.angles, folded, best, which)
@@ -186,8 +195,8 @@ def accurate(flat, search, rule, own, candidates, n_candidates, best, plain, whi
 @nested
 def refine(flat, search, rule, own, n_candidates, scratch, found):
     """Stage two: the best of scratch.candidates by the accurate distance, into found; returns how many."""
-    candidates, best, which = scratch.candidates, scratch.best, scratch.which
-    accurate(flat, search, rule, own, candidates, n_candidates, best, scratch.plain, which, scratch.folded)
+    candidates, best, which = scratch.candidates, scratch.distances.best, scratch.distances.which
+    accurate(flat, search, rule, own, candidates, n_candidates, scratch.distances)
     n, _ = smallest(best[:n_candidates], search.n_neighbors, -1, np.float32(0), scratch.kept)
     for k in range(n):
         c = scratch.kept[k]
@@ -288,15 +297,18 @@ def denoise_tile(region, search, rule, diffusion, lane_order, top, left, out):
         diffusion,
         lane_order,
         (top, left),
-        make_scratch(search),
-        make_found(search),
-        make_estimator(search.n_neighbors, region.raw.shape[2], lane_order),
+        (
+            make_scratch(search),
+            make_found(search),
+            make_estimator(search.n_neighbors, region.raw.shape[2], lane_order),
+        ),
         out,
     )
 
 
 @nested
-def _denoise(region, flat, search, rule, diffusion, lane_order, corner, scratch, found, buffers, out):
+def _denoise(region, flat, search, rule, diffusion, lane_order, corner, buffers, out):
+    scratch, found, estimator = buffers
     height, width = out.shape[:2]
     top, left = corner
     by_diffusion = diffusion.embedding.shape[2] > 0
@@ -319,8 +331,8 @@ def _denoise(region, flat, search, rule, diffusion, lane_order, corner, scratch,
                     own = y * flat.stride + x + p
                     n = nearest(region, search, y, x + p, p, rows, columns, scratch)
                     n = refine(flat, search, rule, own, n, scratch, found)
-                    iterations += shares_of(flat, search, rule, lane_order, own, found, n, buffers)
-                    central_pixel(flat, found, n, buffers.shares, out[y - top, x + p - left])
+                    iterations += shares_of(flat, search, rule, lane_order, own, found, n, estimator)
+                    central_pixel(flat, found, n, estimator.shares, out[y - top, x + p - left])
     return iterations
 
 

@@ -6,15 +6,36 @@ left is searched over the angles. A bound dismisses a candidate when it lies abo
 best found so far.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
-from vnlem.kernels.numba.vnlem import accurate, flattened, make_folded, make_found
+from vnlem.kernels.numba.vnlem import Distances, Found, accurate, flattened, make_distances, make_found
 
 BATCH = 64
 # Bounds and distances are rounded differently; a candidate is dismissed only beyond this share of the
 # squared lengths involved.
 SLACK = np.float32(2e-6)
+
+
+class Index(NamedTuple):
+    """What the bounds are worked out from."""
+
+    order_of_lane: np.ndarray  # int64 (lanes)
+    order_moduli: np.ndarray  # (orders, N), see `moduli`
+    ring_moduli: np.ndarray  # (N, lanes)
+
+
+class Scratch(NamedTuple):
+    """What a search writes to on its way."""
+
+    batch: np.ndarray  # int64 (BATCH): candidates that no bound has dismissed
+    distances: Distances  # of the batch
+    products: np.ndarray  # (2, lanes)
+    sums: np.ndarray  # (2, orders)
+    bounds: np.ndarray  # (width): the first bound for a row of pixels
+    found: Found
 
 
 @kernel
@@ -103,32 +124,14 @@ def _insert(found, n, most, position, squared, which):
 
 
 @nested
-def nearest_in_image(
-    region,
-    flat,
-    search,
-    rule,
-    order_of_lane,
-    order_moduli,
-    ring_moduli,
-    own,
-    prune,
-    batch,
-    best,
-    plain,
-    which,
-    folded,
-    products,
-    sums,
-    bounds,
-    found,
-    left,
-):
-    """The n_neighbors nearest of all pixels to pixel `own`, nearest first; returns how many.
+def nearest_in_image(region, flat, search, rule, index, own, prune, scratch, left):
+    """The n_neighbors nearest of all pixels to pixel `own`, nearest first, in scratch.found; how many.
 
     left (4) counts all candidates, and those that each bound lets pass. Near pixels are tried first: they are
     often similar, and a small threshold dismisses the rest sooner. With prune False all are searched.
     """
+    batch, distances, products, sums, bounds, found = scratch
+    best, which = distances.best, distances.which
     height, stride = region.lengths.shape
     canonical, lengths = flat.canonical, flat.lengths
     most = search.n_neighbors
@@ -139,12 +142,12 @@ def nearest_in_image(
     factor = rule.factor if rule.with_margin else np.float32(1)
     # With a margin a rotated match is never counted nearer than it is.
     factor = min(factor, np.float32(1))
-    own_moduli, own_canonical = ring_moduli[own], canonical[own]
+    own_moduli, own_canonical = index.ring_moduli[own], canonical[own]
     for near in (True, False):
         top, bottom = (max(own_y - reach, 0), min(own_y + reach + 1, height)) if near else (0, height)
         for y in range(top, bottom):
             if prune:
-                _row_bounds(order_moduli, own, y * stride, bounds)
+                _row_bounds(index.order_moduli, own, y * stride, bounds)
             for x in range(region.width):
                 inside = abs(y - own_y) <= reach and abs(x - own_x) <= reach
                 if inside != near:
@@ -156,11 +159,11 @@ def nearest_in_image(
                     if bounds[x] > limit:
                         continue
                     left[1] += 1
-                    if _squared_distance(own_moduli, ring_moduli[candidate]) > limit:
+                    if _squared_distance(own_moduli, index.ring_moduli[candidate]) > limit:
                         continue
                     left[2] += 1
                     bound = _phase_free_bound(
-                        own_canonical, canonical[candidate], order_of_lane, products, sums
+                        own_canonical, canonical[candidate], index.order_of_lane, products, sums
                     )
                     if lengths[own] + lengths[candidate] - np.float32(2) * bound > limit:
                         continue
@@ -168,12 +171,12 @@ def nearest_in_image(
                 batch[waiting] = candidate
                 waiting += 1
                 if waiting == BATCH:
-                    accurate(flat, search, rule, own, batch, waiting, best, plain, which, folded)
+                    accurate(flat, search, rule, own, batch, waiting, distances)
                     for c in range(waiting):
                         n = _insert(found, n, most, batch[c], best[c], which[c])
                     waiting = 0
         if waiting > 0:
-            accurate(flat, search, rule, own, batch, waiting, best, plain, which, folded)
+            accurate(flat, search, rule, own, batch, waiting, distances)
             for c in range(waiting):
                 n = _insert(found, n, most, batch[c], best[c], which[c])
             waiting = 0
@@ -181,55 +184,26 @@ def nearest_in_image(
 
 
 @kernel
-def neighbours_in_image(
-    region,
-    search,
-    rule,
-    order_of_lane,
-    order_moduli,
-    ring_moduli,
-    pixels,
-    prune,
-    position,
-    squared,
-    which,
-    left,
-):
-    """nearest_in_image for a list of pixels: position, squared, which (pixels, n_neighbors)."""
+def neighbours_in_image(region, search, rule, index, pixels, prune, found, left):
+    """nearest_in_image for a list of pixels; found: position, squared, which (pixels, n_neighbors)."""
     flat = flattened(region)
-    found = make_found(search)
-    folded = make_folded(search)
-    batch = np.empty(BATCH, dtype=np.int64)
-    best = np.empty(BATCH, dtype=np.float32)
-    plain = np.empty(BATCH, dtype=np.float32)
-    batch_which = np.empty(BATCH, dtype=np.int64)
-    products = np.empty((2, order_of_lane.shape[0]), dtype=np.float32)
-    sums = np.empty((2, order_moduli.shape[0]), dtype=np.float32)
-    bounds = np.empty(region.width, dtype=np.float32)
-    n = 0
+    scratch = Scratch(
+        np.empty(BATCH, dtype=np.int64),
+        make_distances(search, BATCH),
+        np.empty((2, index.order_of_lane.shape[0]), dtype=np.float32),
+        np.empty((2, index.order_moduli.shape[0]), dtype=np.float32),
+        np.empty(region.width, dtype=np.float32),
+        make_found(search),
+    )
+    _search_pixels(region, flat, search, rule, index, pixels, (prune, left), scratch, found)
+
+
+@nested
+def _search_pixels(region, flat, search, rule, index, pixels, pruning, scratch, found):
+    prune, left = pruning
     for i in range(pixels.shape[0]):
-        n = nearest_in_image(
-            region,
-            flat,
-            search,
-            rule,
-            order_of_lane,
-            order_moduli,
-            ring_moduli,
-            pixels[i],
-            prune,
-            batch,
-            best,
-            plain,
-            batch_which,
-            folded,
-            products,
-            sums,
-            bounds,
-            found,
-            left,
-        )
-        position[i, :n] = found.position[:n]
-        squared[i, :n] = found.squared[:n]
-        which[i, :n] = found.which[:n]
-    return n
+        n = nearest_in_image(region, flat, search, rule, index, pixels[i], prune, scratch, left)
+        for j in range(n):
+            found.position[i, j] = scratch.found.position[j]
+            found.squared[i, j] = scratch.found.squared[j]
+            found.which[i, j] = scratch.found.which[j]
