@@ -29,7 +29,7 @@ from scipy.stats import wilcoxon
 import vnlem
 from vnlem import io, metrics
 from vnlem.estimate import contrast
-from vnlem.methods import vnlr
+from vnlem.methods import vnlr, vnlr_passes
 
 LEVELS = ("15", "25", "50", "0.3")
 ROWS = ("fidelity", "perception", "contrast only", "two kinds, last pass", "two kinds, all passes")
@@ -49,10 +49,10 @@ def middle_of(path: Path, crop: int) -> np.ndarray:
 @contextmanager
 def with_boost(boost: float, *, last: bool) -> Iterator[None]:
     """VNLR with another factor on the noise energy, in all passes or in the last."""
-    settings, resolve = vnlr.PassSettings, vnlr.resolve
+    settings, resolve = vnlr_passes.PassSettings, vnlr.resolve
     if last:
         # The last pass is the one that leaves no noise.
-        vnlr.PassSettings = lambda **given: settings(  # type: ignore[assignment,misc]
+        vnlr_passes.PassSettings = lambda **given: settings(  # type: ignore[assignment,misc]
             **given | ({"boost": boost} if given["tau"] == 0 else {})
         )
     else:
@@ -60,7 +60,7 @@ def with_boost(boost: float, *, last: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        vnlr.PassSettings, vnlr.resolve = settings, resolve  # type: ignore[misc]
+        vnlr_passes.PassSettings, vnlr.resolve = settings, resolve  # type: ignore[misc]
 
 
 def estimates(noisy: np.ndarray, sigma: float, profile: str) -> Iterator[np.ndarray]:

@@ -32,8 +32,8 @@ SOLVERS = {
     ("vnlem", "printed"): "vnlem.methods.vnlem:solve_as_printed",
     ("vnlem-dd", "fast"): "vnlem.methods.vnlem_dd:solve",
     ("vnlem-dd", "printed"): "vnlem.methods.vnlem_dd:solve_as_printed",
-    ("vnlr", "fast"): "vnlem.methods.vnlr:solve",
-    ("vnlr", "reference"): "vnlem.methods.vnlr:solve_plainly",
+    ("vnlr", "fast"): "vnlem.methods.vnlr_passes:solve",
+    ("vnlr", "reference"): "vnlem.methods.vnlr_passes:solve_plainly",
     ("nlm", "cuda"): "vnlem.methods.cuda.nlm:solve",
     ("nlem", "cuda"): "vnlem.methods.cuda.nlem:solve",
     ("nlpr", "cuda"): "vnlem.methods.cuda.nlem:solve",
@@ -48,11 +48,11 @@ HALOS = {
     "nlem": "vnlem.methods.window:halo",
     "nlpr": "vnlem.methods.window:halo",
     "vnlem": "vnlem.methods.vnlem:halo",
-    "vnlr": "vnlem.methods.vnlr:halo",
+    "vnlr": "vnlem.methods.vnlr_passes:halo",
 }
 
 # Where less than all of the halo is worked on in every pass: the mean over the passes.
-WORK_HALOS = {"vnlr": "vnlem.methods.vnlr:work_halo"}
+WORK_HALOS = {"vnlr": "vnlem.methods.vnlr_passes:work_halo"}
 # Method -> what prepares it for all pages of a series at once; other methods take stacks page by page.
 STACKS = {"vnlr": "vnlem.methods.vnlr_stack:prepare"}
 # Method -> how far around a part of a stack its result depends on pixels, and how many planes it holds.

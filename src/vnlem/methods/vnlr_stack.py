@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vnlem.estimate.planes import Frame, PlanesInFlight, Sweep, run_planes
 from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.numba.sheets import PADDING
-from vnlem.methods.vnlr import LIMITS, PROFILES
+from vnlem.methods.vnlr_params import LIMITS, PROFILES
 from vnlem.neighbours.alike import Alike
 from vnlem.neighbours.groups import TURNING
 from vnlem.neighbours.motion import Motion

@@ -1,4 +1,4 @@
-"""VNLR on a CUDA device: the passes of `vnlem.methods.vnlr`, all images and groups kept on the device."""
+"""VNLR on a CUDA device: the passes of `vnlr_passes`, all images and groups kept on the device."""
 
 from typing import Any
 
@@ -17,7 +17,8 @@ from vnlem.kernels.cuda.patches import (
 from vnlem.kernels.cuda.ridge import Images, Rule, combine, empty_sums
 from vnlem.methods.cuda.regions import in_regions
 from vnlem.methods.cuda.turned import Batch, Lines, Planes, TurnedTiles, whole_batch
-from vnlem.methods.vnlr import OPPONENT, VnlrParams, halo, matching_of, needed_areas
+from vnlem.methods.vnlr_params import VnlrParams
+from vnlem.methods.vnlr_passes import OPPONENT, halo, matching_of, needed_areas
 from vnlem.neighbours.groups import MOST_COPIED, SCALING, Matching, grid_positions, symmetries
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.regions import Region

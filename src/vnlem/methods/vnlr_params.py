@@ -1,0 +1,140 @@
+"""Parameters of VNLR: what a profile spends, and what follows from the noise."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from vnlem.neighbours.groups import GROUPS, SCALING
+from vnlem.pipeline import checks
+
+# From this noise on, in units of the clean standard deviation, late passes use patches of 8 instead of 7.
+LARGE_NOISE = 0.35
+
+# Group "similarity" searches a window of so many times the profile's radius.
+SIMILARITY_DISTANCE = 3
+
+# What the result is judged by.
+AIMS = ("fidelity", "perception")
+
+# The largest values that are accepted: beyond them a group's matrices outgrow any use.
+LIMITS = {"patch_size": 32, "n_neighbors": 512, "patch_distance": 1024, "step": 32, "passes": 16}
+
+
+@dataclass(frozen=True)
+class VnlrParams:
+    """Parameters of VNLR; lengths in pixels."""
+
+    profile: str
+    group: str
+    patch_size: int  # of the last pass
+    patch_sizes: tuple[int, ...]  # of the first pass and of each pilot pass
+    n_neighbors: int  # patches per group in pilot passes
+    patch_distance: int  # radius of the search window
+    copied_distance: int  # the same in turned and scaled copies
+    step: int  # between reference patches
+    passes: int  # pilot passes after the first
+    rematch: tuple[int, ...]  # pilot passes, from 1, that search for new groups
+    first_n_neighbors: int
+    first_patch_distance: int
+    first_step: int
+    noise_kept: float  # tau of the first pass; falls linearly to zero in the last
+    boost: float  # factor on the noise energy in the ridge
+    extra_load: float  # of the first pass, in units of the noise energy
+    first_match_penalty: float  # in the first pass a turned patch ranks with d^2 + this * n sigma^2
+    flat_energy: float  # first pass: with less than this * n sigma^2 about its mean a patch is only shifted
+    match_factor: float  # in pilot passes with match_factor * d^2 + match_penalty * n sigma^2
+    match_penalty: float
+    aim: str  # what the result is judged by
+
+
+@dataclass(frozen=True)
+class _Profile:
+    """What a profile spends: group size, search radius, steps, passes."""
+
+    n_neighbors: int
+    patch_distance: int
+    step: int
+    passes: int
+    first_n_neighbors: int
+    first_patch_distance: int
+    first_step: int
+    boost: float
+
+
+_PROFILES = {
+    "quality": _Profile(80, 26, 5, 5, 24, 18, 2, 1.2),
+    "balanced": _Profile(64, 20, 5, 4, 20, 16, 4, 1.15),
+    "fast": _Profile(64, 14, 6, 3, 18, 12, 5, 1.15),
+}
+PROFILES = tuple(_PROFILES)
+
+
+def resolve(
+    sigma: float,
+    profile: str = "balanced",
+    group: str = "d4",
+    *,
+    patch_size: Any = None,
+    n_neighbors: Any = None,
+    patch_distance: Any = None,
+    step: Any = None,
+    passes: Any = None,
+    aim: str = "fidelity",
+) -> VnlrParams:
+    """Parameters for a noise level in units of the clean image's standard deviation.
+
+    Examples
+    --------
+    >>> resolve(0.2).patch_sizes, resolve(0.5).patch_sizes
+    ((6, 7, 7, 7, 7), (6, 7, 7, 8, 8))
+    """
+    checks.choice("profile", profile, PROFILES)
+    checks.choice("group", group, GROUPS)
+    checks.choice("aim", aim, AIMS)
+    given = _PROFILES[profile]
+
+    def whole(name: str, value: Any, default: int, smallest: int = 1) -> int:
+        return default if value is None else checks.whole(name, value, smallest, LIMITS[name])
+
+    n_passes = whole("passes", passes, given.passes)
+    if patch_size is None:
+        # Small patches first: they keep detail that later passes can still smooth, and not the other way
+        # round.
+        late = 7 if sigma < LARGE_NOISE else 8
+        early = n_passes // 2 if profile != "fast" else 0
+        sizes = (6, *[7] * early, *[late] * (n_passes - early))
+    else:
+        sizes = (whole("patch_size", patch_size, 7, 2),) * (n_passes + 1)
+    if step is not None and whole("step", step, 1) > min(sizes):
+        raise ValueError(
+            f"step must be at most the smallest patch of the passes, {min(sizes)}, or pixels between the "
+            f"patches would have no estimate; got {step!r}"
+        )
+    # What recurs at other sizes is rarer: it is looked for farther away, though not in the copies.
+    farther = SIMILARITY_DISTANCE if group in SCALING else 1
+    distance = whole("patch_distance", patch_distance, farther * given.patch_distance)
+    # New groups whenever the patch changes, and in every second pass: in between the pilot hardly moves.
+    often = 2 if profile != "fast" else n_passes
+    rematch = tuple(m for m in range(1, n_passes + 1) if m % often == 1 % often or sizes[m] != sizes[m - 1])
+    return VnlrParams(
+        profile=profile,
+        group=group,
+        patch_size=sizes[-1],
+        patch_sizes=sizes,
+        n_neighbors=whole("n_neighbors", n_neighbors, given.n_neighbors, 2),
+        patch_distance=distance,
+        copied_distance=min(given.patch_distance, distance) if group in SCALING else distance,
+        step=whole("step", step, min(given.step, min(sizes[1:]))),
+        passes=n_passes,
+        rematch=rematch,
+        first_n_neighbors=given.first_n_neighbors,
+        first_patch_distance=min(given.first_patch_distance, distance),
+        first_step=whole("step", step, min(given.first_step, sizes[0])),
+        noise_kept=0.75,
+        boost=given.boost,
+        extra_load=0.25,
+        first_match_penalty=0.6,
+        flat_energy=1.25,
+        match_factor=1.3,
+        match_penalty=0.04,
+        aim=aim,
+    )

@@ -1,0 +1,234 @@
+"""The passes of VNLR: first without a pilot, then with ever less noise left in the working image."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.estimate import contrast
+from vnlem.estimate.ridge import PassSettings, TileWork, run_pass
+from vnlem.kernels.numba.sheets import Images
+from vnlem.methods.vnlr_params import VnlrParams
+from vnlem.neighbours.groups import TURNING, Matching, needed_before, reach_of_copies, tile_groups
+from vnlem.neighbours.sheets import Reach
+from vnlem.pipeline.first_call import repeatable
+from vnlem.pipeline.progress import ProgressCallback
+from vnlem.pipeline.regions import Region
+from vnlem.pipeline.run import Job
+from vnlem.pipeline.tiles import Tile
+from vnlem.pipeline.workers import Pool
+
+# For the eye the last pass is made twice, with these factors on the noise energy in the ridge: a smoother and
+# a sharper estimate, which `vnlem.estimate.contrast` blends.
+SMOOTHER, SHARPER = 2.2, 0.7
+
+# Orthonormal opponent colours: brightness, red against blue, green against both. White noise stays white.
+OPPONENT = np.array([[1 / 3**0.5] * 3, [1 / 2**0.5, 0.0, -1 / 2**0.5], [1 / 6**0.5, -2 / 6**0.5, 1 / 6**0.5]])
+
+
+def halo(params: VnlrParams) -> int:
+    """How many pixels around a part of an image its result depends on.
+
+    In every pass a pixel depends on groups that reach it, and these on all pixels in their search windows.
+
+    Examples
+    --------
+    >>> halo(resolve(0.2, "fast")), halo(resolve(0.2)), halo(resolve(0.2, "quality"))
+    (131, 221, 331)
+    """
+    distance = 0
+    for number in range(params.passes + 1):
+        distance += sum(_reaches(params, number))
+    return distance + _reach_of_aim(params)
+
+
+def work_halo(params: VnlrParams) -> int:
+    """How many pixels around a part of an image are worked on, in the mean over the passes.
+
+    The last pass works hardly beyond what is written, the first almost as far as what is read.
+
+    Examples
+    --------
+    >>> work_halo(resolve(0.2, "fast")), work_halo(resolve(0.2)), work_halo(resolve(0.2, "quality"))
+    (71, 117, 176)
+    """
+    reaches = [_reaches(params, number) for number in range(params.passes + 1)]
+    margins = [groups + sum(map(sum, reaches[number + 1 :])) for number, (groups, _) in enumerate(reaches)]
+    return -(-sum(margins) // len(margins)) + _reach_of_aim(params)
+
+
+def _reach_of_aim(params: VnlrParams) -> int:
+    """How many pixels around a pixel must be right after the last pass."""
+    return contrast.reach() if params.aim == "perception" else 0
+
+
+def _reaches(params: VnlrParams, number: int) -> tuple[int, int]:
+    """Distances from a pixel to the references of its groups, and from these to what they read."""
+    radius = params.first_patch_distance if number == 0 else params.patch_distance
+    size = params.patch_sizes[number]
+    copied = reach_of_copies(_group_of(params, number), min(params.copied_distance, radius), size)
+    return radius + size - 1, max(radius, copied)
+
+
+def _group_of(params: VnlrParams, number: int) -> str:
+    """Copies wait for a pilot: on noise their many times as many candidates only add chance."""
+    return "d4" if number == 0 and params.group in TURNING else params.group
+
+
+@repeatable
+def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
+    """The schedule of passes: first without a pilot, then with ever less noise left in the working image."""
+    params = job.params
+    region = job.region or Region.whole(*job.pixels.shape[1:])
+    noisy, variance = _to_opponent(job)
+    images = Images(noisy, noisy.copy(), noisy.copy(), variance)
+    matchings = [
+        matching_of(params, number, region, len(noisy), job.sigma) for number in range(params.passes + 1)
+    ]
+    areas = needed_areas(params, matchings, region)
+    report = _PassProgress(job.progress, params.passes + 1)
+    shares = []
+    works: list[TileWork] = []
+    smoother = None
+    with Pool(job.workers) as pool:
+        for number, matching in enumerate(matchings):
+            first = number == 0
+            if first or number in params.rematch:
+                step = params.first_step if first else params.step
+                works = [TileWork(groups) for groups in tile_groups(matching.reach, step, areas[number + 1])]
+            else:
+                parts = [work.needing(matching, areas[number + 1]) for work in works]
+                works = [work for work in parts if work is not None]
+            settings = PassSettings(
+                tau=params.noise_kept * (1 - number / params.passes),
+                boost=params.boost,
+                extra_load=params.extra_load if first else None,
+            )
+            if number == params.passes and params.aim == "perception":
+                smoother = Images(noisy, images.working.copy(), images.pilot.copy(), variance)
+                smooth = replace(settings, boost=SMOOTHER)
+                run_pass(smoother, works, matching, smooth, areas[number + 1], pool, keep=True)
+                settings = replace(settings, boost=SHARPER)
+            turned, total = run_pass(
+                images,
+                works,
+                matching,
+                settings,
+                areas[number + 1],
+                pool,
+                report.of(number),
+                keep=not first and number < params.passes and number + 1 not in params.rematch,
+            )
+            shares.append(turned / total)
+    job.details["turned_share"] = shares
+    pilot = images.pilot
+    if smoother is not None:
+        pilot = contrast.for_the_eye(smoother.pilot, pilot, noisy, variance)
+    return _from_opponent(pilot)
+
+
+def matching_of(params: VnlrParams, number: int, region: Region, channels: int, sigma: float) -> Matching:
+    """How the groups of a pass are found."""
+    first = number == 0
+    size = params.patch_sizes[number]
+    radius = params.first_patch_distance if first else params.patch_distance
+    # A window is never larger than the image.
+    reach = Reach(size, min(radius, max(region.shape) - size), region)
+    return Matching(
+        reach,
+        _group_of(params, number),
+        params.first_n_neighbors if first else params.n_neighbors,
+        matching_weights(channels, first).ravel(),
+        factor=1.0 if first else params.match_factor,
+        penalty=params.first_match_penalty if first else params.match_penalty,
+        flat_energy=params.flat_energy if first else 0.0,
+        least_variance=_least_variance(sigma),
+        copied_radius=params.copied_distance,
+    )
+
+
+def needed_areas(params: VnlrParams, matchings: list[Matching], region: Region) -> list[Tile]:
+    """The pixels, of the whole image, that must be right before each pass and after the last."""
+    areas = [Region.around(region.shape, region.write, _reach_of_aim(params)).read]
+    for number, matching in reversed(list(enumerate(matchings))):
+        reach = matching.reach
+        step = params.first_step if number == 0 else params.step
+        areas.insert(0, needed_before(reach, step, areas[0], matching.reach_of_copies()))
+    needed, read = areas[0], region.read
+    if not (
+        read.top <= needed.top
+        and needed.bottom <= read.bottom
+        and read.left <= needed.left
+        and needed.right <= read.right
+    ):
+        raise ValueError(
+            f"the region reads {tuple(read)} and VNLR needs {tuple(needed)} (top, bottom, left, right); "
+            "read `vnlem.methods.vnlr.halo(params)` pixels around what is written"
+        )
+    return areas
+
+
+def solve_plainly(job: Job[VnlrParams]) -> NDArray[np.float32]:
+    """The same with the NumPy reference."""
+    from vnlem.reference import vnlr as reference
+
+    noisy, variance = _to_opponent(job)
+    weights = [matching_weights(len(noisy), first).astype(np.float64) for first in (True, False)]
+    everywhere = np.broadcast_to(variance.astype(np.float64), noisy.shape)
+    denoised, shares = reference.denoise(noisy.astype(np.float64), everywhere, job.params, weights)
+    job.details["turned_share"] = shares
+    return _from_opponent(denoised.astype(np.float32))
+
+
+def _least_variance(sigma: float) -> float:
+    """A patch with no noise at all, or with less than single precision knows, would make its weights 0/0."""
+    return max(1e-6 * sigma**2, 1e-30)
+
+
+def _to_opponent(job: Job[VnlrParams]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The image, and its noise variance, in the space where patches are compared and combined.
+
+    The variance is (channels, H, W), or (channels, 1, 1) where it does not vary.
+    """
+    channels = len(job.pixels)
+    sigma = np.asarray(job.sigma if job.sigma_map is None else job.sigma_map, np.float32)
+    shape = job.pixels.shape if sigma.ndim == 3 and sigma.shape[2] > 1 else (channels, 1, 1)
+    variance = np.broadcast_to(np.maximum(sigma**2, np.float32(_least_variance(job.sigma))), shape)
+    if channels != 3:
+        return job.pixels, np.ascontiguousarray(variance, np.float32)
+    return _mixed(OPPONENT, job.pixels), _mixed(OPPONENT**2, variance)
+
+
+def _from_opponent(planes: NDArray[np.float32]) -> NDArray[np.float32]:
+    return planes if len(planes) != 3 else _mixed(OPPONENT.T, planes)
+
+
+def _mixed(matrix: NDArray[np.float64], planes: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Linear combinations of three channels, pixel by pixel: the same wherever a pixel lies in an array."""
+    result = np.empty(planes.shape, np.float32)
+    for row, to in zip(matrix.astype(np.float32), result, strict=True):
+        np.multiply(planes[0], row[0], out=to)
+        to += planes[1] * row[1]
+        to += planes[2] * row[2]
+    return result
+
+
+def matching_weights(channels: int, first: bool) -> NDArray[np.float32]:
+    """Weight of each channel, (channels, 1, 1), in the comparison of patches."""
+    weights = np.ones((channels, 1, 1), np.float32)
+    if channels == 3:
+        weights[1:] = 0.0 if first else 0.7
+    return weights
+
+
+class _PassProgress:
+    """Progress over all passes from the progress of each."""
+
+    def __init__(self, report: ProgressCallback | None, n_passes: int) -> None:
+        self._report, self._n_passes = report, n_passes
+
+    def of(self, number: int) -> ProgressCallback | None:
+        report = self._report
+        if report is None:
+            return None
+        return lambda done, total: report(number * total + done, self._n_passes * total)
