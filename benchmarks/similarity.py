@@ -97,19 +97,22 @@ def main() -> None:
     options = parser.parse_args()
     names = list(ways(options.profile))
     with ProcessPoolExecutor(options.processes) as pool:
-        print(
-            f"phantoms, noise variance 0.3, SNR in dB, profile {options.profile}, "
-            f"seeds 1 to {options.seeds}\n"
-        )
-        print("| | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
-        for phantom in PHANTOMS:
-            rows = list(
-                pool.map(functools.partial(on_phantom, options.profile, phantom), range(1, options.seeds + 1))
-            )
+        if options.seeds > 0:
             print(
-                f"| {phantom} | " + " | ".join(f"{value:.2f}" for value in np.mean(rows, axis=0)) + " |",
-                flush=True,
+                f"phantoms, noise variance 0.3, SNR in dB, profile {options.profile}, "
+                f"seeds 1 to {options.seeds}\n"
             )
+            print("| | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
+            for phantom in PHANTOMS:
+                rows = list(
+                    pool.map(
+                        functools.partial(on_phantom, options.profile, phantom), range(1, options.seeds + 1)
+                    )
+                )
+                print(
+                    f"| {phantom} | " + " | ".join(f"{value:.2f}" for value in np.mean(rows, axis=0)) + " |",
+                    flush=True,
+                )
         if options.data is None:
             return
         paths = sorted((options.data / "categories").rglob("*.png"))

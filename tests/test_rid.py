@@ -135,3 +135,42 @@ def test_constant_patches_are_at_the_distance_of_their_levels():
     assert vnlem.rid(np.zeros((13, 13)), np.zeros((13, 13))) == 0
     scale = vnlem.rid(np.ones((13, 13)), np.zeros((13, 13)))
     assert vnlem.rid(np.full((13, 13), 3.0), np.zeros((13, 13))) == pytest.approx(3 * scale, rel=1e-5)
+
+
+def test_with_scales_a_patch_is_close_to_its_own_dilation():
+    y, x = np.mgrid[-20:21, -20:21]
+
+    def blob(size):
+        return np.exp(-(((x + 0.3 * y) / size) ** 2) / 8 - (y / size) ** 2 / 30)
+
+    alone = vnlem.rid(blob(0.6), blob(1.0), patch_size=13)
+    distance, factor = vnlem.rid(
+        blob(0.6), blob(1.0), patch_size=13, scales=(0.5, 0.6, 0.8, 1.0), return_scale=True
+    )
+    assert factor == 0.6
+    assert distance < 0.05 * alone
+    assert vnlem.rid(blob(0.6), blob(1.0), patch_size=13, scales=[1]) == alone
+
+
+@pytest.mark.parametrize(
+    ("scales", "message"),
+    [
+        ((), "1 to 32 factors, got 0"),
+        ((0.5, 0.0), "scales must lie in"),
+        ((1.0, -2), "scales must lie in"),
+        ((float("nan"),), "scales must lie in"),
+        ([1.0] * 33, "1 to 32 factors, got 33"),
+        ((1.0, 1e9), "scales must lie in"),
+        ((0.3,), "needs arrays of 44 pixels, got 21; pass larger arrays"),
+    ],
+    ids=str,
+)
+def test_bad_scales_are_told_in_one_sentence(scales, message):
+    with pytest.raises(ValueError, match=message):
+        vnlem.rid(np.zeros((21, 21)), np.eye(21), patch_size=13, scales=scales)
+
+
+@pytest.mark.parametrize("scales", [0.5, "0.5", None], ids=str)
+def test_scales_are_a_list(scales):
+    with pytest.raises(TypeError, match="must be a list of factors"):
+        vnlem.rid(np.zeros((21, 21)), np.eye(21), scales=scales)

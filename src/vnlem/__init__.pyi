@@ -1,7 +1,7 @@
 """Types of the public names. Made by tools/make_stub.py: do not edit."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -601,6 +601,8 @@ def rid(
     scale: float = 1.0,
     upsample: int = 2,
     return_angle: Literal[False] = ...,
+    scales: Sequence[float] = ...,
+    return_scale: bool = False,
 ) -> float: ...
 @overload
 def rid(
@@ -615,6 +617,8 @@ def rid(
     scale: float = 1.0,
     upsample: int = 2,
     return_angle: Literal[True],
+    scales: Sequence[float] = ...,
+    return_scale: bool = False,
 ) -> tuple[float, float]: ...
 @overload
 def rid(
@@ -629,6 +633,8 @@ def rid(
     scale: float = 1.0,
     upsample: int = 2,
     return_angle: bool = False,
+    scales: Sequence[float] = ...,
+    return_scale: bool = False,
 ) -> float | tuple[float, float]: ...
 def warm_up(
     methods: Iterable[str] | None = None,

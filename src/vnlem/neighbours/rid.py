@@ -1,10 +1,11 @@
 """The rotation-invariant distance (RID) of two patches, by their ring harmonics.
 
-They give the distance at all angles from one set of sums. The paper's formula on rotated pixels is in
-``vnlem.reference``.
+They give the distance at all angles from one set of sums; over several sizes it is the smallest to scaled
+copies. The paper's formula on rotated pixels is in ``vnlem.reference``.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.features.orientation import DEFAULT_ARC, orientation
 from vnlem.features.rings import LARGEST_UPSAMPLING, RingCoefficients, RingLayout, layout
+from vnlem.neighbours.scaled import resized
 from vnlem.pipeline import checks
+
+MOST_SCALES = 32
+# Factors beyond these leave a patch of a few pixels, or ask for arrays far larger than the patch.
+SMALLEST_SCALE, LARGEST_SCALE = 0.1, 10.0
 
 
 def rid(
@@ -27,8 +33,12 @@ def rid(
     scale: float = 1.0,
     upsample: int = 2,
     return_angle: bool = False,
+    scales: Sequence[float] = (1.0,),
+    return_scale: bool = False,
 ) -> Any:
     """Rotation-invariant distance of two round patches: the smallest over rotations of the second.
+
+    With `scales` it is the smallest over rotations and dilations.
 
     Parameters
     ----------
@@ -50,6 +60,11 @@ def rid(
         Factor of the upsampling (the paper's U_k).
     return_angle : bool
         Return the angle too: the rotation in radians that takes `patch_b` onto `patch_a`.
+    scales : sequence of float
+        Factors by which `patch_b` is made larger or smaller about its centre before it is compared. A factor
+        below 1 needs an array of patch_size / factor pixels.
+    return_scale : bool
+        Return the best of the factors too.
 
     Returns
     -------
@@ -57,6 +72,8 @@ def rid(
         Scaled by area to a square patch of patch_size^2 pixels.
     angle : float
         Only with `return_angle`.
+    scale : float
+        Only with `return_scale`.
 
     Examples
     --------
@@ -66,6 +83,12 @@ def rid(
     >>> distance, angle = rid(turned, edge, patch_size=13, return_angle=True)
     >>> bool(distance < 0.1 * np.sqrt(((turned - edge) ** 2).sum())), round(angle, 1)
     (True, 0.6)
+    >>> wider = np.tanh((x * np.cos(0.6) + y * np.sin(0.6)) / 3.0)
+    >>> distance, angle, factor = rid(
+    ...     wider, edge, patch_size=9, scales=(1.0, 1.25, 1.5), return_angle=True, return_scale=True
+    ... )
+    >>> bool(distance < 0.3 * rid(wider, edge, patch_size=9)), round(angle, 1), factor
+    (True, 0.6, 1.5)
     """
     a, b = _check_patch("patch_a", patch_a), _check_patch("patch_b", patch_b)
     if a.shape != b.shape:
@@ -77,18 +100,50 @@ def rid(
         )
     angle_range, angle_step = check_angles(angle_range, angle_step)
     upsample = checks.whole("upsample", upsample, largest=LARGEST_UPSAMPLING)
-    if checks.choice("angles", angles, ("sift", "all")) == "all":
-        tried: NDArray[np.float64] = np.radians(np.arange(0, 360, angle_step))
-    else:
-        start = _central_orientation(a, size, scale) - _central_orientation(b, size, scale)
-        steps = search_angles(angle_range, angle_step)
-        tried = start + np.concatenate([-steps[:0:-1], steps])
-    if try_unrotated:
-        tried = np.concatenate([[0.0], tried])
-    squared = _by_rings(a, b, layout(size, upsample), tried)
-    best = int(squared.argmin())
-    distance, angle = math.sqrt(squared[best]), math.remainder(float(tried[best]), 2 * math.pi)
-    return (distance, angle) if return_angle else distance
+    whole_circle = checks.choice("angles", angles, ("sift", "all")) == "all"
+    found: list[tuple[float, float, float]] = []
+    for factor in check_scales(scales, size, len(a)):
+        moved = b if factor == 1 else resized(b, factor)
+        if whole_circle:
+            tried: NDArray[np.float64] = np.radians(np.arange(0, 360, angle_step))
+        else:
+            start = _central_orientation(a, size, scale) - _central_orientation(moved, size, scale)
+            steps = search_angles(angle_range, angle_step)
+            tried = start + np.concatenate([-steps[:0:-1], steps])
+        if try_unrotated:
+            tried = np.concatenate([[0.0], tried])
+        squared = _by_rings(a, moved, layout(size, upsample), tried)
+        best = int(squared.argmin())
+        found.append((float(squared[best]), math.remainder(float(tried[best]), 2 * math.pi), factor))
+    square, angle, factor = min(found, key=lambda one: one[0])
+    asked = (True, return_angle, return_scale)
+    answer = [
+        value for value, wanted in zip((math.sqrt(square), angle, factor), asked, strict=True) if wanted
+    ]
+    return answer[0] if len(answer) == 1 else tuple(answer)
+
+
+def check_scales(scales: Any, patch_size: int, width: int) -> tuple[float, ...]:
+    """Factors of scaled copies of an array of `width` pixels, or one clear sentence.
+
+    Examples
+    --------
+    >>> check_scales([0.5, 1], 13, 41)
+    (0.5, 1.0)
+    """
+    if isinstance(scales, str) or not np.iterable(scales):
+        raise TypeError(f"scales must be a list of factors like (0.7, 1.0), got {scales!r}")
+    given = list(scales)
+    if not 1 <= len(given) <= MOST_SCALES:
+        raise ValueError(f"scales must hold 1 to {MOST_SCALES} factors, got {len(given)}; leave some out")
+    factors = tuple(checks.real("scales", factor, SMALLEST_SCALE, LARGEST_SCALE) for factor in given)
+    smallest = min(factors)
+    if smallest < 1 and patch_size / smallest > width:
+        raise ValueError(
+            f"scales holds {smallest:g}, for which a patch of {patch_size} pixels needs arrays of "
+            f"{math.ceil(patch_size / smallest)} pixels, got {width}; pass larger arrays or leave it out"
+        )
+    return factors
 
 
 def search_angles(angle_range: float, angle_step: float) -> NDArray[np.float64]:

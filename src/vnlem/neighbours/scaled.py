@@ -31,6 +31,17 @@ def reach(factor: float, radius: int, patch_size: int) -> int:
     return int(np.ceil((radius + patch_size + 1) / factor + LOBES / min(factor, 1.0))) + 1
 
 
+def _taps(at: NDArray[np.floating], factor: float) -> tuple[Whole, NDArray[np.float64]]:
+    """First source pixels and weights of a windowed sinc about source positions."""
+    low_pass = min(factor, 1.0)
+    half = int(np.ceil(LOBES / low_pass))
+    bases = np.floor(at).astype(np.int64) - half + 1
+    offsets = (bases[:, None] + np.arange(2 * half) - at[:, None]) * low_pass
+    window = np.i0(_KAISER * np.sqrt(np.maximum(1 - (offsets / LOBES) ** 2, 0))) / np.i0(_KAISER)
+    taps = np.where(np.abs(offsets) <= LOBES, np.sinc(offsets) * window, 0)
+    return bases, taps / taps.sum(axis=1, keepdims=True)
+
+
 @lru_cache(maxsize=64)
 def make_stretch(factor: float, side: int) -> Stretch:
     """A square of `side` target pixels about the centre of a tile.
@@ -41,17 +52,37 @@ def make_stretch(factor: float, side: int) -> Stretch:
     >>> smaller.taps.shape, round(float(smaller.noise), 2)
     ((20, 24), 0.24)
     """
-    low_pass = min(factor, 1.0)
-    half = int(np.ceil(LOBES / low_pass))
     # Source positions, from the tile's pixel TILE // 2: the centre of a tile lies half a pixel before it.
-    at = (np.arange(side) - (side - 1) / 2) / factor - 0.5
-    bases = np.floor(at).astype(np.int64) - half + 1
-    offsets = (bases[:, None] + np.arange(2 * half) - at[:, None]) * low_pass
-    window = np.i0(_KAISER * np.sqrt(np.maximum(1 - (offsets / LOBES) ** 2, 0))) / np.i0(_KAISER)
-    taps = np.where(np.abs(offsets) <= LOBES, np.sinc(offsets) * window, 0)
-    taps /= taps.sum(axis=1, keepdims=True)
+    bases, taps = _taps((np.arange(side) - (side - 1) / 2) / factor - 0.5, factor)
     noise = (taps**2).sum(axis=1).mean() ** 2
     return Stretch(factor, bases, taps.astype(np.float32), np.float32(noise))
+
+
+def resized(image: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
+    """An image (H, W) scaled about its centre, of the same size.
+
+    A larger copy is cut; around a smaller one its mirror image is seen.
+
+    Examples
+    --------
+    >>> x = np.arange(-30.0, 31.0)
+    >>> hill = np.exp(-np.add.outer(x**2, x**2) / 72)
+    >>> bool(np.allclose(resized(hill, 0.5)[16:45, 16:45], hill[16:45, 16:45] ** 4, atol=0.02))
+    True
+    """
+    height, width = image.shape
+    return np.asarray(_resizing(height, factor) @ image @ _resizing(width, factor).T)
+
+
+def _resizing(count: int, factor: float) -> NDArray[np.float64]:
+    """The matrix that scales `count` pixels about their centre; the image is mirrored at its ends."""
+    matrix = np.zeros((count, count))
+    middle = (count - 1) / 2
+    bases, taps = _taps(middle + (np.arange(count) - middle) / factor, factor)
+    for row, base, weights in zip(matrix, bases, taps, strict=True):
+        at = (base + np.arange(weights.size)) % (2 * count)
+        np.add.at(row, np.where(at < count, at, 2 * count - 1 - at), weights)
+    return matrix
 
 
 class ScaledSheet:
