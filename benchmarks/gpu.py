@@ -1,14 +1,18 @@
 """Times on a CUDA device: whole calls, each kernel, and what share of the card's peak a kernel reaches.
 
-    python benchmarks/gpu.py [--repeat 20] [--sizes 512 2048] [--cpu]
+    python benchmarks/gpu.py [--repeat 20] [--sizes 512 2048] [--cpu 2 16] [--kernels]
 
 A call is timed with arrays on the device, and with NumPy arrays in and out; medians after two warm-up calls.
+With `--cpu` also on the CPU with so many workers, for images of at most 512 x 512 pixels, once after a call
+on a small image that compiles. The first line names the card and a hash of the sources that run on it.
 Operations are counted as if every reference were compared under all symmetries: matching skips some of them.
 """
 
 import argparse
+import hashlib
 import time
 from collections import defaultdict
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -20,12 +24,28 @@ CALLS = {
     "VNLR fast": {"method": "vnlr", "profile": "fast"},
     "VNLR balanced": {"method": "vnlr", "profile": "balanced"},
     "VNLR quality": {"method": "vnlr", "profile": "quality"},
+    "VNLR balanced, so2": {"method": "vnlr", "group": "so2"},
     "VNLEM paper": {"method": "vnlem", "preset": "paper"},
     "VNLEM auto": {"method": "vnlem", "preset": "auto"},
+    "VNLEM-DD paper": {"method": "vnlem-dd", "preset": "paper"},
     "NLEM paper": {"method": "nlem", "preset": "paper"},
     "NLPR auto": {"method": "nlpr"},
     "NLM (7, 10)": {"method": "nlm", "patch_size": 7, "patch_distance": 10},
 }
+
+
+LARGEST_ON_CPU = 512
+
+
+def sources():
+    """A short hash of the kernels and of the methods on a device."""
+    package = Path(vnlem.__file__).parent
+    found = hashlib.blake2b(digest_size=6)
+    for folder in ("kernels/cuda", "methods/cuda"):
+        for path in sorted((package / folder).glob("*.*")):
+            if path.suffix in (".py", ".cu", ".cuh"):
+                found.update(path.name.encode() + path.read_bytes())
+    return found.hexdigest()
 
 
 def scene(size):
@@ -85,6 +105,7 @@ def operations(name, grid, argument, options):
         dim, columns = 2 * options["HALF"], 8 * options["BLOCKS"]
         first = side**2 * dim * (1 + options["WITH_MARGIN"])
         second = argument["n_candidates"] * (3 * dim + 2 * columns * argument["n_angles"])
+        second *= 1 - options["GRAPH"]
         return 2 * pixels * (first + second)
     return 0
 
@@ -122,13 +143,17 @@ def main():
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--sizes", type=int, nargs="+", default=[512, 2048])
     parser.add_argument("--calls", nargs="+", default=list(CALLS))
-    parser.add_argument("--cpu", action="store_true", help="also time the CPU, once")
+    parser.add_argument(
+        "--cpu", type=int, nargs="*", default=[], help="also on the CPU, with so many workers"
+    )
     parser.add_argument("--kernels", action="store_true", help="also time each kernel")
     given = parser.parse_args()
     import cupy
 
-    print(cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(), "CuPy", cupy.__version__)
-    print(f"| | size | on the device, ms | NumPy in and out, ms |{' CPU, ms |' if given.cpu else ''}")
+    card = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    print(f"{card}, CuPy {cupy.__version__}, sources {sources()}")
+    on_cpu = "".join(f" CPU, {workers} workers, ms |" for workers in given.cpu)
+    print(f"| | size | on the device, ms | NumPy in and out, ms |{on_cpu}")
     for name in given.calls:
         options = CALLS[name]
         for size in given.sizes:
@@ -142,10 +167,11 @@ def main():
                 max(given.repeat // 3, 3),
             )
             line = f"| {name} | {size} | {on_device:.2f} | {around:.2f} |"
-            if given.cpu:
-                vnlem.denoise(image[:64, :64], 25, **options)
+            if size <= LARGEST_ON_CPU and given.cpu:
+                vnlem.denoise(image[200:264, 200:264], 25, **options)
+            for workers in given.cpu if size <= LARGEST_ON_CPU else ():
                 begun = time.perf_counter()
-                vnlem.denoise(image, 25, **options)
+                vnlem.denoise(image, 25, workers=workers, **options)
                 line += f" {1000 * (time.perf_counter() - begun):.0f} |"
             print(line, flush=True)
             if given.kernels:

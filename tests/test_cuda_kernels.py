@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from cuda_on_cpu import COMPILER, Emulator
 
-from vnlem.methods import nlem, nlm, vnlem, vnlr
+from vnlem.methods import nlem, nlm, vnlem, vnlem_dd, vnlr
 from vnlem.methods.cuda import nlem as cuda_nlem
 from vnlem.methods.cuda import nlm as cuda_nlm
 from vnlem.methods.cuda import turned
 from vnlem.methods.cuda import vnlem as cuda_vnlem
+from vnlem.methods.cuda import vnlem_dd as cuda_vnlem_dd
 from vnlem.methods.cuda import vnlr as cuda_vnlr
 from vnlem.methods.window import check_params
 from vnlem.pipeline.run import Job
@@ -119,6 +120,22 @@ def test_vnlem_gives_what_the_cpu_gives(case, monkeypatch):
     # Two bands of rows.
     monkeypatch.setattr(cuda_vnlem, "BAND_BYTES", 0)
     np.testing.assert_allclose(cuda_vnlem.solve(job, Emulator()), vnlem.solve(job), atol=2e-3)
+
+
+@pytest.mark.parametrize("preset", ["paper", "auto"])
+def test_vnlem_dd_gives_what_the_cpu_gives(preset):
+    clean = pattern(1, 21, 26, seed=3)
+    fixed = {"angle_step": 5.0, "scale": 1.0, "arc": 40.0, "upsample": 2}
+    fixed |= {"shape": "disc", "search": "window"}
+    given = {"patch_distance": 3, "patch_size": 5}
+    own = {"embedding_dim": 6, "diffusion_time": 1.0, "scope": "window"}
+    params = vnlem_dd.resolve_params(preset, 0.3, given, fixed, own)
+    here, there = (Job(clean, 0.3, params, 1, None) for _ in range(2))
+    expected, found = vnlem_dd.solve(here), cuda_vnlem_dd.solve(there, Emulator())
+    assert there.details["graph_parts"] == here.details["graph_parts"]
+    np.testing.assert_allclose(there.details["eigenvalues"], here.details["eigenvalues"], atol=1e-4)
+    # Eigenvectors have a tolerance, and candidates that rank alike may change places.
+    assert np.sqrt(np.mean((found - expected) ** 2)) < 0.02 * 0.3
 
 
 @pytest.mark.parametrize(

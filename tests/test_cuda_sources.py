@@ -6,6 +6,12 @@ import pytest
 from vnlem.kernels.cuda import engine
 
 MATCH = {"P": 7, "CHANNELS": 1, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1, "TURNED_SHEETS": 0}
+RID = {"TILE": 4, "HALF": 64, "BLOCKS": 3} | {
+    "WITH_MARGIN": 0,
+    "WITH_IDENTITY": 0,
+    "DIFFUSION": 0,
+    "GRAPH": 0,
+}
 MODULES = {
     "match": ("match", MATCH),
     "match colour, turned copies": ("match", MATCH | {"P": 8, "CHANNELS": 3, "TURNED_SHEETS": 1}),
@@ -16,8 +22,10 @@ MODULES = {
     "ridge": ("ridge", {"P": 8, "K": 80, "THREADS": 416}),
     "orientation": ("orientation", {"THREADS": 128}),
     "rings": ("rings", {"ORDERS": 15}),
-    "rid paper": ("rid", {"TILE": 4, "HALF": 64, "BLOCKS": 3, "WITH_MARGIN": 0, "WITH_IDENTITY": 1}),
-    "rid auto": ("rid", {"TILE": 2, "HALF": 48, "BLOCKS": 3, "WITH_MARGIN": 1, "WITH_IDENTITY": 1}),
+    "rid paper": ("rid", RID),
+    "rid auto": ("rid", RID | {"TILE": 2, "HALF": 48, "WITH_MARGIN": 1, "WITH_IDENTITY": 1, "DIFFUSION": 1}),
+    "rid of a graph": ("rid", RID | {"WITH_MARGIN": 1, "GRAPH": 1}),
+    "stencil": ("stencil", {}),
     "aligned paper": ("aligned", {"HALF": 64, "CHANNELS": 1, "MEAN": 0, "THREADS": 128}),
     "aligned auto": ("aligned", {"HALF": 48, "CHANNELS": 3, "MEAN": 1, "THREADS": 64}),
     "nlem paper": ("nlem", {"SIZE_Y": 13, "SIZE_X": 13, "CHANNELS": 1, "WARPS": 8, "MEDIAN": 1}),

@@ -8,6 +8,7 @@ import pytest
 from cuda_on_cpu import COMPILER, Emulator
 
 import vnlem
+from vnlem import registry
 from vnlem.kernels.cuda import engine
 from vnlem.pipeline.device import choose
 
@@ -144,9 +145,14 @@ def test_names_that_are_no_devices_are_told(device):
 
 
 @pytest.mark.usefixtures("fake_gpu")
-def test_what_has_no_cuda_engine_is_told():
-    with pytest.raises(ValueError, match="vnlem-dd does not run on a GPU; pass device='cpu', or one of nlm"):
-        vnlem.denoise(noisy(), 10, method="vnlem-dd", device="cuda")
+def test_what_has_no_cuda_engine_is_told(monkeypatch):
+    monkeypatch.delitem(registry.SOLVERS, ("nlpr", "cuda"))
+    with pytest.raises(ValueError, match="nlpr does not run on a GPU; pass device='cpu', or one of nlm"):
+        vnlem.denoise(noisy(), 10, method="nlpr", device="cuda")
+    with pytest.raises(ValueError, match="search='image' runs on the CPU only"):
+        vnlem.denoise(noisy(), 10, method="vnlem", search="image", device="cuda")
+    with pytest.raises(ValueError, match="scope='image' runs on the CPU only"):
+        vnlem.denoise(noisy(), 10, method="vnlem-dd", scope="image", device="cuda")
     with pytest.raises(ValueError, match="engine='reference' runs on the CPU only"):
         vnlem.denoise_nlm(noisy(), 10, engine="reference", device="cuda")
 

@@ -7,7 +7,6 @@ from scipy.sparse import coo_array, csr_array, diags_array, kron
 from scipy.sparse.linalg import aslinearoperator
 
 import vnlem
-from vnlem.diffusion.blocks import Rows
 from vnlem.diffusion.levels import Level
 from vnlem.diffusion.stencil import StencilGraph
 from vnlem.kernels.numba import jacobi
@@ -163,7 +162,7 @@ def test_the_multilevel_solver_finds_the_dense_eigenpairs_whatever_the_workers()
 
 def test_blocks_obey_the_algebra_of_matrices():
     graph = random_graph(61, 150, 3)  # three pieces
-    rows = Rows(graph)
+    rows = graph.rows()
     rng = np.random.default_rng(5)
     x, p, d = (graph.pad(rng.standard_normal((61 * 150, n)).astype(np.float32)) for n in (40, 24, 8))
     x64, p64, d64 = (block.astype(np.float64) for block in (x, p, d))

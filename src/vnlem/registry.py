@@ -38,6 +38,7 @@ SOLVERS = {
     ("nlem", "cuda"): "vnlem.methods.cuda.nlem:solve",
     ("nlpr", "cuda"): "vnlem.methods.cuda.nlem:solve",
     ("vnlem", "cuda"): "vnlem.methods.cuda.vnlem:solve",
+    ("vnlem-dd", "cuda"): "vnlem.methods.cuda.vnlem_dd:solve",
     ("vnlr", "cuda"): "vnlem.methods.cuda.vnlr:solve",
 }
 

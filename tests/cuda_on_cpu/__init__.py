@@ -5,7 +5,6 @@ The kernels are compiled as C++ with a header that plays CUDA; arrays are NumPy'
 
 import ctypes
 import hashlib
-import re
 import shutil
 import subprocess
 import tempfile
@@ -39,7 +38,7 @@ class Emulator:
         """Kernels are compiled when they are called."""
 
     def launch(self, name, grid, argument, *, kernel=None, threads=THREADS, shared=0, **macros):
-        library = _library(name, options_of(macros))
+        library = _library(name, kernel or name, options_of(macros))
         struct = pack(argument, lambda array: array.ctypes.data)
         assert shared <= self.largest_shared
         size = (ctypes.c_int * 3)(*(*grid, 1, 1)[:3])
@@ -50,14 +49,12 @@ class Emulator:
 
 
 @cache
-def _library(name: str, options: tuple[str, ...]) -> ctypes.CDLL:
+def _library(name: str, kernel: str, options: tuple[str, ...]) -> ctypes.CDLL:
     source = f'#include "{_HEADER}"\n' + source_of(name)
-    kernels = re.findall(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(', source)
-    for kernel in kernels:
-        source += (
-            f'\nextern "C" void launch_{kernel}(const int* grid, int threads, int shared, void** arguments) '
-            f"{{ emulated::launch({kernel}, grid, threads, shared, arguments); }}"
-        )
+    source += (
+        f'\nextern "C" void launch_{kernel}(const int* grid, int threads, int shared, void** arguments) '
+        f"{{ emulated::launch({kernel}, grid, threads, shared, arguments); }}"
+    )
     key = hashlib.sha256((source + _HEADER.read_text() + repr(options)).encode()).hexdigest()[:16]
     library = _FOLDER / f"{name}-{key}.so"
     if not library.exists():

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.diffusion.stencil import StencilGraph
 from vnlem.kernels.numba import tall
 from vnlem.pipeline.workers import for_each
 
-# Vectors as columns, a multiple of eight of them, padded as StencilGraph wants them.
+# Vectors as columns, a multiple of eight of them, padded as a StencilGraph wants them.
 Block = NDArray[np.float32]
 Numbers = NDArray[np.float64]
 
@@ -21,10 +20,9 @@ PIECE = 8192
 class Rows:
     """Operations on the blocks of one graph. Float32 vectors, float64 inner products."""
 
-    def __init__(self, graph: StencilGraph) -> None:
-        n = graph.padded_size
+    def __init__(self, n: int, workers: int) -> None:
         self.pieces = [(first, min(first + PIECE, n)) for first in range(0, n, PIECE)]
-        self.workers = graph.workers
+        self.workers = workers
         self._n = n
         self._rooms: dict[str, Block] = {}
 
@@ -34,6 +32,10 @@ class Rows:
         if held is None or held.size < self._n * width:
             held = self._rooms[name] = np.empty(self._n * width, dtype=np.float32)
         return held[: self._n * width].reshape(self._n, width)
+
+    def zeros(self, width: int) -> Block:
+        """A block of zeros of its own."""
+        return np.zeros((self._n, width), dtype=np.float32)
 
     def _each(self, work: Callable[[int, int], Any]) -> None:
         for_each(lambda piece: work(*piece), self.pieces, self.workers)

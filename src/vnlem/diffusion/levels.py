@@ -5,10 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.diffusion.blocks import Block, Numbers, Rows
-from vnlem.diffusion.stencil import STRIP, StencilGraph
-from vnlem.kernels.numba import tall
-from vnlem.pipeline.workers import for_each
+from vnlem.diffusion.blocks import Block, Numbers
 
 # Steps of conjugate gradients on a level, which starts from the solution on the next coarser, and on the
 # coarsest, which starts from nothing.
@@ -23,12 +20,12 @@ class Level:
     """A graph A = D^-1/2 W D^-1/2, its leading eigenpairs once they are known, the next coarser level.
 
     With P constant on blocks of 2x2 pixels, D^1/2 P Dc^-1/2 has orthonormal columns, and the coarse level's
-    matrix is A seen by them.
+    matrix is A seen by them. The graph is a StencilGraph, or one on a device with the same methods.
     """
 
-    def __init__(self, graph: StencilGraph, degrees: Numbers, coarser: "Level | None") -> None:
+    def __init__(self, graph: Any, degrees: Numbers, coarser: "Level | None") -> None:
         self.graph, self.coarser = graph, coarser
-        self.rows = Rows(graph)
+        self.rows = graph.rows()
         self.root = np.sqrt(degrees)
         graph.scale(1 / self.root)
         self.values: Numbers = np.empty(0)
@@ -41,45 +38,26 @@ class Level:
 
     def product(self, vectors: Block, name: str) -> Block:
         """A @ vectors, in the room of that name."""
-        out = self.rows.room(name, vectors.shape[1])
+        out: Block = self.rows.room(name, vectors.shape[1])
         self.graph.apply(vectors, out)
         return out
-
-    @property
-    def _at(self) -> tuple[int, int]:
-        return (self.graph.reach * (self.graph.stride + 1), self.graph.stride)
-
-    def _strips(self) -> list[tuple[int, int]]:
-        height = -(-self.graph.height // 2)
-        return [(row, min(row + STRIP, height)) for row in range(0, height, STRIP)]
 
     def restricted(self, fine: Block) -> Block:
         """A block of this level on the next coarser."""
         coarser: Any = self.coarser
         out: Block = coarser.rows.room("right", fine.shape[1])
-        out[:] = 0
-        size = (self.graph.height, self.graph.width)
-
-        def work(strip: tuple[int, int]) -> None:
-            tall.restrict(fine, self.share, self._at, size, strip, out, coarser._at)
-
-        for_each(work, self._strips(), self.graph.workers)
+        self.graph.restrict(fine, self.share, coarser.graph, out)
         return out
 
     def prolong(self, coarse: Block, fine: Block) -> None:
         """Add a block of the next coarser level to one of this level."""
         coarser: Any = self.coarser
-        size = (self.graph.height, self.graph.width)
-
-        def work(strip: tuple[int, int]) -> None:
-            tall.prolong(coarse, coarser._at, strip, self.share, self._at, size, fine)
-
-        for_each(work, self._strips(), self.graph.workers)
+        self.graph.prolong(coarse, coarser.graph, self.share, fine)
 
     def start(self) -> tuple[Numbers, Block]:
         """Eigenpairs of the next coarser level on this one: values, and vectors constant on blocks."""
         coarser: Any = self.coarser
-        out = np.zeros((self.graph.padded_size, coarser.vectors.shape[1]), dtype=np.float32)
+        out: Block = self.rows.zeros(coarser.vectors.shape[1])
         self.prolong(coarser.vectors, out)
         return coarser.values, out
 
@@ -101,7 +79,7 @@ class Level:
         rows = self.rows
         lowest = self.values[-1] + MARGIN * (1 - self.values[-1])
         shifts = np.maximum(values, lowest).astype(np.float32)
-        x = rows.room("solution", right.shape[1])
+        x: Block = rows.room("solution", right.shape[1])
         x[:] = 0
         steps = STEPS_AT_THE_BOTTOM
         if self.coarser is not None:

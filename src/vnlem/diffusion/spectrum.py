@@ -6,6 +6,7 @@ The graph is local, so its eigenvalues crowd at one (at 512x512 in the paper's p
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from vnlem.diffusion.blocks import Numbers
 from vnlem.diffusion.levels import Level
-from vnlem.diffusion.stencil import StencilGraph
 from vnlem.kernels.numba import jacobi
 
 # Up to so many vertices the matrix is made dense and solved at once.
@@ -49,9 +49,11 @@ class Spectrum:
 
 
 def leading_eigenpairs(
-    graph: StencilGraph, degrees: NDArray[np.float64], count: int, tolerance: float = 1e-4
+    graph: Any, degrees: NDArray[np.float64], count: int, tolerance: float = 1e-4
 ) -> Spectrum:
     """Top `count` eigenpairs of D^-1/2 W D^-1/2; the graph W is normalised in place.
+
+    The graph is a StencilGraph, or one on a device with the same methods; the vectors lie where it does.
 
     Blocks of 2x2 pixels make the next coarser graph (weights added up), down to some hundred vertices that
     are solved at once. On every level the eigenvectors of the coarser one, constant on blocks, are the
@@ -65,6 +67,7 @@ def leading_eigenpairs(
 
     Examples
     --------
+    >>> from vnlem.diffusion.stencil import StencilGraph
     >>> graph = StencilGraph(20, 24, 2)
     >>> graph.inside(graph.weights)[...] = 1
     >>> graph.clip()
@@ -89,7 +92,7 @@ def leading_eigenpairs(
         level = Level(graphs.pop(), all_degrees.pop(), level)
         worst, products = lobpcg(level, count, tolerance if not graphs else COARSE * tolerance)
     found = level.graph.inside(level.vectors).reshape(level.graph.n_vertices, -1)[:, :count]
-    return Spectrum(level.values[:count], np.ascontiguousarray(found), worst, products)
+    return Spectrum(level.values[:count], found.copy(), worst, products)
 
 
 def lobpcg(level: Level, count: int, tolerance: float) -> tuple[float, int]:

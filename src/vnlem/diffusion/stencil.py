@@ -7,7 +7,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from vnlem.kernels.numba import affinity
+from vnlem.diffusion.blocks import Block, Rows
+from vnlem.kernels.numba import affinity, tall
 from vnlem.kernels.numba import stencil as kernels
 from vnlem.kernels.numba.panel import ROWS as PIXELS_TOGETHER
 from vnlem.pipeline.workers import for_each
@@ -233,6 +234,40 @@ class StencilGraph:
 
         for_each(work, strips, self.workers)
         return coarse
+
+    def rows(self) -> Rows:
+        """The algebra of blocks of vectors on this graph's pixels."""
+        return Rows(self.padded_size, self.workers)
+
+    @property
+    def _at(self) -> tuple[int, int]:
+        """Where the image begins in a padded array, and the length of a row."""
+        return (self.reach * (self.stride + 1), self.stride)
+
+    def _strips_of_blocks(self) -> list[tuple[int, int]]:
+        height = -(-self.height // 2)
+        return [(row, min(row + STRIP, height)) for row in range(0, height, STRIP)]
+
+    def restrict(self, fine: Block, share: NDArray[np.float32], coarser: "StencilGraph", out: Block) -> None:
+        """out = sums over blocks of 2x2 pixels of share * fine, on the coarsened graph."""
+        out[:] = 0
+        size = (self.height, self.width)
+
+        def work(strip: tuple[int, int]) -> None:
+            tall.restrict(fine, share, self._at, size, strip, out, coarser._at)
+
+        for_each(work, self._strips_of_blocks(), self.workers)
+
+    def prolong(
+        self, coarse: Block, coarser: "StencilGraph", share: NDArray[np.float32], fine: Block
+    ) -> None:
+        """fine += share * what the coarsened graph's vectors are in each pixel's block."""
+        size = (self.height, self.width)
+
+        def work(strip: tuple[int, int]) -> None:
+            tall.prolong(coarse, coarser._at, strip, share, self._at, size, fine)
+
+        for_each(work, self._strips_of_blocks(), self.workers)
 
     def sparse(self) -> Any:
         """The graph as a scipy.sparse matrix, for small images."""

@@ -185,7 +185,7 @@ def denoise_vnlem_dd(
     solver = find_solver("vnlem-dd", engine, choose(device, image))
 
     def resolve(noise: float) -> VnlemDdParams:
-        params = _resolve(preset, noise, given, fixed, own)
+        params = resolve_params(preset, noise, given, fixed, own)
         check_engine(params, engine)
         if engine == "printed" and (params.local_bandwidth or params.flat_guard):
             raise ValueError(
@@ -209,7 +209,7 @@ def denoise_vnlem_dd(
     )
 
 
-def _resolve(
+def resolve_params(
     preset: str, noise: float, given: dict[str, Any], fixed: dict[str, Any], own: dict[str, Any]
 ) -> VnlemDdParams:
     """Validated parameters: VNLEM's from given and fixed, those of the diffusion map from own."""
@@ -236,14 +236,14 @@ def _resolve(
     )
 
 
-def _sizes(params: VnlemDdParams) -> list[VnlemParams]:
+def sizes_of(params: VnlemDdParams) -> list[VnlemParams]:
     """Parameters of the one or two estimates."""
     return [params, coarse_params(params)] if params.coarse_patch_size else [params]
 
 
 def solve(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
     """Graph and embedding of the larger patches, then an estimate for each size of patches."""
-    sizes = _sizes(job.params)
+    sizes = sizes_of(job.params)
     region = region_of(job, sizes[-1])
     diffusion = embed(job, sizes[-1], region, half_of(job.progress, 0))
     estimate = _solve_whole if job.params.scope == "image" else solve_region
@@ -336,7 +336,7 @@ def diffusion_coordinates(
     held: list[tuple[Diffusion, Any]] = []
 
     def keep(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
-        params = _sizes(job.params)[-1]
+        params = sizes_of(job.params)[-1]
         placed = embed(job, params, region_of(job, params), job.progress)
         held.append((placed, job.details["eigenvalues"]))
         return job.pixels
@@ -351,7 +351,7 @@ def diffusion_coordinates(
         image,
         sigma,
         method="vnlem-dd",
-        resolve=lambda noise: _resolve(preset, noise, {}, fixed, {"embedding_dim": embedding_dim}),
+        resolve=lambda noise: resolve_params(preset, noise, {}, fixed, {"embedding_dim": embedding_dim}),
         solve=keep,
         estimate=estimate_sigma_of_planes,
         workers=workers,

@@ -107,8 +107,8 @@ def placed(image: Any, device: str | None, in_pages: bool = False) -> Iterator[P
             )
         except MemoryError as error:
             raise MemoryError(
-                f"an image of shape {np.shape(image)} needs more GPU memory than is free; "
-                "denoise it in parts or pass device='cpu'"
+                f"an image of shape {np.shape(image)} needs more GPU memory than is free, even in parts; "
+                "free some or pass device='cpu'"
             ) from error
 
 

@@ -101,6 +101,9 @@ def moments(values: Any) -> tuple[float, float]:
     if peak > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
     mean = mean_of(values, 0.0, peak) * peak
-    spread = largest(values, mean)
-    deviation = spread * np.sqrt(mean_of(values, mean, spread, squared=True)) if spread > 0 else 0.0
+    # Squares neither overflow nor vanish beside the peak, unless the image hardly varies.
+    deviation = peak * np.sqrt(mean_of(values, mean, peak, squared=True))
+    if deviation < 1e-6 * peak:
+        spread = largest(values, mean)
+        deviation = spread * np.sqrt(mean_of(values, mean, spread, squared=True)) if spread > 0 else 0.0
     return mean, float(deviation)

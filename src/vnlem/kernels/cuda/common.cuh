@@ -152,14 +152,11 @@ __device__ __forceinline__ int count_up_to(const float* values, int n, unsigned 
     return warp_count(count);
 }
 
-// Places of the `wanted` smallest of n numbers into chosen, in their order, by one warp; ties go to the first.
-// `own`, where it is not negative, comes first and is among them in any case. Returns how many.
-__device__ int smallest_of_warp(const float* values, int n, int wanted, int own, int* chosen) {
-    const int lane = threadIdx.x % 32;
-    const int count = min(wanted, n);
+// Bits of the count-th smallest (from 1) of n non-negative numbers, which must be at least count, by one warp.
+__device__ unsigned kth_of_warp(const float* values, int n, int count) {
     // Bits of numbers that are not negative sort like the numbers.
     unsigned low = INFINITY_BITS, high = 0;
-    for (int i = lane; i < n; i += 32) {
+    for (int i = threadIdx.x % 32; i < n; i += 32) {
         const unsigned bits = __float_as_uint(values[i]);
         low = min(low, bits);
         high = max(high, bits);
@@ -175,6 +172,15 @@ __device__ int smallest_of_warp(const float* values, int n, int wanted, int own,
         else
             low = middle + 1;
     }
+    return low;
+}
+
+// Places of the `wanted` smallest of n numbers into chosen, in their order, by one warp; ties go to the first.
+// `own`, where it is not negative, comes first and is among them in any case. Returns how many.
+__device__ int smallest_of_warp(const float* values, int n, int wanted, int own, int* chosen) {
+    const int lane = threadIdx.x % 32;
+    const int count = min(wanted, n);
+    const unsigned low = kth_of_warp(values, n, count);
     const int below = low == 0 ? 0 : count_up_to(values, n, low - 1);
     int ties = count - below - (own >= 0 && __float_as_uint(values[own]) >= low ? 1 : 0);
     int at = own >= 0 ? 1 : 0;

@@ -1,5 +1,6 @@
 """Compiles and starts the CUDA kernels through CuPy."""
 
+import gc
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -59,6 +60,7 @@ class Engine:
 
     def free(self) -> None:
         """Give memory that no array uses back to the device."""
+        gc.collect()
         self.xp.get_default_memory_pool().free_all_blocks()
 
     def rehearse(self, key: Hashable, work: Callable[[], object]) -> None:

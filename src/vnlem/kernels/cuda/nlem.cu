@@ -12,6 +12,8 @@
 #define MOST_ITERATIONS 500
 #define NEGLIGIBLE 1e-8f // of the patch's own weight, one: lost in a sum
 
+const int UNROLLED = SIZE_X <= 16 ? SIZE_X : 8;
+
 struct Windows {
     const float* image; // (CHANNELS, height, width); symmetric beyond its border
     float* out;         // (CHANNELS, height, width)
@@ -47,7 +49,7 @@ __device__ void residuals(const Patches& p) {
         }
         for (int channel = 0; channel < CHANNELS; ++channel)
             for (int y = 0; y < SIZE_Y; ++y)
-#pragma unroll(SIZE_X <= 16 ? SIZE_X : 8)
+#pragma unroll UNROLLED
                 for (int x = 0; x < SIZE_X; ++x) {
                     const float value = p.point[(channel * SIZE_Y + y) * SIZE_X + x];
 #pragma unroll
@@ -253,6 +255,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) nlem(const Windows w) {
         const float weight = expf(-w.decay * fmaxf(squared - w.floor, 0.0f));
         const bool kept = j + lane < chosen && weight > NEGLIGIBLE;
         const unsigned all = __ballot_sync(0xFFFFFFFFu, kept);
+        __syncwarp();
         const int to = p.count + __popc(all & ((1u << lane) - 1));
         if (kept) {
             p.first[to] = corner + at / wide * columns + at % wide;

@@ -27,7 +27,9 @@ def nlm(engine: Engine, image: Array, window: Any, decay: Any) -> Array:
             f"pass patch_size of at most {LARGEST_PATCH} or device='cpu'"
         )
     rows, warps = (1, 1) if height == 1 else (_ROWS, _WARPS)
-    shared = 4 * channels * (warps * rows + 2 * (radius_y + reach_y)) * (32 + 2 * reach_x)
+    # The last lanes, whose sums nobody uses, look past the end of their line.
+    tile = channels * (warps * rows + 2 * (radius_y + reach_y)) * (32 + 2 * reach_x)
+    shared = 4 * (tile + radius_x)
     if shared > engine.largest_shared:
         raise ValueError(
             f"a window of {2 * reach_x + 1} pixels is too large for this device; "

@@ -85,7 +85,7 @@ struct Maps {
     const float* changed;
     const float* variance;
     float* residual; // (channels, rows - size + 1, stride): patch sums of (noisy - working)^2
-    float* noise;    // likewise, of the variance
+    float* noise;    // likewise, of the variance; null where it is not wanted
     int rows, stride, size, first; // first: row to begin with
 };
 
@@ -101,6 +101,7 @@ extern "C" __global__ void patch_maps(const Maps m) {
         const double difference = (double)m.noisy[at] - (double)m.working[at];
         return difference * difference;
     });
+    if (!m.noise) return;
     m.noise[to] =
         (float)patch_sum(m.size, [&](int row, int column) { return (double)m.variance[from + row * m.stride + column]; });
 }

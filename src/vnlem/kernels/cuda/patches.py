@@ -92,11 +92,12 @@ def patch_maps(
     *,
     into: tuple[Array, Array] | None = None,
     first: int = 0,
+    noise_too: bool = True,
 ) -> tuple[Array, Array]:
     """Patch sums of (noisy - working)^2 and of the variance, (channels, rows - p + 1, stride).
 
     Without `noisy`, `working` holds the squared differences. With `into`, an earlier result, rows from
-    `first` on are replaced in it.
+    `first` on are replaced in it, those of the variance only if `noise_too`.
     """
     channels, rows, stride = working.shape
     shape = (channels, rows - patch_size + 1, stride)
@@ -110,7 +111,7 @@ def patch_maps(
             "changed": working if noisy is None else None,
             "variance": variance,
             "residual": residual,
-            "noise": noise,
+            "noise": noise if noise_too else None,
             "rows": rows,
             "stride": stride,
             "size": patch_size,

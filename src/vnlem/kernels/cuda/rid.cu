@@ -2,7 +2,8 @@
 // better half of them by the distance at every angle of the search set. A block for TILE x TILE pixels, whose
 // windows it searches together; then a warp for each pixel.
 // Counterpart of vnlem.kernels.numba.vnlem and .neighbours. Macros: TILE, HALF (lanes of all channels), BLOCKS
-// (of eight columns of equal orders), WITH_MARGIN, WITH_IDENTITY.
+// (of eight columns of equal orders), WITH_MARGIN, WITH_IDENTITY, DIFFUSION (candidates are ranked by it), GRAPH
+// (only the distances of the first stage are wanted, as weights of a graph).
 
 #define WARPS 8
 #define OWN (TILE * TILE)
@@ -29,6 +30,11 @@ struct Region {
     int top, bottom;        // its rows whose pixels are worked on
     int reach, n_candidates, n_neighbors, n_angles;
     float factor, offset;   // a rotated match counts as factor * its squared distance + offset
+    const float* embedding; // (height, width, n_coordinates) of the diffusion map
+    const float* trust;     // (height, width): its share in the ranking of candidates
+    int n_coordinates;      // a multiple of four
+    float scale;            // from squared distances of features to those of the graph
+    float* weights;         // (slots, height, width) of the graph, see stencil.cu
 };
 
 __device__ __forceinline__ float squared_from(float a, float b, float inner) {
@@ -95,6 +101,55 @@ __device__ void window_distances(const Region& r, const float* features, const f
     }
     __syncthreads();
 }
+
+// The features of the tile's own pixels.
+__device__ void load_own(const Region& r, int y0, int x0, float* own_canonical, float* own_raw, float* own_lengths) {
+    for (int i = threadIdx.x; i < OWN * DIM; i += 32 * WARPS) {
+        const int p = i / DIM, y = min(y0 + p / TILE, r.height - 1), x = min(x0 + p % TILE, r.width - 1);
+        const long long from = ((long long)y * r.width + x) * DIM + i % DIM;
+        own_canonical[i] = r.canonical[from];
+        if (WITH_RAW) own_raw[i] = r.raw[from];
+    }
+    for (int i = threadIdx.x; i < OWN; i += 32 * WARPS)
+        own_lengths[i] = r.lengths[(long long)min(y0 + i / TILE, r.height - 1) * r.width +
+                                   min(x0 + i % TILE, r.width - 1)];
+}
+
+#if !GRAPH
+#if DIFFUSION
+// Puts the diffusion distance of pixel (y, x) in place of the distances of patches in `values`. With trust t below
+// one it is t * diffusion + (1 - t) * patches, each divided by its mean over the window. buffer: as long as values.
+__device__ void rank_by_diffusion(const Region& r, int y, int x, int top, int left, int wide, int n, float* values,
+                                  float* buffer) {
+    const int lane = threadIdx.x % 32, own = (y - top) * wide + x - left;
+    const float* here = r.embedding + ((long long)y * r.width + x) * r.n_coordinates;
+    float sum = 0.0f, total = 0.0f, lowest = __uint_as_float(INFINITY_BITS);
+    for (int i = lane; i < n; i += 32) {
+        const float* there = r.embedding + ((long long)(top + i / wide) * r.width + left + i % wide) * r.n_coordinates;
+        float squared = 0.0f;
+        // From differences: neighbours' coordinates agree in their leading digits.
+        for (int k = 0; k < r.n_coordinates; k += 4) {
+            const float4 a = *(const float4*)(here + k), b = *(const float4*)(there + k);
+            const float4 d = make_float4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
+            squared = dot4(d, d, squared);
+        }
+        buffer[i] = squared;
+        sum += squared;
+        total += values[i];
+        if (i != own) lowest = fminf(lowest, values[i]);
+    }
+    sum = warp_sum(sum);
+    total = warp_sum(total);
+    for (int step = 16; step > 0; step >>= 1) lowest = fminf(lowest, __shfl_xor_sync(0xFFFFFFFFu, lowest, step));
+    const float trust = r.trust[(long long)y * r.width + x];
+    // Noise lifts all distances of patches alike: they count from the smallest but the pixel's own.
+    const float share = trust * n / fmaxf(sum, 1e-30f);
+    const float rest = (1.0f - trust) * n / fmaxf(total - n * lowest, 1e-30f);
+    for (int i = lane; i < n; i += 32)
+        values[i] = trust == 1.0f ? buffer[i] : share * buffer[i] + rest * fmaxf(values[i] - lowest, 0.0f);
+    __syncwarp();
+}
+#endif
 
 // Copies `count` numbers from `from` on of the features of each lane's candidate to the lane's line of `stage`:
 // eight lanes read a candidate's numbers side by side.
@@ -184,6 +239,35 @@ __device__ float accurate(const Region& r, const float* own_canonical, const flo
     return squared;
 }
 
+#endif
+
+#if GRAPH
+// Squared distances of every pixel to those of its window that come after it.
+extern "C" __global__ void __launch_bounds__(32 * WARPS) half_windows(const Region r) {
+    DYNAMIC_SHARED(float4, memory);
+    __shared__ float own_lengths[OWN];
+    const int side = 2 * r.reach + TILE;
+    float* own_canonical = (float*)memory;
+    float* own_raw = own_canonical + OWN * DIM;
+    float* distances = own_raw + (WITH_RAW ? OWN * DIM : 0);
+    float* chunk = distances + (OWN * side * side + 3) / 4 * 4;
+    const int y0 = r.top + blockIdx.x * TILE, x0 = blockIdx.y * TILE;
+    load_own(r, y0, x0, own_canonical, own_raw, own_lengths);
+    __syncthreads();
+    const int row = y0 - r.reach, column = x0 - r.reach;
+    window_distances(r, r.canonical, own_canonical, own_lengths, row, column, side, false, chunk, distances);
+    if (WITH_MARGIN) window_distances(r, r.raw, own_raw, own_lengths, row, column, side, true, chunk, distances);
+    const int slots = r.reach + r.reach * (2 * r.reach + 1);
+    for (int i = threadIdx.x; i < slots * OWN; i += 32 * WARPS) {
+        const int slot = i / OWN, p = i % OWN, y = y0 + p / TILE, x = x0 + p % TILE;
+        const int dy = slot < r.reach ? 0 : (slot - r.reach) / (2 * r.reach + 1) + 1;
+        const int dx = slot < r.reach ? slot + 1 : (slot - r.reach) % (2 * r.reach + 1) - r.reach;
+        if (y >= r.bottom || x >= r.width || y + dy >= r.height || x + dx < 0 || x + dx >= r.width) continue;
+        const int at = (y + dy - row) * side + x + dx - column;
+        r.weights[((long long)slot * r.height + y) * r.width + x] = r.scale * distances[p * side * side + at];
+    }
+}
+#else
 extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
     DYNAMIC_SHARED(float4, memory);
     __shared__ float own_lengths[OWN];
@@ -206,15 +290,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
     int* angles = (int*)(best + most);
     int* kept = angles + most;
     const int y0 = r.top + blockIdx.x * TILE, x0 = blockIdx.y * TILE;
-    for (int i = threadIdx.x; i < OWN * DIM; i += 32 * WARPS) {
-        const int p = i / DIM, y = min(y0 + p / TILE, r.height - 1), x = min(x0 + p % TILE, r.width - 1);
-        const long long from = ((long long)y * r.width + x) * DIM + i % DIM;
-        own_canonical[i] = r.canonical[from];
-        if (WITH_RAW) own_raw[i] = r.raw[from];
-    }
-    for (int i = threadIdx.x; i < OWN; i += 32 * WARPS)
-        own_lengths[i] = r.lengths[(long long)min(y0 + i / TILE, r.height - 1) * r.width +
-                                   min(x0 + i % TILE, r.width - 1)];
+    load_own(r, y0, x0, own_canonical, own_raw, own_lengths);
     for (int i = threadIdx.x; i < r.n_angles * COLUMNS; i += 32 * WARPS) {
         cosine[i] = r.cosine[i];
         sine[i] = r.sine[i];
@@ -235,6 +311,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
             values[i] = i == own ? 0.0f : distances[p * side * side + at];
         }
         __syncwarp();
+#if DIFFUSION
+        rank_by_diffusion(r, y, x, top, left, wide, n_values, values, distances + p * side * side);
+#endif
         const int n = smallest_of_warp(values, n_values, r.n_candidates, own, candidates);
         const int here = y * r.width + x;
         for (int first = 0; first < n; first += 32) {
@@ -262,3 +341,4 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
         __syncwarp();
     }
 }
+#endif

@@ -47,17 +47,54 @@ class Found(NamedTuple):
     counts: Array  # int32 (pixels)
 
 
-def neighbours(engine: Engine, features: Features, search: Search, top: int, bottom: int) -> Found:
+class Diffusion(NamedTuple):
+    """Coordinates by which candidates are ranked, and how far."""
+
+    embedding: Array  # (height, width, coordinates), a multiple of four of them
+    trust: Array  # (height, width) in [0, 1]
+
+
+def neighbours(
+    engine: Engine,
+    features: Features,
+    search: Search,
+    top: int,
+    bottom: int,
+    diffusion: Diffusion | None = None,
+) -> Found:
     """The neighbours of the pixels of rows top..bottom of a region."""
     xp = engine.xp
-    height, width, dim = features.raw.shape
-    n_pixels, count = (bottom - top) * width, search.n_neighbors
+    n_pixels, count = (bottom - top) * features.raw.shape[1], search.n_neighbors
     found = Found(
         xp.empty((n_pixels, count), np.int32),
         xp.empty((n_pixels, count), np.float32),
         xp.empty((n_pixels, count), np.int16),
         xp.empty(n_pixels, np.int32),
     )
+    _launch(engine, features, search, (top, bottom), found=found, diffusion=diffusion)
+    return found
+
+
+def half_windows(engine: Engine, features: Features, search: Search, scale: float, weights: Array) -> None:
+    """scale * squared distance of every pixel to those of its window after it, into a graph's weights."""
+    rows = (0, features.raw.shape[0])
+    _launch(engine, features, search, rows, scale=scale, weights=weights)
+
+
+def _launch(
+    engine: Engine,
+    features: Features,
+    search: Search,
+    rows: tuple[int, int],
+    *,
+    found: Found | None = None,
+    diffusion: Diffusion | None = None,
+    scale: float = 1.0,
+    weights: Array | None = None,
+) -> None:
+    """Start the kernel that finds neighbours, or, with `weights`, the one that makes a graph."""
+    xp = engine.xp
+    height, width, dim = features.raw.shape
     n_angles, columns = search.cosine.shape
     window = (2 * search.patch_distance + 1) ** 2
     block_of = np.full(dim // 16, -1, np.int32)
@@ -81,9 +118,10 @@ def neighbours(engine: Engine, features: Features, search: Search, top: int, bot
         )
     tile = fitting[0]
     factor, offset = search.margin or (1.0, 0.0)
+    embedding, trust = diffusion or (None, None)
     engine.launch(
         "rid",
-        (-(-(bottom - top) // tile), -(-width // tile)),
+        (-(-(rows[1] - rows[0]) // tile), -(-width // tile)),
         {
             "raw": features.raw,
             "canonical": features.canonical,
@@ -91,18 +129,24 @@ def neighbours(engine: Engine, features: Features, search: Search, top: int, bot
             "block_of": xp.asarray(block_of),
             "cosine": xp.asarray(search.cosine),
             "sine": xp.asarray(search.sine),
-            **found._asdict(),
+            **(dict.fromkeys(Found._fields) if found is None else found._asdict()),
             "height": height,
             "width": width,
-            "top": top,
-            "bottom": bottom,
+            "top": rows[0],
+            "bottom": rows[1],
             "reach": search.patch_distance,
             "n_candidates": search.n_candidates,
-            "n_neighbors": count,
+            "n_neighbors": search.n_neighbors,
             "n_angles": n_angles,
             "factor": float(factor),
             "offset": float(offset),
+            "embedding": embedding,
+            "trust": trust,
+            "n_coordinates": 0 if embedding is None else embedding.shape[2],
+            "scale": float(scale),
+            "weights": weights,
         },
+        kernel="rid" if weights is None else "half_windows",
         threads=32 * _WARPS,
         shared=shared_of(tile),
         TILE=tile,
@@ -110,5 +154,6 @@ def neighbours(engine: Engine, features: Features, search: Search, top: int, bot
         BLOCKS=columns // 8,
         WITH_MARGIN=int(search.margin is not None),
         WITH_IDENTITY=int(search.with_identity),
+        DIFFUSION=int(diffusion is not None),
+        GRAPH=int(weights is not None),
     )
-    return found

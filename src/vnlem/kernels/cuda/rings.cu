@@ -1,4 +1,5 @@
-// Ring features: sample the rings around a pixel, transform, turn into the given frame. A thread for each pixel.
+// Ring features: sample the rings around a pixel, transform, turn into the given frame. A thread for each pixel;
+// a warp collects the features of its pixels in shared memory, so that it can write them side by side.
 // Counterpart of vnlem.kernels.numba.rings. Macro: ORDERS (highest angular order + 1).
 
 struct Rings {
@@ -10,26 +11,19 @@ struct Rings {
     const float* real;    // (rings, ORDERS, longest)
     const float* imag;
     const int* lane_of;   // (rings, ORDERS), lane of a coefficient or -1
-    const int* padding;   // (n_padding), lanes that hold nothing
+    const int* order_of;  // (lanes), angular order of a lane
     float* raw;           // (height, width, dim)
     float* canonical;
     float* lengths;       // (height, width), squared
-    int height, width, channels, n_rings, longest, lanes, centre_lane, halo, n_padding;
+    int height, width, channels, n_rings, longest, lanes, centre_lane, halo;
     int plane, full_width; // numbers of a channel's planes; of a row
     float centre;          // weight of the central pixel
 };
 
-extern "C" __global__ void rings(const Rings r) {
-    const int x = blockIdx.y * blockDim.x + threadIdx.x, y = blockIdx.x;
-    if (x >= r.width) return;
-    const int half = r.channels * r.lanes;
-    const long long pixel = (long long)y * r.width + x;
-    float* raw = r.raw + pixel * 2 * half;
-    float* canonical = r.canonical + pixel * 2 * half;
-    // Cosine and sine of order * angle, by the addition theorem in double precision.
-    float cosine[ORDERS], sine[ORDERS];
+// Cosine and sine of order * angle, by the addition theorem in double precision.
+__device__ void turns_of(double angle, float* cosine, float* sine) {
     double step_cos, step_sin, c = 1.0, s = 0.0;
-    sincos((double)r.angles[pixel], &step_sin, &step_cos);
+    sincos(angle, &step_sin, &step_cos);
 #pragma unroll
     for (int k = 0; k < ORDERS; ++k) {
         cosine[k] = (float)c;
@@ -38,49 +32,73 @@ extern "C" __global__ void rings(const Rings r) {
         s = s * step_cos + c * step_sin;
         c = next;
     }
-    float length = 0.0f;
-    for (int channel = 0; channel < r.channels; ++channel) {
-        const float* here =
-            r.planes + (long long)channel * r.plane + (long long)(y + r.halo) * r.full_width + x + r.halo;
-        const float middle = r.centre * here[0];
-        const int centre = channel * r.lanes + r.centre_lane;
-        raw[centre] = canonical[centre] = middle;
-        raw[half + centre] = canonical[half + centre] = 0.0f;
-        for (int p = 0; p < r.n_padding; ++p) {
-            const int at = channel * r.lanes + r.padding[p];
-            raw[at] = canonical[at] = raw[half + at] = canonical[half + at] = 0.0f;
-        }
-        length += middle * middle;
-        for (int ring = 0; ring < r.n_rings; ++ring) {
-            float real[ORDERS], imag[ORDERS];
+}
+
+// The features of one channel of a pixel into mine (2 * lanes); returns their squared length.
+__device__ float sample(const Rings& r, const float* here, float* mine) {
+    for (int l = 0; l < 2 * r.lanes; ++l) mine[l] = 0.0f;
+    const float middle = r.centre * here[0];
+    mine[r.centre_lane] = middle;
+    float length = middle * middle;
+    for (int ring = 0; ring < r.n_rings; ++ring) {
+        float real[ORDERS], imag[ORDERS];
 #pragma unroll
-            for (int k = 0; k < ORDERS; ++k) real[k] = imag[k] = 0.0f;
-            const int first = r.starts[ring], count = r.starts[ring + 1] - first;
-            for (int sample = 0; sample < count; ++sample) {
-                const int* where = r.where + 4 * (first + sample);
-                const float* weights = r.weights + 4 * (first + sample);
-                const float value = weights[0] * here[where[0]] + weights[1] * here[where[1]] +
-                                    weights[2] * here[where[2]] + weights[3] * here[where[3]];
-#pragma unroll
-                for (int k = 0; k < ORDERS; ++k) {
-                    const int at = (ring * ORDERS + k) * r.longest + sample;
-                    real[k] = fmaf(r.real[at], value, real[k]);
-                    imag[k] = fmaf(r.imag[at], value, imag[k]);
-                }
-            }
+        for (int k = 0; k < ORDERS; ++k) real[k] = imag[k] = 0.0f;
+        const int first = r.starts[ring], count = r.starts[ring + 1] - first;
+        for (int sample = 0; sample < count; ++sample) {
+            const int* where = r.where + 4 * (first + sample);
+            const float* weights = r.weights + 4 * (first + sample);
+            const float value = weights[0] * here[where[0]] + weights[1] * here[where[1]] +
+                                weights[2] * here[where[2]] + weights[3] * here[where[3]];
 #pragma unroll
             for (int k = 0; k < ORDERS; ++k) {
-                const int lane = r.lane_of[ring * ORDERS + k];
-                if (lane < 0) continue;
-                const int at = channel * r.lanes + lane;
-                raw[at] = real[k];
-                raw[half + at] = imag[k];
-                // Turning a patch by minus an angle multiplies by exp(i k angle).
-                canonical[at] = real[k] * cosine[k] - imag[k] * sine[k];
-                canonical[half + at] = real[k] * sine[k] + imag[k] * cosine[k];
-                length += real[k] * real[k] + imag[k] * imag[k];
+                const int at = (ring * ORDERS + k) * r.longest + sample;
+                real[k] = fmaf(r.real[at], value, real[k]);
+                imag[k] = fmaf(r.imag[at], value, imag[k]);
             }
         }
+#pragma unroll
+        for (int k = 0; k < ORDERS; ++k) {
+            const int lane = r.lane_of[ring * ORDERS + k];
+            if (lane < 0) continue;
+            mine[lane] = real[k];
+            mine[r.lanes + lane] = imag[k];
+            length += real[k] * real[k] + imag[k] * imag[k];
+        }
     }
-    r.lengths[pixel] = length;
+    return length;
+}
+
+extern "C" __global__ void rings(const Rings r) {
+    DYNAMIC_SHARED(float, memory);
+    const int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    const int line = 2 * r.lanes + 1; // odd: no two pixels on the same bank
+    float* stage = memory + threadIdx.x / 32 * 32 * (line + 2 * ORDERS);
+    float* turns = stage + 32 * line; // (32, 2, ORDERS)
+    const int y = blockIdx.x, x0 = (blockIdx.y * warps + threadIdx.x / 32) * 32;
+    const int count = min(32, r.width - x0), half = r.channels * r.lanes;
+    const long long first = (long long)y * r.width + x0;
+    float length = 0.0f;
+    if (lane < count)
+        turns_of(r.angles[first + lane], turns + lane * 2 * ORDERS, turns + (lane * 2 + 1) * ORDERS);
+    for (int channel = 0; channel < r.channels; ++channel) {
+        const float* here =
+            r.planes + (long long)channel * r.plane + (long long)(y + r.halo) * r.full_width + x0 + lane + r.halo;
+        if (lane < count) length += sample(r, here, stage + lane * line);
+        __syncwarp();
+        for (int p = 0; p < count; ++p)
+            for (int l = lane; l < r.lanes; l += 32) {
+                const float re = stage[p * line + l], im = stage[p * line + r.lanes + l];
+                const float* turn = turns + p * 2 * ORDERS + r.order_of[l];
+                const float c = turn[0], s = turn[ORDERS];
+                const long long at = (first + p) * 2 * half + channel * r.lanes + l;
+                r.raw[at] = re;
+                r.raw[at + half] = im;
+                // Turning a patch by minus an angle multiplies by exp(i k angle).
+                r.canonical[at] = re * c - im * s;
+                r.canonical[at + half] = re * s + im * c;
+            }
+        __syncwarp();
+    }
+    if (lane < count) r.lengths[first + lane] = length;
 }

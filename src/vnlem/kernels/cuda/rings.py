@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.cuda.engine import THREADS, Engine
+from vnlem.kernels.cuda.engine import Engine
 
 Array = Any  # of the engine's library
 
@@ -37,12 +37,17 @@ def ring_features(
     lengths = xp.empty((height, width), np.float32)
     phase_y, phase_x, dy, dx = np.moveaxis(sampling.where, -1, 0)
     where = ((phase_y * upsample + phase_x) * full_height + dy) * full_width + dx
-    used = np.append(sampling.lane_of[sampling.lane_of >= 0], sampling.centre_lane)
-    padding = np.setdiff1d(np.arange(lanes), used).astype(np.int32)
     n_rings, n_orders, longest = sampling.real.shape
+    order_of = np.zeros(lanes, np.int32)
+    for orders in sampling.lane_of:
+        held = np.flatnonzero(orders >= 0)
+        order_of[orders[held]] = held
+    # A warp collects the features of 32 pixels.
+    of_warp = 4 * 32 * (2 * lanes + 1 + 2 * n_orders)
+    warps = 2 if 2 * of_warp <= engine.largest_shared - 1024 else 1
     engine.launch(
         "rings",
-        (height, -(-width // THREADS)),
+        (height, -(-width // (32 * warps))),
         {
             "planes": planes,
             "angles": angles,
@@ -52,7 +57,7 @@ def ring_features(
             "real": xp.asarray(sampling.real),
             "imag": xp.asarray(sampling.imag),
             "lane_of": xp.asarray(sampling.lane_of.astype(np.int32)),
-            "padding": xp.asarray(padding),
+            "order_of": xp.asarray(order_of),
             "raw": raw,
             "canonical": canonical,
             "lengths": lengths,
@@ -64,11 +69,12 @@ def ring_features(
             "lanes": lanes,
             "centre_lane": sampling.centre_lane,
             "halo": halo,
-            "n_padding": len(padding),
             "plane": upsample**2 * full_height * full_width,
             "full_width": full_width,
             "centre": float(sampling.centre),
         },
+        threads=32 * warps,
+        shared=warps * of_warp,
         ORDERS=n_orders,
     )
     return raw, canonical, lengths

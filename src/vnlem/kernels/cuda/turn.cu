@@ -18,10 +18,15 @@ struct Squares {
     float floor;                                          // what comes out is at least this
 };
 
-__device__ float source(const Squares& s, const int* square, bool quarter, int row, int column) {
+// inside: no pixel of the square lies outside of the given part.
+__device__ __forceinline__ float source(const Squares& s, const int* square, bool quarter, bool inside, int row,
+                                        int column) {
     const int i = quarter ? column : row, j = quarter ? s.side - 1 - row : column;
-    const int y = min(max(mirrored(square[0] + i, s.height) - s.origin_y, 0), s.rows - 1);
-    const int x = min(max(mirrored(square[1] + j, s.width) - s.origin_x, 0), s.columns - 1);
+    int y = square[0] + i - s.origin_y, x = square[1] + j - s.origin_x;
+    if (!inside) {
+        y = min(max(mirrored(square[0] + i, s.height) - s.origin_y, 0), s.rows - 1);
+        x = min(max(mirrored(square[1] + j, s.width) - s.origin_x, 0), s.columns - 1);
+    }
     const long long at = (long long)y * s.columns + x;
     return s.less ? s.image[at] - s.less[at] : s.image[at];
 }
@@ -37,11 +42,13 @@ extern "C" __global__ void shear(const Squares s) {
     const int table = (2 * turn + (down ? 1 : 0)) * s.side + line;
     const float* before = s.before + (long long)blockIdx.y * s.side * s.side;
     const bool quarter = s.quarter[turn] != 0;
+    const int top = square[0] - s.origin_y, left = square[1] - s.origin_x;
+    const bool inside = min(top, left) >= 0 && top + s.side <= s.rows && left + s.side <= s.columns;
     float value = 0.0f;
     for (int m = 0; m < TAPS; ++m) {
         const int from = along + m - TAPS / 2 - s.bases[table];
         if (from < 0 || from >= s.side) continue;
-        const float pixel = s.shear == 0 ? source(s, square, quarter, row, from)
+        const float pixel = s.shear == 0 ? source(s, square, quarter, inside, row, from)
                                          : before[down ? from * s.side + column : row * s.side + from];
         value = fmaf(s.taps[table * TAPS + m], pixel, value);
     }

@@ -22,7 +22,7 @@ from vnlem.neighbours.turned import TURNS, make_turn, square_side
 Array = Any  # of the engine's library
 
 # Copies of so many pixels are held at a time.
-BATCH_PIXELS = 2**24
+BATCH_PIXELS = 2**22
 
 
 class Planes(NamedTuple):
@@ -169,10 +169,17 @@ class TurnedTiles:
 
     def images(self) -> Images:
         """What groups are combined from, for the batch that is filled in."""
-        first = 0 if self._maps is None else self._height
         size = self._matching.reach.patch_size
+        again = self._maps is not None
         self._maps = patch_maps(
-            self._engine, None, self._change, self._variance, size, into=self._maps, first=first
+            self._engine,
+            None,
+            self._change,
+            self._variance,
+            size,
+            into=self._maps,
+            first=self._height if again else 0,
+            noise_too=self._planes.varies or not again,
         )
         return Images(self.pilot, self.working, *self._maps)
 

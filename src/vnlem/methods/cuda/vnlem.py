@@ -46,14 +46,14 @@ def _solve_one_size(
     layout = rings_of(params, len(job.pixels))
     image = Extended.of(job.pixels, layout, params.scale)
     height, width = image.shape
-    search, regression = _search_and_regression(job, params, layout, image.shape)
+    search, regression = search_and_regression(job, params, layout, image.shape)
     reach = search.patch_distance
     rows = max(BAND_BYTES // (8 * layout.dim * width) - 2 * reach, 16)
     out = engine.xp.empty_like(job.pixels)
     for top in range(0, height, rows):
         bottom = min(top + rows, height)
         around = Tile(max(top - reach, 0), min(bottom + reach, height), 0, width)
-        features = _features(engine, image, around, layout, params)
+        features = features_of(engine, image, around, layout, params)
         band = (top - around.top, bottom - around.top)
         found = neighbours(engine, features, search, *band)
         out[:, top:bottom] = estimate(engine, features, found, regression, band)
@@ -62,7 +62,7 @@ def _solve_one_size(
     return out
 
 
-def _features(
+def features_of(
     engine: Engine, image: Extended, around: Tile, layout: rings.RingLayout, params: VnlemParams
 ) -> Features:
     """Features of the pixels of a tile."""
@@ -89,8 +89,8 @@ def _features(
     return Features(raw, canonical, lengths, sharp, angle, pixels)
 
 
-def _search_and_regression(
-    job: Job[VnlemParams], params: VnlemParams, layout: rings.RingLayout, shape: tuple[int, int]
+def search_and_regression(
+    job: Job[Any], params: VnlemParams, layout: rings.RingLayout, shape: tuple[int, int]
 ) -> tuple[Search, Regression]:
     """The CPU's search and rule as the kernels here take them."""
     search, rule = search_of(params, layout, shape), make_rule(params, job.sigma, layout)
