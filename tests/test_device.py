@@ -243,14 +243,14 @@ def test_an_image_that_does_not_fit_is_brought_in_parts(fake_gpu, monkeypatch):
 def test_pages_of_a_stack_come_back_in_order(fake_gpu, options):
     movie = np.stack([noisy((14, 18)) + 5 * number for number in range(5)])
     sigma = None if options else 10
-    expected = vnlem.denoise(movie, sigma, axes="TYX", method="nlm", **options)
+    expected = vnlem.denoise(movie, sigma, axes="NYX", method="nlm", **options)
     result, info = vnlem.denoise(
-        fake_gpu.asarray(movie), sigma, axes="TYX", method="nlm", return_info=True, **options
+        fake_gpu.asarray(movie), sigma, axes="NYX", method="nlm", return_info=True, **options
     )
     assert type(result) is FakeArray
     assert info.device == "cuda:0"
     np.testing.assert_allclose(np.asarray(result), expected, atol=1e-2)
-    there = vnlem.denoise(movie, sigma, axes="TYX", method="nlm", device="cuda", **options)
+    there = vnlem.denoise(movie, sigma, axes="NYX", method="nlm", device="cuda", **options)
     assert type(there) is np.ndarray
     np.testing.assert_array_equal(there, np.asarray(result))
 

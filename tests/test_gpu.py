@@ -246,10 +246,10 @@ def test_a_stack_is_denoised_page_by_page(method):
     cupy = pytest.importorskip("cupy")
     _, noisy = scene(70, 66)
     movie = noisy + np.random.default_rng(3).normal(0, 5, (7, *noisy.shape))
-    result = vnlem.denoise(movie, 20, axes="TYX", method=method, device="cuda")
+    result = vnlem.denoise(movie, 20, axes="NYX", method=method, device="cuda")
     for page, found in zip(movie, result, strict=True):
         np.testing.assert_array_equal(found, vnlem.denoise(page, 20, method=method, device="cuda"))
-    there = vnlem.denoise(cupy.asarray(movie), 20, axes="TYX", method=method)
+    there = vnlem.denoise(cupy.asarray(movie), 20, axes="NYX", method=method)
     assert isinstance(there, cupy.ndarray)
     np.testing.assert_array_equal(there.get(), result)
 

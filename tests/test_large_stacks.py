@@ -82,6 +82,20 @@ def test_parts_of_a_stack_equal_the_whole(tmp_path, small_units, kind, given):
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole)
 
 
+@pytest.mark.parametrize("kind", ["T", "Z"])
+def test_parts_of_a_stack_by_nlm_equal_the_whole(tmp_path, small_units, kind):
+    pixels = noisy((30, 50, 60))
+    whole = vnlem.denoise(pixels, axes=f"{kind}YX", method="nlm", patch_distance=3)
+    options = {"axes": f"{kind}YX", "method": "nlm", "patch_distance": 3, "memory": "1GB"}
+    array = zarr.create_array(
+        tmp_path / "in.zarr", shape=pixels.shape, chunks=(8, 16, 16), dtype=pixels.dtype
+    )
+    array[:] = pixels
+    summary = vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", **options)
+    assert summary.units > 12
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole)
+
+
 def test_channels_and_time_points_equal_those_in_memory(tmp_path, small_units):
     pixels = noisy((2, 2, 9, 40, 30))  # t, c, z, y, x
     pixels[:, 1] *= 3

@@ -47,10 +47,45 @@ def test_images_of_several_sizes_agree_with_the_reference():
         assert np.abs(a - b).max() < 0.02
 
 
+@pytest.mark.parametrize("kind", ["T", "Z"])
+@pytest.mark.parametrize("distance", [0, 1, 3])
+@pytest.mark.parametrize("noise_correction", [True, False])
+def test_nlm_with_windows_in_the_planes_around_agrees_with_the_reference(kind, distance, noise_correction):
+    _, noisy = drifting(4, size=11)
+    options = {"plane_distance": distance, "patch_distance": 3, "noise_correction": noise_correction}
+    fast = vnlem.denoise(noisy, 25, axes=f"{kind}YX", method="nlm", **options)
+    plain = vnlem.denoise(noisy, 25, axes=f"{kind}YX", method="nlm", engine="reference", **options)
+    np.testing.assert_allclose(fast, plain, rtol=0, atol=0.02)
+    assert np.abs(fast - noisy).max() > 5
+
+
+def test_nlm_without_other_planes_is_nlm():
+    _, noisy = drifting(3, size=70)
+    movie = vnlem.denoise(noisy, 25, axes="TYX", method="nlm", plane_distance=0)
+    pages = np.stack([vnlem.denoise(page, 25, method="nlm") for page in noisy])
+    np.testing.assert_allclose(movie, pages, rtol=0, atol=0.02)
+
+
+@pytest.mark.parametrize("kind", ["T", "Z"])
+def test_nlm_gains_from_the_planes_around(kind):
+    clean, noisy = drifting(7, speed=1)
+    movie = vnlem.denoise(noisy, 25, axes=f"{kind}YX", method="nlm")
+    pages = np.stack([vnlem.denoise(page, 25, method="nlm") for page in noisy])
+    assert error(movie, clean) < 0.9 * error(pages, clean)
+
+
+def test_nlm_takes_a_set_of_images_one_by_one():
+    _, noisy = drifting(3, size=24)
+    pages = np.stack([vnlem.denoise(page, 25, method="nlm") for page in noisy])
+    np.testing.assert_array_equal(vnlem.denoise(noisy, 25, axes="NYX", method="nlm"), pages)
+
+
+@pytest.mark.parametrize("method", ["vnlr", "nlm"])
 @pytest.mark.parametrize("kind", ["T", "Z", "N"])
-def test_the_result_does_not_depend_on_the_workers(kind):
+def test_the_result_does_not_depend_on_the_workers(kind, method):
     _, noisy = drifting(6, size=72)
-    one, three = (vnlem.denoise(noisy, 25, axes=f"{kind}YX", profile="fast", workers=n) for n in (1, 3))
+    options = {"axes": f"{kind}YX", "method": method} | ({"profile": "fast"} if method == "vnlr" else {})
+    one, three = (vnlem.denoise(noisy, 25, workers=n, **options) for n in (1, 3))
     np.testing.assert_array_equal(one, three)
 
 

@@ -55,10 +55,15 @@ HALOS = {
 # Where less than all of the halo is worked on in every pass: the mean over the passes.
 WORK_HALOS = {"vnlr": "vnlem.methods.vnlr_passes:work_halo"}
 # Method -> what prepares it for all pages of a series at once; other methods take stacks page by page.
-STACKS = {"vnlr": "vnlem.methods.vnlr_stack:prepare"}
-# Method -> how far around a part of a stack its result depends on pixels, and how many planes it holds.
-STACK_HALOS = {"vnlr": "vnlem.methods.vnlr_stack:halo"}
-STACK_PLANES = {"vnlr": "vnlem.methods.vnlr_stack:planes_in_flight"}
+STACKS = {"vnlr": "vnlem.methods.vnlr_stack:prepare", "nlm": "vnlem.methods.nlm_stack:prepare"}
+# The series it can do: along time, along depth, several images.
+STACK_KINDS = {"vnlr": "TZN", "nlm": "TZ"}
+# How far around a part of a stack its result depends on pixels, and how many planes it holds.
+STACK_HALOS = {"vnlr": "vnlem.methods.vnlr_stack:halo", "nlm": "vnlem.methods.nlm_stack:halo"}
+STACK_PLANES = {
+    "vnlr": "vnlem.methods.vnlr_stack:planes_in_flight",
+    "nlm": "vnlem.methods.nlm_stack:planes_in_flight",
+}
 
 
 def find_method(name: str) -> Any:
@@ -116,16 +121,22 @@ def find_work_halo(method: str) -> Any:
     return _load(WORK_HALOS[method]) if method in WORK_HALOS else find_halo(method)
 
 
-def find_stack_method(name: str) -> Any:
+def find_stack_method(name: str, kind: str = "") -> Any:
     """What denoises all pages of a series together, or None for methods that take them one by one.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"", "T", "Z", "N"}
+        The kind of series; any when empty.
 
     Examples
     --------
-    >>> find_stack_method("vnlem") is None
-    True
+    >>> find_stack_method("vnlem") is None, find_stack_method("nlm", "N") is None
+    (True, True)
     """
-    place = STACKS.get(str(name).lower().replace("_", "-"))
-    return None if place is None else _load(place)
+    key = str(name).lower().replace("_", "-")
+    return _load(STACKS[key]) if key in STACKS and kind in STACK_KINDS[key] else None
 
 
 def find_stack_needs(name: str) -> tuple[Any, Any]:

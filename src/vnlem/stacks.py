@@ -240,7 +240,7 @@ def denoise_series(
     `units` are mean and scale, those of the pages themselves when None; `part` says where the pages lie in
     a larger stack.
     """
-    prepare = find_stack_method(method) if kind and len(pages) > 1 else None
+    prepare = find_stack_method(method, kind) if kind and len(pages) > 1 else None
     if prepare is not None and device != "cpu":
         raise ValueError(
             f"{method} lets the pages of a stack help each other on the CPU only; pass device='cpu', "

@@ -1,5 +1,6 @@
 """Movies and volumes in parts: frames or slices help each other, and a part has the bytes of the whole."""
 
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from math import prod
@@ -15,6 +16,7 @@ from vnlem.large.sources import Source
 from vnlem.neighbours.planes import Part
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of
+from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.registry import find_stack_method, find_stack_needs
 from vnlem.stacks import StackNoise, check_params, denoise_series, sampled_pages, units_of
@@ -31,7 +33,7 @@ class StackEngine:
 
     method: str
     params: dict[str, Any]
-    resolved: dict[str, Any]  # all parameters, for the record
+    resolved: list[dict[str, Any]]  # all parameters, by the units, for the record
     kind: str  # "T" or "Z"
     noises: tuple[NoiseModel, ...]  # one for each channel
     others: tuple[str, ...]  # axes that count series
@@ -92,41 +94,47 @@ class StackEngine:
 
 def stack_engine(source: Source, sigma: Any, method: str, params: dict[str, Any]) -> StackEngine | None:
     """The engine for a movie or a volume; None where pages stand alone."""
-    prepare = find_stack_method(method)
-    if prepare is None or source.guessed or source.colour:
+    if source.guessed or source.colour:
         return None
     letters = "".join(source.axes).upper()
     kind = helpful_axis(ReadInPages(source), letters)
-    if kind not in ("T", "Z"):
+    prepare = find_stack_method(method, kind)
+    if not kind or prepare is None:
         return None
     camera = {name: params.pop(name, None) for name in _CAMERA}
     noise_model = params.pop("noise_model", "auto")
     check_params(prepare, method, params)
     all_series = series_of(letters, source.shape, kind)
-    size = source.shape[-2:]
-    used, _ = prepare(kind, [size] * len(all_series[0].pages), 1.0, workers=1, report=None, **params)
-    level = None if sigma is None else check_sigma(sigma)
+    given = None if sigma is None else check_sigma(sigma)
     plain = params.get("preset") == "paper"
     noises: list[StackNoise] = []
     for channel in range(1 + max(one.channel for one in all_series)):
         pages = [_pages(source, letters, one) for one in all_series if one.channel == channel]
-        noises.append(StackNoise.of(list(pages), level, noise_model, camera, plain=plain))
+        noises.append(StackNoise.of(list(pages), given, noise_model, camera, plain=plain))
+    others = tuple(name for name in source.axes if name not in (kind.lower(), "y", "x"))
+    units, used = {}, []
+    size, count = source.shape[-2:], len(all_series[0].pages)
+    for key, channel, (mean, scale) in _units(source, letters, all_series, noises):
+        units[key] = (mean, scale)
+        level = max(noises[channel].sigma / scale, NEGLIGIBLE)
+        found, _ = prepare(kind, [size] * count, level, workers=1, report=None, **params)
+        if found not in used:  # parameters may follow the noise
+            used.append(found)
     find_halo, find_planes = find_stack_needs(method)
-    planes, *around = find_halo(used)
+    planes, *around = (max(by) for by in zip(*map(find_halo, used), strict=True))
     if not any(around) or any(noise.model.is_correlated for noise in noises):
         around = list(size)  # noise that pixels share is made white on whole pages
-    others = tuple(name for name in source.axes if name not in (kind.lower(), "y", "x"))
     return StackEngine(
         method,
         params,
-        asdict(used),
+        [asdict(found) for found in used],
         kind,
         tuple(noise.model for noise in noises),
         others,
-        dict(_units(source, letters, all_series, noises)),
+        units,
         (kind.lower(), "y", "x"),
         (planes, *around),
-        find_planes(used),
+        max(map(find_planes, used)),
         source.dtype.str,
     )
 
@@ -149,17 +157,22 @@ def _pages(source: Source, letters: str, series: Series) -> PagesOf:
     return PagesOf(ReadInPages(source), letters, series)
 
 
-def _units(source: Source, letters: str, all_series: list[Series], noises: list[StackNoise]) -> Any:
-    """Mean and scale of every series, or of a sample of each channel where there is too much to read."""
+def _units(
+    source: Source, letters: str, all_series: list[Series], noises: list[StackNoise]
+) -> Iterator[tuple[tuple[int, ...], int, Units]]:
+    """Mean and scale of every series, or of a sample of each channel where there is too much to read.
+
+    Yields the key of the units, the channel and the units.
+    """
     if prod(source.shape) > MOST_PIXELS:
         for channel, noise in enumerate(noises):
             pages = [_pages(source, letters, one) for one in all_series if one.channel == channel]
-            yield (channel,), units_of(sampled_pages(list(pages)), noise)
+            yield (channel,), channel, units_of(sampled_pages(list(pages)), noise)
         return
     for one in all_series:
         at = dict(zip(letters.lower(), one.pages[0], strict=True))
         key = tuple(at[name] for name in letters.lower() if name not in (one.kind.lower(), "y", "x"))
-        yield key, units_of(_pages(source, letters, one), noises[one.channel])
+        yield key, one.channel, units_of(_pages(source, letters, one), noises[one.channel])
 
 
 def _three(values: Any) -> tuple[int, int, int]:

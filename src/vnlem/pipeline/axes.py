@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.pipeline.device import lies_on_gpu, to_host
+
 LETTERS = {
     "T": "time",
     "Z": "depth",
@@ -107,7 +109,8 @@ def helpful_axis(array: Any, letters: str) -> str:
 
 def _page_at(array: Any, letters: str, at: dict[str, int]) -> NDArray[np.float64]:
     index = tuple(slice(None) if letter in "YX" else at[letter] for letter in letters)
-    return np.asarray(array[index], np.float64)
+    page = array[index]
+    return np.asarray(to_host(page) if lies_on_gpu(page) else page, np.float64)
 
 
 def series_of(letters: str, shape: tuple[int, ...], kind: str) -> list[Series]:

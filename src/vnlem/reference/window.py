@@ -50,6 +50,24 @@ def nlm(pixels, sigma, params):
     return out
 
 
+def nlm_stack(planes, sigma, params, plane_distance):
+    """NLM of planes (H, W) with the window in the planes around too, plane after plane."""
+    patches = [patches_of(plane[None], params.patch_size) for plane in planes]
+    floor = 2 * sigma**2 * params.patch_size**2 if params.noise_correction else 0.0
+    for number, plane in enumerate(planes):
+        out = np.empty_like(plane)
+        around = range(max(0, number - plane_distance), min(len(planes), number + plane_distance + 1))
+        for y, x in np.ndindex(plane.shape):
+            window = window_of(y, x, plane.shape, params.patch_distance)
+            rows, columns = window[:, 0], window[:, 1]
+            values = np.concatenate([planes[k][rows, columns] for k in around]).astype(np.float64)
+            others = np.concatenate([patches[k][rows, columns] for k in around])
+            squared = ((others - patches[number][y, x]) ** 2).sum(axis=1)
+            weights = np.exp(-np.maximum(squared - floor, 0) / params.bandwidth**2)
+            out[y, x] = values @ weights / weights.sum()
+        yield out
+
+
 def nlpr(pixels, sigma, params):
     """Centre of the gamma-power regression over the nearest patches of the window."""
     patches = patches_of(pixels, params.patch_size)

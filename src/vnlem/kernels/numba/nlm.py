@@ -75,11 +75,11 @@ def _collect(padded, tile, window, decay, sums):
             for forward in (1, 0):  # one call in a loop: half the code to compile
                 target = ((1 - forward) * dy, (1 - forward) * dx)
                 source_at = (forward * dy, forward * dx)
-                _add(padded, window, box, tile, target, source_at, sums)
+                add_pairs(padded, window, box, tile, target, source_at, sums)
 
 
 @nested
-def _add(padded, window, box, tile, target, source, sums):
+def add_pairs(padded, window, box, tile, target, source, sums):
     """Give pixel p + target, where it lies in the tile, the value at p + source, for p of the box."""
     top, bottom, left, right = tile
     ty, tx = target
