@@ -1,7 +1,6 @@
 """Rate and memory of a large run beside the same method in memory.
 
-    python benchmarks/large_rate.py --side 16384 --profile fast      one process
-    python benchmarks/large_rate.py --side 4096 --workers 1 2        Dask workers of one thread each
+    python benchmarks/large_rate.py --side 16384 --profile fast
 
 Prints the rate per pixel of the store beside that of a 2048 x 2048 image in memory, both measured here in
 turn, the peak memory of the process that worked on the store, and the share of the halo.
@@ -53,7 +52,7 @@ def in_memory(profile: str) -> tuple[float, float]:
     return (time.perf_counter() - begun) / megapixels, (time.process_time() - used) / megapixels
 
 
-def in_parts(source: Path, target: Path, profile: str, memory: str, cluster: str | None) -> dict:
+def in_parts(source: Path, target: Path, profile: str, memory: str) -> dict:
     """One run over the store."""
     import vnlem
 
@@ -65,8 +64,6 @@ def in_parts(source: Path, target: Path, profile: str, memory: str, cluster: str
         100,
         profile=profile,
         memory=memory,
-        cluster=cluster,
-        workers=None if cluster is None else 1,
     )
     return {
         "seconds": summary.seconds,
@@ -88,24 +85,20 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=4096)
     parser.add_argument("--profile", default="fast")
     parser.add_argument("--memory", default="1GB")
-    parser.add_argument("--workers", type=int, nargs="*", default=[])
     parser.add_argument("--child")
     options = parser.parse_args()
     if options.child:
-        source, target, profile, memory, cluster = json.loads(options.child)
-        print(json.dumps(in_parts(Path(source), Path(target), profile, memory, cluster)))
+        source, target, profile, memory = json.loads(options.child)
+        print(json.dumps(in_parts(Path(source), Path(target), profile, memory)))
         return
     folder = Path(tempfile.mkdtemp(prefix="large-rate-"))
     try:
         make_store(folder / "in.zarr", options.side)
         megapixels = options.side**2 / 1e6
-        if options.workers:
-            compare_workers(folder, options, megapixels)
-            return
         in_memory(options.profile)  # kernels are loaded, files are in the cache
         before = in_memory(options.profile)
         places = [str(folder / name) for name in ("in.zarr", "out.zarr")]
-        found = child([*places, options.profile, options.memory, None])
+        found = child([*places, options.profile, options.memory])
         after = in_memory(options.profile)
         print(f"{options.side} x {options.side}, profile {options.profile}, memory {options.memory}")
         for number, (what, key) in enumerate((("by the clock", "seconds"), ("of cores", "core_seconds"))):
@@ -118,16 +111,6 @@ def main() -> None:
         print(f"units {found['units']}, halo {found['overhead']:.0%} more work")
     finally:
         shutil.rmtree(folder)
-
-
-def compare_workers(folder: Path, options: argparse.Namespace, megapixels: float) -> None:
-    first = None
-    for count in options.workers:
-        target = folder / f"out-{count}.zarr"
-        places = [str(folder / "in.zarr"), str(target)]
-        seconds = child([*places, options.profile, options.memory, f"local:{count}"])["seconds"]
-        first = first or seconds
-        print(f"{count} workers: {seconds / megapixels:.3f} s per megapixel, {first / seconds:.2f} x")
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def volumes(data: Path, only: list[str]) -> Iterator[tuple[str, Any, Any, float,
 
 
 def particles(only: list[str]) -> Iterator[tuple[str, Any, Any, float, float, str]]:
-    for count in (10, 50, 200):
+    for count in (1, 5, 25, 100, 200):
         if only and f"phantoms{count}" not in only:
             continue
         clean = np.stack([half_discs(6, 16, 2, seed=100 + i, size=64) for i in range(count)])

@@ -52,3 +52,15 @@ def test_a_killed_worker_costs_its_units_only(stored, tmp_path):
     assert not bomb.exists()
     assert summary.complete
     assert np.array_equal(zarr.open_array(target)[:], engine.whole(pixels))
+
+
+def test_a_cluster_that_cannot_be_reached_leaves_no_begun_target(stored, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("Timed out trying to connect")
+
+    monkeypatch.setattr(distributed, "Client", refuse)
+    source, _, target = stored
+    wishes = Wishes(memory=800_000, cluster="tcp://127.0.0.1:1", workers=1)
+    with pytest.raises(ValueError, match=r"cannot reach the Dask scheduler tcp://127\.0\.0\.1:1: Timed out"):
+        execute(source, Roughness(), whole(source), target, take_sample(source).digest, wishes)
+    assert sorted(path.name for path in target.parent.iterdir()) == ["in.zarr"]

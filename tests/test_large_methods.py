@@ -8,6 +8,10 @@ da = pytest.importorskip("dask.array", reason="needs the extra 'large'")
 
 import vnlem  # noqa: E402
 from vnlem.large import units  # noqa: E402
+from vnlem.large.engine import Place  # noqa: E402
+from vnlem.large.methods import find_engine  # noqa: E402
+from vnlem.large.sample import take_sample  # noqa: E402
+from vnlem.large.sources import open_source  # noqa: E402
 
 # Small windows, so that small images have blocks with an inside; all other parameters as they come.
 SMALL = {
@@ -76,6 +80,37 @@ def test_parts_at_several_scales_equal_the_whole(tmp_path, small_units, shape):
         vnlem.denoise_large(pixels, target, region=region, memory="1GB", **options)
         box = tuple(slice(*region.get(axis, (0, None))) for axis in "yx")
         assert np.array_equal(zarr.open_array(target / "0")[:], whole[box])
+
+
+@pytest.mark.slow
+def test_above_the_size_of_a_sample_parts_have_its_noise_and_scale(tmp_path):
+    """More than 16.8 million pixels: the sample is 64 tiles, whatever the parts."""
+    side = 4101
+    mapped = np.memmap(tmp_path / "in.raw", np.uint8, "w+", shape=(side, side))
+    rng = np.random.default_rng(0)
+    for top in range(0, side, 500):
+        rows = np.arange(top, min(top + 500, side))
+        clean = 100 + 50 * np.sin(rows[:, None] / 40) * np.cos(np.arange(side) / 300)
+        mapped[rows] = (
+            clean
+            + rng.normal(
+                0,
+                12,
+                clean.shape,
+            )
+        ).clip(0, 255)
+    source = open_source(mapped)
+    sample = take_sample(source)
+    assert sample.planes.shape == (1, 8 * 512, 8 * 512)
+    options = {"method": "nlm", "patch_size": 3, "patch_distance": 1}
+    summary = vnlem.denoise_large(mapped, tmp_path / "out.zarr", memory="600MB", **options)
+    assert summary.units > 1
+    params = {name: value for name, value in options.items() if name != "method"}
+    engine = find_engine(source, sample, None, "nlm", params, stack=True)
+    everything = ((0, side), (0, side))
+    whole = engine.solve(np.asarray(mapped), Place(everything, everything, (side, side)), None)
+    assert np.array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
+    assert engine.sizes[0].scale.noise == pytest.approx(12, rel=0.1)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])

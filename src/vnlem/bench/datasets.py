@@ -139,6 +139,24 @@ def read_grey(path: str) -> NDArray[np.float64]:
     return _scaled(values, low, factor)
 
 
+def read_stack(path: str) -> tuple[NDArray[np.float64], str]:
+    """A file of several grey pages in 0..255, all on one scale, and its axes: "ZYX", else "TYX".
+
+    Pages whose axis the file does not name are taken for the frames of a movie.
+    """
+    from vnlem import io
+
+    picture = io.read(path)
+    if picture.n_pages < 2 or len(picture.page_axes) > 1 or picture.channel_axis is not None:
+        shape = "x".join(map(str, picture.pixels.shape))
+        raise ValueError(f"it is no stack of grey pages along one axis (shape {shape})")
+    values = picture.pixels.astype(np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError("it has NaN or infinite pixels; replace them first")
+    low, factor = _scale(float(values.min()), float(values.max()), picture.pixels.dtype.kind in "iu")
+    return _scaled(values, low, factor), "ZYX" if picture.metadata.axes.startswith("Z") else "TYX"
+
+
 def read_pair(item: Item) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The reference (gain and offset applied) and the noisy image of a pair, both on one scale of 0..255."""
     noisy, whole = _read_values(item.path)

@@ -36,10 +36,10 @@ def write_scene(out: Path, item: Item, case: Case, scene: Scene) -> None:
     from PIL import Image
 
     (out / FOLDER / item.key).mkdir(parents=True, exist_ok=True)
-    write_picture(out / picture_path(item, case, "noisy"), scene.noisy)
-    shown = scene.noisy if scene.clean is None else scene.clean
+    write_picture(out / picture_path(item, case, "noisy"), scene.page(scene.noisy))
+    shown = scene.page(scene.noisy if scene.clean is None else scene.clean)
     if scene.clean is not None:
-        write_picture(out / picture_path(item, case, "clean"), scene.clean)
+        write_picture(out / picture_path(item, case, "clean"), shown)
     small = Image.fromarray(to_bytes(shown))
     small.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
     with whole_file(out / thumbnail_path(item)) as temporary:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.bench.datasets import Item, read_grey, read_pair
+from vnlem.bench.datasets import Item, read_grey, read_pair, read_stack
 
-PROTOCOLS = ("paper", "awgn", "pairs", "real")
+PROTOCOLS = ("paper", "awgn", "pairs", "real", "stack")
 PAPER_VARIANCE = 0.3  # of the noise, for a clean image of variance 1
 FIRST_SEED = 1000
 # Errors beyond this many noise standard deviations are black or white in the error images.
@@ -45,8 +45,8 @@ class Case:
     size : int
         Side of the square the image is resized to; 0 for its own size.
     noise : float
-        Variance for the paper's protocol, standard deviation in 0..255 for awgn; for real noise the standard
-        deviation handed to the methods, 0 where it is estimated for each image.
+        Variance for the paper's protocol, standard deviation in 0..255 for awgn and stack; for real noise the
+        standard deviation handed to the methods, 0 where it is estimated for each image.
     """
 
     protocol: str
@@ -80,8 +80,8 @@ class Case:
         """
         if self.protocol == "paper":
             return f"{self.size}x{self.size}, noise variance {self.noise:g}"
-        if self.protocol == "awgn":
-            return f"sigma {self.noise:g}"
+        if self.protocol in ("awgn", "stack"):
+            return f"{'stacks, ' * (self.protocol == 'stack')}sigma {self.noise:g}"
         level = f"sigma {self.noise:g}" if self.noise else "sigma estimated"
         return f"{'noisy and reference pairs' if self.protocol == 'pairs' else 'no reference'}, {level}"
 
@@ -99,6 +99,11 @@ class Scene:
     noisy: NDArray[np.float64]
     sigma: float
     seed: int | None
+    axes: str = "YX"  # of a stack: "TYX" or "ZYX"
+
+    def page(self, stack: NDArray[Any]) -> NDArray[Any]:
+        """What is shown of an array like `noisy`: itself, or the page in the middle of a stack."""
+        return stack if self.axes == "YX" else stack[len(stack) // 2]
 
 
 def seed_of(item: Item, case: Case) -> int | None:
@@ -109,12 +114,20 @@ def seed_of(item: Item, case: Case) -> int | None:
     >>> seed_of(Item("a.png", "a.png", "", index=3), Case("awgn", 0, 25))
     1003
     """
-    return FIRST_SEED + item.index if case.protocol in ("paper", "awgn") else None
+    return FIRST_SEED + item.index if case.protocol in ("paper", "awgn", "stack") else None
 
 
 def scenes(item: Item, cases: list[Case]) -> Iterator[tuple[Case, Scene]]:
     """The noisy images of one file, one for each case; the file is read once."""
     reference = None
+    if cases[0].protocol == "stack":
+        from vnlem.noise import add_gaussian
+
+        stack, axes = read_stack(item.path)
+        for case in cases:
+            seed = seed_of(item, case)
+            yield case, Scene(stack, add_gaussian(stack, case.noise, seed), case.noise, seed, axes)
+        return
     if cases[0].protocol == "pairs":
         reference, grey = read_pair(item)
     else:
@@ -181,9 +194,36 @@ def resized(image: NDArray[np.float64], size: int) -> NDArray[np.float64]:
 
 
 def measure(scene: Scene, result: NDArray[Any]) -> dict[str, float | None]:
-    """Every measure of a result; FSIM and SSIM are taken of what can be shown, clipped to 0..255."""
+    """Every measure of a result; FSIM and SSIM are taken of what can be shown, clipped to 0..255.
+
+    Those of a stack are the means over its pages, but for PSNR, SNR and RMS, which are taken of the whole.
+    """
     values = np.asarray(result, dtype=np.float64)
+    if scene.axes != "YX":
+        return _of_stack(scene, values)
     return _without_reference(scene, values) if scene.clean is None else _with_reference(scene, values)
+
+
+def _of_stack(scene: Scene, result: NDArray[np.float64]) -> dict[str, float | None]:
+    from vnlem import metrics
+
+    clean = scene.clean
+    assert clean is not None
+    pages = [
+        _with_reference(Scene(page, noisy, scene.sigma, scene.seed), found)
+        for page, noisy, found in zip(clean, scene.noisy, result, strict=True)
+    ]
+    means: dict[str, float | None] = {
+        name: float(np.mean([value for page in pages if (value := page[name]) is not None]))
+        for name in WITH_REFERENCE
+    }
+    flat = (clean.reshape(-1, clean.shape[-1]), result.reshape(-1, clean.shape[-1]))
+    return means | {
+        "snr": metrics.snr(*flat),
+        "psnr": metrics.psnr(*flat, 255),
+        "psnr_paper": metrics.psnr_paper(*flat),
+        "rms": metrics.rms(*flat, 255),
+    }
 
 
 def _with_reference(scene: Scene, result: NDArray[np.float64]) -> dict[str, float | None]:

@@ -4,7 +4,7 @@ import importlib
 import inspect
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.bench.peers import PEER_NAMES, find_peer
+from vnlem.bench.stack_peers import STACK_PEERS, find_stack_peer
 
 DEFAULTS = ("nlem", "vnlem", "vnlem-dd", "vnlr")
+PAGES = "pages"  # the word that asks for page by page on a stack
+STACK_DEFAULTS = (f"nlm:{PAGES}", "nlm", f"vnlr:{PAGES}", "vnlr")
 NOISY = "noisy"  # the label under which the noisy image itself is measured
 PRESETS = ("paper", "auto")
 PROFILES = ("quality", "balanced", "fast")
@@ -50,8 +53,10 @@ class Variant:
         """Short fingerprint of method, preset and parameters."""
         return blake2b(self.parameters.encode(), digest_size=6).hexdigest()
 
-    def run(self, noisy: NDArray[np.float64], sigma: float, threads: int) -> NDArray[Any]:
-        """Denoise a grey image in 0..255."""
+    def run(self, noisy: NDArray[np.float64], sigma: float, threads: int, axes: str = "YX") -> NDArray[Any]:
+        """Denoise a grey image, or a stack with axes "TYX" or "ZYX", in 0..255."""
+        if axes != "YX":
+            return self._run_on_stack(noisy, sigma, threads, axes)
         if not self.target:
             peer = find_peer(self.method)
             assert peer is not None
@@ -64,6 +69,22 @@ class Variant:
             return np.asarray(denoise(noisy, method=self.method, workers=threads, **arguments))
         result: NDArray[Any] = _function(self.target)(noisy, sigma, workers=threads, **arguments)
         return result
+
+    def _run_on_stack(
+        self, noisy: NDArray[np.float64], sigma: float, threads: int, axes: str
+    ) -> NDArray[Any]:
+        arguments = dict(self.arguments)
+        if not self.target and self.method in STACK_PEERS:
+            return find_stack_peer(self.method)(noisy, sigma, threads, axes)
+        if not self.target or arguments.pop(PAGES, False):
+            alone = replace(self, arguments=tuple(arguments.items()))
+            return np.stack([alone.run(page, sigma, threads) for page in noisy])
+        from vnlem.api import denoise
+
+        given = None if "noise_model" in arguments else sigma
+        if given is not None:
+            arguments["noise_model"] = "gaussian"
+        return np.asarray(denoise(noisy, given, axes=axes, method=self.method, workers=threads, **arguments))
 
 
 def parse_variants(texts: Iterable[str], protocol: str) -> list[Variant]:
@@ -90,43 +111,48 @@ def parse_variants(texts: Iterable[str], protocol: str) -> list[Variant]:
     return variants
 
 
-def default_methods() -> list[str]:
-    """The paper's methods and the package's own, as far as they exist.
+def default_methods(protocol: str = "paper") -> list[str]:
+    """The paper's methods and the package's own, as far as they exist; for stacks also page by page.
 
     Examples
     --------
-    >>> default_methods()[0]
-    'nlem'
+    >>> default_methods()[0], default_methods("stack")[-1]
+    ('nlem', 'vnlr')
     """
     from vnlem.registry import METHODS
 
-    return [name for name in DEFAULTS if name in METHODS]
+    return list(STACK_DEFAULTS) if protocol == "stack" else [name for name in DEFAULTS if name in METHODS]
 
 
 def _parse(text: str, protocol: str) -> Variant:
     from vnlem.pipeline.presets import METHODS_WITH_PAPER_PRESET, check_preset
-    from vnlem.pipeline.settings import parse_settings
     from vnlem.registry import METHODS
 
     name, *parts = (part.strip() for part in text.split(":"))
     method = name.lower().replace("_", "-")
-    if find_peer(method) is not None:
+    if method in STACK_PEERS and protocol != "stack":
+        raise ValueError(f"{method} is for stacks; use it with --protocol stack")
+    if method in STACK_PEERS or find_peer(method) is not None:
+        if method in STACK_PEERS:
+            find_stack_peer(method)
         if parts:
             raise ValueError(f"{method} takes no preset and no parameters here, got {text!r}")
         return Variant(text, method, "")
     if method not in METHODS:
         raise ValueError(
             f"unknown method {name!r}; the methods are {', '.join(METHODS)}, "
-            f"the peers {', '.join(PEER_NAMES)}"
+            f"the peers {', '.join((*PEER_NAMES, *STACK_PEERS))}"
         )
     function = _function(METHODS[method])
     known = inspect.signature(function).parameters
     words = [part for part in parts if "=" not in part]
     blind = "noise_model=auto" in parts
     settings = [part for part in parts if "=" in part and part != "noise_model=auto"]
-    arguments = parse_settings(settings, function, method) | ({"noise_model": "auto"} if blind else {})
+    arguments = _settings(settings, function, method, protocol) | ({"noise_model": "auto"} if blind else {})
     for word in words:
-        if word in PRESETS:
+        if word == PAGES and protocol == "stack":
+            arguments[PAGES] = True
+        elif word in PRESETS:
             arguments["preset"] = check_preset(method, word)
         elif word in PROFILES and "profile" in known:
             arguments["profile"] = word
@@ -142,6 +168,20 @@ def _parse(text: str, protocol: str) -> Variant:
         paper = protocol == "paper" and method in METHODS_WITH_PAPER_PRESET
         arguments.setdefault("preset", "paper" if paper else "auto")
     return Variant(text, method, METHODS[method], tuple(sorted(arguments.items())))
+
+
+def _settings(texts: list[str], function: Any, method: str, protocol: str) -> dict[str, Any]:
+    """Parameters of the method, or on stacks of what it does with all pages together."""
+    from vnlem.pipeline.settings import parse_settings
+    from vnlem.registry import find_stack_method
+
+    on_stacks = find_stack_method(method) if protocol == "stack" else None
+    try:
+        return parse_settings(texts, function, method)
+    except ValueError:
+        if on_stacks is None:
+            raise
+        return parse_settings(texts, on_stacks, method)
 
 
 def _function(target: str) -> Any:

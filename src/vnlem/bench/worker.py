@@ -19,6 +19,7 @@ from vnlem.bench.variants import NOISY, Variant
 
 # A first run on so small a piece loads or compiles what a method needs, so that times are those of the work.
 _WARM_UP_SIDE = 48
+_WARM_UP_PAGES = 3
 
 
 @dataclass(frozen=True)
@@ -154,11 +155,16 @@ def _denoise(
 ) -> Event:
     try:
         if variant.hash not in habits.warm:
-            variant.run(scene.noisy[:_WARM_UP_SIDE, :_WARM_UP_SIDE].copy(), scene.sigma, threads)
+            corner = scene.noisy[..., :_WARM_UP_SIDE, :_WARM_UP_SIDE]
+            if scene.axes != "YX":
+                corner = corner[:_WARM_UP_PAGES]
+            variant.run(corner.copy(), scene.sigma, threads, scene.axes)
             habits.warm.add(variant.hash)
         peak = PeakMemory()
         begun = time.perf_counter()
-        result = np.asarray(variant.run(scene.noisy.copy(), scene.sigma, threads), dtype=np.float64)
+        result = np.asarray(
+            variant.run(scene.noisy.copy(), scene.sigma, threads, scene.axes), dtype=np.float64
+        )
         seconds = time.perf_counter() - begun
         mebibytes = peak.mebibytes()
         measures = habits.measure(scene, result)
@@ -166,7 +172,7 @@ def _denoise(
         return Failure(item.name, case.name, variant.label, _sentence(error, item.path))
     if out is not None:
         try:
-            write_picture(out / picture_path(item, case, variant.hash), result)
+            write_picture(out / picture_path(item, case, variant.hash), scene.page(result))
         except OSError as error:
             return _cannot_write(error)
     return _row(item, case, scene, variant, digest, measures, seconds, mebibytes)
@@ -191,8 +197,8 @@ def _row(
         hash=NOISY if variant is None else variant.hash,
         seed=scene.seed,
         digest=digest,
-        height=scene.noisy.shape[0],
-        width=scene.noisy.shape[1],
+        height=scene.noisy.shape[-2],
+        width=scene.noisy.shape[-1],
         sigma=scene.sigma,
         measures={name: None if value is None else float(f"{value:.7g}") for name, value in measures.items()},
         seconds=None if seconds is None else round(seconds, 4),

@@ -18,7 +18,8 @@ def command(
         str,
         typer.Option(
             help="'paper': central square, resized, noise variance 0.3; 'awgn': own size, noise added; "
-            "'pairs': *_noisy and *_ref files; 'real': noisy images without a reference."
+            "'pairs': *_noisy and *_ref files; 'real': noisy images without a reference; 'stack': movies and "
+            "volumes in TIFF or NPY files, noise added."
         ),
     ] = "paper",
     methods: Annotated[
@@ -36,7 +37,8 @@ def command(
         str | None,
         typer.Option(
             metavar="S,S,...",
-            help="Noise levels of 'awgn', in 0..255 (15,25,50 if not given); for 'pairs' and 'real' the "
+            help="Noise levels of 'awgn' (15,25,50 if not given) and 'stack' (20,40), in 0..255; for 'pairs' "
+            "and 'real' the "
             "level of every image, estimated if not given.",
         ),
     ] = None,
@@ -64,7 +66,7 @@ def command(
 
     begun = time.perf_counter()
     cases = make_cases(protocol, size, resolutions, sigma)
-    variants = parse_variants(default_methods() if methods is None else methods.split(","), protocol)
+    variants = parse_variants(default_methods(protocol) if methods is None else methods.split(","), protocol)
     if workers is not None:
         checks.whole("--workers", workers)
     outcome = run_bench(
@@ -108,9 +110,9 @@ def make_cases(protocol: str, size: int, resolutions: str | None, sigma: str | N
         sizes = _numbers("--resolutions", resolutions) if resolutions is not None else [size]
         sides = [checks.whole("--size" if resolutions is None else "--resolutions", n, 16) for n in sizes]
         return [Case("paper", side, PAPER_VARIANCE) for side in dict.fromkeys(sides)]
-    if protocol == "awgn":
-        levels = _numbers("--sigma", sigma or "15,25,50")
-        return [Case("awgn", 0, checks.real("--sigma", s, 0, open_low=True)) for s in dict.fromkeys(levels)]
+    if protocol in ("awgn", "stack"):
+        levels = _numbers("--sigma", sigma or ("15,25,50" if protocol == "awgn" else "20,40"))
+        return [Case(protocol, 0, checks.real("--sigma", s, 0, open_low=True)) for s in dict.fromkeys(levels)]
     if sigma is None:
         return [Case(protocol)]
     levels = _numbers("--sigma", sigma)

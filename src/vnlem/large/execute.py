@@ -10,7 +10,7 @@ from typing import Any
 from vnlem.large.boxes import Box
 from vnlem.large.engine import Engine
 from vnlem.large.finish import finish
-from vnlem.large.prepare import Job, prepare
+from vnlem.large.prepare import prepare, refuse_existing
 from vnlem.large.run import Runner, run_here, work_through
 from vnlem.large.sources import Source
 from vnlem.pipeline.progress import Progress, reporting
@@ -64,7 +64,6 @@ def execute(source: Source, engine: Engine, box: Box, target: Path, digest: str,
     begun = time.perf_counter()
     join = wishes.part[1] > 1
     memory = memory_of_one(wishes)
-    job = prepare(source, engine, box, target, digest, memory, resume=wishes.resume, join=join)
     counted = 0
 
     def count(task_runner: Runner) -> Runner:
@@ -76,15 +75,17 @@ def execute(source: Source, engine: Engine, box: Box, target: Path, digest: str,
 
         return run
 
-    complete = job.complete
-    if not complete:
-        with (
-            reporting(wishes.progress, f"denoising {source.name}") as report,
-            _runner(job, wishes) as runner,
-        ):
-            complete = work_through(job.task, count(runner), wishes.part, report)
-        if complete:
-            finish(job)
+    if not wishes.resume and not join:
+        refuse_existing(target)
+    # The cluster comes first: where it cannot be reached nothing is begun.
+    with _runner(source, wishes) as runner:
+        job = prepare(source, engine, box, target, digest, memory, resume=wishes.resume, join=join)
+        complete = job.complete
+        if not complete:
+            with reporting(wishes.progress, f"denoising {source.name}") as report:
+                complete = work_through(job.task, count(runner), wishes.part, report)
+            if complete:
+                finish(job)
     plans = job.task.plans
     return Summary(
         target,
@@ -110,11 +111,11 @@ def memory_of_one(wishes: Wishes) -> int:
 
 
 @contextmanager
-def _runner(job: Job, wishes: Wishes) -> Iterator[Runner]:
+def _runner(source: Source, wishes: Wishes) -> Iterator[Runner]:
     if wishes.cluster is None:
         yield run_here(wishes.workers)
         return
-    if not job.task.source.travels:
+    if not source.travels:
         raise ValueError(
             "an array in memory would have to be sent to every worker; write it to a file that all of "
             "them can read, and pass its name"

@@ -109,7 +109,7 @@ def prepare(
     try:
         found = markers.read_run()
         if not (resume or join):
-            _refuse_existing(target, markers, found)
+            refuse_existing(target)
             found = None  # of a target that was removed since
             shutil.rmtree(markers.folder, ignore_errors=True)
         store = target_store(source, box, target)
@@ -155,7 +155,10 @@ def is_tiff(path: Path) -> bool:
     return path.suffix.lower() in TIFF_SUFFIXES
 
 
-def _refuse_existing(target: Path, markers: Markers, found: dict[str, Any] | None) -> None:
+def refuse_existing(target: Path) -> None:
+    """A target that exists, or was begun, is not written over."""
+    markers = Markers.beside(target)
+    found = markers.read_run()
     if found is not None and not found.get("complete"):
         raise FileExistsError(
             f"{target} was begun and is not complete; continue with --resume, or remove it and "

@@ -1,0 +1,106 @@
+"""`vnlem bench --protocol stack`: movies and volumes, page by page, together, and by peers."""
+
+import json
+
+import numpy as np
+import pytest
+import tifffile
+
+import vnlem
+from vnlem.bench.datasets import Item, read_stack
+from vnlem.bench.protocols import Case, Scene, measure, scenes
+from vnlem.bench.stack_peers import STACK_PEERS, find_stack_peer
+from vnlem.bench.variants import parse_variants
+
+
+def movie(n_pages=4, size=24):
+    x = np.arange(size)
+    frames = [100 + 60 * np.sin(np.add.outer(x, 2 * x + t) / 4) for t in range(n_pages)]
+    return np.stack(frames).astype(np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "stacks"
+    place.mkdir()
+    for name, axes in (("movie", "TYX"), ("volume", "ZYX")):
+        tifffile.imwrite(place / f"{name}.tif", movie(), imagej=True, metadata={"axes": axes})
+    tifffile.imwrite(place / "page.tif", movie()[0])
+    return place
+
+
+def test_stacks_of_a_folder_are_measured(cli, folder, tmp_path):
+    status, out, err = cli(
+        "bench", folder, "--out", tmp_path / "out", "--protocol", "stack", "--sigma", "20",
+        "--methods", "nlm:pages,nlm,vnlr:fast", "--workers", "1",
+    )  # fmt: skip
+    assert status == 0
+    assert "page.tif: it is no stack of grey pages" in " ".join(err.split())
+    assert "stacks, sigma 20: means over 2 images" in out
+    found = json.loads((tmp_path / "out" / "summary.json").read_text())
+    means = {label: row["psnr"]["mean"] for label, row in found["cases"][0]["methods"].items()}
+    assert means["noisy"] < means["nlm:pages"] < means["nlm"] < means["vnlr:fast"]
+    pictures = list((tmp_path / "out" / "pictures").rglob("*.png"))
+    assert len(pictures) == 2 * (2 + 3)
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_variant_does_to_a_stack_what_its_name_says():
+    noisy = movie() + np.random.default_rng(0).normal(0, 20, (4, 24, 24))
+    together, pages, narrow = parse_variants(["nlm", "nlm:pages", "nlm:plane_distance=0"], "stack")
+    expected = vnlem.denoise(noisy, 20, axes="TYX", method="nlm", noise_model="gaussian")
+    np.testing.assert_array_equal(together.run(noisy, 20, 1, "TYX"), expected)
+    alone = np.stack([vnlem.denoise_nlm(page, 20) for page in noisy])
+    np.testing.assert_array_equal(pages.run(noisy, 20, 1, "TYX"), alone)
+    np.testing.assert_allclose(narrow.run(noisy, 20, 1, "TYX"), alone, atol=0.05)
+
+
+def test_stacks_are_read_on_one_scale_with_their_axes(folder):
+    stack, axes = read_stack(str(folder / "volume.tif"))
+    assert axes == "ZYX"
+    np.testing.assert_array_equal(stack, movie())
+    assert read_stack(str(folder / "movie.tif"))[1] == "TYX"
+
+
+def test_noise_is_added_with_the_seed_of_the_file(folder):
+    item = Item("movie.tif", str(folder / "movie.tif"), "", index=2)
+    [(_, scene)] = scenes(item, [Case("stack", 0, 20.0)])
+    noise = np.random.default_rng(1002).normal(0, 20, (4, 24, 24))
+    np.testing.assert_allclose(scene.noisy - movie(), noise)
+
+
+def test_measures_of_a_stack_are_of_all_its_pages():
+    clean = movie().astype(float)
+    result = clean.copy()
+    result[0] += 10
+    found = measure(Scene(clean, clean + 1, 1.0, None, "TYX"), result)
+    assert found["psnr"] == pytest.approx(10 * np.log10(255**2 / 25))
+    assert found["rms"] == pytest.approx(5 / 255)
+    assert found["fsim"] < 1
+
+
+@pytest.mark.parametrize("name", STACK_PEERS)
+def test_a_peer_denoises_a_stack(name):
+    try:
+        peer = find_stack_peer(name)
+    except ValueError as error:
+        pytest.skip(str(error))
+    clean = np.tile(movie(1, 40).astype(float), (6, 1, 1))
+    noisy = clean + np.random.default_rng(0).normal(0, 20, clean.shape)
+    result = peer(noisy, 20.0, 1, "TYX")
+    assert result.shape == noisy.shape
+    assert np.std(result - clean) < 0.6 * 20
+
+
+@pytest.mark.parametrize(
+    ("methods", "protocol", "sentence"),
+    [
+        (["bm4d"], "awgn", "bm4d is for stacks; use it with --protocol stack"),
+        (["vnlr:pages"], "awgn", "'pages' in 'vnlr:pages' is neither"),
+        (["vnlr:plane_distance=1"], "awgn", "has no parameter 'plane_distance'"),
+        (["opencv-multi:fast"], "stack", "takes no preset and no parameters"),
+    ],
+)
+def test_what_does_not_fit_is_told(methods, protocol, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        parse_variants(methods, protocol)
