@@ -1,6 +1,6 @@
 """Draw docs/figures/stacks-*.png: a page before and after, a kymograph, a section through depth.
 
-    python docs/make_figures_stacks.py DATA
+    python docs/make_figures_stacks.py DATA [drosophila] [ovule] [kymograph]
 
 DATA holds time_drosophila_real.tif, volume_ovule_real.tif and video_city.tif.
 """
@@ -24,9 +24,9 @@ FIGURES = Path(__file__).parent / "figures"
 def panels(name: str, pictures: list[tuple[str, Any]], columns: int) -> None:
     rows = -(-len(pictures) // columns)
     shapes = [picture.shape for _, picture in pictures]
-    width = 3.2 * columns
-    height = sum(3.2 * max(s[0] / s[1] for s in shapes[r * columns : (r + 1) * columns]) for r in range(rows))
-    figure, axes = plt.subplots(rows, columns, figsize=(width, height + 0.35 * rows), squeeze=False)
+    heights = [max(s[0] / s[1] for s in shapes[r * columns : (r + 1) * columns]) for r in range(rows)]
+    size = (3.2 * columns, 3.2 * sum(heights) + 0.35 * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, height_ratios=heights)
     for ax, (title, picture) in zip(axes.flat, pictures, strict=False):
         low, high = np.percentile(pictures[0][1], (0.5, 99.7))
         ax.imshow(picture, cmap="gray", vmin=low, vmax=high, interpolation="nearest")
@@ -38,22 +38,32 @@ def panels(name: str, pictures: list[tuple[str, Any]], columns: int) -> None:
     plt.close(figure)
 
 
-def main(data: Path) -> None:
+def drosophila(data: Path) -> None:
     movie = tifffile.imread(data / "time_drosophila_real.tif").astype(float)
     together = vnlem.denoise(movie, axes="TYX")
     page = vnlem.denoise(movie[6])
     panels(
         "stacks-drosophila.png", [("frame 7", movie[6]), ("alone", page), ("in the movie", together[6])], 3
     )
+
+
+def ovule(data: Path) -> None:
     volume = tifffile.imread(data / "volume_ovule_real.tif").astype(float)
-    solved = vnlem.denoise(volume, axes="ZYX")
-    pages = np.stack([vnlem.denoise(slice_) for slice_ in volume])
-    sections = [
-        (f"{title}, section z-x", np.repeat(stack[:, 64], 2, axis=0))
-        for title, stack in (("noisy", volume), ("page by page", pages), ("as a volume", solved))
-    ]
-    pictures = [("slice 17", volume[16]), ("page by page", pages[16]), ("as a volume", solved[16])]
-    panels("stacks-ovule.png", pictures + sections, 3)
+    solved, info = vnlem.denoise(volume, axes="ZYX", return_info=True)
+    print("ovule:", info.noise.describe())
+    pictures = [("slice 17", volume[16]), ("alone", vnlem.denoise(volume[16])), ("in the volume", solved[16])]
+    noisy = volume + np.random.default_rng(4020).normal(0, 20, volume.shape)
+    together = vnlem.denoise(noisy, 20, axes="ZYX", noise_model="gaussian")
+    pages = np.stack([vnlem.denoise(slice_, 20, noise_model="gaussian") for slice_ in noisy])
+    for title, stack in (("noise 20 added", noisy), ("page by page", pages), ("as a volume", together)):
+        print(f"ovule, {title}: rms {np.sqrt(np.mean((stack - volume) ** 2)):.2f}")
+        pictures.append((title, stack[16]))
+    for title, stack in (("noise 20 added", noisy), ("page by page", pages), ("as a volume", together)):
+        pictures.append((f"{title}, section z-x", np.repeat(stack[:, 64], 2, axis=0)))
+    panels("stacks-ovule.png", pictures, 3)
+
+
+def kymograph(data: Path) -> None:
     clean = tifffile.imread(data / "video_city.tif").astype(float)
     noisy = clean + np.random.default_rng(3000).normal(0, 40, clean.shape)
     stack = vnlem.denoise(noisy, 40, axes="TYX", noise_model="gaussian")
@@ -70,5 +80,14 @@ def main(data: Path) -> None:
     panels("stacks-kymograph.png", kymographs, 2)
 
 
+FIGURES_BY_NAME = {"drosophila": drosophila, "ovule": ovule, "kymograph": kymograph}
+
+
+def main() -> None:
+    data, *only = sys.argv[1:]
+    for name in only or FIGURES_BY_NAME:
+        FIGURES_BY_NAME[name](Path(data))
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

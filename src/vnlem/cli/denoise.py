@@ -110,6 +110,8 @@ def command(
         io.check_writable(target, picture)
         if target.exists() and not overwrite:
             raise ValueError(f"OUT exists ({target}); choose another name, or replace it with --overwrite")
+        if letters and len(letters) == picture.pixels.ndim:
+            large.check_fits(letters, picture.pixels.shape, method, {"preset": preset, **parameters})
         out = None
         if pages is not None:
             out = held.enter_context(io.ScratchPages(target, pages.shape, pages.dtype))

@@ -94,6 +94,31 @@ def _pages_of(source: Path) -> int:
         return 1 if opened is None else opened.picture.n_pages
 
 
+def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: dict[str, Any]) -> None:
+    """Refuse a stack whose pages in flight need more memory than there is, before the work."""
+    from vnlem.large.memory import free_memory, human_bytes
+    from vnlem.large.stack_engine import BYTES_IN_FLIGHT
+    from vnlem.registry import find_stack_method, find_stack_needs
+    from vnlem.stacks import check_params
+
+    sizes = dict(zip(letters, shape, strict=False))
+    free = free_memory()
+    for kind in "TZ":
+        prepare = find_stack_method(method, kind)
+        if prepare is None or sizes.get(kind, 1) < 2:
+            continue
+        check_params(prepare, method, parameters)
+        height, width = sizes["Y"], sizes["X"]
+        used, _ = prepare(kind, [(height, width)] * sizes[kind], 1.0, workers=1, report=None, **parameters)
+        need = BYTES_IN_FLIGHT * find_stack_needs(method)[1](used) * height * width
+        if need > free:
+            raise ValueError(
+                f"pages of {height}x{width} that help each other take about {human_bytes(need)}, and "
+                f"{human_bytes(free)} are free; take --profile fast or --set plane_distance=1, or denoise "
+                "--page-by-page"
+            )
+
+
 def refuse(*, channels: bool, overwrite: bool) -> None:
     """Options that say nothing about images which are done in parts."""
     if channels:

@@ -103,6 +103,7 @@ class Layout:
     whole: tuple[int, ...]
     cut: tuple[bool, ...]  # solved axes that may be cut into blocks
     itemsize: int
+    cure: str = "allow more memory"  # what helps where the smallest unit is too large
 
 
 def make_plan(layout: Layout, memory: int, solving: Callable[[tuple[int, ...]], int]) -> Plan:
@@ -138,7 +139,7 @@ def make_plan(layout: Layout, memory: int, solving: Callable[[tuple[int, ...]], 
         if side == SMALLEST_BLOCK:
             raise ValueError(
                 f"{human_bytes(memory)} of memory are too little: one unit of work (shape {unit}, whole "
-                f"files of the target) takes {human_bytes(taken)}; allow more memory"
+                f"files of the target) takes {human_bytes(taken)}; {layout.cure}"
             )
         side = max(SMALLEST_BLOCK, side * 3 // 4)
 
