@@ -53,10 +53,12 @@ test-versions:
 test-boundscheck: $(VENV)/.installed-dev
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(KERNEL_TESTS)
 
-# Kernels as on a machine with AVX2 only, and with the plain loops that any machine can run.
+# Kernels as on a machine with AVX2 only, as on any machine, and compiled as Numba does by itself.
 test-plain: $(VENV)/.installed-dev
 	NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx2,+fma $(BIN)/python -m pytest $(KERNEL_TESTS)
 	NUMBA_CPU_NAME=generic $(BIN)/python -m pytest $(KERNEL_TESTS)
+	folder=$$(mktemp -d) && VNLEM_PLAIN_KERNELS=1 NUMBA_CACHE_DIR=$$folder $(BIN)/python -m pytest $(KERNEL_TESTS) tests/test_golden.py; \
+		status=$$?; rm -rf $$folder; exit $$status
 
 # Thousands of calls with images and parameters of every kind.
 fuzz: $(VENV)/.installed-dev

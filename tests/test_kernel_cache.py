@@ -206,6 +206,21 @@ def test_long_compiling_is_told_in_one_line(install):
     assert install.finish(install.start("-c", slow + CALL))[1] == ""
 
 
+def test_kernels_can_be_compiled_as_numba_does_by_itself(install):
+    install.environment["VNLEM_PLAIN_KERNELS"] = "1"
+    assert install.call() == (21.0, 0, str(install.kernels / "__pycache__"), "")
+    assert install.call()[:2] == (21.0, 1)
+
+
+def test_a_numba_that_lacks_private_parts_is_told_in_one_warning(install):
+    (install.kernels / "compiler.py").write_text("from numba.core.codegen import Nothing")
+    value, _, _, err = install.call()
+    assert value == 21.0
+    assert err.count("RuntimeWarning") == 1
+    assert "cannot import name 'Nothing'" in err
+    assert "VNLEM_PLAIN_KERNELS=1" in err
+
+
 @pytest.mark.parametrize(("compilers", "by_others"), [("2", "0 1"), ("1", "0 0")])
 def test_another_process_compiles_the_last_kernels_of_a_call(install, compilers, by_others):
     (install.kernels / "probe_solver.py").write_text(SOLVER)

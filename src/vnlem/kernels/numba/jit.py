@@ -1,13 +1,40 @@
-"""The one way kernels are compiled."""
+"""The one way kernels are compiled.
 
+`compiler.py` and `cache.py` reach into Numba. With VNLEM_PLAIN_KERNELS=1, and where a release of Numba lacks
+what they need, kernels are compiled and stored as Numba does by itself. Results agree to rounding; the first
+call takes longer, and so does counting references.
+"""
+
+import os
 from collections.abc import Callable
 from typing import Any
 
+import numba
 from numba import njit
 
 from vnlem.kernels.numba.ahead import recording
-from vnlem.kernels.numba.cache import store
-from vnlem.kernels.numba.compiler import PartCompiler, WholeCompiler, guarded, noting
+from vnlem.pipeline.warn import warn
+
+PLAIN_KERNELS = "VNLEM_PLAIN_KERNELS"
+
+
+def _is_plain() -> bool:
+    if os.environ.get(PLAIN_KERNELS, "0") not in ("", "0"):
+        return True
+    try:
+        from vnlem.kernels.numba import cache, compiler  # noqa: F401
+    except (ImportError, AttributeError) as error:
+        warn(
+            f"Numba {numba.__version__} lacks what kernels are compiled with ({error}): they are compiled "
+            "its own way, and first calls are slow; install another release of Numba, or set "
+            f"{PLAIN_KERNELS}=1 to hide this",
+            RuntimeWarning,
+        )
+        return True
+    return False
+
+
+PLAIN = _is_plain()
 
 _SETTINGS: dict[str, Any] = {
     # Tiles run on Python threads.
@@ -16,16 +43,34 @@ _SETTINGS: dict[str, Any] = {
     # Without nnan and ninf: reductions vectorise, NaN and infinity keep their meaning.
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
 }
-_WHOLE = _SETTINGS | {"no_cfunc_wrapper": True, "pipeline_class": WholeCompiler}
-_PART = _SETTINGS | {
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-    "pipeline_class": PartCompiler,
-}
+_WHOLE = dict(_SETTINGS)
+# Made part of the kernel that calls it: what is called by its name may be another kernel's copy, optimised in
+# other surroundings, and then the last bits of a result depend on which kernel was compiled first.
+_ALLOCATING = _SETTINGS | {"forceinline": True}
+_NESTED = dict(_ALLOCATING)
+if not PLAIN:
+    from vnlem.kernels.numba.cache import store
+    from vnlem.kernels.numba.compiler import PartCompiler, WholeCompiler, guarded, noting
+
+    _WHOLE |= {"no_cfunc_wrapper": True, "pipeline_class": WholeCompiler}
+    _ALLOCATING = _SETTINGS | {
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+        "pipeline_class": PartCompiler,
+    }
+    # Without Numba's runtime, which counts references to arrays: every view and every array of a tuple that
+    # is passed on would cost an atomic increment and decrement, per pixel many times the price of a short
+    # loop, and more still when two threads count the same array.
+    _NESTED = _ALLOCATING | {"_nrt": False}
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """What Python calls: one tile's work. A user pays for its compilation once per machine."""
+    if PLAIN:
+        try:
+            return njit(cache=True, **_WHOLE)(function)
+        except RuntimeError:  # no folder can be written to
+            return njit(**_WHOLE)(function)
     dispatcher = njit(**_WHOLE)(function)
     store(dispatcher)
     return noting(dispatcher) if recording else dispatcher
@@ -36,20 +81,20 @@ def from_python(function: Any) -> Any:
     return njit(**_WHOLE)(getattr(function, "py_func", function))
 
 
-# What kernels call. Never called from Python, and compiled as a part of each kernel that calls it.
-#
-# Without Numba's runtime, which counts references to arrays: every view and every array of a tuple that is
-# passed on would cost an atomic increment and decrement, per pixel many times the price of a short loop, and
-# more still when two threads count the same array. So these functions allocate nothing, and a kernel's loops
-# belong in one of them: it allocates its scratch, then calls it once.
 def nested(function: Callable[..., Any]) -> Any:
-    """A part of kernels, which allocates nothing."""
-    return guarded(njit(**_PART | {"_nrt": False})(function))
+    """What kernels call: never called from Python, and compiled as a part of each kernel that calls it.
+
+    It allocates nothing, and a kernel's loops belong in one of these: it allocates its scratch, then calls it
+    once.
+    """
+    dispatcher = njit(**_NESTED)(function)
+    return dispatcher if PLAIN else guarded(dispatcher)
 
 
 def allocating(function: Callable[..., Any]) -> Any:
     """What kernels call to get their scratch."""
-    return guarded(njit(**_PART)(function))
+    dispatcher = njit(**_ALLOCATING)(function)
+    return dispatcher if PLAIN else guarded(dispatcher)
 
 
 # For small functions that must disappear into the loop that calls them, or it will not vectorise.
