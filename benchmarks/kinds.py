@@ -140,14 +140,13 @@ def report(level: str, tables: np.ndarray, blends: np.ndarray) -> None:
         print(line(name, base - 10 * np.log10(errors)), flush=True)
 
 
-def picture(paths: list[Path], crop: int, out: Path) -> None:
-    """Four noisy images above their kinds."""
+def draw(images: list[np.ndarray], out: Path) -> None:
+    """Four images, noisy, above their kinds."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 6.2), layout="constrained")
     axes = figure.subplots(2, 4)
-    for column, path in enumerate(paths[:4]):
-        clean = middle_of(path, crop)
+    for column, clean in enumerate(images[:4]):
         sigma = 0.3**0.5 * clean.std()
         noisy = clean + np.random.default_rng(column).normal(0, sigma, clean.shape)
         kinds = kinds_of(vnlem.denoise_vnlem(noisy, sigma, workers=1), sigma)
@@ -172,7 +171,8 @@ def main() -> None:
     options = parser.parse_args()
     paths = sorted(options.folder.rglob("*.png"))
     if options.picture is not None:
-        picture(paths[:: options.every], options.crop, options.picture)
+        chosen = paths[:: options.every][:4]
+        draw([middle_of(path, options.crop) for path in chosen], options.picture)
         return
     cases = list(enumerate(paths))[:: options.every]
     print(f"{len(cases)} images of {options.crop} x {options.crop} pixels")

@@ -1,23 +1,30 @@
-"""Figures of docs/wishes.md: `python docs/make_figures_wishes.py IMAGE`, a photograph with texture."""
+"""Figures of docs/wishes.md, on pictures that scikit-image ships: `python docs/make_figures_wishes.py`."""
 
 import sys
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from skimage import color, data
 
 import vnlem
-from vnlem import io, metrics
+from vnlem import metrics
 
-FIGURES = Path(__file__).parent / "figures"
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "benchmarks"))
+from kinds import draw  # noqa: E402
+
 SIGMA = 25.0
 
 
-def perception(path: Path) -> None:
+def cat() -> np.ndarray:
+    """Fur."""
+    return 255 * color.rgb2gray(data.cat())
+
+
+def perception() -> None:
     """Clean, noisy, fidelity and perception, 2 x 2."""
-    page = next(iter(io.read(path).pages())).astype(float)
-    top, left = ((side - 192) // 2 for side in page.shape)
-    clean = page[top : top + 192, left : left + 192]
+    clean = cat()[60:252, 100:292]
     noisy = clean + np.random.default_rng(0).normal(0, SIGMA, clean.shape)
     shown = {"clean": clean, f"noisy, sigma {SIGMA:.0f}": noisy}
     for aim in ("fidelity", "perception"):
@@ -31,8 +38,11 @@ def perception(path: Path) -> None:
         cell.imshow(image, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         cell.set_title(title, fontsize=9)
         cell.set_axis_off()
-    figure.savefig(FIGURES / "wishes-perception.png", dpi=80)
+    figure.savefig(HERE / "figures" / "wishes-perception.png", dpi=80)
 
 
 if __name__ == "__main__":
-    perception(Path(sys.argv[1]))
+    perception()
+    camera, coins = data.camera().astype(float), data.coins().astype(float)
+    fine = [camera[60:252, 150:342], coins[20:212, 60:252], cat()[60:252, 100:292], camera[300:492, 300:492]]
+    draw(fine, HERE / "figures" / "wishes-kinds.png")
