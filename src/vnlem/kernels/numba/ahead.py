@@ -57,6 +57,14 @@ def _is_done(folder: Path, name: str) -> bool:
     return (folder / f"{name}.done").exists()
 
 
+def _end(processes: list[subprocess.Popen[bytes]]) -> None:
+    """No helper outlives the process it helps."""
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
 class Helpers:
     """The other processes, while they compile for one call."""
 
@@ -75,7 +83,8 @@ class Helpers:
             "-c",
             f"import {__name__} as a; a.help({str(self.folder)!r})",
         ]
-        self._processes = []
+        self._processes: list[subprocess.Popen[bytes]] = []
+        weakref.finalize(self, _end, self._processes)
         for _ in range(count):
             process = subprocess.Popen(
                 command,
