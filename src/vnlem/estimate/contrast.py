@@ -117,7 +117,7 @@ def gaussian(width: float) -> Float:
     Examples
     --------
     >>> gaussian(0.5).round(3)
-    array([0.01 , 0.106, 0.786, 0.106, 0.01 ])
+    array([0.   , 0.106, 0.787, 0.106, 0.   ])
     """
     half = int(np.ceil(_CUT_OFF * width))
     taps = np.exp(-0.5 * (np.arange(-half, half + 1) / width) ** 2)

@@ -33,6 +33,7 @@ def halo(params: VnlrParams) -> int:
 
     Examples
     --------
+    >>> from vnlem.methods.vnlr_params import resolve
     >>> halo(resolve(0.2, "fast")), halo(resolve(0.2)), halo(resolve(0.2, "quality"))
     (131, 221, 331)
     """
@@ -49,6 +50,7 @@ def work_halo(params: VnlrParams) -> int:
 
     Examples
     --------
+    >>> from vnlem.methods.vnlr_params import resolve
     >>> work_halo(resolve(0.2, "fast")), work_halo(resolve(0.2)), work_halo(resolve(0.2, "quality"))
     (71, 117, 176)
     """

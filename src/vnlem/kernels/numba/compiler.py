@@ -62,7 +62,8 @@ class _Whole(JITCodeLibrary):
 
 def _link(library: Any) -> None:
     for part in dict.fromkeys(library._linking_libraries):
-        library._reload_init.update(part._reload_init)
+        if hasattr(library, "_reload_init"):  # from Numba 0.60 on
+            library._reload_init.update(part._reload_init)
         library._final_module.link_in(part._get_module_for_linking(), preserve=True)
 
 

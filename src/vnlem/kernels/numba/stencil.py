@@ -78,8 +78,13 @@ def _pack(weights, at, offsets, n_groups, packed):
         source = weights[at + offsets[c] : at + offsets[c] + n_groups * together]
         for group in range(n_groups):
             target = packed[group, c]
-            for a in range(together):
-                target[a] = source[group * together + a]
+            # Counts that are known when this is compiled become one copy of a vector.
+            if together == ROWS:
+                for a in range(ROWS):
+                    target[a] = source[group * ROWS + a]
+            else:
+                for a in range(FEW_ROWS):
+                    target[a] = source[group * FEW_ROWS + a]
 
 
 @kernel
