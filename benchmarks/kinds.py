@@ -20,27 +20,17 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from quality import read_grey
 from scipy import ndimage
 from scipy.stats import wilcoxon
 
 import vnlem
-from vnlem import io
 from vnlem.estimate.contrast import Contrast
 
 LEVELS = ("15", "25", "50", "0.3")
 KINDS = ("flat", "edge", "corner", "texture")
 COLOURS = ((0.25, 0.35, 0.6), (0.95, 0.75, 0.2), (0.9, 0.2, 0.2), (0.2, 0.7, 0.35))
 VARIANTS = ("auto", "patches of 7", "patches of 13", "bandwidth x 0.7", "bandwidth x 1.4", "80 neighbours")
-
-
-def middle_of(path: Path, crop: int) -> np.ndarray:
-    """The middle of an image, grey."""
-    picture = io.read(path)
-    page = next(iter(picture.pages())).astype(float)
-    if picture.channel_axis is not None:
-        page = page.mean(axis=picture.channel_axis)
-    top, left = (max(side - crop, 0) // 2 for side in page.shape)
-    return page[top : top + crop, left : left + crop]
 
 
 def kinds_of(pilot: np.ndarray, sigma: float) -> np.ndarray:
@@ -81,7 +71,7 @@ def variants_of(noisy: np.ndarray, sigma: float) -> list[np.ndarray]:
 def errors_on(crop: int, level: str, case: tuple[int, Path]) -> tuple[np.ndarray, list[float]]:
     """Squared errors (kinds, variants) in units of the clean image's energy; those of the blends."""
     index, path = case
-    clean = middle_of(path, crop)
+    clean = read_grey(path, crop)
     sigma = 0.3**0.5 * clean.std() if level == "0.3" else float(level)
     noisy = clean + np.random.default_rng(index).normal(0, sigma, clean.shape)
     found = variants_of(noisy, sigma)
@@ -172,7 +162,7 @@ def main() -> None:
     paths = sorted(options.folder.rglob("*.png"))
     if options.picture is not None:
         chosen = paths[:: options.every][:4]
-        draw([middle_of(path, options.crop) for path in chosen], options.picture)
+        draw([read_grey(path, options.crop) for path in chosen], options.picture)
         return
     cases = list(enumerate(paths))[:: options.every]
     print(f"{len(cases)} images of {options.crop} x {options.crop} pixels")

@@ -24,26 +24,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from quality import read_grey
 from scipy.stats import wilcoxon
 
 import vnlem
-from vnlem import io, metrics
+from vnlem import metrics
 from vnlem.estimate import contrast
 from vnlem.methods import vnlr, vnlr_passes
 
 LEVELS = ("15", "25", "50", "0.3")
 ROWS = ("fidelity", "perception", "contrast only", "two kinds, last pass", "two kinds, all passes")
 MEASURES = ("SNR", "SSIM", "FSIM")
-
-
-def middle_of(path: Path, crop: int) -> np.ndarray:
-    """The middle of an image, grey."""
-    picture = io.read(path)
-    page = next(iter(picture.pages())).astype(float)
-    if picture.channel_axis is not None:
-        page = page.mean(axis=picture.channel_axis)
-    top, left = (max(side - crop, 0) // 2 for side in page.shape)
-    return page[top : top + crop, left : left + crop]
 
 
 @contextmanager
@@ -83,7 +74,7 @@ def estimates(noisy: np.ndarray, sigma: float, profile: str) -> Iterator[np.ndar
 def measure(crop: int, level: str, profile: str, case: tuple[int, Path]) -> list[list[float]]:
     """SNR, SSIM and FSIM of every row on one image."""
     index, path = case
-    clean = middle_of(path, crop)
+    clean = read_grey(path, crop)
     sigma = 0.3**0.5 * clean.std() if level == "0.3" else float(level)
     noisy = clean + np.random.default_rng(index).normal(0, sigma, clean.shape)
     rows = []

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from quality import read_grey
 from scipy.stats import wilcoxon
 
 import vnlem
-from vnlem import io
 from vnlem.bench import phantoms
 
 LEVELS = (15, 25, 50, "0.3")
@@ -65,22 +65,12 @@ def on_phantom(profile: str, name: str, seed: int) -> list[float]:
 def on_photograph(profile: str, crop: int, level: Any, case: tuple[int, Path]) -> list[float]:
     """SNR of every way on the middle of an image."""
     index, path = case
-    clean = middle_of(path, crop)
+    clean = read_grey(path, crop)
     sigma = 0.3**0.5 * clean.std() if level == "0.3" else float(level)
     noisy = clean + np.random.default_rng(index).normal(0, sigma, clean.shape)
     return [
         snr(clean, vnlem.denoise_vnlr(noisy, sigma, workers=1, **given)) for given in ways(profile).values()
     ]
-
-
-def middle_of(path: Path, crop: int) -> np.ndarray:
-    """The middle of an image, grey."""
-    picture = io.read(path)
-    page = next(iter(picture.pages())).astype(float)
-    if picture.channel_axis is not None:
-        page = page.mean(axis=picture.channel_axis)
-    top, left = (max(side - crop, 0) // 2 for side in page.shape)
-    return page[top : top + crop, left : left + crop]
 
 
 def main() -> None:

@@ -15,11 +15,12 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from quality import read_grey
 from scipy import ndimage
 from scipy.stats import wilcoxon
 
 import vnlem
-from vnlem import io, metrics
+from vnlem import metrics
 
 LEVELS = ("15", "25", "50", "0.3")
 WAYS = (
@@ -31,16 +32,6 @@ WAYS = (
 COLUMNS = ("identity, SNR", "c4, SNR", "perception, SNR", "perception, SSIM", "perception, FSIM")
 
 
-def middle_of(path: Path, crop: int) -> np.ndarray:
-    """The middle of an image, grey."""
-    picture = io.read(path)
-    page = next(iter(picture.pages())).astype(float)
-    if picture.channel_axis is not None:
-        page = page.mean(axis=picture.channel_axis)
-    top, left = (max(side - crop, 0) // 2 for side in page.shape)
-    return page[top : top + crop, left : left + crop]
-
-
 def texture_of(clean: np.ndarray) -> float:
     """Variance within small windows, in the median, beside that of the image."""
     means = ndimage.uniform_filter(clean, 9)
@@ -50,7 +41,7 @@ def texture_of(clean: np.ndarray) -> float:
 def measure(crop: int, level: str, case: tuple[int, Path]) -> list[float]:
     """What `COLUMNS` says, less that of d4, and the SNR of d4."""
     index, path = case
-    clean = middle_of(path, crop)
+    clean = read_grey(path, crop)
     sigma = 0.3**0.5 * clean.std() if level == "0.3" else float(level)
     noisy = clean + np.random.default_rng(index).normal(0, sigma, clean.shape)
     rows = []
@@ -74,7 +65,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
     cases = list(enumerate(sorted(options.folder.rglob("*.png"))))[:: options.every]
-    textures = np.array([texture_of(middle_of(path, options.crop)) for _, path in cases])
+    textures = np.array([texture_of(read_grey(path, options.crop)) for _, path in cases])
     textured = textures >= np.quantile(textures, 0.75)
     print(f"{len(cases)} images, {np.count_nonzero(textured)} of them textured; differences from d4\n")
     print("| noise | | d4, SNR | " + " | ".join(COLUMNS) + " |\n|---|---|---|" + "---|" * len(COLUMNS))

@@ -28,7 +28,7 @@ def scene(height, width, channels=None, seed=0):
     return clean, clean + np.random.default_rng(seed).normal(0, 20, clean.shape)
 
 
-def agree(clean, noisy, tolerance=TOLERANCE, **options):
+def assert_agreement(clean, noisy, tolerance=TOLERANCE, **options):
     """Denoise on both devices; the results and their quality must agree."""
     here = vnlem.denoise(noisy, **options)
     there, info = vnlem.denoise(noisy, device="cuda", return_info=True, **options)
@@ -41,28 +41,28 @@ def agree(clean, noisy, tolerance=TOLERANCE, **options):
 @pytest.mark.parametrize("profile", ["fast", "balanced", "quality"])
 @pytest.mark.parametrize("group", ["identity", "c4", "d4", "so2"])
 def test_vnlr_agrees_with_the_cpu(profile, group):
-    agree(*scene(131, 118), sigma=20, profile=profile, group=group)
+    assert_agreement(*scene(131, 118), sigma=20, profile=profile, group=group)
 
 
 @pytest.mark.parametrize("size", [(8, 8), (9, 40), (64, 13), (130, 257)])
 def test_vnlr_agrees_with_the_cpu_at_odd_sizes(size):
-    agree(*scene(*size), sigma=20)
+    assert_agreement(*scene(*size), sigma=20)
 
 
 @pytest.mark.parametrize("channels", [2, 3, 4])
 def test_vnlr_agrees_with_the_cpu_in_colour(channels):
-    agree(*scene(90, 101, channels), sigma=20, channel_axis=-1)
+    assert_agreement(*scene(90, 101, channels), sigma=20, channel_axis=-1)
 
 
 def test_vnlr_agrees_with_the_cpu_under_a_map_of_the_noise():
     clean, noisy = scene(96, 80)
-    agree(clean, noisy, sigma=np.linspace(5, 35, 80)[None].repeat(96, axis=0))
+    assert_agreement(clean, noisy, sigma=np.linspace(5, 35, 80)[None].repeat(96, axis=0))
 
 
 @pytest.mark.parametrize("sigma", [1e-3, 0.5, 5, 60])
 def test_vnlr_agrees_with_the_cpu_at_any_noise(sigma):
     clean, _ = scene(80, 90)
-    agree(clean, clean + np.random.default_rng(1).normal(0, sigma, clean.shape), sigma=sigma)
+    assert_agreement(clean, clean + np.random.default_rng(1).normal(0, sigma, clean.shape), sigma=sigma)
 
 
 def test_nearly_all_members_are_the_same():
@@ -114,7 +114,7 @@ def test_nlm_agrees_with_the_cpu(shape, patch_size, distance):
     cut = tuple(slice(extent) for extent in shape[:2]) if len(shape) > 1 else (0,)
     options = {"patch_size": patch_size, "patch_distance": distance}
     axis = -1 if len(shape) == 3 else None
-    agree(clean[cut], noisy[cut], sigma=20, method="nlm", channel_axis=axis, **options)
+    assert_agreement(clean[cut], noisy[cut], sigma=20, method="nlm", channel_axis=axis, **options)
 
 
 @pytest.mark.parametrize("shape", [(60, 70), (41, 37, 3), (300,)], ids=["grey", "colour", "signal"])
@@ -128,14 +128,16 @@ def test_nlem_and_nlpr_agree_with_the_cpu(shape, options):
     cut = tuple(slice(extent) for extent in shape[:2]) if len(shape) > 1 else (0,)
     if len(shape) == 1:
         options = options | {"n_neighbors": 11}
-    agree(clean[cut], noisy[cut], sigma=20, channel_axis=-1 if len(shape) == 3 else None, **options)
+    assert_agreement(
+        clean[cut], noisy[cut], sigma=20, channel_axis=-1 if len(shape) == 3 else None, **options
+    )
 
 
 @pytest.mark.parametrize("preset", ["paper", "auto"])
 @pytest.mark.parametrize("channels", [None, 3])
 def test_vnlem_agrees_with_the_cpu(preset, channels):
     clean, noisy = scene(60, 71, channels)
-    agree(
+    assert_agreement(
         clean, noisy, sigma=20, method="vnlem", preset=preset, channel_axis=None if channels is None else -1
     )
 
@@ -145,7 +147,7 @@ def test_vnlem_agrees_with_the_cpu(preset, channels):
 def test_vnlem_dd_agrees_with_the_cpu(preset, channels):
     clean, noisy = scene(83, 92, channels)
     axis = None if channels is None else -1
-    agree(clean, noisy, sigma=20, method="vnlem-dd", preset=preset, channel_axis=axis)
+    assert_agreement(clean, noisy, sigma=20, method="vnlem-dd", preset=preset, channel_axis=axis)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, np.float16, np.float32, np.float64])

@@ -256,6 +256,20 @@ def write_pages(path: str | os.PathLike[str], picture: Picture, pages: PagesOnDi
         What :func:`open_pages` says about the file that the pages came from.
     pages : PagesOnDisk
         The pixels.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from vnlem.io.pages import ScratchPages
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write(folder / "in.tif", np.arange(600, dtype=np.uint16).reshape(5, 10, 12))
+    >>> with open_pages(folder / "in.tif") as opened:
+    ...     with ScratchPages(folder / "out.tif", (5, 10, 12), np.dtype("uint16")) as pages:
+    ...         for number in range(5):
+    ...             pages[number, :, :] = np.full((10, 12), number)
+    ...         write_pages(folder / "out.tif", opened.picture, pages)
+    >>> read(folder / "out.tif").pixels[:, 0, 0].tolist()
+    [0, 1, 2, 3, 4]
     """
     place = Path(path)
     check_writable(place, picture)
