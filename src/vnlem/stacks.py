@@ -1,4 +1,4 @@
-"""Movies, volumes, sets of images: which pages help each other, their noise, and the method that takes them.
+"""Movies, volumes, sets of images: which pages help each other, and the method that takes them.
 
 `vnlem.denoise(..., axes=...)` comes here. A method of the table ``vnlem.registry.STACKS`` gets all pages of a
 series; any other method gets them one by one, with the noise estimated once for all.
@@ -7,29 +7,23 @@ series; any other method gets them one by one, with the noise estimated once for
 import inspect
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.noise.auto import find_noise
-from vnlem.noise.model import NoiseModel
+from vnlem.noise.pages import Pages, StackNoise, checked_page, planes_of, units_of
 from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, shown_size
 from vnlem.pipeline.device import choose, lies_on_gpu, namespace, side_by_side, to_host
-from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.image import Planes
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
 from vnlem.pipeline.run import NEGLIGIBLE, Info
 from vnlem.pipeline.sigma import check_sigma
-from vnlem.pipeline.warn import warn
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import find_method, find_stack_method
 
-Pages = Sequence[NDArray[Any]] | PagesOf
-# Noise is estimated on so many pages, spread over the series.
-SAMPLE = 12
-SAMPLE_PIXELS = 4e6  # and on no more than so many pixels, but one page at least
 # Arguments of a method's function that are no parameters of the method.
 _ARGUMENTS = (
     "image",
@@ -224,7 +218,7 @@ def denoise_stack(
 def denoise_series(
     pages: Pages,
     kind: str,
-    noise: "StackNoise",
+    noise: StackNoise,
     *,
     method: str,
     workers: int | None,
@@ -270,7 +264,7 @@ def denoise_series(
 
     def entering() -> Iterator[NDArray[np.float32]]:
         for index in range(len(pages)):
-            planes = _checked_page(pages, index)
+            planes = checked_page(pages, index)
             values = noise.forward(planes)
             pixels = ((values - mean) / scale).astype(np.float32)
             waiting.append((planes, values, pixels))
@@ -285,7 +279,7 @@ def denoise_series(
 
 def _page_by_page(
     pages: Pages,
-    noise: "StackNoise",
+    noise: StackNoise,
     method: str,
     workers: int | None,
     report: ProgressCallback | None,
@@ -299,7 +293,7 @@ def _page_by_page(
     def one(item: tuple[int, NDArray[Any]]) -> tuple[NDArray[Any], Info]:
         index, page = item
         white = noise.model.is_white
-        planes = _planes_of(page if white else to_host(page), index, len(pages))
+        planes = planes_of(page if white else to_host(page), index, len(pages))
         if not white:
             page = noise.forward(planes)
         part = _share(report, index, 1, len(pages)) if params["device"] == "cpu" else None
@@ -315,71 +309,6 @@ def _page_by_page(
         if report is not None and params["device"] != "cpu":
             report(index + 1, len(pages))
         yield denoised
-
-
-def units_of(pages: Pages, noise: "StackNoise") -> tuple[float, float]:
-    """Mean of all pages, and the standard deviation that they seem to have without their noise."""
-    statistics = _Statistics.of(noise.forward(_checked_page(pages, i)) for i in range(len(pages)))
-    return statistics.scale(noise.sigma)
-
-
-class StackNoise:
-    """The noise of a channel: its level once it is white, and how to make it so."""
-
-    def __init__(self, model: NoiseModel) -> None:
-        self.model = model
-        self.sigma = model.sigma if model.is_white else 1.0
-
-    @classmethod
-    def of(
-        cls, series: list[Pages], sigma: Any, noise_model: Any, camera: dict[str, Any], *, plain: bool
-    ) -> "StackNoise":
-        """What is given, or estimated on some pages of all series of a channel."""
-        sample = to_planes(_mosaic(sampled_pages(series)))
-        model = find_noise(sample, sigma, noise_model, camera, plain=plain)
-        assert model is not None  # a level per channel is a single number here
-        return cls(model)
-
-    def forward(self, planes: Planes) -> NDArray[np.float64]:
-        """A page (H, W) whose noise is white, with the level `sigma`."""
-        page: NDArray[np.float64] = (
-            planes.data if self.model.is_white else self.model.stabilise(planes.data)
-        )[0]
-        return page
-
-    def backward(self, page: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A denoised page as planes (1, H, W) in the units of the input."""
-        return page[None] if self.model.is_white else self.model.unstabilise(page[None])
-
-
-class _Statistics:
-    """Mean and variance of all pages, page by page."""
-
-    def __init__(self, count: int, mean: float, squares: float) -> None:
-        self._count, self._mean, self._squares = count, mean, squares
-
-    @classmethod
-    def of(cls, pages: Iterator[NDArray[np.float64]]) -> "_Statistics":
-        """Pages are joined two by two, which loses no digits where the mean is far from zero."""
-        count, mean, squares = 0, 0.0, 0.0
-        for page in pages:
-            n, page_mean = page.size, float(page.mean())
-            shift = page_mean - mean
-            both = count + n
-            squares += float(((page - page_mean) ** 2).sum()) + shift**2 * count * n / both
-            mean += shift * n / both
-            count = both
-        return cls(count, mean, squares)
-
-    def scale(self, sigma: float) -> tuple[float, float]:
-        """Mean, and the standard deviation that the clean pages seem to have."""
-        variance = self._squares / self._count
-        if sigma > 0 and variance < 1.01 * sigma**2:
-            warn(
-                f"sigma {sigma:g} accounts for all of the stack's own standard deviation "
-                f"{np.sqrt(variance):g}: there may be nothing but noise; check the units of sigma"
-            )
-        return self._mean, float(np.sqrt(max(variance - sigma**2, 0.01 * sigma**2)))
 
 
 def _is_list_of_pages(image: Any, axes: str | None) -> bool:
@@ -398,34 +327,6 @@ def _is_list_of_pages(image: Any, axes: str | None) -> bool:
 def _as_array(image: Any) -> Any:
     """A stack as an array, where it lies."""
     return image if lies_on_gpu(image) else np.asarray(image)
-
-
-def _checked_page(pages: Pages, index: int) -> Planes:
-    """A page on the host."""
-    return _planes_of(to_host(pages[index]), index, len(pages))
-
-
-def _planes_of(page: Any, index: int, count: int) -> Planes:
-    try:
-        return to_planes(page, None)
-    except ValueError as error:
-        if count == 1:
-            raise
-        raise ValueError(f"page {index + 1} of {count}: {error}") from error
-
-
-def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
-    """Some pages, spread over all series."""
-    places = [(pages, index) for pages in series for index in range(len(pages))]
-    most = max(1, min(SAMPLE, len(places), int(SAMPLE_PIXELS / max(series[0][0].size, 1))))
-    chosen = np.unique(np.linspace(0, len(places) - 1, most).astype(int))
-    return [_checked_page(places[i][0], places[i][1]).data[0] for i in chosen]
-
-
-def _mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Pages below each other, cut to the narrowest."""
-    width = min(page.shape[1] for page in pages)
-    return np.concatenate([page[:, :width] for page in pages])
 
 
 def _sigma_per_channel(sigma: Any, n_channels: int) -> list[Any]:

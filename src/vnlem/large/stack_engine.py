@@ -15,11 +15,12 @@ from vnlem.large.sample import MOST_PIXELS
 from vnlem.large.sources import Source
 from vnlem.neighbours.planes import Part
 from vnlem.noise.model import NoiseModel
+from vnlem.noise.pages import StackNoise, sampled_pages, units_of
 from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of
 from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.registry import find_stack_method, find_stack_needs
-from vnlem.stacks import StackNoise, check_params, denoise_series, sampled_pages, units_of
+from vnlem.stacks import check_params, denoise_series
 
 # Bytes for each pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
 BYTES_IN_FLIGHT = 100

@@ -1,0 +1,113 @@
+"""The noise of a stack: found once on some of its pages, and then the same for all pages of a channel."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.noise.auto import find_noise
+from vnlem.noise.model import NoiseModel
+from vnlem.pipeline.axes import PagesOf
+from vnlem.pipeline.device import to_host
+from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.warn import warn
+
+Pages = Sequence[NDArray[Any]] | PagesOf
+# Noise is estimated on so many pages, spread over the series.
+SAMPLE = 12
+SAMPLE_PIXELS = 4e6  # and on no more than so many pixels, but one page at least
+
+
+class StackNoise:
+    """The noise of a channel: its level once it is white, and how to make it so."""
+
+    def __init__(self, model: NoiseModel) -> None:
+        self.model = model
+        self.sigma = model.sigma if model.is_white else 1.0
+
+    @classmethod
+    def of(
+        cls, series: list[Pages], sigma: Any, noise_model: Any, camera: dict[str, Any], *, plain: bool
+    ) -> "StackNoise":
+        """What is given, or estimated on some pages of all series of a channel."""
+        sample = to_planes(_mosaic(sampled_pages(series)))
+        model = find_noise(sample, sigma, noise_model, camera, plain=plain)
+        assert model is not None  # a level per channel is a single number here
+        return cls(model)
+
+    def forward(self, planes: Planes) -> NDArray[np.float64]:
+        """A page (H, W) whose noise is white, with the level `sigma`."""
+        page: NDArray[np.float64] = (
+            planes.data if self.model.is_white else self.model.stabilise(planes.data)
+        )[0]
+        return page
+
+    def backward(self, page: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A denoised page as planes (1, H, W) in the units of the input."""
+        return page[None] if self.model.is_white else self.model.unstabilise(page[None])
+
+
+def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
+    """Some pages, spread over all series."""
+    places = [(pages, index) for pages in series for index in range(len(pages))]
+    most = max(1, min(SAMPLE, len(places), int(SAMPLE_PIXELS / max(series[0][0].size, 1))))
+    chosen = np.unique(np.linspace(0, len(places) - 1, most).astype(int))
+    return [checked_page(places[i][0], places[i][1]).data[0] for i in chosen]
+
+
+def checked_page(pages: Pages, index: int) -> Planes:
+    """A page as planes, on the host."""
+    return planes_of(to_host(pages[index]), index, len(pages))
+
+
+def planes_of(page: Any, index: int, count: int) -> Planes:
+    """A page as planes; an error says which page of how many it was."""
+    try:
+        return to_planes(page, None)
+    except ValueError as error:
+        if count == 1:
+            raise
+        raise ValueError(f"page {index + 1} of {count}: {error}") from error
+
+
+def _mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Pages below each other, cut to the narrowest."""
+    width = min(page.shape[1] for page in pages)
+    return np.concatenate([page[:, :width] for page in pages])
+
+
+def units_of(pages: Pages, noise: StackNoise) -> tuple[float, float]:
+    """Mean of all pages, and the standard deviation that they seem to have without their noise."""
+    statistics = _Statistics.of(noise.forward(checked_page(pages, i)) for i in range(len(pages)))
+    return statistics.scale(noise.sigma)
+
+
+class _Statistics:
+    """Mean and variance of all pages, page by page."""
+
+    def __init__(self, count: int, mean: float, squares: float) -> None:
+        self._count, self._mean, self._squares = count, mean, squares
+
+    @classmethod
+    def of(cls, pages: Iterator[NDArray[np.float64]]) -> "_Statistics":
+        """Pages are joined two by two, which loses no digits where the mean is far from zero."""
+        count, mean, squares = 0, 0.0, 0.0
+        for page in pages:
+            n, page_mean = page.size, float(page.mean())
+            shift = page_mean - mean
+            both = count + n
+            squares += float(((page - page_mean) ** 2).sum()) + shift**2 * count * n / both
+            mean += shift * n / both
+            count = both
+        return cls(count, mean, squares)
+
+    def scale(self, sigma: float) -> tuple[float, float]:
+        """Mean, and the standard deviation that the clean pages seem to have."""
+        variance = self._squares / self._count
+        if sigma > 0 and variance < 1.01 * sigma**2:
+            warn(
+                f"sigma {sigma:g} accounts for all of the stack's own standard deviation "
+                f"{np.sqrt(variance):g}: there may be nothing but noise; check the units of sigma"
+            )
+        return self._mean, float(np.sqrt(max(variance - sigma**2, 0.01 * sigma**2)))
