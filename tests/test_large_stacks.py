@@ -10,8 +10,9 @@ from vnlem.large import stack_engine, units  # noqa: E402
 from vnlem.large.methods import find_engine  # noqa: E402
 from vnlem.large.sample import take_sample  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
-from vnlem.methods.vnlr_stack import halo, resolve_stack, solve_stack  # noqa: E402
-from vnlem.neighbours.planes import Part  # noqa: E402
+from vnlem.methods.vnlr_stack import solve_stack  # noqa: E402
+from vnlem.methods.vnlr_stack_params import halo, resolve_stack  # noqa: E402
+from vnlem.pipeline.stack_task import Part, StackTask  # noqa: E402
 
 # Small windows, so that small stacks have parts with an inside.
 SMALL = {
@@ -45,7 +46,7 @@ def test_what_lies_deeper_than_the_halo_has_the_bytes_of_the_whole(kind, passes,
     stack = np.random.default_rng(0).normal(0, 0.4, shape).astype(np.float32) + np.sin(np.arange(80) / 5)
     stack = stack.astype(np.float32)
     params = resolve_stack(kind, shape[0], **{**SMALL[kind], "passes": passes})
-    whole = list(solve_stack(iter(stack), [shape[1:]] * shape[0], 0.4, params, 1))
+    whole = list(solve_stack(iter(stack), StackTask(kind, [shape[1:]] * shape[0], 0.4), params))
     if kind == "T":
         write = (write[0], (0, 70), (0, 80))
     read = [
@@ -55,7 +56,8 @@ def test_what_lies_deeper_than_the_halo_has_the_bytes_of_the_whole(kind, passes,
     assert kind == "T" or read[1] != (0, 70)
     part = stack[tuple(slice(*span) for span in read)]
     place = Part(tuple(start for start, _ in read), shape)
-    found = list(solve_stack(iter(part), [part.shape[1:]] * len(part), 0.4, params, 1, None, place))
+    task = StackTask(kind, [part.shape[1:]] * len(part), 0.4, part=place)
+    found = list(solve_stack(iter(part), task, params))
     inner = tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(write, read, strict=True))
     expected = np.stack(whole)[tuple(slice(*span) for span in write)]
     np.testing.assert_array_equal(np.stack(found)[inner], expected)

@@ -6,7 +6,9 @@ from scipy.ndimage import gaussian_filter
 
 import vnlem
 from vnlem.estimate.planes import Sweep
-from vnlem.methods.vnlr_stack import resolve_stack, solve_stack
+from vnlem.methods.vnlr_stack import solve_stack
+from vnlem.methods.vnlr_stack_params import resolve_stack
+from vnlem.pipeline.stack_task import StackTask
 
 SMALL = {"patch_size": 4, "n_neighbors": 10, "patch_distance": 3, "step": 3, "passes": 2, "plane_distance": 1}
 
@@ -211,7 +213,7 @@ def test_pages_are_read_and_given_while_only_some_are_held():
             yield rng.normal(size=(16, 16)).astype(np.float32)
 
     ahead = []
-    for given, _ in enumerate(solve_stack(pages(), [(16, 16)] * 60, 0.5, params, 1)):
+    for given, _ in enumerate(solve_stack(pages(), StackTask("T", [(16, 16)] * 60, 0.5), params)):
         ahead.append(len(read) - given)
     in_flight = Sweep(60, params.reach, 3, 1).in_flight(0, 2)[1]
     assert max(ahead) <= (params.passes + 1) * in_flight

@@ -59,9 +59,9 @@ STACKS = {"vnlr": "vnlem.methods.vnlr_stack:prepare", "nlm": "vnlem.methods.nlm_
 # The series it can do: along time, along depth, several images.
 STACK_KINDS = {"vnlr": "TZN", "nlm": "TZ"}
 # How far around a part of a stack its result depends on pixels, and how many planes it holds.
-STACK_HALOS = {"vnlr": "vnlem.methods.vnlr_stack:halo", "nlm": "vnlem.methods.nlm_stack:halo"}
+STACK_HALOS = {"vnlr": "vnlem.methods.vnlr_stack_params:halo", "nlm": "vnlem.methods.nlm_stack:halo"}
 STACK_PLANES = {
-    "vnlr": "vnlem.methods.vnlr_stack:planes_in_flight",
+    "vnlr": "vnlem.methods.vnlr_stack_params:planes_in_flight",
     "nlm": "vnlem.methods.nlm_stack:planes_in_flight",
 }
 

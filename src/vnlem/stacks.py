@@ -21,22 +21,12 @@ from vnlem.pipeline.image import Planes
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
 from vnlem.pipeline.run import NEGLIGIBLE, Info
 from vnlem.pipeline.sigma import check_sigma
+from vnlem.pipeline.stack_task import Part, StackTask
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import find_method, find_stack_method
 
 # Arguments of a method's function that are no parameters of the method.
-_ARGUMENTS = (
-    "image",
-    "sigma",
-    "kind",
-    "sizes",
-    "workers",
-    "report",
-    "part",
-    "progress",
-    "return_info",
-    "channel_axis",
-)
+_ARGUMENTS = ("image", "sigma", "task", "workers", "progress", "return_info", "channel_axis")
 
 
 def is_set_of_images(image: Any) -> bool:
@@ -225,7 +215,7 @@ def denoise_series(
     report: ProgressCallback | None,
     info: list[dict[str, Any]],
     units: tuple[float, float] | None = None,
-    part: Any = None,
+    part: Part | None = None,
     device: str = "cpu",
     **params: Any,
 ) -> Generator[NDArray[Any], None, None]:
@@ -249,15 +239,8 @@ def denoise_series(
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
         return
     sizes = [tuple(pages[index].shape) for index in range(len(pages))]
-    used, solve = prepare(
-        kind,
-        sizes,
-        noise.sigma / scale,
-        workers=check_workers(workers),
-        report=report,
-        part=part,
-        **params,
-    )
+    task = StackTask(kind, sizes, noise.sigma / scale, check_workers(workers), report, part)
+    used, solve = prepare(task, **params)
     if is_dataclass(used) and not isinstance(used, type):
         info.append(asdict(used))
     waiting: list[tuple[Planes, NDArray[np.float64], NDArray[np.float32]]] = []

@@ -98,6 +98,7 @@ def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: di
     """Refuse a stack whose pages in flight need more memory than there is, before the work."""
     from vnlem.large.memory import free_memory, human_bytes
     from vnlem.large.stack_engine import BYTES_IN_FLIGHT
+    from vnlem.pipeline.stack_task import StackTask
     from vnlem.registry import find_stack_method, find_stack_needs
     from vnlem.stacks import check_params
 
@@ -109,7 +110,7 @@ def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: di
             continue
         check_params(prepare, method, parameters)
         height, width = sizes["Y"], sizes["X"]
-        used, _ = prepare(kind, [(height, width)] * sizes[kind], 1.0, workers=1, report=None, **parameters)
+        used, _ = prepare(StackTask(kind, [(height, width)] * sizes[kind], 1.0), **parameters)
         need = BYTES_IN_FLIGHT * find_stack_needs(method)[1](used) * height * width
         if need > free:
             raise ValueError(

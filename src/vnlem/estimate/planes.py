@@ -15,7 +15,8 @@ from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.numba.plane_ridge import Combining, Place, PlaneImages, filter_planes_tile
 from vnlem.neighbours.groups import Members, positions_in_part
 from vnlem.neighbours.patches import blank_planes, patch_sums, spread
-from vnlem.neighbours.planes import Part, PlaneMatcher, Search, reference_tiles, symmetries_of_block
+from vnlem.neighbours.planes import PlaneMatcher, Search, reference_tiles, symmetries_of_block
+from vnlem.pipeline.stack_task import Part
 from vnlem.pipeline.workers import Pool
 
 Image = NDArray[np.float32]

@@ -13,12 +13,12 @@ from vnlem.large.boxes import extent, inside, slices
 from vnlem.large.engine import BYTES_ALWAYS, Place
 from vnlem.large.sample import MOST_PIXELS
 from vnlem.large.sources import Source
-from vnlem.neighbours.planes import Part
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import StackNoise, sampled_pages, units_of
 from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of
 from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.sigma import check_sigma
+from vnlem.pipeline.stack_task import Part, StackTask
 from vnlem.registry import find_stack_method, find_stack_needs
 from vnlem.stacks import check_params, denoise_series
 
@@ -114,11 +114,11 @@ def stack_engine(source: Source, sigma: Any, method: str, params: dict[str, Any]
         noises.append(StackNoise.of(list(pages), given, noise_model, camera, plain=plain))
     others = tuple(name for name in source.axes if name not in (kind.lower(), "y", "x"))
     units, used = {}, []
-    size, count = source.shape[-2:], len(all_series[0].pages)
+    size, count = (source.shape[-2], source.shape[-1]), len(all_series[0].pages)
     for key, channel, (mean, scale) in _units(source, letters, all_series, noises):
         units[key] = (mean, scale)
         level = max(noises[channel].sigma / scale, NEGLIGIBLE)
-        found, _ = prepare(kind, [size] * count, level, workers=1, report=None, **params)
+        found, _ = prepare(StackTask(kind, [size] * count, level), **params)
         if found not in used:  # parameters may follow the noise
             used.append(found)
     find_halo, find_planes = find_stack_needs(method)

@@ -3,22 +3,20 @@
 planes -> square patches of one plane -> whole windows of the planes around -> weighted mean of central pixels
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vnlem.estimate.weights import inverse_square
 from vnlem.methods.nlm import TILE, auto_params
 from vnlem.methods.window import WindowParams, check_params, pad
 from vnlem.pipeline import checks
 from vnlem.pipeline.presets import check_preset
+from vnlem.pipeline.stack_task import Plane, StackSolver, StackTask
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
 
-Plane = NDArray[np.float32]
 PLANE_DISTANCE = 2
 MOST_PLANES = 20
 
@@ -32,13 +30,8 @@ class NlmStackParams:
 
 
 def prepare(
-    kind: str,
-    sizes: list[tuple[int, int]],
-    sigma: float,
+    task: StackTask,
     *,
-    workers: int,
-    report: Callable[[int, int], object] | None,
-    part: Any = None,
     preset: str = "auto",
     engine: str = "fast",
     patch_size: int | None = None,
@@ -46,21 +39,14 @@ def prepare(
     plane_distance: int | None = None,
     bandwidth: float | None = None,
     noise_correction: bool = True,
-) -> tuple[NlmStackParams, Callable[[Iterator[Plane]], Iterator[Plane]]]:
+) -> tuple[NlmStackParams, StackSolver]:
     """Check everything before the first page is read; the parameters, and what takes and gives the pages.
 
     Parameters
     ----------
-    kind : {"T", "Z"}
-        Time or depth; both are treated alike.
-    sizes : list of (int, int)
-        Heights and widths of the pages, all the same.
-    sigma : float
-        Standard deviation of the noise in units of the clean pages' own.
-    workers, report
-        Threads, and a callback for progress or None.
-    part : Part, optional
-        Where the pages lie in a larger stack; results have its bytes beyond :func:`halo` in any case.
+    task : StackTask
+        The pages of one series. Time and depth are treated alike; a part of a larger stack has its bytes
+        beyond :func:`halo` in any case.
     preset, engine, patch_size, patch_distance, bandwidth, noise_correction
         As in :func:`vnlem.denoise_nlm`; the window of radius `patch_distance` is searched in every plane.
     plane_distance : int, optional
@@ -69,41 +55,34 @@ def prepare(
     check_preset("nlm", preset)
     checks.choice("engine", engine, ("fast", "reference"))
     given = {"patch_size": patch_size, "patch_distance": patch_distance, "bandwidth": bandwidth}
-    chosen = auto_params(sigma) | {name: value for name, value in given.items() if value is not None}
-    window = check_params(sigma, 2, **chosen, gamma=2.0, noise_correction=noise_correction)
+    chosen = auto_params(task.sigma) | {name: value for name, value in given.items() if value is not None}
+    window = check_params(task.sigma, 2, **chosen, gamma=2.0, noise_correction=noise_correction)
     distance = PLANE_DISTANCE if plane_distance is None else plane_distance
     reach = checks.whole("plane_distance", distance, 0, MOST_PLANES)
-    params = NlmStackParams(window, min(reach, len(sizes) - 1))
+    params = NlmStackParams(window, min(reach, len(task.sizes) - 1))
     if engine == "reference":
         from vnlem.reference.window import nlm_stack
 
-        return params, lambda planes: nlm_stack(list(planes), sigma, params.window, params.plane_distance)
-    return params, lambda planes: solve_stack(planes, sizes, sigma, params, workers, report)
+        return params, lambda planes: nlm_stack(list(planes), task.sigma, window, params.plane_distance)
+    return params, lambda planes: solve_stack(planes, task, params)
 
 
-def solve_stack(
-    planes: Iterator[Plane],
-    sizes: list[tuple[int, int]],
-    sigma: float,
-    params: NlmStackParams,
-    workers: int,
-    report: Callable[[int, int], object] | None = None,
-) -> Iterator[Plane]:
+def solve_stack(planes: Iterator[Plane], task: StackTask, params: NlmStackParams) -> Iterator[Plane]:
     """Denoise standardised planes one after the other; those within reach of one are held, no more."""
     from vnlem.kernels.numba.nlm import Decay
     from vnlem.kernels.numba.nlm_planes import Tall, nlm_planes_tile
     from vnlem.kernels.numba.patch_distance import Window
 
-    total, (height, width) = len(sizes), sizes[0]
+    total, (height, width) = len(task.sizes), task.sizes[0]
     reach, size = params.plane_distance, params.window.patch_size
     distance = params.window.patch_distance
     window = Window(size // 2, size // 2, min(distance, height - 1), min(distance, width - 1))
-    floor = 2 * sigma**2 * size**2 if params.window.noise_correction else 0.0
+    floor = 2 * task.sigma**2 * size**2 if params.window.noise_correction else 0.0
     decay = Decay(inverse_square(params.window.bandwidth), np.float32(floor))
     tiles = grid(height, width, *TILE)
     held: list[Plane] = []  # with their borders
     first = 0
-    with Pool(workers) as pool:
+    with Pool(task.workers) as pool:
         for number in range(total):
             while first < number - reach:
                 held.pop(0)
@@ -117,8 +96,8 @@ def solve_stack(
                 nlm_planes_tile(tall, tile, window, decay, out)
 
             pool.for_each(work, tiles)
-            if report is not None:
-                report(number + 1, total)
+            if task.report is not None:
+                task.report(number + 1, total)
             yield out
 
 
@@ -127,7 +106,7 @@ def halo(params: NlmStackParams) -> tuple[int, int, int]:
 
     Examples
     --------
-    >>> halo(prepare("T", [(40, 40)] * 9, 0.2, workers=1, report=None, plane_distance=1)[0])
+    >>> halo(prepare(StackTask("T", [(40, 40)] * 9, 0.2), plane_distance=1)[0])
     (1, 7, 7)
     """
     side = params.window.patch_distance + params.window.patch_size // 2

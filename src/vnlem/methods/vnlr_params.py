@@ -16,11 +16,32 @@ SIMILARITY_DISTANCE = 3
 AIMS = ("fidelity", "perception")
 
 # The largest values that are accepted: beyond them a group's matrices outgrow any use.
-LIMITS = {"patch_size": 32, "n_neighbors": 512, "patch_distance": 1024, "step": 32, "passes": 16}
+LIMITS = {
+    "patch_size": 32,
+    "patch_depth": 64,
+    "n_neighbors": 512,
+    "patch_distance": 1024,
+    "plane_distance": 64,
+    "step": 32,
+    "passes": 16,
+}
 
 
-@dataclass(frozen=True)
-class VnlrParams:
+@dataclass(frozen=True, kw_only=True)
+class FixedParams:
+    """What no profile changes, for images and for stacks."""
+
+    noise_kept: float = 0.75  # tau of the first pass; falls linearly to zero in the last
+    extra_load: float = 0.25  # of the first pass, in units of the noise energy
+    first_match_penalty: float = 0.6  # in the first pass a turned patch ranks with d^2 + this * n sigma^2
+    # In the first pass a patch with less energy about its mean than this * n sigma^2 is only shifted.
+    flat_energy: float = 1.25
+    match_factor: float = 1.3  # in pilot passes with match_factor * d^2 + match_penalty * n sigma^2
+    match_penalty: float = 0.04
+
+
+@dataclass(frozen=True, kw_only=True)
+class VnlrParams(FixedParams):
     """Parameters of VNLR; lengths in pixels."""
 
     profile: str
@@ -36,13 +57,7 @@ class VnlrParams:
     first_n_neighbors: int
     first_patch_distance: int
     first_step: int
-    noise_kept: float  # tau of the first pass; falls linearly to zero in the last
     boost: float  # factor on the noise energy in the ridge
-    extra_load: float  # of the first pass, in units of the noise energy
-    first_match_penalty: float  # in the first pass a turned patch ranks with d^2 + this * n sigma^2
-    flat_energy: float  # first pass: with less than this * n sigma^2 about its mean a patch is only shifted
-    match_factor: float  # in pilot passes with match_factor * d^2 + match_penalty * n sigma^2
-    match_penalty: float
     aim: str  # what the result is judged by
 
 
@@ -91,10 +106,6 @@ def resolve(
     checks.choice("group", group, GROUPS)
     checks.choice("aim", aim, AIMS)
     given = _PROFILES[profile]
-
-    def whole(name: str, value: Any, default: int, smallest: int = 1) -> int:
-        return default if value is None else checks.whole(name, value, smallest, LIMITS[name])
-
     n_passes = whole("passes", passes, given.passes)
     if patch_size is None:
         # Small patches first: they keep detail that later passes can still smooth, and not the other way
@@ -104,11 +115,7 @@ def resolve(
         sizes = (6, *[7] * early, *[late] * (n_passes - early))
     else:
         sizes = (whole("patch_size", patch_size, 7, 2),) * (n_passes + 1)
-    if step is not None and whole("step", step, 1) > min(sizes):
-        raise ValueError(
-            f"step must be at most the smallest patch of the passes, {min(sizes)}, or pixels between the "
-            f"patches would have no estimate; got {step!r}"
-        )
+    steps = steps_within(sizes, step, given.first_step, given.step)
     # What recurs at other sizes is rarer: it is looked for farther away, though not in the copies.
     farther = SIMILARITY_DISTANCE if group in SCALING else 1
     distance = whole("patch_distance", patch_distance, farther * given.patch_distance)
@@ -123,18 +130,33 @@ def resolve(
         n_neighbors=whole("n_neighbors", n_neighbors, given.n_neighbors, 2),
         patch_distance=distance,
         copied_distance=min(given.patch_distance, distance) if group in SCALING else distance,
-        step=whole("step", step, min(given.step, min(sizes[1:]))),
+        step=steps[1],
         passes=n_passes,
         rematch=rematch,
         first_n_neighbors=given.first_n_neighbors,
         first_patch_distance=min(given.first_patch_distance, distance),
-        first_step=whole("step", step, min(given.first_step, sizes[0])),
-        noise_kept=0.75,
+        first_step=steps[0],
         boost=given.boost,
-        extra_load=0.25,
-        first_match_penalty=0.6,
-        flat_energy=1.25,
-        match_factor=1.3,
-        match_penalty=0.04,
         aim=aim,
     )
+
+
+def whole(name: str, value: Any, default: int, smallest: int = 1) -> int:
+    """A whole number within its limits; the default when None."""
+    return default if value is None else checks.whole(name, value, smallest, LIMITS[name])
+
+
+def steps_within(sizes: tuple[int, ...], step: Any, first: int, later: int) -> tuple[int, int]:
+    """Steps between the reference patches of the first pass and of all others: those given, or these two.
+
+    Examples
+    --------
+    >>> steps_within((4, 7, 7), None, 5, 6), steps_within((4, 7, 7), 3, 5, 6)
+    ((4, 6), (3, 3))
+    """
+    if step is not None and whole("step", step, 1) > min(sizes):
+        raise ValueError(
+            f"step must be at most the smallest patch of the passes, {min(sizes)}, or pixels between the "
+            f"patches would have no estimate; got {step!r}"
+        )
+    return whole("step", step, min(first, sizes[0])), whole("step", step, min(later, *sizes[1:]))

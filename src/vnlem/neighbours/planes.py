@@ -1,7 +1,6 @@
 """Groups of patches over the planes in flight: frames of a movie, slices of a volume, images of a set."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from vnlem.neighbours.groups import Members, positions_in_part, symmetries
 from vnlem.neighbours.patches import blank_planes, patch_sums
 from vnlem.neighbours.sheets import TILE
 from vnlem.neighbours.sites import Sites
+from vnlem.pipeline.stack_task import Part
 from vnlem.pipeline.tiles import grid
 
 
@@ -30,13 +30,6 @@ def symmetries_of_block(group: str, patch_size: int, depth: int, *, reflect_dept
     pixels = patch_size**2
     orders = [range(depth), range(depth - 1, -1, -1)] if reflect_depth and depth > 1 else [range(depth)]
     return np.concatenate([np.concatenate([plane + k * pixels for k in order], axis=1) for order in orders])
-
-
-class Part(NamedTuple):
-    """Where planes lie in a larger stack that they are a part of."""
-
-    first: tuple[int, int, int]  # plane, row and column of the whole that the part begins with
-    whole: tuple[int, int, int]
 
 
 def reference_tiles(

@@ -25,7 +25,7 @@ def denoise(planes: Iterator[NDArray[Any]], sigma: float, params: Any) -> Iterat
 
     Examples
     --------
-    >>> from vnlem.methods.vnlr_stack import resolve_stack
+    >>> from vnlem.methods.vnlr_stack_params import resolve_stack
     >>> noisy = np.random.default_rng(0).normal(0, 0.5, (3, 9, 9))
     >>> params = resolve_stack("T", 3, patch_size=4, n_neighbors=8, patch_distance=2, step=4, passes=1)
     >>> result = np.stack(list(denoise(iter(noisy), 0.5, params)))

@@ -1,0 +1,146 @@
+"""Parameters of VNLR on stacks: what a profile spends on a movie, a volume or a set of images."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from vnlem.methods.vnlr_params import PROFILES, FixedParams, steps_within, whole
+from vnlem.neighbours.groups import TURNING
+from vnlem.pipeline import checks
+
+GROUPS = ("identity", "c4", "d4")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackParams(FixedParams):
+    """Parameters of VNLR on a stack; lengths in pixels or planes."""
+
+    profile: str
+    kind: str  # "T", "Z" or "N"
+    group: str
+    patch_sizes: tuple[int, ...]  # of the first pass and of each pilot pass
+    depth: int  # planes a patch spans
+    reach: int  # planes before and after that members may begin in
+    n_neighbors: int
+    patch_distance: int  # radius of the window in every plane
+    step: int
+    plane_step: int
+    passes: int
+    rematch: tuple[int, ...]
+    first_n_neighbors: int
+    first_step: int
+    boost: float
+
+
+@dataclass(frozen=True)
+class _Profile:
+    """What a profile spends on one kind of stack."""
+
+    first_patch: int
+    patch: int
+    depth: int
+    reach: int
+    n_neighbors: int
+    patch_distance: int
+    step: int
+    plane_step: int
+    passes: int
+    first_n_neighbors: int
+    first_step: int
+    boost: float
+
+
+_PROFILES = {
+    ("T", "quality"): _Profile(7, 7, 2, 6, 80, 7, 4, 1, 5, 32, 4, 1.2),
+    ("T", "balanced"): _Profile(7, 7, 2, 4, 64, 7, 5, 1, 4, 24, 4, 1.15),
+    ("T", "fast"): _Profile(7, 7, 2, 2, 48, 7, 6, 1, 3, 20, 5, 1.15),
+    ("Z", "quality"): _Profile(4, 5, 4, 5, 80, 7, 3, 2, 5, 32, 3, 1.2),
+    ("Z", "balanced"): _Profile(4, 5, 4, 4, 64, 7, 3, 3, 4, 32, 3, 1.15),
+    ("Z", "fast"): _Profile(4, 5, 4, 2, 48, 7, 4, 3, 3, 24, 3, 1.15),
+    ("N", "quality"): _Profile(7, 8, 1, 20, 80, 22, 4, 1, 5, 24, 3, 1.2),
+    ("N", "balanced"): _Profile(7, 8, 1, 12, 64, 20, 5, 1, 4, 20, 4, 1.15),
+    ("N", "fast"): _Profile(7, 8, 1, 6, 64, 14, 6, 1, 3, 18, 5, 1.15),
+}
+
+
+def resolve_stack(
+    kind: str,
+    n_planes: int,
+    *,
+    profile: str = "balanced",
+    group: str = "d4",
+    patch_size: Any = None,
+    patch_depth: Any = None,
+    plane_distance: Any = None,
+    n_neighbors: Any = None,
+    patch_distance: Any = None,
+    step: Any = None,
+    passes: Any = None,
+) -> StackParams:
+    """Parameters for a stack of one kind and length.
+
+    Examples
+    --------
+    >>> resolve_stack("T", 10).depth, resolve_stack("Z", 3).depth
+    (2, 3)
+    """
+    checks.choice("profile", profile, PROFILES)
+    if group in TURNING:
+        raise ValueError(
+            f"group={group!r} is not available for stacks; use group='d4', or denoise page by page"
+        )
+    checks.choice("group", group, GROUPS)
+    given = _PROFILES[kind, profile]
+    n_passes = whole("passes", passes, given.passes)
+    if patch_size is None:
+        sizes = (given.first_patch, *[given.patch] * n_passes)
+    else:
+        sizes = (whole("patch_size", patch_size, 7, 2),) * (n_passes + 1)
+    steps = steps_within(sizes, step, given.first_step, given.step)
+    depth = min(whole("patch_depth", patch_depth, given.depth), n_planes)
+    if kind == "N" and depth > 1:
+        raise ValueError(f"patch_depth must be 1 for a set of images, got {patch_depth!r}")
+    rematch = tuple(m for m in range(1, n_passes + 1) if m % 2 == 1) if profile != "fast" else (1,)
+    return StackParams(
+        profile=profile,
+        kind=kind,
+        group=group,
+        patch_sizes=sizes,
+        depth=depth,
+        reach=whole("plane_distance", plane_distance, given.reach, 0),
+        n_neighbors=whole("n_neighbors", n_neighbors, given.n_neighbors, 2),
+        patch_distance=whole("patch_distance", patch_distance, given.patch_distance),
+        step=steps[1],
+        plane_step=min(given.plane_step, depth),
+        passes=n_passes,
+        rematch=rematch,
+        first_n_neighbors=given.first_n_neighbors,
+        first_step=steps[0],
+        boost=given.boost,
+    )
+
+
+def halo(params: StackParams) -> tuple[int, int, int]:
+    """How many planes, rows and columns around a part of a stack its result depends on.
+
+    Zero rows and columns: planes are needed whole, because windows that follow motion may go anywhere.
+
+    Examples
+    --------
+    >>> halo(resolve_stack("T", 100)), halo(resolve_stack("Z", 100))
+    ((50, 0, 0), (60, 94, 94))
+    """
+    # A pass spreads what it does not know from a reference patch's farthest candidate to its farthest member.
+    planes = (params.passes + 1) * (2 * params.reach + params.depth)
+    side = sum(2 * params.patch_distance + size for size in params.patch_sizes)
+    return (planes, side, side) if params.kind == "Z" else (planes, 0, 0)
+
+
+def planes_in_flight(params: StackParams) -> int:
+    """The most planes that are held, counted once for each pass that holds them.
+
+    Examples
+    --------
+    >>> planes_in_flight(resolve_stack("T", 100))
+    50
+    """
+    return (params.passes + 1) * (2 * params.reach + params.depth)

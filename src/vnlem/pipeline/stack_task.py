@@ -1,0 +1,31 @@
+"""What a method on stacks is asked to do, apart from its own parameters."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.pipeline.progress import ProgressCallback
+
+Plane = NDArray[np.float32]
+# Takes standardised planes in order, and gives them denoised in the same order.
+StackSolver = Callable[[Iterator[Plane]], Iterator[Plane]]
+
+
+class Part(NamedTuple):
+    """Where planes lie in a larger stack that they are a part of."""
+
+    first: tuple[int, int, int]  # plane, row and column of the whole that the part begins with
+    whole: tuple[int, int, int]
+
+
+class StackTask(NamedTuple):
+    """The planes of one series, their noise, and how they are worked on."""
+
+    kind: str  # "T" time, "Z" depth, "N" several images
+    sizes: list[tuple[int, int]]  # heights and widths of the planes; all the same unless the kind is "N"
+    sigma: float  # standard deviation of the noise in units of the clean planes' own
+    workers: int = 1
+    report: ProgressCallback | None = None
+    part: Part | None = None  # with it the result has the bytes of the larger stack, beyond the halo
