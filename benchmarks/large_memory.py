@@ -20,6 +20,8 @@ CASES = {
     "vnlr balanced": ("vnlr", {"profile": "balanced"}),
     "vnlr quality": ("vnlr", {"profile": "quality"}),
     "vnlr so2": ("vnlr", {"profile": "fast", "group": "so2"}),
+    "nlm, correlated noise": ("nlm", {"noise_model": "correlated"}),
+    "vnlr fast, correlated noise": ("vnlr", {"profile": "fast", "noise_model": "correlated", "scales": 1}),
 }
 
 
@@ -37,7 +39,8 @@ def solve_one(side: int, case: str) -> None:
     pixels = (1000 + 300 * np.sin(y / 7) * np.cos(x / 11) + noise).astype(np.uint16)
     method, params = CASES[case]
     source = open_source(pixels[:256, :256])
-    engine = find_engine(source, take_sample(source), 100.0, method, dict(params))
+    sigma = None if "noise_model" in params else 100.0
+    engine = find_engine(source, take_sample(source), sigma, method, dict(params), stack=False)
     box = ((0, side), (0, side))
     engine.solve(pixels, Place(box, box, (side, side)), 2)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)

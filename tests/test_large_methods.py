@@ -197,9 +197,53 @@ def test_what_is_no_number_is_told(tmp_path):
         vnlem.denoise_large(pixels, tmp_path / "out.zarr", 100, method="nlm")
 
 
-def test_correlated_noise_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="neighbouring pixels share noise"):
-        vnlem.denoise_large(noisy((128, 128)), tmp_path / "out.zarr", method="nlm", noise_model="correlated")
+def shared_noise(shape, seed=0):
+    """Noise that neighbours share, on discs of several sizes."""
+    clean = np.resize(phantom((150, 180)), (shape[-2], 180))
+    clean = np.resize(clean.T, (shape[-1], shape[-2])).T
+    drawn = np.random.default_rng(seed).normal(0, 200, (*shape[:-2], shape[-2] + 1, shape[-1] + 1))
+    mixed = (drawn[..., 1:, 1:] + drawn[..., :-1, 1:] + drawn[..., 1:, :-1] + drawn[..., :-1, :-1]) / 4
+    return (1000 + 500 * clean + mixed).astype(np.uint16)
+
+
+# Whitening works on tiles of 64 pixels and reaches 48 beyond them, twice: images are larger than these halos.
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        ((65, 350), {"method": "nlm"}),
+        ((321, 64), {"method": "nlm"}),
+        ((240, 257), {"method": "nlm"}),
+        ((70, 520), {"patch_distance": 3, "passes": 1, "scales": 1}),
+        ((97, 800), {"patch_distance": 3, "passes": 1, "scales": 2}),
+    ],
+)
+def test_correlated_noise_in_parts_equals_the_whole(tmp_path, small_units, shape, options):
+    pixels = shared_noise(shape)
+    whole, info = vnlem.denoise(pixels, noise_model="correlated", return_info=True, **options)
+    assert info.noise.is_correlated
+    array = zarr.create_array(tmp_path / "in.zarr", shape=shape, chunks=(32, 64), dtype=pixels.dtype)
+    array[:] = pixels
+    summary = vnlem.denoise_large(
+        tmp_path / "in.zarr", tmp_path / "out.zarr", noise_model="correlated", memory="1GB", **options
+    )
+    assert summary.units > 1
+    assert np.array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole)
+    box = tuple((size // 2, size // 2 + 31) for size in shape)
+    region = dict(zip("yx", box, strict=True))
+    vnlem.denoise_large(
+        pixels, tmp_path / "part.zarr", noise_model="correlated", region=region, memory="1GB", **options
+    )
+    assert np.array_equal(zarr.open_array(tmp_path / "part.zarr/0")[:], whole[tuple(slice(*s) for s in box)])
+
+
+def test_correlated_noise_of_colours_in_parts_equals_the_whole(small_units):
+    pixels = np.moveaxis(shared_noise((3, 100, 330)), 0, -1)
+    options = {"method": "nlm", "noise_model": "correlated", "channel_axis": -1}
+    whole, info = vnlem.denoise(pixels, return_info=True, **options)
+    assert len(info.noise.spectra) == 3
+    lazy = vnlem.denoise(da.from_array(pixels, chunks=(64, 90, 3)), **options)
+    assert lazy.npartitions == 4
+    assert np.array_equal(lazy.compute(scheduler="sync"), whole)
 
 
 def test_a_dry_run_writes_nothing(tmp_path):

@@ -157,14 +157,23 @@ def test_the_command_line_gives_the_same_bytes_in_parts(cli, tmp_path):
     assert not np.array_equal(pages, whole)
 
 
-def test_correlated_noise_is_made_white_on_whole_pages(tmp_path, small_units):
-    pixels = noisy((8, 48, 52)).astype(np.float32)
+@pytest.mark.parametrize("kind", ["T", "Z"])
+def test_correlated_noise_in_parts_of_a_stack_equals_the_whole(tmp_path, small_units, monkeypatch, kind):
+    monkeypatch.setattr(units, "USUAL_SIDE", 64)
+    pixels = noisy((8, 64, 420)).astype(np.float32)
     pixels = (pixels + np.roll(pixels, 1, axis=2)) / 2
-    options = {"noise_model": "correlated", **SMALL["Z"]}
-    whole = vnlem.denoise(pixels, axes="ZYX", **options)
-    summary = vnlem.denoise_large(pixels, tmp_path / "out.zarr", axes="zyx", memory="1GB", **options)
-    assert summary.units == 1
-    np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
+    options = {"noise_model": "correlated", **SMALL[kind]}
+    whole, info = vnlem.denoise(pixels, axes=f"{kind}YX", return_info=True, **options)
+    assert info.noise.is_correlated
+    array = zarr.create_array(
+        tmp_path / "in.zarr", shape=pixels.shape, chunks=(8, 64, 64), dtype=pixels.dtype
+    )
+    array[:] = pixels
+    summary = vnlem.denoise_large(
+        tmp_path / "in.zarr", tmp_path / "out.zarr", axes=f"{kind}YX".lower(), memory="1GB", **options
+    )
+    assert summary.units == (1 if kind == "T" else 7)
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole)
 
 
 def test_memory_bounds_the_planes_that_are_held(tmp_path):

@@ -238,7 +238,7 @@ def denoise_series(
         params = params | {"device": device}
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
         return
-    sizes = [tuple(pages[index].shape) for index in range(len(pages))]
+    sizes = [noise.size_of(pages[index].shape) for index in range(len(pages))]
     task = StackTask(kind, sizes, noise.sigma / scale, check_workers(workers), report, part)
     used, solve = prepare(task, **params)
     if is_dataclass(used) and not isinstance(used, type):
@@ -283,7 +283,7 @@ def _page_by_page(
         denoised, used = function(
             page, noise.sigma, workers=workers, progress=part or False, return_info=True, **params
         )
-        return denoised if white else planes.restore(noise.backward(denoised)), used
+        return noise.wanted(denoised) if white else planes.restore(noise.backward(denoised)), used
 
     items = ((index, pages[index]) for index in range(len(pages)))
     for index, (denoised, used) in enumerate(side_by_side(params["device"], one, items)):

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from vnlem.large.boxes import Box
+from vnlem.pipeline.regions import Region
+from vnlem.pipeline.tiles import Tile
 
 # Kernels, buffers of the threads and whatever else does not depend on the block.
 BYTES_ALWAYS = 100 * 2**20
@@ -19,6 +21,16 @@ class Place:
     write: Box  # what is wanted
     whole: tuple[int, ...]  # shape of the source along these axes
     at: dict[str, int] = field(default_factory=dict)  # where along the other axes
+
+    @property
+    def region(self) -> Region:
+        """The same along the last two axes, y and x."""
+        return Region((self.whole[-2], self.whole[-1]), _tile(self.write), _tile(self.read))
+
+
+def _tile(box: Box) -> Tile:
+    (top, bottom), (left, right) = box[-2:]
+    return Tile(top, bottom, left, right)
 
 
 class Engine(Protocol):

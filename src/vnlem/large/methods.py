@@ -1,6 +1,7 @@
 """The methods as engines: units of the pixels, noise and parameters, fixed once for every block."""
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
@@ -9,24 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate.scales import check_scales, halve
-from vnlem.large.boxes import Box
 from vnlem.large.engine import BYTES_ALWAYS, Engine, Place
 from vnlem.large.sample import Sample
 from vnlem.large.scales import Size, count_sizes, reach, solve_at_sizes, work_reach
 from vnlem.large.sources import Source
 from vnlem.large.stack_engine import stack_engine
 from vnlem.large.units import USUAL_SIDE
+from vnlem.noise import parts
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.device import choose
 from vnlem.pipeline.image import Planes
 from vnlem.pipeline.recipes import Recipe, recipe_of
-from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.scale import Scale
 from vnlem.pipeline.settings import parameters_of
 from vnlem.pipeline.sigma import check_sigma
-from vnlem.pipeline.tiles import Tile
+from vnlem.pipeline.warn import silent
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_SCALES, find_halo, find_method, find_work_halo
 
@@ -34,6 +34,7 @@ from vnlem.registry import DEFAULT_SCALES, find_halo, find_method, find_work_hal
 BYTES_PER_PIXEL = {"vnlr": 90, "vnlem": 100, "nlem": 65, "nlpr": 65, "nlm": 65}
 # The same at several scales, where most of what is read is not solved at full size.
 BYTES_OF_SIZES = 70
+BYTES_OF_NOISE = 30  # more where the noise is made white before
 _NOISE_OPTIONS = ("noise_model", "gain", "offset", "read_noise")
 
 
@@ -56,19 +57,19 @@ class MethodEngine:
         planes = pixels.astype(np.float64)
         if not colour:
             planes = planes[None]
-        if not self.noise.is_white:
-            planes = self.noise.stabilise(planes)
-        region = Region(_plane_shape(place.whole), _tile(place.write), _tile(place.read))
-        result = solve_at_sizes(planes, region, self.sizes, self.solver, check_workers(workers))
-        if not self.noise.is_white:
-            result = self.noise.unstabilise(result)
+        before, solved, after = parts.steps(self.noise, place.region)
+        white = self.noise.is_white
+        stable = planes if white else self.noise.stabilise(planes, region=before)
+        result = solve_at_sizes(stable, solved, self.sizes, self.solver, check_workers(workers))
+        if not white:
+            result = self.noise.unstabilise(result, after)
         given = Planes(planes, np.dtype(self.dtype), 0 if colour else None, pixels.ndim)
         return given.restore(result)
 
     def memory(self, shape: tuple[int, ...]) -> int:
         """Bytes that the solution of a block of this shape takes."""
-        several = len(self.sizes) > 1
-        return BYTES_ALWAYS + (BYTES_OF_SIZES if several else BYTES_PER_PIXEL[self.method]) * prod(shape)
+        each = BYTES_OF_SIZES if len(self.sizes) > 1 else BYTES_PER_PIXEL[self.method]
+        return BYTES_ALWAYS + (each + (0 if self.noise.is_white else BYTES_OF_NOISE)) * prod(shape)
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, as plain values."""
@@ -108,10 +109,13 @@ def find_engine(
     white = noise.is_white
     stable, level = (planes.data, noise.sigma) if white else (noise.stabilise(planes.data), 1.0)
     height, width = source.shape[-2:]
-    sizes = tuple(_sizes(recipe, stable, level, count_sizes(height, width, check_scales(scales))))
+    # Of noise that was made white there is no sigma to be warned of.
+    with nullcontext() if white else silent():
+        sizes = tuple(_sizes(recipe, stable, level, count_sizes(height, width, check_scales(scales))))
     _check_size(source, recipe.min_size(sizes[0].params))
     axes = ("c", "y", "x") if source.colour else ("y", "x")
-    halo, work = reach(sizes), work_reach(sizes, USUAL_SIDE)
+    filters = parts.halo(noise)
+    halo, work = reach(sizes, filters) + filters, work_reach(sizes, USUAL_SIDE, filters)
     return MethodEngine(
         recipe.method,
         recipe.solve,
@@ -135,16 +139,11 @@ def _sizes(recipe: Recipe, planes: NDArray[np.float64], noise: float, count: int
 
 
 def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) -> NoiseModel:
-    """What `vnlem.denoise` would take for the noise of this image, where that can be removed in parts."""
+    """What `vnlem.denoise` would take for the noise of this image."""
     level = None if sigma is None else check_sigma(sigma)
     given = {name: options.get(name) for name in _NOISE_OPTIONS[1:]}
     model = find_noise(planes, level, options.get("noise_model", "auto"), given, plain=plain)
     assert model is not None  # sigma is one number
-    if model.is_correlated:
-        raise ValueError(
-            "neighbouring pixels share noise (correlated noise), which can only be made white on a whole "
-            "image; use vnlem.denoise, or pass sigma or noise_model='poisson-gaussian' to take it for white"
-        )
     return model
 
 
@@ -165,12 +164,3 @@ def _check_size(source: Source, smallest: int) -> None:
             f"the image ({height}x{width}) is smaller than the patch ({smallest}); "
             "pass a smaller patch_size or a larger image"
         )
-
-
-def _plane_shape(whole: tuple[int, ...]) -> tuple[int, int]:
-    return whole[-2], whole[-1]
-
-
-def _tile(box: Box) -> Tile:
-    (top, bottom), (left, right) = box[-2:]
-    return Tile(top, bottom, left, right)

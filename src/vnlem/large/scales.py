@@ -55,47 +55,53 @@ def solve_at_sizes(
     workers: int,
 ) -> NDArray[np.float64]:
     """The denoised pixels of ``region.write`` from those of ``region.read``."""
+    shape, write, read = region
     first = sizes[0]
     if len(sizes) == 1:
-        return solve_region(planes, region, first.scale, first.params, solver, workers=workers)
-    shape, write, read = region
+        return _solve(planes, region, first, solver, workers)
     height, width = shape
     half = (-(-height // 2), -(-width // 2))
     # What the coarser sizes must give, and twice that: what this size must give to be joined with it.
     coarse = _grown(_halved(write), JOIN_REACH, half)
     fine = _cut(Tile(*(2 * edge for edge in coarse)), shape)
-    around = _grown(fine, first.halo, shape)
-    result = solve_region(
-        _part(planes, read, around),
-        Region(shape, fine, around),
-        first.scale,
-        first.params,
-        solver,
-        workers=workers,
-    )
+    result = _solve(planes, Region(shape, fine, read), first, solver, workers)
     smaller, known = _halve_part(planes, read, shape)
     below = solve_at_sizes(smaller, Region(half, coarse, known), sizes[1:], solver, workers)
     joined = join(result, below, first.scale.noise)
     return _part(joined, fine, write)
 
 
-def reach(sizes: tuple[Size, ...]) -> int:
-    """Pixels around a part of an image that its result depends on."""
-    return _reach(sizes, 0)
+def _solve(
+    planes: NDArray[np.float64],
+    region: Region,
+    size: Size,
+    solver: Callable[[Any], NDArray[np.float32]],
+    workers: int,
+) -> NDArray[np.float64]:
+    """One size; of what was read, what it needs."""
+    shape, write, read = region
+    around = _grown(write, size.halo, shape)
+    return solve_region(
+        _part(planes, read, around),
+        Region(shape, write, around),
+        size.scale,
+        size.params,
+        solver,
+        workers=workers,
+    )
 
 
-def _reach(sizes: tuple[Size, ...], margin: int) -> int:
-    """The same where the result is wanted `margin` pixels beyond the part."""
+def reach(sizes: tuple[Size, ...], margin: int = 0) -> int:
+    """Pixels around a part of an image that its result, and that `margin` pixels beyond it, depends on."""
     if len(sizes) == 1:
         return margin + sizes[0].halo
     coarse = margin // 2 + 1 + JOIN_REACH
-    return max(2 * coarse + 2 + sizes[0].halo, 2 * _reach(sizes[1:], coarse) + FILTER_REACH)
+    return max(2 * coarse + 2 + sizes[0].halo, 2 * reach(sizes[1:], coarse) + FILTER_REACH)
 
 
-def work_reach(sizes: tuple[Size, ...], side: int) -> int:
+def work_reach(sizes: tuple[Size, ...], side: int, margin: int = 0) -> int:
     """Pixels around a part that are worked on, as if it were one size: for parts of `side` pixels."""
     done = whole = 0.0
-    margin = 0
     for number, size in enumerate(sizes):
         own = 2 * (margin // 2 + 1 + JOIN_REACH) + 2 if number + 1 < len(sizes) else margin
         done += (side / 2**number + 2 * (own + size.work_halo)) ** 2

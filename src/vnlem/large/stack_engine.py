@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.large.boxes import extent, inside, slices
+from vnlem.large.boxes import extent, inside
 from vnlem.large.engine import BYTES_ALWAYS, Place
 from vnlem.large.sample import MOST_PIXELS
 from vnlem.large.sources import Source
+from vnlem.noise import parts
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import StackNoise, sampled_pages, units_of
 from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of
@@ -53,14 +54,14 @@ class StackEngine:
         """The denoised pixels of ``place.write`` from those of ``place.read``."""
         channel = place.at.get("c", 0)
         series = tuple(place.at.get(name, 0) for name in self.others)
-        part = Part(_three([start for start, _ in place.read]), _three(place.whole))
-        wanted = inside(place.write, place.read)
-        (first, last), *plane = wanted
-        result = np.empty(extent(wanted), np.dtype(self.dtype))
+        first, last = inside(place.write, place.read)[0]
+        known = parts.steps(self.noises[channel], place.region).stabilise.write
+        part = Part((place.read[0][0], known.top, known.left), _three(place.whole))
+        result = np.empty(extent(place.write), np.dtype(self.dtype))
         pages = denoise_series(
             list(pixels),
             self.kind,
-            StackNoise(self.noises[channel]),
+            StackNoise(self.noises[channel], place.region),
             method=self.method,
             workers=workers,
             report=None,
@@ -74,7 +75,7 @@ class StackEngine:
                 if number >= last:
                     break
                 if number >= first:
-                    result[number - first] = page[slices(tuple(plane))]
+                    result[number - first] = page
         return result
 
     def memory(self, shape: tuple[int, ...]) -> int:
@@ -123,8 +124,8 @@ def stack_engine(source: Source, sigma: Any, method: str, params: dict[str, Any]
             used.append(found)
     find_halo, find_planes = find_stack_needs(method)
     planes, *around = (max(by) for by in zip(*map(find_halo, used), strict=True))
-    if not any(around) or any(noise.model.is_correlated for noise in noises):
-        around = list(size)  # noise that pixels share is made white on whole pages
+    filters = max(parts.halo(noise.model) for noise in noises)
+    around = [by + 2 * filters for by in around] if any(around) else list(size)
     return StackEngine(
         method,
         params,

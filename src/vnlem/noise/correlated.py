@@ -10,12 +10,15 @@ frequency [1]_.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise import blocks as block
+from vnlem.noise.tiled import filtered, finite, frequencies
+from vnlem.pipeline.regions import Region
 
 Float = NDArray[np.float64]
 
@@ -34,7 +37,6 @@ MIDDLE = 0.25, 0.45  # middle frequencies, where correlated noise is strong and 
 # they have must not decide which patches are alike, and an estimate of it is the least certain.
 FLOOR = 1.5
 CEILING = 16.0  # in the same units: more than that at low frequencies is rather structure than noise
-MARGIN = 32  # mirrored pixels around the image while it is filtered
 
 
 @dataclass(frozen=True)
@@ -78,31 +80,32 @@ class Spectrum:
         values /= values[0, 0]
         return values
 
-    def whiten(self, plane: Float, floor: float = FLOOR) -> Float:
-        """The plane with noise that is white where its power lies above `floor` times the mean."""
-        return self._filtered(plane, -0.5, floor)
+    def whiten(self, plane: Float, floor: float = FLOOR, region: Region | None = None) -> Float:
+        """The plane with noise that is white where its power lies above `floor` times the mean.
 
-    def colour(self, plane: Float) -> Float:
+        Where the plane is the part of an image that a region reads, the result is what it writes.
+        """
+        return self._filtered(plane, -0.5, floor, region)
+
+    def colour(self, plane: Float, region: Region | None = None) -> Float:
         """Undo :meth:`whiten`."""
-        return self._filtered(plane, 0.5, FLOOR)
+        return self._filtered(plane, 0.5, FLOOR, region)
 
-    def _filtered(self, plane: Float, exponent: float, floor: float) -> Float:
-        from scipy import fft, ndimage
-
+    def _filtered(self, plane: Float, exponent: float, floor: float, region: Region | None) -> Float:
+        whole = region or Region.whole(*plane.shape)
         if self.is_white:
-            return plane
-        margin = [min(MARGIN, side) for side in plane.shape]
-        wide = np.pad(plane, [(m, m) for m in margin], mode="symmetric")
-        shape = [fft.next_fast_len(side, real=True) for side in wide.shape]
-        power = np.clip(np.asarray(self.power), floor, CEILING)
-        # Frequencies of the Fourier transform, counted in those of the blocks.
-        rows = 2 * len(power) * np.abs(fft.fftfreq(shape[0]))
-        columns = 2 * len(power) * fft.rfftfreq(shape[1])
-        at = np.meshgrid(rows, columns, indexing="ij")
-        response = ndimage.map_coordinates(power, at, order=1, mode="nearest") ** exponent
-        filtered = fft.irfft2(fft.rfft2(wide, shape) * response, shape)
-        rows_kept = slice(margin[0], margin[0] + plane.shape[0])
-        return np.ascontiguousarray(filtered[rows_kept, margin[1] : margin[1] + plane.shape[1]])
+            return plane[whole.written()]
+        return filtered(plane, _response(self, exponent, floor), whole)
+
+
+@lru_cache(maxsize=16)
+def _response(spectrum: Spectrum, exponent: float, floor: float) -> Float:
+    """Response of a filter that multiplies each frequency by a power of the noise's own power."""
+    from scipy import ndimage
+
+    power = np.clip(np.asarray(spectrum.power), floor, CEILING)
+    at = np.broadcast_arrays(*(2 * len(power) * frequency for frequency in frequencies()))
+    return finite(ndimage.map_coordinates(power, at, order=1, mode="nearest") ** exponent)
 
 
 @dataclass(frozen=True)

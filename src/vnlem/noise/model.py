@@ -14,6 +14,7 @@ from vnlem.noise.curve import Curve, check_curve
 from vnlem.noise.poisson_gaussian import GainModel
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.regions import Region
 
 Float = NDArray[np.float64]
 
@@ -167,27 +168,33 @@ class NoiseModel:
                     "Estimate the noise on this image's own values"
                 )
 
-    def stabilise(self, planes: Float, floor: float = FLOOR) -> Float:
+    def stabilise(self, planes: Float, floor: float = FLOOR, region: Region | None = None) -> Float:
         """Planes (C, H, W) whose noise is white, independent between channels, of standard deviation one.
 
         Of correlated noise only frequencies with more power than `floor` times the mean are made equal.
+        Where planes are the part of an image that a region reads, the result is what it writes.
         """
         curves = self._each(self.curves, len(planes))
         stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, planes, strict=True)])
         parts = to_components(stable)
         filters = self._each(self.spectra, len(planes))
-        for number, (spectrum, scale) in enumerate(zip(filters, self._scales(len(planes)), strict=True)):
-            parts[number] = spectrum.whiten(parts[number], floor) / scale
-        return from_components(parts)
+        scales = self._scales(len(planes))
+        white = [
+            spectrum.whiten(part, floor, region) / scale
+            for spectrum, part, scale in zip(filters, parts, scales, strict=True)
+        ]
+        return from_components(np.stack(white))
 
-    def unstabilise(self, planes: Float) -> Float:
+    def unstabilise(self, planes: Float, region: Region | None = None) -> Float:
         """Undo :meth:`stabilise` for denoised planes; without bias where the transform is curved."""
-        parts = to_components(planes)
         filters = self._each(self.spectra, len(planes))
-        for number, (spectrum, scale) in enumerate(zip(filters, self._scales(len(planes)), strict=True)):
-            parts[number] = spectrum.colour(parts[number] * scale)
+        scales = self._scales(len(planes))
+        parts = [
+            spectrum.colour(part * scale, region)
+            for spectrum, part, scale in zip(filters, to_components(planes), scales, strict=True)
+        ]
         curves = self._each(self.curves, len(planes))
-        stable = from_components(parts)
+        stable = from_components(np.stack(parts))
         return np.stack([curve.unstabilise(plane) for curve, plane in zip(curves, stable, strict=True)])
 
     def _each(self, values: tuple[Any, ...], count: int) -> tuple[Any, ...]:

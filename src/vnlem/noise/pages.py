@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
+from vnlem.noise.parts import steps
 from vnlem.pipeline.axes import PagesOf
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.regions import Region
 from vnlem.pipeline.warn import warn
 
 Pages = Sequence[NDArray[Any]] | PagesOf
@@ -20,11 +22,24 @@ SAMPLE_PIXELS = 4e6  # and on no more than so many pixels, but one page at least
 
 
 class StackNoise:
-    """The noise of a channel: its level once it is white, and how to make it so."""
+    """The noise of a channel: its level once it is white, and how to make it so.
 
-    def __init__(self, model: NoiseModel) -> None:
+    Parameters
+    ----------
+    model : NoiseModel
+    region : Region, optional
+        Where pages are parts of larger ones: what they hold, and what is wanted of them.
+    """
+
+    def __init__(self, model: NoiseModel, region: Region | None = None) -> None:
         self.model = model
         self.sigma = model.sigma if model.is_white else 1.0
+        self._region = region
+        self._stabilise: Region | None = None
+        self._unstabilise: Region | None = None
+        if region is not None:
+            first, _, last = steps(model, region)
+            self._stabilise, self._unstabilise = first, last._replace(read=first.write)
 
     @classmethod
     def of(
@@ -38,14 +53,31 @@ class StackNoise:
 
     def forward(self, planes: Planes) -> NDArray[np.float64]:
         """A page (H, W) whose noise is white, with the level `sigma`."""
+        white = self.model.is_white
         page: NDArray[np.float64] = (
-            planes.data if self.model.is_white else self.model.stabilise(planes.data)
+            planes.data if white else self.model.stabilise(planes.data, region=self._stabilise)
         )[0]
         return page
 
     def backward(self, page: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A denoised page as planes (1, H, W) in the units of the input."""
-        return page[None] if self.model.is_white else self.model.unstabilise(page[None])
+        """What is wanted of a denoised page, as planes (1, H, W) in the units of the input."""
+        white = self.model.is_white
+        planes: NDArray[np.float64] = (
+            self.wanted(page)[None] if white else self.model.unstabilise(page[None], self._unstabilise)
+        )
+        return planes
+
+    def size_of(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """Height and width of a page once its noise is white."""
+        if self._stabilise is None:
+            height, width = shape
+            return height, width
+        top, bottom, left, right = self._stabilise.write
+        return bottom - top, right - left
+
+    def wanted(self, page: NDArray[Any]) -> NDArray[Any]:
+        """What is wanted of a page of white noise."""
+        return page if self._region is None else page[self._region.written()]
 
 
 def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
