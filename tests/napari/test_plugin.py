@@ -1,5 +1,6 @@
 """What napari finds: a valid manifest, menu entries, commands and sample data."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,9 @@ from conftest import LONG, noisy
 from napari._app_model import get_app_model
 from napari._app_model.constants import MenuId
 from npe2 import PluginManifest
+from qtpy.QtWidgets import QApplication
 
-from vnlem.napari import commands
+from vnlem.napari import commands, task
 
 
 @pytest.fixture
@@ -53,6 +55,59 @@ def test_a_quick_command_denoises_the_selected_layer(make_napari_viewer: Any, qt
     qtbot.waitUntil(lambda: not commands._running, timeout=LONG)
     assert viewer.layers[-1].name == f"cells (vnlr {name})"
     assert viewer.layers[-1].data.std() < viewer.layers[0].data.std()
+
+
+def test_progress_is_drawn_one_step_at_a_time(
+    make_napari_viewer: Any, qtbot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Bar:
+        """Lets Qt work while it draws, as napari's does."""
+
+        is_canceled, n, depth, deepest, drawn = False, 0, 0, 0, 0
+
+        def update(self, step: int) -> None:
+            self.depth += 1
+            self.deepest, self.drawn = max(self.deepest, self.depth), self.drawn + 1
+            QApplication.processEvents()
+            self.depth -= 1
+
+        def close(self) -> None:
+            pass
+
+    def work(layer: Any, pages: Any, settings: Any, report: Any) -> None:
+        for step in range(200):
+            report(step / 200)
+            time.sleep(0.002)
+        raise ValueError("enough")
+
+    bar = Bar()
+    monkeypatch.setattr(task, "TELL_EVERY", 0.0)
+    monkeypatch.setattr(commands, "cancelable_progress", lambda **_: bar)
+    monkeypatch.setattr(commands, "denoise_layer", work)
+    viewer = make_napari_viewer()
+    viewer.add_image(noisy(48, 48))
+    commands.denoise_fast(viewer)
+    time.sleep(0.3)  # signals wait
+    qtbot.waitUntil(lambda: not commands._running, timeout=LONG)
+    assert bar.drawn > 0
+    assert bar.deepest == 1
+
+
+def test_progress_is_told_a_few_times_a_second(qtbot: Any) -> None:
+    told: list[float] = []
+    ended: list[bool] = []
+
+    def work(report: Any) -> None:
+        for step in range(10_000):
+            report(step / 10_000)
+
+    many = task.Task(work)
+    many.progressed.connect(told.append)
+    many.ended.connect(lambda: ended.append(True))
+    begun = time.monotonic()
+    many.start()
+    qtbot.waitUntil(lambda: bool(ended), timeout=LONG)
+    assert 1 <= len(told) <= 2 + (time.monotonic() - begun) / task.TELL_EVERY
 
 
 def test_a_quick_command_without_an_image_layer_says_what_to_do(

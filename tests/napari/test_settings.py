@@ -7,6 +7,7 @@ import pytest
 
 import vnlem
 from vnlem.napari.axes import check_axes, guess_axes
+from vnlem.napari.copies import as_python
 from vnlem.napari.settings import GROUPS, PROFILES, WITH_PROFILES, Settings
 from vnlem.registry import METHODS, find_method
 
@@ -28,7 +29,7 @@ def test_the_python_that_is_copied_gives_the_same_pixels() -> None:
     settings = Settings(method="nlm", noise="gaussian", sigma=20.0)
     picture = np.random.default_rng(0).normal(100, 20, (32, 32)) + 90.0 * (np.arange(32) > 15)
     names = {"picture": picture}
-    exec(settings.as_python("picture", "YX"), names)
+    exec(as_python(settings, "picture", "YX"), names)
     expected = vnlem.denoise(picture, 20.0, method="nlm")
     assert np.array_equal(names["result"], expected)
 
@@ -39,8 +40,9 @@ def test_a_gain_that_is_estimated_takes_no_offset_along() -> None:
 
 
 def test_colours_are_named_in_python() -> None:
-    assert "channel_axis=-1" in Settings().as_python("image", "YXC")
-    assert "axes='TYX'" in Settings().as_python("image", "TYX")
+    assert "channel_axis=-1" in as_python(Settings(), "image", "YXC", 3)
+    assert "axes='YXC'" in as_python(Settings(), "image", "YXC")
+    assert "axes='TYX'" in as_python(Settings(), "image", "TYX")
 
 
 @pytest.mark.parametrize(

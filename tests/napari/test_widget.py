@@ -6,7 +6,6 @@ import dask.array
 import numpy as np
 import pytest
 from conftest import LONG, QUICK, colour, is_busy, noisy, run
-from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QFileDialog
 
 import vnlem
@@ -73,19 +72,31 @@ def test_channels_and_depth_have_the_noise_of_their_channel(open_widget: Any, qt
     widget = open_widget(stack, Settings(method="nlm", noise="gaussian"))
     assert widget.axes.text() == "CZYX"
     layer = run(widget, qtbot)
-    for channel in range(2):
-        model = vnlem.estimate_noise(stack[channel, 1], kind="gaussian")
-        expected = vnlem.denoise(stack[channel], axes="ZYX", noise_model=model, method="nlm")
-        assert np.array_equal(layer.data[channel], expected)
-    assert len(layer.metadata["vnlem"]["noise"]) == 2
+    expected = vnlem.denoise(stack, axes="CZYX", noise_model="gaussian", method="nlm")
+    assert np.array_equal(layer.data, expected)
+    levels = [model["curves"][0]["variances"][0] for model in layer.metadata["vnlem"]["noise_models"]]
+    assert levels == pytest.approx([10**2, 40**2], rel=0.2)
 
 
 def test_a_lazy_array_is_read_one_page_at_a_time(open_widget: Any, qtbot: Any) -> None:
     stack = noisy(4, 32, 32)
-    lazy = dask.array.from_array(stack, chunks=(1, 32, 32))
+    read = []
+
+    def block(at: Any) -> Any:
+        read.append(at.shape)
+        return at
+
+    lazy = dask.array.from_array(stack, chunks=(1, 32, 32)).map_blocks(block, dtype=stack.dtype)
     widget = open_widget(lazy, contrast_limits=(900, 1300))
     layer = run(widget, qtbot)
-    assert np.array_equal(layer.data[2], vnlem.denoise(stack[2], 20.0, method="nlm"))
+    assert np.array_equal(layer.data, vnlem.denoise(stack, 20.0, method="nlm", axes="TYX"))
+    assert set(read) <= {(1, 32, 32), (0, 0, 0), (1, 1, 1)}
+
+
+def test_pages_of_a_method_without_stacks_stand_alone(open_widget: Any, qtbot: Any) -> None:
+    stack = noisy(2, 32, 32)
+    layer = run(open_widget(stack, Settings(method="nlem", noise="gaussian", sigma=20.0)), qtbot)
+    assert np.array_equal(layer.data[1], vnlem.denoise(stack[1], 20.0, method="nlem"))
 
 
 def test_a_pyramid_is_denoised_at_full_resolution(open_widget: Any, qtbot: Any) -> None:
@@ -133,6 +144,8 @@ def test_an_error_is_told_in_the_words_of_the_library(open_widget: Any, qtbot: A
         vnlem.denoise(tiny, 20.0)
     assert told == [f"vnlem: {caught.value}"]
     assert len(widget.viewer.layers) == 1
+    assert widget.state.text() == ""
+    assert widget.run_button.isEnabled()
 
 
 def test_axes_that_do_not_fit_are_told(open_widget: Any, told: list[str]) -> None:
@@ -171,21 +184,6 @@ def test_a_closed_widget_is_silent(open_widget: Any, qtbot: Any) -> None:
     viewer.dims.ndisplay = 2
     qtbot.wait(500)
     assert [layer.name for layer in viewer.layers] == ["source", "later"]
-
-
-def test_the_copied_python_runs_in_the_console(open_widget: Any, qtbot: Any) -> None:
-    widget = open_widget(noisy(40, 40))
-    widget.copy_python.click()
-    names = {"viewer": widget.viewer}
-    exec(QGuiApplication.clipboard().text(), names)
-    assert np.array_equal(names["result"], run(widget, qtbot).data)
-
-
-def test_the_copied_command_names_file_method_and_noise(open_widget: Any) -> None:
-    widget = open_widget(noisy(40, 40))
-    widget.copy_command.click()
-    line = QGuiApplication.clipboard().text()
-    assert line == "vnlem denoise source.tif source-denoised.tif --method nlm --sigma 20.0"
 
 
 def test_the_controls_give_back_what_they_were_set_to(open_widget: Any) -> None:

@@ -37,10 +37,17 @@ def _denoise(viewer: Viewer, profile: str) -> None:
     task = Task(lambda report: denoise_layer(layer, pages, settings, report))
     bar = cancelable_progress(total=STEPS, desc=f"vnlem: {layer.name}")
 
+    drawing = False
+
     def advance(share: float) -> None:
+        nonlocal drawing
         if bar.is_canceled:
             task.cancel()
+        if drawing:  # the bar lets Qt deliver what waits, which comes back here
+            return
+        drawing = True
         bar.update(round(STEPS * share) - bar.n)
+        drawing = False
 
     def end() -> None:
         bar.close()

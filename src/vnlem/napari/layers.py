@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 import vnlem
 from vnlem.napari.axes import guess_axes
+from vnlem.napari.copies import as_python
 from vnlem.napari.pages import Index, Pages
 from vnlem.napari.settings import Settings
 from vnlem.noise import NoiseModel
-
-PREVIEW_SIDE = 512
 
 
 def pixels(layer: Image) -> Any:
@@ -45,7 +44,7 @@ class Crop:
     origin: tuple[int, ...]
 
 
-def visible_crop(layer: Image, pages: Pages, point: Any, side: int = PREVIEW_SIDE) -> Crop:
+def visible_crop(layer: Image, pages: Pages, point: Any, side: int) -> Crop:
     """The part of the current page that is in sight, at most `side` pixels high and wide.
 
     `point` is where the sliders of the viewer stand, in world coordinates.
@@ -132,8 +131,13 @@ def how_it_was_made(
         "settings": asdict(settings),
         "noise": [noise[channel].describe() for channel in sorted(noise)],
         "noise_models": [noise[channel].to_dict() for channel in sorted(noise)],
-        "python": settings.as_python(image_expression(layer), axes),
+        "python": as_python(settings, image_expression(layer), axes, colours(layer)),
     }
+
+
+def colours(layer: Image) -> int:
+    """How many colours the last dimension of an RGB layer holds; 0 for other layers."""
+    return int(pixels(layer).shape[-1]) if layer.rgb else 0
 
 
 def image_expression(layer: Image) -> str:

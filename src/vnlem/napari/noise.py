@@ -19,11 +19,29 @@ def find_noise(page: NDArray[Any], settings: Settings, channel_axis: int | None 
     'white noise, sigma 2'
     """
     if settings.noise == "file":
-        if not settings.model_file:
-            raise ValueError("choose the file of a saved noise model first")
-        return NoiseModel.load(settings.model_file)
+        return _saved(settings)
     if settings.noise == "gaussian" and settings.sigma is not None:
         return NoiseModel.white(settings.sigma)
     if settings.noise == "poisson-gaussian" and settings.gain is not None:
         return NoiseModel.camera(settings.gain, settings.offset or 0.0, settings.read_noise or 0.0)
     return estimate_noise(page, channel_axis, kind=settings.noise)
+
+
+def noise_arguments(settings: Settings) -> dict[str, Any]:
+    """All arguments of ``vnlem.denoise`` that say what the noise is.
+
+    Examples
+    --------
+    >>> noise_arguments(Settings(noise="gaussian", sigma=2.0))["sigma"]
+    2.0
+    """
+    none = {"sigma": None, "noise_model": "auto", "gain": None, "offset": None, "read_noise": None}
+    if settings.noise == "file":
+        return {**none, "noise_model": _saved(settings)}
+    return {**none, **settings.noise_arguments()}
+
+
+def _saved(settings: Settings) -> NoiseModel:
+    if not settings.model_file:
+        raise ValueError("choose the file of a saved noise model first")
+    return NoiseModel.load(settings.model_file)

@@ -1,4 +1,4 @@
-"""An array of several dimensions as pages, denoised together where it is in memory, else one after the other.
+"""An array of several dimensions as pages, denoised one after the other.
 
 A page is a plane of Y and X, with the colours of an RGB layer. Of a dask or zarr array one page at a time is
 in memory, besides the result.
@@ -54,8 +54,8 @@ class Pages:
 
     @property
     def is_stack(self) -> bool:
-        """Whether the array is a movie, a volume or a set of grey pages, which help each other."""
-        return not self.rgb and bool(set(self.axes) & set("TZN"))
+        """Whether there are several grey pages, which ``vnlem.denoise`` takes all at once."""
+        return not self.rgb and len(self.axes) > 2
 
     def indices(self) -> Iterator[Index]:
         """What picks each page from the array."""
@@ -111,16 +111,10 @@ def denoise_page(
     return result if alpha is None else np.concatenate([result, alpha], axis=channel_axis)
 
 
-def denoise_array(
+def denoise_pages(
     data: Any, pages: Pages, settings: Settings, report: Report
 ) -> tuple[NDArray[Any], dict[int, NoiseModel]]:
-    """Every page denoised, with the noise of each channel estimated once.
-
-    A stack in memory goes through ``vnlem.denoise`` as a whole, one channel after the other, so that its
-    pages help each other.
-    """
-    if isinstance(data, np.ndarray) and pages.is_stack and settings.device == "cpu":
-        return _denoise_together(data, pages, settings, report)
+    """Every page denoised by itself, with the noise of each channel estimated once."""
     result = np.empty(pages.shape, data.dtype)
     noise: dict[int, NoiseModel] = {}
     indices = list(pages.indices())
@@ -136,31 +130,6 @@ def denoise_array(
             lambda share, number=number: report((number + share) / len(indices)),  # type: ignore[misc]
         )
         report((number + 1) / len(indices))
-    return result, noise
-
-
-def _denoise_together(
-    data: NDArray[Any], pages: Pages, settings: Settings, report: Report
-) -> tuple[NDArray[Any], dict[int, NoiseModel]]:
-    import vnlem
-
-    result = np.empty_like(data)
-    channels = range(data.shape[pages.axes.index("C")] if "C" in pages.axes else 1)
-    noise: dict[int, NoiseModel] = {}
-    for channel in channels:
-        index = tuple(channel if letter == "C" else slice(None) for letter in pages.axes)
-        noise[channel] = find_page_noise(data, pages, settings, channel)
-
-        def advance(done: int, total: int, channel: int = channel) -> None:
-            report((channel + done / max(total, 1)) / len(channels))
-
-        result[index] = vnlem.denoise(
-            data[index],
-            axes=pages.axes.replace("C", ""),
-            noise_model=noise[channel],
-            **settings.method_arguments(),
-            progress=advance,
-        )
     return result, noise
 
 

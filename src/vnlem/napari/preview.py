@@ -1,8 +1,8 @@
 """The preview: the part in sight, denoised again shortly after anything changes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from napari.layers import Image
 from napari.viewer import Viewer
@@ -12,6 +12,13 @@ from qtpy.QtCore import QObject, QTimer, Signal
 from vnlem.napari.layers import Crop, crop_layer, pixels, visible_crop
 from vnlem.napari.pages import Pages, Report, denoise_page, find_page_noise, read
 from vnlem.napari.settings import Settings
+from vnlem.napari.stacks import (
+    denoise_in_sight,
+    find_stack_noise,
+    helping_axis,
+    preview_side,
+    takes_stacks,
+)
 from vnlem.napari.task import Task
 from vnlem.noise import NoiseModel
 
@@ -39,6 +46,15 @@ class Seen:
     noise: NoiseModel
 
 
+class _Found(NamedTuple):
+    """What was found out about a layer, and for which choices."""
+
+    data: Any
+    choices: tuple[Pages, Settings, int]
+    kind: str
+    noise: NoiseModel
+
+
 class Preview(QObject):
     """Keeps one layer with the denoised view up to date; older work is dropped when newer is wanted."""
 
@@ -51,6 +67,7 @@ class Preview(QObject):
         self._viewer, self._wish = viewer, wish
         self._task: Task | None = None
         self._again = False
+        self._found: _Found | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(DELAY_MS)
@@ -61,6 +78,7 @@ class Preview(QObject):
         """Turn the preview on or off; off removes its layer."""
         self.on = on
         if on:
+            self._found = None
             self.refresh()
             return
         self.stop()
@@ -69,9 +87,11 @@ class Preview(QObject):
             self._viewer.layers.remove(layer)
 
     def refresh(self, *_: object) -> None:
-        """Something changed: denoise again after a short while."""
+        """Something changed: drop what is under way, and denoise again after a short while."""
         if self.on:
             self._timer.start()
+            if self._task is not None:
+                self._task.cancel()
 
     def stop(self) -> None:
         """Drop what is under way."""
@@ -91,23 +111,24 @@ class Preview(QObject):
         return found[0] if found else None
 
     def _begin(self) -> None:
-        if self._task is not None:
+        if self._task is not None:  # it was cancelled and has not ended yet
             self._again = True
-            self._task.cancel()
             return
         wish = self._wish()
         if wish is None:
             return
         layer, pages, settings = wish.layer, wish.pages, wish.settings
-        crop = visible_crop(layer, pages, self._viewer.dims.point)
+        crop = visible_crop(layer, pages, self._viewer.dims.point, preview_side(pages, settings))
         data = pixels(layer)
 
         def work(report: Report) -> Seen:
-            index = tuple(slice(None) if isinstance(part, slice) else part for part in crop.index)
-            noise = find_page_noise(data, pages, settings, pages.channel_of(index))
+            kind, noise = self._kind_and_noise(data, pages, settings, pages.channel_of(crop.index))
             report(0.0)
-            before = read(data, crop.index)
-            after = denoise_page(before, noise, settings, pages.channel_axis, report)
+            if kind:
+                before, after = denoise_in_sight(data, crop.index, pages, kind, settings, noise, report)
+            else:
+                before = read(data, crop.index)
+                after = denoise_page(before, noise, settings, pages.channel_axis, report)
             return Seen(layer, crop, before, after, noise)
 
         self._task = task = Task(work)
@@ -116,6 +137,21 @@ class Preview(QObject):
         task.ended.connect(self._end)
         self.busy.emit(True)
         task.start()
+
+    def _kind_and_noise(
+        self, data: Any, pages: Pages, settings: Settings, channel: int
+    ) -> tuple[str, NoiseModel]:
+        """Along which axis pages help each other, and their noise: found again only where that can differ."""
+        choices = (pages, replace(settings, profile="", group=""), channel)
+        found = self._found
+        if found is None or found.data is not data or found.choices != choices:
+            kind = helping_axis(data, pages, settings)
+            if takes_stacks(pages, settings):
+                noise = find_stack_noise(data, pages, settings, channel, kind)
+            else:
+                noise = find_page_noise(data, pages, settings, channel)
+            self._found = found = _Found(data, choices, kind, noise)
+        return found.kind, found.noise
 
     def _end(self) -> None:
         self._task = None

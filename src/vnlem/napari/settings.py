@@ -1,6 +1,5 @@
-"""What the user chose in the widget, as a value: arguments of ``vnlem.denoise``, a Python line, a command."""
+"""What the user chose in the widget, as a value that gives arguments of ``vnlem.denoise``."""
 
-import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,45 +58,3 @@ class Settings:
     def arguments(self) -> dict[str, Any]:
         """All arguments of ``vnlem.denoise`` that differ from what it would do by itself."""
         return {**self.method_arguments(), **self.noise_arguments()}
-
-    def as_python(self, image: str, axes: str) -> str:
-        """Lines of Python that do what the widget does; `image` is the expression that gives the pixels.
-
-        Examples
-        --------
-        >>> print(Settings(profile="fast").as_python("viewer.layers['cells'].data", "YX"))
-        import vnlem
-        <BLANKLINE>
-        image = viewer.layers['cells'].data
-        result = vnlem.denoise(image, method='vnlr', profile='fast')
-        """
-        chosen = self.arguments()
-        if axes == "YXC":
-            chosen["channel_axis"] = -1
-        elif axes != "YX":
-            chosen["axes"] = axes
-        words = [f"{name}={value!r}" for name, value in chosen.items()]
-        if self.noise == "file":
-            words.append(f"noise_model=vnlem.NoiseModel.load({self.model_file!r})")
-        call = f"result = vnlem.denoise({', '.join(['image', *words])})"
-        return f"import vnlem\n\nimage = {image}\n{call}"
-
-    def as_command(self, source: str, target: str, axes: str) -> str:
-        """The line for a shell that does what the widget does.
-
-        Examples
-        --------
-        >>> Settings(noise="gaussian", sigma=5.0).as_command("my cells.tif", "out.tif", "TYX")
-        "vnlem denoise 'my cells.tif' out.tif --method vnlr --profile balanced --sigma 5.0 --axes TYX"
-        """
-        words = ["vnlem", "denoise", source, target]
-        for name, value in self.arguments().items():
-            if name == "group":
-                words += ["--set", f"group={value}"]
-            else:
-                words += [f"--{name.replace('_', '-')}", str(value)]
-        if self.noise == "file":
-            words += ["--noise", self.model_file]
-        if axes not in ("YX", "YXC"):
-            words += ["--axes", axes]
-        return shlex.join(words)

@@ -13,6 +13,7 @@ from qtpy.QtCore import QObject, Signal
 from vnlem.napari.pages import Report
 
 logger = logging.getLogger(__name__)
+TELL_EVERY = 0.05  # seconds: signals of progress that come faster than Qt takes them would pile up
 
 
 class Cancelled(Exception):  # noqa: N818 - it is no error
@@ -35,6 +36,7 @@ class Task(QObject):
         self._work = work
         self._unwanted = threading.Event()
         self.begun = time.monotonic()
+        self._told = 0.0
 
     def start(self) -> None:
         """Begin."""
@@ -60,7 +62,10 @@ class Task(QObject):
     def _report(self, share: float) -> None:
         if self._unwanted.is_set():
             raise Cancelled
-        self.progressed.emit(share)
+        now = time.monotonic()
+        if now - self._told >= TELL_EVERY:
+            self._told = now
+            self.progressed.emit(share)
 
     def _run(self) -> tuple[str, Any]:
         try:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from napari.layers import Image
+from napari.utils.notifications import show_info
 from napari.viewer import Viewer
 from qtpy.QtCore import QEvent, Qt
 from qtpy.QtGui import QGuiApplication
@@ -21,8 +22,9 @@ from qtpy.QtWidgets import (
 )
 
 from vnlem.napari import warm_up
+from vnlem.napari.copies import as_command, as_python
 from vnlem.napari.form import SettingsForm
-from vnlem.napari.layers import image_expression, layer_axes, layer_pages
+from vnlem.napari.layers import colours, image_expression, layer_axes, layer_pages
 from vnlem.napari.links import Links
 from vnlem.napari.noise_plot import NoisePlot
 from vnlem.napari.preview import LAYER_NAME, Preview, Wish
@@ -88,7 +90,7 @@ class DenoiseWidget(QWidget):
         self._task = task = Task(lambda report: denoise_layer(wish.layer, wish.pages, wish.settings, report))
         task.progressed.connect(self._show_progress)
         task.succeeded.connect(self._show_result)
-        task.failed.connect(tell)
+        task.failed.connect(self._show_failure)
         task.ended.connect(self._end)
         self._show_running(True)
         task.start()
@@ -226,6 +228,10 @@ class DenoiseWidget(QWidget):
         self._show_noise(outcome.noise[min(outcome.noise)], outcome.sample)
         self.state.setText(f"done in {_duration(outcome.seconds)}")
 
+    def _show_failure(self, words: str) -> None:
+        tell(words)
+        self.state.setText("")
+
     def _end(self) -> None:
         cancelled = self._task is not None and self._task.is_cancelled
         self._task = None
@@ -255,7 +261,8 @@ class DenoiseWidget(QWidget):
     def _copy_python(self) -> None:
         layer = self.chosen_layer()
         if layer is not None:
-            text = self.form.settings().as_python(image_expression(layer), self.axes.text())
+            axes = self.axes.text().strip().upper()
+            text = as_python(self.form.settings(), image_expression(layer), axes, colours(layer))
             QGuiApplication.clipboard().setText(text)
 
     def _copy_command(self) -> None:
@@ -263,8 +270,11 @@ class DenoiseWidget(QWidget):
         if layer is not None:
             path = layer.source.path or f"{layer.name}.tif"
             target = f"{Path(path).stem}-denoised.tif"
-            text = self.form.settings().as_command(path, target, self.axes.text())
+            axes = self.axes.text().strip().upper()
+            text = as_command(self.form.settings(), path, target, axes, colours(layer))
             QGuiApplication.clipboard().setText(text)
+            if not layer.source.path:
+                show_info(f"vnlem: the layer is in no file yet; save it as {path} before you run the command")
 
     def _warm_up(self) -> None:
         """Compile the chosen method's kernels in the background, and say so."""

@@ -1,0 +1,117 @@
+"""Movies, volumes and sets of images, whose pages help each other: a whole layer, or a few for a preview.
+
+A dask or zarr array is read page by page. Besides the result only the pages in flight are in memory.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.napari.noise import noise_arguments
+from vnlem.napari.pages import Index, Pages, Report, read
+from vnlem.napari.settings import Settings
+from vnlem.noise import NoiseModel
+from vnlem.noise.pages import StackNoise
+from vnlem.pipeline.axes import PagesOf, helpful_axis, series_of
+from vnlem.pipeline.device import choose
+from vnlem.registry import find_stack_method
+from vnlem.stacks import denoise_pages_on_disk
+
+# A preview takes so many pages before and after the one in sight: most of what all pages give.
+PREVIEW_REACH = 3
+# The most pixels high and wide that a preview is, where a page is alone and where several help each other.
+PREVIEW_SIDE, STACK_PREVIEW_SIDE = 512, 256
+
+
+class InPages:
+    """An array of any kind that gives its pages as NumPy arrays."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self.shape = tuple(array.shape)
+
+    def __getitem__(self, index: Index) -> NDArray[Any]:
+        return read(self._array, index)
+
+
+def helping_axis(data: Any, pages: Pages, settings: Settings) -> str:
+    """The axis along which pages help each other; "" where every page stands alone.
+
+    Examples
+    --------
+    >>> movie, pages = np.zeros((5, 32, 32)), Pages("TYX", (5, 32, 32))
+    >>> helping_axis(movie, pages, Settings()), helping_axis(movie, pages, Settings(method="nlem"))
+    ('T', '')
+    """
+    if not takes_stacks(pages, settings):
+        return ""
+    kind = helpful_axis(InPages(data), pages.axes)
+    return kind if kind and find_stack_method(settings.method, kind) is not None else ""
+
+
+def takes_stacks(pages: Pages, settings: Settings) -> bool:
+    """Whether all pages go to the library at once; where they help each other it has them on the CPU only."""
+    return pages.is_stack and (find_stack_method(settings.method) is None or _on_cpu(settings))
+
+
+def preview_side(pages: Pages, settings: Settings) -> int:
+    """How high and wide a preview is at most: less where it takes several pages."""
+    several = pages.is_stack and find_stack_method(settings.method) and _on_cpu(settings)
+    return STACK_PREVIEW_SIDE if several else PREVIEW_SIDE
+
+
+def denoise_stack(
+    data: Any, pages: Pages, settings: Settings, report: Report
+) -> tuple[NDArray[Any], dict[int, NoiseModel]]:
+    """All pages, as ``vnlem.denoise`` does them, and the noise of each channel."""
+    result = np.empty(pages.shape, data.dtype)
+    noise = noise_arguments(settings)
+    _, info = denoise_pages_on_disk(
+        InPages(data),
+        result,
+        noise.pop("sigma"),
+        axes=pages.axes,
+        workers=None,
+        progress=lambda done, total: report(done / max(total, 1)),
+        **{"device": None, **settings.method_arguments(), **noise},
+    )
+    return result, dict(enumerate(info.details["noise_models"]))
+
+
+def find_stack_noise(data: Any, pages: Pages, settings: Settings, channel: int, kind: str) -> NoiseModel:
+    """The noise that :func:`denoise_stack` finds in one channel of a stack whose pages help each other."""
+    noise = noise_arguments(settings)
+    sigma, model = noise.pop("sigma"), noise.pop("noise_model")
+    all_series = series_of(pages.axes, pages.shape, kind)
+    series = [PagesOf(InPages(data), pages.axes, one) for one in all_series if one.channel == channel]
+    return StackNoise.of(list(series), sigma, model, noise, plain=False).model
+
+
+def denoise_in_sight(
+    data: Any, index: Index, pages: Pages, kind: str, settings: Settings, noise: NoiseModel, report: Report
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """A part of one page before and after, with the help of the same part of a few pages around it."""
+    import vnlem
+
+    axis = pages.axes.index(kind)
+    here, size = index[axis], pages.shape[axis]
+    assert isinstance(here, int)
+    count = min(2 * PREVIEW_REACH + 1, size)
+    first = min(max(here - PREVIEW_REACH, 0), size - count)
+    block = read(data, (*index[:axis], slice(first, first + count), *index[axis + 1 :]))
+    axes = "".join(letter for letter in pages.axes if letter in ("Y", "X", kind))
+    result = vnlem.denoise(
+        block,
+        axes=axes,
+        noise_model=noise,
+        **settings.method_arguments(),
+        progress=lambda done, total: report(done / max(total, 1)),
+    )
+    place = axes.index(kind)
+    return block.take(here - first, place), result.take(here - first, place)
+
+
+def _on_cpu(settings: Settings) -> bool:
+    """Whether the CPU works; a GPU that is asked for and missing is told of when it is used."""
+    return settings.device == "cpu" or (settings.device == "auto" and choose("auto") == "cpu")
