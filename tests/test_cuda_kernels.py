@@ -107,6 +107,12 @@ VNLEM = {
     "paper": (1, "paper", {"patch_distance": 3}),
     "auto": (1, "auto", {"patch_distance": 3}),
     "colour": (3, "paper", {"patch_size": 5, "patch_distance": 2, "gamma": 1.0}),
+    "as they are": (1, "paper", {"patch_size": 5, "patch_distance": 3, "try_unrotated": True, "gamma": 0.5}),
+    "more neighbours than a warp takes": (
+        1,
+        "paper",
+        {"patch_size": 5, "patch_distance": 6, "n_neighbors": 140},
+    ),
 }
 
 

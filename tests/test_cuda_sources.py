@@ -6,12 +6,13 @@ import pytest
 from vnlem.kernels.cuda import engine
 
 MATCH = {"P": 7, "CHANNELS": 1, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1, "TURNED_SHEETS": 0}
-RID = {"TILE": 4, "HALF": 64, "BLOCKS": 3} | {
+RID = {"TILE": 4, "HALF": 64, "BLOCKS": 3, "WARPS": 9, "TOGETHER": 2, "CHUNK": 8, "BLOCKS_OF_SM": 3} | {
     "WITH_MARGIN": 0,
     "WITH_IDENTITY": 0,
     "DIFFUSION": 0,
     "GRAPH": 0,
 }
+REGRESS = {"HALF": 64, "CHANNELS": 1, "MEAN": 0, "WARPS": 4, "ROWS": 4, "COLUMNS": 8, "UNTURNED": 0}
 MODULES = {
     "match": ("match", MATCH),
     "match colour, turned copies": ("match", MATCH | {"P": 8, "CHANNELS": 3, "TURNED_SHEETS": 1}),
@@ -26,12 +27,15 @@ MODULES = {
     "rid auto": ("rid", RID | {"TILE": 2, "HALF": 48, "WITH_MARGIN": 1, "WITH_IDENTITY": 1, "DIFFUSION": 1}),
     "rid of a graph": ("rid", RID | {"WITH_MARGIN": 1, "GRAPH": 1}),
     "stencil": ("stencil", {}),
-    "aligned paper": ("aligned", {"HALF": 64, "CHANNELS": 1, "MEAN": 0, "THREADS": 128}),
-    "aligned auto": ("aligned", {"HALF": 48, "CHANNELS": 3, "MEAN": 1, "THREADS": 64}),
+    "surround": ("surround", {"UPSAMPLE": 2, "TAPS": 8}),
+    "aligned paper": ("aligned", REGRESS | {"GROUPS": 7}),
+    "aligned as they are": ("aligned", REGRESS | {"GROUPS": 4, "CHANNELS": 3, "UNTURNED": 1}),
+    "aligned many": ("aligned", {"HALF": 64, "CHANNELS": 1, "MEAN": 0, "THREADS": 128, "GROUPS": 0}),
+    "aligned auto": ("aligned", {"HALF": 48, "CHANNELS": 3, "MEAN": 1, "THREADS": 64, "GROUPS": 0}),
     "nlem paper": ("nlem", {"SIZE_Y": 13, "SIZE_X": 13, "CHANNELS": 1, "WARPS": 8, "MEDIAN": 1}),
     "nlpr of a colour signal": ("nlem", {"SIZE_Y": 1, "SIZE_X": 5, "CHANNELS": 3, "WARPS": 4, "MEDIAN": 0}),
-    "nlm": ("nlm", {"RX": 3, "RY": 3, "CHANNELS": 1, "ROWS": 8, "WARPS": 8}),
-    "nlm of a colour signal": ("nlm", {"RX": 2, "RY": 0, "CHANNELS": 3, "ROWS": 1, "WARPS": 1}),
+    "nlm": ("nlm", {"RX": 3, "RY": 3, "CHANNELS": 1, "ROWS": 8, "WARPS": 2, "PARTS": 3}),
+    "nlm of a colour signal": ("nlm", {"RX": 2, "RY": 0, "CHANNELS": 3, "ROWS": 1, "WARPS": 1, "PARTS": 1}),
 }
 
 pytestmark = pytest.mark.skipif(

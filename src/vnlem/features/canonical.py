@@ -137,14 +137,19 @@ def disc_energy(padded: NDArray[np.float32], patch_size: int) -> NDArray[np.floa
     half = patch_size // 2
     squares = (padded**2).sum(axis=0)
     height, width = squares.shape[0] - 2 * half, squares.shape[1] - 2 * half
-    offsets = [
-        (y, x)
-        for y in range(-half, half + 1)
-        for x in range(-half, half + 1)
-        if math.hypot(y, x) <= half + 0.5
-    ]
+    offsets = _disc_offsets(half)
     total: NDArray[np.float32] = namespace(padded).zeros((height, width), dtype=np.float32)
     for y, x in offsets:
         total += squares[half + y : half + y + height, half + x : half + x + width]
-    area = math.pi / 4 * patch_size**2
-    return total * np.float32(area / len(offsets) / len(padded))
+    return total * np.float32(disc_share(patch_size, len(padded)))
+
+
+def disc_share(patch_size: int, channels: int) -> float:
+    """What makes a sum of squared pixels over a disc, and over all channels, the disc's energy."""
+    return math.pi / 4 * patch_size**2 / len(_disc_offsets(patch_size // 2)) / channels
+
+
+def _disc_offsets(half: int) -> list[tuple[int, int]]:
+    """The pixels of a disc that reaches `half` pixels and a half."""
+    reach = range(-half, half + 1)
+    return [(y, x) for y in reach for x in reach if math.hypot(y, x) <= half + 0.5]

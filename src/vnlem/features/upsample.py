@@ -84,10 +84,7 @@ def averaged(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
     True
     """
     xp = namespace(image)
-    taps = np.zeros(2 * REACH + 1)
-    for step in range(1 - factor, factor):
-        pixel, phase = divmod(step, factor)
-        taps[pixel + 1 : pixel + 5] += (1 - abs(step) / factor) / factor * keys_weights(phase / factor)
+    taps = _averaging_taps(factor)
     for axis in (0, 1):
         source = xp.moveaxis(image, axis, -1)
         smooth = source.copy()
@@ -98,6 +95,27 @@ def averaged(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
         image = xp.moveaxis(smooth, -1, axis)
     result: NDArray[np.floating] = xp.ascontiguousarray(image)
     return result
+
+
+def phase_filters(factor: int, average_down: bool) -> tuple[NDArray[np.float32], int]:
+    """What makes the phases of an image along an axis, or of the image averaged down.
+
+    Returns
+    -------
+    (filters, before)
+        The taps of each phase, (factor, taps), and how many of them lie before the pixel.
+
+    Examples
+    --------
+    >>> phase_filters(2, average_down=False)
+    (array([[ 0.    ,  1.    ,  0.    ,  0.    ],
+           [-0.0625,  0.5625,  0.5625, -0.0625]], dtype=float32), 1)
+    """
+    filters = [keys_weights(phase / factor) + 0.0 for phase in range(factor)]
+    if not average_down:
+        return np.array(filters, dtype=np.float32), 1
+    averaging = _averaging_taps(factor)
+    return np.array([np.convolve(one, averaging) for one in filters], dtype=np.float32), 1 + REACH
 
 
 def upsample(image: ArrayLike, factor: int = 2) -> NDArray[np.float64]:
@@ -125,6 +143,15 @@ def upsample(image: ArrayLike, factor: int = 2) -> NDArray[np.float64]:
     inner = planes[:, :, REACH : REACH + height, REACH : REACH + width]
     fine = inner.transpose(2, 0, 3, 1).reshape(factor * height, factor * width)
     return fine.astype(np.float64, copy=False)
+
+
+def _averaging_taps(factor: int) -> NDArray[np.float64]:
+    """The taps of `averaged` along an axis, the pixel's own in the middle."""
+    taps = np.zeros(2 * REACH + 1)
+    for step in range(1 - factor, factor):
+        pixel, phase = divmod(step, factor)
+        taps[pixel + 1 : pixel + 5] += (1 - abs(step) / factor) / factor * keys_weights(phase / factor)
+    return taps
 
 
 def _shift(image: NDArray[np.floating], fraction: float, axis: int) -> NDArray[np.floating]:

@@ -11,6 +11,11 @@ from vnlem.kernels.cuda.rid import Features, Found
 Array = Any  # of the engine's library
 
 
+# Of the kernel that gives a warp to a pixel: neighbours, warps of a block, and the pixels these work through.
+_MOST_OF_WARP = 64
+_WARPS, _ROWS, _COLUMNS = 4, 4, 8
+
+
 class Regression(NamedTuple):
     """How distances become weights and weights an estimate."""
 
@@ -19,6 +24,7 @@ class Regression(NamedTuple):
     own_as_best: bool
     gamma: float
     step: float
+    unturned: bool  # neighbours may be taken as the image has them
     orders: NDArray[np.int64]  # (lanes of all channels), angular order of each lane
     cosine: NDArray[np.float32]  # (angles, lanes), of order * angle
     sine: NDArray[np.float32]
@@ -34,7 +40,50 @@ def estimate(
     top, bottom = rows
     out = xp.empty((channels, bottom - top, width), np.float32)
     n_neighbors = found.position.shape[1]
+    n_angles = len(rule.cosine)
     mean = rule.gamma == 2.0
+    argument = {
+        "raw": features.raw,
+        "canonical": features.canonical,
+        "sharp": features.sharp,
+        "angle": features.angle,
+        "pixels": features.pixels,
+        "orders": engine.constant(rule.orders.astype(np.int32)),
+        "cosine": engine.constant(rule.cosine),
+        "sine": engine.constant(rule.sine),
+        **found._asdict(),
+        "out": out,
+        "height": height,
+        "width": width,
+        "top": top,
+        "rows": bottom - top,
+        "n_neighbors": n_neighbors,
+        "n_angles": n_angles,
+        "spare": int(np.flatnonzero(rule.orders == 0)[0]),
+        "noise": rule.noise,
+        "inverse_bandwidth": rule.inverse_bandwidth,
+        "gamma": rule.gamma,
+        "step": rule.step,
+        "own_as_best": rule.own_as_best,
+    }
+    macros = {"HALF": dim // 2, "CHANNELS": channels, "MEAN": int(mean)}
+    if not mean and n_neighbors <= _MOST_OF_WARP:
+        tables = n_angles + (_WARPS if rule.unturned else 0)
+        engine.launch(
+            "aligned",
+            (-(-(bottom - top) // _ROWS), -(-width // _COLUMNS)),
+            argument,
+            kernel="regress",
+            threads=32 * _WARPS,
+            shared=4 * (2 * tables * (dim // 2 + 16) + 64 * _WARPS),
+            GROUPS=-(-n_neighbors // 8),
+            UNTURNED=int(rule.unturned),
+            WARPS=_WARPS,
+            ROWS=_ROWS,
+            COLUMNS=_COLUMNS,
+            **macros,
+        )
+        return out
     room = -(-n_neighbors // 4) * 4
     shared = 4 * (2 * room if mean else 3 * room + 2 * dim + n_neighbors * (dim + 4))
     if shared > engine.largest_shared - 1024:
@@ -45,34 +94,11 @@ def estimate(
     engine.launch(
         "aligned",
         ((bottom - top) * width,),
-        {
-            "raw": features.raw,
-            "canonical": features.canonical,
-            "sharp": features.sharp,
-            "angle": features.angle,
-            "pixels": features.pixels,
-            "orders": xp.asarray(rule.orders.astype(np.int32)),
-            "cosine": xp.asarray(rule.cosine),
-            "sine": xp.asarray(rule.sine),
-            **found._asdict(),
-            "out": out,
-            "height": height,
-            "width": width,
-            "top": top,
-            "rows": bottom - top,
-            "n_neighbors": n_neighbors,
-            "spare": int(np.flatnonzero(rule.orders == 0)[0]),
-            "noise": rule.noise,
-            "inverse_bandwidth": rule.inverse_bandwidth,
-            "gamma": rule.gamma,
-            "step": rule.step,
-            "own_as_best": rule.own_as_best,
-        },
+        argument,
         threads=threads,
         shared=shared,
-        HALF=dim // 2,
-        CHANNELS=channels,
-        MEAN=int(mean),
+        GROUPS=0,
         THREADS=threads,
+        **macros,
     )
     return out

@@ -153,12 +153,15 @@ __device__ __forceinline__ int count_up_to(const float* values, int n, unsigned 
 }
 
 // Bits of the count-th smallest (from 1) of n non-negative numbers, which must be at least count, by one warp.
-__device__ unsigned kth_of_warp(const float* values, int n, int count) {
+// With EXACT 0 it may be any number that parts the count smallest from all others; `own`, where it is not negative,
+// is the place of a number that is known to be the smallest.
+template <int EXACT>
+__device__ unsigned kth_of_warp(const float* values, int n, int count, int own = -1) {
     // Bits of numbers that are not negative sort like the numbers.
     unsigned low = INFINITY_BITS, high = 0;
     for (int i = threadIdx.x % 32; i < n; i += 32) {
         const unsigned bits = __float_as_uint(values[i]);
-        low = min(low, bits);
+        if (i != own) low = min(low, bits);
         high = max(high, bits);
     }
     for (int step = 16; step > 0; step >>= 1) {
@@ -167,7 +170,9 @@ __device__ unsigned kth_of_warp(const float* values, int n, int count) {
     }
     while (low < high) {
         const unsigned middle = low + (high - low) / 2;
-        if (count_up_to(values, n, middle) >= count)
+        const int up_to = count_up_to(values, n, middle);
+        if (!EXACT && up_to == count) return middle;
+        if (up_to >= count)
             high = middle;
         else
             low = middle + 1;
@@ -176,13 +181,13 @@ __device__ unsigned kth_of_warp(const float* values, int n, int count) {
 }
 
 // Places of the `wanted` smallest of n numbers into chosen, in their order, by one warp; ties go to the first.
-// `own`, where it is not negative, comes first and is among them in any case. Returns how many.
+// `own`, where it is not negative, is the place of a zero, which comes first. Returns how many.
 __device__ int smallest_of_warp(const float* values, int n, int wanted, int own, int* chosen) {
     const int lane = threadIdx.x % 32;
     const int count = min(wanted, n);
-    const unsigned low = kth_of_warp(values, n, count);
+    const unsigned low = kth_of_warp<0>(values, n, count, own);
     const int below = low == 0 ? 0 : count_up_to(values, n, low - 1);
-    int ties = count - below - (own >= 0 && __float_as_uint(values[own]) >= low ? 1 : 0);
+    int ties = count - below - (own >= 0 && low == 0 ? 1 : 0);
     int at = own >= 0 ? 1 : 0;
     if (own >= 0 && lane == 0) chosen[0] = own;
     for (int first = 0; first < n; first += 32) {

@@ -3,12 +3,14 @@
 import gc
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
-from functools import cache, wraps
+from dataclasses import replace
+from functools import cache, lru_cache, wraps
 from importlib.resources import files
+from threading import Lock
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vnlem.pipeline.run import Job
 
@@ -62,6 +64,20 @@ class Engine:
         """Give memory that no array uses back to the device."""
         gc.collect()
         self.xp.get_default_memory_pool().free_all_blocks()
+
+    def constant(self, values: NDArray[Any]) -> Any:
+        """A table of numbers on the device. Equal tables are brought there once, for all streams."""
+        device = self.xp.cuda.Device().id
+        key = (device, values.dtype.str, values.shape, values.tobytes())
+        with _BRINGING:
+            if key not in _CONSTANTS:
+                if len(_CONSTANTS) >= MOST_CONSTANTS:
+                    # Kernels that read them must have ended before their memory is used again.
+                    self.xp.cuda.Device().synchronize()
+                    _CONSTANTS.clear()
+                _CONSTANTS[key] = self.xp.asarray(values)
+                self.xp.cuda.get_current_stream().synchronize()
+            return _CONSTANTS[key]
 
     def rehearse(self, key: Hashable, work: Callable[[], object]) -> None:
         """Compile all kernels `work` will start, side by side; once for each `key`.
@@ -122,6 +138,9 @@ class Engine:
 
 
 _REHEARSED: set[tuple[Hashable, int]] = set()
+_CONSTANTS: dict[Hashable, Any] = {}
+_BRINGING = Lock()
+MOST_CONSTANTS = 256
 
 
 def compiled_at_once(solve: Callable[[Job[Any], Engine], Any]) -> Callable[..., Any]:
@@ -135,7 +154,7 @@ def compiled_at_once(solve: Callable[[Job[Any], Engine], Any]) -> Callable[..., 
         engine = engine or Engine()
         rehearsal = replace(job, progress=None, details={})
         # Real numbers are arguments of kernels and never sizes they are compiled for.
-        sizes = [value for value in asdict(job.params).values() if not isinstance(value, float)]
+        sizes = [value for value in vars(job.params).values() if not isinstance(value, float)]
         key = (solve.__module__, repr(sizes), job.pixels.shape, job.region)
         engine.rehearse(key, lambda: solve(rehearsal, engine))
         return solve(job, engine)
@@ -180,4 +199,9 @@ def pack(argument: dict[str, Any], pointer: Callable[[Any], int]) -> Any:
             value = 0 if value is None else pointer(value)
         fields.append((name, kind))
         values.append(value)
-    return np.array(tuple(values), dtype=np.dtype(fields, align=True))
+    return np.array(tuple(values), dtype=_struct(tuple(fields)))
+
+
+@lru_cache(maxsize=256)
+def _struct(fields: tuple[tuple[str, Any], ...]) -> Any:
+    return np.dtype(list(fields), align=True)

@@ -25,8 +25,8 @@ def gradients(
         (height, -(-width // THREADS)),
         {
             "padded": padded,
-            "gauss": xp.asarray(gauss),
-            "slope": xp.asarray(slope),
+            "gauss": engine.constant(gauss),
+            "slope": engine.constant(slope),
             "magnitude": magnitude,
             "direction": direction,
             "height": height,
@@ -59,9 +59,9 @@ def directions(
         {
             "magnitude": magnitude,
             "direction": direction,
-            "offsets": xp.asarray(offsets.astype(np.int32)),
-            "weights": xp.asarray(weights),
-            "taper": xp.asarray(taper),
+            "offsets": engine.constant(offsets.astype(np.int32)),
+            "weights": engine.constant(weights),
+            "taper": engine.constant(taper),
             "angle": angle,
             "height": height,
             "width": width,

@@ -3,17 +3,16 @@
 // windows it searches together; then a warp for each pixel.
 // Counterpart of vnlem.kernels.numba.vnlem and .neighbours. Macros: TILE, HALF (lanes of all channels), BLOCKS
 // (of eight columns of equal orders), WITH_MARGIN, WITH_IDENTITY, DIFFUSION (candidates are ranked by it), GRAPH
-// (only the distances of the first stage are wanted, as weights of a graph).
+// (only the distances of the first stage are wanted, as weights of a graph), WARPS, TOGETHER (candidates of a
+// thread), CHUNK (numbers of each that are worked on at a time), BLOCKS_OF_SM.
 
-#define WARPS 8
 #define OWN (TILE * TILE)
 #define COLUMNS (8 * BLOCKS)
 #define DIM (2 * HALF)
 #define IDENTITY 32767
 #define WITH_RAW (WITH_MARGIN || WITH_IDENTITY)
-#define STAGE 36   // numbers of a candidate in shared memory: 32, and lines begin on other banks
-#define TOGETHER 3 // candidates of a thread
-#define CHUNK 16   // numbers of each that are worked on at a time
+#define LOADS (TOGETHER * CHUNK / 4)
+#define AT_ONCE 2 // rows of eight lanes that are loaded together
 
 struct Region {
     const float* raw;       // (height, width, DIM)
@@ -57,13 +56,23 @@ __device__ void window_distances(const Region& r, const float* features, const f
 #pragma unroll
             for (int p = 0; p < OWN; ++p) sums[t][p] = 0.0f;
         const int here = min(count - first, TOGETHER * 32 * WARPS);
+        // What a thread brings to `chunk`: fours of numbers of some candidates.
+        int place[LOADS];
+#pragma unroll
+        for (int i = 0; i < LOADS; ++i) {
+            const int c = first + min((int)(threadIdx.x + i * 32 * WARPS) / (CHUNK / 4), here - 1);
+            const int y = min(max(row + c / side, 0), r.height - 1), x = min(max(column + c % side, 0), r.width - 1);
+            place[i] = y * r.width + x;
+        }
+        const int four = threadIdx.x % (CHUNK / 4) * 4;
         for (int from = 0; from < DIM; from += CHUNK) {
             __syncthreads();
-            for (int i = threadIdx.x; i < here * (CHUNK / 4); i += 32 * WARPS) {
-                const int c = first + i / (CHUNK / 4), f = i % (CHUNK / 4) * 4;
-                const int y = min(max(row + c / side, 0), r.height - 1), x = min(max(column + c % side, 0), r.width - 1);
-                *(float4*)(chunk + (c - first) * (CHUNK + 4) + f) =
-                    *(const float4*)(features + ((long long)y * r.width + x) * DIM + from + f);
+#pragma unroll
+            for (int i = 0; i < LOADS; ++i) {
+                const int c = (threadIdx.x + i * 32 * WARPS) / (CHUNK / 4);
+                if (c < here)
+                    *(float4*)(chunk + c * (CHUNK + 4) + four) =
+                        *(const float4*)(features + (long long)place[i] * DIM + from + four);
             }
             __syncthreads();
 #pragma unroll 1
@@ -151,52 +160,40 @@ __device__ void rank_by_diffusion(const Region& r, int y, int x, int top, int le
 }
 #endif
 
-// Copies `count` numbers from `from` on of the features of each lane's candidate to the lane's line of `stage`:
-// eight lanes read a candidate's numbers side by side.
-__device__ __forceinline__ void stage_features(const float* features, int candidate, int from, int to, int count,
-                                               float* stage) {
-    const int lane = threadIdx.x % 32;
-    const int parts = count / 4;
-    for (int i = lane; i < 32 * parts; i += 32) {
-        const int line = i / parts, f = i % parts * 4;
-        const int place = __shfl_sync(0xFFFFFFFFu, candidate, line);
-        *(float4*)(stage + line * STAGE + to + f) =
-            *(const float4*)(features + (long long)place * DIM + from + f);
-    }
-}
-
-// The squared distance of a pixel to its candidates at their best angles, and these angles: a candidate for each
-// lane of a warp. stage: (32, STAGE).
+// The squared distance of a pixel to its candidates at their best angles, and these angles: two lanes of a warp for
+// each candidate, the first four orders of every eight to one of them and the last four to the other.
 __device__ float accurate(const Region& r, const float* own_canonical, const float* own_raw, float own_length,
-                          int candidate, const float* cosine, const float* sine, float* stage, int& which) {
-    const float* mine = stage + threadIdx.x % 32 * STAGE;
-    float u[COLUMNS], v[COLUMNS];
+                          int candidate, const float* cosine, const float* sine, int& which) {
+    const int part = threadIdx.x % 2 * 4;
+    const float* there = r.canonical + (long long)candidate * DIM + part;
+    float u[BLOCKS][4], v[BLOCKS][4];
 #pragma unroll
-    for (int k = 0; k < COLUMNS; ++k) u[k] = v[k] = 0.0f;
-    for (int from = 0; from < HALF; from += 16) {
-        __syncwarp();
-        stage_features(r.canonical, candidate, from, 0, 16, stage);
-        stage_features(r.canonical, candidate, HALF + from, 16, 16, stage);
-        __syncwarp();
-        for (int row = 0; row < 16; row += 8) {
-            const int block = r.block_of[(from + row) / 8];
+    for (int block = 0; block < BLOCKS; ++block)
 #pragma unroll
-            for (int each = 0; each < BLOCKS; ++each) {
-                if (each != block) continue;
+        for (int l = 0; l < 4; ++l) u[block][l] = v[block][l] = 0.0f;
+#pragma unroll 1
+    for (int from = 0; from < HALF; from += 8 * AT_ONCE) {
+        float4 re[AT_ONCE], im[AT_ONCE];
 #pragma unroll
-                for (int part = 0; part < 8; part += 4) {
-                    const float4 ar = *(const float4*)(own_canonical + from + row + part);
-                    const float4 ai = *(const float4*)(own_canonical + HALF + from + row + part);
-                    const float4 br = *(const float4*)(mine + row + part);
-                    const float4 bi = *(const float4*)(mine + 16 + row + part);
-                    const float a_re[4] = {ar.x, ar.y, ar.z, ar.w}, a_im[4] = {ai.x, ai.y, ai.z, ai.w};
-                    const float b_re[4] = {br.x, br.y, br.z, br.w}, b_im[4] = {bi.x, bi.y, bi.z, bi.w};
+        for (int i = 0; i < AT_ONCE; ++i) {
+            re[i] = *(const float4*)(there + from + 8 * i);
+            im[i] = *(const float4*)(there + HALF + from + 8 * i);
+        }
 #pragma unroll
-                    for (int l = 0; l < 4; ++l) {
-                        const int k = 8 * each + part + l;
-                        u[k] = fmaf(a_im[l], b_im[l], fmaf(a_re[l], b_re[l], u[k]));
-                        v[k] = fmaf(-a_im[l], b_re[l], fmaf(a_re[l], b_im[l], v[k]));
-                    }
+        for (int i = 0; i < AT_ONCE; ++i) {
+            const float4 ar = *(const float4*)(own_canonical + from + 8 * i + part);
+            const float4 ai = *(const float4*)(own_canonical + HALF + from + 8 * i + part);
+            const float a_re[4] = {ar.x, ar.y, ar.z, ar.w}, a_im[4] = {ai.x, ai.y, ai.z, ai.w};
+            const float b_re[4] = {re[i].x, re[i].y, re[i].z, re[i].w};
+            const float b_im[4] = {im[i].x, im[i].y, im[i].z, im[i].w};
+            const int of_row = r.block_of[from / 8 + i];
+#pragma unroll
+            for (int block = 0; block < BLOCKS; ++block) {
+                if (block != of_row) continue;
+#pragma unroll
+                for (int l = 0; l < 4; ++l) {
+                    u[block][l] = fmaf(a_im[l], b_im[l], fmaf(a_re[l], b_re[l], u[block][l]));
+                    v[block][l] = fmaf(-a_im[l], b_re[l], fmaf(a_re[l], b_im[l], v[block][l]));
                 }
             }
         }
@@ -206,11 +203,15 @@ __device__ float accurate(const Region& r, const float* own_canonical, const flo
     for (int m = 0; m < r.n_angles; ++m) {
         float even = 0.0f, odd = 0.0f;
 #pragma unroll
-        for (int k = 0; k < COLUMNS; k += 4) {
-            const float4 c = *(const float4*)(cosine + m * COLUMNS + k), s = *(const float4*)(sine + m * COLUMNS + k);
-            even = dot4(make_float4(u[k], u[k + 1], u[k + 2], u[k + 3]), c, even);
-            odd = dot4(make_float4(v[k], v[k + 1], v[k + 2], v[k + 3]), s, odd);
+        for (int block = 0; block < BLOCKS; ++block) {
+            const int at = m * COLUMNS + 8 * block + part;
+            even = dot4(make_float4(u[block][0], u[block][1], u[block][2], u[block][3]),
+                        *(const float4*)(cosine + at), even);
+            odd = dot4(make_float4(v[block][0], v[block][1], v[block][2], v[block][3]), *(const float4*)(sine + at),
+                       odd);
         }
+        even += __shfl_xor_sync(0xFFFFFFFFu, even, 1);
+        odd += __shfl_xor_sync(0xFFFFFFFFu, odd, 1);
         if (even + fabsf(odd) > best) {
             best = even + fabsf(odd);
             which = odd >= 0.0f ? m : -m;
@@ -221,18 +222,15 @@ __device__ float accurate(const Region& r, const float* own_canonical, const flo
     if (WITH_MARGIN) squared = r.factor * squared + r.offset;
     if (WITH_IDENTITY) {
         float plain = 0.0f;
-        for (int from = 0; from < DIM; from += 32) {
-            __syncwarp();
-            stage_features(r.raw, candidate, from, 0, 32, stage);
-            __syncwarp();
-#pragma unroll
-            for (int f = 0; f < 32; f += 4)
-                plain = dot4(*(const float4*)(mine + f), *(const float4*)(own_raw + from + f), plain);
-        }
+        const float* unturned = r.raw + (long long)candidate * DIM;
+#pragma unroll 8
+        for (int f = part; f < DIM; f += 8)
+            plain = dot4(*(const float4*)(unturned + f), *(const float4*)(own_raw + f), plain);
+        plain += __shfl_xor_sync(0xFFFFFFFFu, plain, 1);
         // At a tie no rotation is taken: it needs no interpolation.
-        const float unturned = squared_from(own_length, length, plain);
-        if (unturned <= squared) {
-            squared = unturned;
+        const float without = squared_from(own_length, length, plain);
+        if (without <= squared) {
+            squared = without;
             which = IDENTITY;
         }
     }
@@ -268,7 +266,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) half_windows(const Regi
     }
 }
 #else
-extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
+extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS_OF_SM) rid(const Region r) {
     DYNAMIC_SHARED(float4, memory);
     __shared__ float own_lengths[OWN];
     const int side = 2 * r.reach + TILE;
@@ -282,13 +280,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
     // For each warp: the values of one window, the candidates, their distances and angles. Before that, `chunk`.
     const int most = r.n_candidates;
     float* chunk = distances + (OWN * side * side + 3) / 4 * 4;
-    const int room = (max(window, 32 * STAGE) + 3) / 4 * 4;
-    float* values = chunk + warp * (room + (4 * most + 3) / 4 * 4);
-    float* stage = values; // the window is done with by then
-    int* candidates = (int*)(values + room);
+    float* values = chunk + warp * (window + 3 * most);
+    int* candidates = (int*)(values + window);
     float* best = (float*)(candidates + most);
     int* angles = (int*)(best + most);
-    int* kept = angles + most;
+    int* kept = (int*)values; // the window is done with by then
     const int y0 = r.top + blockIdx.x * TILE, x0 = blockIdx.y * TILE;
     load_own(r, y0, x0, own_canonical, own_raw, own_lengths);
     for (int i = threadIdx.x; i < r.n_angles * COLUMNS; i += 32 * WARPS) {
@@ -306,9 +302,16 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
         const int left = max(x - r.reach, 0), wide = min(x + r.reach + 1, r.width) - left;
         const int n_values = (bottom - top) * wide;
         const int own = (y - top) * wide + x - left;
+        const float* mine = distances + p * side * side + (top - row) * side + left - column;
+        int of_row = lane / wide, of_column = lane % wide;
         for (int i = lane; i < n_values; i += 32) {
-            const int at = (top + i / wide - row) * side + left + i % wide - column;
-            values[i] = i == own ? 0.0f : distances[p * side * side + at];
+            values[i] = i == own ? 0.0f : mine[of_row * side + of_column];
+            of_row += 32 / wide;
+            of_column += 32 % wide;
+            if (of_column >= wide) {
+                of_column -= wide;
+                ++of_row;
+            }
         }
         __syncwarp();
 #if DIFFUSION
@@ -316,14 +319,14 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) rid(const Region r) {
 #endif
         const int n = smallest_of_warp(values, n_values, r.n_candidates, own, candidates);
         const int here = y * r.width + x;
-        for (int first = 0; first < n; first += 32) {
-            const int c = min(first + lane, n - 1);
+        for (int first = 0; first < n; first += 16) {
+            const int c = min(first + lane / 2, n - 1);
             const int candidate = (top + candidates[c] / wide) * r.width + left + candidates[c] % wide;
             int angle;
             const float squared = accurate(r, own_canonical + p * DIM, own_raw + p * DIM, own_lengths[p], candidate,
-                                           cosine, sine, stage, angle);
+                                           cosine, sine, angle);
             __syncwarp();
-            if (first + lane < n) {
+            if (lane % 2 == 0 && first + lane / 2 < n) {
                 candidates[c] = candidate;
                 best[c] = candidate == here ? 0.0f : squared;
                 angles[c] = candidate == here ? IDENTITY : angle;

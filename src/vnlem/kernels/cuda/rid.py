@@ -10,7 +10,8 @@ from vnlem.kernels.cuda.engine import Engine
 
 Array = Any  # of the engine's library
 
-_WARPS, _TOGETHER, _CHUNK, _STAGE = 8, 3, 16, 36  # see rid.cu
+# See rid.cu. 9 warps with 2 candidates a thread take 576 at a time, all of 4 x 4 windows of 21 x 21 pixels.
+_WARPS, _TOGETHER, _CHUNK = 9, 2, 8
 
 
 class Features(NamedTuple):
@@ -93,7 +94,6 @@ def _launch(
     weights: Array | None = None,
 ) -> None:
     """Start the kernel that finds neighbours, or, with `weights`, the one that makes a graph."""
-    xp = engine.xp
     height, width, dim = features.raw.shape
     n_angles, columns = search.cosine.shape
     window = (2 * search.patch_distance + 1) ** 2
@@ -106,7 +106,7 @@ def _launch(
         with_raw = search.with_identity or search.margin is not None
         own = tile**2 * ((1 + with_raw) * dim + side**2) + 3
         chunk = min(side**2, _TOGETHER * 32 * _WARPS) * (_CHUNK + 4)
-        warp = max(window, 32 * _STAGE) + 4 * search.n_candidates + 6
+        warp = window + 3 * search.n_candidates
         floats: int = own + 2 * n_angles * columns + max(chunk, _WARPS * warp)
         return 4 * floats
 
@@ -126,9 +126,9 @@ def _launch(
             "raw": features.raw,
             "canonical": features.canonical,
             "lengths": features.lengths,
-            "block_of": xp.asarray(block_of),
-            "cosine": xp.asarray(search.cosine),
-            "sine": xp.asarray(search.sine),
+            "block_of": engine.constant(block_of),
+            "cosine": engine.constant(search.cosine),
+            "sine": engine.constant(search.sine),
             **(dict.fromkeys(Found._fields) if found is None else found._asdict()),
             "height": height,
             "width": width,
@@ -150,6 +150,10 @@ def _launch(
         threads=32 * _WARPS,
         shared=shared_of(tile),
         TILE=tile,
+        WARPS=_WARPS,
+        TOGETHER=_TOGETHER,
+        CHUNK=_CHUNK,
+        BLOCKS_OF_SM=max(1, min((engine.largest_shared + 1024) // (shared_of(tile) + 1024), 3)),
         HALF=dim // 2,
         BLOCKS=columns // 8,
         WITH_MARGIN=int(search.margin is not None),

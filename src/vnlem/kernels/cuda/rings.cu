@@ -8,17 +8,19 @@ struct Rings {
     const int* where;     // (samples, 4, [offset in `planes` of one channel])
     const float* weights; // (samples, 4)
     const int* starts;    // (rings + 1), first sample of each ring
-    const float* real;    // (rings, ORDERS, longest)
-    const float* imag;
+    const float* rows;    // (samples, 2, 4 * FOURS): what a sample adds to the real and imaginary coefficients
+    const int* fours_of;  // (rings), fours of orders that a ring has
     const int* lane_of;   // (rings, ORDERS), lane of a coefficient or -1
     const int* order_of;  // (lanes), angular order of a lane
     float* raw;           // (height, width, dim)
     float* canonical;
     float* lengths;       // (height, width), squared
-    int height, width, channels, n_rings, longest, lanes, centre_lane, halo;
+    int height, width, channels, n_rings, lanes, centre_lane, halo;
     int plane, full_width; // numbers of a channel's planes; of a row
     float centre;          // weight of the central pixel
 };
+
+#define FOURS ((ORDERS + 3) / 4)
 
 // Cosine and sine of order * angle, by the addition theorem in double precision.
 __device__ void turns_of(double angle, float* cosine, float* sine) {
@@ -41,20 +43,29 @@ __device__ float sample(const Rings& r, const float* here, float* mine) {
     mine[r.centre_lane] = middle;
     float length = middle * middle;
     for (int ring = 0; ring < r.n_rings; ++ring) {
-        float real[ORDERS], imag[ORDERS];
+        float real[4 * FOURS], imag[4 * FOURS];
 #pragma unroll
-        for (int k = 0; k < ORDERS; ++k) real[k] = imag[k] = 0.0f;
-        const int first = r.starts[ring], count = r.starts[ring + 1] - first;
-        for (int sample = 0; sample < count; ++sample) {
-            const int* where = r.where + 4 * (first + sample);
-            const float* weights = r.weights + 4 * (first + sample);
-            const float value = weights[0] * here[where[0]] + weights[1] * here[where[1]] +
-                                weights[2] * here[where[2]] + weights[3] * here[where[3]];
+        for (int k = 0; k < 4 * FOURS; ++k) real[k] = imag[k] = 0.0f;
+        const int fours = r.fours_of[ring], last = r.starts[ring + 1];
+#pragma unroll 4
+        for (int sample = r.starts[ring]; sample < last; ++sample) {
+            const int4 where = ((const int4*)r.where)[sample];
+            const float4 weights = ((const float4*)r.weights)[sample];
+            const float value = weights.x * here[where.x] + weights.y * here[where.y] + weights.z * here[where.z] +
+                                weights.w * here[where.w];
+            const float4* rows = (const float4*)r.rows + 2 * FOURS * sample;
 #pragma unroll
-            for (int k = 0; k < ORDERS; ++k) {
-                const int at = (ring * ORDERS + k) * r.longest + sample;
-                real[k] = fmaf(r.real[at], value, real[k]);
-                imag[k] = fmaf(r.imag[at], value, imag[k]);
+            for (int four = 0; four < FOURS; ++four) {
+                if (four >= fours) continue;
+                const float4 re = rows[four], im = rows[FOURS + four];
+                real[4 * four] = fmaf(re.x, value, real[4 * four]);
+                real[4 * four + 1] = fmaf(re.y, value, real[4 * four + 1]);
+                real[4 * four + 2] = fmaf(re.z, value, real[4 * four + 2]);
+                real[4 * four + 3] = fmaf(re.w, value, real[4 * four + 3]);
+                imag[4 * four] = fmaf(im.x, value, imag[4 * four]);
+                imag[4 * four + 1] = fmaf(im.y, value, imag[4 * four + 1]);
+                imag[4 * four + 2] = fmaf(im.z, value, imag[4 * four + 2]);
+                imag[4 * four + 3] = fmaf(im.w, value, imag[4 * four + 3]);
             }
         }
 #pragma unroll

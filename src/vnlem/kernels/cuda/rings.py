@@ -1,5 +1,6 @@
 """Ring features of all pixels on a device (rings.cu)."""
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,11 +38,18 @@ def ring_features(
     lengths = xp.empty((height, width), np.float32)
     phase_y, phase_x, dy, dx = np.moveaxis(sampling.where, -1, 0)
     where = ((phase_y * upsample + phase_x) * full_height + dy) * full_width + dx
-    n_rings, n_orders, longest = sampling.real.shape
+    n_rings, n_orders, _ = sampling.real.shape
     order_of = np.zeros(lanes, np.int32)
     for orders in sampling.lane_of:
         held = np.flatnonzero(orders >= 0)
         order_of[orders[held]] = held
+    # Fours of orders side by side, real and imaginary, for each sample.
+    fours = -(-n_orders // 4)
+    rows = np.zeros((sampling.starts[-1], 2, 4 * fours), np.float32)
+    for ring, (first, last) in enumerate(itertools.pairwise(sampling.starts)):
+        for part, table in enumerate((sampling.real, sampling.imag)):
+            rows[first:last, part, :n_orders] = table[ring, :, : last - first].T
+    fours_of = -(-(sampling.lane_of >= 0).sum(axis=1) // 4)
     # A warp collects the features of 32 pixels.
     of_warp = 4 * 32 * (2 * lanes + 1 + 2 * n_orders)
     warps = 2 if 2 * of_warp <= engine.largest_shared - 1024 else 1
@@ -51,13 +59,13 @@ def ring_features(
         {
             "planes": planes,
             "angles": angles,
-            "where": xp.asarray(where.astype(np.int32)),
-            "weights": xp.asarray(sampling.weights),
-            "starts": xp.asarray(sampling.starts.astype(np.int32)),
-            "real": xp.asarray(sampling.real),
-            "imag": xp.asarray(sampling.imag),
-            "lane_of": xp.asarray(sampling.lane_of.astype(np.int32)),
-            "order_of": xp.asarray(order_of),
+            "where": engine.constant(where.astype(np.int32)),
+            "weights": engine.constant(sampling.weights),
+            "starts": engine.constant(sampling.starts.astype(np.int32)),
+            "rows": engine.constant(rows),
+            "fours_of": engine.constant(fours_of.astype(np.int32)),
+            "lane_of": engine.constant(sampling.lane_of.astype(np.int32)),
+            "order_of": engine.constant(order_of),
             "raw": raw,
             "canonical": canonical,
             "lengths": lengths,
@@ -65,7 +73,6 @@ def ring_features(
             "width": width,
             "channels": channels,
             "n_rings": n_rings,
-            "longest": longest,
             "lanes": lanes,
             "centre_lane": sampling.centre_lane,
             "halo": halo,

@@ -138,7 +138,7 @@ extern "C" __global__ void stencil_scales(const Scales s) {
         if (lane == 0) s.out[pixel] = 0.0f;
         return;
     }
-    const unsigned farthest = kth_of_warp(values, n - 1, min(s.count, n - 1));
+    const unsigned farthest = kth_of_warp<1>(values, n - 1, min(s.count, n - 1));
     if (lane == 0) s.out[pixel] = __uint_as_float(farthest);
 }
 

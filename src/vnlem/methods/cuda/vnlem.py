@@ -5,18 +5,19 @@ from typing import Any
 import numpy as np
 
 from vnlem.features import orientation, rings
-from vnlem.features.canonical import Extended, disc_energy
+from vnlem.features.canonical import disc_share
+from vnlem.features.upsample import phase_filters
 from vnlem.kernels.cuda.aligned import Regression, estimate
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
 from vnlem.kernels.cuda.orientation import directions, gradients
 from vnlem.kernels.cuda.rid import Features, Search, neighbours
 from vnlem.kernels.cuda.rings import Sampling, ring_features
+from vnlem.kernels.cuda.surround import grey, planes, sharpness
 from vnlem.methods.cuda.regions import in_regions
 from vnlem.methods.vnlem import half_of, halo
 from vnlem.methods.vnlem_params import VnlemParams, coarse_params, make_rule, rings_of, search_of
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
-from vnlem.pipeline.tiles import Tile
 
 Array = Any  # of the engine's library
 
@@ -44,17 +45,16 @@ def _solve_one_size(
 ) -> Array:
     """Algorithm 1, band by band."""
     layout = rings_of(params, len(job.pixels))
-    image = Extended.of(job.pixels, layout, params.scale)
-    height, width = image.shape
-    search, regression = search_and_regression(job, params, layout, image.shape)
+    _, height, width = job.pixels.shape
+    search, regression = search_and_regression(job, params, layout, (height, width))
     reach = search.patch_distance
     rows = max(BAND_BYTES // (8 * layout.dim * width) - 2 * reach, 16)
     out = engine.xp.empty_like(job.pixels)
     for top in range(0, height, rows):
         bottom = min(top + rows, height)
-        around = Tile(max(top - reach, 0), min(bottom + reach, height), 0, width)
-        features = features_of(engine, image, around, layout, params)
-        band = (top - around.top, bottom - around.top)
+        around = (max(top - reach, 0), min(bottom + reach, height))
+        features = features_of(engine, job.pixels, around, layout, params)
+        band = (top - around[0], bottom - around[0])
         found = neighbours(engine, features, search, *band)
         out[:, top:bottom] = estimate(engine, features, found, regression, band)
         if progress is not None:
@@ -63,30 +63,30 @@ def _solve_one_size(
 
 
 def features_of(
-    engine: Engine, image: Extended, around: Tile, layout: rings.RingLayout, params: VnlemParams
+    engine: Engine, pixels: Array, rows: tuple[int, int], layout: rings.RingLayout, params: VnlemParams
 ) -> Features:
-    """Features of the pixels of a tile."""
-    xp = engine.xp
-    grey = image.window(image.grey, around, orientation.halo(params.scale, layout.patch_size))
+    """Features of the pixels of some rows of an image (channels, height, width)."""
+    xp, size = engine.xp, layout.patch_size
+    pixels = xp.ascontiguousarray(pixels)
+    around = grey(engine, pixels, rows, orientation.halo(params.scale, size))
     gauss, slope = orientation.gaussian(params.scale)
     angle = directions(
         engine,
-        *gradients(engine, xp.ascontiguousarray(grey), gauss, slope, orientation.SMALLEST_GRADIENT),
-        orientation.disc(layout.patch_size),
+        *gradients(engine, around, gauss, slope, orientation.SMALLEST_GRADIENT),
+        orientation.disc(size),
         orientation.taper(params.arc),
     )
-    padded = image.window(image.padded, around, layout.halo)
-    planes = xp.stack([rings.fine_phases(plane, layout.upsample, layout.average_down) for plane in padded])
+    fine = planes(engine, pixels, rows, layout.halo, phase_filters(layout.upsample, layout.average_down))
     where, weights = rings.taps(layout.samples, layout.upsample)
     starts, real, imag, centre = rings.dft(layout.orders, layout.samples, layout.channels)
     sampling = Sampling(where, weights, starts, real, imag, centre, layout.lane_of(), layout.centre_lane)
-    raw, canonical, lengths = ring_features(engine, planes, angle, sampling, layout.halo, layout.lanes)
-    sharp = xp.zeros_like(lengths)
-    if not layout.average_down:
-        energy = disc_energy(image.window(image.padded, around, layout.n_rings), layout.patch_size)
-        sharp = xp.maximum(energy - lengths, 0)
-    pixels = xp.ascontiguousarray(image.window(image.padded, around, 0))
-    return Features(raw, canonical, lengths, sharp, angle, pixels)
+    raw, canonical, lengths = ring_features(engine, fine, angle, sampling, layout.halo, layout.lanes)
+    if layout.average_down:
+        sharp = xp.zeros_like(lengths)
+    else:
+        sharp = sharpness(engine, pixels, rows, layout.n_rings, lengths, disc_share(size, len(pixels)))
+    own = xp.ascontiguousarray(pixels[:, rows[0] : rows[1]])
+    return Features(raw, canonical, lengths, sharp, angle, own)
 
 
 def search_and_regression(
@@ -120,6 +120,7 @@ def search_and_regression(
         rule.own_as_best,
         float(rule.gamma),
         float(rule.step),
+        search.with_identity,
         np.tile(layout.lane_order, layout.channels),
         search.cos,
         search.sin,

@@ -8,7 +8,6 @@ import numpy as np
 from vnlem.diffusion.graph import SCALE_NEIGHBORS
 from vnlem.diffusion.on_device import DeviceGraph
 from vnlem.diffusion.spectrum import leading_eigenpairs
-from vnlem.features.canonical import Extended
 from vnlem.kernels.cuda import engine as engines
 from vnlem.kernels.cuda.aligned import estimate
 from vnlem.kernels.cuda.rid import Diffusion, Features, half_windows, neighbours
@@ -20,7 +19,6 @@ from vnlem.methods.vnlem_params import VnlemParams, rings_of
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
-from vnlem.pipeline.tiles import Tile
 
 Array = Any  # of the engine's library
 
@@ -52,8 +50,7 @@ def solve(job: Job[VnlemDdParams], engine: Any = None) -> Array:
 def _features(job: Job[Any], engine: Any, params: VnlemParams) -> Features:
     """The features of the whole image, which graph and estimate share."""
     layout = rings_of(params, len(job.pixels))
-    image = Extended.of(job.pixels, layout, params.scale)
-    return features_of(engine, image, Tile(0, image.shape[0], 0, image.shape[1]), layout, params)
+    return features_of(engine, job.pixels, (0, job.pixels.shape[1]), layout, params)
 
 
 def _embed(job: Job[VnlemDdParams], engine: Any, params: VnlemParams, features: Features) -> Diffusion:
