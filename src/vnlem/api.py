@@ -2,7 +2,9 @@
 
 import inspect
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -105,6 +107,9 @@ def denoise(
     dtype('uint8')
     """
     function = find_method(method)
+    if device != "cpu" and sigma is not None and noise_model == "auto":
+        # On a GPU a given sigma is taken at its word: to doubt it, the image would have to come to the host.
+        noise_model = "gaussian"
     if axes is not None or is_set_of_images(image):
         if channel_axis is not None:
             raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
@@ -134,7 +139,7 @@ def denoise(
             **params,
         )
         return stack
-    known = inspect.signature(function).parameters
+    known = _parameters_of(function)
     unknown = [name for name in params if name not in known]
     if unknown:
         own = [name for name in known if name not in ("image", "sigma") and name not in _COMMON]
@@ -152,9 +157,6 @@ def denoise(
         )
         return lazy
     given = {"gain": gain, "offset": offset, "read_noise": read_noise}
-    if device != "cpu" and sigma is not None and noise_model == "auto":
-        # On a GPU a given sigma is taken at its word: to doubt it, the image would have to come to the host.
-        noise_model = "gaussian"
     # The noise is looked for on the host; the denoising goes where it was asked for. Where all is told, what
     # lies on a GPU is left to the method.
     told = sigma is not None and noise_model == "gaussian"
@@ -197,3 +199,8 @@ def denoise(
     timings = {**info.timings, "estimate_noise": seconds, "total": time.perf_counter() - begun}
     level = info.sigma if model is None or model.is_white else model.sigma
     return denoised, replace(info, sigma=level, timings=timings, noise=model)
+
+
+@cache
+def _parameters_of(function: Any) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(function).parameters

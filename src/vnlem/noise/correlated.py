@@ -67,7 +67,7 @@ class Spectrum:
     @property
     def is_white(self) -> bool:
         """Whether every frequency has the same power."""
-        return bool(np.ptp(np.asarray(self.power)) < 1e-9)
+        return max(map(max, self.power)) - min(map(min, self.power)) < 1e-9
 
     def correlation(self, reach: int) -> Float:
         """Correlation of the noise of two pixels that lie 0 to `reach` rows and columns apart."""

@@ -137,6 +137,14 @@ def finite(name: str, array: ArrayLike) -> NDArray[np.float64]:
     >>> finite("clean", [[0, 255]])
     array([[  0., 255.]])
     """
+    values = numbers(name, array)
+    if not units_on_gpu.usable(values) or not math.isfinite(units_on_gpu.statistics(values).largest):
+        refuse_infinite(name, values)
+    return values
+
+
+def numbers(name: str, array: ArrayLike) -> NDArray[np.float64]:
+    """A real array of any shape as float64 values."""
     if np.ma.isMaskedArray(array):
         raise TypeError(
             f"{name} is a masked array, and a mask would be lost; fill the masked pixels first, e.g. with "
@@ -151,8 +159,12 @@ def finite(name: str, array: ArrayLike) -> NDArray[np.float64]:
     if given.size == 0:
         raise ValueError(f"{name} is empty (shape {given.shape}); pass at least one value")
     values: NDArray[np.float64] = given.astype(np.float64)
-    if units_on_gpu.usable(values) and math.isfinite(units_on_gpu.largest(values)):
-        return values
+    return values
+
+
+def refuse_infinite(name: str, values: NDArray[np.float64]) -> None:
+    """One clear sentence where values are not finite."""
+    xp = namespace(values)
     bad = ~xp.isfinite(values)
     if bad.any():
         first = tuple(int(k) for k in xp.argwhere(bad)[0])
@@ -160,4 +172,3 @@ def finite(name: str, array: ArrayLike) -> NDArray[np.float64]:
             f"{name} holds {int(bad.sum())} NaN or infinite values, the first at index {first}; "
             "replace them first, e.g. with numpy.nan_to_num or by inpainting"
         )
-    return values

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,8 @@ INSTALL = "pip install 'vnlem[gpu]' (CUDA 13) or 'vnlem[gpu12]' (CUDA 12)"
 _CUDA = 2  # DLPack's number of the device type
 AT_ONCE = 3  # pages under way on a device: one is brought and one taken back while one is worked on
 
+_LEADING = ("image", "sigma")  # arguments that may be given without their names
+
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 Item = TypeVar("Item")
@@ -32,7 +35,7 @@ def namespace(array: Any) -> Any:
     'numpy'
     """
     if _library_of(array) == "cupy":
-        return importlib.import_module("cupy")
+        return sys.modules["cupy"]
     return np
 
 
@@ -123,16 +126,19 @@ def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Argum
 
     @wraps(function)
     def wrapped(*given: Arguments.args, **options: Arguments.kwargs) -> Returned:
-        call = signature.bind(*given, **options)
-        image, in_pages = call.arguments["image"], _has_pages(call.arguments)
+        call: dict[str, Any] = dict(zip(_LEADING, given, strict=False))
+        if len(given) > len(_LEADING) or "image" not in {**call, **options} or call.keys() & options.keys():
+            signature.bind(*given, **options)  # says what is wrong
+        call.update(options)
+        image, in_pages = call["image"], _has_pages(call)
 
         def run_at(place: Placement) -> Any:
-            call.arguments.update(image=place.array, device=place.name)
-            if "sigma" in call.arguments:
-                call.arguments["sigma"] = place.beside(call.arguments["sigma"])
-            return function(*call.args, **call.kwargs)
+            call.update(image=place.array, device=place.name)
+            if "sigma" in call:
+                call["sigma"] = place.beside(call["sigma"])
+            return cast(Any, function)(**call)
 
-        with placed(image, call.arguments.get("device"), in_pages) as place:
+        with placed(image, call.get("device"), in_pages) as place:
             # Outside of the handler the arrays of the failed attempt are gone.
             fits = True
             try:

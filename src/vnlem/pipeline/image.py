@@ -1,5 +1,6 @@
 """An image as float64 channel planes, and back as it came: layout, dtype, range."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ class Planes:
     dtype: np.dtype[Any]
     channel_axis: int | None
     ndim: int
+    statistics: units_on_gpu.Statistics | None = None  # of data that lie on a GPU
 
     def restore(self, planes: NDArray[Any]) -> NDArray[Any]:
         """Planes back in the input's layout and dtype; integers are rounded and clipped."""
@@ -100,12 +102,15 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
         )
     elif array.ndim < (1 if signals else 2):
         raise ValueError(f"the image must have two dimensions, got {array.ndim} (shape {array.shape})")
-    values = checks.finite("the image", array)
-    # On a GPU a look at the values waits for it; there the standard scale tells of overflow.
-    if not units_on_gpu.usable(values) and xp.abs(values).max() > LARGEST_VALUE:
+    values = checks.numbers("the image", array)
+    # A look at the values waits for a GPU: one look finds all that is wanted.
+    statistics = units_on_gpu.statistics(values) if units_on_gpu.usable(values) else None
+    if statistics is None or not math.isfinite(statistics.largest):
+        checks.refuse_infinite("the image", values)
+    if (xp.abs(values).max() if statistics is None else statistics.largest) > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
     if channel_axis is not None:
         planes = xp.moveaxis(values, channel_axis, 0)
     else:
         planes = values.reshape((1, 1, -1) if array.ndim == 1 else (1, *array.shape))
-    return Planes(xp.ascontiguousarray(planes), array.dtype, channel_axis, array.ndim)
+    return Planes(xp.ascontiguousarray(planes), array.dtype, channel_axis, array.ndim, statistics)

@@ -115,7 +115,7 @@ def run(
     else:
         noise = check_sigma(sigma)
     estimated = time.perf_counter()
-    scale = Scale.measure(planes.data, noise)
+    scale = Scale.measure(planes.data, noise, planes.statistics)
     if noise <= NEGLIGIBLE * scale.scale:
         # Parameters are still checked, so that a wrong one does not pass unseen.
         params = resolve(NEGLIGIBLE)

@@ -12,9 +12,12 @@ from vnlem.pipeline.warn import warn
 _ROWS = 64  # converted together: temporaries stay in the cache
 
 
-def standard_scale(planes: NDArray[np.float64], sigma: float) -> tuple[float, float]:
+def standard_scale(
+    planes: NDArray[np.float64], sigma: float, statistics: units_on_gpu.Statistics | None = None
+) -> tuple[float, float]:
     """Mean of the image and the standard deviation its clean version seems to have.
 
+    `statistics` are those of an image on a GPU, where they are known.
     The clean variance is var(noisy) - sigma^2; it is clamped at (sigma/10)^2, with a warning, where the
     noise leaves nothing of it.
 
@@ -24,7 +27,10 @@ def standard_scale(planes: NDArray[np.float64], sigma: float) -> tuple[float, fl
     >>> mean, scale
     (5.0, 4.0)
     """
-    mean, noisy = (units_on_gpu.moments if units_on_gpu.usable(planes) else _moments)(planes)
+    if units_on_gpu.usable(planes):
+        mean, noisy = units_on_gpu.moments(planes, statistics)
+    else:
+        mean, noisy = _moments(planes)
     if sigma == 0:
         return mean, noisy
     if sigma < 1e-9 * noisy:
@@ -64,9 +70,11 @@ class Scale(NamedTuple):
     noise: float  # standard deviation of the noise; its root mean square where it varies
 
     @classmethod
-    def measure(cls, planes: NDArray[np.float64], noise: float) -> "Scale":
+    def measure(
+        cls, planes: NDArray[np.float64], noise: float, statistics: units_on_gpu.Statistics | None = None
+    ) -> "Scale":
         """The units of an image (channels, height, width), or of a sample of a large one."""
-        return cls(*standard_scale(planes, noise), noise)
+        return cls(*standard_scale(planes, noise, statistics), noise)
 
     @property
     def sigma(self) -> float:

@@ -1,7 +1,7 @@
 // Non-local means. A warp takes 32 columns of squared differences, of which the inner ones become pixels: sums
 // over a patch are running sums down the columns, then sums across the lanes.
 // Counterpart of vnlem.kernels.numba.nlm. Macros: RX, RY (radii of a patch), CHANNELS, ROWS (pixels of a thread,
-// one below the other), WARPS (of a block, one below the other).
+// one below the other), WARPS (of a block, one below the other), PARTS (warps that share a window, by its rows).
 
 #define WIDTH (32 - 2 * RX)  // pixels of a warp side by side
 #define LINES (ROWS + 2 * RY) // rows of pixels that a thread looks at
@@ -20,7 +20,7 @@ __device__ __forceinline__ float sum_across(float value) {
 #pragma unroll
     for (int size = 1; size <= 2 * RX + 1; size *= 2) {
         if ((2 * RX + 1) & size) {
-            sum += __shfl_sync(0xFFFFFFFFu, block, (threadIdx.x + begin) % 32);
+            sum += begin == 0 ? block : __shfl_sync(0xFFFFFFFFu, block, (threadIdx.x + begin) % 32);
             begin += size;
         }
         if (2 * size <= 2 * RX + 1) block += __shfl_sync(0xFFFFFFFFu, block, (threadIdx.x + size) % 32);
@@ -28,12 +28,12 @@ __device__ __forceinline__ float sum_across(float value) {
     return sum;
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WARPS) nlm(const Means m) {
+extern "C" __global__ void __launch_bounds__(32 * WARPS * PARTS) nlm(const Means m) {
     DYNAMIC_SHARED(float, tile);
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % WARPS, part = threadIdx.x / (32 * WARPS);
     const int top = blockIdx.y * WARPS * ROWS, left = blockIdx.x * WIDTH;
     const int tile_rows = WARPS * ROWS + 2 * (RY + m.reach_y), tile_columns = 32 + 2 * m.reach_x;
-    for (int i = threadIdx.x; i < CHANNELS * tile_rows * tile_columns; i += 32 * WARPS) {
+    for (int i = threadIdx.x; i < CHANNELS * tile_rows * tile_columns; i += 32 * WARPS * PARTS) {
         const int channel = i / (tile_rows * tile_columns);
         const int y = mirrored(top - m.reach_y - RY + i / tile_columns % tile_rows, m.height);
         const int x = mirrored(left - m.reach_x - RX + i % tile_columns, m.width);
@@ -54,7 +54,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) nlm(const Means m) {
 #pragma unroll
         for (int r = 0; r < LINES; ++r) own[c][r] = here[c * plane + r * tile_columns];
     const int y0 = top + warp * ROWS, x0 = left + lane;
-    for (int dy = -m.reach_y; dy <= m.reach_y; ++dy) {
+    const int window = 2 * m.reach_y + 1;
+    const int first = part * window / PARTS - m.reach_y, last = (part + 1) * window / PARTS - m.reach_y;
+    for (int dy = first; dy < last; ++dy) {
         for (int dx = -m.reach_x; dx <= m.reach_x; ++dx) {
             const float* there = here + dy * tile_columns + dx;
             const bool in_row = x0 + dx >= 0 && x0 + dx < m.width;
@@ -84,7 +86,29 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) nlm(const Means m) {
             }
         }
     }
-    if (lane >= WIDTH || x0 >= m.width) return;
+    // The first part adds the sums of the others, in their order.
+    __syncthreads();
+    for (int other = 1; other < PARTS; ++other) {
+        float* sums = tile + (other - 1) * (CHANNELS + 1) * ROWS * 32 * WARPS + warp * 32 + lane;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            if (part == other) sums[r * 32 * WARPS] = total[r];
+#pragma unroll
+            for (int c = 0; c < CHANNELS; ++c)
+                if (part == other) sums[((c + 1) * ROWS + r) * 32 * WARPS] = mean[c][r];
+        }
+    }
+    __syncthreads();
+    if (part > 0 || lane >= WIDTH || x0 >= m.width) return;
+    for (int other = 1; other < PARTS; ++other) {
+        const float* sums = tile + (other - 1) * (CHANNELS + 1) * ROWS * 32 * WARPS + warp * 32 + lane;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            total[r] += sums[r * 32 * WARPS];
+#pragma unroll
+            for (int c = 0; c < CHANNELS; ++c) mean[c][r] += sums[((c + 1) * ROWS + r) * 32 * WARPS];
+        }
+    }
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
         if (y0 + r < m.height)

@@ -6,8 +6,8 @@ from vnlem.kernels.cuda.engine import Engine
 
 Array = Any  # of the engine's library
 
-# Pixels of a thread and warps of a block, both one below the other.
-_ROWS, _WARPS = 8, 8
+# Pixels of a thread and warps of a block, both one below the other, and warps that share a window.
+_ROWS, _WARPS, _PARTS = 8, 2, 3
 # Running sums begin anew so many rows apart.
 BLOCK_ROWS = _ROWS * _WARPS
 # A warp holds the columns of a patch side by side.
@@ -26,10 +26,11 @@ def nlm(engine: Engine, image: Array, window: Any, decay: Any) -> Array:
             f"patches of {2 * radius_x + 1} pixels are too large for this device; "
             f"pass patch_size of at most {LARGEST_PATCH} or device='cpu'"
         )
-    rows, warps = (1, 1) if height == 1 else (_ROWS, _WARPS)
+    rows, warps, parts = (1, 1, 1) if height == 1 else (_ROWS, _WARPS, _PARTS)
     # The last lanes, whose sums nobody uses, look past the end of their line.
     tile = channels * (warps * rows + 2 * (radius_y + reach_y)) * (32 + 2 * reach_x)
-    shared = 4 * (tile + radius_x)
+    sums = (parts - 1) * warps * 32 * (channels + 1) * rows
+    shared = 4 * max(tile + radius_x, sums)
     if shared > engine.largest_shared:
         raise ValueError(
             f"a window of {2 * reach_x + 1} pixels is too large for this device; "
@@ -49,12 +50,13 @@ def nlm(engine: Engine, image: Array, window: Any, decay: Any) -> Array:
             "decay": float(decay.rate),
             "floor": float(decay.floor),
         },
-        threads=32 * warps,
+        threads=32 * warps * parts,
         shared=shared,
         RX=radius_x,
         RY=radius_y,
         CHANNELS=channels,
         ROWS=rows,
         WARPS=warps,
+        PARTS=parts,
     )
     return out
