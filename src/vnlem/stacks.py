@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from vnlem.noise.pages import Pages, StackNoise, checked_page, planes_of, units_of
 from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, shown_size
+from vnlem.pipeline.carrier import Carrier
 from vnlem.pipeline.device import choose, lies_on_gpu, namespace, side_by_side, to_host
 from vnlem.pipeline.image import Planes
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
@@ -185,7 +186,8 @@ def denoise_stack(
             )
             for index, page in enumerate(done):
                 if pages_given is not None:
-                    result[index] = page
+                    # Not in memory that is locked for copies.
+                    result[index] = namespace(page).array(page) if device != "cpu" else page
                 else:
                     outputs[number].put(index, namespace(result).asarray(page))
             at += len(pages)
@@ -273,17 +275,22 @@ def _page_by_page(
     function = find_method(method)
     check_params(function, method, params)
 
+    white = noise.model.is_white
+    carrier = Carrier(params["device"])
+
     def one(item: tuple[int, NDArray[Any]]) -> tuple[NDArray[Any], Info]:
-        index, page = item
-        white = noise.model.is_white
-        planes = planes_of(page if white else to_host(page), index, len(pages))
+        index, given = item
+        page = carrier.bring(given) if white else to_host(given)
+        planes = planes_of(page, index, len(pages))
         if not white:
             page = noise.forward(planes)
         part = _share(report, index, 1, len(pages)) if params["device"] == "cpu" else None
         denoised, used = function(
             page, noise.sigma, workers=workers, progress=part or False, return_info=True, **params
         )
-        return noise.wanted(denoised) if white else planes.restore(noise.backward(denoised)), used
+        if white:
+            return carrier.take_back(noise.wanted(denoised), given), used
+        return planes.restore(noise.backward(denoised)), used
 
     items = ((index, pages[index]) for index in range(len(pages)))
     for index, (denoised, used) in enumerate(side_by_side(params["device"], one, items)):

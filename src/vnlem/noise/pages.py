@@ -46,7 +46,8 @@ class StackNoise:
         cls, series: list[Pages], sigma: Any, noise_model: Any, camera: dict[str, Any], *, plain: bool
     ) -> "StackNoise":
         """What is given, or estimated on some pages of all series of a channel."""
-        sample = to_planes(_mosaic(sampled_pages(series)))
+        told = sigma is not None and noise_model == "gaussian"
+        sample = to_planes(np.zeros((1, 1)) if told else _mosaic(sampled_pages(series)))
         model = find_noise(sample, sigma, noise_model, camera, plain=plain)
         assert model is not None  # a level per channel is a single number here
         return cls(model)

@@ -1,0 +1,70 @@
+"""Brings the pages of a stack to a GPU and takes results back, while the device works on other pages.
+
+Copies go through page-locked memory, which the device reads and writes by itself.
+"""
+
+import importlib
+import math
+import threading
+from typing import Any
+
+import numpy as np
+
+from vnlem.pipeline.device import lies_on_gpu, to_host
+
+# Memory that cannot be moved is scarce: larger pages are copied without it.
+MOST_BYTES = 2**28
+
+
+class Carrier:
+    """Between the host and a device, for threads that work on a page each, on a stream of their own.
+
+    Examples
+    --------
+    >>> carrier = Carrier("cpu")
+    >>> carrier.take_back(carrier.bring(np.zeros((2, 3))), np.zeros((2, 3))).shape
+    (2, 3)
+    """
+
+    def __init__(self, device: str) -> None:
+        cuda = None if device == "cpu" else importlib.import_module("cupy").cuda
+        self._cuda: Any = cuda if hasattr(cuda, "alloc_pinned_memory") else None
+        self._own = threading.local()
+
+    def bring(self, page: Any) -> Any:
+        """A page as an array on the device; as it is where it is there already, or does not fit."""
+        if self._cuda is None or lies_on_gpu(page):
+            return page
+        page = np.asarray(page)
+        if page.dtype.kind not in "iuf" or not page.dtype.isnative or not 0 < page.nbytes <= MOST_BYTES:
+            return page
+        try:
+            there = importlib.import_module("cupy").empty(page.shape, page.dtype)
+        except MemoryError:
+            return page
+        # A thread's last page has left its buffer: the thread waited for it.
+        held = getattr(self._own, "buffer", None)
+        if held is None or held.nbytes < page.nbytes:
+            held = self._own.buffer = self._locked((page.nbytes,), np.dtype(np.uint8))
+        staged = held[: page.nbytes].view(page.dtype).reshape(page.shape)
+        staged[...] = page
+        there.data.copy_from_host_async(staged.ctypes.data, page.nbytes)
+        return there
+
+    def take_back(self, result: Any, given: Any) -> Any:
+        """What was made of a page, where the page was given from."""
+        if lies_on_gpu(given) or not lies_on_gpu(result):
+            return result
+        if self._cuda is None or result.nbytes > MOST_BYTES:
+            return to_host(result)
+        result = importlib.import_module("cupy").ascontiguousarray(result)
+        out = self._locked(result.shape, result.dtype)
+        result.data.copy_to_host_async(out.ctypes.data, result.nbytes)
+        self._cuda.get_current_stream().synchronize()
+        return out
+
+    def _locked(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """Page-locked memory, which goes back to CuPy's pool with its last array."""
+        count = math.prod(shape)
+        memory = self._cuda.alloc_pinned_memory(count * dtype.itemsize)
+        return np.frombuffer(memory, dtype, count).reshape(shape)
