@@ -16,8 +16,8 @@ DEFAULTS = {
     "bytes_per_pixel": 2,
     "compression": 0.7,  # stored bytes per byte, of noisy data; denoised data take less
     "unit": 2048,
-    "halo": 131,
-    "work_halo": 71,
+    "halo": 139,
+    "work_halo": 79,
     "core_seconds_per_megapixel": 2.9,  # in memory, without any halo
     "worker_memory_mb": 700,  # measured: 540
     "nodes": 100,

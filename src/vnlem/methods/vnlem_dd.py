@@ -404,7 +404,10 @@ def _solve_whole(
         # Among many patches at one place the tree may leave out the patch itself.
         missing = (nearest != own[:, None]).all(axis=1)
         nearest[missing, -1] = own[missing]
+        # The patch itself comes first: among patches at no distance it is kept, and with it a weight.
+        nearest[nearest == own[:, None]] = -1
         nearest.sort(axis=1)
+        nearest[:, 0] = own
         kernels.estimate_candidates(
             region,
             search,

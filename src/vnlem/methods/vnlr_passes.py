@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.estimate import contrast
+from vnlem.estimate import change, contrast
 from vnlem.estimate.ridge import PassSettings, TileWork, run_pass
 from vnlem.kernels.numba.sheets import Images
 from vnlem.methods.vnlr_params import VnlrParams
@@ -35,12 +35,12 @@ def halo(params: VnlrParams) -> int:
     --------
     >>> from vnlem.methods.vnlr_params import resolve
     >>> halo(resolve(0.2, "fast")), halo(resolve(0.2)), halo(resolve(0.2, "quality"))
-    (131, 221, 331)
+    (139, 229, 339)
     """
     distance = 0
     for number in range(params.passes + 1):
         distance += sum(_reaches(params, number))
-    return distance + _reach_of_aim(params)
+    return distance + _reach_of_end(params)
 
 
 def work_halo(params: VnlrParams) -> int:
@@ -52,16 +52,16 @@ def work_halo(params: VnlrParams) -> int:
     --------
     >>> from vnlem.methods.vnlr_params import resolve
     >>> work_halo(resolve(0.2, "fast")), work_halo(resolve(0.2)), work_halo(resolve(0.2, "quality"))
-    (71, 117, 176)
+    (79, 125, 184)
     """
     reaches = [_reaches(params, number) for number in range(params.passes + 1)]
     margins = [groups + sum(map(sum, reaches[number + 1 :])) for number, (groups, _) in enumerate(reaches)]
-    return -(-sum(margins) // len(margins)) + _reach_of_aim(params)
+    return -(-sum(margins) // len(margins)) + _reach_of_end(params)
 
 
-def _reach_of_aim(params: VnlrParams) -> int:
+def _reach_of_end(params: VnlrParams) -> int:
     """How many pixels around a pixel must be right after the last pass."""
-    return contrast.reach() if params.aim == "perception" else 0
+    return change.REACH + (contrast.reach() if params.aim == "perception" else 0)
 
 
 def _reaches(params: VnlrParams, number: int) -> tuple[int, int]:
@@ -126,7 +126,7 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     pilot = images.pilot
     if smoother is not None:
         pilot = contrast.for_the_eye(smoother.pilot, pilot, noisy, variance)
-    return _from_opponent(pilot)
+    return _from_opponent(change.believed(noisy, pilot, variance))
 
 
 def matching_of(params: VnlrParams, number: int, region: Region, channels: int, sigma: float) -> Matching:
@@ -151,7 +151,7 @@ def matching_of(params: VnlrParams, number: int, region: Region, channels: int, 
 
 def needed_areas(params: VnlrParams, matchings: list[Matching], region: Region) -> list[Tile]:
     """The pixels, of the whole image, that must be right before each pass and after the last."""
-    areas = [Region.around(region.shape, region.write, _reach_of_aim(params)).read]
+    areas = [Region.around(region.shape, region.write, _reach_of_end(params)).read]
     for number, matching in reversed(list(enumerate(matchings))):
         reach = matching.reach
         step = params.first_step if number == 0 else params.step

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.reference.change import believed
 from vnlem.reference.contrast import for_the_eye
 from vnlem.reference.copies import TILE, TURNS, Copies
 
@@ -113,7 +114,7 @@ def denoise(
             pilot = for_the_eye(results[0][0], pilot, noisy, variance)
         turned = [y >= height or g > 0 for _, group in groups for y, _, g in group]
         shares.append(float(np.mean(turned)))
-    return pilot, shares
+    return believed(noisy, pilot, variance), shares
 
 
 def _corners(shape: tuple[int, ...], size: int, step: int) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from vnlem.estimate import change
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
 from vnlem.kernels.cuda.match import Field, Members, match
 from vnlem.kernels.cuda.patches import (
@@ -74,7 +75,7 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     job.details["turned_share"] = [
         sum(int(to_host(count)[0]) for count in counts) / total for counts, total in turned
     ]
-    return _from_opponent(xp, planes.pilot)
+    return _from_opponent(xp, change.believed(noisy, planes.pilot, variance))
 
 
 def _references(matching: Matching, step: int, needed: Tile) -> Lines:
