@@ -133,6 +133,7 @@ def denoise_large(
     dry_run: bool = False,
     workers: int | None = None,
     progress: Progress = False,
+    device: str | None = None,
     **params: Any,
 ) -> Summary | Forecast: ...
 @overload

@@ -14,7 +14,7 @@ from vnlem.features.channels import handling
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import in_rounds
-from vnlem.pipeline.device import lies_on_gpu, to_host, where_it_is_asked
+from vnlem.pipeline.device import is_lazy, lies_on_gpu, to_host, where_it_is_asked
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
@@ -144,7 +144,7 @@ def denoise(
     if unknown:
         own = [name for name in known if name not in ("image", "sigma") and name not in _COMMON]
         raise TypeError(f"method {method!r} has no parameter {unknown[0]!r}; it has {', '.join(own)}")
-    if type(image).__module__.startswith("dask.array"):
+    if is_lazy(image):
         from vnlem.large.dask_arrays import denoise_lazily
 
         if return_info or progress:
@@ -153,7 +153,7 @@ def denoise(
             )
         noise = {"noise_model": noise_model, "gain": gain, "offset": offset, "read_noise": read_noise}
         lazy: Result = denoise_lazily(
-            image, sigma, method, channel_axis, workers, preset=preset, **noise, **params
+            image, sigma, method, channel_axis, workers, preset=preset, device=device, **noise, **params
         )
         return lazy
     given = {"gain": gain, "offset": offset, "read_noise": read_noise}

@@ -32,6 +32,7 @@ def denoise_large(
     dry_run: bool = False,
     workers: int | None = None,
     progress: Progress = False,
+    device: str | None = None,
     **params: Any,
 ) -> Summary | Forecast:
     """Denoise an image that need not fit in memory.
@@ -74,6 +75,10 @@ def denoise_large(
         Threads of each process; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
         Show a bar, or report units to a function of your own.
+    device : {None, "cpu", "cuda", "cuda:1", "auto"}
+        Where to solve the units: on the CPU when None. On a GPU they come one after the other, with the bytes
+        that the whole image would have there. With a cluster "cuda" is the first GPU that a worker sees, and
+        there need not be one here.
     **params
         What :func:`vnlem.denoise` takes besides: parameters of the method, the noise model.
 
@@ -117,7 +122,10 @@ def denoise_large(
     )
     try:
         sample = take_sample(opened)
-        engine = find_engine(opened, sample, sigma, method, params, stack=stack)
+        elsewhere = cluster is not None and not dry_run
+        engine = find_engine(
+            opened, sample, sigma, method, {**params, "device": device}, stack=stack, elsewhere=elsewhere
+        )
         if not dry_run:
             return execute(opened, engine, box, place, sample.digest, wishes)
         store = target_store(opened, box, place)

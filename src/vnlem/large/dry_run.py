@@ -60,9 +60,12 @@ class Forecast:
             f"blocks      {sizes(self.block)}, halo {self._halo()}: {self.halo_overhead:.0%} more work",
             f"memory      {human_bytes(self.memory)} for a unit",
             f"traffic     {human_bytes(self.bytes_read)} read, {human_bytes(self.bytes_written)} written",
-            f"time        about {human_time(self.seconds)} on this machine",
+            f"time        about {human_time(self.seconds)} on this machine{self._device()}",
         ]
         return "\n".join(lines)
+
+    def _device(self) -> str:
+        return ", on its GPU" if self.settings.get("device") == "cuda" else ""
 
     def _halo(self) -> int:
         """The widest halo of an axis that is cut."""

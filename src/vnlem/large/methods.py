@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from vnlem.estimate.scales import check_scales, halve
 from vnlem.large.engine import BYTES_ALWAYS, Engine, Place
-from vnlem.large.sample import Sample
+from vnlem.large.gpu import Units, find_device, kind_of, one_at_a_time
+from vnlem.large.sample import Sample, is_all
 from vnlem.large.scales import Size, count_sizes, reach, solve_at_sizes, work_reach
 from vnlem.large.sources import Source
 from vnlem.large.stack_engine import stack_engine
@@ -19,22 +20,21 @@ from vnlem.large.units import USUAL_SIDE
 from vnlem.noise import parts
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
-from vnlem.pipeline.device import choose
 from vnlem.pipeline.image import Planes
 from vnlem.pipeline.recipes import Recipe, recipe_of
 from vnlem.pipeline.run import NEGLIGIBLE
-from vnlem.pipeline.scale import Scale
 from vnlem.pipeline.settings import parameters_of
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.warn import silent
 from vnlem.pipeline.workers import check_workers
-from vnlem.registry import DEFAULT_SCALES, find_halo, find_method, find_work_halo
+from vnlem.registry import DEFAULT_SCALES, find_halo, find_method, find_solver, find_work_halo
 
 # Bytes that solving takes for each pixel of a block in every channel, from benchmarks/large_memory.py.
 BYTES_PER_PIXEL = {"vnlr": 90, "vnlem": 100, "nlem": 65, "nlpr": 65, "nlm": 65}
 # The same at several scales, where most of what is read is not solved at full size.
 BYTES_OF_SIZES = 70
 BYTES_OF_NOISE = 30  # more where the noise is made white before
+PAGES_ALONE = "denoise each page by itself (stack=False, --page-by-page)"
 _NOISE_OPTIONS = ("noise_model", "gain", "offset", "read_noise")
 
 
@@ -50,6 +50,7 @@ class MethodEngine:
     halo: tuple[int, ...]
     work_halo: tuple[int, ...]
     dtype: str
+    device: str = "cpu"  # or "cuda", the first GPU of whoever solves, or "cuda:N"
 
     def solve(self, pixels: NDArray[Any], place: Place, workers: int | None) -> NDArray[Any]:
         """The denoised pixels of ``place.write`` from those of ``place.read``."""
@@ -60,7 +61,8 @@ class MethodEngine:
         before, solved, after = parts.steps(self.noise, place.region)
         white = self.noise.is_white
         stable = planes if white else self.noise.stabilise(planes, region=before)
-        result = solve_at_sizes(stable, solved, self.sizes, self.solver, check_workers(workers))
+        with one_at_a_time(self.device):
+            result = solve_at_sizes(stable, solved, self.sizes, self.solver, check_workers(workers))
         if not white:
             result = self.noise.unstabilise(result, after)
         given = Planes(planes, np.dtype(self.dtype), 0 if colour else None, pixels.ndim)
@@ -75,6 +77,7 @@ class MethodEngine:
         """Everything the result depends on, as plain values."""
         return {
             "method": self.method,
+            "device": kind_of(self.device),
             "solver": f"{self.solver.__module__}.{self.solver.__name__}",
             "parameters": [asdict(size.params) for size in self.sizes],
             "scales": [size.scale._asdict() for size in self.sizes],
@@ -84,18 +87,30 @@ class MethodEngine:
 
 
 def find_engine(
-    source: Source, sample: Sample, sigma: float | None, method: str, params: dict[str, Any], *, stack: bool
+    source: Source,
+    sample: Sample,
+    sigma: float | None,
+    method: str,
+    params: dict[str, Any],
+    *,
+    stack: bool,
+    elsewhere: bool = False,
 ) -> Engine:
     """The engine for a source: noise and units are those of the sample.
 
     With `stack` the frames of a movie and the slices of a volume help each other, where the method can do so.
+    With `elsewhere` others solve the blocks, so that a GPU that is asked for need not be here.
     """
     params = dict(params)
     function = find_method(method)
-    if choose(params.pop("device", None)) != "cpu":
-        raise ValueError("parts of an image are denoised on the CPU; leave the device out, or pass 'cpu'")
+    device = find_device(params.pop("device", None), elsewhere=elsewhere)
     together = stack_engine(source, sigma, method, dict(params)) if stack else None
     if together is not None:
+        if device != "cpu":
+            raise ValueError(
+                f"the frames or slices of a stack help each other on the CPU only; {PAGES_ALONE}, or pass "
+                "device='cpu'"
+            )
         return together
     options = {name: params.pop(name) for name in _NOISE_OPTIONS if name in params}
     known = [*parameters_of(function), "preset", "profile"]
@@ -104,6 +119,8 @@ def find_engine(
         raise TypeError(f"method {method!r} has no parameter {unknown[0]!r}; it has {', '.join(known)}")
     scales = params.pop("scales", DEFAULT_SCALES if sigma is None else 1) if "scales" in known else 1
     recipe = recipe_of(function, **params)
+    if device != "cpu":
+        recipe = recipe._replace(solve=find_solver(recipe.method, params.get("engine", "fast"), device))
     planes = _as_image(sample.planes, source.colour)
     noise = _noise(planes, sigma, options, plain=params.get("preset") == "paper")
     white = noise.is_white
@@ -111,7 +128,8 @@ def find_engine(
     height, width = source.shape[-2:]
     # Of noise that was made white there is no sigma to be warned of.
     with nullcontext() if white else silent():
-        sizes = tuple(_sizes(recipe, stable, level, count_sizes(height, width, check_scales(scales))))
+        count = count_sizes(height, width, check_scales(scales))
+        sizes = tuple(_sizes(recipe, stable, level, count, Units(device, is_all(source))))
     _check_size(source, recipe.min_size(sizes[0].params))
     axes = ("c", "y", "x") if source.colour else ("y", "x")
     filters = parts.halo(noise)
@@ -125,16 +143,20 @@ def find_engine(
         (0, halo, halo)[-len(axes) :],
         (0, work, work)[-len(axes) :],
         source.dtype.str,
+        device,
     )
 
 
-def _sizes(recipe: Recipe, planes: NDArray[np.float64], noise: float, count: int) -> Iterator[Size]:
+def _sizes(
+    recipe: Recipe, planes: NDArray[np.float64], noise: float, count: int, units: Units
+) -> Iterator[Size]:
     """The units and the parameters of every size, from a sample."""
     for _ in range(count):
-        scale = Scale.measure(planes, noise)
+        scale, peak = units.of(planes, noise)
         negligible = scale.noise <= NEGLIGIBLE * scale.scale
         params = recipe.resolve(NEGLIGIBLE if negligible else scale.sigma)
-        yield Size(scale, params, find_halo(recipe.method)(params), find_work_halo(recipe.method)(params))
+        halo, work = (find(recipe.method)(params) for find in (find_halo, find_work_halo))
+        yield Size(scale, params, halo, work, getattr(recipe.solve, "grain", 1), peak)
         planes, noise = halve(planes), noise / 2
 
 

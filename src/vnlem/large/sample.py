@@ -24,6 +24,11 @@ class Sample:
     digest: str
 
 
+def is_all(source: Source) -> bool:
+    """Whether the sample of a source is the source itself."""
+    return prod(source.shape) <= MOST_PIXELS
+
+
 def take_sample(source: Source) -> Sample:
     """The whole array where it is small, else a mosaic of tiles spread evenly over it.
 
@@ -36,7 +41,7 @@ def take_sample(source: Source) -> Sample:
     (3, 20, 30)
     """
     channels = _joint(source)
-    if prod(source.shape) <= MOST_PIXELS:
+    if is_all(source):
         pixels = source.read(tuple((0, size) for size in source.shape))
         planes = pixels.reshape(-1, *source.shape[source.axes.index("y") :])
         if channels > 1:

@@ -31,6 +31,8 @@ class Size:
     params: Any
     halo: int
     work_halo: int
+    grain: int = 1  # parts are read from multiples of it on, for solvers whose sums begin anew there
+    peak: float | None = None  # the largest absolute value in units of the scale, for solvers of a GPU
 
 
 def count_sizes(height: int, width: int, scales: int) -> int:
@@ -80,7 +82,8 @@ def _solve(
 ) -> NDArray[np.float64]:
     """One size; of what was read, what it needs."""
     shape, write, read = region
-    around = _grown(write, size.halo, shape)
+    around = _grown(write, size.halo + size.grain - 1, shape)
+    around = around._replace(top=_up(around.top, size.grain), left=_up(around.left, size.grain))
     return solve_region(
         _part(planes, read, around),
         Region(shape, write, around),
@@ -88,15 +91,21 @@ def _solve(
         size.params,
         solver,
         workers=workers,
+        peak=size.peak,
     )
+
+
+def _up(line: int, grain: int) -> int:
+    return -(-line // grain) * grain
 
 
 def reach(sizes: tuple[Size, ...], margin: int = 0) -> int:
     """Pixels around a part of an image that its result, and that `margin` pixels beyond it, depends on."""
+    halo = sizes[0].halo + sizes[0].grain - 1
     if len(sizes) == 1:
-        return margin + sizes[0].halo
+        return margin + halo
     coarse = margin // 2 + 1 + JOIN_REACH
-    return max(2 * coarse + 2 + sizes[0].halo, 2 * reach(sizes[1:], coarse) + FILTER_REACH)
+    return max(2 * coarse + 2 + halo, 2 * reach(sizes[1:], coarse) + FILTER_REACH)
 
 
 def work_reach(sizes: tuple[Size, ...], side: int, margin: int = 0) -> int:

@@ -86,6 +86,7 @@ class StackEngine:
         """Everything the result depends on, as plain values."""
         return {
             "method": self.method,
+            "device": "cpu",
             "solver": f"stack along {self.kind}",
             "parameters": self.resolved,
             "scales": [[*key, *value] for key, value in self.units.items()],

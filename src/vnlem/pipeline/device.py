@@ -7,7 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import islice
@@ -103,7 +103,7 @@ def placed(image: Any, device: str | None, in_pages: bool = False) -> Iterator[P
         yield Placement(name, to_host(image) if lies_on_gpu(image) else image, image)
         return
     cupy = importlib.import_module("cupy")
-    with cupy.cuda.Device(int(name.partition(":")[2])):
+    with _gpu(name):
         try:
             yield Placement(
                 name, image if in_pages and not lies_on_gpu(image) else _fitting(cupy, image), image
@@ -115,11 +115,29 @@ def placed(image: Any, device: str | None, in_pages: bool = False) -> Iterator[P
             ) from error
 
 
+@contextmanager
+def current(device: str) -> Iterator[None]:
+    """Inside, a device, "cpu" or "cuda:N", is where solvers of a GPU run.
+
+    Examples
+    --------
+    >>> with current("cpu"):
+    ...     pass
+    """
+    with nullcontext() if device == "cpu" else _gpu(device):
+        yield
+
+
+def _gpu(device: str) -> Any:
+    return importlib.import_module("cupy").cuda.Device(int(device.partition(":")[2]))
+
+
 def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
     """Make function(image, sigma, ..., device=...) run on that device; it sees arrays that lie there.
 
     `function` gets the name of the device, "cpu" or "cuda:N". What it returns, an image or a tuple that
-    begins with one, comes back as an array of the library of the given image.
+    begins with one, comes back as an array of the library of the given image. A dask array it gets as it is,
+    with the device that was asked for.
     """
 
     signature = inspect.signature(function)
@@ -131,6 +149,8 @@ def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Argum
             signature.bind(*given, **options)  # says what is wrong
         call.update(options)
         image, in_pages = call["image"], _has_pages(call)
+        if is_lazy(image):
+            return function(*given, **options)
 
         def run_at(place: Placement) -> Any:
             call.update(image=place.array, device=place.name)
@@ -154,6 +174,17 @@ def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Argum
             return cast(Returned, place.give_back(result))
 
     return wrapped
+
+
+def is_lazy(image: Any) -> bool:
+    """Whether an image is a dask array, which is computed and brought to a device part by part.
+
+    Examples
+    --------
+    >>> is_lazy(np.zeros((2, 2)))
+    False
+    """
+    return type(image).__module__.startswith("dask.array")
 
 
 def _has_pages(arguments: dict[str, Any]) -> bool:

@@ -150,6 +150,7 @@ def solve_region(
     sigma_map: NDArray[Any] | None = None,
     workers: int = 1,
     progress: ProgressCallback | None = None,
+    peak: float | None = None,
 ) -> NDArray[np.float64]:
     """Denoise a part of an image that is never held as a whole.
 
@@ -172,6 +173,8 @@ def solve_region(
         Noise of every pixel of ``region.read``, in the units of the pixels, broadcastable to `planes`.
     workers, progress
         As in :func:`vnlem.denoise`.
+    peak : float, optional
+        For solvers of a GPU: the largest absolute value of the whole image in units of `scale`.
 
     Returns
     -------
@@ -194,7 +197,7 @@ def solve_region(
     if scale.noise <= NEGLIGIBLE * scale.scale:
         return data[:, rows, columns].copy()
     pixels = scale.standardise(data)
-    job = Job(pixels, scale.sigma, params, workers, progress, region=region)
+    job = Job(pixels, scale.sigma, params, workers, progress, region=region, peak=peak)
     if sigma_map is not None:
         job.sigma_map = (np.asarray(sigma_map, np.float64) / scale.scale).astype(np.float32)
     denoised = solve(job)

@@ -84,7 +84,8 @@ def _kernels() -> Any:
         cupy.ElementwiseKernel(
             "float64 x, float32 before, float32 after, float64 scale",
             "float64 y",
-            "y = x + ((double)after - (double)before) * scale",
+            # Product and sum are rounded one after the other, as on the host.
+            "y = __dadd_rn(x, __dmul_rn((double)after - (double)before, scale))",
             "vnlem_add_change",
         ),
     )

@@ -1,0 +1,158 @@
+"""Parts of an image on a GPU: the bytes of the whole there. Most run on an emulated device."""
+
+import numpy as np
+import pytest
+from cuda_on_cpu import COMPILER
+from test_device import fake_gpu  # noqa: F401
+
+import vnlem
+from vnlem.large import units
+from vnlem.large.boxes import grown, slices
+from vnlem.large.engine import Place
+from vnlem.large.methods import find_engine
+from vnlem.large.sample import take_sample
+from vnlem.large.sources import open_source
+from vnlem.noise.correlated import Spectrum
+from vnlem.noise.curve import Curve
+from vnlem.noise.model import NoiseModel
+from vnlem.pipeline.device import why_no_gpu
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
+SMALL = {"patch_distance": 3, "n_neighbors": 8, "passes": 1, "patch_size": 4, "step": 4}
+SHARED = NoiseModel(
+    (Curve((0.0,), (900.0,)),),
+    (Spectrum.of(1 + 20 * np.exp(-np.add.outer(np.arange(16.0), np.arange(16.0)) / 4)),),
+)
+CASES = {
+    "nlm": {"method": "nlm", "patch_size": 3, "patch_distance": 3},
+    "vnlr": SMALL,
+    "photons": {"method": "nlm", "patch_size": 3, "patch_distance": 3, "noise_model": NoiseModel.camera(1.5)},
+    "correlated": {"method": "nlm", "patch_size": 3, "patch_distance": 2, "noise_model": SHARED},
+}
+
+
+def noisy(shape, dtype=np.uint16):
+    y, x = np.mgrid[: shape[-2], : shape[-1]]
+    clean = 900 + 300 * np.sin(x / 6) * np.cos(y / 9) + 400 * ((y % 37) < 12)
+    return (clean + np.random.default_rng(0).normal(0, 60, shape)).astype(dtype)
+
+
+def in_parts(pixels, sides, sigma=None, colour=False, **options):
+    """What the parts of an image give, side by side; each is read with the halo of the engine."""
+    source = open_source(pixels, "cyx" if colour else "yx")
+    source.colour = colour
+    method = options.pop("method", "vnlr")
+    engine = find_engine(
+        source, take_sample(source), sigma, method, {**options, "device": "cuda"}, stack=False
+    )
+    result = np.zeros_like(pixels)
+    shape = pixels.shape
+    cuts = [range(0, size, side) for size, side in zip(shape[-2:], sides, strict=True)]
+    channels = ((0, shape[0]),) if colour else ()
+    for top in cuts[0]:
+        for left in cuts[1]:
+            ends = (min(top + sides[0], shape[-2]), min(left + sides[1], shape[-1]))
+            write = (*channels, (top, ends[0]), (left, ends[1]))
+            read = grown(write, engine.halo, shape)
+            result[slices(write)] = engine.solve(pixels[slices(read)], Place(read, write, shape), 1)
+    return result
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fake_gpu")
+@pytest.mark.parametrize("case", CASES)
+def test_parts_have_the_bytes_of_the_whole(case):
+    # VNLR takes its time where a processor plays the device.
+    pixels = noisy((48, 72) if case == "vnlr" else (100, 150))
+    sigma = None if "noise_model" in CASES[case] else 60
+    whole, info = vnlem.denoise(pixels, sigma, device="cuda", return_info=True, **CASES[case])
+    assert info.device == "cuda:0"
+    np.testing.assert_array_equal(in_parts(pixels, (41, 40), sigma, **CASES[case]), whole)
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fake_gpu")
+def test_a_run_on_a_gpu(tmp_path, monkeypatch):
+    zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
+    monkeypatch.setattr(units, "USUAL_SIDE", 64)
+    monkeypatch.setattr(units, "SIDE_PER_HALO", 0)
+    pixels = noisy((100, 150))
+    array = zarr.create_array(tmp_path / "in.zarr", shape=pixels.shape, chunks=(32, 32), dtype=pixels.dtype)
+    array[:] = pixels
+    whole = vnlem.denoise(pixels, 60, device="cuda", **CASES["nlm"])
+    wishes = {"memory": "1GB", **CASES["nlm"]}
+    forecast = vnlem.denoise_large(
+        tmp_path / "in.zarr", tmp_path / "out.zarr", 60, device="cuda", dry_run=True, **wishes
+    )
+    assert "on its GPU" in str(forecast)
+    summary = vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", 60, device="cuda", **wishes)
+    assert summary.units > 1
+    assert summary.settings["device"] == "cuda"
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole)
+    with pytest.raises(ValueError, match=r"begun otherwise .*device was 'cuda' and is 'cpu'"):
+        vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", 60, resume=True, **wishes)
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fake_gpu")
+def test_a_dask_array_is_solved_on_a_gpu_when_it_is_computed(monkeypatch):
+    da = pytest.importorskip("dask.array", reason="needs the extra 'large'")
+    monkeypatch.setattr(units, "USUAL_SIDE", 64)
+    monkeypatch.setattr(units, "SIDE_PER_HALO", 0)
+    pixels = noisy((100, 150))
+    lazy = vnlem.denoise(da.from_array(pixels, chunks=(40, 64)), 60, device="cuda", **CASES["nlm"])
+    assert lazy.npartitions > 4
+    whole = vnlem.denoise(pixels, 60, device="cuda", **CASES["nlm"])
+    np.testing.assert_array_equal(lazy.compute(scheduler="sync"), whole)
+
+
+def test_workers_elsewhere_may_have_the_gpu_that_is_not_here(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "cupy", None)
+    pixels = noisy((64, 64))
+    source = open_source(pixels, "yx")
+    options = {"device": "cuda"}
+    engine = find_engine(source, take_sample(source), 60, "nlm", options, stack=False, elsewhere=True)
+    assert engine.device == "cuda"
+    assert engine.describe()["device"] == "cuda"
+    with pytest.raises(ValueError, match="needs CuPy, which is not installed"):
+        find_engine(source, take_sample(source), 60, "nlm", options, stack=False)
+
+
+def test_what_has_no_gpu_engine_is_told(fake_gpu, tmp_path):  # noqa: F811
+    with pytest.raises(ValueError, match="help each other on the CPU only; denoise each page by itself"):
+        vnlem.denoise_large(noisy((5, 40, 40)), tmp_path / "out.zarr", 60, axes="tyx", device="cuda")
+    with pytest.raises(ValueError, match="device must be 'cpu', 'cuda', 'cuda:N' or 'auto'"):
+        vnlem.denoise_large(noisy((40, 40)), tmp_path / "out.zarr", 60, device="gpu")
+    assert list(tmp_path.iterdir()) == []
+
+
+FULL = {
+    "nlm": {"method": "nlm"},
+    "nlem": {"method": "nlem"},
+    "nlpr": {"method": "nlpr"},
+    "vnlem": {"method": "vnlem"},
+    "vnlr fast": {"profile": "fast", "scales": 1},
+    "vnlr": {"scales": 3},
+    "vnlr so2": {"profile": "fast", "group": "so2", "scales": 1},
+    "correlated": {"profile": "fast", "noise_model": SHARED, "scales": 1},
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(why_no_gpu() is not None, reason=f"{why_no_gpu()}")
+@pytest.mark.parametrize("case", FULL)
+@pytest.mark.parametrize("dtype", [np.uint16, np.float32])
+def test_parts_on_a_real_gpu_have_the_bytes_of_the_whole(case, dtype):
+    pixels = noisy((700, 900), dtype)
+    sigma = None if "noise_model" in FULL[case] else 60
+    whole = vnlem.denoise(pixels, sigma, device="cuda", **FULL[case])
+    np.testing.assert_array_equal(in_parts(pixels, (256, 300), sigma, **FULL[case]), whole)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(why_no_gpu() is not None, reason=f"{why_no_gpu()}")
+@pytest.mark.parametrize("options", [{"method": "nlm"}, {"profile": "fast", "channels": "joint"}], ids=str)
+def test_parts_of_colours_on_a_real_gpu_have_the_bytes_of_the_whole(options):
+    pixels = noisy((3, 400, 500))
+    whole = vnlem.denoise(pixels, 60, channel_axis=0, device="cuda", **options)
+    np.testing.assert_array_equal(in_parts(pixels, (256, 300), 60, colour=True, **options), whole)
