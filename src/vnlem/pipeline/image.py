@@ -36,9 +36,13 @@ class Planes:
 
     def like(self, image: NDArray[Any]) -> NDArray[Any]:
         """An image in the input's layout, in the input's dtype."""
-        if self.dtype.kind in "iu":
-            return _rounded(image, self.dtype)
-        result: NDArray[Any] = namespace(image).ascontiguousarray(image.astype(self.dtype))
+        xp = namespace(image)
+        if self.dtype.kind not in "iu":
+            result: NDArray[Any] = xp.ascontiguousarray(image.astype(self.dtype, copy=False))
+        elif units_on_gpu.usable(image):
+            result = xp.ascontiguousarray(units_on_gpu.rounded(image, self.dtype))
+        else:
+            result = _rounded(image, self.dtype)
         return result
 
 

@@ -131,7 +131,7 @@ def run(
                 job.sigma_map = (noise_map / scale.scale).astype(np.float32)
             denoised = solve(job)
         details = job.details
-        result = planes.restore(scale.restore(planes.data, pixels, denoised))
+        result = planes.restore(scale.restore(planes.data, pixels, denoised, planes.dtype))
     if not return_info:
         return result
     ended = time.perf_counter()

@@ -1,7 +1,7 @@
 """Units of an image: its mean, the standard deviation its clean version seems to have, and its noise."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,14 +93,20 @@ class Scale(NamedTuple):
         return pixels
 
     def restore(
-        self, planes: NDArray[np.float64], pixels: NDArray[np.float32], denoised: NDArray[np.float32]
-    ) -> NDArray[np.float64]:
+        self,
+        planes: NDArray[np.float64],
+        pixels: NDArray[np.float32],
+        denoised: NDArray[np.float32],
+        dtype: np.dtype[Any] | None = None,
+    ) -> NDArray[Any]:
         """The denoised image in the units of the pixels.
 
-        The change is added to `planes`, so that single precision rounds the noise and not the image.
+        The change is added to `planes`, so that single precision rounds the noise and not the image. On a GPU
+        an image that will be single precision becomes so at once; `dtype` says what it will be.
         """
         if units_on_gpu.usable(planes):
-            restored: NDArray[np.float64] = units_on_gpu.with_change(planes, pixels, denoised, self.scale)
+            kind = np.float32 if dtype == np.float32 else np.float64
+            restored: NDArray[Any] = units_on_gpu.with_change(planes, pixels, denoised, self.scale, kind)
             return restored
         result = np.empty(planes.shape)
         for channel in range(len(planes)):

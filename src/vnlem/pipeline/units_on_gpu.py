@@ -10,9 +10,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-
-Float = NDArray[np.float64]
 
 # Beyond this a float64 sum of squares could overflow however carefully it is scaled.
 LARGEST_VALUE = 1e300
@@ -21,41 +18,62 @@ SQUARABLE = (1e-120, 1e140)
 PARTS = 256  # of an image, each summed by one block
 THREADS = 256
 
-# Every part of an image is summed about its own first value, so that no digits are lost to a mean that is far
-# from zero. Sums have a fixed order.
-_PARTS_OF_IMAGE = r"""
-extern "C" __global__ void vnlem_parts(const double* values, long long count, double scale, double* found) {
-    __shared__ double sums[3][THREADS];
+# Every part of an image is summed about its own first value, and parts are joined two by two, so that no
+# digits are lost to a mean that is far from zero. Sums have a fixed order.
+_SOURCE = r"""
+struct Part {
+    double count, mean, squares, largest; // squares: the sum of squared differences from the mean
+};
+
+__device__ void join(Part& a, const Part& b) {
+    const double count = a.count + b.count, d = b.mean - a.mean;
+    if (b.count > 0.0) {
+        a.mean += d * (b.count / count);
+        a.squares += b.squares + d * d * (a.count * (b.count / count));
+    }
+    a.count = count;
+    a.largest = max(a.largest, b.largest);
+}
+
+__device__ void join_all(Part* parts, int count) {
+    for (int half = count / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) join(parts[threadIdx.x], parts[threadIdx.x + half]);
+    }
+    __syncthreads();
+}
+
+extern "C" __global__ void vnlem_parts(const double* values, long long count, double scale, Part* found) {
+    __shared__ Part parts[THREADS];
     const long long each = (count + gridDim.x - 1) / gridDim.x;
     const long long first = each * blockIdx.x, last = min(first + each, count);
     const double shift = first < last ? values[first] : 0.0;
-    double sum = 0.0, squares = 0.0, largest = 0.0;
+    double number = 0.0, sum = 0.0, squares = 0.0, largest = 0.0;
     for (long long i = first + threadIdx.x; i < last; i += THREADS) {
         const double value = values[i], d = (value - shift) / scale;
+        number += 1.0;
         sum += d;
         squares += d * d;
         // A value that is no number counts as infinite.
         largest = max(largest, value == value ? abs(value) : __longlong_as_double(0x7ff0000000000000ll));
     }
-    sums[0][threadIdx.x] = sum;
-    sums[1][threadIdx.x] = squares;
-    sums[2][threadIdx.x] = largest;
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x >= half) continue;
-        sums[0][threadIdx.x] += sums[0][threadIdx.x + half];
-        sums[1][threadIdx.x] += sums[1][threadIdx.x + half];
-        sums[2][threadIdx.x] = max(sums[2][threadIdx.x], sums[2][threadIdx.x + half]);
-    }
+    const double beside = number > 0.0 ? sum / number : 0.0;
+    parts[threadIdx.x] = {number, shift / scale + beside, max(squares - sum * beside, 0.0), largest};
+    join_all(parts, THREADS);
+    if (threadIdx.x == 0) found[blockIdx.x] = parts[0];
+}
+
+extern "C" __global__ void vnlem_whole(const Part* found, double* statistics) {
+    __shared__ Part parts[PARTS];
+    parts[threadIdx.x] = found[threadIdx.x];
+    join_all(parts, PARTS);
     if (threadIdx.x > 0) return;
-    double* mine = found + blockIdx.x;
-    mine[0] = (double)max(last - first, 0ll);
-    mine[gridDim.x] = shift / scale;
-    mine[2 * gridDim.x] = sums[0][0];
-    mine[3 * gridDim.x] = sums[1][0];
-    mine[4 * gridDim.x] = sums[2][0];
+    statistics[0] = parts[0].mean;
+    statistics[1] = sqrt(parts[0].squares / parts[0].count);
+    statistics[2] = parts[0].largest;
 }
 """
+OPTIONS = ("-std=c++17", f"-DTHREADS={THREADS}", f"-DPARTS={PARTS}")
 
 
 def usable(array: Any) -> bool:
@@ -73,8 +91,9 @@ def usable(array: Any) -> bool:
 @cache
 def _kernels() -> Any:
     cupy = importlib.import_module("cupy")
+    module = cupy.RawModule(code=_SOURCE, options=OPTIONS)
     return (
-        cupy.RawKernel(_PARTS_OF_IMAGE, "vnlem_parts", options=(f"-DTHREADS={THREADS}",)),
+        (module.get_function("vnlem_parts"), module.get_function("vnlem_whole")),
         cupy.ElementwiseKernel(
             "float64 x, float64 mean, float64 scale",
             "float32 y",
@@ -83,10 +102,16 @@ def _kernels() -> Any:
         ),
         cupy.ElementwiseKernel(
             "float64 x, float32 before, float32 after, float64 scale",
-            "float64 y",
+            "T y",
             # Product and sum are rounded one after the other, as on the host.
-            "y = __dadd_rn(x, __dmul_rn((double)after - (double)before, scale))",
+            "y = (T)__dadd_rn(x, __dmul_rn((double)after - (double)before, scale))",
             "vnlem_add_change",
+        ),
+        cupy.ElementwiseKernel(
+            "float64 x, float64 below, float64 above, T lowest, T highest",
+            "T y",
+            "y = x >= above ? highest : x <= below ? lowest : (T)rint(x)",
+            "vnlem_rounded",
         ),
     )
 
@@ -101,39 +126,13 @@ class Statistics(NamedTuple):
 
 def statistics(values: Any, scale: float = 1.0) -> Statistics:
     """Of an array; mean and deviation divided by `scale`."""
-    cupy = importlib.import_module("cupy")
+    cupy = sys.modules["cupy"]
     values = cupy.ascontiguousarray(values)
-    found = cupy.empty((5, PARTS), np.float64)
-    _kernels()[0]((PARTS,), (THREADS,), (values, np.int64(values.size), np.float64(scale), found))
-    return joined(*found.get())
-
-
-def joined(counts: Float, shifts: Float, sums: Float, squares: Float, largest: Float) -> Statistics:
-    """The statistics of an image from those of its parts.
-
-    Parameters
-    ----------
-    counts, shifts : ndarray
-        For each part, how many values it has (may be none), and a value near their mean.
-    sums, squares : ndarray
-        The sums of (value - shift) and of its squares.
-    largest : ndarray
-        The largest absolute values.
-
-    Examples
-    --------
-    >>> parts = np.array([[2.0, 3.0, 2.0, 4.0, 5.0], [1.0, -2.0, 0.0, 0.0, 2.0], [0.0] * 5])
-    >>> joined(*parts.T)
-    Statistics(mean=2.0, deviation=2.943920288775949, largest=5.0)
-    """
-    # Sums of values that are not finite, or too large to be squared: the caller looks at the largest first.
-    with np.errstate(all="ignore"):
-        whole = counts.sum()
-        means = shifts + sums / np.maximum(counts, 1)
-        mean = (counts @ means) / whole
-        inside = np.maximum(squares - sums * sums / np.maximum(counts, 1), 0)
-        variance = (inside.sum() + counts @ (means - mean) ** 2) / whole
-        return Statistics(float(mean), float(np.sqrt(variance)), float(largest.max()))
+    parts, found = cupy.empty((PARTS, 4), np.float64), cupy.empty(3, np.float64)
+    first, second = _kernels()[0]
+    first((PARTS,), (THREADS,), (values, np.int64(values.size), np.float64(scale), parts))
+    second((1,), (PARTS,), (parts, found))
+    return Statistics(*found.get().tolist())
 
 
 def standardised(values: Any, mean: float, scale: float) -> Any:
@@ -141,9 +140,18 @@ def standardised(values: Any, mean: float, scale: float) -> Any:
     return _kernels()[1](values, mean, scale)
 
 
-def with_change(values: Any, before: Any, after: Any, scale: float) -> Any:
-    """values + (after - before) * scale."""
-    return _kernels()[2](values, before, after, scale)
+def with_change(values: Any, before: Any, after: Any, scale: float, dtype: Any = np.float64) -> Any:
+    """values + (after - before) * scale, in single or double precision."""
+    out = sys.modules["cupy"].empty(values.shape, dtype)
+    return _kernels()[2](values, before, after, scale, out)
+
+
+def rounded(values: Any, dtype: np.dtype[Any]) -> Any:
+    """Floats as integers, clipped to the dtype's range."""
+    limits = np.iinfo(dtype)
+    ends = (dtype.type(limits.min), dtype.type(limits.max))
+    out = sys.modules["cupy"].empty(values.shape, dtype)
+    return _kernels()[3](values, float(limits.min), float(limits.max), *ends, out)
 
 
 def moments(values: Any, known: Statistics | None = None) -> tuple[float, float]:

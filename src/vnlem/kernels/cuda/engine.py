@@ -1,7 +1,6 @@
 """Compiles and starts the CUDA kernels through CuPy."""
 
 import gc
-import re
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -29,20 +28,15 @@ DYNAMIC_SHARED = (
 
 @cache
 def source_of(name: str) -> str:
-    """The text of a file of kernels, what all of them share in front of it, and the files that it includes.
+    """The text of a file of kernels, what all of them share in front of it.
 
     Examples
     --------
     >>> "__global__" in source_of("match")
     True
     """
-    return "\n".join(_text_of(part) for part in ("common.cuh", f"{name}.cu"))
-
-
-def _text_of(name: str) -> str:
-    """A file, with the text of others where it includes them: the run-time compiler reads no files."""
-    text = (files("vnlem.kernels.cuda") / name).read_text(encoding="utf-8")
-    return re.sub(r'^#include "(.+)"$', lambda line: _text_of(line[1]), text, flags=re.MULTILINE)
+    folder = files("vnlem.kernels.cuda")
+    return "\n".join((folder / part).read_text(encoding="utf-8") for part in ("common.cuh", f"{name}.cu"))
 
 
 def options_of(macros: dict[str, int]) -> tuple[str, ...]:
@@ -81,7 +75,9 @@ class Engine:
                     # Kernels that read them must have ended before their memory is used again.
                     self.xp.cuda.Device().synchronize()
                     _CONSTANTS.clear()
-                _CONSTANTS[key] = self.xp.asarray(values)
+                # Not from the pool: what stays there keeps the block around it from being given back.
+                with self.xp.cuda.using_allocator(None):
+                    _CONSTANTS[key] = self.xp.asarray(values)
                 self.xp.cuda.get_current_stream().synchronize()
             return _CONSTANTS[key]
 
@@ -189,8 +185,8 @@ def pack(argument: dict[str, Any], pointer: Callable[[Any], int]) -> Any:
 
     Examples
     --------
-    >>> pack({"n": 3, "tau": 0.5, "image": None}, pointer=id).dtype.names
-    ('n', 'tau', 'image')
+    >>> pack({"n": 3, "tau": 0.5, "image": None}, pointer=id).nbytes
+    16
     """
     fields, values = [], []
     for name, value in argument.items():
@@ -205,9 +201,12 @@ def pack(argument: dict[str, Any], pointer: Callable[[Any], int]) -> Any:
             value = 0 if value is None else pointer(value)
         fields.append((name, kind))
         values.append(value)
-    return np.array(tuple(values), dtype=_struct(tuple(fields)))
+    fields_of, opaque = _struct(tuple(fields))
+    # CuPy looks at every field of what it hands over, unless there are none.
+    return np.array(tuple(values), dtype=fields_of).view(opaque)
 
 
 @lru_cache(maxsize=256)
-def _struct(fields: tuple[tuple[str, Any], ...]) -> Any:
-    return np.dtype(list(fields), align=True)
+def _struct(fields: tuple[tuple[str, Any], ...]) -> tuple[Any, Any]:
+    struct = np.dtype(list(fields), align=True)
+    return struct, np.dtype((np.void, struct.itemsize))
