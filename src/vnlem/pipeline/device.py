@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import cache, wraps
 from itertools import islice
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -24,10 +24,6 @@ _LEADING = ("image", "sigma")  # arguments that may be given without their names
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 Item = TypeVar("Item")
-
-
-class DeviceMemoryError(MemoryError):
-    """Says what did not fit into a device's memory, and what to do about it."""
 
 
 def namespace(array: Any) -> Any:
@@ -112,10 +108,8 @@ def placed(image: Any, device: str | None, in_pages: bool = False) -> Iterator[P
             yield Placement(
                 name, image if in_pages and not lies_on_gpu(image) else _fitting(cupy, image), image
             )
-        except DeviceMemoryError:
-            raise
         except MemoryError as error:
-            raise DeviceMemoryError(
+            raise MemoryError(
                 f"an image of shape {np.shape(image)} needs more GPU memory than is free, even in parts; "
                 "free some or pass device='cpu'"
             ) from error
@@ -213,15 +207,23 @@ def side_by_side(device: str, work: Callable[[Item], Returned], items: Iterable[
     if device == "cpu":
         yield from map(work, items)
         return
-    cuda = importlib.import_module("cupy").cuda
+    cupy = importlib.import_module("cupy")
+    cuda = cupy.cuda
     number = int(device.partition(":")[2])
     cuda.get_current_stream().synchronize()
 
+    with cuda.Device(number):
+        idle = deque(_streams(cupy, number))
+
     def on_stream(item: Item) -> Returned:
-        with cuda.Device(number), cuda.Stream(non_blocking=True) as stream:
-            result = work(item)
-            stream.synchronize()
-            return result
+        stream = idle.popleft()
+        try:
+            with cuda.Device(number), stream:
+                result = work(item)
+                stream.synchronize()
+                return result
+        finally:
+            idle.append(stream)
 
     waiting = iter(items)
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -230,6 +232,12 @@ def side_by_side(device: str, work: Callable[[Item], Returned], items: Iterable[
             result = under_way.popleft().result()
             under_way.extend(pool.submit(on_stream, item) for item in islice(waiting, 1))
             yield result
+
+
+@cache
+def _streams(cupy: Any, device: int) -> tuple[Any, ...]:
+    """Streams of the current device. CuPy keeps freed memory for its stream: new streams would have none."""
+    return tuple(cupy.cuda.Stream(non_blocking=True) for _ in range(AT_ONCE))
 
 
 def to_host(array: Any) -> Any:
