@@ -1,15 +1,23 @@
 """Times on a CUDA device: whole calls, each kernel, and what share of the card's peak a kernel reaches.
 
-    python benchmarks/gpu.py [--repeat 20] [--sizes 512 2048] [--cpu 2 16] [--kernels]
+    python benchmarks/gpu.py [--repeat 20] [--sizes 512 2048] [--cpu 2 16] [--kernels] [--pages 32] [--first]
 
-A call is timed with arrays on the device, and with NumPy arrays in and out; medians after two warm-up calls.
-With `--cpu` also on the CPU with so many workers, for images of at most 512 x 512 pixels, once after a call
-on a small image that compiles. The first line names the card and a hash of the sources that run on it.
-Operations are counted as if every reference were compared under all symmetries: matching skips some of them.
+A call is timed with arrays on the device, and with NumPy arrays in and out; medians after two warm-up
+calls, for slow methods (SLOW) of a quarter of the calls. With `--cpu` also on the CPU with so many workers,
+for images of at most 512 x 512 pixels: medians of three calls after one on a small image that compiles.
+`--kernels`: each kernel, its share of the card's peak in single precision, and of its bandwidth if each array
+it is given were moved once. `--pages`: pages a second of a stack of uint16 in NumPy arrays, and of single
+calls. `--first`: the first calls of new processes without compiled kernels. The first line names the card and
+a hash of the sources that run on it. Operations are counted as if every reference were compared under all
+symmetries: matching skips some of them.
 """
 
 import argparse
 import hashlib
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -35,6 +43,11 @@ CALLS = {
 
 
 LARGEST_ON_CPU = 512
+CALLS_ON_CPU = 3
+SLOW = ("VNLR balanced, so2", "VNLEM auto", "VNLEM-DD paper")
+IN_PAGES = {"VNLEM paper": (512,), "NLM (7, 10)": (512, 2048)}
+FIRST = ("VNLR balanced", "VNLEM paper", "NLM (7, 10)")
+BYTES_A_SECOND = 4.8e12  # of an H200's memory
 
 
 def sources():
@@ -82,23 +95,27 @@ class TimedEngine(engines.Engine):
             super().launch(name, grid, argument, kernel=kernel, **options)
             return
         begun, ended = self.xp.cuda.Event(), self.xp.cuda.Event()
+        moved = sum(value.nbytes for value in argument.values() if hasattr(value, "nbytes"))
         begun.record()
         super().launch(name, grid, argument, kernel=kernel, **options)
         ended.record()
-        self.notes.append((kernel or name, operations(name, grid, argument, options), begun, ended))
+        self.notes.append((kernel or name, operations(name, grid, argument, options), moved, begun, ended))
 
 
 def operations(name, grid, argument, options):
     """Floating point operations of a launch, a multiply-add as two; 0 where memory is what counts."""
     if name == "match":
         side = 2 * argument["radius"] + 1
-        return 2 * grid[0] * side**2 * options["P"] ** 2 * options["LAYERS"] * options["TRANSFORMS"]
+        return 2 * grid[0] * side**2 * options["P"] ** 2 * options["CHANNELS"] * options["TRANSFORMS"]
     if name == "ridge":
-        k, n = options["K"], options["DEPTH"] * options["P"] ** 2
+        k, n = options["K"], options["P"] ** 2
         return 2 * grid[0] * grid[1] * (k**3 + 2 * k**2 * n)
     if name == "nlm":
         window = (2 * argument["reach_y"] + 1) * (2 * argument["reach_x"] + 1)
         return argument["height"] * argument["width"] * window * 10 * options["CHANNELS"]
+    if name == "rings":
+        samples, _, orders = argument["rows"].shape
+        return 2 * argument["lengths"].size * argument["channels"] * samples * (4 + 2 * orders)
     if name == "rid":
         side = 2 * argument["reach"] + options["TILE"]
         pixels = (argument["bottom"] - argument["top"]) * argument["width"]
@@ -127,15 +144,56 @@ def kernels_table(cupy, image, options):
         cupy.cuda.Device().synchronize()
     finally:
         engines.Engine = plain
-    total = defaultdict(lambda: [0, 0.0, 0.0])
-    for kernel, count, begun, ended in TimedEngine.notes:
+    total = defaultdict(lambda: [0, 0.0, 0.0, 0.0])
+    for kernel, count, moved, begun, ended in TimedEngine.notes:
         entry = total[kernel]
         entry[0] += 1
         entry[1] += cupy.cuda.get_elapsed_time(begun, ended)
         entry[2] += count
-    for kernel, (calls, ms, count) in sorted(total.items(), key=lambda item: -item[1][1]):
+        entry[3] += moved
+    for kernel, (calls, ms, count, moved) in sorted(total.items(), key=lambda item: -item[1][1]):
         share = f"{100 * count / (ms / 1000) / peak(cupy):.0f} % of peak" if count else ""
-        print(f"    {kernel:18} {calls:3} x {ms:8.2f} ms  {share}")
+        bandwidth = f"{100 * moved / (ms / 1000) / BYTES_A_SECOND:.0f} % of bandwidth"
+        print(f"    {kernel:18} {calls:3} x {ms:8.2f} ms  {bandwidth}  {share}")
+
+
+def pages_table(count):
+    """Pages a second: as a stack, and one by one."""
+    print("| | pages | size | a stack, pages a second | single calls, pages a second |")
+    for name, sizes in IN_PAGES.items():
+        for size in sizes:
+            page = np.clip(10 * scene(size), 0, 65535)
+            stack = np.stack([page + i for i in range(count if size == 512 else count // 4)]).astype(
+                np.uint16
+            )
+            options = {"device": "cuda", "sigma": 250, **CALLS[name]}
+            rates = []
+            for work in (
+                lambda stack=stack, options=options: vnlem.denoise(stack, axes="NYX", **options),
+                lambda stack=stack, options=options: [vnlem.denoise(page, **options) for page in stack],
+            ):
+                rates.append(1000 * len(stack) / median_ms(work, 3))
+            print(f"| {name} | {len(stack)} | {size} | {rates[0]:.0f} | {rates[1]:.0f} |", flush=True)
+
+
+def first_calls():
+    """Seconds of the first call of a process without compiled kernels."""
+    code = (
+        "import sys, time, numpy, vnlem; sys.path[:0] = [sys.argv[1]]; import gpu; "
+        "image = gpu.scene(512).astype('float32'); begun = time.perf_counter(); "
+        "vnlem.denoise(image, 25, device='cuda', **gpu.CALLS[sys.argv[2]]); "
+        "print(time.perf_counter() - begun)"
+    )
+    for name in FIRST:
+        with tempfile.TemporaryDirectory() as folder:
+            found = subprocess.run(
+                [sys.executable, "-c", code, str(Path(__file__).parent), name],
+                env={**os.environ, "CUPY_CACHE_DIR": folder, "CUDA_CACHE_DISABLE": "1"},
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+        print(f"| {name} | first call, s | {float(found.stdout.split()[-1]):.1f} |", flush=True)
 
 
 def main():
@@ -147,6 +205,8 @@ def main():
         "--cpu", type=int, nargs="*", default=[], help="also on the CPU, with so many workers"
     )
     parser.add_argument("--kernels", action="store_true", help="also time each kernel")
+    parser.add_argument("--pages", type=int, default=0, help="also a stack of so many pages")
+    parser.add_argument("--first", action="store_true", help="also first calls, without compiled kernels")
     given = parser.parse_args()
     import cupy
 
@@ -156,26 +216,34 @@ def main():
     print(f"| | size | on the device, ms | NumPy in and out, ms |{on_cpu}")
     for name in given.calls:
         options = CALLS[name]
+        repeat = max(given.repeat // 4, 3) if name in SLOW else given.repeat
         for size in given.sizes:
             image = scene(size).astype(np.float32)
             there = cupy.asarray(image)
             on_device = median_ms(
-                lambda there=there, options=options: vnlem.denoise(there, 25, **options), given.repeat
+                lambda there=there, options=options: vnlem.denoise(there, 25, **options), repeat
             )
             around = median_ms(
                 lambda image=image, options=options: vnlem.denoise(image, 25, device="cuda", **options),
-                max(given.repeat // 3, 3),
+                max(repeat // 3, 3),
             )
             line = f"| {name} | {size} | {on_device:.2f} | {around:.2f} |"
             if size <= LARGEST_ON_CPU and given.cpu:
                 vnlem.denoise(image[200:264, 200:264], 25, **options)
             for workers in given.cpu if size <= LARGEST_ON_CPU else ():
-                begun = time.perf_counter()
-                vnlem.denoise(image, 25, workers=workers, **options)
-                line += f" {1000 * (time.perf_counter() - begun):.0f} |"
+                times = []
+                for _ in range(CALLS_ON_CPU):
+                    begun = time.perf_counter()
+                    vnlem.denoise(image, 25, workers=workers, **options)
+                    times.append(time.perf_counter() - begun)
+                line += f" {1000 * float(np.median(times)):.0f} |"
             print(line, flush=True)
             if given.kernels:
                 kernels_table(cupy, there, options)
+    if given.pages:
+        pages_table(given.pages)
+    if given.first:
+        first_calls()
 
 
 if __name__ == "__main__":
