@@ -20,6 +20,15 @@ class PagesOnDisk(ABC):
     shape : tuple of int
         The last two are height and width, those in front count pages.
     dtype : dtype
+
+    Examples
+    --------
+    >>> class Counted(PagesOnDisk):
+    ...     def page(self, number):
+    ...         return np.full(self.shape[-2:], number, self.dtype)
+    >>> pages = Counted((2, 3, 4, 5), np.dtype(np.uint8))
+    >>> len(pages), int(pages[1, 2, :, :].max())
+    (6, 5)
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:

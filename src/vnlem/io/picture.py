@@ -50,6 +50,11 @@ class Metadata:
         One letter per axis of the file's array (tifffile's letters), empty where the format has none.
     native : object
         What only the same format can hold: PNG chunks, JPEG segments, TIFF tags.
+
+    Examples
+    --------
+    >>> Metadata(format="tiff", axes="TYX").orientation
+    1
     """
 
     format: str = ""

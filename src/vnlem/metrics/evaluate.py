@@ -30,6 +30,15 @@ class Evaluation:
         None for images with a side below 11 pixels, the size of its window.
     fsim : float
         FSIMc for three channels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vnlem.metrics import evaluate
+    >>> clean = np.tile(np.linspace(0, 1, 32), (32, 1))
+    >>> measures = evaluate(clean, clean + 0.1, data_range=1.0)
+    >>> round(measures.psnr, 2), round(measures.rms, 2), measures.emd is None
+    (20.0, 0.1, True)
     """
 
     snr: float

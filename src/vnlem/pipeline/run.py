@@ -31,15 +31,41 @@ NEGLIGIBLE = 1e-6
 
 @dataclass(frozen=True)
 class Info:
-    """What a call used and found: returned as second value with ``return_info=True``."""
+    """What a call used and found: returned as second value with ``return_info=True``.
+
+    Attributes
+    ----------
+    method : str
+    sigma : float
+        Standard deviation of the noise in the units of the image, given or estimated.
+    parameters : dict
+        All parameters of the method, in the units it works in.
+    timings : dict
+        Seconds, by what they were spent on; "total" is all.
+    details : dict
+        What a method found besides, and for stacks the noise and the order of the pages.
+    device : str
+        Where it ran: "cpu", "cuda:0", ...
+    noise : NoiseModel or None
+        The model that was used; None where a method was called with sigma.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import vnlem
+    >>> noisy = np.arange(32) + np.random.default_rng(0).normal(100, 5, (32, 32))
+    >>> _, info = vnlem.denoise(noisy, 5.0, method="nlm", return_info=True)
+    >>> info.method, info.sigma, info.device, info.parameters["patch_size"]
+    ('nlm', 5.0, 'cpu', 5)
+    """
 
     method: str
     sigma: float
     parameters: dict[str, Any]
     timings: dict[str, float]
     details: dict[str, Any] = field(default_factory=dict)
-    device: str = "cpu"  # where it ran: "cpu", "cuda:0", ...
-    noise: Any = None  # the NoiseModel that was used; None where a method was called with sigma
+    device: str = "cpu"
+    noise: Any = None
 
 
 @dataclass

@@ -33,6 +33,12 @@ class GradientMoments:
     component_variance : float
         Variance of each of the two independent components.
     grid : str
+
+    Examples
+    --------
+    >>> moments = gradient_moments(2.0)
+    >>> round(moments.variance / moments.mean**2, 6), moments.grid
+    (1.0, 'continuous')
     """
 
     mean: float
@@ -129,6 +135,12 @@ class GradientBound:
     exact : float
         Probability that the gradient of the noise itself stays below the threshold: also a lower bound.
     form : str
+
+    Examples
+    --------
+    >>> bound = gradient_bound(1.0, k=3)
+    >>> bound.probability < bound.exact, bound.form
+    (True, 'corrected')
     """
 
     threshold: float

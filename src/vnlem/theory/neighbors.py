@@ -32,6 +32,12 @@ class NeighborBounds:
         What the bound is proved for.
     form : str
         "corrected" or "printed".
+
+    Examples
+    --------
+    >>> bounds = neighbor_bounds(7, sigma=0.1, epsilon=1.5, overlap=False)
+    >>> round(bounds.close, 3), bounds.far_distance, bounds.form
+    (0.993, 3.0, 'corrected')
     """
 
     close: float
@@ -174,6 +180,12 @@ class NeighborProbabilities:
         Probabilities of the opposite, to full precision where they are tiny.
     far_distance : float
     scope : str
+
+    Examples
+    --------
+    >>> exact = neighbor_probabilities(7, sigma=0.15, epsilon=1.5)
+    >>> round(exact.close + exact.close_miss, 6), exact.far_distance
+    (1.0, 3.0)
     """
 
     close: float

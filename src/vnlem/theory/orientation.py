@@ -33,6 +33,12 @@ class OrientationBound:
     status : str
         "as printed, not proved": the proof uses a bound at one point as if it held on the whole disc, and
         counterexamples exist.
+
+    Examples
+    --------
+    >>> claim = orientation_bound(0.5, k=3, epsilon=0.4)
+    >>> claim.k, round(claim.threshold, 3), claim.threshold < 0.4
+    (3.0, 0.307, True)
     """
 
     probability: float
@@ -203,6 +209,12 @@ class OrientationErrors:
         Orientation of the clean patch, degrees.
     errors : ndarray
         Orientation of each noisy copy minus the clean one, degrees in [-180, 180).
+
+    Examples
+    --------
+    >>> found = OrientationErrors(clean=45.0, errors=np.array([-3.0, 1.0, 20.0]))
+    >>> round(found.within(10), 3)
+    0.667
     """
 
     clean: float
@@ -273,7 +285,24 @@ def orientation_errors(
 
 @dataclass(frozen=True)
 class OrientationPatch:
-    """A patch with what is needed to evaluate the proposition on it: arc, disc, margin."""
+    """A patch with what is needed to evaluate the proposition on it.
+
+    Attributes
+    ----------
+    patch : ndarray
+    delta : float
+        Half-width of the arc, degrees.
+    radius : float
+        Radius of the disc, pixels.
+    margin : float
+        By how much the strongest arc beats those that are not near it.
+
+    Examples
+    --------
+    >>> case = orientation_counterexample()
+    >>> case.patch.shape, case.radius, case.margin > 0
+    ((45, 45), 16.0, True)
+    """
 
     patch: NDArray[np.float64]
     delta: float

@@ -31,6 +31,12 @@ class OverlapSets:
         K_S: those pairs (a, b) of K_O, a different from b, for which (b, a) is in K_O too.
     identical : ndarray of shape (l,)
         K_I: the pixels a with (a, a) in K_O.
+
+    Examples
+    --------
+    >>> sets = overlap_sets(3, (0, 2), 180)
+    >>> sets.sizes, sets.overlap.tolist()
+    ((3, 2, 1), [[2, 8], [5, 5], [8, 2]])
     """
 
     patch_size: int
@@ -144,7 +150,14 @@ def overlap_sets(q: int, offset: Offset | None, rotation: float = 0) -> OverlapS
 
 @dataclass(frozen=True)
 class OverlapBounds:
-    """Upper bounds of the sizes of K_O, K_S and K_I, whatever the offset (other than zero)."""
+    """Upper bounds of the sizes of K_O, K_S and K_I, whatever the offset (other than zero).
+
+    Examples
+    --------
+    >>> bounds = overlap_bounds(5)
+    >>> bounds.overlap, bounds.swapped, bounds.identical
+    (20, 20, 1)
+    """
 
     overlap: int
     swapped: int

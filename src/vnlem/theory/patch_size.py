@@ -45,6 +45,12 @@ class PatchSizeAdvice:
         With an image: the bandwidth to go with q, as :func:`vnlem.denoise_nlm` takes it.
     criterion : str
         "balanced bounds" (largest minimum of the two bounds) or "estimated risk" (smallest risk).
+
+    Examples
+    --------
+    >>> advice = suggest_patch_size(0.1, 1.5)
+    >>> advice.q, advice.criterion, len(advice.sizes) == len(advice.close)
+    (9, 'balanced bounds', True)
     """
 
     q: int

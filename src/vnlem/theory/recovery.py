@@ -36,6 +36,13 @@ class Recovery:
         only: for the minimum over rotations nothing is proved.
     gaussian_bound : float or None
         The same guarantee if squared distances were Gaussian with the lemma's mean and variance.
+
+    Examples
+    --------
+    >>> from vnlem.theory import random_image
+    >>> found = neighbor_recovery(random_image(64), 0.3, 7, n_references=20)
+    >>> found.share > found.chance
+    True
     """
 
     share: float

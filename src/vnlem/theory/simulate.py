@@ -37,6 +37,12 @@ class Check:
         A value has to be met, a lower bound must not be undercut.
     expected : bool
         False for a formula that is known to be wrong and is shown to be so.
+
+    Examples
+    --------
+    >>> met = Check("mean", formula=2.0, simulated=2.1, standard_error=0.05)
+    >>> round(met.deviation, 3), met.agrees
+    (2.0, True)
     """
 
     name: str

@@ -1,0 +1,43 @@
+"""Every public function and class explains itself: a docstring with an example, which is a doctest."""
+
+import importlib
+import inspect
+
+import pytest
+
+import vnlem
+
+
+def public_names():
+    """All that users can name, with the subpackages' own lists."""
+    for name in vnlem._PUBLIC:
+        yield f"vnlem.{name}", getattr(vnlem, name)
+    for room in vnlem._SUBPACKAGES:
+        module = importlib.import_module(f"vnlem.{room}")
+        for name in getattr(module, "__all__", ()):
+            yield f"vnlem.{room}.{name}", getattr(module, name)
+
+
+EXPLAINED = {
+    name: value for name, value in public_names() if inspect.isfunction(value) or inspect.isclass(value)
+}
+
+
+def test_the_lists_hold_what_they_should():
+    assert len(EXPLAINED) > 90
+    assert {"vnlem.denoise", "vnlem.Info", "vnlem.io.Metadata", "vnlem.theory.Recovery"} <= set(EXPLAINED)
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_a_public_name_has_a_docstring_with_an_example(name):
+    words = EXPLAINED[name].__doc__ or ""
+    assert len(words.splitlines()[0]) > 10
+    assert "\n    Examples\n    --------\n" in words
+    assert ">>>" in words
+
+
+@pytest.mark.parametrize("name", [name for name, value in EXPLAINED.items() if inspect.isclass(value)])
+def test_the_public_methods_of_a_class_have_docstrings(name):
+    for method, value in vars(EXPLAINED[name]).items():
+        if not method.startswith("_") and (callable(value) or isinstance(value, property | classmethod)):
+            assert value.__doc__, f"{name}.{method}"
