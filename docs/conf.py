@@ -27,7 +27,7 @@ extensions = [
     "sphinx-mathjax-offline",  # the site needs no other server
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["figures", "gallery", "**/sg_execution_times.rst"]
+exclude_patterns = ["figures", "gallery"]
 # Pages are added by many hands; one that no table of contents names is found by the search.
 suppress_warnings = ["toc.not_included", "config.cache"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "html_image"]
@@ -47,6 +47,8 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "show_memory": False,
+    # The page of times loads its table from another site.
+    "write_computation_times": False,
     "show_signature": False,
     "download_all_examples": False,
     "remove_config_comments": True,

@@ -1,0 +1,81 @@
+"""VNLR with several channels, and with noise that differs from pixel to pixel."""
+
+import numpy as np
+import pytest
+from vnlr_scene import QUICK, error, noisy_scene, scene
+
+import vnlem
+from vnlem.bench import phantoms
+
+
+def test_a_sigma_map_of_one_value_is_the_scalar():
+    noisy = noisy_scene()
+    mapped = vnlem.denoise_vnlr(noisy, np.full(noisy.shape, 20.0), **QUICK)
+    np.testing.assert_allclose(mapped, vnlem.denoise_vnlr(noisy, 20.0, **QUICK), atol=1e-4)
+
+
+def test_a_sigma_map_beats_the_mean_sigma_where_the_noise_varies():
+    clean = scene(64, 64)
+    sigma = np.where(np.arange(64)[None, :] < 32, 5.0, 30.0) * np.ones((64, 1))
+    noisy = clean + sigma * np.random.default_rng(5).standard_normal(clean.shape)
+    mapped = vnlem.denoise_vnlr(noisy, sigma)
+    plain = vnlem.denoise_vnlr(noisy, float(np.sqrt(np.mean(sigma**2))))
+    assert error(mapped, clean) < error(plain, clean)
+
+
+def test_one_sigma_per_channel_is_accepted():
+    clean = np.stack([scene(24, 24)] * 3, axis=-1)
+    noisy = clean + np.array([5.0, 10.0, 20.0]) * np.random.default_rng(2).standard_normal(clean.shape)
+    result = vnlem.denoise_vnlr(noisy, [5.0, 10.0, 20.0], channel_axis=-1, **QUICK)
+    assert error(result, clean) < 0.6 * error(noisy, clean)
+
+
+def test_independent_channels_are_denoised_as_well_as_one_by_one():
+    y, x = np.mgrid[:64, :64]
+    shapes = [(y - 20) ** 2 + (x - 20) ** 2 < 150, (x // 8) % 2 == 0, (y + x) // 11 % 2 == 0]
+    clean = np.stack([100.0 * shape for shape in shapes], axis=-1)
+    noisy = clean + 25 * np.random.default_rng(0).standard_normal(clean.shape)
+    found = vnlem.denoise_vnlr(noisy, 25.0, channel_axis=-1, profile="fast")
+    alone = [vnlem.denoise_vnlr(noisy[..., c], 25.0, profile="fast") for c in range(3)]
+    np.testing.assert_array_equal(found, np.stack(alone, axis=-1))
+    joint = vnlem.denoise_vnlr(noisy, 25.0, channel_axis=-1, profile="fast", channels="joint")
+    assert error(found, clean) < error(joint, clean)
+
+
+def test_colours_of_a_photograph_are_denoised_jointly():
+    clean = np.stack([scene(64, 64), 0.8 * scene(64, 64) + 10, 0.5 * scene(64, 64)], axis=-1)
+    noisy = clean + 20 * np.random.default_rng(0).standard_normal(clean.shape)
+    found = vnlem.denoise_vnlr(noisy, 20.0, channel_axis=-1, profile="fast")
+    apart = vnlem.denoise_vnlr(noisy, 20.0, channel_axis=-1, profile="fast", channels="separate")
+    assert error(found, clean) < error(apart, clean)
+
+
+def test_a_grey_picture_stored_as_colour_is_denoised_as_grey():
+    noisy = np.clip(noisy_scene(height=64, width=64), 0, 255).round().astype(np.uint8)
+    grey = vnlem.denoise_vnlr(noisy, 20.0, profile="fast")
+    colour = vnlem.denoise_vnlr(np.stack([noisy] * 3, axis=-1), 20.0, channel_axis=-1, profile="fast")
+    np.testing.assert_array_equal(colour, np.stack([grey] * 3, axis=-1))
+
+
+@pytest.mark.parametrize("channels", [1, 2, 5])
+def test_any_number_of_channels_is_accepted(channels):
+    clean = np.stack([scene(24, 24)] * channels)
+    noisy = clean + 20 * np.random.default_rng(2).standard_normal(clean.shape)
+    result = vnlem.denoise_vnlr(noisy, 20.0, channel_axis=0, **QUICK)
+    assert error(result, clean) < 0.6 * 20
+
+
+def test_channels_whose_shapes_lie_near_each_other_and_differ_are_denoised_one_by_one():
+    clean = np.stack([phantoms.discs(5, 18, 3, seed=seed, size=96) for seed in range(3)])
+    noisy = clean + np.random.default_rng(0).normal(0, 0.5, clean.shape)
+    together = vnlem.denoise_vnlr(noisy, 0.5, channel_axis=0, profile="fast")
+    alone = np.stack([vnlem.denoise_vnlr(plane, 0.5, profile="fast") for plane in noisy])
+    assert np.std(together - clean) < 1.02 * np.std(alone - clean)
+
+
+def test_a_channel_without_noise_beside_noisy_ones_has_no_say_in_the_details():
+    noisy = np.random.default_rng(0).normal(100, 20, (3, 24, 24))
+    _, info = vnlem.denoise_vnlr(
+        noisy, [10, 1e-160, 10], channel_axis=0, channels="separate", return_info=True
+    )
+    assert len(info.details["turned_share"]) == info.parameters["passes"] + 1
