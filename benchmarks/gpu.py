@@ -106,9 +106,9 @@ def operations(name, grid, argument, options):
     """Floating point operations of a launch, a multiply-add as two; 0 where memory is what counts."""
     if name == "match":
         side = 2 * argument["radius"] + 1
-        return 2 * grid[0] * side**2 * options["P"] ** 2 * options["CHANNELS"] * options["TRANSFORMS"]
+        return 2 * grid[0] * side**2 * options["P"] ** 2 * options["LAYERS"] * options["TRANSFORMS"]
     if name == "ridge":
-        k, n = options["K"], options["P"] ** 2
+        k, n = options["K"], options["DEPTH"] * options["P"] ** 2
         return 2 * grid[0] * grid[1] * (k**3 + 2 * k**2 * n)
     if name == "nlm":
         window = (2 * argument["reach_y"] + 1) * (2 * argument["reach_x"] + 1)

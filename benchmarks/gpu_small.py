@@ -34,6 +34,10 @@ def calls():
     yield colour, SMALL | {"channel_axis": -1, "channels": "joint"}
     yield noisy, SMALL | {"group": "so2", "sigma": np.full(noisy.shape, 20.0)}
     yield clean + 1e-3 * noisy, SMALL | {"sigma": 1e-3}
+    movie = np.stack([noisy, noisy[::-1], clean])[:, :24, :26]
+    for axes in ("TYX", "ZYX", "NYX"):
+        yield movie, SMALL | {"axes": axes}
+    yield movie, {"method": "nlm", "axes": "TYX"}
     yield few, VNLEM | {"method": "vnlem", "preset": "paper"}
     yield few, VNLEM | {"method": "vnlem", "preset": "auto"}
     yield few, VNLEM | {"method": "vnlem-dd", "preset": "auto", "embedding_dim": 8}

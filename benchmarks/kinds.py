@@ -26,6 +26,7 @@ from scipy.stats import wilcoxon
 
 import vnlem
 from vnlem.estimate.contrast import Contrast
+from vnlem.estimate.contrast import smooth as smooth_planes
 
 LEVELS = ("15", "25", "50", "0.3")
 KINDS = ("flat", "edge", "corner", "texture")
@@ -82,7 +83,7 @@ def errors_on(crop: int, level: str, case: tuple[int, Path]) -> tuple[np.ndarray
     blends = []
     for smooth, sharp in ((4, 3), (4, 0), (2, 1), (4, 1)):
         a, b = found[smooth][None], found[sharp][None]
-        blend = a + Contrast.of(a, noisy[None], variance).sureness() * (b - a)
+        blend = a + Contrast.of(a, noisy[None], variance, smooth_planes).sureness() * (b - a)
         blends.append(float(np.mean((blend[0] - clean) ** 2) / clean.var()))
     return table, blends
 

@@ -61,13 +61,13 @@ def estimates(noisy: np.ndarray, sigma: float, profile: str) -> Iterator[np.ndar
     yield plain
     yield vnlem.denoise_vnlr(noisy, sigma, aim="perception", **given)
     wide, variance = noisy[None], np.full((1, 1, 1), sigma**2)
-    yield contrast.restore(plain[None], contrast.Contrast.of(plain[None], wide, variance))[0]
+    yield contrast.restore(plain[None], contrast.Contrast.of(plain[None], wide, variance, contrast.smooth))[0]
     for last, boosts in ((True, (2.2, 1.0)), (False, (1.8, 1.0))):
         pair = []
         for boost in boosts:
             with with_boost(boost, last=last):
                 pair.append(vnlem.denoise_vnlr(noisy, sigma, **given)[None])
-        sureness = contrast.Contrast.of(pair[0], wide, variance).sureness()
+        sureness = contrast.Contrast.of(pair[0], wide, variance, contrast.smooth).sureness()
         yield (pair[0] + sureness * (pair[1] - pair[0]))[0]
 
 

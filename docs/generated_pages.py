@@ -12,7 +12,7 @@ import typer
 
 import vnlem
 from vnlem.cli import build
-from vnlem.registry import HALOS, METHODS, SOLVERS, STACKS
+from vnlem.registry import HALOS, METHODS, SOLVERS, STACK_SOLVERS, STACKS
 
 # Subpackages whose public functions have a section of their own on the API page.
 SECTIONS = {
@@ -93,12 +93,13 @@ def support() -> str:
         "*GPU*: [with CUDA](../gpu.md).\n",
         "| method | "
         + " | ".join(title for title, _ in columns)
-        + " | pages help each other | larger than memory | GPU |",
-        "|---|" + "---|" * (len(columns) + 3),
+        + " | pages help each other | larger than memory | GPU | pages help each other on a GPU |",
+        "|---|" + "---|" * (len(columns) + 4),
     ]
     for method in METHODS:
         taken = [_accepts(question, method) for _, question in columns]
-        taken += [method in STACKS, method in HALOS, (method, "cuda") in SOLVERS]
+        taken += [method in STACKS, method in HALOS]
+        taken += [(method, "cuda") in known for known in (SOLVERS, STACK_SOLVERS)]
         answers = ["yes" if answer else "-" for answer in taken]
         lines.append(f"| `{method}` | " + " | ".join(answers) + " |")
     return "\n".join([*lines, ""])

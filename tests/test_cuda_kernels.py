@@ -1,13 +1,15 @@
 """The CUDA kernels against the CPU's, run on a processor that plays the device (see cuda_on_cpu)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from cuda_on_cpu import COMPILER, Emulator
 
 from vnlem.methods import nlem, nlm, vnlem, vnlem_dd, vnlr
+from vnlem.methods.cuda import copies
 from vnlem.methods.cuda import nlem as cuda_nlem
 from vnlem.methods.cuda import nlm as cuda_nlm
-from vnlem.methods.cuda import turned
 from vnlem.methods.cuda import vnlem as cuda_vnlem
 from vnlem.methods.cuda import vnlem_dd as cuda_vnlem_dd
 from vnlem.methods.cuda import vnlr as cuda_vnlr
@@ -50,27 +52,35 @@ def test_vnlr_gives_what_the_cpu_gives(case):
     assert there.details["turned_share"] == here.details["turned_share"]
 
 
+@pytest.mark.parametrize("group", ["so2", "similarity"])
 @pytest.mark.parametrize("noise_map", [False, True])
-def test_vnlr_with_turned_copies_gives_what_the_cpu_gives(monkeypatch, noise_map):
+def test_vnlr_with_copies_gives_what_the_cpu_gives(monkeypatch, noise_map, group):
     # Two tiles, whose copies are made one after the other.
-    monkeypatch.setattr(turned, "BATCH_PIXELS", 0)
+    monkeypatch.setattr(copies, "BATCH_PIXELS", 0)
     pixels = pattern(1, 20, 76)
     noise = np.linspace(0.2, 0.4, 76, dtype=np.float32)[None, None].repeat(20, axis=1) if noise_map else None
     given = {"patch_distance": 4, "n_neighbors": 13, "patch_size": 5, "step": 5}
-    here, there = (vnlr_job(pixels, "so2", noise, **given) for _ in range(2))
+    here, there = (vnlr_job(pixels, group, noise, **given) for _ in range(2))
     expected, found = vnlr.solve(here), cuda_vnlr.solve(there, Emulator())
     np.testing.assert_allclose(found, expected, atol=2e-4)
     assert there.details["turned_share"] == here.details["turned_share"]
 
 
-def test_scaled_copies_are_refused():
-    with pytest.raises(ValueError, match="group='similarity' is not available on a GPU; use device='cpu'"):
-        cuda_vnlr.solve(vnlr_job(pattern(1, 30, 28), "similarity"), Emulator())
+def test_windows_in_copies_may_be_smaller_than_in_the_image():
+    params = replace(vnlr_job(pattern(1, 30, 41), "similarity").params, copied_distance=3)
+    here, there = (Job(pattern(1, 30, 41), 0.3, params, 1, None) for _ in range(2))
+    np.testing.assert_allclose(cuda_vnlr.solve(there, Emulator()), vnlr.solve(here), atol=2e-4)
+    assert there.details["turned_share"] == here.details["turned_share"]
 
 
-def test_perception_is_refused():
-    with pytest.raises(ValueError, match="aim='perception' is not available on a GPU; use device='cpu'"):
-        cuda_vnlr.solve(vnlr_job(pattern(1, 30, 28), "d4", aim="perception"), Emulator())
+@pytest.mark.parametrize(("channels", "group"), [(1, "d4"), (3, "identity")])
+def test_perception_gives_what_the_cpu_gives(channels, group):
+    here, there = (vnlr_job(pattern(channels, 40, 33), group, aim="perception") for _ in range(2))
+    expected, found = vnlr.solve(here), cuda_vnlr.solve(there, Emulator())
+    np.testing.assert_allclose(found, expected, atol=5e-5)
+    assert there.details["turned_share"] == here.details["turned_share"]
+    plain = cuda_vnlr.solve(vnlr_job(pattern(channels, 40, 33), group), Emulator())
+    assert np.abs(found - plain).max() > 0.02
 
 
 def test_vnlr_follows_a_map_of_the_noise():

@@ -6,7 +6,8 @@ import pytest
 from vnlem.kernels.cuda import engine
 from vnlem.pipeline import units_on_gpu
 
-MATCH = {"P": 7, "CHANNELS": 1, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1, "TURNED_SHEETS": 0}
+MATCH = {"P": 7, "LAYERS": 1, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1, "COPIES": 0}
+PLANES = {"P": 7, "LAYERS": 2, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1}
 RID = {"TILE": 4, "HALF": 64, "BLOCKS": 3, "WARPS": 9, "TOGETHER": 2, "CHUNK": 8, "BLOCKS_OF_SM": 3} | {
     "WITH_MARGIN": 0,
     "WITH_IDENTITY": 0,
@@ -16,12 +17,24 @@ RID = {"TILE": 4, "HALF": 64, "BLOCKS": 3, "WARPS": 9, "TOGETHER": 2, "CHUNK": 8
 REGRESS = {"HALF": 64, "CHANNELS": 1, "MEAN": 0, "WARPS": 4, "ROWS": 4, "COLUMNS": 8, "UNTURNED": 0}
 MODULES = {
     "match": ("match", MATCH),
-    "match colour, turned copies": ("match", MATCH | {"P": 8, "CHANNELS": 3, "TURNED_SHEETS": 1}),
+    "match colour, copies": ("match", MATCH | {"P": 8, "LAYERS": 3, "COPIES": 1}),
     "match shifts, large window": ("match", MATCH | {"TRANSFORMS": 1, "WINDOW_IN_SHARED": 0}),
+    "planes match": ("plane_match", PLANES),
+    "planes match under reflections of depth": (
+        "plane_match",
+        PLANES | {"P": 5, "LAYERS": 4, "TRANSFORMS": 16},
+    ),
+    "planes match shifts, large window": ("plane_match", PLANES | {"TRANSFORMS": 1, "WINDOW_IN_SHARED": 0}),
+    "planes": ("planes", {}),
+    "motion": ("motion", {"CELL": 8, "HALF": 8, "LONGEST": 12, "THREADS": 256}),
+    "alike": ("alike", {"FEATURES": 8, "THREADS": 128, "TILE": 128}),
+    "filters": ("filters", {}),
     "patches": ("patches", {}),
     "turn": ("turn", {"TAPS": 12}),
-    "ridge first pass": ("ridge", {"P": 6, "K": 20, "THREADS": 32}),
-    "ridge": ("ridge", {"P": 8, "K": 80, "THREADS": 416}),
+    "stretch": ("stretch", {}),
+    "ridge first pass": ("ridge", {"P": 6, "DEPTH": 1, "K": 20, "THREADS": 32}),
+    "ridge": ("ridge", {"P": 8, "DEPTH": 1, "K": 80, "THREADS": 416}),
+    "ridge of a stack": ("ridge", {"P": 5, "DEPTH": 4, "K": 64, "THREADS": 256}),
     "orientation": ("orientation", {"THREADS": 128}),
     "rings": ("rings", {"ORDERS": 15}),
     "rid paper": ("rid", RID),
@@ -36,6 +49,7 @@ MODULES = {
     "nlem paper": ("nlem", {"SIZE_Y": 13, "SIZE_X": 13, "CHANNELS": 1, "WARPS": 8, "MEDIAN": 1}),
     "nlpr of a colour signal": ("nlem", {"SIZE_Y": 1, "SIZE_X": 5, "CHANNELS": 3, "WARPS": 4, "MEDIAN": 0}),
     "nlm": ("nlm", {"RX": 3, "RY": 3, "CHANNELS": 1, "ROWS": 8, "WARPS": 2, "PARTS": 3}),
+    "nlm over planes": ("nlm_planes", {"RX": 2, "RY": 2, "ROWS": 8, "WARPS": 8}),
     "nlm of a colour signal": ("nlm", {"RX": 2, "RY": 0, "CHANNELS": 3, "ROWS": 1, "WARPS": 1, "PARTS": 1}),
 }
 

@@ -264,7 +264,26 @@ def test_a_set_of_images_of_different_sizes_is_denoised_on_a_gpu():
         np.testing.assert_allclose(page, vnlem.denoise(image, 10, method="nlm"), atol=1e-2)
 
 
+@needs_compiler
+@pytest.mark.parametrize(
+    "options",
+    [{"axes": "TYX", "method": "nlm"}, {"axes": "ZYX", "profile": "fast", "patch_distance": 3, "passes": 1}],
+    ids=["nlm", "vnlr"],
+)
+def test_pages_help_each_other_on_a_gpu(fake_gpu, options):
+    movie = np.stack([noisy((14, 18)) + 5 * number for number in range(4)])
+    there, info = vnlem.denoise(movie, 10, device="cuda", return_info=True, **options)
+    assert type(there) is np.ndarray
+    assert info.device == "cuda:0"
+    np.testing.assert_allclose(there, vnlem.denoise(movie, 10, **options), atol=1e-2)
+    stays = vnlem.denoise(fake_gpu.asarray(movie), 10, **options)
+    assert type(stays) is FakeArray
+    np.testing.assert_array_equal(np.asarray(stays), there)
+
+
 @pytest.mark.usefixtures("fake_gpu")
-def test_pages_that_help_each_other_do_so_on_the_cpu():
-    with pytest.raises(ValueError, match="help each other on the CPU only; pass device='cpu'"):
-        vnlem.denoise(np.zeros((3, 20, 20)) + noisy((20, 20)), 10, axes="TYX", device="cuda")
+@pytest.mark.parametrize("method", ["nlm", "vnlr"])
+def test_the_reference_of_a_stack_runs_on_the_cpu_only(method):
+    movie = np.zeros((3, 20, 20)) + noisy((20, 20))
+    with pytest.raises(ValueError, match="engine='reference' runs on the CPU only; pass device='cpu'"):
+        vnlem.denoise(movie, 10, axes="TYX", method=method, engine="reference", device="cuda")

@@ -39,9 +39,17 @@ def assert_agreement(clean, noisy, tolerance=TOLERANCE, **options):
 
 
 @pytest.mark.parametrize("profile", ["fast", "balanced", "quality"])
-@pytest.mark.parametrize("group", ["identity", "c4", "d4", "so2"])
+@pytest.mark.parametrize("group", ["identity", "c4", "d4", "so2", "similarity"])
 def test_vnlr_agrees_with_the_cpu(profile, group):
     assert_agreement(*scene(131, 118), sigma=20, profile=profile, group=group)
+
+
+@pytest.mark.parametrize("channels", [None, 3])
+@pytest.mark.parametrize("profile", ["fast", "balanced"])
+def test_perception_agrees_with_the_cpu(profile, channels):
+    clean, noisy = scene(131, 118, channels)
+    axis = None if channels is None else -1
+    assert_agreement(clean, noisy, sigma=20, profile=profile, aim="perception", channel_axis=axis)
 
 
 @pytest.mark.parametrize("size", [(8, 8), (9, 40), (64, 13), (130, 257)])
@@ -257,12 +265,14 @@ def test_an_image_that_does_not_fit_is_solved_in_parts(memory_limit, options, si
     np.testing.assert_allclose(result, expected, atol=1e-3)
 
 
-@pytest.mark.parametrize(("group", "size"), [("d4", 30_000_000), ("so2", 60_000_000)])
+@pytest.mark.parametrize(
+    ("group", "size"), [("d4", 30_000_000), ("so2", 60_000_000), ("similarity", 80_000_000)]
+)
 def test_what_needs_parts_has_the_bytes_of_the_whole(memory_limit, monkeypatch, group, size):
     cupy = pytest.importorskip("cupy")
-    from vnlem.methods.cuda import turned
+    from vnlem.methods.cuda import copies
 
-    monkeypatch.setattr(turned, "BATCH_PIXELS", 2**18)
+    monkeypatch.setattr(copies, "BATCH_PIXELS", 2**18)
     image = cupy.asarray(scene(900, 880)[1])
     options = SMALL_HALO | {"group": group}
     expected = vnlem.denoise(image, 20, **options).get()

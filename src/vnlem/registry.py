@@ -56,6 +56,11 @@ HALOS = {
 WORK_HALOS = {"vnlr": "vnlem.methods.vnlr_passes:work_halo"}
 # Method -> what prepares it for all pages of a series at once; other methods take stacks page by page.
 STACKS = {"vnlr": "vnlem.methods.vnlr_stack:prepare", "nlm": "vnlem.methods.nlm_stack:prepare"}
+# The same on a device: what takes the standardised pages and gives the denoised ones.
+STACK_SOLVERS = {
+    ("vnlr", "cuda"): "vnlem.methods.cuda.vnlr_stack:solve_stack",
+    ("nlm", "cuda"): "vnlem.methods.cuda.nlm_stack:solve_stack",
+}
 # The series it can do: along time, along depth, several images.
 STACK_KINDS = {"vnlr": "TZN", "nlm": "TZ"}
 # How far around a part of a stack its result depends on pixels, and how many planes it holds.
@@ -137,6 +142,13 @@ def find_stack_method(name: str, kind: str = "") -> Any:
     """
     key = str(name).lower().replace("_", "-")
     return _load(STACKS[key]) if key in STACKS and kind in STACK_KINDS[key] else None
+
+
+def find_stack_solver(name: str, engine: str, device: str) -> Any:
+    """What denoises the pages of a series together on a device, for the engine "fast"."""
+    if engine != "fast":
+        raise ValueError(f"engine={engine!r} runs on the CPU only; pass device='cpu'")
+    return _load(STACK_SOLVERS[name, device.partition(":")[0]])
 
 
 def find_stack_needs(name: str) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vnlem.noise.pages import Pages, StackNoise, checked_page, planes_of, units_of
 from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, shown_size
 from vnlem.pipeline.carrier import Carrier
-from vnlem.pipeline.device import choose, lies_on_gpu, namespace, side_by_side, to_host
+from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace, side_by_side, to_host
 from vnlem.pipeline.image import Planes
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
 from vnlem.pipeline.run import NEGLIGIBLE, Info
@@ -103,9 +103,9 @@ def denoise_pages_on_disk(
     (out, Info)
     """
     camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
-    return denoise_stack(
-        pages, sigma, out=out, camera=camera, return_info=True, device=choose(device), **options
-    )
+    name = choose(device)
+    with current(name):
+        return denoise_stack(pages, sigma, out=out, camera=camera, return_info=True, device=name, **options)
 
 
 def denoise_stack(
@@ -227,11 +227,6 @@ def denoise_series(
     a larger stack.
     """
     prepare = find_stack_method(method, kind) if kind and len(pages) > 1 else None
-    if prepare is not None and device != "cpu":
-        raise ValueError(
-            f"{method} lets the pages of a stack help each other on the CPU only; pass device='cpu', "
-            "or denoise each page by itself"
-        )
     mean = scale = 0.0
     if prepare is not None:
         check_params(prepare, method, params)
@@ -241,7 +236,7 @@ def denoise_series(
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
         return
     sizes = [noise.size_of(pages[index].shape) for index in range(len(pages))]
-    task = StackTask(kind, sizes, noise.sigma / scale, check_workers(workers), report, part)
+    task = StackTask(kind, sizes, noise.sigma / scale, check_workers(workers), report, device, part)
     used, solve = prepare(task, **params)
     if is_dataclass(used) and not isinstance(used, type):
         info.append(asdict(used))

@@ -4,13 +4,18 @@ The noisy image holds the contrast of the clean one and that of the noise, which
 image has more contrast than estimate and noise together, structure was smoothed away.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from vnlem.pipeline.device import namespace
+
 Float = NDArray[np.float64]
+# Planes (channels, H, W) under a Gaussian of some width; on a device another function than `smooth`.
+Smooth = Callable[[Any, float], Any]
 
 DETAIL = 4.0  # pixels; contrast is measured on what a Gaussian of this width takes away
 WINDOW = 12.0  # pixels; and averaged with one of this width
@@ -21,67 +26,68 @@ _CUT_OFF = 3.0  # a Gaussian ends at so many times its width
 
 
 class Contrast(NamedTuple):
-    """The contrast of an estimate, (1, H, W) each, averaged over its channels."""
+    """The contrast of an estimate, (1, H, W) each, averaged over its channels; of NumPy or of a device."""
 
-    detail: Float  # (channels, H, W): the estimate less its smooth part
-    energy: Float  # of the detail
-    lost: Float  # energy of the clean image's detail that the estimate does not have, as far as is known
-    noise: Float  # energy of the noise's detail
+    detail: Any  # (channels, H, W): the estimate less its smooth part
+    energy: Any  # of the detail
+    lost: Any  # energy of the clean image's detail that the estimate does not have, as far as is known
+    noise: Any  # energy of the noise's detail
 
     @classmethod
-    def of(cls, estimate: Float, noisy: Float, variance: NDArray[np.floating]) -> "Contrast":
+    def of(cls, estimate: Any, noisy: Any, variance: Any, smooth: Smooth) -> "Contrast":
         """Measure it, all (channels, H, W); the variance of the noise also (channels, 1, 1).
 
         Examples
         --------
         >>> noisy = np.random.default_rng(0).normal(0, 1, (1, 96, 96))
-        >>> found = Contrast.of(np.zeros((1, 96, 96)), noisy, np.ones((1, 1, 1)))
+        >>> found = Contrast.of(np.zeros((1, 96, 96)), noisy, np.ones((1, 1, 1)), smooth)
         >>> bool(abs(found.lost.mean()) < 0.02 * found.noise.mean())
         True
         """
-        detail, noisy_detail = (planes - smooth(planes, DETAIL) for planes in (estimate, noisy))
-        energy = _mean(detail**2)
-        level = np.broadcast_to(variance.astype(np.float64), (len(estimate), *variance.shape[1:]))
-        if level.shape[2] > 1:
-            noise = detail_gain() * _mean(level)
-        else:
-            noise = np.full(energy.shape, detail_gain() * level.mean())
-        return cls(detail, energy, _mean(noisy_detail**2) - noise - energy, noise)
+        xp = namespace(estimate)
 
-    def sureness(self) -> Float:
+        def mean(planes: Any) -> Any:
+            """Averaged over channels and the window."""
+            return smooth(planes.mean(axis=0, keepdims=True), WINDOW)
+
+        detail, noisy_detail = (planes - smooth(planes, DETAIL) for planes in (estimate, noisy))
+        energy = mean(detail**2)
+        level = xp.broadcast_to(variance.astype(np.float64), (len(estimate), *variance.shape[1:]))
+        if level.shape[2] > 1:
+            noise = detail_gain() * mean(level)
+        else:
+            noise = xp.full(energy.shape, detail_gain() * level.mean())
+        return cls(detail, energy, mean(noisy_detail**2) - noise - energy, noise)
+
+    def sureness(self) -> Any:
         """From 0 where nothing was lost, or chance may pretend it, to 1 where something surely was."""
         # Pixels that a Gaussian window holds, of all channels.
         count = 4 * np.pi * WINDOW**2 * len(self.detail)
         errors = self.lost / (self.noise * np.sqrt(2 / count))
         low, high = CHANCE
-        return np.asarray(np.clip((errors - low) / (high - low), 0, 1))
+        return ((errors - low) / (high - low)).clip(0, 1)
 
 
-def for_the_eye(
-    smoother: NDArray[np.float32],
-    sharper: NDArray[np.float32],
-    noisy: NDArray[np.float32],
-    variance: NDArray[np.float32],
-) -> NDArray[np.float32]:
+def for_the_eye(smoother: Any, sharper: Any, noisy: Any, variance: Any, smooth: Smooth) -> Any:
     """A smoother and a sharper estimate, blended by where the smoother lost structure; contrast put back.
 
     The smoother one has fewer specks in flat areas, the sharper one keeps texture. All (channels, H, W), the
-    variance of the noise also (channels, 1, 1).
+    variance of the noise also (channels, 1, 1); arrays of NumPy, or of a device that `smooth` works on.
 
     Examples
     --------
     >>> noisy = np.random.default_rng(0).normal(0, 1, (1, 40, 40)).astype(np.float32)
     >>> nothing = np.zeros((1, 40, 40), np.float32)
-    >>> float(np.abs(for_the_eye(nothing, nothing, noisy, np.ones((1, 1, 1), np.float32))).max())
+    >>> float(np.abs(for_the_eye(nothing, nothing, noisy, np.ones((1, 1, 1), np.float32), smooth)).max())
     0.0
     """
     smooth_one, sharp_one, wide = (planes.astype(np.float64) for planes in (smoother, sharper, noisy))
-    sureness = Contrast.of(smooth_one, wide, variance).sureness()
+    sureness = Contrast.of(smooth_one, wide, variance, smooth).sureness()
     blend = smooth_one + sureness * (sharp_one - smooth_one)
-    return restore(blend, Contrast.of(blend, wide, variance)).astype(np.float32)
+    return restore(blend, Contrast.of(blend, wide, variance, smooth)).astype(np.float32)
 
 
-def restore(estimate: Float, contrast: Contrast) -> Float:
+def restore(estimate: Any, contrast: Contrast) -> Any:
     """Amplify the detail of an estimate to the contrast of the clean image, where some was surely lost.
 
     Examples
@@ -90,14 +96,13 @@ def restore(estimate: Float, contrast: Contrast) -> Float:
     >>> clean = np.sin(1.3 * x + y)[None]
     >>> noisy = clean + np.random.default_rng(0).normal(0, 0.3, clean.shape)
     >>> faded = 0.5 * clean
-    >>> back = restore(faded, Contrast.of(faded, noisy, np.full((1, 1, 1), 0.09)))
+    >>> back = restore(faded, Contrast.of(faded, noisy, np.full((1, 1, 1), 0.09), smooth))
     >>> round(float(back.std() / clean.std()), 1)
     1.0
     """
     steady = STEADY * contrast.noise
-    gain = np.sqrt((contrast.energy + np.maximum(contrast.lost, 0) + steady) / (contrast.energy + steady))
-    added = contrast.sureness() * (np.minimum(gain, LARGEST_GAIN) - 1)
-    return np.asarray(estimate + added * contrast.detail)
+    gain = ((contrast.energy + contrast.lost.clip(0) + steady) / (contrast.energy + steady)) ** 0.5
+    return estimate + contrast.sureness() * (gain.clip(None, LARGEST_GAIN) - 1) * contrast.detail
 
 
 def reach() -> int:
@@ -139,8 +144,3 @@ def detail_gain() -> float:
     taps = gaussian(DETAIL)
     squares = float(np.sum(taps**2))
     return 1 - 2 * float(taps[len(taps) // 2]) ** 2 + squares**2
-
-
-def _mean(planes: Float) -> Float:
-    """Averaged over channels and the window."""
-    return smooth(planes.mean(axis=0, keepdims=True), WINDOW)

@@ -5,8 +5,9 @@ any more. Passes are generators in a chain, so memory does not grow with the num
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from vnlem.pipeline.stack_task import Part
 from vnlem.pipeline.workers import Pool
 
 Image = NDArray[np.float32]
+AnyFrame = TypeVar("AnyFrame")
 
 
 @dataclass
@@ -75,12 +77,19 @@ class PlanesInFlight:
         How groups are combined.
     sigma : float
         Standard deviation of the noise.
+    matcher : PlaneMatcher or None
+        Finds the groups; None: the groups that come with the frames are used again.
     """
 
     def __init__(
-        self, shape: tuple[int, int, int], search: Search, settings: PassSettings, sigma: float
+        self,
+        shape: tuple[int, int, int],
+        search: Search,
+        settings: PassSettings,
+        sigma: float,
+        matcher: PlaneMatcher | None,
     ) -> None:
-        self._search, self._settings = search, settings
+        self._search, self._settings, self.matcher = search, settings, matcher
         self.frames: list[Frame] = []
         blank = blank_planes(*shape)
         noise = np.full(blank.shape, search.patch_size**2 * search.depth * sigma**2, np.float32)
@@ -107,6 +116,8 @@ class PlanesInFlight:
         """One plane more at the end."""
         index = len(self.frames)
         self.frames.append(frame)
+        if self.matcher is not None:
+            self.matcher.push(frame.pilot)
         height, width = frame.pilot.shape
         self._images.pilot[index, :height, :width] = frame.pilot
         self._images.working[index, :height, :width] = frame.working
@@ -120,6 +131,8 @@ class PlanesInFlight:
     def pop(self) -> Frame:
         """The first plane, finished."""
         frame = self.frames.pop(0)
+        if self.matcher is not None:
+            self.matcher.pop()
         del self._changes[0]
         height, width = frame.pilot.shape
         weights = spread(self._weights[0], self._search.patch_size)[:height, :width]
@@ -185,15 +198,28 @@ class PlanesInFlight:
         self._next = 0
 
 
+class Held(Protocol[AnyFrame]):
+    """The planes in flight of a pass, on the CPU or on a device."""
+
+    @property
+    def frames(self) -> Sequence[object]:
+        """As many as there are planes."""
+
+    def push(self, frame: AnyFrame) -> None:
+        """One plane more at the end."""
+
+    def pop(self) -> AnyFrame:
+        """The first plane, finished."""
+
+
 def run_planes(
-    frames: Iterator[Frame],
-    held: PlanesInFlight,
-    matcher: PlaneMatcher | None,
+    frames: Iterator[AnyFrame],
+    held: Held[AnyFrame],
     sweep: Sweep,
-    search: Search,
-    pool: Pool,
+    depth: int,
+    work: Callable[[int], None],
     report: Callable[[], None],
-) -> Iterator[Frame]:
+) -> Iterator[AnyFrame]:
     """Push every plane through one pass.
 
     Parameters
@@ -201,13 +227,11 @@ def run_planes(
     frames : iterator of Frame
         The planes, in order.
     held : PlanesInFlight
-    matcher : PlaneMatcher or None
-        Finds the groups; None: the groups that come with the frames are used again.
     sweep : Sweep
-    search : Search
-        What a patch is.
-    pool : Pool
-        The threads.
+    depth : int
+        Planes that a patch spans.
+    work : callable
+        Estimates all groups whose reference patches begin in one of the planes in flight.
     report : callable
         Called whenever the reference patches of a plane are done.
 
@@ -217,34 +241,22 @@ def run_planes(
         The planes in the same order, with a new pilot and a new working image.
     """
     first = 0  # number of the oldest plane in flight
-    for plane in sweep.planes(search.depth):
-        oldest, count = sweep.in_flight(plane, search.depth)
+    for plane in sweep.planes(depth):
+        oldest, count = sweep.in_flight(int(plane), depth)
         while first < oldest:
             yield held.pop()
-            if matcher is not None:
-                matcher.pop()
             first += 1
         while len(held.frames) < count:
-            frame = next(frames)
-            held.push(frame)
-            if matcher is not None:
-                matcher.push(frame.pilot)
-        _work_on(held, matcher, plane - first, sweep, search, pool)
+            held.push(next(frames))
+        work(int(plane) - first)
         report()
     while held.frames:
         yield held.pop()
 
 
-def _work_on(
-    held: PlanesInFlight,
-    matcher: PlaneMatcher | None,
-    plane: int,
-    sweep: Sweep,
-    search: Search,
-    pool: Pool,
-) -> None:
-    """All groups whose reference patches begin in one plane."""
-    frame = held.frames[plane]
+def work_on(held: PlanesInFlight, plane: int, sweep: Sweep, search: Search, pool: Pool) -> None:
+    """Estimate all groups whose reference patches begin in one plane."""
+    matcher, frame = held.matcher, held.frames[plane]
     height, width = frame.pilot.shape
     references = reference_tiles(height, width, search.patch_size, sweep.step, sweep.part)
     groups: list[Members] = [] if frame.groups is None else frame.groups

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from vnlem.estimate.weights import inverse_square
+from vnlem.kernels.numba.nlm import Decay
+from vnlem.kernels.numba.patch_distance import Window
 from vnlem.methods.nlm import TILE, auto_params
 from vnlem.methods.window import WindowParams, check_params, pad
 from vnlem.pipeline import checks
@@ -16,6 +18,7 @@ from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.stack_task import Plane, StackSolver, StackTask
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
+from vnlem.registry import find_stack_solver
 
 PLANE_DISTANCE = 2
 MOST_PLANES = 20
@@ -60,6 +63,9 @@ def prepare(
     distance = PLANE_DISTANCE if plane_distance is None else plane_distance
     reach = checks.whole("plane_distance", distance, 0, MOST_PLANES)
     params = NlmStackParams(window, min(reach, len(task.sizes) - 1))
+    if task.device != "cpu":
+        on_device = find_stack_solver("nlm", engine, task.device)
+        return params, lambda planes: on_device(planes, task, params)
     if engine == "reference":
         from vnlem.reference.window import nlm_stack
 
@@ -69,16 +75,11 @@ def prepare(
 
 def solve_stack(planes: Iterator[Plane], task: StackTask, params: NlmStackParams) -> Iterator[Plane]:
     """Denoise standardised planes one after the other; those within reach of one are held, no more."""
-    from vnlem.kernels.numba.nlm import Decay
     from vnlem.kernels.numba.nlm_planes import Tall, nlm_planes_tile
-    from vnlem.kernels.numba.patch_distance import Window
 
     total, (height, width) = len(task.sizes), task.sizes[0]
     reach, size = params.plane_distance, params.window.patch_size
-    distance = params.window.patch_distance
-    window = Window(size // 2, size // 2, min(distance, height - 1), min(distance, width - 1))
-    floor = 2 * task.sigma**2 * size**2 if params.window.noise_correction else 0.0
-    decay = Decay(inverse_square(params.window.bandwidth), np.float32(floor))
+    window, decay = rule_of(task, params)
     tiles = grid(height, width, *TILE)
     held: list[Plane] = []  # with their borders
     first = 0
@@ -99,6 +100,17 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: NlmStackParams
             if task.report is not None:
                 task.report(number + 1, total)
             yield out
+
+
+def rule_of(task: StackTask, params: NlmStackParams) -> tuple[Window, Decay]:
+    """Half sizes of patches and windows, and how weights fall with the distance of patches."""
+    height, width = task.sizes[0]
+    size, distance = params.window.patch_size, params.window.patch_distance
+    floor = 2 * task.sigma**2 * size**2 if params.window.noise_correction else 0.0
+    return (
+        Window(size // 2, size // 2, min(distance, height - 1), min(distance, width - 1)),
+        Decay(inverse_square(params.window.bandwidth), np.float32(floor)),
+    )
 
 
 def halo(params: NlmStackParams) -> tuple[int, int, int]:

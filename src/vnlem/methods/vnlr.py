@@ -62,7 +62,7 @@ def denoise_vnlr(
         also reflections; "so2" any angle: besides the symmetries of "d4", copies of the image turned in
         steps of 15 degrees are searched (six times the matching; worth it for particles at random angles);
         "similarity" also any size: copies scaled by 0.5 to 0.84, and a window of three times the radius (for
-        particles of mixed sizes; not on a GPU).
+        particles of mixed sizes).
     profile : {"balanced", "quality", "fast"}
         How much work is done.
     preset : {"auto"}
@@ -94,7 +94,7 @@ def denoise_vnlr(
     aim : {"fidelity", "perception"}
         "fidelity" makes the expected error small. "perception" is for images that are looked at: the last
         pass is made twice, the sharper of the two counts where structure was lost, and local contrast that
-        is missing is put back. Gains in SSIM and FSIM, costs some hundredths of a decibel; not on a GPU.
+        is missing is put back. Gains in SSIM and FSIM, costs some hundredths of a decibel.
 
     Returns
     -------

@@ -125,7 +125,7 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     job.details["turned_share"] = shares
     pilot = images.pilot
     if smoother is not None:
-        pilot = contrast.for_the_eye(smoother.pilot, pilot, noisy, variance)
+        pilot = contrast.for_the_eye(smoother.pilot, pilot, noisy, variance, contrast.smooth)
     return _from_opponent(change.believed(noisy, pilot, variance))
 
 

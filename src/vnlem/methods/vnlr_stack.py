@@ -3,11 +3,13 @@
 planes -> patches of one or several planes -> k nearest in the planes around -> ridge combination -> planes
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.estimate.planes import Frame, PlanesInFlight, Sweep, run_planes
+from vnlem.estimate.planes import Frame, PlanesInFlight, Sweep, run_planes, work_on
 from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.numba.sheets import PADDING
 from vnlem.methods.vnlr_stack_params import StackParams, resolve_stack
@@ -19,6 +21,7 @@ from vnlem.pipeline import checks
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.stack_task import Plane, StackSolver, StackTask
 from vnlem.pipeline.workers import Pool
+from vnlem.registry import find_stack_solver
 
 
 def prepare(
@@ -70,6 +73,9 @@ def prepare(
             f"the smallest page is {smallest} pixels wide or high, less than the patch "
             f"({max(params.patch_sizes)}); pass a smaller patch_size or larger pages"
         )
+    if task.device != "cpu":
+        on_device = find_stack_solver("vnlr", engine, task.device)
+        return params, lambda planes: on_device(planes, task, params)
     if engine == "reference":
         from vnlem.reference import vnlr_stack as reference
 
@@ -93,6 +99,33 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -
     ndarray
         The denoised planes, in order.
     """
+    schedule = schedule_of(task, params)
+    frames: Iterator[Frame] = (Frame(plane, plane, plane) for plane in planes)
+    with Pool(task.workers) as pool:
+        for number, sweep in enumerate(schedule.sweeps):
+            first = number == 0
+            search = search_of(params, number)
+            matcher = None
+            if first or number in params.rematch:
+                noise = search.patch_size**2 * search.depth * task.sigma**2
+                matcher = PlaneMatcher(schedule.shape, search, noise, _sites(params, first, task.sigma, pool))
+            held = PlanesInFlight(schedule.shape, search, settings_of(params, number), task.sigma, matcher)
+            work = partial(work_on, held, sweep=sweep, search=search, pool=pool)
+            frames = run_planes(frames, held, sweep, params.depth, work, schedule.one_done)
+        for frame in frames:
+            yield frame.pilot
+
+
+class Schedule(NamedTuple):
+    """How the passes go through a stack."""
+
+    sweeps: list[Sweep]
+    shape: tuple[int, int, int]  # the most planes in flight, and the size of the largest
+    one_done: Callable[[], None]  # reports that the reference patches of a plane are done
+
+
+def schedule_of(task: StackTask, params: StackParams) -> Schedule:
+    """The passes, and room for the planes in flight in each."""
     total = len(task.sizes)
     done = 0
     # A set of images is held as a whole: the images most alike may lie anywhere in it.
@@ -109,7 +142,6 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -
         if task.report is not None:
             task.report(done, n_parts)
 
-    frames: Iterator[Frame] = (Frame(plane, plane, plane) for plane in planes)
     in_flight = sweeps[0].in_flight(0, params.depth)[1]
     shape = (in_flight, max(h for h, _ in task.sizes), max(w for _, w in task.sizes))
     if in_flight * shape[1] * (shape[2] + PADDING) > np.iinfo(np.int32).max:
@@ -117,26 +149,20 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -
             f"{in_flight} planes of {shape[1]}x{shape[2]} pixels are too large to be held together; "
             "pass a smaller plane_distance, or denoise parts of the planes"
         )
-    with Pool(task.workers) as pool:
-        for number, sweep in enumerate(sweeps):
-            first = number == 0
-            search = _search(params, number)
-            settings = PassSettings(
-                tau=params.noise_kept * (1 - number / params.passes),
-                boost=params.boost,
-                extra_load=params.extra_load if first else None,
-            )
-            held = PlanesInFlight(shape, search, settings, task.sigma)
-            matcher = None
-            if first or number in params.rematch:
-                noise = search.patch_size**2 * search.depth * task.sigma**2
-                matcher = PlaneMatcher(shape, search, noise, _sites(params, first, task.sigma, pool))
-            frames = run_planes(frames, held, matcher, sweep, search, pool, one_done)
-        for frame in frames:
-            yield frame.pilot
+    return Schedule(sweeps, shape, one_done)
 
 
-def _search(params: StackParams, number: int) -> Search:
+def settings_of(params: StackParams, number: int) -> PassSettings:
+    """How the groups of a pass are combined."""
+    return PassSettings(
+        tau=params.noise_kept * (1 - number / params.passes),
+        boost=params.boost,
+        extra_load=params.extra_load if number == 0 else None,
+    )
+
+
+def search_of(params: StackParams, number: int) -> Search:
+    """How the members of the groups of a pass are sought."""
     first = number == 0
     return Search(
         patch_size=params.patch_sizes[number],

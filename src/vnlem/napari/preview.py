@@ -17,7 +17,6 @@ from vnlem.napari.stacks import (
     find_stack_noise,
     helping_axis,
     preview_side,
-    takes_stacks,
 )
 from vnlem.napari.task import Task
 from vnlem.noise import NoiseModel
@@ -146,7 +145,7 @@ class Preview(QObject):
         found = self._found
         if found is None or found.data is not data or found.choices != choices:
             kind = helping_axis(data, pages, settings)
-            if takes_stacks(pages, settings):
+            if pages.is_stack:
                 noise = find_stack_noise(data, pages, settings, channel, kind)
             else:
                 noise = find_page_noise(data, pages, settings, channel)

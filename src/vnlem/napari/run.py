@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vnlem.napari.layers import covers, pixels, residual_layer, result_layer
 from vnlem.napari.pages import Pages, Report, denoise_pages, read
 from vnlem.napari.settings import Settings
-from vnlem.napari.stacks import denoise_stack, takes_stacks
+from vnlem.napari.stacks import denoise_stack
 from vnlem.noise import NoiseModel
 
 
@@ -32,7 +32,7 @@ def denoise_layer(layer: Image, pages: Pages, settings: Settings, report: Report
     """Denoise all pages of a layer, which help each other where they can; the layer itself stays as it is."""
     begun = time.monotonic()
     data = pixels(layer)
-    denoise = denoise_stack if takes_stacks(pages, settings) else denoise_pages
+    denoise = denoise_stack if pages.is_stack else denoise_pages
     result, noise = denoise(data, pages, settings, report)
     sample = read(data, pages.middle(min(noise)))
     return Outcome(layer, pages, settings, result, noise, sample, time.monotonic() - begun)

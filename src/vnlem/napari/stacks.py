@@ -14,7 +14,6 @@ from vnlem.napari.settings import Settings
 from vnlem.noise import NoiseModel
 from vnlem.noise.pages import StackNoise
 from vnlem.pipeline.axes import PagesOf, helpful_axis, series_of
-from vnlem.pipeline.device import choose
 from vnlem.registry import find_stack_method
 from vnlem.stacks import denoise_pages_on_disk
 
@@ -44,20 +43,15 @@ def helping_axis(data: Any, pages: Pages, settings: Settings) -> str:
     >>> helping_axis(movie, pages, Settings()), helping_axis(movie, pages, Settings(method="nlem"))
     ('T', '')
     """
-    if not takes_stacks(pages, settings):
+    if not pages.is_stack:
         return ""
     kind = helpful_axis(InPages(data), pages.axes)
     return kind if kind and find_stack_method(settings.method, kind) is not None else ""
 
 
-def takes_stacks(pages: Pages, settings: Settings) -> bool:
-    """Whether all pages go to the library at once; where they help each other it has them on the CPU only."""
-    return pages.is_stack and (find_stack_method(settings.method) is None or _on_cpu(settings))
-
-
 def preview_side(pages: Pages, settings: Settings) -> int:
     """How high and wide a preview is at most: less where it takes several pages."""
-    several = pages.is_stack and find_stack_method(settings.method) and _on_cpu(settings)
+    several = pages.is_stack and find_stack_method(settings.method) is not None
     return STACK_PREVIEW_SIDE if several else PREVIEW_SIDE
 
 
@@ -110,8 +104,3 @@ def denoise_in_sight(
     )
     place = axes.index(kind)
     return block.take(here - first, place), result.take(here - first, place)
-
-
-def _on_cpu(settings: Settings) -> bool:
-    """Whether the CPU works; a GPU that is asked for and missing is told of when it is used."""
-    return settings.device == "cpu" or (settings.device == "auto" and choose("auto") == "cpu")

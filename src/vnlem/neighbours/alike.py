@@ -40,6 +40,21 @@ def invariants(image: NDArray[np.float32], scales: tuple[float, ...]) -> NDArray
     return np.stack(found).astype(np.float32)
 
 
+def derivative_taps(scale: float, order: int) -> NDArray[np.float64]:
+    """The taps of a Gaussian, or of its first or second derivative, as `gaussian_filter` correlates with.
+
+    Examples
+    --------
+    >>> derivative_taps(0.5, 0).round(3), derivative_taps(0.5, 1).round(3)
+    (array([0.   , 0.106, 0.787, 0.106, 0.   ]), array([-0.002, -0.426,  0.   ,  0.426,  0.002]))
+    """
+    half = int(4 * scale + 0.5)
+    x = np.arange(-half, half + 1) / scale
+    taps = np.exp(-0.5 * x**2)
+    factor = (np.ones_like(x), x / scale, (x**2 - 1) / scale**2)[order]
+    return np.asarray(factor * taps / taps.sum())
+
+
 class Alike:
     """For each patch the images most like it, one window in each.
 

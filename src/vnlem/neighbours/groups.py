@@ -165,7 +165,7 @@ class Matching:
     def layout(self, groups: TileGroups) -> Layout:
         """The sheets of a tile."""
         sheets: list[Sheet] = [ImageSheet(self.reach, groups.area)]
-        copied, floor = self._copied(), self.least_variance
+        copied, floor = self.copied_reach(), self.least_variance
         if self.group in TURNING:
             side = square_side(TILE, copied.radius, copied.patch_size)
             sheets += [TurnedSheet(copied, groups.tile, side, angle, floor) for angle in TURNS]
@@ -175,9 +175,10 @@ class Matching:
 
     def reach_of_copies(self) -> int:
         """How far from a reference patch copies are read."""
-        return reach_of_copies(self.group, self._copied().radius, self.reach.patch_size)
+        return reach_of_copies(self.group, self.copied_reach().radius, self.reach.patch_size)
 
-    def _copied(self) -> Reach:
+    def copied_reach(self) -> Reach:
+        """What reference patches look at in copies."""
         radius = self.reach.radius
         return self.reach._replace(radius=min(self.copied_radius or radius, radius))
 

@@ -13,6 +13,12 @@ LONGEST = 12  # pixels from one frame to the next
 SMOOTHING = 3  # pixels; on a frame without a pilot single pixels are mostly noise
 
 
+def cost_of_shift(noisy: bool, sigma: float) -> np.float32:
+    """What a pixel of shift has to save: a little of the noise that is left in a block's difference."""
+    share = 0.02 / SMOOTHING**2 if noisy else 1e-5
+    return np.float32(share * (2 * HALF_BLOCK) ** 2 * sigma**2)
+
+
 class Motion:
     """How blocks move between the frames in flight, both ways.
 
@@ -28,9 +34,7 @@ class Motion:
 
     def __init__(self, *, noisy: bool, sigma: float, pool: Pool) -> None:
         self._noisy, self._pool = noisy, pool
-        # What a pixel of shift has to save: a little of the noise that is left in a block's difference.
-        share = 0.02 / SMOOTHING**2 if noisy else 1e-5
-        self._settings = (CELL, HALF_BLOCK, LONGEST, np.float32(share * (2 * HALF_BLOCK) ** 2 * sigma**2))
+        self._settings = (CELL, HALF_BLOCK, LONGEST, cost_of_shift(noisy, sigma))
         self._frames: list[NDArray[np.float32]] = []
         self._onward: list[NDArray[np.int64]] = []  # from frame i to frame i + 1
         self._back: list[NDArray[np.int64]] = []  # from frame i + 1 to frame i

@@ -26,6 +26,10 @@ Returned = TypeVar("Returned")
 Item = TypeVar("Item")
 
 
+class DeviceMemoryError(MemoryError):
+    """Says what did not fit into a device's memory, and what to do about it."""
+
+
 def namespace(array: Any) -> Any:
     """The library of an array: CuPy for its own, NumPy for everything else.
 
@@ -108,8 +112,10 @@ def placed(image: Any, device: str | None, in_pages: bool = False) -> Iterator[P
             yield Placement(
                 name, image if in_pages and not lies_on_gpu(image) else _fitting(cupy, image), image
             )
+        except DeviceMemoryError:
+            raise
         except MemoryError as error:
-            raise MemoryError(
+            raise DeviceMemoryError(
                 f"an image of shape {np.shape(image)} needs more GPU memory than is free, even in parts; "
                 "free some or pass device='cpu'"
             ) from error

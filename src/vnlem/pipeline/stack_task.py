@@ -28,4 +28,5 @@ class StackTask(NamedTuple):
     sigma: float  # standard deviation of the noise in units of the clean planes' own
     workers: int = 1
     report: ProgressCallback | None = None
+    device: str = "cpu"  # or "cuda:N", which is the current device then
     part: Part | None = None  # with it the result has the bytes of the larger stack, beyond the halo

@@ -1,6 +1,7 @@
 """Compiles and starts the CUDA kernels through CuPy."""
 
 import gc
+import re
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -28,15 +29,20 @@ DYNAMIC_SHARED = (
 
 @cache
 def source_of(name: str) -> str:
-    """The text of a file of kernels, what all of them share in front of it.
+    """The text of a file of kernels, what all of them share in front of it, and the files that it includes.
 
     Examples
     --------
     >>> "__global__" in source_of("match")
     True
     """
-    folder = files("vnlem.kernels.cuda")
-    return "\n".join((folder / part).read_text(encoding="utf-8") for part in ("common.cuh", f"{name}.cu"))
+    return "\n".join(_text_of(part) for part in ("common.cuh", f"{name}.cu"))
+
+
+def _text_of(name: str) -> str:
+    """A file, with the text of others where it includes them: the run-time compiler reads no files."""
+    text = (files("vnlem.kernels.cuda") / name).read_text(encoding="utf-8")
+    return re.sub(r'^#include "(.+)"$', lambda line: _text_of(line[1]), text, flags=re.MULTILINE)
 
 
 def options_of(macros: dict[str, int]) -> tuple[str, ...]:

@@ -44,7 +44,8 @@ class Field(NamedTuple):
     patch_size: int
     radius: int
     factor: float
-    n_turned: int
+    n_copied: int  # members that may come from copies, at most
+    copied_radius: int = 0  # of the search windows in copies
 
 
 def match(
@@ -52,7 +53,7 @@ def match(
 ) -> Members:
     """The nearest patches of every reference patch, the reference itself first.
 
-    centres: int32 (references, turned copies, 2), the patches in the tall array around which to search too.
+    centres: int32 (references, copies, 2), the patches in the tall array around which to search too.
     """
     xp = engine.xp
     count = references.n
@@ -65,7 +66,7 @@ def match(
     height, width = field.shape
     n_sheets = 1 if centres is None else 1 + centres.shape[1]
     per_sheet = min(side, height - patch_size + 1) * min(side, width - patch_size + 1)
-    n_best = per_sheet + (n_sheets - 1) * side**2
+    n_best = per_sheet + (n_sheets - 1) * (2 * field.copied_radius + 1) ** 2
     rank_floats = per_sheet + n_best + -(-n_best // 4)
     window = 4 * channels * (-(-side // _STRIP) * _STRIP + patch_size - 1) * (side + patch_size - 1)
     always = 4 * channels * field.back.size + 4 * n_members
@@ -94,17 +95,18 @@ def match(
             "width": width,
             "n_sheets": n_sheets,
             "radius": field.radius,
+            "copied_radius": field.copied_radius,
             "n_members": n_members,
-            "n_turned": field.n_turned,
+            "n_copied": field.n_copied,
             "n_reference_columns": len(references.columns),
             "factor": field.factor,
         },
         shared=always + 4 * rank_floats * ranks_in_shared + window * in_shared,
         P=patch_size,
-        CHANNELS=channels,
+        LAYERS=channels,
         TRANSFORMS=len(field.back),
         THREADS=THREADS,
         WINDOW_IN_SHARED=int(in_shared),
-        TURNED_SHEETS=int(n_sheets > 1),
+        COPIES=int(n_sheets > 1),
     )
     return members

@@ -2,9 +2,10 @@
 // Counterpart of vnlem.kernels.numba.ridge. A thread holds a tile of 4 x 4 numbers of the group's matrix, so
 // the inverse needs shared memory only for the row of the pivot.
 // What is put back is added up in whole numbers of 64 bits: their sum does not depend on the order.
-// Macros: P (patch size), K (members of a group), THREADS (at least SIDE^2, whole warps).
+// Macros: P (patch size), DEPTH (planes of a stack that a patch spans, one below the other), K (members of a
+// group), THREADS (at least SIDE^2, whole warps).
 
-#define PIXELS (P * P)
+#define PIXELS (DEPTH * P * P)
 #define SIDE ((K + 3) / 4)         // tiles along the matrix
 #define SIZE (4 * SIDE)            // its padded size
 #define LINE (SIZE + 4)            // floats of a row in shared memory: rows begin on other banks
@@ -18,8 +19,8 @@
 #endif
 #define BLOCKS (THREADS > 512 ? 1 : 1024 / THREADS > MOST_BLOCKS ? MOST_BLOCKS : 1024 / THREADS)
 #define ROUNDS ((CHANGE_TILES + THREADS - 1) / THREADS)
-// Members from turned copies count as noisier: their noise is partly that of members that were not turned.
-#define TURNED_NOISE 4.0f
+// Members from copies count as noisier: their noise is partly that of members that are put back.
+#define COPIED_NOISE 4.0f
 // With a smaller load beside the trace of its Gram matrix a group is solved in double precision.
 #define LEAST_LOAD 3e-5f
 // What double precision resolves beside the trace.
@@ -29,7 +30,7 @@ struct Groups {
     const float* pilot;     // (channels, rows, stride)
     const float* working;   // likewise
     const float* residual;  // (channels, rows - P + 1, stride): patch sums of (noisy - working)^2
-    const float* noise;     // likewise, of the noise variance
+    const float* noise;     // likewise, of the noise variance; null where all patches have `even_noise`
     const short* onto; // (transforms, PIXELS): pixel of the member that lies on a pixel of the reference
     const short* back; // (transforms, PIXELS): pixel of the reference that lies on a pixel of the member
     const int* positions;   // (groups, K)
@@ -37,11 +38,17 @@ struct Groups {
     long long* sums;        // (channels, height, width, 2): weight * change, faded weight * change
     long long* weights;     // (channels, height, width), at the patches' top left corners
     int rows, stride, height, width;
+    int plane_rows;    // from one plane to the next
     int without_pilot; // Stein's estimate, with extra_load times the noise energy as steadying load
-    float extra_load, boost, tau;
+    float extra_load, boost, tau, even_noise;
     float unit, weight_unit; // what a sum or a weight is multiplied by before it is rounded
     float most;              // no single term is larger, or the sum could overflow
 };
+
+// Where a pixel of a patch lies from the patch's corner.
+__device__ __forceinline__ int offset_of(int v, int plane_rows, int stride) {
+    return (v / (P * P) * plane_rows + v % (P * P) / P) * stride + v % P;
+}
 
 struct Member {
     int position[SIZE];
@@ -253,10 +260,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) ridge(const Groups
         const int at = j < K ? g.positions[(long long)group * K + j] : 0;
         float noise = 1.0f;
         if (j < K) {
-            noise = g.noise[map + at];
+            noise = g.noise ? g.noise[map + at] : g.even_noise;
             change += g.residual[map + at];
             energy += noise;
-            if (at >= n_own) noise *= TURNED_NOISE;
+            if (at >= n_own) noise *= COPIED_NOISE;
         }
         members.position[j] = at;
         members.transform[j] = j < K ? g.chosen[(long long)group * K + j] : 0;
@@ -272,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) ridge(const Groups
         float from_pilot = 0.0f, from_working = 0.0f;
         if (j < K && u < PIXELS) {
             const int v = g.onto[members.transform[j] * PIXELS + u];
-            const long long at = plane + members.position[j] + v / P * g.stride + v % P;
+            const long long at = plane + members.position[j] + offset_of(v, g.plane_rows, g.stride);
             from_pilot = g.pilot[at];
             from_working = g.working[at];
         }
@@ -345,13 +352,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) ridge(const Groups
         if (at >= n_own) continue;
         const float value = patches[j * LENGTH + g.back[members.transform[j] * PIXELS + v]];
         const float weight = members.gain[j] * (faded ? 1.0f - blend : 1.0f);
-        const long long to = image + (long long)(at / g.stride + v / P) * g.width + at % g.stride + v % P;
+        const long long to =
+            image + (long long)(at / g.stride) * g.width + at % g.stride + offset_of(v, g.plane_rows, g.width);
         put_back(g.sums + 2 * to + faded, weight * value * g.unit, g.most);
     }
-    for (int j = thread; j < K; j += THREADS) {
-        const int at = members.position[j];
+    // A weight at the corner of a patch counts in every plane that the patch spans.
+    for (int i = thread; i < DEPTH * K; i += THREADS) {
+        const int j = i / DEPTH, at = members.position[j];
         if (at >= n_own) continue;
-        const long long to = image + (long long)(at / g.stride) * g.width + at % g.stride;
+        const long long to = image + (long long)(at / g.stride + i % DEPTH * g.plane_rows) * g.width + at % g.stride;
         put_back(g.weights + to, members.gain[j] * g.weight_unit, g.most);
     }
 }

@@ -1,13 +1,12 @@
 """Ridge combination of groups of patches on a device (ridge.cu)."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.kernels.cuda.engine import Engine
-from vnlem.kernels.cuda.match import Members
 from vnlem.kernels.cuda.patches import Sums
 
 Array = Any  # of the engine's library
@@ -22,7 +21,21 @@ class Images(NamedTuple):
     pilot: Array  # (channels, rows, stride)
     working: Array
     residual: Array  # (channels, rows - p + 1, stride), see `patches.patch_maps`
-    noise: Array
+    noise: Array | None
+    even_noise: float = 0.0  # noise energy of all patches, where `noise` is None
+    plane_rows: int = 0  # of a stack: rows from one plane to the next, which lies below it
+
+
+class Groups(Protocol):
+    """The members of groups."""
+
+    @property
+    def positions(self) -> Array:
+        """int32 (groups, members): where patches lie in the images of a channel."""
+
+    @property
+    def transforms(self) -> Array:
+        """uint8 (groups, members): how they lie."""
 
 
 class Rule(NamedTuple):
@@ -32,6 +45,7 @@ class Rule(NamedTuple):
     tau: float  # share of the noise that the next working image keeps
     boost: float  # factor on the noise energy in the ridge
     extra_load: float | None  # first pass (no pilot): steadying load in units of the noise energy
+    depth: int = 1  # planes of a stack that a patch spans
 
 
 def empty_sums(
@@ -42,28 +56,33 @@ def empty_sums(
     `cover` bounds the members that cover a pixel and `largest` the pixels' absolute values. A change times
     its weight is at most 2 n_members^1.5 times the largest pixel where the noise is even.
     """
+    sums, weights = (engine.xp.zeros(size, np.int64) for size in ((*shape, 2), shape))
+    return Sums(sums, weights, *units_of_sums(n_members, cover, largest))
+
+
+def units_of_sums(n_members: int, cover: int, largest: float) -> tuple[float, float, float]:
+    """The last three values of `Sums`, see `empty_sums`."""
     most = 2.0**62 / cover
     bound = n_members**1.5
     unit, weight_unit = (2.0 ** math.floor(math.log2(most / size)) for size in (2 * bound * largest, bound))
-    sums, weights = (engine.xp.zeros(size, np.int64) for size in ((*shape, 2), shape))
-    return Sums(sums, weights, unit, weight_unit, most)
+    return unit, weight_unit, most
 
 
 def combine(
-    engine: Engine, images: Images, members: Members, permutations: NDArray[np.int64], rule: Rule, sums: Sums
+    engine: Engine, images: Images, members: Groups, permutations: NDArray[np.int64], rule: Rule, sums: Sums
 ) -> None:
     """Estimate all groups and add them to `sums`; permutations: see `vnlem.neighbours.groups.symmetries`."""
     xp = engine.xp
     channels, rows, stride = images.pilot.shape
     _, height, width, _ = sums.sums.shape
     count, n_members = members.positions.shape
-    n_pixels = rule.patch_size**2
+    n_pixels = rule.depth * rule.patch_size**2
     side = -(-n_members // 4)
     size, length = 4 * side, -(-n_pixels // 4) * 4
     shared = 4 * (max(n_pixels, size) * (size + 4) + size * length)
     if n_members > MOST_MEMBERS or shared > engine.largest_shared - 8192:
         raise ValueError(
-            f"groups of {n_members} patches of {rule.patch_size} x {rule.patch_size} pixels are too large "
+            f"groups of {n_members} patches of {n_pixels} pixels are too large "
             f"for this device; pass n_neighbors of at most {MOST_MEMBERS}, smaller patches, or device='cpu'"
         )
     threads = -(-(side**2) // 32) * 32
@@ -85,10 +104,12 @@ def combine(
             "stride": stride,
             "height": height,
             "width": width,
+            "plane_rows": images.plane_rows,
             "without_pilot": rule.extra_load is not None,
             "extra_load": rule.extra_load or 0.0,
             "boost": rule.boost,
             "tau": rule.tau,
+            "even_noise": images.even_noise,
             "unit": sums.unit,
             "weight_unit": sums.weight_unit,
             "most": sums.most,
@@ -96,6 +117,7 @@ def combine(
         threads=threads,
         shared=shared,
         P=rule.patch_size,
+        DEPTH=rule.depth,
         K=n_members,
         THREADS=threads,
     )

@@ -1,11 +1,13 @@
 """VNLR on a CUDA device: the passes of `vnlr_passes`, all images and groups kept on the device."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from vnlem.estimate import change
+from vnlem.estimate import change, contrast
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
+from vnlem.kernels.cuda.filters import correlate_lines
 from vnlem.kernels.cuda.match import Field, Members, match
 from vnlem.kernels.cuda.patches import (
     Sums,
@@ -16,11 +18,11 @@ from vnlem.kernels.cuda.patches import (
     weighted_means,
 )
 from vnlem.kernels.cuda.ridge import Images, Rule, combine, empty_sums
+from vnlem.methods.cuda.copies import Batch, CopiedTiles, Lines, Planes, whole_batch
 from vnlem.methods.cuda.regions import in_regions
-from vnlem.methods.cuda.turned import Batch, Lines, Planes, TurnedTiles, whole_batch
 from vnlem.methods.vnlr_params import VnlrParams
-from vnlem.methods.vnlr_passes import OPPONENT, halo, matching_of, needed_areas
-from vnlem.neighbours.groups import MOST_COPIED, SCALING, Matching, grid_positions, symmetries
+from vnlem.methods.vnlr_passes import OPPONENT, SHARPER, SMOOTHER, halo, matching_of, needed_areas
+from vnlem.neighbours.groups import MOST_COPIED, TURNING, Matching, grid_positions, symmetries
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
@@ -34,12 +36,6 @@ Array = Any  # of the engine's library
 def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     """The schedule of passes; `job.pixels` is an array of the device and so is the result."""
     xp, params = engine.xp, job.params
-    if params.group in SCALING:
-        raise ValueError(
-            f"group={params.group!r} is not available on a GPU; use device='cpu', or group='so2' there"
-        )
-    if params.aim != "fidelity":
-        raise ValueError(f"aim={params.aim!r} is not available on a GPU; use device='cpu', or aim='fidelity'")
     region = job.region or Region.whole(*job.pixels.shape[1:])
     noisy, variance = _to_opponent(xp, job)
     matchings = [
@@ -51,6 +47,7 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     planes = Planes(noisy, noisy, noisy, variance, job.sigma_map is not None)
     members: list[Members] | None = None
     lines = Lines(np.arange(0), np.arange(0))
+    smoother = None
     turned = []
     for number, matching in enumerate(matchings):
         first = number == 0
@@ -64,7 +61,13 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
             params.extra_load if first else None,
         )
         n_members = _group_size(matching)
-        sums = empty_sums(engine, noisy.shape, n_members, _cover(params, number, n_members), largest)
+        room = partial(empty_sums, engine, noisy.shape, n_members, _cover(params, number, n_members), largest)
+        if number == params.passes and params.aim == "perception":
+            sums, smooth = room(), rule._replace(boost=SMOOTHER)
+            members = _run_pass(engine, planes, matching, smooth, lines, members, sums)
+            smoother, _ = weighted_means(engine, sums, planes.working, rule.patch_size)
+            rule = rule._replace(boost=SHARPER)
+        sums = room()
         members = _run_pass(engine, planes, matching, rule, lines, members, sums)
         turned.append(([some.turned for some in members], sum(some.positions.size for some in members)))
         pilot, working = weighted_means(engine, sums, planes.working, rule.patch_size)
@@ -75,7 +78,16 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     job.details["turned_share"] = [
         sum(int(to_host(count)[0]) for count in counts) / total for counts, total in turned
     ]
-    return _from_opponent(xp, change.believed(noisy, planes.pilot, variance))
+    pilot = planes.pilot
+    if smoother is not None:
+        pilot = contrast.for_the_eye(smoother, pilot, noisy, variance, partial(_smooth, engine))
+    return _from_opponent(xp, change.believed(noisy, pilot, variance))
+
+
+def _smooth(engine: Engine, planes: Array, width: float) -> Array:
+    """`vnlem.estimate.contrast.smooth` on a device."""
+    taps = contrast.gaussian(width)
+    return correlate_lines(engine, correlate_lines(engine, planes, taps, 1), taps, 2)
 
 
 def _references(matching: Matching, step: int, needed: Tile) -> Lines:
@@ -105,7 +117,7 @@ def _run_pass(
     sums: Sums,
 ) -> list[Members]:
     """Add the estimates of all groups to `sums`; returns the groups, those given or new ones, in batches."""
-    tiles = TurnedTiles(engine, planes, matching, lines) if matching.group == "so2" else None
+    tiles = CopiedTiles(engine, planes, matching, lines) if matching.group in TURNING else None
     permutations = symmetries(matching.group, rule.patch_size)
     found = [] if members is None else members
     batches = [whole_batch(engine, lines, matching)] if tiles is None else tiles.batches()
@@ -124,7 +136,7 @@ def _run_pass(
 
 
 def _find_groups(
-    engine: Engine, planes: Planes, matching: Matching, batch: Batch, tiles: TurnedTiles | None, first: bool
+    engine: Engine, planes: Planes, matching: Matching, batch: Batch, tiles: CopiedTiles | None, first: bool
 ) -> Members:
     """Match on the pilot (on the noisy image in the first pass)."""
     xp, size = engine.xp, matching.reach.patch_size
@@ -153,6 +165,7 @@ def _find_groups(
         matching.reach.radius,
         matching.factor,
         max(1, int(MOST_COPIED * n_members)),
+        matching.copied_reach().radius,
     )
     return match(engine, field, batch.references, n_members, batch.centres)
 

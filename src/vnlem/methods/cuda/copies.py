@@ -1,0 +1,232 @@
+"""Copies of what lies around tiles on a device: where members of VNLR groups are found too (so2, similarity).
+
+As on the CPU (`vnlem.neighbours.sheets`) every tile of reference patches has its own copies: turned ones, and
+for "similarity" scaled ones after them. The images' tall arrays hold the image first and below it the copies
+of some tiles at a time, side by side in squares of one size.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.kernels.cuda.engine import Engine
+from vnlem.kernels.cuda.match import References
+from vnlem.kernels.cuda.patches import patch_energy, patch_maps
+from vnlem.kernels.cuda.ridge import Images
+from vnlem.kernels.cuda.stretch import Scaling, StretchPlace, stretch_into
+from vnlem.kernels.cuda.turn import Place, Turns, turn_into
+from vnlem.neighbours.groups import SCALING, Matching
+from vnlem.neighbours.scaled import FACTORS, make_stretch, side_of
+from vnlem.neighbours.sheets import TILE
+from vnlem.neighbours.turned import TURNS, make_turn, square_side
+
+Array = Any  # of the engine's library
+Whole = NDArray[np.int64]
+
+# Copies of so many pixels are held at a time.
+BATCH_PIXELS = 2**22
+
+
+class Planes(NamedTuple):
+    """The images of a pass, (channels, height, width)."""
+
+    noisy: Array
+    working: Array
+    pilot: Array
+    variance: Array
+    varies: bool  # whether the variance is not the same everywhere
+
+
+class Copies(NamedTuple):
+    """Where the copies of a batch's tiles are taken from, and where they lie in the tall arrays."""
+
+    turned: Place
+    scaled: list[StretchPlace]  # for each factor
+
+
+class Batch(NamedTuple):
+    """Reference patches that are worked on together."""
+
+    references: References  # in the arrays of the region
+    centres: Array | None  # see `match`
+    copies: Copies | None
+
+
+class Lines(NamedTuple):
+    """Rows and columns of the reference patches, in the whole image."""
+
+    rows: Whole
+    columns: Whole
+
+
+def whole_batch(engine: Engine, lines: Lines, matching: Matching) -> Batch:
+    """All reference patches, without copies."""
+    read = matching.reach.region.read
+    rows, columns = (
+        engine.xp.asarray((positions - first).astype(np.int32))
+        for positions, first in zip(lines, (read.top, read.left), strict=True)
+    )
+    return Batch(References(rows, columns), None, None)
+
+
+class CopiedTiles:
+    """The tall arrays of a pass, and the batches of tiles whose copies they hold in turn."""
+
+    def __init__(self, engine: Engine, planes: Planes, matching: Matching, lines: Lines) -> None:
+        xp = engine.xp
+        self._engine, self._planes, self._matching, self._lines = engine, planes, matching, lines
+        reach = matching.copied_reach()
+        self._side = square_side(TILE, reach.radius, reach.patch_size)
+        self._turns = Turns.of(engine, [make_turn(self._side, angle) for angle in TURNS])
+        factors = FACTORS if matching.group in SCALING else ()
+        self._sides = [side_of(factor, reach.radius, reach.patch_size) for factor in factors]
+        self._scalings = [
+            Scaling.of(engine, make_stretch(factor, side))
+            for factor, side in zip(factors, self._sides, strict=True)
+        ]
+        self._n_copies = len(TURNS) + len(factors)
+        channels, height, width = planes.noisy.shape
+        self._height = height
+        stride = max(width, self._side)
+        self._per_row = stride // self._side
+        # Tiles of a batch: rows and columns of tiles.
+        tiles = [len(np.unique(positions // TILE)) for positions in lines]
+        most = max(1, BATCH_PIXELS // (self._n_copies * self._side**2))
+        across = min(tiles[1], most)
+        self._together = (min(max(1, most // across), tiles[0]), across)
+        squares = self._n_copies * self._together[0] * self._together[1]
+        rows = height + -(-squares // self._per_row) * self._side
+        self._shape = (channels, rows, stride)
+        self.pilot, self.working, self._change, self._variance = (
+            xp.zeros(self._shape, np.float32) for _ in range(4)
+        )
+        self._outside = xp.zeros(self._shape[1:], np.uint8)
+        own = (slice(None), slice(height), slice(width))
+        self.pilot[own], self.working[own] = planes.pilot, planes.working
+        self._change[own] = (planes.noisy - planes.working) ** 2
+        if planes.varies:
+            self._variance[own] = planes.variance
+        else:
+            self._variance[:] = planes.variance[:, :1, :1]
+            self._scale_noise(squares // self._n_copies)
+        self._maps: tuple[Array, Array] | None = None
+        self._energy: Array | None = None
+
+    def _scale_noise(self, n_tiles: int) -> None:
+        """A smaller copy has averaged its noise."""
+        for number, scaling in enumerate(self._scalings):
+            for top, left in self._places(np.arange(n_tiles), len(TURNS) + number):
+                square = (slice(None), slice(top, top + self._side), slice(left, left + self._side))
+                self._variance[square] *= np.float32(scaling.noise)
+
+    def _places(self, tiles: Whole, copy: int) -> Whole:
+        """Row and column (tiles, 2) in the tall arrays of one of the copies of a batch's tiles."""
+        number = tiles * self._n_copies + copy
+        rows = self._height + number // self._per_row * self._side
+        return np.stack([rows, number % self._per_row * self._side], axis=-1)
+
+    def batches(self) -> Iterator[Batch]:
+        """The batches, in reading order."""
+        lines = [
+            [positions[np.isin(positions // TILE, some)] for some in _chunks(np.unique(positions // TILE), n)]
+            for positions, n in zip(self._lines, self._together, strict=True)
+        ]
+        for rows in lines[0]:
+            for columns in lines[1]:
+                yield self._batch(Lines(rows, columns))
+
+    def _batch(self, lines: Lines) -> Batch:
+        xp = self._engine.xp
+        tops, lefts = (np.unique(positions // TILE) * TILE for positions in lines)
+        # Tiles are full squares, also where the image ends in them.
+        corners = np.stack(np.meshgrid(tops, lefts, indexing="ij"), axis=-1).reshape(-1, 2)
+        tiles = np.arange(len(corners))
+        of_row, of_column = (np.searchsorted(np.unique(p // TILE), p // TILE) for p in lines)
+        tile = (of_row[:, None] * len(lefts) + of_column).ravel()
+        references = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
+        half = (self._matching.reach.patch_size - 1) / 2
+        from_middle = references + half - corners[tile] - (TILE - 1) / 2
+        centres = [
+            np.rint(found + (side - 1) / 2 - half) + self._places(tile, copy)
+            for copy, (found, side) in enumerate(self._in_copies(from_middle))
+        ]
+        region = self._matching.reach.region
+        whole = (region.shape, (region.read.top, region.read.left))
+        turned = [
+            np.concatenate([corners + (TILE - self._side) // 2, self._places(tiles, copy)], axis=1)
+            for copy in range(len(TURNS))
+        ]
+        scaled = [
+            np.concatenate([corners + TILE // 2, self._places(tiles, len(TURNS) + number)], axis=1)
+            for number in range(len(self._scalings))
+        ]
+        squares = np.stack(turned, axis=1).reshape(-1, 4)
+        copies = Copies(
+            Place(xp.asarray(squares.astype(np.int32)), self._turns, *whole),
+            [StretchPlace(xp.asarray(places.astype(np.int32)), *whole) for places in scaled],
+        )
+        return Batch(
+            whole_batch(self._engine, lines, self._matching).references,
+            xp.asarray(np.stack(centres, axis=1).astype(np.int32)),
+            copies,
+        )
+
+    def _in_copies(self, v: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.float64], int]]:
+        """Where places (r, 2), from the middle of their tile, lie in each copy, from its middle; its side."""
+        for angle in TURNS:
+            turn = make_turn(self._side, angle)
+            c, s = turn.cosine, turn.sine
+            yield np.stack([c * v[:, 0] - s * v[:, 1], s * v[:, 0] + c * v[:, 1]], axis=1), self._side
+        for scaling, side in zip(self._scalings, self._sides, strict=True):
+            yield scaling.factor * v, side
+
+    def fill(self, batch: Batch) -> None:
+        """Turn and scale what lies around the batch's tiles."""
+        engine, planes, copies = self._engine, self._planes, batch.copies
+        assert copies is not None
+        floor = self._matching.least_variance
+        for c in range(self._shape[0]):
+            noisy, working, pilot = planes.noisy[c], planes.working[c], planes.pilot[c]
+            turned = copies.turned
+            turn_into(engine, pilot, turned, self.pilot[c], outside=self._outside)
+            turn_into(engine, working, turned, self.working[c])
+            turn_into(engine, noisy, turned, self._change[c], less=working, squared=True)
+            if planes.varies:
+                turn_into(engine, planes.variance[c], turned, self._variance[c], floor=floor)
+            for scaling, place in zip(self._scalings, copies.scaled, strict=True):
+                stretch_into(engine, pilot, scaling, place, self.pilot[c], outside=self._outside)
+                stretch_into(engine, working, scaling, place, self.working[c])
+                stretch_into(engine, noisy, scaling, place, self._change[c], less=working, squared=True)
+                if planes.varies:
+                    to, gain = self._variance[c], scaling.noise
+                    stretch_into(engine, planes.variance[c], scaling, place, to, floor=floor, gain=gain)
+
+    def compared(self, channels: list[int], factors: Array) -> tuple[Array, Array]:
+        """What patches are compared on, and the patches' squared norms, for the batch that is filled in."""
+        image = self.pilot if self._shape[0] == 1 else self.pilot[channels] * factors
+        first = 0 if self._energy is None else self._height
+        size = self._matching.reach.patch_size
+        self._energy = patch_energy(self._engine, image, size, self._outside, into=self._energy, first=first)
+        return image, self._energy
+
+    def images(self) -> Images:
+        """What groups are combined from, for the batch that is filled in."""
+        size = self._matching.reach.patch_size
+        again = self._maps is not None
+        self._maps = patch_maps(
+            self._engine,
+            None,
+            self._change,
+            self._variance,
+            size,
+            into=self._maps,
+            first=self._height if again else 0,
+            noise_too=self._planes.varies or not again,
+        )
+        return Images(self.pilot, self.working, *self._maps)
+
+
+def _chunks(values: Whole, count: int) -> list[Whole]:
+    return [values[i : i + count] for i in range(0, len(values), count)]

@@ -1,0 +1,64 @@
+"""Planes of a stack on a device that come and go one by one."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+Array = Any  # of the engine's library
+
+# Planes beyond those in flight: the planes move to the beginning of their array once in so many.
+SPARE = 4
+
+
+class Rolling:
+    """The planes in flight, the oldest first, side by side in one array.
+
+    Parameters
+    ----------
+    xp : module
+        The library of the array.
+    in_flight, total : int
+        The most planes that are held, and how many there are in all.
+    shape : tuple of int
+        Of a plane.
+    dtype : dtype
+
+    Examples
+    --------
+    >>> held = Rolling(np, 2, 9, (1,))
+    >>> for number in range(9):
+    ...     if held.count == 2:
+    ...         held.pop()
+    ...     held.push()[:] = number
+    >>> held.planes.ravel()
+    array([7., 8.], dtype=float32)
+    """
+
+    def __init__(
+        self, xp: Any, in_flight: int, total: int, shape: tuple[int, ...], dtype: DTypeLike = np.float32
+    ) -> None:
+        self._all = xp.zeros((min(in_flight + SPARE, total), *shape), dtype)
+        self._first = 0
+        self.count = 0
+
+    @property
+    def planes(self) -> Array:
+        """Those in flight."""
+        return self._all[self._first : self._first + self.count]
+
+    def push(self) -> Array:
+        """One plane more at the end, of zeros."""
+        if self._first + self.count == len(self._all):
+            for number in range(self.count):
+                self._all[number] = self._all[self._first + number]
+            self._first = 0
+        plane = self._all[self._first + self.count]
+        plane[...] = 0
+        self.count += 1
+        return plane
+
+    def pop(self) -> None:
+        """The first plane goes."""
+        self._first += 1
+        self.count -= 1
