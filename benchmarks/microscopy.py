@@ -10,11 +10,14 @@ import csv
 import sys
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 import vnlem
+from vnlem.bench.sources import sources_hash
 from vnlem.noise.poisson_gaussian import estimate_gain, stabilise, unstabilise
 
 MODELS = ("auto", "gaussian", "poisson-gaussian", "correlated")
@@ -31,31 +34,57 @@ def main() -> None:
     parser.add_argument("--models", default=",".join(MODELS), help="noise models, by commas")
     parser.add_argument("--folders", default=",".join(FOLDERS), help="folders, by commas")
     parser.add_argument("--no-peer", action="store_true", help="leave VST + BM3D out")
+    parser.add_argument("--processes", type=int, default=1, help="denoise so many times side by side")
     options = parser.parse_args()
     models = options.models.split(",")
     titles = ["noisy", *models, *([] if options.no_peer else ["VST+BM3D"])]
     failed = False
+    pool = ProcessPoolExecutor(options.processes) if options.processes > 1 else None
+    print(f"sources {sources_hash()[:12]}, profile {options.profile}")
     for folder in options.folders.split(","):
         print(f"{folder:24s}" + "".join(f"{title:>18s}" for title in titles))
         rows = []
-        for name, noisy, clean in pairs(options.data / folder):
-            axis = -1 if noisy.ndim == 3 else None
-            results = [noisy]
-            for model in models:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    results.append(
-                        vnlem.denoise(noisy, noise_model=model, channel_axis=axis, profile=options.profile)
-                    )
-            if not options.no_peer:
-                results.append(stabilised_bm3d(noisy) if axis is None else np.full(noisy.shape, np.nan))
-            rows.append([psnr(clean, np.asarray(result)) for result in results])
+        names, images, references = zip(*pairs(options.data / folder), strict=True)
+        tasks = [
+            Task(image, title, options.profile, options.processes) for image in images for title in titles
+        ]
+        scores = iter(pool.map(denoised, tasks) if pool else map(denoised, tasks))
+        for name, clean in zip(names, references, strict=True):
+            rows.append([psnr(clean, next(scores)) for _ in titles])
             print(f"{name:24s}" + "".join(f"{value:18.2f}" for value in rows[-1]), flush=True)
         means = np.mean(rows, axis=0)
         print(f"{'mean':24s}" + "".join(f"{value:18.2f}" for value in means))
         if "auto" in models:
             failed |= not judged(folder, dict(zip(titles, np.transpose(rows), strict=True)))
     sys.exit(1 if failed else 0)
+
+
+class Task(NamedTuple):
+    """A noisy image and the column it is denoised for."""
+
+    noisy: np.ndarray
+    title: str
+    profile: str
+    processes: int
+
+
+def denoised(task: Task) -> np.ndarray:
+    """The image that a column of the table stands for."""
+    axis = -1 if task.noisy.ndim == 3 else None
+    if task.title == "noisy":
+        return task.noisy
+    if task.title == "VST+BM3D":
+        return stabilised_bm3d(task.noisy) if axis is None else np.full(task.noisy.shape, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = vnlem.denoise(
+            task.noisy,
+            noise_model=task.title,
+            channel_axis=axis,
+            profile=task.profile,
+            workers=1 if task.processes > 1 else None,
+        )
+    return np.asarray(result)
 
 
 def judged(folder: str, scores: dict[str, np.ndarray]) -> bool:

@@ -13,7 +13,7 @@ ALLOWED = {
     "pipeline": set(),
     "kernels": {"pipeline"},
     "reference": set(),
-    "noise": {"pipeline", "kernels"},
+    "noise": {"pipeline", "kernels", "estimate"},
     "features": {"pipeline", "kernels"},
     "neighbours": {"pipeline", "kernels", "features"},
     "diffusion": {"pipeline", "kernels", "features", "neighbours"},

@@ -140,6 +140,16 @@ def test_photon_noise(tmp_path, small_units):
     assert np.array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
 
 
+def test_photon_noise_at_several_scales(tmp_path, small_units):
+    photons = 20 + 60 * phantom((212, 140))
+    pixels = (100 + 2 * np.random.default_rng(0).poisson(photons)).astype(np.uint16)
+    options = {"gain": 2.0, "offset": 100.0, "patch_distance": 3, "passes": 1, "scales": 3}
+    whole, info = vnlem.denoise(pixels, return_info=True, **options)
+    assert info.details["scales"] == 2
+    vnlem.denoise_large(pixels, tmp_path / "out.zarr", **options)
+    assert np.array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
+
+
 def test_colours(tmp_path, small_units):
     import tifffile
 

@@ -7,11 +7,13 @@ import pytest
 from scipy import ndimage
 
 import vnlem
+from vnlem.bench.phantoms import half_discs
 from vnlem.noise import NoiseModel, estimate_noise
 from vnlem.noise import blocks as block
 from vnlem.noise.blocks import painted, usable
 from vnlem.noise.correlated import SIDE, Spectrum, check_spectrum
 from vnlem.noise.curve import Classes, Curve, check_curve, fit
+from vnlem.noise.rounds import in_rounds
 from vnlem.pipeline.warn import silent
 
 
@@ -408,6 +410,33 @@ def test_texture_that_the_colours_share_is_not_their_noise():
     assert "safer" in model.doubt
 
 
+@pytest.mark.parametrize("sigma", [15, 25, 50])
+def test_small_objects_do_not_make_the_noise_depend_on_the_brightness(sigma):
+    clean = 128 + 45 * half_discs(6, 16, 2, seed=1, size=256)
+    model = estimate_noise(clean + np.random.default_rng(48).normal(0, sigma, clean.shape))
+    assert model.is_white
+    assert model.sigma == pytest.approx(sigma, rel=0.04)
+
+
+def test_one_flat_area_that_is_noisier_is_enough_for_a_line():
+    # Most classes are one dark background; objects of texture lead up to a bright area without any.
+    levels = np.concatenate([np.full(14, 10.0) + np.arange(14) * 0.01, np.linspace(15, 60, 10)])
+    variances = np.concatenate([np.full(14, 20.0), np.linspace(30, 120, 10)])
+    tilt = np.concatenate([np.full(14, 0.7), np.linspace(4, 6, 9), [0.7]])
+    curve, _ = fit(Classes(levels, variances, np.full(24, 0.05), np.ones(24), tilt))
+    assert len(curve.levels) > 1
+    tilt[-1] = 6.0
+    curve, _ = fit(Classes(levels, variances, np.full(24, 0.05), np.ones(24), tilt))
+    assert curve.variances == pytest.approx((20.0,), rel=0.1)
+
+
+def test_a_bent_curve_is_right_at_its_ends():
+    levels = np.concatenate([np.linspace(20, 150, 20), [240.0]])
+    variances = (4 + 14 * np.sin(np.pi * levels / 255)) ** 2
+    curve, _ = fit(Classes(levels, variances, np.full(21, 0.05), np.ones(21), np.full(21, 0.7)))
+    np.testing.assert_allclose(curve.variance(levels[[0, -1]]), variances[[0, -1]], rtol=0.05)
+
+
 class TestFewPhotons:
     """A second round, with half of the noise, where bright pixels have counted a few photons."""
 
@@ -432,12 +461,29 @@ class TestFewPhotons:
     def test_with_photons_enough_one_round_is_all(self):
         _, noisy = self.counts(60.0)
         model = NoiseModel.camera(1.0)
-        stable = vnlem.denoise_vnlr(model.stabilise(noisy[None])[0], 1.0, profile="fast", scales=3)
-        result = vnlem.denoise(noisy, noise_model=model, profile="fast")
+        stable = vnlem.denoise_vnlr(model.stabilise(noisy[None])[0], 1.0, profile="fast")
+        result = vnlem.denoise(noisy, noise_model=model, profile="fast", scales=1)
         np.testing.assert_array_equal(result, model.unstabilise(stable[None])[0])
 
-    def test_progress_goes_on_through_both_rounds(self):
-        _, noisy = self.counts(5.0)
+    @pytest.mark.parametrize(("peak", "sizes"), [(60.0, [128]), (5.0, [128, 128]), (2.0, [64, 128])])
+    def test_the_fewer_photons_the_smaller_the_image_of_the_first_round(self, peak, sizes):
+        _, noisy = self.counts(peak)
+        seen = []
+        in_rounds(NoiseModel.camera(1.0), noisy[None], False, lambda x, _: (seen.append(x.shape[1]) or x, 0))
+        assert seen == sizes
+
+    def test_a_first_round_at_half_the_size_finds_what_is_weaker_than_the_noise(self):
+        clean, noisy = self.counts(1.0)
+        model = NoiseModel.camera(1.0)
+        result = vnlem.denoise(noisy, noise_model=model, profile="fast")
+        with silent():
+            stable = vnlem.denoise_vnlr(model.stabilise(noisy[None])[0], 1.0, profile="fast", scales=3)
+        once = model.unstabilise(stable[None])[0]
+        assert np.mean((result - clean) ** 2) < 0.8 * np.mean((once - clean) ** 2)
+
+    @pytest.mark.parametrize("peak", [1.0, 5.0, 60.0])
+    def test_progress_goes_on_through_all_rounds(self, peak):
+        _, noisy = self.counts(peak)
         seen = []
         vnlem.denoise(
             noisy,
@@ -455,6 +501,36 @@ class TestFewPhotons:
         bright = clean > 1
         expected = np.mean(quieter.variance(clean[bright]))
         assert np.mean((mixed - clean)[bright] ** 2) == pytest.approx(expected, rel=0.15)
+
+
+class TestScalesOfPhotons:
+    """Images whose noise depends on the brightness are halved before they are stabilised."""
+
+    def test_fine_texture_does_not_darken_the_image(self):
+        # The mean of roots is below the root of the mean. The method here knows nothing but means.
+        rng = np.random.default_rng(46)
+        photons = rng.choice([15.0, 25.0], (192, 192))
+        noisy = rng.poisson(photons)[None].astype(float)
+
+        def smooth(stable, _):
+            return ndimage.uniform_filter(stable, (0, 9, 9)), None
+
+        once, thrice = (
+            in_rounds(NoiseModel.camera(1.0), noisy, False, smooth, scales=scales)[0] for scales in (1, 3)
+        )
+        lost = noisy.mean() - once.mean()
+        assert lost > 0.2
+        assert abs(noisy.mean() - thrice.mean()) < 0.7 * lost
+
+    def test_info_counts_the_scales(self):
+        rng = np.random.default_rng(47)
+        noisy = rng.poisson(np.repeat(np.linspace(10, 200, 128)[None], 100, axis=0)).astype(float)
+        _, info = vnlem.denoise(noisy, gain=1.0, profile="fast", return_info=True)
+        assert info.details["scales"] == 2
+        _, info = vnlem.denoise(noisy, gain=1.0, profile="fast", scales=1, return_info=True)
+        assert info.details["scales"] == 1
+        with pytest.raises(ValueError, match="scales must be"):
+            vnlem.denoise(noisy, gain=1.0, scales=0)
 
 
 @pytest.mark.parametrize("background", [1.0, 6.0])

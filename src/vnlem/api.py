@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from vnlem.features.channels import handling
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.rounds import in_rounds
+from vnlem.noise.rounds import count_scales, in_rounds
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, to_host, where_it_is_asked
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import Progress
@@ -185,15 +185,26 @@ def denoise(
             levels = np.full(len(planes.data), model.sigma)
             common["channels"] = handling(wanted, planes.data, levels, shared_noise=True)
 
+        # Halved before it is stabilised; what is correlated is halved after it was made white.
+        halved = model.varies and not model.is_correlated and "scales" in common
+        scales = common.pop("scales") if halved else 1
+        infos: list[Any] = []
+
         def of_white_noise(stable: Any, report: Progress) -> tuple[Any, Any]:
             # Of few photons less noise is left than a sigma of one, and there is no sigma to be warned of.
             with silent():
                 result = function(planes.layout(stable), 1.0, **{**common, "progress": report})
             found, about = result if isinstance(result, tuple) else (result, None)
+            infos.append(about)
             return to_planes(found, planes.channel_axis, signals=True).data, about
 
-        back, info = in_rounds(model, planes.data, progress, of_white_noise)
+        back, info = in_rounds(model, planes.data, progress, of_white_noise, scales)
         denoised = planes.restore(back)
+        if info is not None:
+            spent = {name: sum(one.timings[name] for one in infos) for name in info.timings}
+            height, width = planes.data.shape[1:]
+            used = {"scales": count_scales(height, width, scales)} if halved else {}
+            info = replace(info, timings=spent, details=info.details | used)
     if info is None:
         return denoised
     timings = {**info.timings, "estimate_noise": seconds, "total": time.perf_counter() - begun}

@@ -22,7 +22,8 @@ Float = NDArray[np.float64]
 MOST_SCALES = 6
 SMALLEST = 48  # pixels: an image is not made smaller than that
 LOBES = 3  # of the windowed sinc that halves and doubles
-# A difference of this share of the noise variance is as likely left over noise as structure.
+# A difference of this share of the noise variance is as likely left over noise as structure, after a method
+# for white noise.
 LEFT_OVER = 0.012
 WINDOW = 13  # pixels across, over which the difference is averaged
 
@@ -39,6 +40,20 @@ def check_scales(scales: Any) -> int:
     if number > MOST_SCALES:
         raise ValueError(f"scales must be at most {MOST_SCALES}, got {number}")
     return number
+
+
+def count_scales(height: int, width: int, scales: int) -> int:
+    """How many scales an image of this size has, of those that are wanted.
+
+    Examples
+    --------
+    >>> count_scales(1000, 100, 3), count_scales(1000, 90, 3)
+    (2, 1)
+    """
+    count = 1
+    while count < scales and min(height, width) >= 2 * SMALLEST:
+        height, width, count = -(-height // 2), -(-width // 2), count + 1
+    return count
 
 
 def _taps() -> Float:
@@ -111,7 +126,7 @@ def _mirrored(planes: Float, before: int, after: int) -> Float:
     return np.pad(planes, ((0, 0), (before, after), (0, 0)), mode="symmetric")
 
 
-def join(fine: Float, coarse: Float, sigma: Float | float) -> Float:
+def join(fine: Float, coarse: Float, sigma: Float | float, left_over: float = LEFT_OVER) -> Float:
     """The fine result with the low frequencies of the coarse one, where the two hardly differ.
 
     Parameters
@@ -122,6 +137,8 @@ def join(fine: Float, coarse: Float, sigma: Float | float) -> Float:
         Denoised at half the size.
     sigma : float or ndarray
         Noise of the full size; a number, or broadcastable to `fine`.
+    left_over : float
+        A difference of this share of the noise variance is as likely left over noise as structure.
 
     Examples
     --------
@@ -132,7 +149,7 @@ def join(fine: Float, coarse: Float, sigma: Float | float) -> Float:
     height, width = fine.shape[1:]
     change = double(coarse - halve(fine), height, width)
     energy = _mean_of_rows(_mean_of_rows(change**2).swapaxes(1, 2)).swapaxes(1, 2)
-    doubt = LEFT_OVER * np.asarray(sigma) ** 2
+    doubt = left_over * np.asarray(sigma) ** 2
     return np.asarray(fine + change * doubt / (energy + doubt + 1e-300))
 
 

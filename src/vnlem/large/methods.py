@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.estimate.scales import check_scales, halve
+from vnlem.estimate.scales import check_scales, count_scales, halve
 from vnlem.large.engine import BYTES_ALWAYS, Engine, Place
 from vnlem.large.gpu import Units, find_device, kind_of, one_at_a_time
 from vnlem.large.sample import Sample, is_all
-from vnlem.large.scales import Size, count_sizes, reach, solve_at_sizes, work_reach
+from vnlem.large.scales import Size, reach, solve_at_sizes, work_reach
 from vnlem.large.sources import Source
 from vnlem.large.stack_engine import stack_engine
 from vnlem.large.units import USUAL_SIDE
@@ -59,11 +59,12 @@ class MethodEngine:
         if not colour:
             planes = planes[None]
         before, solved, after = parts.steps(self.noise, place.region)
-        white = self.noise.is_white
-        stable = planes if white else self.noise.stabilise(planes, region=before)
+        # Where it depends on the brightness alone, noise is made white at each size by itself.
+        ready = self.noise.is_white or self.sizes[0].noise is not None
+        stable = planes if ready else self.noise.stabilise(planes, region=before)
         with one_at_a_time(self.device):
             result = solve_at_sizes(stable, solved, self.sizes, self.solver, check_workers(workers))
-        if not white:
+        if not ready:
             result = self.noise.unstabilise(result, after)
         given = Planes(planes, np.dtype(self.dtype), 0 if colour else None, pixels.ndim)
         return given.restore(result)
@@ -124,12 +125,11 @@ def find_engine(
     planes = _as_image(sample.planes, source.colour)
     noise = _noise(planes, sigma, options, plain=params.get("preset") == "paper")
     white = noise.is_white
-    stable, level = (planes.data, noise.sigma) if white else (noise.stabilise(planes.data), 1.0)
     height, width = source.shape[-2:]
     # Of noise that was made white there is no sigma to be warned of.
     with nullcontext() if white else silent():
-        count = count_sizes(height, width, check_scales(scales))
-        sizes = tuple(_sizes(recipe, stable, level, count, Units(device, is_all(source))))
+        count = count_scales(height, width, check_scales(scales))
+        sizes = tuple(_sizes(recipe, planes.data, noise, count, Units(device, is_all(source))))
     _check_size(source, recipe.min_size(sizes[0].params))
     axes = ("c", "y", "x") if source.colour else ("y", "x")
     filters = parts.halo(noise)
@@ -148,16 +148,21 @@ def find_engine(
 
 
 def _sizes(
-    recipe: Recipe, planes: NDArray[np.float64], noise: float, count: int, units: Units
+    recipe: Recipe, planes: NDArray[np.float64], noise: NoiseModel, count: int, units: Units
 ) -> Iterator[Size]:
     """The units and the parameters of every size, from a sample."""
-    for _ in range(count):
-        scale, peak = units.of(planes, noise)
+    alone = noise.varies and not noise.is_correlated
+    level = noise.sigma if noise.is_white else 1.0
+    if not (alone or noise.is_white):
+        planes = noise.stabilise(planes)
+    for number in range(count):
+        own = noise.with_share(0.5**number) if alone else None
+        scale, peak = units.of(planes, level) if own is None else units.of(own.stabilise(planes), 1.0)
         negligible = scale.noise <= NEGLIGIBLE * scale.scale
         params = recipe.resolve(NEGLIGIBLE if negligible else scale.sigma)
         halo, work = (find(recipe.method)(params) for find in (find_halo, find_work_halo))
-        yield Size(scale, params, halo, work, getattr(recipe.solve, "grain", 1), peak)
-        planes, noise = halve(planes), noise / 2
+        yield Size(scale, params, halo, work, getattr(recipe.solve, "grain", 1), peak, own)
+        planes, level = halve(planes), level / 2
 
 
 def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) -> NoiseModel:

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.estimate.scales import SMALLEST, halve, join
+from vnlem.estimate.scales import halve, join
+from vnlem.noise.model import NoiseModel
+from vnlem.noise.rounds import join_in_units
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import solve_region
 from vnlem.pipeline.scale import Scale
@@ -33,20 +35,7 @@ class Size:
     work_halo: int
     grain: int = 1  # parts are read from multiples of it on, for solvers whose sums begin anew there
     peak: float | None = None  # the largest absolute value in units of the scale, for solvers of a GPU
-
-
-def count_sizes(height: int, width: int, scales: int) -> int:
-    """How many sizes an image is denoised at.
-
-    Examples
-    --------
-    >>> count_sizes(1000, 100, 3), count_sizes(1000, 90, 3)
-    (2, 1)
-    """
-    count = 1
-    while count < scales and min(height, width) >= 2 * SMALLEST:
-        height, width, count = -(-height // 2), -(-width // 2), count + 1
-    return count
+    noise: NoiseModel | None = None  # of pixels that are yet to be stabilised
 
 
 def solve_at_sizes(
@@ -69,7 +58,10 @@ def solve_at_sizes(
     result = _solve(planes, Region(shape, fine, read), first, solver, workers)
     smaller, known = _halve_part(planes, read, shape)
     below = solve_at_sizes(smaller, Region(half, coarse, known), sizes[1:], solver, workers)
-    joined = join(result, below, first.scale.noise)
+    if first.noise is None:
+        joined = join(result, below, first.scale.noise)
+    else:
+        joined = join_in_units(first.noise, result, below)
     return _part(joined, fine, write)
 
 
@@ -84,8 +76,9 @@ def _solve(
     shape, write, read = region
     around = _grown(write, size.halo + size.grain - 1, shape)
     around = around._replace(top=_up(around.top, size.grain), left=_up(around.left, size.grain))
-    return solve_region(
-        _part(planes, read, around),
+    pixels = _part(planes, read, around)
+    solved = solve_region(
+        pixels if size.noise is None else size.noise.stabilise(pixels),
         Region(shape, write, around),
         size.scale,
         size.params,
@@ -93,6 +86,7 @@ def _solve(
         workers=workers,
         peak=size.peak,
     )
+    return solved if size.noise is None else size.noise.unstabilise(solved)
 
 
 def _up(line: int, grain: int) -> int:

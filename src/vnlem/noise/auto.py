@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise import blocks as block
 from vnlem.noise.correlated import SIDE, SMALLEST_IMAGE, Found, Spectrum, estimate_power, mid_over_high
-from vnlem.noise.curve import Curve, fit, measure
+from vnlem.noise.curve import LEAST_RATIO, Classes, Curve, fit, measure
 from vnlem.noise.model import NoiseModel, to_components
 from vnlem.noise.poisson_gaussian import estimate_gain, find_model
 from vnlem.noise.white import estimate_sigma_of_planes
@@ -24,6 +24,12 @@ MOST_CLIPPED = 0.95  # of the pixels at the limits: more hide the noise
 # Noise counts as correlated when its middle frequencies are so much stronger than its high ones. Texture
 # hardly gets there: flat blocks have little of it, and that at low frequencies.
 CORRELATED = 2.0
+# Correlated noise is so at every brightness. Where a tenth of the classes has no more energy at low frequencies
+# than white noise, which has 0.6 to 0.8 of that at high ones in flat blocks, all else is structure.
+PLAINLY_WHITE = 0.9
+# Correlated noise is told from texture by its evenness, so a line through it may vary by less than one
+# through noise that may be texture.
+LEAST_RATIO_CORRELATED = 1.4
 # Of the contrast: with less noise than this at high frequencies what lies at the middle ones is a smooth
 # image, and to call it noise would take it away.
 LEAST_CORRELATED = 0.01
@@ -112,27 +118,41 @@ def _estimate(data: Float, kind: str) -> NoiseModel:
         return NoiseModel((Curve.of_camera(estimate_gain(data, 0)),), confidence=_confidence(data, 1.0))
     if kind == "gaussian" or smallest < SMALLEST_FOR_A_CURVE:
         return NoiseModel.white(estimate_sigma_of_planes(data), confidence=min(1.0, smallest / 64))
-    curves = [fit(measure(plane))[0].for_pixels(plane) for plane in data]
+    classes = [measure(plane) for plane in data]
+    curves = _curves(data, classes)
     if any(max(curve.variances) <= 1e-26 * float(np.abs(data).max()) ** 2 for curve in curves):
         return NoiseModel.white(estimate_sigma_of_planes(data), confidence=0.5)
     if smallest < SMALLEST_IMAGE:
         return _simplest(data, curves, confidence=0.4)
-    stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, data, strict=True)])
+    stable = _stable(data, curves)
     found = estimate_power(to_components(stable), _unclipped(data))
     confidence = _confidence(data, found.share)
     if kind == "auto" and len(data) == 3 and not _same_in_all_colours(found):
         sigma = _sigma_of_colours(data, found)
         if sigma is not None:
             return NoiseModel.white(sigma, confidence, SHARED)
-    looks_correlated = float(
-        np.median([mid_over_high(plane) for plane in found.power])
-    ) > CORRELATED and estimate_sigma_of_planes(data) > LEAST_CORRELATED * float(data.std())
+    looks_correlated = (
+        float(np.median([mid_over_high(plane) for plane in found.power])) > CORRELATED
+        and float(np.median([np.quantile(seen.tilt, 0.1) for seen in classes])) > PLAINLY_WHITE
+        and estimate_sigma_of_planes(data) > LEAST_CORRELATED * float(data.std())
+    )
     if kind == "correlated" or (looks_correlated and _is_noise(found, stable)):
+        lines = _curves(data, classes, LEAST_RATIO_CORRELATED)
+        if lines != curves:
+            curves, found = lines, estimate_power(to_components(_stable(data, lines)), _unclipped(data))
         return _correlated(curves, found.power, confidence)
     if found.share < LEAST_FLAT and (looks_correlated or any(len(curve.levels) > 1 for curve in curves)):
         # Hardly a block is flat: all that was seen may be texture. The quietest blocks bound the noise.
         return NoiseModel.white(estimate_sigma_of_planes(data), confidence, TEXTURED)
     return _simplest(data, curves, confidence, found.power, UNLIKE_NOISE if looks_correlated else "")
+
+
+def _curves(data: Float, classes: list[Classes], least_ratio: float = LEAST_RATIO) -> list[Curve]:
+    return [fit(seen, least_ratio)[0].for_pixels(plane) for seen, plane in zip(classes, data, strict=True)]
+
+
+def _stable(data: Float, curves: list[Curve]) -> Float:
+    return np.stack([curve.stabilise(plane) for curve, plane in zip(curves, data, strict=True)])
 
 
 def _correlated(curves: list[Curve], power: Float, confidence: float) -> NoiseModel:
@@ -223,8 +243,9 @@ def _simplest(
         if high.max() > SAME_STRENGTH * high.min():
             strengths = tuple(map(float, high))
     if all(len(curve.levels) == 1 for curve in curves):
-        sigma = estimate_sigma_of_planes(data)
         levels = np.sqrt([curve.variances[0] for curve in curves])
+        # Blocks without structure may still have the grain of a film.
+        sigma = min(estimate_sigma_of_planes(data), float(np.mean(levels)))
         if len(strengths) == 1 and levels.max() < SAME_STRENGTH**0.5 * levels.min():
             return NoiseModel.white(sigma, confidence, doubt)
     return NoiseModel(tuple(curves), strengths=strengths, confidence=confidence, doubt=doubt)

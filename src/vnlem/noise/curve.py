@@ -31,6 +31,13 @@ FEWEST_IN_CLASS = 48
 # stabilise would gain little, and texture can feign as much.
 LEAST_RATIO = 1.6
 LEAST_BENT_RATIO = 1.7  # the same for bent curves, which follow whatever texture does
+# The same where the variances differ by no more than the square of a small share of the contrast: so do the
+# grain of a film and fine texture.
+GRAIN_RATIO, GRAIN = 2.2, 0.15
+# Of the energy that texture has at low frequencies no more than this share is found at high ones; and white
+# noise with texture has to explain the classes about as well as a line does. A bent curve follows whatever
+# there is, so it is beaten more easily.
+MOST_LEAKING, TEXTURE_MISFIT, BENT_MISFIT = 0.35, 1.25, 2.0
 # A line that would end above so much of the range of the brightness describes no camera.
 LARGEST_OFFSET = 0.05
 # A bent curve has to explain the classes so much better than a line: half the squared error, at least.
@@ -275,8 +282,10 @@ def _unevenness(energies: list[Float]) -> Float:
     return np.array([np.std(r) / max(float(r.mean()), 1e-300) / expected for r in relative])
 
 
-def fit(classes: Classes) -> tuple[Curve, float]:
+def fit(classes: Classes, least_ratio: float = LEAST_RATIO) -> tuple[Curve, float]:
     """The simplest curve that explains the classes, and how much it varies: its largest over least value.
+
+    A line that varies by less than `least_ratio` is taken for one level.
 
     Examples
     --------
@@ -304,9 +313,54 @@ def fit(classes: Classes) -> tuple[Curve, float]:
     chosen = bent if falls or (misfit[1] < BEND_GAIN * misfit[0] and misfit[0] > 0.1) else line
     values = chosen.variance(span)
     ratio = float(values.max() / values.min())
-    if ratio < (LEAST_RATIO if chosen is line else LEAST_BENT_RATIO):
-        return Curve((float(np.mean(x)),), (float(np.average(y, weights=1 / (y + level))),)), ratio
+    middle = float(np.mean(x))
+    if ratio < (least_ratio if chosen is line else LEAST_BENT_RATIO):
+        return Curve((middle,), (float(np.average(y, weights=1 / (y + level))),)), ratio
+    allowed = (TEXTURE_MISFIT if chosen is line else BENT_MISFIT) * _misfit(y, chosen.variance(x))
+    plain = _beside_texture(classes, allowed)
+    if plain is not None:
+        return Curve((middle,), (plain,)), ratio
+    if (
+        np.ptp(values) < (GRAIN * float(np.std(x))) ** 2
+        and ratio < GRAIN_RATIO
+        and least_ratio >= LEAST_RATIO
+    ):
+        quiet = np.sort(y)[: max(1, y.size // 4)]
+        return Curve((middle,), (float(quiet.mean()),)), ratio
     return chosen, ratio
+
+
+def _beside_texture(classes: Classes, most_misfit: float) -> float | None:
+    """Variance of white noise where texture explains why some classes have more of it; else None.
+
+    Texture has most of its energy at low frequencies, and the same share of that reaches the high ones.
+    """
+    least = float(np.quantile(classes.tilt, 0.1))
+    if least > MOST_TILTED:
+        return None
+    y = classes.variance
+    texture = np.maximum(classes.tilt - least, 0.0) * y
+    weights = np.ones_like(y)
+    share, level = 0.0, 0.0
+    for _ in range(50):
+        root = np.sqrt(weights) / y
+        design = np.stack([texture, np.ones_like(y)], axis=1) * root[:, None]
+        share, level = (float(v) for v in np.linalg.lstsq(design, y * root, rcond=None)[0])
+        if not 0 < share < MOST_LEAKING:
+            share = min(max(share, 0.0), MOST_LEAKING)
+            level = float(np.average(y - share * texture, weights=root**2))
+        weights = 1 / np.maximum(np.abs(y - level - share * texture) / y, classes.error)
+    if not level > 0:
+        return None
+    # One class without texture that has more noise than the others is enough to say so.
+    bounded = bool((y < LEAST_RATIO * (level + MOST_LEAKING * texture)).all())
+    explained = _misfit(y, level + share * texture) < max(most_misfit, float(classes.error[0]))
+    return level if bounded and explained else None
+
+
+def _misfit(found: Float, fitted: Float) -> float:
+    """Mean relative difference of variances; a few classes may be all that speaks against a fit."""
+    return float(np.mean(np.abs(np.log(np.maximum(found, 1e-300) / fitted))))
 
 
 def _ends_within(line: Curve, darkest: float, brightest: float) -> bool:
@@ -343,7 +397,10 @@ def fit_line(classes: Classes) -> Curve:
 def _fit_bent(classes: Classes) -> Curve:
     """A piecewise linear curve through medians of neighbouring classes."""
     x, y = classes.brightness, classes.variance
-    parts = np.array_split(np.arange(x.size), min(MOST_KNOTS, max(3, x.size // 3)))
+    # The ends are knots of their own: often the curve is steep there, and classes lie far apart.
+    inner = np.arange(1, x.size - 1)
+    parts = [np.array([0]), *np.array_split(inner, min(MOST_KNOTS - 2, max(1, inner.size // 3)))]
+    parts.append(np.array([x.size - 1]))
     levels = np.array([x[part].mean() for part in parts])
     values = np.array([np.median(y[part]) for part in parts])
     keep = np.concatenate([[True], np.diff(levels) > 1e-9 * np.ptp(x)])

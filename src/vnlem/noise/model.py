@@ -97,6 +97,11 @@ class NoiseModel:
         )
 
     @property
+    def varies(self) -> bool:
+        """Whether the noise depends on the brightness."""
+        return any(len(curve.levels) > 1 for curve in self.curves)
+
+    @property
     def is_correlated(self) -> bool:
         """Whether neighbouring pixels share noise."""
         return not all(spectrum.is_white for spectrum in self.spectra)
