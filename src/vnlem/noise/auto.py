@@ -24,8 +24,9 @@ MOST_CLIPPED = 0.95  # of the pixels at the limits: more hide the noise
 # Noise counts as correlated when its middle frequencies are so much stronger than its high ones. Texture
 # hardly gets there: flat blocks have little of it, and that at low frequencies.
 CORRELATED = 2.0
-# Correlated noise is so at every brightness. Where a tenth of the classes has no more energy at low frequencies
-# than white noise, which has 0.6 to 0.8 of that at high ones in flat blocks, all else is structure.
+# Correlated noise is so at every brightness. Where a tenth of the classes has no more energy at low
+# frequencies than white noise, which has 0.6 to 0.8 of that at high ones in flat blocks, all else is
+# structure.
 PLAINLY_WHITE = 0.9
 # Correlated noise is told from texture by its evenness, so a line through it may vary by less than one
 # through noise that may be texture.
