@@ -14,7 +14,7 @@ RID = {"TILE": 4, "HALF": 64, "BLOCKS": 3, "WARPS": 9, "TOGETHER": 2, "CHUNK": 8
     "DIFFUSION": 0,
     "GRAPH": 0,
 }
-REGRESS = {"HALF": 64, "CHANNELS": 1, "MEAN": 0, "WARPS": 4, "ROWS": 4, "COLUMNS": 8, "UNTURNED": 0}
+REGRESS = {"HALF": 64, "CHANNELS": 1, "WARPS": 4, "ROWS": 4, "COLUMNS": 8, "UNTURNED": 0}
 MODULES = {
     "match": ("match", MATCH),
     "match colour, copies": ("match", MATCH | {"P": 8, "LAYERS": 3, "COPIES": 1}),
@@ -42,10 +42,10 @@ MODULES = {
     "rid of a graph": ("rid", RID | {"WITH_MARGIN": 1, "GRAPH": 1}),
     "stencil": ("stencil", {}),
     "surround": ("surround", {"UPSAMPLE": 2, "TAPS": 8}),
-    "aligned paper": ("aligned", REGRESS | {"GROUPS": 7}),
-    "aligned as they are": ("aligned", REGRESS | {"GROUPS": 4, "CHANNELS": 3, "UNTURNED": 1}),
-    "aligned many": ("aligned", {"HALF": 64, "CHANNELS": 1, "MEAN": 0, "THREADS": 128, "GROUPS": 0}),
-    "aligned auto": ("aligned", {"HALF": 48, "CHANNELS": 3, "MEAN": 1, "THREADS": 64, "GROUPS": 0}),
+    "regress paper": ("regress", REGRESS | {"GROUPS": 7}),
+    "regress as they are": ("regress", REGRESS | {"GROUPS": 4, "CHANNELS": 3, "UNTURNED": 1}),
+    "aligned": ("aligned", {"HALF": 64, "CHANNELS": 1, "MEAN": 0, "THREADS": 128}),
+    "aligned auto": ("aligned", {"HALF": 48, "CHANNELS": 3, "MEAN": 1, "THREADS": 64}),
     "nlem paper": ("nlem", {"SIZE_Y": 13, "SIZE_X": 13, "CHANNELS": 1, "WARPS": 8, "MEDIAN": 1}),
     "nlpr of a colour signal": ("nlem", {"SIZE_Y": 1, "SIZE_X": 5, "CHANNELS": 3, "WARPS": 4, "MEDIAN": 0}),
     "nlm": ("nlm", {"RX": 3, "RY": 3, "CHANNELS": 1, "ROWS": 8, "WARPS": 2, "PARTS": 3}),

@@ -1,4 +1,4 @@
-"""Estimates of pixels from their neighbours on a device (aligned.cu)."""
+"""Estimates of pixels from their neighbours on a device (aligned.cu, regress.cu)."""
 
 from typing import Any, NamedTuple
 
@@ -66,16 +66,16 @@ def estimate(
         "step": rule.step,
         "own_as_best": rule.own_as_best,
     }
-    macros = {"HALF": dim // 2, "CHANNELS": channels, "MEAN": int(mean)}
-    if not mean and n_neighbors <= _MOST_OF_WARP:
-        tables = n_angles + (_WARPS if rule.unturned else 0)
+    macros = {"HALF": dim // 2, "CHANNELS": channels}
+    tables = n_angles + (_WARPS if rule.unturned else 0)
+    shared = 4 * (2 * tables * (dim // 2 + 16) + 64 * _WARPS)
+    if not mean and n_neighbors <= _MOST_OF_WARP and shared <= engine.largest_shared - 1024:
         engine.launch(
-            "aligned",
+            "regress",
             (-(-(bottom - top) // _ROWS), -(-width // _COLUMNS)),
             argument,
-            kernel="regress",
             threads=32 * _WARPS,
-            shared=4 * (2 * tables * (dim // 2 + 16) + 64 * _WARPS),
+            shared=shared,
             GROUPS=-(-n_neighbors // 8),
             UNTURNED=int(rule.unturned),
             WARPS=_WARPS,
@@ -97,7 +97,7 @@ def estimate(
         argument,
         threads=threads,
         shared=shared,
-        GROUPS=0,
+        MEAN=int(mean),
         THREADS=threads,
         **macros,
     )

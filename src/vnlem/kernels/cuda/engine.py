@@ -82,7 +82,11 @@ class Engine:
                     self.xp.cuda.Device().synchronize()
                     _CONSTANTS.clear()
                 # Not from the pool: what stays there keeps the block around it from being given back.
-                with self.xp.cuda.using_allocator(None):
+                try:
+                    with self.xp.cuda.using_allocator(None):
+                        _CONSTANTS[key] = self.xp.asarray(values)
+                except self.xp.cuda.runtime.CUDARuntimeError:
+                    # All of the device is the pool's, which makes room.
                     _CONSTANTS[key] = self.xp.asarray(values)
                 self.xp.cuda.get_current_stream().synchronize()
             return _CONSTANTS[key]
