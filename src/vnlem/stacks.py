@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.noise.pages import Pages, StackNoise, checked_page, planes_of, units_of
+from vnlem.noise.pages import Pages, StackNoise, planes_of, units_of
+from vnlem.pipeline import units_on_gpu
 from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, shown_size
 from vnlem.pipeline.carrier import Carrier
 from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace, side_by_side, to_host
@@ -227,10 +228,17 @@ def denoise_series(
     a larger stack.
     """
     prepare = find_stack_method(method, kind) if kind and len(pages) > 1 else None
+    carrier = Carrier(device)
+    # What is not white is stabilised on the host.
+    on_device = device != "cpu" and noise.model.is_white
+
+    def planes_of_page(given: NDArray[Any], index: int) -> Planes:
+        return planes_of(carrier.bring(given) if on_device else to_host(given), index, len(pages))
+
     mean = scale = 0.0
     if prepare is not None:
         check_params(prepare, method, params)
-        mean, scale = units or units_of(pages, noise)
+        mean, scale = units or units_of(pages, noise, lambda index: planes_of_page(pages[index], index))
     if prepare is None or noise.sigma <= NEGLIGIBLE * scale:
         params = params | {"device": device}
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
@@ -240,21 +248,33 @@ def denoise_series(
     used, solve = prepare(task, **params)
     if is_dataclass(used) and not isinstance(used, type):
         info.append(asdict(used))
-    waiting: list[tuple[Planes, NDArray[np.float64], NDArray[np.float32]]] = []
+    waiting: list[Any] = []  # on a device the pages as they were given: its memory is for those in flight
 
-    def entering() -> Iterator[NDArray[np.float32]]:
+    def standard(given: NDArray[Any], index: int) -> tuple[Planes, Any, Any]:
+        """A page as planes, its white values, and these in the units of the solver."""
+        planes = planes_of_page(given, index)
+        values = noise.forward(planes)
+        if units_on_gpu.usable(values):
+            return planes, values, units_on_gpu.standardised(values, mean, scale)
+        return planes, values, ((values - mean) / scale).astype(np.float32)
+
+    def entering() -> Iterator[Any]:
         for index in range(len(pages)):
-            planes = checked_page(pages, index)
-            values = noise.forward(planes)
-            pixels = ((values - mean) / scale).astype(np.float32)
-            waiting.append((planes, values, pixels))
-            yield pixels
+            given = pages[index]
+            page = standard(given, index)
+            waiting.append(given if on_device else page)
+            yield page[2]
 
-    for denoised in solve(entering()):
-        planes, values, pixels = waiting.pop(0)
+    for index, denoised in enumerate(solve(entering())):
+        given = waiting.pop(0)
+        planes, values, pixels = standard(given, index) if on_device else given
         # The change is added, so that single precision rounds the noise and not the image.
-        change = denoised.astype(np.float64) - pixels
-        yield planes.restore(noise.backward(values + change * scale))
+        if units_on_gpu.usable(values):
+            changed = units_on_gpu.with_change(values, pixels, denoised, scale)
+        else:
+            changed = values + (to_host(denoised).astype(np.float64) - pixels) * scale
+        result = planes.restore(noise.backward(changed))
+        yield carrier.take_back(result, given) if on_device else result
 
 
 def _page_by_page(

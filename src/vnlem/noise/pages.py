@@ -1,6 +1,6 @@
 """The noise of a stack: found once on some of its pages, and then the same for all pages of a channel."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,10 +110,25 @@ def _mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.concatenate([page[:, :width] for page in pages])
 
 
-def units_of(pages: Pages, noise: StackNoise) -> tuple[float, float]:
-    """Mean of all pages, and the standard deviation that they seem to have without their noise."""
-    statistics = _Statistics.of(noise.forward(checked_page(pages, i)) for i in range(len(pages)))
-    return statistics.scale(noise.sigma)
+def units_of(
+    pages: Pages, noise: StackNoise, planes_at: Callable[[int], Planes] | None = None
+) -> tuple[float, float]:
+    """Mean of all pages, and the standard deviation that they seem to have without their noise.
+
+    planes_at: gives a page as planes, here or on a device; :func:`checked_page` when None.
+    """
+    planes = (checked_page(pages, i) if planes_at is None else planes_at(i) for i in range(len(pages)))
+    return _Statistics.of(_moments(noise, one) for one in planes).scale(noise.sigma)
+
+
+def _moments(noise: StackNoise, planes: Planes) -> tuple[int, float, float]:
+    """How many pixels a page has, their mean, and the sum of their squares about it."""
+    known = planes.statistics
+    if known is not None and noise.model.is_white:
+        return planes.data.size, known.mean, planes.data.size * known.deviation**2
+    page = noise.forward(planes)
+    mean = float(page.mean())
+    return page.size, mean, float(((page - mean) ** 2).sum())
 
 
 class _Statistics:
@@ -123,14 +138,13 @@ class _Statistics:
         self._count, self._mean, self._squares = count, mean, squares
 
     @classmethod
-    def of(cls, pages: Iterator[NDArray[np.float64]]) -> "_Statistics":
+    def of(cls, moments: Iterator[tuple[int, float, float]]) -> "_Statistics":
         """Pages are joined two by two, which loses no digits where the mean is far from zero."""
         count, mean, squares = 0, 0.0, 0.0
-        for page in pages:
-            n, page_mean = page.size, float(page.mean())
+        for n, page_mean, page_squares in moments:
             shift = page_mean - mean
             both = count + n
-            squares += float(((page - page_mean) ** 2).sum()) + shift**2 * count * n / both
+            squares += page_squares + shift**2 * count * n / both
             mean += shift * n / both
             count = both
         return cls(count, mean, squares)

@@ -117,70 +117,70 @@ class CopiedTiles:
     def _scale_noise(self, n_tiles: int) -> None:
         """A smaller copy has averaged its noise."""
         for number, scaling in enumerate(self._scalings):
-            for top, left in self._places(np.arange(n_tiles), len(TURNS) + number):
+            for top, left in self._places(n_tiles)[:, len(TURNS) + number]:
                 square = (slice(None), slice(top, top + self._side), slice(left, left + self._side))
                 self._variance[square] *= np.float32(scaling.noise)
 
-    def _places(self, tiles: Whole, copy: int) -> Whole:
-        """Row and column (tiles, 2) in the tall arrays of one of the copies of a batch's tiles."""
-        number = tiles * self._n_copies + copy
+    def _places(self, n_tiles: int) -> Whole:
+        """Row and column (tiles, copies, 2) in the tall arrays of the copies of a batch's tiles."""
+        number = np.arange(n_tiles * self._n_copies).reshape(n_tiles, self._n_copies)
         rows = self._height + number // self._per_row * self._side
         return np.stack([rows, number % self._per_row * self._side], axis=-1)
 
-    def batches(self) -> Iterator[Batch]:
-        """The batches, in reading order."""
+    def batches(self, searched: bool) -> Iterator[Batch]:
+        """The batches, in reading order; searched: whether the copies will be searched for members."""
         lines = [
             [positions[np.isin(positions // TILE, some)] for some in _chunks(np.unique(positions // TILE), n)]
             for positions, n in zip(self._lines, self._together, strict=True)
         ]
         for rows in lines[0]:
             for columns in lines[1]:
-                yield self._batch(Lines(rows, columns))
+                yield self._batch(Lines(rows, columns), searched)
 
-    def _batch(self, lines: Lines) -> Batch:
+    def _batch(self, lines: Lines, searched: bool) -> Batch:
         xp = self._engine.xp
-        tops, lefts = (np.unique(positions // TILE) * TILE for positions in lines)
         # Tiles are full squares, also where the image ends in them.
+        tops, lefts = (np.unique(positions // TILE) * TILE for positions in lines)
         corners = np.stack(np.meshgrid(tops, lefts, indexing="ij"), axis=-1).reshape(-1, 2)
-        tiles = np.arange(len(corners))
-        of_row, of_column = (np.searchsorted(np.unique(p // TILE), p // TILE) for p in lines)
-        tile = (of_row[:, None] * len(lefts) + of_column).ravel()
-        references = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
-        half = (self._matching.reach.patch_size - 1) / 2
-        from_middle = references + half - corners[tile] - (TILE - 1) / 2
-        centres = [
-            np.rint(found + (side - 1) / 2 - half) + self._places(tile, copy)
-            for copy, (found, side) in enumerate(self._in_copies(from_middle))
-        ]
+        places = self._places(len(corners))
         region = self._matching.reach.region
         whole = (region.shape, (region.read.top, region.read.left))
-        turned = [
-            np.concatenate([corners + (TILE - self._side) // 2, self._places(tiles, copy)], axis=1)
-            for copy in range(len(TURNS))
-        ]
-        scaled = [
-            np.concatenate([corners + TILE // 2, self._places(tiles, len(TURNS) + number)], axis=1)
+        n_turns = len(TURNS)
+        first = np.repeat((corners + (TILE - self._side) // 2)[:, None], n_turns, axis=1)
+        squares = np.concatenate([first, places[:, :n_turns]], axis=2).reshape(-1, 4)
+        scaled = (
+            np.concatenate([corners + TILE // 2, places[:, n_turns + number]], axis=1)
             for number in range(len(self._scalings))
-        ]
-        squares = np.stack(turned, axis=1).reshape(-1, 4)
+        )
         copies = Copies(
             Place(xp.asarray(squares.astype(np.int32)), self._turns, *whole),
-            [StretchPlace(xp.asarray(places.astype(np.int32)), *whole) for places in scaled],
+            [StretchPlace(xp.asarray(squares.astype(np.int32)), *whole) for squares in scaled],
         )
-        return Batch(
-            whole_batch(self._engine, lines, self._matching).references,
-            xp.asarray(np.stack(centres, axis=1).astype(np.int32)),
-            copies,
-        )
+        centres = xp.asarray(self._centres(lines, places)) if searched else None
+        return Batch(whole_batch(self._engine, lines, self._matching).references, centres, copies)
 
-    def _in_copies(self, v: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.float64], int]]:
-        """Where places (r, 2), from the middle of their tile, lie in each copy, from its middle; its side."""
-        for angle in TURNS:
-            turn = make_turn(self._side, angle)
-            c, s = turn.cosine, turn.sine
-            yield np.stack([c * v[:, 0] - s * v[:, 1], s * v[:, 0] + c * v[:, 1]], axis=1), self._side
-        for scaling, side in zip(self._scalings, self._sides, strict=True):
-            yield scaling.factor * v, side
+    def _centres(self, lines: Lines, places: Whole) -> NDArray[np.int32]:
+        """Where the references of a batch lie in the copies of their tiles: (references, copies, 2)."""
+        of_row, of_column = (np.searchsorted(np.unique(p // TILE), p // TILE) for p in lines)
+        tile = of_row[:, None] * len(np.unique(lines.columns // TILE)) + of_column
+        half = (self._matching.reach.patch_size - 1) / 2
+        # From the middle of the tile: a copy turns and scales about it.
+        v, h = (p + half - p // TILE * TILE - (TILE - 1) / 2 for p in lines)
+        v, h = v[:, None, None], h[None, :, None]
+        turns = [make_turn(self._side, angle) for angle in TURNS]
+        factors = [scaling.factor for scaling in self._scalings]
+        cosine = np.array([*(turn.cosine for turn in turns), *factors])
+        sine = np.array([*(turn.sine for turn in turns), *(0.0 for _ in factors)])
+        middle = (np.array([self._side] * len(turns) + self._sides) - 1) / 2
+        found = np.stack(
+            [
+                np.rint(cosine * v - sine * h + middle - half),
+                np.rint(sine * v + cosine * h + middle - half),
+            ],
+            axis=-1,
+        )
+        centres: NDArray[np.int32] = (found + places[tile]).reshape(-1, self._n_copies, 2).astype(np.int32)
+        return centres
 
     def fill(self, batch: Batch) -> None:
         """Turn and scale what lies around the batch's tiles."""

@@ -1,22 +1,22 @@
 """NLM on movies and volumes on a CUDA device: the planes within reach are held there."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from vnlem.kernels.cuda import engine as engines
 from vnlem.kernels.cuda.nlm_planes import nlm_planes
 from vnlem.methods.cuda.rolling import Rolling
 from vnlem.methods.nlm_stack import NlmStackParams, rule_of
-from vnlem.pipeline.device import DeviceMemoryError, to_host
+from vnlem.pipeline.device import DeviceMemoryError
 from vnlem.pipeline.stack_task import Plane, StackTask
-
-Array = Any  # of the engine's library
 
 
 def solve_stack(
     planes: Iterator[Plane], task: StackTask, params: NlmStackParams, engine: engines.Engine | None = None
 ) -> Iterator[Plane]:
-    """Denoise standardised planes of the host one after the other: `vnlem.methods.nlm_stack.solve_stack`."""
+    """Denoise standardised planes one after the other, as `vnlem.methods.nlm_stack.solve_stack` does.
+
+    Planes may lie on the host or on the device; what comes back lies on the device.
+    """
     engine = engine or engines.Engine()
     try:
         yield from _solve(planes, task, params, engine)
@@ -35,17 +35,12 @@ def _solve(
     window, decay = rule_of(task, params)
     held = Rolling(engine.xp, min(2 * reach + 1, total), total, task.sizes[0])
     first = 0
-    waiting: Array = None  # worked on while the plane before it is taken to the host
     for number in range(total):
         while first < number - reach:
             held.pop()
             first += 1
         while first + held.count < min(total, number + reach + 1):
             held.push()[...] = engine.xp.asarray(next(planes))
-        done = nlm_planes(engine, held.planes, number - first, window, decay)
-        if waiting is not None:
-            yield to_host(waiting)
-        waiting = done
+        yield nlm_planes(engine, held.planes, number - first, window, decay)
         if task.report is not None:
             task.report(number + 1, total)
-    yield to_host(waiting)

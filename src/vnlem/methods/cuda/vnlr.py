@@ -120,7 +120,7 @@ def _run_pass(
     tiles = CopiedTiles(engine, planes, matching, lines) if matching.group in TURNING else None
     permutations = symmetries(matching.group, rule.patch_size)
     found = [] if members is None else members
-    batches = [whole_batch(engine, lines, matching)] if tiles is None else tiles.batches()
+    batches = [whole_batch(engine, lines, matching)] if tiles is None else tiles.batches(members is None)
     for number, batch in enumerate(batches):
         if tiles is not None:
             tiles.fill(batch)

@@ -11,7 +11,7 @@ import numpy as np
 from vnlem.estimate.planes import Sweep, run_planes
 from vnlem.kernels.cuda import engine as engines
 from vnlem.kernels.cuda.match import References
-from vnlem.kernels.cuda.patches import Sums, weighted_means
+from vnlem.kernels.cuda.patches import Sums, largest_magnitude, weighted_means
 from vnlem.kernels.cuda.plane_match import Field, Members, match_planes
 from vnlem.kernels.cuda.planes import plane_squares
 from vnlem.kernels.cuda.ridge import Images, Rule, combine, units_of_sums
@@ -55,7 +55,9 @@ class Held:
 def solve_stack(
     planes: Iterator[Plane], task: StackTask, params: StackParams, engine: engines.Engine | None = None
 ) -> Iterator[Plane]:
-    """Denoise standardised planes of the host one after the other: `vnlem.methods.vnlr_stack.solve_stack`.
+    """Denoise standardised planes one after the other, as `vnlem.methods.vnlr_stack.solve_stack` does.
+
+    Planes may lie on the host or on the device; what comes back lies on the device.
 
     The passes go on side by side, each a few planes behind the one before it. Where the memory of the device
     does not suffice for that, they go one after the other, and the planes wait on the host in between.
@@ -74,7 +76,7 @@ def solve_stack(
         done = passes.one_by_one(frames)
     try:
         for frame in done:
-            yield to_host(frame.pilot)
+            yield frame.pilot
     except MemoryError as error:
         in_flight, height, width = passes.schedule.shape
         cure = "fewer images at a time" if params.kind == "N" else "a smaller plane_distance"
@@ -139,8 +141,8 @@ class _Passes:
 
 def _entering(engine: engines.Engine, planes: Iterator[Plane]) -> Iterator[Frame]:
     for plane in planes:
-        there = engine.xp.asarray(plane)
-        yield Frame(there, there, there, float(np.abs(plane).max()))
+        there = engine.xp.ascontiguousarray(engine.xp.asarray(plane))
+        yield Frame(there, there, there, largest_magnitude(engine, there))
 
 
 class PlanesOnDevice:
