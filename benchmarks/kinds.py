@@ -1,10 +1,11 @@
 """Kinds of patches: what VNLEM (preset auto) gains when each kind of pixel has its own parameters.
 
-Pixels are flat, edge, corner or texture by the structure tensor of a pilot, the result of VNLEM itself.
-Printed:
+Pixels are flat, edge, corner or texture by the structure tensor of a pilot, the result of VNLEM itself with
+one set of parameters (adapt=False). Printed, beside that pilot:
 
-- the error of some variants of VNLEM on each kind, in dB below (negative) or above that of VNLEM as it is;
+- the error of some variants of VNLEM on each kind, in dB below (negative) or above;
 - the SNR when each kind takes the variant that was best for it on the other half of the images;
+- the SNR of VNLEM auto, whose neighbourhoods choose for themselves (adapt=True);
 - the SNR when a smoother and a sharper variant are blended by where contrast was lost.
 
 Each with how many images gain and lose, and the p value of a Wilcoxon signed-rank test. Images: every
@@ -31,7 +32,14 @@ from vnlem.estimate.contrast import smooth as smooth_planes
 LEVELS = ("15", "25", "50", "0.3")
 KINDS = ("flat", "edge", "corner", "texture")
 COLOURS = ((0.25, 0.35, 0.6), (0.95, 0.75, 0.2), (0.9, 0.2, 0.2), (0.2, 0.7, 0.35))
-VARIANTS = ("auto", "patches of 7", "patches of 13", "bandwidth x 0.7", "bandwidth x 1.4", "80 neighbours")
+VARIANTS = (
+    "one set of parameters",
+    "patches of 7",
+    "patches of 13",
+    "bandwidth x 0.7",
+    "bandwidth x 1.4",
+    "80 neighbours",
+)
 
 
 def kinds_of(pilot: np.ndarray, sigma: float) -> np.ndarray:
@@ -56,8 +64,9 @@ def kinds_of(pilot: np.ndarray, sigma: float) -> np.ndarray:
 
 
 def variants_of(noisy: np.ndarray, sigma: float) -> list[np.ndarray]:
-    """VNLEM as it is, and with other parameters."""
-    auto, info = vnlem.denoise_vnlem(noisy, sigma, workers=1, return_info=True)
+    """VNLEM with one set of parameters, and with others."""
+    given = {"workers": 1, "adapt": False}
+    pilot, info = vnlem.denoise_vnlem(noisy, sigma, return_info=True, **given)
     bandwidth = info.parameters["bandwidth"]
     others = (
         {"coarse_patch_size": 0, "patch_size": 7},
@@ -66,11 +75,11 @@ def variants_of(noisy: np.ndarray, sigma: float) -> list[np.ndarray]:
         {"bandwidth": 1.4 * bandwidth},
         {"n_neighbors": 80},
     )
-    return [auto, *(vnlem.denoise_vnlem(noisy, sigma, workers=1, **given) for given in others)]
+    return [pilot, *(vnlem.denoise_vnlem(noisy, sigma, **given, **other) for other in others)]
 
 
 def errors_on(crop: int, level: str, case: tuple[int, Path]) -> tuple[np.ndarray, list[float]]:
-    """Squared errors (kinds, variants) in units of the clean image's energy; those of the blends."""
+    """Squared errors (kinds, variants) in units of the clean image's energy; those of auto and the blends."""
     index, path = case
     clean = read_grey(path, crop)
     sigma = 0.3**0.5 * clean.std() if level == "0.3" else float(level)
@@ -80,7 +89,8 @@ def errors_on(crop: int, level: str, case: tuple[int, Path]) -> tuple[np.ndarray
     squares = [(estimate - clean) ** 2 / clean.var() / clean.size for estimate in found]
     table = np.array([[square[kinds == kind].sum() for square in squares] for kind in range(len(KINDS))])
     variance = np.full((1, 1, 1), sigma**2)
-    blends = []
+    auto = vnlem.denoise_vnlem(noisy, sigma, workers=1)
+    blends = [float(np.mean((auto - clean) ** 2) / clean.var())]
     for smooth, sharp in ((4, 3), (4, 0), (2, 1), (4, 1)):
         a, b = found[smooth][None], found[sharp][None]
         blend = a + Contrast.of(a, noisy[None], variance, smooth_planes).sureness() * (b - a)
@@ -89,6 +99,7 @@ def errors_on(crop: int, level: str, case: tuple[int, Path]) -> tuple[np.ndarray
 
 
 BLENDS = (
+    "auto: chosen in every neighbourhood by Stein's estimate",
     "bandwidth x 1.4, x 0.7 where contrast was lost",
     "bandwidth x 1.4, x 1 where contrast was lost",
     "patches of 13, of 7 where contrast was lost",
@@ -105,7 +116,7 @@ def line(name: str, gains: np.ndarray) -> str:
 
 def report(level: str, tables: np.ndarray, blends: np.ndarray) -> None:
     """Print what was found at one noise level."""
-    print(f"\nnoise {level}: error on each kind beside that of auto, dB\n")
+    print(f"\nnoise {level}: error on each kind beside that of one set of parameters, dB\n")
     print(
         "| kind | share of the error | "
         + " | ".join(VARIANTS[1:])
@@ -122,7 +133,7 @@ def report(level: str, tables: np.ndarray, blends: np.ndarray) -> None:
         best = tables[1 - half :: 2].sum(axis=0).argmin(axis=1)
         chosen[half::2] = tables[half::2][:, range(len(KINDS)), best].sum(axis=1)
     oracle = tables.min(axis=2).sum(axis=1)
-    print("\n| | SNR above auto, dB | gain / lose | p | worst |\n|---|---|---|---|---|")
+    print("\n| | SNR above one set of parameters, dB | gain / lose | p | worst |\n|---|---|---|---|---|")
     print(line("each kind its best, from the other half", base - 10 * np.log10(chosen)))
     print(line("each kind its best on this very image (oracle)", base - 10 * np.log10(oracle)))
     for number, name in enumerate(VARIANTS[1:], 1):

@@ -1,12 +1,12 @@
 """What dilation is worth: VNLR with the groups identity, d4, so2 and similarity, beside windows of one size.
 
-Prints two tables. Phantoms: SNR in dB at noise variance 0.3, mean over seeds. Photographs (`--data FOLDER`,
-every `--every`-th image of its folder `categories`, the middle `--crop` pixels): SNR above group "d4", how
-many images gain and lose, and the p value of a Wilcoxon signed-rank test. Noise: default_rng(seed), or
-default_rng(number of the image).
+Prints two tables. Phantoms: SNR in dB at noise variance 0.3, mean over seeds. Photographs (`--folder`, every
+`--every`-th PNG in it, the middle `--crop` pixels): SNR above group "d4", how many images gain and lose, the
+p value of a Wilcoxon signed-rank test, and the largest loss. Noise: default_rng(seed), or default_rng(number
+of the image). `--ways` prints some columns only.
 
     python benchmarks/similarity.py
-    python benchmarks/similarity.py --data DATA --every 8 --crop 256 --processes 16
+    python benchmarks/similarity.py --seeds 0 --folder DATA/categories --every 4 --crop 256 --processes 16
 """
 
 import argparse
@@ -47,30 +47,30 @@ def ways(profile: str) -> dict[str, dict[str, Any]]:
     }
 
 
+def chosen_ways(profile: str, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Parameters of the ways that are printed."""
+    return [ways(profile)[name] for name in names]
+
+
 def snr(clean: np.ndarray, estimate: np.ndarray) -> float:
     """In dB."""
     return float(10 * np.log10(clean.var() / np.mean((clean - estimate) ** 2)))
 
 
-def on_phantom(profile: str, name: str, seed: int) -> list[float]:
+def on_phantom(given: list[dict[str, Any]], name: str, seed: int) -> list[float]:
     """SNR of every way."""
     clean = PHANTOMS[name](seed)
     noisy = clean + np.random.default_rng(seed).normal(0, 0.3**0.5, clean.shape)
-    return [
-        snr(clean, vnlem.denoise_vnlr(noisy, 0.3**0.5, workers=1, **given))
-        for given in ways(profile).values()
-    ]
+    return [snr(clean, vnlem.denoise_vnlr(noisy, 0.3**0.5, workers=1, **way)) for way in given]
 
 
-def on_photograph(profile: str, crop: int, level: Any, case: tuple[int, Path]) -> list[float]:
+def on_photograph(given: list[dict[str, Any]], crop: int, level: Any, case: tuple[int, Path]) -> list[float]:
     """SNR of every way on the middle of an image."""
     index, path = case
     clean = read_grey(path, crop)
     sigma = 0.3**0.5 * clean.std() if level == "0.3" else float(level)
     noisy = clean + np.random.default_rng(index).normal(0, sigma, clean.shape)
-    return [
-        snr(clean, vnlem.denoise_vnlr(noisy, sigma, workers=1, **given)) for given in ways(profile).values()
-    ]
+    return [snr(clean, vnlem.denoise_vnlr(noisy, sigma, workers=1, **way)) for way in given]
 
 
 def main() -> None:
@@ -78,14 +78,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--ways", help="names of columns, with semicolons between them")
     parser.add_argument("--profile", default="balanced", choices=tuple(USUAL))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--every", type=int, default=8)
     parser.add_argument("--crop", type=int, default=256)
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
-    names = list(ways(options.profile))
+    names = options.ways.split(";") if options.ways else list(ways(options.profile))
+    given = chosen_ways(options.profile, tuple(names))
     with ProcessPoolExecutor(options.processes) as pool:
         if options.seeds > 0:
             print(
@@ -95,19 +97,17 @@ def main() -> None:
             print("| | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
             for phantom in PHANTOMS:
                 rows = list(
-                    pool.map(
-                        functools.partial(on_phantom, options.profile, phantom), range(1, options.seeds + 1)
-                    )
+                    pool.map(functools.partial(on_phantom, given, phantom), range(1, options.seeds + 1))
                 )
                 print(
                     f"| {phantom} | " + " | ".join(f"{value:.2f}" for value in np.mean(rows, axis=0)) + " |",
                     flush=True,
                 )
-        if options.data is None:
+        if options.folder is None:
             return
-        paths = sorted((options.data / "categories").rglob("*.png"))
+        paths = sorted(options.folder.rglob("*.png"))
         chosen = list(enumerate(paths))[:: options.every]
-        print(f"\n{len(chosen)} photographs, SNR in dB above d4 (gain / lose, p)\n")
+        print(f"\n{len(chosen)} photographs, SNR in dB above d4 (gain / lose, p, largest loss)\n")
         print(
             "| noise | d4 | "
             + " | ".join(name for name in names if name != "d4")
@@ -115,7 +115,7 @@ def main() -> None:
             + "---|" * len(names)
         )
         for level in LEVELS:
-            work = functools.partial(on_photograph, options.profile, options.crop, level)
+            work = functools.partial(on_photograph, given, options.crop, level)
             found = np.array(list(pool.map(work, chosen)))
             base = found[:, names.index("d4")]
             cells = [f"{base.mean():.2f}"]
@@ -123,7 +123,8 @@ def main() -> None:
                 if name != "d4":
                     gain = column - base
                     gains, losses = np.count_nonzero(gain > 0), np.count_nonzero(gain < 0)
-                    cells.append(f"{gain.mean():+.3f} ({gains} / {losses}, {wilcoxon(gain).pvalue:.1g})")
+                    chance, worst = wilcoxon(gain).pvalue, min(gain.min(), 0.0)
+                    cells.append(f"{gain.mean():+.3f} ({gains} / {losses}, {chance:.1g}, {worst:+.3f})")
             print(f"| {level} | " + " | ".join(cells) + " |", flush=True)
 
 

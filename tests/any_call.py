@@ -49,6 +49,7 @@ RANGES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "search": (("window", "image"), WORDS_ODD),
     "rotation_margin": ((0, 0.1, 1, 100), REAL_ODD),
     "average_down": FLAGS,
+    "adapt": FLAGS,
     "device": (("cpu", "auto"), WORDS_ODD),
     "coarse_patch_size": ((0, 3, 9, 13, 19), WHOLE_ODD),
     "embedding_dim": ((1, 2, 5, 30, 100, 1000), WHOLE_ODD),

@@ -79,7 +79,7 @@ def crops(sigma):
 @pytest.mark.parametrize("sigma", [0.15, np.sqrt(0.3)])
 @pytest.mark.parametrize("preset", ["paper", "auto"])
 def test_the_fast_engine_follows_its_plain_model(preset, sigma):
-    values = PAPER if preset == "paper" else auto_params(sigma) | {"coarse_patch_size": 0}
+    values = PAPER if preset == "paper" else auto_params(sigma) | {"coarse_patch_size": 0, "adapt": False}
     params = check_params(**values, **ANGLES)
     for _, image in crops(sigma):
         rings, region = whole_region(image, params)
@@ -157,8 +157,9 @@ def test_the_printed_engine_denoises_where_shapes_recur():
 def test_rotating_the_image_rotates_the_result(cells):
     image = cells[1][:40, :40]
     for preset in ("paper", "auto"):
-        turned = vnlem.denoise_vnlem(np.rot90(image), 0.5477, preset=preset)
-        straight = vnlem.denoise_vnlem(image, 0.5477, preset=preset)
+        # What `adapt` chooses depends on a push at random, which stays where it is.
+        turned = vnlem.denoise_vnlem(np.rot90(image), 0.5477, preset=preset, adapt=False)
+        straight = vnlem.denoise_vnlem(image, 0.5477, preset=preset, adapt=False)
         # A tie between two candidates can fall the other way, at a few pixels.
         error = np.abs(turned - np.rot90(straight))
         assert np.mean(error < 1e-3) > 0.97

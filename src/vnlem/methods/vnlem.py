@@ -1,11 +1,14 @@
 """VNLEM, the paper's Algorithm 1: features in canonical frames, neighbours by RID, gamma-power regression."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.estimate import stein
 from vnlem.features.canonical import Extended, canonical_region, expand, whole_region
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.features.orientation import halo as halo_of_orientation
@@ -13,18 +16,19 @@ from vnlem.features.rings import RingLayout
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.methods.vnlem_params import (
+    BANDWIDTHS,
     VnlemParams,
     check_engine,
     check_params,
-    coarse_params,
     make_rule,
     rings_of,
     search_of,
+    sizes_of,
     with_defaults,
 )
 from vnlem.neighbours import image as whole_image
 from vnlem.noise.white import estimate_sigma_of_planes
-from vnlem.pipeline.device import choose
+from vnlem.pipeline.device import choose, namespace
 from vnlem.pipeline.first_call import repeatable
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
@@ -61,6 +65,7 @@ def denoise_vnlem(
     rotation_margin: float | None = None,
     coarse_patch_size: int | None = None,
     average_down: bool | None = None,
+    adapt: bool | None = None,
     engine: str = "fast",
     channel_axis: int | None = None,
     workers: int | None = None,
@@ -78,8 +83,8 @@ def denoise_vnlem(
         Noise standard deviation in the units of the image; estimated when None.
     preset : {"auto", "paper"}
         "paper": Algorithm 1 with the paper's parameters. "auto": parameters that follow sigma,
-        noise-corrected distances of patches that were averaged down, and rotations only where they beat the
-        unrotated patch by a margin.
+        noise-corrected distances of patches that were averaged down, rotations only where they beat the
+        unrotated patch by a margin, and `adapt`.
     patch_size : int, odd, optional
         Diameter of the patch (the paper's q).
     patch_distance : int, optional
@@ -116,6 +121,11 @@ def denoise_vnlem(
     average_down : bool, optional
         Average the upsampled image down to the original resolution before patches are compared: distances
         then hold less noise.
+    adapt : bool, optional
+        Patches of different kinds want different parameters: take estimates with three bandwidths for each
+        size of patches, and combine them and the noisy image anew in every neighbourhood, so that Stein's
+        unbiased estimate of the error is smallest. Takes about twice the time. With search="image" it does
+        not exist.
     engine : {"fast", "printed"}
         "printed" is Algorithm 1 line by line, on rotated square patches, in NumPy: some ten milliseconds per
         pixel; preset="paper" only.
@@ -161,6 +171,7 @@ def denoise_vnlem(
         "rotation_margin": rotation_margin,
         "coarse_patch_size": coarse_patch_size,
         "average_down": average_down,
+        "adapt": False if adapt is None and search == "image" else adapt,
     }
     given = {name: value for name, value in given.items() if value is not None}
     fixed = {
@@ -199,14 +210,34 @@ NO_DIFFUSION = Diffusion(np.zeros((0, 0, 0), dtype=np.float32), np.zeros((0, 0),
 
 @repeatable
 def solve(job: Job[VnlemParams], tile: int = TILE) -> NDArray[np.float32]:
-    """The estimate, or the mean of a fine and a coarse one; the result does not depend on the tiles' size."""
-    fine = job.params
-    if not fine.coarse_patch_size:
-        return solve_one_size(job, fine, job.progress, tile)
-    coarse = coarse_params(fine)
-    first, second = (half_of(job.progress, part) for part in (0, 1))
-    total = solve_one_size(job, fine, first, tile) + solve_one_size(job, coarse, second, tile)
-    return np.float32(0.5) * total
+    """One estimate, the mean of a fine and a coarse one, or several combined; not dependent on the tiles."""
+    found: NDArray[np.float32] = combined(job, partial(solve_one_size, tile=tile))
+    return found
+
+
+def combined(job: Job[VnlemParams], solve_size: Callable[..., Any]) -> Any:
+    """The result from estimates of each size of patches.
+
+    solve_size: (job, parameters of the size, progress) -> estimates (bandwidths, channels, height, width).
+    """
+    sizes = sizes_of(job.params)
+    runs = len(sizes) * (2 if job.params.adapt else 1)
+
+    def estimates(of: Job[VnlemParams], first: int) -> list[Any]:
+        parts = enumerate(sizes, first)
+        return [
+            plane for part, size in parts for plane in solve_size(of, size, part_of(job.progress, part, runs))
+        ]
+
+    plain = estimates(job, 0)
+    if not job.params.adapt:
+        return plain[0] if len(plain) == 1 else np.float32(0.5) * (plain[0] + plain[1])
+    origin = (job.region.read.top, job.region.read.left) if job.region is not None else (0, 0)
+    signs = stein.push_of(job.pixels.shape, origin, namespace(job.pixels))
+    pushed_job = replace(job, pixels=job.pixels + np.float32(stein.PUSH * job.sigma) * signs)
+    pushed = estimates(pushed_job, len(sizes))
+    anchor = tuple(range(1, len(plain), len(BANDWIDTHS)))
+    return stein.combine(job.pixels, stein.Estimates(plain, pushed, anchor), job.sigma, origin, job.workers)
 
 
 def halo(params: VnlemParams) -> int:
@@ -215,28 +246,35 @@ def halo(params: VnlemParams) -> int:
         raise ValueError("search='image' needs the whole image at once; in parts there is search='window'")
     size = max(params.patch_size, params.coarse_patch_size)
     rings = rings_of(replace(params, patch_size=size), channels=1)
-    return params.patch_distance + max(rings.halo, halo_of_orientation(params.scale, size))
+    one = params.patch_distance + max(rings.halo, halo_of_orientation(params.scale, size))
+    return one + stein.REACH if params.adapt else one
 
 
-def half_of(progress: ProgressCallback | None, part: int) -> ProgressCallback | None:
-    """Progress of the first (0) or second (1) of two equal parts as progress of the whole."""
+def part_of(progress: ProgressCallback | None, part: int, parts: int) -> ProgressCallback | None:
+    """Progress of one of several equal parts, from 0, as progress of the whole.
+
+    Examples
+    --------
+    >>> part_of(lambda done, total: print(done, "of", total), 1, 2)(3, 10)
+    13 of 20
+    """
     if progress is None:
         return None
-    return lambda done, total: progress(done + part * total, 2 * total)
+    return lambda done, total: progress(done + part * total, parts * total)
 
 
 def solve_one_size(
     job: Job[Any], params: VnlemParams, progress: ProgressCallback | None, tile: int = TILE
 ) -> NDArray[np.float32]:
-    """Algorithm 1 on the tiles of a standardised image, each with features of its own."""
+    """Algorithm 1 on the tiles of a standardised image, with features of their own: (bandwidths, C, H, W)."""
     rings = rings_of(params, len(job.pixels))
     image = Extended.of(job.pixels, rings, params.scale)
     if params.search == "image":
-        return _solve_whole(job, params, progress, image, rings)
+        return _solve_whole(job, params, progress, image, rings)[None]
     search, rule = search_of(params, rings, image.shape), make_rule(params, job.sigma, rings)
     height, width = image.shape
     lane_order = np.tile(rings.lane_order, rings.channels)
-    out = np.empty_like(job.pixels)
+    out = np.empty((len(rule.inverse_bandwidths), *job.pixels.shape), np.float32)
 
     def work(part: Tile) -> None:
         around = expand(part, search.patch_distance, height, width)
@@ -263,7 +301,7 @@ def solve_region(
     out = np.empty_like(job.pixels)
 
     def work(part: Tile) -> None:
-        estimate_tile(region, search, rule, diffusion, lane_order, (part.top, part.left), part, out)
+        estimate_tile(region, search, rule, diffusion, lane_order, (part.top, part.left), part, out[None])
 
     for_each(work, grid(height, width, TILE, TILE), job.workers, progress)
     return out
@@ -279,11 +317,12 @@ def estimate_tile(
     part: Tile,
     out: NDArray[np.float32],
 ) -> None:
-    """Write the estimate of a tile, whose corner lies at `corner` of the region, into planes (C, H, W)."""
-    shape = (part.bottom - part.top, part.right - part.left, len(out))
+    """Write the estimates of a tile, whose corner lies at `corner` of the region: (bandwidths, C, H, W)."""
+    bandwidths, channels = out.shape[:2]
+    shape = (bandwidths, part.bottom - part.top, part.right - part.left, channels)
     result = np.empty(shape, dtype=np.float32)
     kernels.denoise_tile(region, search, rule, diffusion, lane_order, *corner, result)
-    out[:, part.top : part.bottom, part.left : part.right] = np.moveaxis(result, -1, 0)
+    out[:, :, part.top : part.bottom, part.left : part.right] = np.moveaxis(result, -1, 1)
 
 
 def _solve_whole(

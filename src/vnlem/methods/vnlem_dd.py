@@ -16,15 +16,15 @@ from vnlem.features.canonical import Extended, whole_region
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
-from vnlem.methods.vnlem import NO_DIFFUSION, PIXELS_AT_ONCE, half_of, solve_region
+from vnlem.methods.vnlem import NO_DIFFUSION, PIXELS_AT_ONCE, part_of, solve_region
 from vnlem.methods.vnlem_params import (
     VnlemParams,
     check_engine,
     check_params,
-    coarse_params,
     make_rule,
     rings_of,
     search_of,
+    sizes_of,
     with_defaults,
 )
 from vnlem.noise.white import estimate_sigma_of_planes
@@ -213,7 +213,7 @@ def resolve_params(
     preset: str, noise: float, given: dict[str, Any], fixed: dict[str, Any], own: dict[str, Any]
 ) -> VnlemDdParams:
     """Validated parameters: VNLEM's from given and fixed, those of the diffusion map from own."""
-    base = check_params(**with_defaults(preset, noise, given), **fixed)
+    base = check_params(**with_defaults(preset, noise, given | {"adapt": False}), **fixed)
     largest = max(base.patch_size, base.coarse_patch_size)
     auto = preset == "auto"
     defaults = {
@@ -236,22 +236,17 @@ def resolve_params(
     )
 
 
-def sizes_of(params: VnlemDdParams) -> list[VnlemParams]:
-    """Parameters of the one or two estimates."""
-    return [params, coarse_params(params)] if params.coarse_patch_size else [params]
-
-
 def solve(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
     """Graph and embedding of the larger patches, then an estimate for each size of patches."""
     sizes = sizes_of(job.params)
     region = region_of(job, sizes[-1])
-    diffusion = embed(job, sizes[-1], region, half_of(job.progress, 0))
+    diffusion = embed(job, sizes[-1], region, part_of(job.progress, 0, 2))
     estimate = _solve_whole if job.params.scope == "image" else solve_region
-    progress = half_of(job.progress, 1)
+    progress = part_of(job.progress, 1, 2)
     if len(sizes) == 1:
         return estimate(job, sizes[0], region, diffusion, progress)
-    coarse = estimate(job, sizes[1], region, diffusion, half_of(progress, 0))
-    fine = estimate(job, sizes[0], region_of(job, sizes[0]), diffusion, half_of(progress, 1))
+    coarse = estimate(job, sizes[1], region, diffusion, part_of(progress, 0, 2))
+    fine = estimate(job, sizes[0], region_of(job, sizes[0]), diffusion, part_of(progress, 1, 2))
     return np.float32(0.5) * (fine + coarse)
 
 

@@ -21,6 +21,8 @@ LARGEST_DISTANCE = 100
 # The regression has arrived when a step changes the patch by less than this per pixel (root mean square, in
 # units of the clean image's standard deviation).
 STEP = 1e-4
+# With `adapt`: factors on the bandwidth of the estimates that are combined; the middle one is the anchor.
+BANDWIDTHS = (0.7, 1.0, 1.4)
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class VnlemParams:
     rotation_margin: float
     coarse_patch_size: int  # 0: none
     average_down: bool
+    adapt: bool
 
 
 PAPER: dict[str, Any] = {
@@ -58,6 +61,7 @@ PAPER: dict[str, Any] = {
     "rotation_margin": 0.0,
     "coarse_patch_size": 0,
     "average_down": False,
+    "adapt": False,
 }
 
 
@@ -76,6 +80,7 @@ def auto_params(sigma: float) -> dict[str, Any]:
         "rotation_margin": 0.5,
         "coarse_patch_size": size + 6,
         "average_down": True,
+        "adapt": True,
     }
 
 
@@ -104,6 +109,8 @@ def check_params(**values: Any) -> VnlemParams:
             "ask for fewer or raise patch_distance"
         )
     angle_range, angle_step = check_angles(values["angle_range"], values["angle_step"])
+    if values["adapt"] and values["search"] == "image":
+        raise ValueError("adapt=True exists for search='window' only; leave it out, or pass adapt=False")
     coarse = values["coarse_patch_size"]
     return VnlemParams(
         patch_size=checks.odd("patch_size", values["patch_size"], 3, LARGEST_PATCH),
@@ -123,6 +130,7 @@ def check_params(**values: Any) -> VnlemParams:
         rotation_margin=checks.real("rotation_margin", values["rotation_margin"], 0, 100),
         coarse_patch_size=0 if coarse == 0 else checks.odd("coarse_patch_size", coarse, 3, LARGEST_PATCH),
         average_down=bool(values["average_down"]),
+        adapt=bool(values["adapt"]),
     )
 
 
@@ -131,11 +139,11 @@ def check_engine(params: VnlemParams, engine: str) -> None:
     if engine == "fast" and params.shape == "square":
         raise ValueError("shape='square' exists for engine='printed' only; use shape='disc'")
     if engine == "printed":
-        beyond = params.noise_correction or params.rotation_margin > 0 or params.average_down
+        beyond = params.noise_correction or params.rotation_margin > 0 or params.average_down or params.adapt
         if beyond or params.coarse_patch_size or params.search == "image":
             raise ValueError(
                 "engine='printed' is Algorithm 1 as the paper prints it: use preset='paper' and "
-                "search='window', without noise_correction, rotation_margin, average_down and "
+                "search='window', without noise_correction, rotation_margin, average_down, adapt and "
                 "coarse_patch_size"
             )
 
@@ -153,11 +161,16 @@ def make_rule(params: VnlemParams, sigma: float, rings: RingLayout) -> kernels.R
         np.float32(1 + params.rotation_margin),
         np.float32(0.1 * params.rotation_margin * patch_noise),
         np.float32(2 * patch_noise if params.noise_correction else 0),
-        inverse_square(params.bandwidth, rings.distance_scale),
+        np.array([inverse_square(width, rings.distance_scale) for width in bandwidths_of(params)]),
         params.noise_correction,
         np.float32(params.gamma),
         np.float32(STEP * math.sqrt(math.pi / 4) * params.patch_size),
     )
+
+
+def bandwidths_of(params: VnlemParams) -> list[float]:
+    """Of the estimates of one size of patches."""
+    return [factor * params.bandwidth for factor in (BANDWIDTHS if params.adapt else (1.0,))]
 
 
 def search_of(params: VnlemParams, rings: RingLayout, shape: tuple[int, int]) -> kernels.Search:
@@ -173,10 +186,9 @@ def search_of(params: VnlemParams, rings: RingLayout, shape: tuple[int, int]) ->
     )
 
 
-def coarse_params(fine: VnlemParams) -> VnlemParams:
-    """Parameters of the second estimate."""
-    return replace(
-        fine,
-        patch_size=fine.coarse_patch_size,
-        bandwidth=fine.bandwidth * fine.coarse_patch_size / fine.patch_size,
-    )
+def sizes_of(params: VnlemParams) -> list[VnlemParams]:
+    """Parameters of the estimates with fine and, where there are any, with coarse patches."""
+    if not params.coarse_patch_size:
+        return [params]
+    bandwidth = params.bandwidth * params.coarse_patch_size / params.patch_size
+    return [params, replace(params, patch_size=params.coarse_patch_size, bandwidth=bandwidth)]

@@ -171,7 +171,7 @@ def matches(
     search = make_search(rings, 10, count, count, angle_range, angle_step, True)
     # A margin no rotation can make good leaves the Euclidean distance.
     one, far = np.float32(1), np.float32(1e30)
-    rule = kernels.Rule(not rotated, one, far, np.float32(0), one, False, np.float32(2), one)
+    rule = kernels.Rule(not rotated, one, far, np.float32(0), np.array([one]), False, np.float32(2), one)
     own = row * region.raw.shape[1] + column
     found = find(ImageIndex.of(region, rings), search, rule, np.array([own]), prune=rotated)
     rows, columns = np.divmod(found.position[0], region.raw.shape[1])

@@ -55,15 +55,18 @@ def make_estimator(n_neighbors, dim, lane_order):
 
 
 @nested
-def shares_of(flat, search, rule, lane_order, own, found, n, buffers):
-    """Shares of a pixel's neighbours in its estimate, into buffers.shares; returns the iterations."""
+def shares_of(flat, search, rule, bandwidth, lane_order, own, found, n, buffers):
+    """Shares of a pixel's neighbours in its estimate, into buffers.shares; returns the iterations.
+
+    bandwidth: the number of the rule's.
+    """
     weights = buffers.weights
     own_at = -1
     largest = np.float32(0)
     for j in range(n):
         sharp = np.float32(0) if found.position[j] == own else flat.sharp[own]
         corrected = max(found.squared[j] + sharp - rule.noise, np.float32(0))
-        weights[j] = exp_negative(corrected * rule.inverse_bandwidth)
+        weights[j] = exp_negative(corrected * rule.inverse_bandwidths[bandwidth])
         if found.position[j] == own:
             own_at = j
         else:

@@ -92,7 +92,7 @@ class Rule(NamedTuple):
     factor: np.float32
     offset: np.float32
     noise: np.float32  # what noise alone puts between equal patches; subtracted
-    inverse_bandwidth: np.float32  # weights are exp(-corrected squared distance * this)
+    inverse_bandwidths: np.ndarray  # weights are exp(-corrected squared distance * one of these)
     own_as_best: bool  # the pixel itself weighs as much as its best neighbour, not 1
     gamma: np.float32
     step: np.float32  # the regression has arrived when a step is shorter
@@ -286,8 +286,8 @@ def central_pixel(flat, found, n, shares, out):
 def denoise_tile(region, search, rule, diffusion, lane_order, top, left, out):
     """Algorithm 1 for a tile: neighbours (by diffusion, where it has coordinates), weights, regression.
 
-    lane_order: angular order of the lanes of all channels. out (H, W, C). Returns the number of IRLS
-    iterations.
+    lane_order: angular order of the lanes of all channels. out (bandwidths, H, W, C). Returns the number of
+    IRLS iterations.
     """
     return _denoise(
         region,
@@ -309,7 +309,7 @@ def denoise_tile(region, search, rule, diffusion, lane_order, top, left, out):
 @nested
 def _denoise(region, flat, search, rule, diffusion, lane_order, corner, buffers, out):
     scratch, found, estimator = buffers
-    height, width = out.shape[:2]
+    height, width = out.shape[1:3]
     top, left = corner
     by_diffusion = diffusion.embedding.shape[2] > 0
     reach = search.patch_distance
@@ -331,8 +331,9 @@ def _denoise(region, flat, search, rule, diffusion, lane_order, corner, buffers,
                     own = y * flat.stride + x + p
                     n = nearest(region, search, y, x + p, p, rows, columns, scratch)
                     n = refine(flat, search, rule, own, n, scratch, found)
-                    iterations += shares_of(flat, search, rule, lane_order, own, found, n, estimator)
-                    central_pixel(flat, found, n, estimator.shares, out[y - top, x + p - left])
+                    for b in range(out.shape[0]):
+                        iterations += shares_of(flat, search, rule, b, lane_order, own, found, n, estimator)
+                        central_pixel(flat, found, n, estimator.shares, out[b, y - top, x + p - left])
     return iterations
 
 
@@ -348,7 +349,7 @@ def estimate_all(region, search, rule, lane_order, pixels, position, squared, wh
             found.position[j] = position[i, j]
             found.squared[j] = squared[i, j]
             found.which[j] = which[i, j]
-        shares_of(flat, search, rule, lane_order, pixels[i], found, n, buffers)
+        shares_of(flat, search, rule, 0, lane_order, pixels[i], found, n, buffers)
         central_pixel(flat, found, n, buffers.shares, out[i])
 
 
@@ -364,5 +365,5 @@ def estimate_candidates(region, search, rule, lane_order, pixels, candidates, ou
         for c in range(count):
             scratch.candidates[c] = candidates[i, c]
         n = refine(flat, search, rule, pixels[i], count, scratch, found)
-        shares_of(flat, search, rule, lane_order, pixels[i], found, n, buffers)
+        shares_of(flat, search, rule, 0, lane_order, pixels[i], found, n, buffers)
         central_pixel(flat, found, n, buffers.shares, out[i])

@@ -1,5 +1,6 @@
 """VNLEM on a CUDA device: features in canonical frames, neighbours by RID, gamma-power regression."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from vnlem.kernels.cuda.rid import Features, Search, neighbours
 from vnlem.kernels.cuda.rings import Sampling, ring_features
 from vnlem.kernels.cuda.surround import grey, planes, sharpness
 from vnlem.methods.cuda.regions import in_regions
-from vnlem.methods.vnlem import half_of, halo
-from vnlem.methods.vnlem_params import VnlemParams, coarse_params, make_rule, rings_of, search_of
+from vnlem.methods.vnlem import combined, halo
+from vnlem.methods.vnlem_params import VnlemParams, make_rule, rings_of, search_of
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
 
@@ -28,35 +29,30 @@ BAND_BYTES = 2**30
 @in_regions(halo)
 @compiled_at_once
 def solve(job: Job[VnlemParams], engine: Engine) -> Array:
-    """The estimate, or the mean of a fine and a coarse one."""
-    fine = job.params
-    if fine.search == "image":
+    """One estimate, the mean of a fine and a coarse one, or several combined."""
+    if job.params.search == "image":
         raise ValueError("search='image' runs on the CPU only; pass device='cpu' or search='window'")
-    if not fine.coarse_patch_size:
-        return _solve_one_size(job, engine, fine, job.progress)
-    first, second = (half_of(job.progress, part) for part in (0, 1))
-    total = _solve_one_size(job, engine, fine, first)
-    total += _solve_one_size(job, engine, coarse_params(fine), second)
-    return np.float32(0.5) * total
+    return combined(job, partial(_solve_one_size, engine))
 
 
 def _solve_one_size(
-    job: Job[VnlemParams], engine: Engine, params: VnlemParams, progress: ProgressCallback | None
+    engine: Engine, job: Job[VnlemParams], params: VnlemParams, progress: ProgressCallback | None
 ) -> Array:
-    """Algorithm 1, band by band."""
+    """Algorithm 1, band by band: (bandwidths, channels, height, width)."""
     layout = rings_of(params, len(job.pixels))
     _, height, width = job.pixels.shape
-    search, regression = search_and_regression(job, params, layout, (height, width))
+    search, regressions = search_and_regressions(job, params, layout, (height, width))
     reach = search.patch_distance
     rows = max(BAND_BYTES // (8 * layout.dim * width) - 2 * reach, 16)
-    out = engine.xp.empty_like(job.pixels)
+    out = engine.xp.empty((len(regressions), *job.pixels.shape), np.float32)
     for top in range(0, height, rows):
         bottom = min(top + rows, height)
         around = (max(top - reach, 0), min(bottom + reach, height))
         features = features_of(engine, job.pixels, around, layout, params)
         band = (top - around[0], bottom - around[0])
         found = neighbours(engine, features, search, *band)
-        out[:, top:bottom] = estimate(engine, features, found, regression, band)
+        for number, regression in enumerate(regressions):
+            out[number, :, top:bottom] = estimate(engine, features, found, regression, band)
         if progress is not None:
             progress(bottom, height)
     return out
@@ -89,10 +85,10 @@ def features_of(
     return Features(raw, canonical, lengths, sharp, angle, own)
 
 
-def search_and_regression(
+def search_and_regressions(
     job: Job[Any], params: VnlemParams, layout: rings.RingLayout, shape: tuple[int, int]
-) -> tuple[Search, Regression]:
-    """The CPU's search and rule as the kernels here take them."""
+) -> tuple[Search, list[Regression]]:
+    """The CPU's search and rule as the kernels here take them, with a regression for each bandwidth."""
     search, rule = search_of(params, layout, shape), make_rule(params, job.sigma, layout)
     n_angles = len(search.cos)
     # The CPU's tables hold eight angles side by side; here each angle has a row.
@@ -114,14 +110,17 @@ def search_and_regression(
         cosine,
         sine,
         margin,
-    ), Regression(
-        float(rule.noise),
-        float(rule.inverse_bandwidth),
-        rule.own_as_best,
-        float(rule.gamma),
-        float(rule.step),
-        search.with_identity,
-        np.tile(layout.lane_order, layout.channels),
-        search.cos,
-        search.sin,
-    )
+    ), [
+        Regression(
+            float(rule.noise),
+            float(inverse_bandwidth),
+            rule.own_as_best,
+            float(rule.gamma),
+            float(rule.step),
+            search.with_identity,
+            np.tile(layout.lane_order, layout.channels),
+            search.cos,
+            search.sin,
+        )
+        for inverse_bandwidth in rule.inverse_bandwidths
+    ]

@@ -12,10 +12,10 @@ from vnlem.kernels.cuda import engine as engines
 from vnlem.kernels.cuda.aligned import estimate
 from vnlem.kernels.cuda.rid import Diffusion, Features, half_windows, neighbours
 from vnlem.kernels.cuda.stencil import Stencil
-from vnlem.methods.cuda.vnlem import features_of, search_and_regression
-from vnlem.methods.vnlem import half_of
-from vnlem.methods.vnlem_dd import RESIDUAL, VnlemDdParams, check_embedding_dim, sizes_of, structure
-from vnlem.methods.vnlem_params import VnlemParams, rings_of
+from vnlem.methods.cuda.vnlem import features_of, search_and_regressions
+from vnlem.methods.vnlem import part_of
+from vnlem.methods.vnlem_dd import RESIDUAL, VnlemDdParams, check_embedding_dim, structure
+from vnlem.methods.vnlem_params import VnlemParams, rings_of, sizes_of
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
@@ -35,15 +35,15 @@ def solve(job: Job[VnlemDdParams], engine: Any = None) -> Array:
     sizes = sizes_of(job.params)
     features = _features(job, engine, sizes[-1])
     diffusion = _embed(job, engine, sizes[-1], features)
-    progress = half_of(job.progress, 1)
+    progress = part_of(job.progress, 1, 2)
     if progress is not None:
         progress(0, 1)
     if len(sizes) == 1:
         return _estimate(job, engine, sizes[0], features, diffusion, progress)
-    total = _estimate(job, engine, sizes[1], features, diffusion, half_of(progress, 0))
+    total = _estimate(job, engine, sizes[1], features, diffusion, part_of(progress, 0, 2))
     del features
     fine = _features(job, engine, sizes[0])
-    total += _estimate(job, engine, sizes[0], fine, diffusion, half_of(progress, 1))
+    total += _estimate(job, engine, sizes[0], fine, diffusion, part_of(progress, 1, 2))
     return np.float32(0.5) * total
 
 
@@ -60,7 +60,7 @@ def _embed(job: Job[VnlemDdParams], engine: Any, params: VnlemParams, features: 
     _, height, width = job.pixels.shape
     check_embedding_dim(settings.embedding_dim, job.pixels)
     begun = time.perf_counter()
-    search, _ = search_and_regression(job, params, layout, (height, width))
+    search, _ = search_and_regressions(job, params, layout, (height, width))
     stencil = Stencil.empty(engine, height, width, search.patch_distance)
     half_windows(engine, features, search, layout.distance_scale, stencil.weights)
     graph = DeviceGraph(engine, stencil)
@@ -106,7 +106,7 @@ def _estimate(
     """The estimate of all pixels from candidates by diffusion distance, band by band."""
     layout = rings_of(params, len(job.pixels))
     _, height, width = job.pixels.shape
-    search, regression = search_and_regression(job, params, layout, (height, width))
+    search, (regression,) = search_and_regressions(job, params, layout, (height, width))
     rows = max(BAND_BYTES // (10 * search.n_neighbors * width), 1)
     out = engine.xp.empty_like(job.pixels)
     for top in range(0, height, rows):
