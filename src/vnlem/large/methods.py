@@ -30,7 +30,7 @@ from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_SCALES, find_halo, find_method, find_solver, find_work_halo
 
 # Bytes that solving takes for each pixel of a block in every channel, from benchmarks/large_memory.py.
-BYTES_PER_PIXEL = {"vnlr": 90, "vnlem": 100, "nlem": 65, "nlpr": 65, "nlm": 65}
+BYTES_PER_PIXEL = {"vnlr": 90, "vnlem": 175, "nlem": 65, "nlpr": 65, "nlm": 65}
 # The same at several scales, where most of what is read is not solved at full size.
 BYTES_OF_SIZES = 70
 BYTES_OF_NOISE = 30  # more where the noise is made white before
