@@ -116,6 +116,7 @@ def test_groups_that_are_too_large_for_a_device_are_an_error():
 VNLEM = {
     "paper": (1, "paper", {"patch_distance": 3}),
     "auto": (1, "auto", {"patch_distance": 3}),
+    "auto, one set of parameters": (1, "auto", {"patch_distance": 3, "adapt": False}),
     "colour": (3, "paper", {"patch_size": 5, "patch_distance": 2, "gamma": 1.0}),
     "as they are": (1, "paper", {"patch_size": 5, "patch_distance": 3, "try_unrotated": True, "gamma": 0.5}),
     "more neighbours than a warp takes": (
@@ -135,7 +136,9 @@ def test_vnlem_gives_what_the_cpu_gives(case, monkeypatch):
     job = Job(pattern(channels, 19, 14), 0.3, params, 1, None)
     # Two bands of rows.
     monkeypatch.setattr(cuda_vnlem, "BAND_BYTES", 0)
-    np.testing.assert_allclose(cuda_vnlem.solve(job, Emulator()), vnlem.solve(job), atol=2e-3)
+    # The divergence is a difference over a tenth of the noise: it shows roundings larger.
+    tolerance = 5e-3 if params.adapt else 2e-3
+    np.testing.assert_allclose(cuda_vnlem.solve(job, Emulator()), vnlem.solve(job), atol=tolerance)
 
 
 @pytest.mark.parametrize("preset", ["paper", "auto"])
