@@ -7,6 +7,7 @@ series; any other method gets them one by one, with the noise estimated once for
 import inspect
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, is_dataclass
 from typing import Any
@@ -248,7 +249,8 @@ def denoise_series(
     used, solve = prepare(task, **params)
     if is_dataclass(used) and not isinstance(used, type):
         info.append(asdict(used))
-    waiting: list[Any] = []  # on a device the pages as they were given: its memory is for those in flight
+    # Pages wait as they came: as floats they would take several times the memory until they are needed again.
+    waiting: deque[NDArray[Any]] = deque()
 
     def standard(given: NDArray[Any], index: int) -> tuple[Planes, Any, Any]:
         """A page as planes, its white values, and these in the units of the solver."""
@@ -260,14 +262,12 @@ def denoise_series(
 
     def entering() -> Iterator[Any]:
         for index in range(len(pages)):
-            given = pages[index]
-            page = standard(given, index)
-            waiting.append(given if on_device else page)
-            yield page[2]
+            waiting.append(pages[index])
+            yield standard(waiting[-1], index)[2]
 
     for index, denoised in enumerate(solve(entering())):
-        given = waiting.pop(0)
-        planes, values, pixels = standard(given, index) if on_device else given
+        given = waiting.popleft()
+        planes, values, pixels = standard(given, index)
         # The change is added, so that single precision rounds the noise and not the image.
         if units_on_gpu.usable(values):
             changed = units_on_gpu.with_change(values, pixels, denoised, scale)

@@ -5,9 +5,11 @@ any more. Passes are generators in a chain, so memory does not grow with the num
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,8 @@ from vnlem.pipeline.workers import Pool
 
 Image = NDArray[np.float32]
 AnyFrame = TypeVar("AnyFrame")
+_GONE: Image = np.empty((0, 0), np.float32)  # in place of what is held elsewhere
+_SHARED: WeakValueDictionary[tuple[tuple[int, ...], float], Image] = WeakValueDictionary()
 
 
 @dataclass
@@ -42,6 +46,7 @@ class Sweep:
     reach: int  # planes before and after a reference patch that its members may begin in
     step: int  # pixels between reference patches
     plane_step: int  # planes between reference patches
+    keep_groups: bool = False  # whether the next pass uses the groups again
     part: Part | None = None  # where the stack lies in a larger one whose bytes it is to have
 
     def planes(self, depth: int) -> NDArray[np.int64]:
@@ -92,9 +97,10 @@ class PlanesInFlight:
         self._search, self._settings, self.matcher = search, settings, matcher
         self.frames: list[Frame] = []
         blank = blank_planes(*shape)
-        noise = np.full(blank.shape, search.patch_size**2 * search.depth * sigma**2, np.float32)
+        noise = _everywhere(blank.shape, search.patch_size**2 * search.depth * sigma**2)
         self._images = PlaneImages(blank, blank.copy(), blank.copy(), noise)
-        self._changes: list[NDArray[np.float64]] = []
+        # Sums over patches of the last planes, as many as a patch spans.
+        self._changes: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._sums = np.zeros((*shape, 2), np.float32)
         self._weights = np.zeros(shape, np.float32)
         self._transforms = symmetries_of_block(
@@ -115,17 +121,17 @@ class PlanesInFlight:
     def push(self, frame: Frame) -> None:
         """One plane more at the end."""
         index = len(self.frames)
-        self.frames.append(frame)
+        self.frames.append(replace(frame, working=_GONE, pilot=_GONE))
         if self.matcher is not None:
             self.matcher.push(frame.pilot)
-        height, width = frame.pilot.shape
+        height, width = frame.noisy.shape
         self._images.pilot[index, :height, :width] = frame.pilot
         self._images.working[index, :height, :width] = frame.working
         change = (frame.noisy.astype(np.float64) - frame.working) ** 2
         self._changes.append(patch_sums(change, self._search.patch_size))
         first = index - self._search.depth + 1
         if first >= 0:
-            total = np.sum(self._changes[first:], axis=0)
+            total = np.sum(list(self._changes), axis=0)
             self._images.residual[first, : total.shape[0], : total.shape[1]] = total
 
     def pop(self) -> Frame:
@@ -133,17 +139,17 @@ class PlanesInFlight:
         frame = self.frames.pop(0)
         if self.matcher is not None:
             self.matcher.pop()
-        del self._changes[0]
-        height, width = frame.pilot.shape
+        if len(self._changes) > len(self.frames):
+            self._changes.popleft()
+        height, width = frame.noisy.shape
         weights = spread(self._weights[0], self._search.patch_size)[:height, :width]
         if not weights.min() > 0:
             raise RuntimeError(
                 f"{np.count_nonzero(~(weights > 0))} pixels are covered by no patch; this is a fault of vnlem"
             )
         changes, kept = np.moveaxis(self._sums[0, :height, :width], -1, 0)
-        done = Frame(
-            frame.noisy, frame.working + kept / weights, frame.working + changes / weights, frame.groups
-        )
+        working = self._images.working[0, :height, :width]
+        done = Frame(frame.noisy, working + kept / weights, working + changes / weights, frame.groups)
         for held in (*self._images[:3], self._sums, self._weights):
             held[:-1] = held[1:]
         self._sums[-1] = 0
@@ -196,6 +202,14 @@ class PlanesInFlight:
     def start_plane(self) -> None:
         """Tiles are counted from zero again."""
         self._next = 0
+
+
+def _everywhere(shape: tuple[int, ...], value: float) -> Image:
+    """An array of one value, which nobody writes to; passes share it, as long as one of them holds it."""
+    found = _SHARED.get((shape, value))
+    if found is None:
+        found = _SHARED[shape, value] = np.full(shape, value, np.float32)
+    return found
 
 
 class Held(Protocol[AnyFrame]):
@@ -257,16 +271,17 @@ def run_planes(
 def work_on(held: PlanesInFlight, plane: int, sweep: Sweep, search: Search, pool: Pool) -> None:
     """Estimate all groups whose reference patches begin in one plane."""
     matcher, frame = held.matcher, held.frames[plane]
-    height, width = frame.pilot.shape
+    height, width = frame.noisy.shape
     references = reference_tiles(height, width, search.patch_size, sweep.step, sweep.part)
     groups: list[Members] = [] if frame.groups is None else frame.groups
     found: dict[int, Members] = {}
 
     def work(index: int) -> None:
         members = groups[index] if matcher is None else matcher.match(plane, references[index])
-        found[index] = members
+        if sweep.keep_groups:
+            found[index] = members
         held.add_tile(index, members)
 
     held.start_plane()
     pool.for_each(work, range(len(references)))
-    frame.groups = [found[index] for index in range(len(references))]
+    frame.groups = [found[index] for index in range(len(references))] if sweep.keep_groups else None

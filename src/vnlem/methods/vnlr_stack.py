@@ -131,7 +131,14 @@ def schedule_of(task: StackTask, params: StackParams) -> Schedule:
     # A set of images is held as a whole: the images most alike may lie anywhere in it.
     reach = total if params.kind == "N" else params.reach
     sweeps = [
-        Sweep(total, reach, params.step if number else params.first_step, params.plane_step, task.part)
+        Sweep(
+            total,
+            reach,
+            params.step if number else params.first_step,
+            params.plane_step,
+            keep_groups=number < params.passes and number + 1 not in params.rematch,
+            part=task.part,
+        )
         for number in range(params.passes + 1)
     ]
     n_parts = sum(len(sweep.planes(params.depth)) for sweep in sweeps)

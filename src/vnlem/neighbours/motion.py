@@ -35,26 +35,31 @@ class Motion:
     def __init__(self, *, noisy: bool, sigma: float, pool: Pool) -> None:
         self._noisy, self._pool = noisy, pool
         self._settings = (CELL, HALF_BLOCK, LONGEST, cost_of_shift(noisy, sigma))
-        self._frames: list[NDArray[np.float32]] = []
+        self._count = 0  # frames in flight
+        self._last: NDArray[np.float32] | None = None  # of these
         self._onward: list[NDArray[np.int64]] = []  # from frame i to frame i + 1
         self._back: list[NDArray[np.int64]] = []  # from frame i + 1 to frame i
 
     def push(self, frame: NDArray[np.float32]) -> None:
         """One frame more at the end."""
         seen = uniform_filter(frame, SMOOTHING) if self._noisy else np.ascontiguousarray(frame)
-        if self._frames:
-            before = self._frames[-1]
+        before = self._last
+        if before is not None:
             cells = (-(-frame.shape[0] // CELL), -(-frame.shape[1] // CELL), 2)
             onward, back = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
             pairs = [(before, seen, onward), (seen, before, back)]
             self._pool.for_each(lambda pair: block_motion(pair[0], pair[1], self._settings, pair[2]), pairs)
             self._onward.append(onward)
             self._back.append(back)
-        self._frames.append(seen)
+        self._last = seen
+        self._count += 1
 
     def pop(self) -> None:
         """The first frame goes."""
-        del self._frames[0], self._onward[:1], self._back[:1]
+        del self._onward[:1], self._back[:1]
+        self._count -= 1
+        if not self._count:
+            self._last = None
 
     def centres(
         self, plane: int, corners: NDArray[np.int64], n_planes: int, patch_size: int

@@ -1,5 +1,6 @@
 """Groups of patches over the planes in flight: frames of a movie, slices of a volume, images of a set."""
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,17 +92,20 @@ class PlaneMatcher:
         columns = max(blank.shape[2], 2 * search.radius + 1) + COLUMNS
         self._energy = np.full(blank.shape, np.inf, np.float32)
         self._invariants = np.zeros((2, planes, height, columns), np.float32)
-        self._about_mean = np.zeros((planes, height, width), np.float32)
+        self._about_mean = np.zeros((0 if search.flat_energy is None else planes, height, width), np.float32)
         self._sizes = np.zeros((planes, 2), np.int64)
-        self._squares: list[NDArray[np.float64]] = []
-        self._values: list[NDArray[np.float64]] = []
+        self._count = 0  # planes in flight
+        # Sums over patches of the last planes, as many as a patch spans.
+        self._squares: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
+        self._values: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._transforms = symmetries_of_block(
             search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
         )
 
     def push(self, plane: NDArray[np.float32]) -> None:
         """One plane more at the end."""
-        search, index = self._search, len(self._squares)
+        search, index = self._search, self._count
+        self._count += 1
         height, width = plane.shape
         self._sites.push(plane)
         self._image[index, :height, :width] = plane
@@ -112,19 +116,23 @@ class PlaneMatcher:
         first = index - search.depth + 1
         if first < 0:
             return
-        energy = np.sum(self._squares[first:], axis=0)
-        level = np.sum(self._values[first:], axis=0) / np.sqrt(search.patch_size**2 * search.depth)
+        energy = np.sum(list(self._squares), axis=0)
+        level = np.sum(list(self._values), axis=0) / np.sqrt(search.patch_size**2 * search.depth)
         about_mean = np.maximum(energy - level**2, 0)
         here = (first, slice(energy.shape[0]), slice(energy.shape[1]))
         self._energy[here] = energy
-        self._about_mean[here] = about_mean
+        if search.flat_energy is not None:
+            self._about_mean[here] = about_mean
         self._invariants[(0, *here)] = level
         self._invariants[(1, *here)] = np.sqrt(about_mean)
 
     def pop(self) -> None:
         """The first plane goes."""
         self._sites.pop()
-        del self._squares[0], self._values[0]
+        self._count -= 1
+        for sums in (self._squares, self._values):
+            if len(sums) > self._count:
+                sums.popleft()
         for kept in (self._image, self._energy, self._about_mean, self._sizes):
             kept[:-1] = kept[1:]
         self._invariants[:, :-1] = self._invariants[:, 1:]
@@ -133,7 +141,7 @@ class PlaneMatcher:
     def match(self, plane: int, corners: NDArray[np.int64]) -> Members:
         """The members of the patches at `corners` (r, 2) of one plane, the patches themselves first."""
         search = self._search
-        n_planes = len(self._squares) - search.depth + 1
+        n_planes = self._count - search.depth + 1
         centres = self._sites.centres(plane, corners, n_planes, search.patch_size)
         references = np.column_stack([np.full(len(corners), plane), corners])
         side = 2 * search.radius + 1
