@@ -24,7 +24,7 @@ from vnlem.registry import find_stack_method, find_stack_needs
 from vnlem.stacks import check_params, denoise_series
 
 # Bytes for each pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
-BYTES_IN_FLIGHT = 100
+BYTES_IN_FLIGHT = 65
 _CAMERA = ("gain", "offset", "read_noise")
 Units = tuple[float, float]  # mean and scale
 
