@@ -107,6 +107,9 @@ def operations(name, grid, argument, options):
     if name == "match":
         side = 2 * argument["radius"] + 1
         return 2 * grid[0] * side**2 * options["P"] ** 2 * options["LAYERS"] * options["TRANSFORMS"]
+    if name == "plane_match":
+        window = (2 * argument["radius"] + 1) ** 2 * argument["n_sites"] * argument["n_references"]
+        return 2 * window * options["P"] ** 2 * options["LAYERS"] * options["TRANSFORMS"]
     if name == "ridge":
         k, n = options["K"], options["DEPTH"] * options["P"] ** 2
         return 2 * grid[0] * grid[1] * (k**3 + 2 * k**2 * n)

@@ -31,6 +31,8 @@ def calls():
     yield colour, {"method": "nlpr", "channel_axis": -1, "patch_distance": 3}
     yield noisy, SMALL
     yield noisy, SMALL | {"group": "so2"}
+    yield noisy, SMALL | {"group": "similarity"}
+    yield noisy, SMALL | {"aim": "perception"}
     yield colour, SMALL | {"channel_axis": -1, "channels": "joint"}
     yield noisy, SMALL | {"group": "so2", "sigma": np.full(noisy.shape, 20.0)}
     yield clean + 1e-3 * noisy, SMALL | {"sigma": 1e-3}
