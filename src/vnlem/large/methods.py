@@ -109,8 +109,8 @@ def find_engine(
     if together is not None:
         if device != "cpu":
             raise ValueError(
-                f"in parts, the frames or slices of a stack help each other on the CPU only; {PAGES_ALONE}, or "
-                "pass device='cpu'"
+                f"in parts, the frames or slices of a stack help each other on the CPU only; {PAGES_ALONE}, "
+                "or pass device='cpu'"
             )
         return together
     options = {name: params.pop(name) for name in _NOISE_OPTIONS if name in params}
