@@ -2,6 +2,7 @@
 
 import inspect
 import threading
+import time
 import warnings
 
 import numba
@@ -264,6 +265,21 @@ def test_an_interrupt_stops_the_work(workers):
     with pytest.raises(KeyboardInterrupt):
         for_each(begun.append, list(range(100)), workers, interrupt)
     assert len(begun) <= 2 * workers
+
+
+@pytest.mark.parametrize("progress", [None, lambda done, total: None])
+def test_an_error_in_a_thread_is_raised_and_stops_the_others(progress):
+    begun = []
+
+    def fail(item):
+        begun.append(item)
+        time.sleep(0.01)
+        if item == 3:
+            raise ValueError("the third")
+
+    with pytest.raises(ValueError, match="the third"):
+        for_each(fail, list(range(100)), 2, progress)
+    assert len(begun) < 10
 
 
 def test_progress_true_draws_a_bar_on_a_terminal_and_nothing_elsewhere(image, capsys, monkeypatch):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from vnlem.kernels.numba import simd
+from vnlem.kernels.numba import masks, simd
+from vnlem.kernels.numba import squares as blocks
 from vnlem.kernels.numba.jit import from_python
 
 
@@ -54,12 +55,29 @@ def eight_totals(table, out):
 
 @from_python
 def squares(source, target):
-    simd.transpose(source.reshape(-1), 2, 12, target.reshape(-1), 1, 10)
+    blocks.transpose(source.reshape(-1), 2, 12, target.reshape(-1), 1, 10)
 
 
 @from_python
-def inverted(square):
-    simd.invert_square(square.reshape(-1))
+def squares_from(source, places, target):
+    blocks.transpose_from(source.reshape(-1), places, 1, 2, target.reshape(-1), 1, 10)
+
+
+@from_python
+def inverted(source, out):
+    blocks.invert_square(source.reshape(-1), 3, source.shape[1], out)
+
+
+@from_python
+def rows_of_pairs(sums, numbers, mask):
+    simd.add_pairs(sums, 1, np.float32(0.5), np.float32(-2), numbers, 2, mask)
+
+
+@from_python
+def bits(a, b, limit, out):
+    out[0] = masks.bits_up_to(a, 1, limit)
+    out[1] = masks.bits_near(a, b, 1, np.float32(0.5), np.float32(-0.5), limit)
+    out[2] = masks.first_bit(out[0])
 
 
 @from_python
@@ -118,11 +136,49 @@ def test_a_square_is_transposed_and_nothing_beside_it_touched(numbers):
     assert not target[:, [0, 9]].any()
 
 
-def test_a_square_is_inverted(numbers):
-    square = numbers[:, :8] @ numbers[:, :8].T + np.eye(8, dtype=np.float32)
-    inverse = square.copy()
-    inverted(inverse)
-    np.testing.assert_allclose(inverse @ square, np.eye(8), atol=1e-4)
+def test_rows_from_anywhere_are_transposed(numbers):
+    places = np.array([0, 5, 30, 2, 77, 11, 40, 8, 60], np.int64)
+    target = np.zeros((9, 10), np.float32)
+    squares_from(numbers, places, target)
+    flat = numbers.ravel()
+    expected = np.array([flat[place + 2 : place + 10] for place in places[1:]]).T
+    np.testing.assert_array_equal(target.ravel()[1 : 1 + 80].reshape(8, 10)[:, :8], expected)
+
+
+def test_a_square_is_inverted():
+    a = np.random.default_rng(1).standard_normal((16, 16))
+    square = a @ a.T + np.eye(16)
+    source = np.zeros((17, 20), np.float32)
+    source[:16, 3:19] = square
+    inverse = np.zeros(256, np.float32)
+    inverted(source, inverse)
+    np.testing.assert_allclose(inverse.reshape(16, 16) @ square, np.eye(16), atol=1e-4)
+
+
+def test_comparisons_become_bits(numbers):
+    a, b = numbers[:2].ravel(), numbers[2:4].ravel()
+    a[4] = np.nan
+    out = np.zeros(3, np.int64)
+    bits(a, b, np.float32(0.8), out)
+
+    def as_bits(found):
+        return sum(int(one) << i for i, one in enumerate(found))
+
+    up_to = a[1:17] <= 0.8
+    assert out[0] == as_bits(up_to)
+    assert out[1] == as_bits((a[1:17] - 0.5) ** 2 + (b[1:17] + 0.5) ** 2 < 0.8)
+    assert out[2] == np.argmax(up_to)
+
+
+def test_eight_pairs_are_added_to_except_where_the_mask_is_zero(numbers):
+    row = numbers[0]
+    sums = np.arange(20, dtype=np.float32)
+    rows_of_pairs(sums, row, np.array([1, 1, 1, 0, 1, 1, 0, 0], np.float32))
+    expected = np.arange(20.0)
+    for i in (0, 1, 2, 4, 5):
+        expected[1 + 2 * i] += 0.5 * row[2 + i]
+        expected[2 + 2 * i] -= 2 * row[2 + i]
+    np.testing.assert_allclose(sums, expected, rtol=1e-6)
 
 
 def test_a_pair_is_added_to():

@@ -6,6 +6,7 @@ import pytest
 from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.numba import match, ridge
 from vnlem.kernels.numba.jit import from_python
+from vnlem.kernels.numba.members import centre, gather, put_back, rows_for
 from vnlem.kernels.numba.panel import ROWS
 from vnlem.kernels.numba.sheets import Images, Sums
 from vnlem.neighbours.groups import groups_in, symmetries
@@ -44,9 +45,41 @@ def test_invert_agrees_with_numpy(k):
     matrix = (a @ a.T + 5 * np.eye(k)).astype(np.float32)
     blocks = np.arange(k) // 16
     inverse = np.where(blocks[:, None] <= blocks[None, :], matrix, np.float32(np.nan))
-    scratch = [np.empty(shape, np.float32) for shape in (64, (8, k), (8, k))]
-    from_python(ridge.invert)(inverse, np.arange(8) * k, *scratch)
+    scratch = [np.empty(shape, np.float32) for shape in (256, (16, k), (16, k))]
+    from_python(ridge.invert)(inverse, np.arange(16) * k, *scratch)
     np.testing.assert_allclose(inverse, np.linalg.inv(matrix.astype(np.float64)), atol=2e-5)
+
+
+@pytest.mark.parametrize(("p", "k"), [(3, 5), (6, 20), (7, 16), (8, 24), (11, 9)])
+def test_patches_come_into_columns_and_go_back_where_they_were(p, k):
+    rng = np.random.default_rng(p)
+    height, stride, size = 40, 70, (k + 15) // 16 * 16
+    image = random(height, stride, seed=p)
+    turns = symmetries("d4", p)
+    offsets = (turns // p * stride + turns % p).astype(np.int64)
+    corners = rng.integers(0, height - p, k) * stride + rng.integers(0, stride - p - 24, k)
+    chosen = (rng.integers(0, 8, k) * rng.integers(0, 2, k)).astype(np.uint8)
+    places = np.zeros(size, np.int64)
+    places[:k] = corners
+    columns = np.full((from_python(rows_for)(p * p, p), size), 7, np.float32)
+    columns[:, k:] = 0
+    from_python(gather)(image.ravel(), offsets, places, chosen, columns)
+    expected = image.ravel()[corners + offsets[chosen].T]
+    np.testing.assert_array_equal(columns[: p * p, :k], expected)
+    assert not columns[: p * p, k:].any()
+
+    corners[1] = -1
+    factors = random(2, k, seed=1)
+    lanes = (p + 7) // 8 * 8
+    scratch = np.empty((8, p * lanes), np.float32), (np.arange(lanes) < p).astype(np.float32), p
+    sums = np.zeros(2 * image.size, np.float32)
+    from_python(put_back)(columns, 2 * offsets, corners, chosen, factors, scratch, sums)
+    wanted = np.zeros((image.size, 2))
+    for j in range(k):
+        if j != 1:
+            at = corners[j] + offsets[chosen[j]]
+            wanted[at] += columns[: p * p, j, None].astype(float) * factors[:, j]
+    np.testing.assert_allclose(sums.reshape(-1, 2), wanted, atol=1e-5)
 
 
 @pytest.mark.parametrize("group", ["identity", "c4", "d4"])
@@ -168,7 +201,7 @@ def test_groups_are_combined_alike_in_single_and_in_double_precision(k):
     size = (k + 15) // 16 * 16
     columns = np.zeros((40, size), np.float32)
     columns[:36, :k] = random(36, k)
-    from_python(ridge.centre)(columns, k)
+    from_python(centre)(columns, k)
     strides = np.arange(64) * size
     numbers = np.ones((5, size), np.float32)
     numbers[:3, :k] = 1 + np.abs(random(3, k))
@@ -178,8 +211,8 @@ def test_groups_are_combined_alike_in_single_and_in_double_precision(k):
     from_python(ridge.delicate_combination)(
         columns, numbers[0], numbers[1], numbers[2], k, np.empty((k + 1, k)), double, gain
     )
-    scratch = np.empty(64, np.float32), np.empty((2, 8, size), np.float32)
-    from_python(ridge.combination)(single, numbers, k, strides[:8], *scratch)
+    scratch = np.empty(256, np.float32), np.empty((2, 16, size), np.float32)
+    from_python(ridge.combination)(single, numbers, k, strides[:16], *scratch)
     np.testing.assert_allclose(single, double, atol=1e-5)
     np.testing.assert_allclose(numbers[4, :k], gain[:k], rtol=1e-4)
 

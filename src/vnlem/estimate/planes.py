@@ -4,6 +4,7 @@ A plane enters when it comes within reach of a reference patch and leaves, finis
 any more. Passes are generators in a chain, so memory does not grow with the number of planes.
 """
 
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.numba.plane_ridge import Combining, Place, PlaneImages, filter_planes_tile
+from vnlem.kernels.numba.sheets import PADDING
 from vnlem.neighbours.groups import Members, positions_in_part
 from vnlem.neighbours.patches import blank_planes, patch_sums, spread
 from vnlem.neighbours.planes import PlaneMatcher, Search, reference_tiles, symmetries_of_block
@@ -168,7 +170,8 @@ class PlanesInFlight:
             int(rows.max()) + search.patch_size - corner[1],
             int(columns.max()) + search.patch_size - corner[2],
         )
-        sums, weights = np.zeros((*shape, 2), np.float32), np.zeros(shape, np.float32)
+        room = np.zeros(2 * math.prod(shape) + PADDING, np.float32)
+        sums, weights = room[: 2 * math.prod(shape)].reshape(*shape, 2), np.zeros(shape, np.float32)
         filter_planes_tile(
             self._images,
             Combining(

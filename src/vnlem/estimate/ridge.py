@@ -3,7 +3,8 @@
 Channels share their groups; each has its own combination, since each has its own ratio of signal to noise.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +12,14 @@ import numpy as np
 from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.numba.ridge import Ridge, filter_tile
 from vnlem.kernels.numba.sheets import Images
-from vnlem.neighbours.groups import Matching, Members, TileGroups, symmetries
+from vnlem.neighbours.groups import Matching, Members, TileGroups
 from vnlem.neighbours.sheets import ImageSheet
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import Pool
+
+# For each thread so many tiles, the last ones of a pass, are worked through by what they take.
+TILES_TO_SORT = 4
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class TileWork:
 
     groups: TileGroups
     members: Members | None = None
+    seconds: float = 0.0  # what it took in the last pass
 
     def needing(self, matching: Matching, needed: Tile) -> "TileWork | None":
         """The part of it whose groups may reach a pixel that is needed."""
@@ -51,7 +56,31 @@ class TileWork:
         if not chosen.any() or self.members is None:
             return None
         # The area stays: members are places in it.
-        return TileWork(self.groups._replace(references=references[chosen]), self.members.of(chosen))
+        groups = self.groups._replace(references=references[chosen])
+        return TileWork(groups, self.members.of(chosen), self.seconds)
+
+
+def work_again(works: Sequence[TileWork], groups: Iterable[TileGroups]) -> list[TileWork]:
+    """Tiles whose groups are to be matched anew, with what they took before."""
+    seconds = {work.groups.tile: work.seconds for work in works}
+    return [TileWork(tile, seconds=seconds.get(tile.tile, 0.0)) for tile in groups]
+
+
+def order_of_work(works: Sequence[TileWork], workers: int) -> list[int]:
+    """Tiles in reading order, but the last ones by what they took before, the longest first.
+
+    So no thread begins a long tile when the others have nothing left to do. Only the last ones, since tiles
+    join the image in reading order, and those that wait for their turn are held in memory.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> order_of_work([SimpleNamespace(seconds=s) for s in (2, 1, 1, 3)], 16)
+    [3, 0, 1, 2]
+    """
+    first = max(len(works) - TILES_TO_SORT * workers, 0)
+    last = sorted(range(first, len(works)), key=lambda index: -works[index].seconds)
+    return [*range(first), *last]
 
 
 def run_pass(
@@ -93,12 +122,12 @@ def run_pass(
     channels, height, width = images.noisy.shape
     reach = matching.reach
     read = reach.region.read
-    transforms = symmetries(matching.group, reach.patch_size)
     aggregate = Aggregate(channels, height, width)
     turned = np.zeros(len(works), np.int64)
     total = np.zeros(len(works), np.int64)
 
     def work(index: int) -> None:
+        begun = time.perf_counter()
         groups, members = works[index].groups, works[index].members
         layout = matching.layout(groups)
         tall = layout.tall(images, matching.weights)
@@ -107,7 +136,7 @@ def run_pass(
             if keep:
                 works[index].members = members
         ridge = Ridge(
-            transforms,
+            matching.transforms,
             reach.patch_size,
             layout.own_rows,
             settings.extra_load is not None,
@@ -116,15 +145,14 @@ def run_pass(
             np.float32(settings.tau),
         )
         sums = layout.sums(channels)
-        filter_tile(tall, ridge, members.positions, members.transforms, sums)
-        copied = members.positions >= layout.own_rows * layout.stride
-        turned[index] = np.count_nonzero((members.transforms > 0) | copied)
+        turned[index] = filter_tile(tall, ridge, members.positions, members.transforms, sums)
         total[index] = members.positions.size
         own = layout.sheets[0]
         assert isinstance(own, ImageSheet)
+        works[index].seconds = time.perf_counter() - begun
         aggregate.add(index, sums, (*own.home(), own.height, own.width))
 
-    pool.for_each(work, range(len(works)) if order is None else order, progress)
+    pool.for_each(work, order_of_work(works, pool.workers) if order is None else order, progress)
     area = Tile(
         needed.top - read.top, needed.bottom - read.top, needed.left - read.left, needed.right - read.left
     )

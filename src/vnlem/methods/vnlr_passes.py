@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate import change, contrast
-from vnlem.estimate.ridge import PassSettings, TileWork, run_pass
+from vnlem.estimate.ridge import PassSettings, TileWork, run_pass, work_again
 from vnlem.kernels.numba.sheets import Images
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.neighbours.groups import TURNING, Matching, needed_before, reach_of_copies, tile_groups
@@ -97,7 +97,7 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
             first = number == 0
             if first or number in params.rematch:
                 step = params.first_step if first else params.step
-                works = [TileWork(groups) for groups in tile_groups(matching.reach, step, areas[number + 1])]
+                works = work_again(works, tile_groups(matching.reach, step, areas[number + 1]))
             else:
                 parts = [work.needing(matching, areas[number + 1]) for work in works]
                 works = [work for work in parts if work is not None]

@@ -6,6 +6,7 @@ sheet that is not the image itself, after whatever made the sheet (see `vnlem.ne
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from vnlem.neighbours.scaled import FACTORS, ScaledSheet
 from vnlem.neighbours.sheets import TILE, ImageSheet, Layout, Reach, Sheet, TurnedSheet
 from vnlem.neighbours.turned import TURNS, square_side
 from vnlem.pipeline.regions import Region
-from vnlem.pipeline.tiles import Tile, grid
+from vnlem.pipeline.tiles import Tile
 
 MOST_COPIED = 0.4  # of a group may come from sheets that are not put back
 GROUPS = ("identity", "c4", "d4", "so2", "similarity")
@@ -80,22 +81,31 @@ class TileGroups(NamedTuple):
 def tile_groups(reach: Reach, step: int, needed: Tile) -> Iterator[TileGroups]:
     """Tile by tile, the reference patches whose groups may reach a pixel that is needed."""
     height, width = reach.region.shape
-    p = reach.patch_size
+    rows = _lines_of_tiles(reach, step, 0, needed.top, needed.bottom)
+    columns = _lines_of_tiles(reach, step, 1, needed.left, needed.right)
+    for top, y, over in rows:
+        for left, x, across in columns:
+            corners = np.empty((len(y), len(x), 2), np.int64)
+            corners[:, :, 0] = y[:, None]
+            corners[:, :, 1] = x
+            tile = Tile(top, min(top + TILE, height), left, min(left + TILE, width))
+            yield TileGroups(tile, corners.reshape(-1, 2), Tile(*over, *across))
+
+
+def _lines_of_tiles(
+    reach: Reach, step: int, axis: int, first: int, last: int
+) -> list[tuple[int, NDArray[np.int64], tuple[int, int]]]:
+    """Along one axis: where each tile begins, the reference positions in it, and the pixels they look at."""
+    positions = grid_positions(reach.region.shape[axis] - reach.patch_size + 1, step)
+    starts = reach.starts(positions, axis)
+    ends = starts + reach.sides()[axis] + reach.patch_size - 1
+    positions = positions[(starts < last) & (ends > first)]
     lines = []
-    for axis, (count, first, last) in enumerate(
-        ((height, needed.top, needed.bottom), (width, needed.left, needed.right))
-    ):
-        positions = grid_positions(count - p + 1, step)
-        starts = reach.starts(positions, axis)
-        ends = starts + reach.sides()[axis] + p - 1
-        lines.append(positions[(starts < last) & (ends > first)])
-    rows, columns = lines
-    for tile in grid(height, width, TILE, TILE):
-        y = rows[(rows >= tile.top) & (rows < tile.bottom)]
-        x = columns[(columns >= tile.left) & (columns < tile.right)]
-        if y.size and x.size:
-            corners = np.stack(np.meshgrid(y, x, indexing="ij"), axis=-1).reshape(-1, 2)
-            yield TileGroups(tile, corners, Tile(*reach.span(y, 0), *reach.span(x, 1)))
+    for begin in range(0, reach.region.shape[axis], TILE):
+        own = positions[(positions >= begin) & (positions < begin + TILE)]
+        if own.size:
+            lines.append((begin, own, reach.span(own, axis)))
+    return lines
 
 
 def needed_before(reach: Reach, step: int, needed: Tile, copied: int = 0) -> Tile:
@@ -162,6 +172,11 @@ class Matching:
     least_variance: float = 0.0  # of the noise, where it is turned or scaled
     copied_radius: int | None = None  # of the search windows in copies; as in the image when None
 
+    @cached_property
+    def transforms(self) -> NDArray[np.int64]:
+        """The aligning permutations of a patch's pixels."""
+        return symmetries(self.group, self.reach.patch_size)
+
     def layout(self, groups: TileGroups) -> Layout:
         """The sheets of a tile."""
         sheets: list[Sheet] = [ImageSheet(self.reach, groups.area)]
@@ -191,7 +206,7 @@ class Matching:
             np.empty((len(references), count), np.int32), np.empty((len(references), count), np.uint8)
         )
         search = Search(
-            symmetries(self.group, self.reach.patch_size),
+            self.transforms,
             self.weights,
             layout.table(),
             len(full),

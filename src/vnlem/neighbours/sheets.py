@@ -75,7 +75,7 @@ class Reach(NamedTuple):
     def starts(self, positions: Whole, axis: int) -> Whole:
         """First candidate of the window of each reference position; at a border windows move inwards."""
         last = self.region.shape[axis] - self.patch_size + 1 - self.sides()[axis]
-        return np.clip(positions - self.radius, 0, last)
+        return np.minimum(np.maximum(positions - self.radius, 0), last)
 
     def span(self, positions: Whole, axis: int) -> tuple[int, int]:
         """Pixels that the windows of some positions cover along an axis: first, and one past the last."""

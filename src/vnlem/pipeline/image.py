@@ -111,7 +111,7 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     statistics = units_on_gpu.statistics(values) if units_on_gpu.usable(values) else None
     if statistics is None or not math.isfinite(statistics.largest):
         checks.refuse_infinite("the image", values)
-    if (xp.abs(values).max() if statistics is None else statistics.largest) > LARGEST_VALUE:
+    if (max(values.max(), -values.min()) if statistics is None else statistics.largest) > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
     if channel_axis is not None:
         planes = xp.moveaxis(values, channel_axis, 0)

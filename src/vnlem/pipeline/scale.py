@@ -1,6 +1,7 @@
 """Units of an image: its mean, the standard deviation its clean version seems to have, and its noise."""
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,11 +47,24 @@ def standard_scale(
 
 def _moments(planes: NDArray[np.float64]) -> tuple[float, float]:
     """Mean and standard deviation, whatever the units."""
-    peak = float(abs(planes).max()) or 1.0
-    mean = float((planes / peak).mean()) * peak
-    spread = float(abs(planes - mean).max())
-    noisy = spread * math.sqrt(float((((planes - mean) / spread) ** 2).mean())) if spread > 0 else 0.0
-    return mean, noisy
+    peak = _largest(planes, 0.0) or 1.0
+    mean = sum(float((part / peak).sum()) for part in _strips(planes)) / planes.size * peak
+    spread = _largest(planes, mean)
+    if spread == 0:
+        return mean, 0.0
+    squares = sum(float((((part - mean) / spread) ** 2).sum()) for part in _strips(planes))
+    return mean, spread * math.sqrt(squares / planes.size)
+
+
+def _largest(planes: NDArray[np.float64], shift: float) -> float:
+    """The largest absolute difference from `shift`."""
+    return max(float(abs(part - shift).max()) for part in _strips(planes))
+
+
+def _strips(planes: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    for plane in planes:
+        for top in range(0, len(plane), _ROWS):
+            yield plane[top : top + _ROWS]
 
 
 class Scale(NamedTuple):

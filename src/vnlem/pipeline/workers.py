@@ -1,14 +1,18 @@
 """The threads that work through the tiles of an image."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from queue import SimpleQueue
+from typing import Generic, TypeVar
 
 from vnlem.pipeline import checks
 from vnlem.pipeline.progress import ProgressCallback
 
 Item = TypeVar("Item")
+_MANY = 2**20  # more than there are threads
 
 
 def check_workers(workers: int | None) -> int:
@@ -75,23 +79,67 @@ class Pool:
                 if progress is not None:
                     progress(done, total)
             return
-        queue = iter(items)
-        done = 0
-        pending = {self._threads.submit(work, item) for item in _take(queue, 2 * self.workers)}
+        # Each thread takes the next item by itself: this one sleeps unless progress is asked for. Every turn
+        # of this thread would be time in which the others wait for Python's lock.
+        queue = _Queue(work, items, None if progress is None else 2 * self.workers)
+        threads = [self._threads.submit(queue.work_through) for _ in range(min(self.workers, total))]
         try:
-            while pending:
-                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    _finish(future)
-                    done += 1
-                    if progress is not None:
-                        progress(done, total)
-                pending |= {self._threads.submit(work, item) for item in _take(queue, len(finished))}
+            if progress is not None:
+                for done in range(1, total + 1):
+                    if not queue.wait_for_one():
+                        break
+                    progress(done, total)
+                    queue.allow_one()
+            wait(threads)
         except BaseException:
-            for future in pending:
-                future.cancel()
-            wait(pending)
+            queue.stop()
+            wait(threads)
             raise
+        for thread in threads:
+            thread.result()
+
+
+class _Queue(Generic[Item]):
+    """Items that some threads work through; `ahead`: how many may be begun before they are waited for."""
+
+    def __init__(self, work: Callable[[Item], object], items: Sequence[Item], ahead: int | None) -> None:
+        self._work = work
+        self._items = deque(items)
+        self._permits = None if ahead is None else threading.Semaphore(ahead)
+        self._done: SimpleQueue[bool] = SimpleQueue()
+
+    def work_through(self) -> None:
+        """Take items until there are none; one that raises is the last for all threads."""
+        try:
+            while True:
+                if self._permits is not None:
+                    self._permits.acquire()
+                try:
+                    item = self._items.popleft()
+                except IndexError:
+                    return
+                self._work(item)
+                if self._permits is not None:
+                    self._done.put(True)
+        except BaseException:
+            self.stop()
+            raise
+
+    def wait_for_one(self) -> bool:
+        """Wait until one more item is done; False where the work was stopped."""
+        return self._done.get()
+
+    def allow_one(self) -> None:
+        """Let one more item begin."""
+        if self._permits is not None:
+            self._permits.release()
+
+    def stop(self) -> None:
+        """Leave what has not begun."""
+        self._items.clear()
+        self._done.put(False)
+        if self._permits is not None:
+            self._permits.release(_MANY)
 
 
 def for_each(
@@ -112,12 +160,3 @@ def for_each(
     """
     with Pool(min(workers, max(len(items), 1))) as pool:
         pool.for_each(work, items, progress)
-
-
-def _take(queue: Iterator[Item], count: int) -> Iterator[Item]:
-    for _, item in zip(range(count), queue, strict=False):
-        yield item
-
-
-def _finish(future: "Future[object]") -> None:
-    future.result()

@@ -10,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.masks import bits_near
 from vnlem.kernels.numba.panel import COLUMNS, ROWS, correlation_panel, largest_correlation_panel
+from vnlem.kernels.numba.scratch import empty_lines
 from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
 from vnlem.kernels.numba.sheets import patch_squares, patch_sums
 
@@ -121,13 +123,13 @@ def match_tile(tall, search, references, corners, positions, chosen):
         offsets,
         # Missing transforms stay zero and are not looked at.
         np.zeros(((n_transforms + ROWS - 1) // ROWS * ROWS, n_planes * area), np.float32),
-        np.empty((window_rows, lanes), np.float32),
-        np.empty((window_rows, lanes), np.float32),
-        np.empty(lanes, np.float32),
-        np.empty(lanes, np.int32),
-        np.empty(search.n_full * side * lanes, np.float32),
-        np.empty(n_sheets * side * lanes, np.float32),
-        np.empty(n_sheets * side * lanes, np.int32),
+        empty_lines(window_rows * lanes).reshape(window_rows, lanes),
+        empty_lines(window_rows * lanes).reshape(window_rows, lanes),
+        empty_lines(lanes),
+        empty_lines(lanes).view(np.int32),
+        empty_lines(search.n_full * side * lanes),
+        empty_lines(n_sheets * side * lanes),
+        empty_lines(n_sheets * side * lanes).view(np.int32),
         np.empty(positions.shape[1] + 1, np.int32),
     )
     _prepare(tall, patch_size, scratch)
@@ -147,14 +149,26 @@ def _prepare(tall, patch_size, scratch):
             level = scale * invariants[0, y, x]
             invariants[0, y, x] = level
             invariants[1, y, x] = np.sqrt(max(energy[y, x] - level * level, np.float32(0.0)))
+    shown = True
+    for y in range(rows):
+        line = tall.outside[y]
+        hidden = 0
+        for x in range(stride):
+            hidden |= line[x]
+        shown &= hidden == 0
+    if not shown:
+        _leave_out_hidden(tall.outside, patch_size, energy)
+
+
+@nested
+def _leave_out_hidden(outside, patch_size, energy):
+    """No patch that shows what lies outside of its sheet's image is a candidate."""
+    rows, stride = energy.shape
+    last = patch_size - 1
+    for y in range(rows - last):
+        for x in range(stride - last):
             # A sheet shows a convex part of its image: the corners of a patch tell of its inside.
-            last = patch_size - 1
-            hidden = (
-                tall.outside[y, x]
-                + tall.outside[y + last, x]
-                + tall.outside[y, x + last]
-                + tall.outside[y + last, x + last]
-            )
+            hidden = outside[y, x] + outside[y + last, x] + outside[y, x + last] + outside[y + last, x + last]
             if hidden > 0:
                 energy[y, x] = INFINITY
 
@@ -205,7 +219,7 @@ def _match_references(tall, search, references, corners, scratch, positions, cho
     for r in range(references.shape[0]):
         top, left = references[r, 0], references[r, 1]
         norm = energy[top, left]
-        _load_taps(image, search, top, left, scratch.taps)
+        _load_taps(image, search, top, left, 0, 1, scratch.taps)
         for sheet in range(n_full):
             n_rows = search.sheets[sheet, 1]
             _load_window(image, energy, search, sheet, corners[r, sheet], norm, window, norms)
@@ -222,6 +236,7 @@ def _match_references(tall, search, references, corners, scratch, positions, cho
             penalty = _penalty_of(tall, search, top, left)
         # Where enough shifted patches are nearer than the penalty no other can rank among the members.
         if penalty < limit:
+            _load_taps(image, search, top, left, 1, n_transforms, scratch.taps)
             # A transform has to bring a patch nearer than this.
             reach = (limit - penalty) / search.factor * (np.float32(1) + ROUNDING) + ROUNDING * norm
             own_invariants = (invariants[0, top, left], invariants[1, top, left])
@@ -243,16 +258,16 @@ def _match_references(tall, search, references, corners, scratch, positions, cho
                         invariants[0, corner[0] + y, corner[1] :],
                         invariants[1, corner[0] + y, corner[1] :],
                     )
-                    _correlate_near(scratch, competing, y, own_invariants, lines, reach)
-                    _rank_moved(
-                        scratch.fits,
-                        scratch.winners,
-                        norms[y],
-                        search.factor,
-                        penalty,
-                        values[y * lanes : (y + 1) * lanes],
-                        marks[y * lanes : (y + 1) * lanes],
-                    )
+                    if _correlate_near(scratch, competing, y, own_invariants, lines, reach):
+                        _rank_moved(
+                            scratch.fits,
+                            scratch.winners,
+                            norms[y],
+                            search.factor,
+                            penalty,
+                            values[y * lanes : (y + 1) * lanes],
+                            marks[y * lanes : (y + 1) * lanes],
+                        )
                 if sheet >= n_full:
                     _forget_near(n_rows // 2, lanes, values)
             if n_sheets > n_full:
@@ -279,15 +294,18 @@ def _fill(order, count, own):
 
 
 @nested
-def _load_taps(image, search, top, left, taps):
-    """The reference patch under every transform."""
-    n_transforms, area = search.transforms.shape
+def _load_taps(image, search, top, left, first, last, taps):
+    """The reference patch under the transforms first..last."""
+    area = search.transforms.shape[1]
     p = search.patch_size
     for plane in range(image.shape[0]):
-        for g in range(n_transforms):
-            for u in range(area):
-                value = image[plane, top + u // p, left + u % p]
-                taps[g, plane * area + search.transforms[g, u]] = value
+        for g in range(first, last):
+            places = search.transforms[g]
+            to = taps[g, plane * area : (plane + 1) * area]
+            for y in range(p):
+                line = image[plane, top + y, left : left + p]
+                for x in range(p):
+                    to[places[y * p + x]] = line[x]
 
 
 @nested
@@ -331,22 +349,21 @@ def _correlate_near(scratch, competing, y, own, lines, reach):
 
     lines: the invariants of the row's candidates. Blocks of candidates whose invariants differ too much from
     the reference's `own` are left out: none of them can be nearer than `reach`, whatever the transform.
+    Returns whether any block was looked at.
     """
     window, taps, fits, winners = scratch.window, scratch.taps, scratch.fits, scratch.winners
-    first_line, second_line = lines
+    found = False
     for x in range(0, fits.size, COLUMNS):
-        nearest = INFINITY
-        for i in range(x, x + COLUMNS):
-            fits[i] = -INFINITY
-            winners[i] = 0
-            a = first_line[i] - own[0]
-            b = second_line[i] - own[1]
-            nearest = min(nearest, a * a + b * b)
-        if nearest >= reach:
+        if bits_near(lines[0], lines[1], x, own[0], own[1], reach) == 0:
             continue
+        if not found:
+            fits[:] = -INFINITY
+            winners[:] = 0
+            found = True
         at = y * window.shape[2] + x
         for first in range(0, competing[1], ROWS):
             largest_correlation_panel(fits, winners, x, taps, first, competing, window, at, scratch.offsets)
+    return found
 
 
 @nested
@@ -357,9 +374,10 @@ def _rank_moved(fits, winners, norms, factor, penalty, values, marks):
     """
     for x in range(values.size):
         rank = factor * max(norms[x] - np.float32(2.0) * fits[x], np.float32(0.0)) + penalty
-        better = rank < values[x]
-        values[x] = rank if better else values[x]
-        marks[x] = winners[x] if better else marks[x]
+        value, mark, winner = values[x], marks[x], winners[x]
+        better = rank < value
+        values[x] = rank if better else value
+        marks[x] = winner if better else mark
 
 
 @nested

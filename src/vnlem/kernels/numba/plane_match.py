@@ -137,7 +137,8 @@ def _match_references(planes, sizes, references, centres, penalties, scratch, po
                 for y in range(n_rows):
                     row, column = corners[site, 0] + y, corners[site, 1]
                     lines = (invariants[0, there, row, column:], invariants[1, there, row, column:])
-                    _correlate_near(scratch, (1, n_transforms), y, own_invariants, lines, reach)
+                    if not _correlate_near(scratch, (1, n_transforms), y, own_invariants, lines, reach):
+                        continue
                     at = site * per_site + y * lanes
                     _rank_moved(
                         fits,

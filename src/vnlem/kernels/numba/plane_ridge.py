@@ -5,19 +5,18 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
-from vnlem.kernels.numba.panel import COLUMNS, ROWS
+from vnlem.kernels.numba.members import centre, gather, put_back, rows_for, side_by_side
+from vnlem.kernels.numba.panel import COLUMNS
 from vnlem.kernels.numba.ridge import (
-    PIVOTS,
     aggregation_weight,
-    centre,
     combination,
     delicate_combination,
-    gather,
     gram,
     is_delicate,
     multiply,
 )
-from vnlem.kernels.numba.simd import add_pair
+from vnlem.kernels.numba.scratch import empty_lines
+from vnlem.kernels.numba.simd import LANES
 
 
 class PlaneImages(NamedTuple):
@@ -52,11 +51,14 @@ def filter_planes_tile(images, combining, place, positions, chosen, sums, weight
 
     positions, chosen (r, k) from matching. Added to: sums (planes, h, w, 2), the weighted changes of the
     working image, whole and without the share that is kept; weights (planes, h, w), at the patches' corners.
+    Behind `sums` there is room for sixteen numbers, to which zeros are added.
     """
     k = positions.shape[1]
     n_pixels = place.offsets.shape[1]
     size = (k + COLUMNS - 1) // COLUMNS * COLUMNS
-    n_rows = (n_pixels + ROWS - 1) // ROWS * ROWS
+    wide = side_by_side(place.offsets[0])
+    n_rows = rows_for(n_pixels, wide)
+    length = n_pixels // wide * ((wide + LANES - 1) // LANES * LANES)
     _, height, stride = images.pilot.shape
     flat = PlaneImages(
         images.pilot.reshape(-1),
@@ -64,15 +66,21 @@ def filter_planes_tile(images, combining, place, positions, chosen, sums, weight
         images.residual.reshape(-1),
         images.noise.reshape(-1),
     )
+    rows = empty_lines(LANES * length).reshape(LANES, length)
+    mask = np.zeros((wide + LANES - 1) // LANES * LANES, np.float32)
+    columns = empty_lines(2 * n_rows * size).reshape(2, n_rows, size)
+    numbers = empty_lines(5 * size).reshape(5, size)
+    mask[:wide], columns[:], numbers[:] = 1.0, 0.0, 1.0
     scratch = (
-        np.zeros((2, n_rows, size), np.float32),
-        np.empty((n_rows, size), np.float32),
-        np.empty((size, size), np.float32),
+        columns,
+        empty_lines(n_rows * size).reshape(n_rows, size),
+        empty_lines(size * size).reshape(size, size),
         np.empty((k + 1, k)),
-        np.empty(PIVOTS * PIVOTS, np.float32),
-        np.empty((2, PIVOTS, size), np.float32),
-        np.arange(max(n_rows, size)) * size,
-        np.ones((5, size), np.float32),
+        empty_lines(COLUMNS * COLUMNS),
+        empty_lines(2 * COLUMNS * size).reshape(2, COLUMNS, size),
+        np.arange(max(n_pixels, size)) * size,
+        numbers,
+        (rows, mask, wide, np.zeros(size, np.int64), np.empty(k, np.int64), np.empty((2, k), np.float32)),
     )
     shape = (stride, height * stride, sums.shape[1], sums.shape[2])
     _filter_groups(
@@ -85,9 +93,10 @@ def _filter_groups(images, combining, place, shape, positions, chosen, scratch, 
     """`filter_planes_tile` on flat arrays, with its scratch."""
     without_pilot, extra_load, boost, tau = combining
     stride, plane_size, sums_height, sums_width = shape
-    columns, estimate, theta, double, block, pivots, strides, numbers = scratch
+    columns, estimate, theta, double, block, pivots, strides, numbers, members = scratch
+    rows, mask, wide, places, corners, factors = members
     k = positions.shape[1]
-    n_rows, size = estimate.shape
+    size = estimate.shape[1]
     n_pixels = place.offsets.shape[1]
     first_plane, top, left = place.corner
     x, z = columns[0], columns[1]
@@ -100,6 +109,7 @@ def _filter_groups(images, combining, place, shape, positions, chosen, scratch, 
         energy = np.float32(0.0)
         for j in range(k):
             at = positions[r, j]
+            places[j] = at
             noise[j] = images.noise[at]
             change += images.residual[at]
             energy += noise[j]
@@ -114,24 +124,23 @@ def _filter_groups(images, combining, place, shape, positions, chosen, scratch, 
             else:
                 load[j] = scale * noise[j]
                 shrink[j] = load[j]
-        gather(images.pilot, place.offsets, positions[r], chosen[r], x)
-        gather(images.working, place.offsets, positions[r], chosen[r], z)
-        centre(x, k)
-        centre(z, k)
-        gram(x, strides[:n_rows], theta)
+        gather(images.pilot, place.offsets, places, chosen[r], x)
+        gather(images.working, place.offsets, places, chosen[r], z)
+        centre(x[:n_pixels], k)
+        centre(z[:n_pixels], k)
+        gram(x, strides[:n_pixels], theta)
         if is_delicate(theta, load, k):
-            delicate_combination(x, load, shrink, noise, k, double, theta, gain)
+            delicate_combination(x[:n_pixels], load, shrink, noise, k, double, theta, gain)
         else:
-            combination(theta, numbers, k, strides[:PIVOTS], block, pivots)
+            combination(theta, numbers, k, strides[:COLUMNS], block, pivots)
         multiply(z, theta, strides[:size], estimate)
         for j in range(k):
             at = positions[r, j]
             plane, within = at // plane_size, at % plane_size
             row = (plane - first_plane) * sums_height + within // stride - top
-            corner = row * sums_width + within % stride - left
+            corners[j] = row * sums_width + within % stride - left
             weight = aggregation_weight(gain[j], least_gain)
-            faded = weight * (one - blend)
-            weights[corner] += weight
-            shifts = place.places[chosen[r, j]]
-            for u in range(n_pixels):
-                add_pair(sums, 2 * corner + shifts[u], weight, faded, estimate[u, j])
+            factors[0, j] = weight
+            factors[1, j] = weight * (one - blend)
+            weights[corners[j]] += weight
+        put_back(estimate, place.places, corners, chosen[r], factors, (rows, mask, wide), sums)

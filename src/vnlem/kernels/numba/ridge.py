@@ -8,12 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.members import centre, gather, put_back, rows_for
 from vnlem.kernels.numba.panel import COLUMNS, ROWS, WIDE, Left, add_panel, add_wide_panel
+from vnlem.kernels.numba.scratch import empty_lines
 from vnlem.kernels.numba.sheets import patch_sums
-from vnlem.kernels.numba.simd import add_pair, invert_square, spread, store, transpose
+from vnlem.kernels.numba.simd import LANES, spread, store
 from vnlem.kernels.numba.simd import load as load_lanes
+from vnlem.kernels.numba.squares import invert_square, transpose
 
-PIVOTS = 8  # the lanes of a vector
 # Members that are not put back count as noisier: their noise is partly that of members that are.
 COPIED_NOISE = np.float32(4.0)
 # With a smaller load beside the trace of its Gram matrix a group is solved in double precision. Blocks of
@@ -60,50 +62,52 @@ def multiply(left, right, strides, out):
 def invert(matrix, strides, block, pivot_rows, turned_rows):
     """Invert a symmetric positive definite matrix (k, k), k a multiple of 16, in place.
 
-    The sweep operator, eight pivots B at a time: B becomes -1/B, the rows beside it P become Q = P/B, and
+    The sweep operator, sixteen pivots B at a time: B becomes -1/B, the rows beside it P become Q = P/B, and
     P^T Q is subtracted from the rest. That keeps the matrix symmetric, so only blocks of 16 x 16 on and
     above the diagonal are read and worked on; sweeping all pivots leaves minus the inverse. A positive
-    definite matrix needs no pivoting. strides: i * k for i < 8; scratch: block (64), pivot_rows and
-    turned_rows (8, k).
+    definite matrix needs no pivoting. strides: i * k for i < 16; scratch: block (256), pivot_rows and
+    turned_rows (16, k).
     """
     k = matrix.shape[0]
-    flat = matrix.reshape(-1)
-    rows = pivot_rows.reshape(-1)
+    flat, rows, turned = matrix.reshape(-1), pivot_rows.reshape(-1), turned_rows.reshape(-1)
+    one = np.float32(1.0)
     zero = spread(np.float32(0.0))
-    for p in range(0, k, PIVOTS):
-        stored = p // COLUMNS * COLUMNS
-        for j in range(0, stored, PIVOTS):
-            transpose(flat, j * k + p, k, rows, j, k)
-        for a in range(PIVOTS):
-            for j in range(stored, k, PIVOTS):
+    for p in range(0, k, COLUMNS):
+        after = p + COLUMNS
+        for j in range(0, p, LANES):
+            for half in range(0, COLUMNS, LANES):
+                transpose(flat, j * k + p + half, k, rows, half * k + j, k)
+        for a in range(COLUMNS):
+            for j in range(after, k, LANES):
                 store(pivot_rows[a], j, load_lanes(matrix[p + a], j))
-            store(block, a * PIVOTS, load_lanes(matrix[p + a], p))
-        invert_square(block)
-        for a in range(PIVOTS):
-            for j in range(0, k, PIVOTS):
-                store(turned_rows[a], j, zero)
-        for a in range(0, PIVOTS, ROWS):
-            left = Left(block, a * PIVOTS, PIVOTS, 1)
-            _add_rows(turned_rows, a * k, k, left, pivot_rows, 0, strides, np.float32(1.0))
-        # With these the general rule below also gives the columns of the pivots.
-        for a in range(PIVOTS):
-            store(turned_rows[a], p, zero - load_lanes(block, a * PIVOTS))
-        for i in range(stored + COLUMNS):
-            store(matrix[i], p, zero)
+        invert_square(flat, p * k + p, k, block)
+        turned_rows[:] = 0.0
+        for a in range(0, COLUMNS, ROWS):
+            left = Left(block, a * COLUMNS, COLUMNS, 1)
+            _add_rows(turned_rows, a * k, p, left, pivot_rows, 0, strides, one)
+            _add_rows(turned_rows, a * k + after, k - after, left, pivot_rows, after, strides, one)
         for i in range(0, k, ROWS):
-            if p <= i < p + PIVOTS:
+            if p <= i < after:
                 continue
-            j = i // COLUMNS * COLUMNS
             side = Left(pivot_rows, i, 1, k)
-            _add_rows(matrix, i * k + j, k - j, side, turned_rows, j, strides, np.float32(-1.0))
-        for a in range(PIVOTS):
-            for j in range(stored, k, PIVOTS):
+            j = i // COLUMNS * COLUMNS
+            if j < p:
+                _add_rows(matrix, i * k + j, p - j, side, turned_rows, j, strides, -one)
+                j = after
+            _add_rows(matrix, i * k + j, k - j, side, turned_rows, j, strides, -one)
+        for j in range(0, p, LANES):
+            for half in range(0, COLUMNS, LANES):
+                transpose(turned, half * k + j, k, flat, j * k + p + half, k)
+        for a in range(COLUMNS):
+            for j in range(after, k, LANES):
                 store(matrix[p + a], j, load_lanes(turned_rows[a], j))
+            for j in range(0, COLUMNS, LANES):
+                store(matrix[p + a], p + j, zero - load_lanes(block, a * COLUMNS + j))
     for i in range(k):
-        for j in range(i // COLUMNS * COLUMNS, k, PIVOTS):
+        for j in range(i // COLUMNS * COLUMNS, k, LANES):
             store(matrix[i], j, zero - load_lanes(matrix[i], j))
-    for i in range(0, k, PIVOTS):
-        for j in range((i // COLUMNS + 1) * COLUMNS, k, PIVOTS):
+    for i in range(0, k, LANES):
+        for j in range((i // COLUMNS + 1) * COLUMNS, k, LANES):
             transpose(flat, i * k + j, k, flat, j * k + i, k)
 
 
@@ -125,8 +129,9 @@ def combination(gram_matrix, numbers, k, strides, block, pivots):
     shift = trace / np.float32(k * k)
     for i in range(size):
         if i < k:
-            for j in range(k):
-                gram_matrix[i, j] += shift
+            row = gram_matrix[i, i // COLUMNS * COLUMNS : k]
+            for j in range(row.size):
+                row[j] += shift
             gram_matrix[i, i] += load[i]
         else:
             gram_matrix[i, i] += np.float32(1.0)
@@ -220,29 +225,6 @@ def delicate_combination(columns, load, shrink, noise, k, scratch, theta, gain):
 
 
 @nested
-def gather(image, offsets, positions, chosen, out):
-    """Columns of `out` (n, size) from the aligned patches of one group; image: flat."""
-    for j in range(positions.size):
-        at = positions[j]
-        shifts = offsets[chosen[j]]
-        for u in range(shifts.size):
-            out[u, j] = image[at + shifts[u]]
-
-
-@nested
-def centre(columns, k):
-    """Subtract the mean over the first k columns from them."""
-    for u in range(columns.shape[0]):
-        line = columns[u, :k]
-        mean = np.float32(0.0)
-        for j in range(k):
-            mean += line[j]
-        mean /= np.float32(k)
-        for j in range(k):
-            line[j] -= mean
-
-
-@nested
 def aggregation_weight(gain, least_gain):
     """Weight of a column from its noise gain."""
     bounded = max(gain, least_gain)
@@ -266,7 +248,7 @@ class Workspace(NamedTuple):
 
     residual: np.ndarray  # (rows, stride): patch sums of the changes so far
     noise_energy: np.ndarray  # (rows, stride): patch sums of the noise variance
-    sums: np.ndarray  # (2, stride), double
+    sums: np.ndarray  # (2, stride)
     offsets: np.ndarray  # (g, pixels): of a member's pixels from its corner in a tall array
     places: np.ndarray  # (g, pixels): the same in the accumulators
     columns: np.ndarray  # (2, pixels, size): the group's pilot and working patches
@@ -277,6 +259,11 @@ class Workspace(NamedTuple):
     pivots: np.ndarray
     strides: np.ndarray
     numbers: np.ndarray  # (5, size): load, shrink, noise, sums, gain
+    rows: np.ndarray  # (8, length): pixels of eight members
+    mask: np.ndarray  # see `put_back`
+    members: np.ndarray  # (size): of the members' corners in the tall arrays
+    corners: np.ndarray  # (k): the same in the accumulators, negative where a member is not put back
+    factors: np.ndarray  # (2, k): weights of their changes
 
 
 @kernel
@@ -285,7 +272,8 @@ def filter_tile(tall, ridge, positions, chosen, tile):
 
     tall: the tile's arrays; positions, chosen (r, k) from matching; tile: `Sums` (channels, depth, own rows,
     stride, 2) that is added to. What is added up is the change of the working image: rounding is then in
-    proportion to the noise. Channels share their groups; each has its own combination.
+    proportion to the noise. Channels share their groups; each has its own combination. Returns how many
+    members are turned or reflected, or not put back.
     """
     _, depth, rows, stride = tall.pilot.shape
     p = ridge.patch_size
@@ -293,7 +281,8 @@ def filter_tile(tall, ridge, positions, chosen, tile):
     n_pixels = depth * area
     k = positions.shape[1]
     size = (k + COLUMNS - 1) // COLUMNS * COLUMNS
-    n_rows = (n_pixels + ROWS - 1) // ROWS * ROWS
+    n_rows = rows_for(n_pixels, p)
+    length = depth * p * ((p + LANES - 1) // LANES * LANES)
     offsets = np.empty((n_transforms, n_pixels), np.int64)
     places = np.empty((n_transforms, n_pixels), np.int64)
     for g in range(n_transforms):
@@ -306,18 +295,26 @@ def filter_tile(tall, ridge, positions, chosen, tile):
     work = Workspace(
         np.zeros((rows, stride), np.float32),
         np.zeros((rows, stride), np.float32),
-        np.empty((2, stride)),
+        np.empty((2, stride), np.float32),
         offsets,
         places,
-        np.zeros((2, n_rows, size), np.float32),
-        np.empty((n_rows, size), np.float32),
-        np.empty((size, size), np.float32),
+        empty_lines(2 * n_rows * size).reshape(2, n_rows, size),
+        empty_lines(n_rows * size).reshape(n_rows, size),
+        empty_lines(size * size).reshape(size, size),
         np.empty((k + 1, k)),
-        np.empty(PIVOTS * PIVOTS, np.float32),
-        np.empty((2, PIVOTS, size), np.float32),
-        np.arange(max(n_rows, size)) * size,
-        np.ones((5, size), np.float32),
+        empty_lines(COLUMNS * COLUMNS),
+        empty_lines(2 * COLUMNS * size).reshape(2, COLUMNS, size),
+        np.arange(max(n_pixels, size)) * size,
+        empty_lines(5 * size).reshape(5, size),
+        empty_lines(LANES * length).reshape(LANES, length),
+        np.zeros((p + LANES - 1) // LANES * LANES, np.float32),
+        np.zeros(size, np.int64),
+        np.empty(k, np.int64),
+        np.empty((2, k), np.float32),
     )
+    work.columns[:] = 0.0
+    work.numbers[:] = 1.0
+    work.mask[:p] = 1.0
     for c in range(tall.pilot.shape[0]):
         _filter_groups(
             (tall.pilot[c], tall.working[c], tall.change[c], tall.variance[c]),
@@ -328,6 +325,17 @@ def filter_tile(tall, ridge, positions, chosen, tile):
             tile.changes[c].reshape(-1),
             tile.weights[c].reshape(-1),
         )
+    return _count_moved(positions, chosen, ridge.own_rows * stride)
+
+
+@nested
+def _count_moved(positions, chosen, n_own):
+    """Members that are turned or reflected, or not put back."""
+    count = 0
+    for r in range(positions.shape[0]):
+        for j in range(positions.shape[1]):
+            count += np.int64(chosen[r, j] > 0) | np.int64(positions[r, j] >= n_own)
+    return count
 
 
 @nested
@@ -337,7 +345,7 @@ def _filter_groups(images, ridge, positions, chosen, work, sums, weights):
     stride = pilot.shape[2]
     n_own = ridge.own_rows * stride
     k = positions.shape[1]
-    n_rows, size = work.estimate.shape
+    size = work.estimate.shape[1]
     n_pixels = work.offsets.shape[1]
     x, z, estimate, theta = work.columns[0], work.columns[1], work.estimate, work.theta
     numbers, strides = work.numbers, work.strides
@@ -349,11 +357,13 @@ def _filter_groups(images, ridge, positions, chosen, work, sums, weights):
     patch_sums(variance, ridge.patch_size, work.sums, work.noise_energy)
     residual, noise_energy = work.residual.reshape(-1), work.noise_energy.reshape(-1)
     flat_pilot, flat_working = pilot.reshape(-1), working.reshape(-1)
+    scratch = (work.rows, work.mask, ridge.patch_size)
     for r in range(positions.shape[0]):
         change = np.float32(0.0)
         energy = np.float32(0.0)
         for j in range(k):
             at = positions[r, j]
+            work.members[j] = at
             noise[j] = noise_energy[at]
             change += residual[at]
             energy += noise[j]
@@ -370,23 +380,22 @@ def _filter_groups(images, ridge, positions, chosen, work, sums, weights):
             else:
                 load[j] = scale * noise[j]
                 shrink[j] = load[j]
-        gather(flat_pilot, work.offsets, positions[r], chosen[r], x)
-        gather(flat_working, work.offsets, positions[r], chosen[r], z)
-        centre(x, k)
-        centre(z, k)
-        gram(x, strides[:n_rows], theta)
+        gather(flat_pilot, work.offsets, work.members, chosen[r], x)
+        gather(flat_working, work.offsets, work.members, chosen[r], z)
+        centre(x[:n_pixels], k)
+        centre(z[:n_pixels], k)
+        gram(x, strides[:n_pixels], theta)
         if is_delicate(theta, load, k):
-            delicate_combination(x, load, shrink, noise, k, work.double, theta, gain)
+            delicate_combination(x[:n_pixels], load, shrink, noise, k, work.double, theta, gain)
         else:
-            combination(theta, numbers, k, strides[:PIVOTS], work.block, work.pivots)
+            combination(theta, numbers, k, strides[:COLUMNS], work.block, work.pivots)
         multiply(z, theta, strides[:size], estimate)
         for j in range(k):
             at = positions[r, j]
-            if at >= n_own:
-                continue
+            work.corners[j] = at if at < n_own else -1
             weight = aggregation_weight(gain[j], least_gain)
-            faded = weight * (one - blend)
-            weights[at] += weight
-            shifts = work.places[chosen[r, j]]
-            for u in range(n_pixels):
-                add_pair(sums, 2 * at + shifts[u], weight, faded, estimate[u, j])
+            work.factors[0, j] = weight
+            work.factors[1, j] = weight * (one - blend)
+            if at < n_own:
+                weights[at] += weight
+        put_back(estimate, work.places, work.corners, chosen[r], work.factors, scratch, sums)

@@ -8,8 +8,8 @@ as numbers: NaN of either sign is never counted, so it ranks behind infinity.
 import numpy as np
 
 from vnlem.kernels.numba.jit import nested
+from vnlem.kernels.numba.masks import BLOCK, bits_up_to, first_bit
 
-BLOCK = 16
 INFINITY = np.float32(np.inf)
 LARGEST = np.float32(3.4028235e38)  # of the finite ones
 WIDER = np.float32(4)  # the bracket around a guess grows by this factor
@@ -90,10 +90,13 @@ def threshold_of(values, k, guess):
 @nested
 def largest_up_to(values, threshold):
     """The largest of the values that are at most the threshold: the same whatever guess led to it."""
-    largest = np.float32(0)
-    for i in range(values.size):
-        largest = max(largest, values[i] if values[i] <= threshold else np.float32(0))
-    return largest
+    # As whole numbers, which have the order of floats that are not negative: their maximum vectorises.
+    numbers = values.view(np.int32)
+    limit = np.float32(threshold).view(np.int32)
+    largest = np.int32(0)
+    for i in range(numbers.size):
+        largest = max(largest, numbers[i] if numbers[i] <= limit else np.int32(0))
+    return np.int32(largest).view(np.float32)
 
 
 @nested
@@ -114,20 +117,18 @@ def smallest(values, limit, own, guess, chosen):
         return at, np.float32(guess)
     threshold = threshold_of(values, count, guess)
     if _count_up_to(values, threshold) == count:
-        if count * BLOCK >= values.size:
-            for i in range(values.size):
-                # Written always, kept or overwritten: no branch to mispredict.
+        whole = values.size // BLOCK * BLOCK
+        for start in range(0, whole, BLOCK):
+            bits = bits_up_to(values, start, threshold)
+            while bits != 0:
+                i = start + first_bit(bits)
+                bits &= bits - 1
                 chosen[at] = i
-                at += np.int64(values[i] <= threshold) & np.int64(i != own)
-            return count, threshold
-        for start in range(0, values.size, BLOCK):
-            # Few blocks hold any; the others are passed over with one comparison of vectors.
-            block = values[start : start + BLOCK]
-            if _count_up_to(block, threshold) == 0:
-                continue
-            for i in range(start, start + block.size):
-                chosen[at] = i
-                at += np.int64(values[i] <= threshold) & np.int64(i != own)
+                at += np.int64(i != own)
+        for i in range(whole, values.size):
+            # Written always, kept or overwritten: no branch to mispredict.
+            chosen[at] = i
+            at += np.int64(values[i] <= threshold) & np.int64(i != own)
         return count, threshold
     ties = count - at
     for i in range(values.size):

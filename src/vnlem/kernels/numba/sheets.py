@@ -154,7 +154,7 @@ def _finish(total, patch_size, place, images, column_sums, sums):
 def patch_sums(values, patch_size, scratch, out):
     """Sums of planes (depth, rows, stride) over every patch, at its corner, into out (rows, stride).
 
-    Added up in double precision, pixel by pixel in the same order wherever the patch lies. scratch: two rows.
+    Added up in the precision of scratch, two rows, pixel by pixel in the same order wherever the patch lies.
     Corners without a whole patch get nothing.
     """
     depth, rows, stride = values.shape

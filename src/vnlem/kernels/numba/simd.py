@@ -20,7 +20,7 @@ _FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_FLOAT, LANES)
 _INDICES = ir.VectorType(ir.IntType(32), LANES)
 # As jit.py: a product and a sum may become one instruction, sums may be reordered.
-_FLAGS = ("reassoc", "contract", "nsz", "arcp")
+FLAGS = ("reassoc", "contract", "nsz", "arcp")
 
 
 class Lanes(types.Type):
@@ -46,14 +46,14 @@ def _address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.bitcast(item, _VECTOR.as_pointer())
 
 
-def _is_row(array: Any) -> bool:
+def is_row(array: Any) -> bool:
     return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"
 
 
 @intrinsic
 def load(typingctx, array, k):
     """array[k : k + 8]; no bounds are checked."""
-    if not (_is_row(array) and array.dtype == types.float32):
+    if not (is_row(array) and array.dtype == types.float32):
         return None
 
     def codegen(context, builder, signature, args):
@@ -65,7 +65,7 @@ def load(typingctx, array, k):
 @intrinsic
 def store(typingctx, array, k, value):
     """array[k : k + 8] = value; no bounds are checked."""
-    if not (_is_row(array) and array.dtype == types.float32):
+    if not (is_row(array) and array.dtype == types.float32):
         return None
 
     def codegen(context, builder, signature, args):
@@ -94,7 +94,7 @@ def spread(typingctx, number):
 @intrinsic
 def item(typingctx, array, k):
     """array[k], which is not negative: indexing would also allow for counting from the end."""
-    if not (_is_row(array) and array.dtype == types.float32):
+    if not (is_row(array) and array.dtype == types.float32):
         return None
 
     def codegen(context, builder, signature, args):
@@ -111,7 +111,7 @@ def _lane_by_lane(operators: tuple[Any, ...], name: str) -> None:
         return lambda a, b: lanes if a is lanes and b is lanes else None
 
     def instruction(context, builder, signature, args):
-        return getattr(builder, name)(*args, flags=_FLAGS)
+        return getattr(builder, name)(*args, flags=FLAGS)
 
     for one in operators:
         type_callable(one)(both)
@@ -127,7 +127,7 @@ def _llvm(builder: Any, name: str, returns: Any, args: Any) -> Any:
     """Call one of LLVM's own functions."""
     kind = ir.FunctionType(returns, [arg.type for arg in args])
     function = cgutils.get_or_insert_function(builder.module, kind, name)
-    return builder.call(function, args, fastmath=_FLAGS)
+    return builder.call(function, args, fastmath=FLAGS)
 
 
 @intrinsic
@@ -146,7 +146,7 @@ def _add_neighbours(builder: Any, a: Any, b: Any) -> Any:
         builder.shuffle_vector(a, b, ir.Constant(_INDICES, [k + first for k in (0, 2, 8, 10, 4, 6, 12, 14)]))
         for first in (0, 1)
     )
-    return builder.fadd(even, odd, flags=_FLAGS)
+    return builder.fadd(even, odd, flags=FLAGS)
 
 
 @intrinsic
@@ -162,85 +162,9 @@ def totals(typingctx, a, b, c, d, e, f, g, h):
             )
             for shift in (0, 4)
         )
-        return builder.fadd(lower, upper, flags=_FLAGS)
+        return builder.fadd(lower, upper, flags=FLAGS)
 
     return lanes(*[lanes] * 8), codegen
-
-
-@intrinsic
-def transpose(typingctx, source, at, step, target, to, target_step):
-    """target[to + b target_step + a] = source[at + a step + b] for a, b < 8."""
-    if not (_is_row(source) and _is_row(target) and source.dtype == target.dtype == types.float32):
-        return None
-
-    def codegen(context, builder, signature, args):
-        _, at, step, _, to, target_step = args
-        word = at.type
-
-        def row(position, first, stride, a):
-            data = context.make_array(signature.args[position])(context, builder, args[position]).data
-            index = builder.add(first, builder.mul(ir.Constant(word, a), stride))
-            return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
-
-        def mix(a, b, order):
-            return builder.shuffle_vector(a, b, ir.Constant(_INDICES, order))
-
-        rows = [builder.load(row(0, at, step, a), align=4) for a in range(LANES)]
-        # Blocks of one, then of two, then of four change places with those across the diagonal.
-        for size in (1, 2, 4):
-            low = [k if not k & size else k - size + LANES for k in range(LANES)]
-            high = [k + size if not k & size else k + LANES for k in range(LANES)]
-            mixed = list(rows)
-            for a in range(LANES):
-                if not a & size:
-                    mixed[a] = mix(rows[a], rows[a + size], low)
-                    mixed[a + size] = mix(rows[a], rows[a + size], high)
-            rows = mixed
-        for b in range(LANES):
-            builder.store(rows[b], row(3, to, target_step, b), align=4)
-        return context.get_dummy_value()
-
-    word = types.intp
-    return types.void(source, word, word, target, word, word), codegen
-
-
-@intrinsic
-def invert_square(typingctx, square):
-    """Invert 8 x 8 numbers, row after row, in place, all in registers; no pivoting."""
-    if not (_is_row(square) and square.dtype == types.float32):
-        return None
-
-    def codegen(context, builder, signature, args):
-        whole = ir.IntType(64)
-        places = [
-            _address(context, builder, signature, (args[0], ir.Constant(whole, LANES * a)))
-            for a in range(LANES)
-        ]
-        rows = [builder.load(place, align=4) for place in places]
-        zeros, ones = (ir.Constant(_VECTOR, [value] * LANES) for value in (0.0, 1.0))
-
-        def column(a):
-            return ir.Constant(_INDICES, [a] * LANES)
-
-        def with_lane(vector, a, others):
-            order = [k + LANES * (k == a) for k in range(LANES)]
-            return builder.shuffle_vector(vector, others, ir.Constant(_INDICES, order))
-
-        for a in range(LANES):
-            # Column a becomes that of the unit matrix before row a is subtracted.
-            factors = [builder.shuffle_vector(row, row, column(a)) for row in rows]
-            pivot = builder.fdiv(with_lane(rows[a], a, ones), factors[a])
-            for c in range(LANES):
-                if c == a:
-                    rows[c] = pivot
-                    continue
-                product = builder.fmul(factors[c], pivot, flags=_FLAGS)
-                rows[c] = builder.fsub(with_lane(rows[c], a, zeros), product, flags=_FLAGS)
-        for row, place in zip(rows, places, strict=True):
-            builder.store(row, place, align=4)
-        return context.get_dummy_value()
-
-    return types.void(square), codegen
 
 
 @intrinsic
@@ -306,7 +230,7 @@ def lane(typingctx, vector, k):
 @intrinsic
 def add_pair(typingctx, array, k, first, second, number):
     """array[k] += first * number, array[k + 1] += second * number, as one load and one store."""
-    if not (_is_row(array) and array.dtype == types.float32):
+    if not (is_row(array) and array.dtype == types.float32):
         return None
 
     def codegen(context, builder, signature, args):
@@ -318,9 +242,46 @@ def add_pair(typingctx, array, k, first, second, number):
             one = builder.insert_element(ir.Constant(pair, ir.Undefined), a, ir.Constant(ir.IntType(32), 0))
             return builder.insert_element(one, b, ir.Constant(ir.IntType(32), 1))
 
-        product = builder.fmul(both(args[2], args[3]), both(args[4], args[4]), flags=_FLAGS)
-        builder.store(builder.fadd(builder.load(place, align=4), product, flags=_FLAGS), place, align=4)
+        product = builder.fmul(both(args[2], args[3]), both(args[4], args[4]), flags=FLAGS)
+        builder.store(builder.fadd(builder.load(place, align=4), product, flags=FLAGS), place, align=4)
         return context.get_dummy_value()
 
     number_type = types.float32
     return types.void(array, types.intp, number_type, number_type, number_type), codegen
+
+
+@intrinsic
+def add_pairs(typingctx, array, k, first, second, numbers, j, mask):
+    """array[k + 2 i] += first * number, array[k + 2 i + 1] += second * number for i < 8.
+
+    The numbers are numbers[j + i], or zero where mask[i], which is zero or one, says so.
+    """
+    for row in (array, numbers, mask):
+        if not (is_row(row) and row.dtype == types.float32):
+            return None
+
+    def codegen(context, builder, signature, args):
+        def load_from(position, at):
+            data = context.make_array(signature.args[position])(context, builder, args[position]).data
+            return builder.load(builder.bitcast(builder.gep(data, [at]), _VECTOR.as_pointer()), align=4)
+
+        zero = ir.Constant(ir.IntType(64), 0)
+        twice = ir.Constant(ir.VectorType(ir.IntType(32), 2 * LANES), [k // 2 for k in range(2 * LANES)])
+        mixed = ir.Constant(
+            ir.VectorType(ir.IntType(32), 2 * LANES), [k // 2 + LANES * (k % 2) for k in range(2 * LANES)]
+        )
+        kept = load_from(6, zero)
+        factors = [builder.fmul(_spread(builder, args[n]), kept, flags=FLAGS) for n in (2, 3)]
+        values = load_from(4, args[5])
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        place = builder.bitcast(builder.gep(data, [args[1]]), ir.VectorType(_FLOAT, 2 * LANES).as_pointer())
+        product = builder.fmul(
+            builder.shuffle_vector(*factors, mixed),
+            builder.shuffle_vector(values, values, twice),
+            flags=FLAGS,
+        )
+        builder.store(builder.fadd(builder.load(place, align=4), product, flags=FLAGS), place, align=4)
+        return context.get_dummy_value()
+
+    word, number = types.intp, types.float32
+    return types.void(array, word, number, number, numbers, word, mask), codegen
