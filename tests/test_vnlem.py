@@ -109,8 +109,8 @@ def test_the_fast_engine_follows_its_plain_model(preset, sigma):
     [
         (False, 0.15, 0.15, 0.8),
         (False, np.sqrt(0.3), 0.25, 0.65),
-        (True, 0.15, 0.15, 0.9),
-        (True, np.sqrt(0.3), 0.2, 0.83),
+        (True, 0.15, 0.1, 0.9),
+        (True, np.sqrt(0.3), 0.1, 0.83),
     ],
 )
 def test_the_papers_preset_agrees_with_the_printed_algorithm(fine, sigma, decibels, common):

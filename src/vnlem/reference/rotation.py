@@ -72,9 +72,11 @@ class Rotator:
         self.stride = self.tables[0].shape[1]
         points = upsample * patch_size
         self.fine = self._offsets((np.arange(points) - (points - 1) / 2) / upsample, half, shape)
-        self.original = self.fine if fine else self._offsets(np.arange(-half, half + 1), half, shape)
-        share = patch_size**2 / self.original.shape[1]
-        self.scale = np.float32(np.sqrt(share / len(pixels)))
+        self.pixels = self._offsets(np.arange(-half, half + 1), half, shape)
+        self.original = self.fine if fine else self.pixels
+        area = patch_size**2 / len(pixels)
+        self.scale = np.float32(np.sqrt(area / self.original.shape[1]))
+        self.pixel_scale = np.float32(np.sqrt(area / self.pixels.shape[1]))
 
     def _offsets(self, lattice, half, shape):
         """Where the points of a patch lie in the table, for every angle: (angles, points)."""
@@ -93,6 +95,14 @@ class Rotator:
     def upsampled_patches(self, rows, columns, angles):
         """R_angle U_k P, likewise: (..., C * (k q)^2)."""
         return self._read(self.fine, rows, columns, angles)
+
+    def beyond_points(self, row, column):
+        """Squares that the pixels of a patch have beyond its points: zero unless `fine`.
+
+        Points between the pixels hold less of the noise of single pixels.
+        """
+        pixels = self._read(self.pixels, row, column, 0.0) * self.pixel_scale
+        return max((pixels**2).sum() - (self.patches(row, column, 0.0) ** 2).sum(), 0.0)
 
     def _read(self, offsets, rows, columns, angles):
         steps = np.rint(np.asarray(angles) * (TURN_STEPS / (2 * np.pi))).astype(np.intp) % TURN_STEPS

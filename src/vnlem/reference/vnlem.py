@@ -2,7 +2,8 @@
 
 Four switches stand for readings that are not printed: round patches (``shape="disc"``), the unrotated patch
 as one more angle (``try_unrotated``), a tapered arc in the orientation (``taper``), and distances that are
-taken where the angle is searched, on the upsampled patches (``fine``).
+taken where the angle is searched, on the upsampled patches (``fine``). The own patch, which is not rotated,
+is compared with all its pixels either way.
 """
 
 import math
@@ -23,7 +24,7 @@ class Printed:
     """
 
     def __init__(self, pixels, params, taper=False, fine=False):
-        self.pixels, self.params = pixels, params
+        self.pixels, self.params, self.fine = pixels, params, fine
         self.height, self.width = pixels.shape[1:]
         # [pre-1], [pre-2]: the padded image and its patches.
         self.rotator = Rotator(pixels, params.patch_size, params.shape, params.upsample, fine)
@@ -69,6 +70,12 @@ class Printed:
         # d~_RID: the distance at that angle, at the original resolution.
         turned = self.rotator.patches(rows, columns, angle)
         squared = ((turned - self.rotator.patches(row, column, 0.0)) ** 2).sum(axis=1)
+        if self.fine:
+            # What the own pixels have beyond their points: one coordinate that no other patch shares.
+            own = (rows == row) & (columns == column)
+            beyond = np.where(own, 0, self.rotator.beyond_points(row, column))
+            squared = squared + beyond
+            turned = np.concatenate([turned, np.sqrt(beyond)[:, None]], axis=1)
         half = smallest(squared, math.ceil(self.params.n_neighbors / 2))
         return rows[half], columns[half], squared[half], angle[half], turned[half]
 
