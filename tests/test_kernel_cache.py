@@ -66,6 +66,20 @@ from vnlem.kernels.numba import probe_solver as probe
 print((probe.solve(probe.job) == 1).all())
 print(*(sum(kernel.stats.cache_hits.values()) for kernel in (probe.double, probe.halve)))
 """
+OTHERS = """
+import numpy as np
+from numba import njit
+from vnlem.kernels.numba.jit import _WHOLE, from_python
+
+def corner(n):
+    numbers = np.zeros((n, 4))
+    numbers[:] = np.arange(4.0)
+    return max(numbers.reshape(-1)[n], np.ones(n).sum())
+
+compiled = from_python(corner)
+options = {name: value for name, value in _WHOLE.items() if name != "pipeline_class"}
+print(compiled(3), njit(corner)(3), njit(**options)(corner)(3), corner(3))
+"""
 NOWHERE = os.path.join(os.devnull, "nowhere")
 
 
@@ -210,6 +224,12 @@ def test_kernels_can_be_compiled_as_numba_does_by_itself(install):
     install.environment["VNLEM_PLAIN_KERNELS"] = "1"
     assert install.call() == (21.0, 0, str(install.kernels / "__pycache__"), "")
     assert install.call()[:2] == (21.0, 1)
+
+
+def test_functions_that_are_not_ours_are_compiled_after_kernels(install):
+    out, err = install.finish(install.start("-c", OTHERS))
+    assert out.split() == ["3.0"] * 4
+    assert err == ""
 
 
 def test_a_numba_that_lacks_private_parts_is_told_in_one_warning(install):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from vnlem.pipeline.device import namespace
 
@@ -135,6 +134,8 @@ def smooth(planes: Float, width: float) -> Float:
     Every pixel is a sum in the same order, wherever it lies in the array.
     """
     taps = gaussian(width)
+    from scipy import ndimage  # here, since few calls need it and it loads a quarter of a second
+
     rows = ndimage.correlate1d(planes, taps, axis=1, mode="reflect")
     return np.asarray(ndimage.correlate1d(rows, taps, axis=2, mode="reflect"))
 

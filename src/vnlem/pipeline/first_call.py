@@ -5,6 +5,7 @@ known to whoever has made it once: see `vnlem.kernels.numba.ahead`.
 """
 
 import functools
+import os
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,9 @@ from typing import Any, TypeVar
 
 from vnlem.pipeline.run import Job
 
+RECORD = "VNLEM_RECORD_KERNELS"
+# Whether kernels note their calls in this process and do nothing else.
+rehearsing = bool(os.environ.get(RECORD))
 _SIDE = 96  # pixels, at most
 _under_way: list[tuple[str, str, Job[Any]]] = []
 Solver = TypeVar("Solver", bound=Callable[..., Any])
@@ -20,7 +24,8 @@ Solver = TypeVar("Solver", bound=Callable[..., Any])
 def repeatable(solve: Solver) -> Solver:
     """A solver whose kernels can be learned by making its call without them.
 
-    So its Python code must not depend on what kernels write, other than on numbers it would report.
+    So its Python code must not depend on what kernels write, other than on numbers it would report, or it
+    asks for `rehearsing`.
     """
 
     @functools.wraps(solve)

@@ -20,14 +20,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from vnlem.pipeline.first_call import call_under_way
+from vnlem.pipeline.first_call import RECORD, call_under_way
 
 COMPILERS = "VNLEM_COMPILERS"  # how many processes compile at a first call, this one included
-_RECORD = "VNLEM_RECORD_KERNELS"
 _MOST = 3  # processes: a call has two or three large kernels
 _LOOK_AGAIN = 0.01  # seconds
 
-recording = bool(os.environ.get(_RECORD))
 _noted: dict[tuple[str, str], tuple[Any, tuple[Any, ...]]] = {}
 
 
@@ -73,7 +71,7 @@ class Helpers:
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-            _RECORD: "1",
+            RECORD: "1",
             COMPILERS: "1",
         }
         command = [

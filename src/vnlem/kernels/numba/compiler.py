@@ -13,6 +13,7 @@ from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
 from vnlem.kernels.numba import ahead
+from vnlem.kernels.numba.shortcuts import QuickFlags, shortcuts
 
 
 class _NoEnvironment:
@@ -24,7 +25,7 @@ class _NoEnvironment:
 
 
 class _Part(JITCodeLibrary):
-    """A function that kernels call: lowered code, with that of the functions it calls."""
+    """A function that kernels call: its lowered code, without that of the functions it calls."""
 
     @property
     def codegen(self) -> Any:
@@ -35,8 +36,18 @@ class _Part(JITCodeLibrary):
         module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
-        _link(self)
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.external:
+                function.linkage = Linkage.linkonce_odr
         self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        """With all it calls, for code that is not ours: functions of Numba itself may be parts."""
+        self._ensure_finalized()
+        if self._shared_module is None:
+            self._shared_module = self._final_module.clone()
+            _link(self, self._shared_module)
+        return self._shared_module
 
     def get_pointer_to_function(self, name: str) -> int:
         """None: there is no machine code to point to."""
@@ -52,7 +63,7 @@ class _Whole(JITCodeLibrary):
     """
 
     def finalize(self) -> None:
-        _link(self)
+        _link(self, self._final_module)
         self._linking_libraries = []
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
@@ -60,11 +71,23 @@ class _Whole(JITCodeLibrary):
         super().finalize()
 
 
-def _link(library: Any) -> None:
-    for part in dict.fromkeys(library._linking_libraries):
+def _link(library: Any, module: Any) -> None:
+    """Add what a library calls, and what that calls, to a module: callers first, or LLVM sees no need."""
+    found: dict[Any, None] = {}
+    waiting = [library]
+    for caller in waiting:
+        for called in dict.fromkeys(caller._linking_libraries):
+            if called in found:
+                continue
+            found[called] = None
+            if isinstance(called, _Part):
+                waiting.append(called)
+    for called in found:
+        called._ensure_finalized()
         if hasattr(library, "_reload_init"):  # from Numba 0.60 on
-            library._reload_init.update(part._reload_init)
-        library._final_module.link_in(part._get_module_for_linking(), preserve=True)
+            library._reload_init.update(called._reload_init)
+        own = called._final_module if isinstance(called, _Part) else called._get_module_for_linking()
+        module.link_in(own, preserve=True)
 
 
 class PartCompiler(Compiler):
@@ -72,6 +95,7 @@ class PartCompiler(Compiler):
 
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
         super().__init__(typing, target, library or _Part(target.codegen(), "part"), *rest)
+        self.state.flags = QuickFlags(self.state.flags)
 
 
 class WholeCompiler(Compiler):
@@ -82,6 +106,12 @@ class WholeCompiler(Compiler):
             library = _Whole(target.codegen(), "kernel")
             library.enable_object_caching()
         super().__init__(typing, target, library, *rest)
+        self.state.flags = QuickFlags(self.state.flags)
+
+    def compile_extra(self, func: Any) -> Any:
+        """The compiled kernel."""
+        with shortcuts(_Part):
+            return super().compile_extra(func)
 
 
 class _PartDispatcher(CPUDispatcher):

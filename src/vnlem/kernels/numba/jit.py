@@ -1,8 +1,8 @@
 """The one way kernels are compiled.
 
-`compiler.py` and `cache.py` reach into Numba. With VNLEM_PLAIN_KERNELS=1, and where a release of Numba lacks
-what they need, kernels are compiled and stored as Numba does by itself. Results agree to rounding; the first
-call takes longer, and so does counting references.
+`compiler.py`, `shortcuts.py` and `cache.py` reach into Numba. With VNLEM_PLAIN_KERNELS=1, and where a release
+of Numba lacks what they need, kernels are compiled and stored as Numba does by itself. Results agree to
+rounding; the first call takes longer, and so does counting references.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import Any
 import numba
 from numba import njit
 
-from vnlem.kernels.numba.ahead import recording
+from vnlem.pipeline.first_call import rehearsing
 from vnlem.pipeline.warn import warn
 
 PLAIN_KERNELS = "VNLEM_PLAIN_KERNELS"
@@ -73,7 +73,7 @@ def kernel(function: Callable[..., Any]) -> Any:
             return njit(**_WHOLE)(function)
     dispatcher = njit(**_WHOLE)(function)
     store(dispatcher)
-    return noting(dispatcher) if recording else dispatcher
+    return noting(dispatcher) if rehearsing else dispatcher
 
 
 def from_python(function: Any) -> Any:
