@@ -24,7 +24,7 @@ MOST_CLIPPED = 0.95  # of the pixels at the limits: more hide the noise
 # Noise counts as correlated when its middle frequencies are so much stronger than its high ones. Texture
 # hardly gets there: flat blocks have little of it, and that at low frequencies.
 CORRELATED = 2.0
-# Correlated noise is so at every brightness. Where a tenth of the classes has no more energy at low
+# Correlated noise is so at every brightness. Where a twentieth of the classes has no more energy at low
 # frequencies than white noise, which has 0.6 to 0.8 of that at high ones in flat blocks, all else is
 # structure.
 PLAINLY_WHITE = 0.9
@@ -134,7 +134,7 @@ def _estimate(data: Float, kind: str) -> NoiseModel:
             return NoiseModel.white(sigma, confidence, SHARED)
     looks_correlated = (
         float(np.median([mid_over_high(plane) for plane in found.power])) > CORRELATED
-        and float(np.median([np.quantile(seen.tilt, 0.1) for seen in classes])) > PLAINLY_WHITE
+        and float(np.median([np.quantile(seen.tilt, 0.05) for seen in classes])) > PLAINLY_WHITE
         and estimate_sigma_of_planes(data) > LEAST_CORRELATED * float(data.std())
     )
     if kind == "correlated" or (looks_correlated and _is_noise(found, stable)):
