@@ -41,14 +41,6 @@ class _Part(JITCodeLibrary):
                 function.linkage = Linkage.linkonce_odr
         self._finalized = True
 
-    def _get_module_for_linking(self) -> Any:
-        """With all it calls, for code that is not ours: functions of Numba itself may be parts."""
-        self._ensure_finalized()
-        if self._shared_module is None:
-            self._shared_module = self._final_module.clone()
-            _link(self, self._shared_module)
-        return self._shared_module
-
     def get_pointer_to_function(self, name: str) -> int:
         """None: there is no machine code to point to."""
         self._ensure_finalized()
@@ -63,7 +55,7 @@ class _Whole(JITCodeLibrary):
     """
 
     def finalize(self) -> None:
-        _link(self, self._final_module)
+        _link(self)
         self._linking_libraries = []
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
@@ -71,8 +63,8 @@ class _Whole(JITCodeLibrary):
         super().finalize()
 
 
-def _link(library: Any, module: Any) -> None:
-    """Add what a library calls, and what that calls, to a module: callers first, or LLVM sees no need."""
+def _link(library: Any) -> None:
+    """Add what a kernel calls, and what that calls: callers first, or LLVM sees no need."""
     found: dict[Any, None] = {}
     waiting = [library]
     for caller in waiting:
@@ -87,7 +79,7 @@ def _link(library: Any, module: Any) -> None:
         if hasattr(library, "_reload_init"):  # from Numba 0.60 on
             library._reload_init.update(called._reload_init)
         own = called._final_module if isinstance(called, _Part) else called._get_module_for_linking()
-        module.link_in(own, preserve=True)
+        library._final_module.link_in(own, preserve=True)
 
 
 class PartCompiler(Compiler):
@@ -110,7 +102,7 @@ class WholeCompiler(Compiler):
 
     def compile_extra(self, func: Any) -> Any:
         """The compiled kernel."""
-        with shortcuts(_Part):
+        with shortcuts():
             return super().compile_extra(func)
 
 

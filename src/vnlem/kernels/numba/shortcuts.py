@@ -30,19 +30,14 @@ class QuickFlags(Flags):
 
 
 @contextmanager
-def shortcuts(part: type[Any]) -> Iterator[None]:
-    """All of these, for one kernel. The caller holds Numba's lock for compiling.
-
-    part: the kind of library that holds a function of a kernel. Those of Numba itself, such as np.empty,
-    become parts of the kernel as its own functions do.
-    """
+def shortcuts() -> Iterator[None]:
+    """All of these, for one kernel. The caller holds Numba's lock for compiling."""
     contexts: tuple[Any, ...] = cpu_target.target_context, cpu_target.typing_context
     contexts[0].refresh()
     with _garbage_stays(), ExitStack() as scope:
         for owner, name, value in (
             (BaseFunction, "get_call_type", _resolved_once(BaseFunction.get_call_type)),
             (PostProcessor, "run", _without_lifetimes(PostProcessor.run)),
-            (contexts[0].codegen(), "_library_class", part),
             *((context, "load_additional_registries", _without_imports(context)) for context in contexts),
         ):
             scope.enter_context(_replaced(owner, name, value))
