@@ -62,6 +62,10 @@ def _largest(planes: NDArray[np.float64], shift: float) -> float:
 
 
 def _strips(planes: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """Parts of an array; one of fewer than three dimensions, such as a signal, is a part by itself."""
+    if planes.ndim < 3:
+        yield planes
+        return
     for plane in planes:
         for top in range(0, len(plane), _ROWS):
             yield plane[top : top + _ROWS]
