@@ -35,6 +35,7 @@ CALLS = {
     "VNLR balanced, so2": {"method": "vnlr", "group": "so2"},
     "VNLEM paper": {"method": "vnlem", "preset": "paper"},
     "VNLEM auto": {"method": "vnlem", "preset": "auto"},
+    "VNLEM auto, adapt=False": {"method": "vnlem", "preset": "auto", "adapt": False},
     "VNLEM-DD paper": {"method": "vnlem-dd", "preset": "paper"},
     "NLEM paper": {"method": "nlem", "preset": "paper"},
     "NLPR auto": {"method": "nlpr"},
@@ -44,7 +45,7 @@ CALLS = {
 
 LARGEST_ON_CPU = 512
 CALLS_ON_CPU = 3
-SLOW = ("VNLR balanced, so2", "VNLEM auto", "VNLEM-DD paper")
+SLOW = ("VNLR balanced, so2", "VNLEM auto", "VNLEM auto, adapt=False", "VNLEM-DD paper")
 IN_PAGES = {"VNLEM paper": (512,), "NLM (7, 10)": (512, 2048)}
 FIRST = ("VNLR balanced", "VNLEM paper", "NLM (7, 10)")
 BYTES_A_SECOND = 4.8e12  # of an H200's memory

@@ -280,6 +280,13 @@ def test_bad_values_are_refused(arguments, named):
         vnlem.denoise_vnlem(image, 1.0, **arguments)
 
 
+@pytest.mark.parametrize("name", ["adapt", "average_down", "noise_correction", "try_unrotated"])
+def test_what_only_counts_as_true_is_refused(name):
+    image = np.random.default_rng(8).standard_normal((40, 40)) + np.arange(40)
+    with pytest.raises(TypeError, match=f"{name} must be True or False"):
+        vnlem.denoise_vnlem(image, 1.0, **{name: "maybe"})
+
+
 def test_the_kernels_angles_are_those_of_the_search_set():
     params = check_params(**PAPER | ANGLES | {"angle_range": 180, "angle_step": 45})
     search = search_of(params, layout(13), (40, 40))

@@ -124,7 +124,7 @@ def denoise_vnlem(
     adapt : bool, optional
         Patches of different kinds want different parameters: take estimates with three bandwidths for each
         size of patches, and combine them and the noisy image anew in every neighbourhood, so that Stein's
-        unbiased estimate of the error is smallest. Takes about twice the time. With search="image" it does
+        unbiased estimate of the error is smallest. It searches twice. With search="image" it does
         not exist.
     engine : {"fast", "printed"}
         "printed" is Algorithm 1 line by line, on rotated square patches, in NumPy: some ten milliseconds per

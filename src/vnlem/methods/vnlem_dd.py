@@ -231,8 +231,8 @@ def resolve_params(
         embedding_dim=checks.whole("embedding_dim", values["embedding_dim"], largest=LARGEST_EMBEDDING),
         diffusion_time=checks.real("diffusion_time", values["diffusion_time"], 0, open_low=True),
         graph_bandwidth=checks.real("graph_bandwidth", values["graph_bandwidth"], 0, open_low=True),
-        local_bandwidth=bool(values["local_bandwidth"]),
-        flat_guard=bool(values["flat_guard"]),
+        local_bandwidth=checks.flag("local_bandwidth", values["local_bandwidth"]),
+        flat_guard=checks.flag("flat_guard", values["flat_guard"]),
         scope=checks.choice("scope", values["scope"], ("window", "image")),
     )
 

@@ -109,7 +109,8 @@ def check_params(**values: Any) -> VnlemParams:
             "ask for fewer or raise patch_distance"
         )
     angle_range, angle_step = check_angles(values["angle_range"], values["angle_step"])
-    if values["adapt"] and values["search"] == "image":
+    adapt = checks.flag("adapt", values["adapt"])
+    if adapt and values["search"] == "image":
         raise ValueError("adapt=True exists for search='window' only; leave it out, or pass adapt=False")
     coarse = values["coarse_patch_size"]
     return VnlemParams(
@@ -120,17 +121,17 @@ def check_params(**values: Any) -> VnlemParams:
         gamma=checks.real("gamma", values["gamma"], 0, 2, open_low=True),
         angle_range=angle_range,
         angle_step=angle_step,
-        try_unrotated=bool(values["try_unrotated"]),
+        try_unrotated=checks.flag("try_unrotated", values["try_unrotated"]),
         scale=checks.real("scale", values["scale"], 0.3, 100),
         arc=checks.real("arc", values["arc"], 360 / BINS, 90),
         upsample=checks.whole("upsample", values["upsample"], largest=LARGEST_UPSAMPLING),
         shape=checks.choice("shape", values["shape"], ("disc", "square")),
         search=checks.choice("search", values["search"], ("window", "image")),
-        noise_correction=bool(values["noise_correction"]),
+        noise_correction=checks.flag("noise_correction", values["noise_correction"]),
         rotation_margin=checks.real("rotation_margin", values["rotation_margin"], 0, 100),
         coarse_patch_size=0 if coarse == 0 else checks.odd("coarse_patch_size", coarse, 3, LARGEST_PATCH),
-        average_down=bool(values["average_down"]),
-        adapt=bool(values["adapt"]),
+        average_down=checks.flag("average_down", values["average_down"]),
+        adapt=adapt,
     )
 
 

@@ -3,8 +3,7 @@
 // Counterpart of vnlem.kernels.numba.nlm. Macros: RX, RY (radii of a patch), CHANNELS, ROWS (pixels of a thread,
 // one below the other), WARPS (of a block, one below the other), PARTS (warps that share a window, by its rows).
 
-#define WIDTH (32 - 2 * RX)  // pixels of a warp side by side
-#define LINES (ROWS + 2 * RY) // rows of pixels that a thread looks at
+#include "across.cuh"
 
 struct Means {
     const float* image; // (CHANNELS, height, width); symmetric beyond its border
@@ -12,21 +11,6 @@ struct Means {
     int height, width, reach_y, reach_x;
     float decay, floor; // weights exp(-decay * max(squared distance - floor, 0))
 };
-
-// The sum of `value` over lanes l..l + 2 RX, by blocks of 1, 2, 4, ... lanes.
-__device__ __forceinline__ float sum_across(float value) {
-    float block = value, sum = 0.0f;
-    int begin = 0;
-#pragma unroll
-    for (int size = 1; size <= 2 * RX + 1; size *= 2) {
-        if ((2 * RX + 1) & size) {
-            sum += begin == 0 ? block : __shfl_sync(0xFFFFFFFFu, block, (threadIdx.x + begin) % 32);
-            begin += size;
-        }
-        if (2 * size <= 2 * RX + 1) block += __shfl_sync(0xFFFFFFFFu, block, (threadIdx.x + size) % 32);
-    }
-    return sum;
-}
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS * PARTS) nlm(const Means m) {
     DYNAMIC_SHARED(float, tile);

@@ -14,6 +14,24 @@ BLOCK_ROWS = _ROWS * _WARPS
 LARGEST_PATCH = 27
 
 
+def check_patch(radius: int) -> None:
+    """One clear sentence about patches that are wider than a warp can take."""
+    if 2 * radius + 1 > LARGEST_PATCH:
+        raise ValueError(
+            f"patches of {2 * radius + 1} pixels are too large for this device; "
+            f"pass patch_size of at most {LARGEST_PATCH} or device='cpu'"
+        )
+
+
+def check_window(engine: Engine, reach: int, shared: int) -> None:
+    """One clear sentence about windows that need more shared memory, in bytes, than a block has."""
+    if shared > engine.largest_shared:
+        raise ValueError(
+            f"a window of {2 * reach + 1} pixels is too large for this device; "
+            "pass a smaller patch_distance or device='cpu'"
+        )
+
+
 def nlm(engine: Engine, image: Array, window: Any, decay: Any) -> Array:
     """Weighted means over the search window.
 
@@ -21,21 +39,13 @@ def nlm(engine: Engine, image: Array, window: Any, decay: Any) -> Array:
     """
     channels, height, width = image.shape
     radius_y, radius_x, reach_y, reach_x = window
-    if 2 * radius_x + 1 > LARGEST_PATCH:
-        raise ValueError(
-            f"patches of {2 * radius_x + 1} pixels are too large for this device; "
-            f"pass patch_size of at most {LARGEST_PATCH} or device='cpu'"
-        )
+    check_patch(radius_x)
     rows, warps, parts = (1, 1, 1) if height == 1 else (_ROWS, _WARPS, _PARTS)
     # The last lanes, whose sums nobody uses, look past the end of their line.
     tile = channels * (warps * rows + 2 * (radius_y + reach_y)) * (32 + 2 * reach_x)
     sums = (parts - 1) * warps * 32 * (channels + 1) * rows
     shared = 4 * max(tile + radius_x, sums)
-    if shared > engine.largest_shared:
-        raise ValueError(
-            f"a window of {2 * reach_x + 1} pixels is too large for this device; "
-            "pass a smaller patch_distance or device='cpu'"
-        )
+    check_window(engine, reach_x, shared)
     out = engine.xp.empty_like(image)
     engine.launch(
         "nlm",

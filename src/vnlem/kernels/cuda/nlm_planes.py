@@ -3,13 +3,12 @@
 from typing import Any
 
 from vnlem.kernels.cuda.engine import Engine
+from vnlem.kernels.cuda.nlm import check_patch, check_window
 
 Array = Any  # of the engine's library
 
 # Pixels of a thread and warps of a block, both one below the other.
 _ROWS, _WARPS = 8, 8
-# A warp holds the columns of a patch side by side.
-LARGEST_PATCH = 27
 
 
 def nlm_planes(engine: Engine, planes: Array, own: int, window: Any, decay: Any) -> Array:
@@ -19,18 +18,10 @@ def nlm_planes(engine: Engine, planes: Array, own: int, window: Any, decay: Any)
     """
     n_planes, height, width = planes.shape
     radius_y, radius_x, reach_y, reach_x = window
-    if 2 * radius_x + 1 > LARGEST_PATCH:
-        raise ValueError(
-            f"patches of {2 * radius_x + 1} pixels are too large for this device; "
-            f"pass patch_size of at most {LARGEST_PATCH} or device='cpu'"
-        )
+    check_patch(radius_x)
     # The last lanes, whose sums nobody uses, look past the end of their line.
     shared = 4 * ((_WARPS * _ROWS + 2 * (radius_y + reach_y)) * (32 + 2 * reach_x) + radius_x)
-    if shared > engine.largest_shared:
-        raise ValueError(
-            f"a window of {2 * reach_x + 1} pixels is too large for this device; "
-            "pass a smaller patch_distance or device='cpu'"
-        )
+    check_window(engine, reach_x, shared)
     out = engine.xp.empty((height, width), planes.dtype)
     engine.launch(
         "nlm_planes",

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vnlem.kernels.cuda.engine import THREADS, Engine
+from vnlem.kernels.cuda.turn import position
 
 Array = Any  # of the engine's library
 
@@ -62,12 +63,7 @@ def stretch_into(
         "half_way": half_way,
         "out": tall,
         "outside": outside,
-        "rows": plane.shape[0],
-        "columns": plane.shape[1],
-        "height": place.shape[0],
-        "width": place.shape[1],
-        "origin_y": place.origin[0],
-        "origin_x": place.origin[1],
+        **position(plane, place.shape, place.origin),
         "side": side,
         "n_taps": taps,
         "lines": scaling.lines,

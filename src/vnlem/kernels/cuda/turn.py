@@ -38,6 +38,18 @@ class Place(NamedTuple):
     origin: tuple[int, int]  # of the given planes in it
 
 
+def position(plane: Array, shape: tuple[int, int], origin: tuple[int, int]) -> dict[str, int]:
+    """Where a plane lies in the whole image, as the kernels that copy squares take it."""
+    return {
+        "rows": plane.shape[0],
+        "columns": plane.shape[1],
+        "height": shape[0],
+        "width": shape[1],
+        "origin_y": origin[0],
+        "origin_x": origin[1],
+    }
+
+
 def turn_into(
     engine: Engine,
     plane: Array,
@@ -73,12 +85,7 @@ def turn_into(
                 "after": after,
                 "out": tall,
                 "outside": outside,
-                "rows": plane.shape[0],
-                "columns": plane.shape[1],
-                "height": place.shape[0],
-                "width": place.shape[1],
-                "origin_y": place.origin[0],
-                "origin_x": place.origin[1],
+                **position(plane, place.shape, place.origin),
                 "side": side,
                 "n_turns": n_turns,
                 "shear": shear,
