@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 
+PHOTONS = {"noise_model": "poisson-gaussian"}
 CASES = {
     "nlm": ("nlm", {}),
     "nlem": ("nlem", {}),
@@ -22,6 +23,11 @@ CASES = {
     "vnlr so2": ("vnlr", {"profile": "fast", "group": "so2"}),
     "nlm, correlated noise": ("nlm", {"noise_model": "correlated"}),
     "vnlr fast, correlated noise": ("vnlr", {"profile": "fast", "noise_model": "correlated", "scales": 1}),
+    "vnlr fast, photons": ("vnlr", {"profile": "fast", **PHOTONS, "gain": 10.0, "scales": 1}),
+    "vnlr fast, few photons": ("vnlr", {"profile": "fast", **PHOTONS, "gain": 300.0, "scales": 1}),
+    "vnlr fast, photons, three scales": ("vnlr", {"profile": "fast", **PHOTONS, "gain": 10.0}),
+    "vnlr fast, few photons, three scales": ("vnlr", {"profile": "fast", **PHOTONS, "gain": 300.0}),
+    "nlm, few photons": ("nlm", {**PHOTONS, "gain": 300.0}),
 }
 
 

@@ -3,7 +3,8 @@
 python benchmarks/large_overhead.py
 """
 
-from vnlem.large.scales import Size, reach, work_reach
+from vnlem.large.rounds import RoundOfParts, reach_of_rounds, work_of_rounds
+from vnlem.large.scales import Size
 from vnlem.noise import tiled
 from vnlem.pipeline.recipes import recipe_of
 from vnlem.pipeline.scale import Scale
@@ -12,6 +13,7 @@ from vnlem.registry import find_halo, find_method, find_work_halo
 SIGMA = 0.3  # noise in units of the clean standard deviation; parameters follow it
 SIDES = (1024, 2048, 4096)
 CORRELATED = "the same, correlated noise"
+FEW_PHOTONS = "few photons"  # two rounds
 CASES = {
     "vnlr, fast": ("vnlr", 1, {"profile": "fast"}),
     "vnlr, balanced": ("vnlr", 1, {"profile": "balanced"}),
@@ -20,6 +22,9 @@ CASES = {
     "vnlr, fast, three scales": ("vnlr", 3, {"profile": "fast"}),
     "vnlr, balanced, three scales": ("vnlr", 3, {"profile": "balanced"}),
     CORRELATED: ("vnlr", 3, {"profile": "balanced"}),
+    "vnlr, fast, few photons": ("vnlr", 1, {"profile": "fast"}),
+    "vnlr, fast, three scales, few photons": ("vnlr", 3, {"profile": "fast"}),
+    "vnlr, balanced, three scales, few photons": ("vnlr", 3, {"profile": "balanced"}),
     "vnlem": ("vnlem", 1, {}),
     "nlem": ("nlem", 1, {}),
     "nlm": ("nlm", 1, {}),
@@ -41,12 +46,12 @@ def main() -> None:
     heads = " | ".join(f"{side}: read, work" for side in SIDES)
     print(f"| method | halo | {heads} |\n|---|---|{'---|' * len(SIDES)}")
     for name, case in CASES.items():
-        sizes = sizes_of(*case)
+        rounds = (RoundOfParts(0, sizes_of(*case)),) * (2 if FEW_PHOTONS in name else 1)
         filters = tiled.HALO if name == CORRELATED else 0
-        halo = reach(sizes, filters) + filters
+        halo = reach_of_rounds(rounds, filters) + filters
         cells = [
             ", ".join(
-                f"{(1 + 2 * by / side) ** 2 - 1:.0%}" for by in (halo, work_reach(sizes, side, filters))
+                f"{(1 + 2 * by / side) ** 2 - 1:.0%}" for by in (halo, work_of_rounds(rounds, side, filters))
             )
             for side in SIDES
         ]

@@ -28,6 +28,8 @@ CASES = {
     "vnlr": SMALL,
     "photons": {"method": "nlm", "patch_size": 3, "patch_distance": 3, "noise_model": NoiseModel.camera(1.5)},
     "correlated": {"method": "nlm", "patch_size": 3, "patch_distance": 2, "noise_model": SHARED},
+    "few photons": {"method": "nlm", "patch_distance": 2, "noise_model": NoiseModel.camera(300.0)},
+    "fewer photons": {"method": "nlm", "patch_distance": 2, "noise_model": NoiseModel.camera(1000.0)},
 }
 
 
@@ -135,6 +137,8 @@ FULL = {
     "vnlr": {"scales": 3},
     "vnlr so2": {"profile": "fast", "group": "so2", "scales": 1},
     "correlated": {"profile": "fast", "noise_model": SHARED, "scales": 1},
+    "few photons": {"profile": "fast", "noise_model": NoiseModel.camera(300.0), "scales": 2},
+    "fewer photons": {"profile": "fast", "noise_model": NoiseModel.camera(1000.0), "scales": 1},
 }
 
 

@@ -131,6 +131,51 @@ def test_the_noise_is_estimated_as_for_the_whole(tmp_path, small_units):
     assert np.array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
 
 
+# Photons of bright pixels -> how often the image is halved before each round.
+FEW = {4.0: [0, 0], 1.5: [1, 0], 0.6: [2, 1, 0]}
+
+
+def counts(shape, photons, dtype=np.float32):
+    clean = photons * (0.1 + 0.7 * phantom(shape[-2:]))
+    return np.random.default_rng(3).poisson(np.broadcast_to(clean, shape)).astype(dtype)
+
+
+@pytest.mark.parametrize(
+    ("method", "scales", "photons"),
+    [*(("nlm", 1, photons) for photons in FEW), *(("vnlr", 1, photons) for photons in FEW), ("vnlr", 2, 4.0)],
+)
+def test_few_photons_in_parts_equal_the_whole(tmp_path, small_units, method, scales, photons):
+    pixels = counts((203, 391), photons)
+    options = {"method": method, "gain": 1.0, "patch_distance": 3}
+    if method == "vnlr":
+        options |= {"scales": scales, "passes": 1, "n_neighbors": 12, "profile": "fast"}
+    whole = vnlem.denoise(pixels, **options)
+    source = zarr.create_array(tmp_path / "in.zarr", shape=pixels.shape, chunks=(50, 64), dtype=pixels.dtype)
+    source[:] = pixels
+    options["memory"] = "1GB"
+    summary = vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", **options)
+    assert summary.settings["rounds"] == FEW[photons]
+    assert summary.units > 1
+    assert np.array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole)
+    region = {"y": (11, 60), "x": (101, 202)}
+    vnlem.denoise_large(pixels, tmp_path / "part.zarr", region=region, **options)
+    assert np.array_equal(zarr.open_array(tmp_path / "part.zarr/0")[:], whole[11:60, 101:202])
+    del options["memory"]
+    lazy = vnlem.denoise(da.from_array(pixels, chunks=(50, 64)), **options)
+    assert lazy.npartitions > 1
+    assert np.array_equal(lazy.compute(scheduler="sync"), whole)
+
+
+@pytest.mark.parametrize("photons", FEW)
+def test_few_photons_of_colours_in_parts_equal_the_whole(small_units, photons):
+    pixels = counts((3, 150, 203), photons)
+    options = {"gain": 1.0, "method": "nlm", "patch_distance": 3, "channel_axis": 0}
+    whole = vnlem.denoise(pixels, **options)
+    lazy = vnlem.denoise(da.from_array(pixels, chunks=(3, 64, 64)), **options)
+    assert lazy.npartitions > 1
+    assert np.array_equal(lazy.compute(scheduler="sync"), whole)
+
+
 def test_photon_noise(tmp_path, small_units):
     photons = 20 + 60 * phantom((120, 140))
     pixels = (100 + 2 * np.random.default_rng(0).poisson(photons)).astype(np.uint16)

@@ -10,6 +10,7 @@ from scipy import ndimage
 import vnlem
 from vnlem.noise import NoiseModel, estimate_noise
 from vnlem.noise.rounds import in_rounds
+from vnlem.pipeline.stand_in import units_standing
 from vnlem.pipeline.warn import silent
 
 
@@ -176,6 +177,33 @@ class TestFewPhotons:
         )
         assert seen == sorted(seen)
         assert seen[-1] == 1
+
+    @pytest.mark.parametrize("peak", [1.0, 5.0])
+    def test_channels_that_stand_alone_have_units_of_their_own(self, peak):
+        channels = np.stack([self.counts(peak)[1], self.counts(peak, seed=44)[1] * 2])
+        model = NoiseModel((NoiseModel.camera(1.0).curves[0], NoiseModel.camera(2.0).curves[0]))
+        options = {"profile": "fast", "scales": 1}
+        both = vnlem.denoise(channels, noise_model=model, channel_axis=0, channels="separate", **options)
+        for gain, channel, result in zip((1.0, 2.0), channels, both, strict=True):
+            alone = vnlem.denoise(channel, noise_model=NoiseModel.camera(gain), **options)
+            np.testing.assert_array_equal(result, alone)
+
+    def test_the_units_of_the_second_round_are_known_before_the_first(self):
+        """So parts of an image, which do not know the first result as a whole, can have them."""
+        _, noisy = self.counts(5.0)
+        units = []
+
+        def leave(strength):
+            def denoise(stable, _):
+                units.append(units_standing(1.0))
+                return strength * stable, None
+
+            return denoise
+
+        for strength in (1.0, 0.2):
+            in_rounds(NoiseModel.camera(1.0), noisy[None], False, leave(strength))
+        assert units[0] is None
+        assert units[:2] == units[2:]
 
     def test_the_noise_of_a_mixture(self):
         clean, noisy = self.counts(5.0)

@@ -48,6 +48,10 @@ class Engine(Protocol):
     def work_halo(self) -> tuple[int, ...]:
         """What is worked on around a block, in the mean over the passes of a method."""
 
+    @property
+    def cure(self) -> str:
+        """What helps where the smallest unit takes too much memory, in words."""
+
     def solve(self, pixels: NDArray[Any], place: Place, workers: int | None) -> NDArray[Any]:
         """The denoised pixels of `place.write` from those of `place.read`."""
 

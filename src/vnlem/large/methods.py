@@ -12,17 +12,21 @@ from numpy.typing import NDArray
 from vnlem.estimate.scales import check_scales, count_scales, halve
 from vnlem.large.engine import BYTES_ALWAYS, Engine, Place
 from vnlem.large.gpu import Units, find_device, kind_of, one_at_a_time
+from vnlem.large.halved import half_of
+from vnlem.large.rounds import RoundOfParts, reach_of_rounds, solve_in_rounds, work_of_rounds
 from vnlem.large.sample import Sample, is_all
-from vnlem.large.scales import Size, reach, solve_at_sizes, work_reach
+from vnlem.large.scales import Size
 from vnlem.large.sources import Source
 from vnlem.large.stack_engine import stack_engine
 from vnlem.large.units import USUAL_SIDE
 from vnlem.noise import parts
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
+from vnlem.noise.rounds import count_photons, noise_in, plan_rounds, stand_for_mixture
 from vnlem.pipeline.image import Planes
 from vnlem.pipeline.recipes import Recipe, recipe_of
 from vnlem.pipeline.run import NEGLIGIBLE
+from vnlem.pipeline.scale import Scale
 from vnlem.pipeline.settings import parameters_of
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.warn import silent
@@ -34,6 +38,8 @@ BYTES_PER_PIXEL = {"vnlr": 90, "vnlem": 175, "nlem": 65, "nlpr": 65, "nlm": 65}
 # The same at several scales, where most of what is read is not solved at full size.
 BYTES_OF_SIZES = 70
 BYTES_OF_NOISE = 30  # more where the noise is made white before
+BYTES_OF_ROUND = 15  # more for each round after the first
+CURE = "allow more memory"
 PAGES_ALONE = "denoise each page by itself (stack=False, --page-by-page)"
 _NOISE_OPTIONS = ("noise_model", "gain", "offset", "read_noise")
 
@@ -44,13 +50,18 @@ class MethodEngine:
 
     method: str
     solver: Callable[[Any], NDArray[np.float32]]
-    sizes: tuple[Size, ...]  # the image itself, and halved as often as the method works at several scales
+    rounds: tuple[RoundOfParts, ...]  # one, or several where photons are few
     noise: NoiseModel
     axes: tuple[str, ...]
     halo: tuple[int, ...]
     work_halo: tuple[int, ...]
     dtype: str
     device: str = "cpu"  # or "cuda", the first GPU of whoever solves, or "cuda:N"
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The image itself in the last round, and halved as often as the method works at several scales."""
+        return self.rounds[-1].sizes
 
     def solve(self, pixels: NDArray[Any], place: Place, workers: int | None) -> NDArray[Any]:
         """The denoised pixels of ``place.write`` from those of ``place.read``."""
@@ -63,7 +74,7 @@ class MethodEngine:
         ready = self.noise.is_white or self.sizes[0].noise is not None
         stable = planes if ready else self.noise.stabilise(planes, region=before)
         with one_at_a_time(self.device):
-            result = solve_at_sizes(stable, solved, self.sizes, self.solver, check_workers(workers))
+            result = solve_in_rounds(stable, solved, self.rounds, self.solver, check_workers(workers))
         if not ready:
             result = self.noise.unstabilise(result, after)
         given = Planes(planes, np.dtype(self.dtype), 0 if colour else None, pixels.ndim)
@@ -71,8 +82,20 @@ class MethodEngine:
 
     def memory(self, shape: tuple[int, ...]) -> int:
         """Bytes that the solution of a block of this shape takes."""
-        each = BYTES_OF_SIZES if len(self.sizes) > 1 else BYTES_PER_PIXEL[self.method]
+        if len(self.sizes) > 1:
+            each = BYTES_OF_SIZES
+        else:
+            each = BYTES_PER_PIXEL[self.method] + BYTES_OF_ROUND * (len(self.rounds) - 1)
         return BYTES_ALWAYS + (each + (0 if self.noise.is_white else BYTES_OF_NOISE)) * prod(shape)
+
+    @property
+    def cure(self) -> str:
+        """What helps where the smallest unit takes too much memory."""
+        return (
+            CURE
+            if len(self.sizes) == 1
+            else f"{CURE}, or take scales=1 (--set scales=1): its halo is smaller"
+        )
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, as plain values."""
@@ -80,8 +103,9 @@ class MethodEngine:
             "method": self.method,
             "device": kind_of(self.device),
             "solver": f"{self.solver.__module__}.{self.solver.__name__}",
-            "parameters": [asdict(size.params) for size in self.sizes],
-            "scales": [size.scale._asdict() for size in self.sizes],
+            "parameters": [asdict(size.params) for one in self.rounds for size in one.sizes],
+            "scales": [size.scale._asdict() for one in self.rounds for size in one.sizes],
+            "rounds": [one.halvings for one in self.rounds],
             "noise": self.noise.describe(),
             "noise_model": self.noise.to_dict(),
         }
@@ -128,16 +152,16 @@ def find_engine(
     height, width = source.shape[-2:]
     # Of noise that was made white there is no sigma to be warned of.
     with nullcontext() if white else silent():
-        count = count_scales(height, width, check_scales(scales))
-        sizes = tuple(_sizes(recipe, planes.data, noise, count, Units(device, is_all(source))))
-    _check_size(source, recipe.min_size(sizes[0].params))
+        units = Units(device, is_all(source))
+        rounds = tuple(_rounds(recipe, planes.data, noise, (height, width), check_scales(scales), units))
+    _check_size(source, recipe.min_size(rounds[-1].sizes[0].params))
     axes = ("c", "y", "x") if source.colour else ("y", "x")
     filters = parts.halo(noise)
-    halo, work = reach(sizes, filters) + filters, work_reach(sizes, USUAL_SIDE, filters)
+    halo, work = reach_of_rounds(rounds, filters) + filters, work_of_rounds(rounds, USUAL_SIDE, filters)
     return MethodEngine(
         recipe.method,
         recipe.solve,
-        sizes,
+        rounds,
         noise,
         axes,
         (0, halo, halo)[-len(axes) :],
@@ -147,22 +171,46 @@ def find_engine(
     )
 
 
-def _sizes(
-    recipe: Recipe, planes: NDArray[np.float64], noise: NoiseModel, count: int, units: Units
-) -> Iterator[Size]:
-    """The units and the parameters of every size, from a sample."""
-    alone = noise.varies and not noise.is_correlated
-    level = noise.sigma if noise.is_white else 1.0
-    if not (alone or noise.is_white):
-        planes = noise.stabilise(planes)
-    for number in range(count):
-        own = noise.with_share(0.5**number) if alone else None
-        scale, peak = units.of(planes, level) if own is None else units.of(own.stabilise(planes), 1.0)
-        negligible = scale.noise <= NEGLIGIBLE * scale.scale
-        params = recipe.resolve(NEGLIGIBLE if negligible else scale.sigma)
-        halo, work = (find(recipe.method)(params) for find in (find_halo, find_work_halo))
-        yield Size(scale, params, halo, work, getattr(recipe.solve, "grain", 1), peak, own)
-        planes, level = halve(planes), level / 2
+def _rounds(
+    recipe: Recipe,
+    planes: NDArray[np.float64],
+    noise: NoiseModel,
+    shape: tuple[int, int],
+    scales: int,
+    units: Units,
+) -> Iterator[RoundOfParts]:
+    """What every round must know, from a sample of an image of this shape."""
+    # Where it depends on the brightness alone, noise is made white at each size by itself.
+    if noise.is_correlated or not noise.varies:
+        stable = planes if noise.is_white else noise.stabilise(planes)
+        level = noise.sigma if noise.is_white else 1.0
+        sizes = []
+        for number in range(count_scales(*shape, scales)):
+            stable = halve(stable) if number else stable
+            sizes.append(_size(recipe, units.of(stable, level / 2**number), None))
+        yield RoundOfParts(0, tuple(sizes))
+        return
+    for one in plan_rounds(count_photons(noise, planes), *shape):
+        seen, size, sizes = planes, shape, []
+        for _ in range(one.halvings):
+            seen, size = halve(seen), half_of(size)
+        for number in range(count_scales(*size, scales)):
+            seen = halve(seen) if number else seen
+            own = noise_in(noise, one).with_share(0.5**number)
+            if one.mixed:
+                measured = units.by(stand_for_mixture(own, seen), 1.0)
+            else:
+                measured = units.of(own.stabilise(seen), 1.0)
+            sizes.append(_size(recipe, measured, own))
+        yield RoundOfParts(one.halvings, tuple(sizes))
+
+
+def _size(recipe: Recipe, measured: tuple[Scale, float | None], noise: NoiseModel | None) -> Size:
+    scale, peak = measured
+    negligible = scale.noise <= NEGLIGIBLE * scale.scale
+    params = recipe.resolve(NEGLIGIBLE if negligible else scale.sigma)
+    halo, work = (find(recipe.method)(params) for find in (find_halo, find_work_halo))
+    return Size(scale, params, halo, work, getattr(recipe.solve, "grain", 1), peak, noise)
 
 
 def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) -> NoiseModel:

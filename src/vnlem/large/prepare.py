@@ -16,8 +16,6 @@ from vnlem.large.stores import SMALLEST_LEVEL, Store, create, new_store, shape_o
 from vnlem.large.units import Layout, Plan, make_plan
 from vnlem.large.work import Task, level_plan
 
-STACK_CURE = "allow more memory, take profile='fast', or denoise page by page (stack=False, --page-by-page)"
-
 
 @dataclass(frozen=True)
 class Job:
@@ -44,7 +42,7 @@ def plan_for(source: Source, engine: Engine, box: Box, file: tuple[int, ...], me
         # Where the halo is as long as the axis, every part would read all of it.
         cut=tuple(0 < halo.get(axis, 0) < size for axis, size in zip(source.axes, source.shape, strict=True)),
         itemsize=source.dtype.itemsize,
-        cure=STACK_CURE if engine.axes[0] in ("t", "z") else Layout.cure,
+        cure=engine.cure,
     )
     solved = [source.axes.index(axis) for axis in engine.axes]
     return make_plan(layout, memory, lambda shape: engine.memory(tuple(shape[axis] for axis in solved)))

@@ -25,6 +25,7 @@ from vnlem.stacks import check_params, denoise_series
 
 # Bytes for each pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
 BYTES_IN_FLIGHT = 65
+CURE = "allow more memory, take profile='fast', or denoise page by page (stack=False, --page-by-page)"
 _CAMERA = ("gain", "offset", "read_noise")
 Units = tuple[float, float]  # mean and scale
 
@@ -81,6 +82,11 @@ class StackEngine:
     def memory(self, shape: tuple[int, ...]) -> int:
         """Bytes that the solution of a block of this shape takes: that of the planes in flight."""
         return BYTES_ALWAYS + BYTES_IN_FLIGHT * self.in_flight * prod(shape[1:])
+
+    @property
+    def cure(self) -> str:
+        """What helps where the smallest unit takes too much memory."""
+        return CURE
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, as plain values."""

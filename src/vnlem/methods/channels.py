@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from vnlem.pipeline.device import lies_on_gpu, to_host
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Info, Result
+from vnlem.pipeline.stand_in import standing_for_part
 
 # picture, its sigma, its channel axis, progress -> result
 Denoise = Callable[[Any, Any, int | None, Progress], Result]
@@ -32,14 +34,15 @@ def by_channels(
         return denoise(image, sigma, axis, progress)
     if kind == "same":
         mean = planes.data.mean(axis=0)
-        done = denoise(mean, levels[0], None, progress)
+        with standing_for_part(lambda all_planes: all_planes.mean(axis=0, keepdims=True)):
+            done = denoise(mean, levels[0], None, progress)
         result, info = done if isinstance(done, tuple) else (done, None)
         restored = planes.restore(planes.data + (result - mean))
         return restored if info is None else (restored, info)
-    parts = [
-        denoise(plane, level, None, _share(progress, number, count))
-        for number, (plane, level) in enumerate(zip(planes.data, levels, strict=True))
-    ]
+    parts = []
+    for number, (plane, level) in enumerate(zip(planes.data, levels, strict=True)):
+        with standing_for_part(itemgetter(slice(number, number + 1))):
+            parts.append(denoise(plane, level, None, _share(progress, number, count)))
     images = [part[0] if isinstance(part, tuple) else part for part in parts]
     restored = planes.restore(np.stack(images))
     infos = [part[1] for part in parts if isinstance(part, tuple)]

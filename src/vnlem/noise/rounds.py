@@ -15,7 +15,7 @@ does its work [1]_.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from vnlem.estimate.scales import check_scales, double, halve, join
 from vnlem.estimate.scales import count_scales as count_scales
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.progress import Progress, reporting
+from vnlem.pipeline.stand_in import standing
 
 Float = NDArray[np.float64]
 
@@ -34,7 +35,7 @@ BLOCK = 4  # pixels a side that are averaged before
 FEW_PHOTONS = 6.0
 # Photons below which the first round is better made at half the size, and at a quarter of it.
 FEWER_PHOTONS = (2.0, 0.8)
-SHARE = 0.5  # of the noise, in the second round
+SHARE = 0.5  # of the noise, in later rounds: what halving leaves of it
 # Between scales of their own units the coarse one is to be trusted further than between halved roots.
 LEFT_OVER = 0.03
 STEPS = 1_000_000  # of the progress, whatever the rounds and scales
@@ -61,6 +62,74 @@ def count_photons(model: NoiseModel, planes: Float) -> float:
         # Read noise blurs the counts as so many more photons would.
         photons.append((bright - camera.offset) / camera.gain + (camera.read_noise / camera.gain) ** 2)
     return max(photons)
+
+
+class Round(NamedTuple):
+    """One denoising of several."""
+
+    halvings: int  # of the image before
+    mixed: bool  # whether it sees a mixture of the image and of what was found before
+
+
+def plan_rounds(photons: float, height: int, width: int) -> tuple[Round, ...]:
+    """The rounds for an image of this size whose bright pixels have counted so many photons.
+
+    Examples
+    --------
+    >>> [len(plan_rounds(photons, 500, 500)) for photons in (50.0, 4.0, 1.0, 0.5)]
+    [1, 2, 2, 3]
+    >>> plan_rounds(1.0, 500, 500)
+    (Round(halvings=1, mixed=False), Round(halvings=0, mixed=True))
+    """
+    halvings = sum(photons < limit for limit in FEWER_PHOTONS)
+    halvings = min(halvings, count_scales(height, width, halvings + 1) - 1)
+    if not halvings:
+        again = [Round(0, mixed=True)] if photons < FEW_PHOTONS else []
+        return (Round(0, mixed=False), *again)
+    later = (Round(number, mixed=True) for number in reversed(range(halvings)))
+    return (Round(halvings, mixed=False), *later)
+
+
+def noise_in(model: NoiseModel, one: Round) -> NoiseModel:
+    """The noise of what a round sees.
+
+    Examples
+    --------
+    >>> noise_in(NoiseModel.camera(16.0), Round(1, mixed=True)).gain.gain
+    1.0
+    """
+    # The mean of four pixels has half of their noise.
+    own = model.with_share(0.5**one.halvings)
+    return own.with_share(SHARE) if one.mixed else own
+
+
+def mix(planes: Float, found: Float) -> Float:
+    """Planes with part of their noise, around what was found in them."""
+    return SHARE * planes + (1 - SHARE) * found
+
+
+def stand_for_mixture(model: NoiseModel, planes: Float) -> Float:
+    """What a later round takes its units from: as bright and as noisy as its mixture, from the image alone.
+
+    This is the image at half its size. It has the mixture's share of the noise.
+
+    Parameters
+    ----------
+    model : NoiseModel
+        Of the noise of the mixture.
+    planes : ndarray
+        (C, H, W), the image at the size of the mixture.
+
+    Examples
+    --------
+    >>> photons = np.random.default_rng(0).poisson(4.0, (1, 128, 128)).astype(float)
+    >>> stable = stand_for_mixture(NoiseModel.camera(1.0).with_share(SHARE), photons)
+    >>> stable.shape, bool(abs(stable.std() - 1) < 0.15)
+    ((1, 64, 64), True)
+    """
+    smaller = halve(planes)
+    # Of a signal, which has one row, two numbers became one. Four are to be.
+    return model.stabilise(halve(smaller) if planes.shape[1] == 1 else smaller)
 
 
 def in_rounds(
@@ -96,17 +165,21 @@ def in_rounds(
     >>> bool(abs(found.mean() - 2) < 0.1), rounds
     (True, 'flat')
     """
-    photons = count_photons(model, planes)
-    halvings = sum(photons < limit for limit in FEWER_PHOTONS)
-    height, width = planes.shape[1:]
-    halvings = min(halvings, count_scales(height, width, halvings + 1) - 1)
-    again = photons < FEW_PHOTONS and not halvings
+    rounds = plan_rounds(count_photons(model, planes), *planes.shape[1:])
+    halved = [planes]
+    for _ in range(rounds[0].halvings):
+        halved.append(halve(halved[-1]))
     with reporting(progress, "denoise") as report:
         work = _Work(report, denoise, check_scales(scales))
-        work.plan(height, width, halvings, again)
-        found, info = _first_round(model, planes, halvings, work)
-        if again:
-            found, info = _second_round(model, planes, found, work)
+        work.plan([halved[one.halvings].shape[1:] for one in rounds])
+        size = rounds[0].halvings
+        found, info = _at_scales(noise_in(model, rounds[0]), halved[size], None, work)
+        for one in rounds[1:]:
+            own = halved[one.halvings]
+            if one.halvings < size:
+                found = double(found, *own.shape[1:])
+            size = one.halvings
+            found, info = _at_scales(noise_in(model, one), mix(own, found), own, work)
     return found, info
 
 
@@ -120,12 +193,9 @@ class _Work:
         self._pixels = 0
         self._total = 1
 
-    def plan(self, height: int, width: int, halvings: int, again: bool) -> None:
-        """Count the pixels of all rounds."""
-        self._total = self._pixels_of(height, width) * (2 if again else 1)
-        for _ in range(halvings):
-            height, width = -(-height // 2), -(-width // 2)
-            self._total += self._pixels_of(height, width)
+    def plan(self, sizes: list[tuple[int, ...]]) -> None:
+        """Count the pixels of all rounds, from the size of the image in each."""
+        self._total = sum(self._pixels_of(*size) for size in sizes)
 
     def _pixels_of(self, height: int, width: int) -> int:
         total = 0
@@ -134,39 +204,30 @@ class _Work:
             height, width = -(-height // 2), -(-width // 2)
         return total
 
-    def __call__(self, model: NoiseModel, planes: Float) -> tuple[Float, Any]:
-        """Planes denoised in their own units, and what else is known."""
+    def __call__(self, model: NoiseModel, planes: Float, image: Float | None) -> tuple[Float, Any]:
+        """Planes denoised in their own units, and what else is known.
+
+        Of a mixture `image` is what it was made from.
+        """
         size, before = planes[0].size, self._pixels
 
         def part(done: int, total: int) -> None:
             self._report(int(STEPS * (before + size * done / max(total, 1)) / self._total), STEPS)
 
-        stable, info = self._denoise(model.stabilise(planes), False if self._report is None else part)
+        with standing(None if image is None else stand_for_mixture(model, image)):
+            stable, info = self._denoise(model.stabilise(planes), False if self._report is None else part)
         self._pixels += size
         return model.unstabilise(stable), info
 
 
-def _first_round(model: NoiseModel, planes: Float, halvings: int, work: _Work) -> tuple[Float, Any]:
-    """What is found without knowing anything, from an image that was halved so often."""
-    if not halvings:
-        return _at_scales(model, planes, work)
-    coarse, _ = _first_round(model.with_share(0.5), halve(planes), halvings - 1, work)
-    return _second_round(model, planes, double(coarse, *planes.shape[1:]), work)
-
-
-def _second_round(model: NoiseModel, planes: Float, found: Float, work: _Work) -> tuple[Float, Any]:
-    """The same with part of the noise, around what was found before."""
-    return _at_scales(model.with_share(SHARE), SHARE * planes + (1 - SHARE) * found, work)
-
-
-def _at_scales(model: NoiseModel, planes: Float, work: _Work) -> tuple[Float, Any]:
-    levels = [planes]
-    height, width = planes.shape[1:]
-    for _ in range(1, count_scales(height, width, work.scales)):
-        levels.append(halve(levels[-1]))
-    # The mean of four pixels has half of their noise.
-    models = [model.with_share(0.5**number) for number in range(len(levels))]
-    results = [work(*both) for both in zip(models, levels, strict=True)]
+def _at_scales(model: NoiseModel, planes: Float, image: Float | None, work: _Work) -> tuple[Float, Any]:
+    """One round. Of a mixture `image` is what it was made from."""
+    models, results = [], []
+    for number in range(count_scales(planes.shape[1], planes.shape[2], work.scales)):
+        if number:
+            planes, image = halve(planes), None if image is None else halve(image)
+        models.append(model.with_share(0.5**number))
+        results.append(work(models[-1], planes, image))
     info = results[0][1]
     joined = results.pop()[0]
     while results:

@@ -19,6 +19,7 @@ from vnlem.pipeline.recipes import Recipe, Unseen
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.scale import Scale
 from vnlem.pipeline.sigma import check_sigma, check_sigma_map
+from vnlem.pipeline.stand_in import units_standing
 from vnlem.pipeline.workers import check_workers
 
 Result = NDArray[Any] | tuple[NDArray[Any], "Info"]  # the image, or with return_info=True the image and Info
@@ -84,7 +85,8 @@ class Job(Generic[Params]):
     # What part of the whole image `pixels` is; None for all of it. A solver gives back as many pixels as it
     # got, of which those that the region writes are right.
     region: Region | None = None
-    # The largest absolute value of the whole image, where `pixels` are a part of it on a GPU.
+    # The largest absolute value of the whole image, or what it cannot exceed, where it is known; a solver of
+    # a GPU asks for it.
     peak: float | None = None
 
 
@@ -141,7 +143,7 @@ def run(
     else:
         noise = check_sigma(sigma)
     estimated = time.perf_counter()
-    scale = Scale.measure(planes.data, noise, planes.statistics)
+    scale, peak = units_standing(noise) or (Scale.measure(planes.data, noise, planes.statistics), None)
     if noise <= NEGLIGIBLE * scale.scale:
         # Parameters are still checked, so that a wrong one does not pass unseen.
         params = resolve(NEGLIGIBLE)
@@ -152,7 +154,7 @@ def run(
         _check_size(planes, min_size(params))
         pixels = scale.standardise(planes.data)
         with reporting(progress, method) as report:
-            job = Job(pixels, scale.sigma, params, threads, report)
+            job = Job(pixels, scale.sigma, params, threads, report, peak=peak)
             if noise_map is not None:
                 job.sigma_map = (noise_map / scale.scale).astype(np.float32)
             denoised = solve(job)

@@ -1,0 +1,85 @@
+"""Parts of an image at full and at half its size: where they lie, and what is certain about them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.estimate.scales import LOBES, double, halve
+from vnlem.pipeline.tiles import Tile
+
+FILTER_REACH = 8  # pixels around twice a coarse part that halving looks at, rounded up to be even
+DOUBLE_REACH = LOBES  # coarse pixels around a part that doubling looks at
+
+
+def half_of(shape: tuple[int, int]) -> tuple[int, int]:
+    """Height and width of an image at half its size.
+
+    Examples
+    --------
+    >>> half_of((5, 8))
+    (3, 4)
+    """
+    return -(-shape[0] // 2), -(-shape[1] // 2)
+
+
+def halved(tile: Tile) -> Tile:
+    """The coarse pixels that a tile touches."""
+    return Tile(tile.top // 2, -(-tile.bottom // 2), tile.left // 2, -(-tile.right // 2))
+
+
+def doubled(tile: Tile, shape: tuple[int, int]) -> Tile:
+    """The fine pixels under a coarse tile, in an image of this shape."""
+    return cut(Tile(*(2 * edge for edge in tile)), shape)
+
+
+def grown(tile: Tile, by: int, shape: tuple[int, int]) -> Tile:
+    """A tile with so many pixels around it, as far as the image goes."""
+    return cut(Tile(tile.top - by, tile.bottom + by, tile.left - by, tile.right + by), shape)
+
+
+def cut(tile: Tile, shape: tuple[int, int]) -> Tile:
+    """What of a tile lies in the image."""
+    return Tile(max(tile.top, 0), min(tile.bottom, shape[0]), max(tile.left, 0), min(tile.right, shape[1]))
+
+
+def part_of(planes: NDArray[Any], of: Tile, tile: Tile) -> NDArray[Any]:
+    """The pixels of a tile in planes (C, H, W) that are those of a larger tile."""
+    if tile.top < of.top or tile.bottom > of.bottom or tile.left < of.left or tile.right > of.right:
+        raise ValueError(f"{tuple(tile)} is needed and {tuple(of)} is there (top, bottom, left, right)")
+    return planes[:, tile.top - of.top : tile.bottom - of.top, tile.left - of.left : tile.right - of.left]
+
+
+def halve_part(
+    planes: NDArray[np.float64], read: Tile, shape: tuple[int, int]
+) -> tuple[NDArray[np.float64], Tile]:
+    """A part at half its size, and where it lies in the whole at half its size: only what is certain."""
+    even = Tile(
+        read.top + read.top % 2,
+        read.bottom if read.bottom == shape[0] else read.bottom - read.bottom % 2,
+        read.left + read.left % 2,
+        read.right if read.right == shape[1] else read.right - read.right % 2,
+    )
+    smaller = halve(part_of(planes, read, even))
+    found = halved(even)
+    # At an edge that is not the image's own, the filter has seen a mirror image.
+    edge = FILTER_REACH // 2 - 1
+    known = Tile(
+        found.top + edge * (even.top > 0),
+        found.bottom - edge * (even.bottom < shape[0]),
+        found.left + edge * (even.left > 0),
+        found.right - edge * (even.right < shape[1]),
+    )
+    return part_of(smaller, found, known), known
+
+
+def needed_to_double(tile: Tile, shape: tuple[int, int]) -> Tile:
+    """The coarse pixels that `double_part` needs for a tile of an image of this shape."""
+    return grown(halved(tile), DOUBLE_REACH, half_of(shape))
+
+
+def double_part(coarse: NDArray[np.float64], tile: Tile, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """A tile at full size, from the pixels of the image at half its size that `needed_to_double` names."""
+    fine = doubled(needed_to_double(tile, shape), shape)
+    found = double(coarse, fine.bottom - fine.top, fine.right - fine.left)
+    return part_of(found, fine, tile)
