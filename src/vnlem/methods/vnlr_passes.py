@@ -122,11 +122,12 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
                 keep=not first and number < params.passes and number + 1 not in params.rematch,
             )
             shares.append(turned / total)
+        pilot = images.pilot
+        if smoother is not None:
+            pilot = contrast.for_the_eye(smoother.pilot, pilot, noisy, variance, contrast.smooth)
+        result = change.believed_in_strips(noisy, pilot, variance, pool)
     job.details["turned_share"] = shares
-    pilot = images.pilot
-    if smoother is not None:
-        pilot = contrast.for_the_eye(smoother.pilot, pilot, noisy, variance, contrast.smooth)
-    return _from_opponent(change.believed(noisy, pilot, variance))
+    return _from_opponent(result)
 
 
 def matching_of(params: VnlrParams, number: int, region: Region, channels: int, sigma: float) -> Matching:

@@ -20,7 +20,7 @@ def correlate_lines(engine: Engine, planes: Array, taps: NDArray[np.float64], ax
         (height, -(-width // THREADS), count),
         {
             "planes": planes,
-            "taps": engine.xp.asarray(taps),
+            "taps": engine.constant(taps),
             "out": out,
             "height": height,
             "width": width,

@@ -81,7 +81,7 @@ def match(
             "image": field.image,
             "energy": field.energy,
             "penalty": field.penalty,
-            "back": xp.asarray(field.back),
+            "back": engine.constant(field.back),
             "centres": centres,
             "reference_rows": references.rows,
             "reference_columns": references.columns,

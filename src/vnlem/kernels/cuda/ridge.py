@@ -72,7 +72,6 @@ def combine(
     engine: Engine, images: Images, members: Groups, permutations: NDArray[np.int64], rule: Rule, sums: Sums
 ) -> None:
     """Estimate all groups and add them to `sums`; permutations: see `vnlem.neighbours.groups.symmetries`."""
-    xp = engine.xp
     channels, rows, stride = images.pilot.shape
     _, height, width, _ = sums.sums.shape
     count, n_members = members.positions.shape
@@ -94,8 +93,8 @@ def combine(
             "working": images.working,
             "residual": images.residual,
             "noise": images.noise,
-            "onto": xp.asarray(permutations.astype(np.int16)),
-            "back": xp.asarray(np.argsort(permutations, axis=1).astype(np.int16)),
+            "onto": engine.constant(permutations.astype(np.int16)),
+            "back": engine.constant(np.argsort(permutations, axis=1).astype(np.int16)),
             "positions": members.positions,
             "chosen": members.transforms,
             "sums": sums.sums,

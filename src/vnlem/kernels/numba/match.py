@@ -353,7 +353,8 @@ def _correlate_near(scratch, competing, y, own, lines, reach):
     """
     window, taps, fits, winners = scratch.window, scratch.taps, scratch.fits, scratch.winners
     found = False
-    for x in range(0, fits.size, COLUMNS):
+    # A narrow window near the right border ends before the fits do: rows have room for one more block alone.
+    for x in range(0, min(fits.size, lines[0].size - COLUMNS + 1), COLUMNS):
         if bits_near(lines[0], lines[1], x, own[0], own[1], reach) == 0:
             continue
         if not found:

@@ -65,7 +65,7 @@ def whole_batch(engine: Engine, lines: Lines, matching: Matching) -> Batch:
     """All reference patches, without copies."""
     read = matching.reach.region.read
     rows, columns = (
-        engine.xp.asarray((positions - first).astype(np.int32))
+        engine.constant((positions - first).astype(np.int32))
         for positions, first in zip(lines, (read.top, read.left), strict=True)
     )
     return Batch(References(rows, columns), None, None)
@@ -156,31 +156,28 @@ class CopiedTiles:
             Place(xp.asarray(squares.astype(np.int32)), self._turns, *whole),
             [StretchPlace(xp.asarray(squares.astype(np.int32)), *whole) for squares in scaled],
         )
-        centres = xp.asarray(self._centres(lines, places)) if searched else None
+        centres = self._centres(lines, places) if searched else None
         return Batch(whole_batch(self._engine, lines, self._matching).references, centres, copies)
 
-    def _centres(self, lines: Lines, places: Whole) -> NDArray[np.int32]:
-        """Where the references of a batch lie in the copies of their tiles: (references, copies, 2)."""
+    def _centres(self, lines: Lines, places: Whole) -> Array:
+        """Where the references of a batch lie in the copies of their tiles: int32 (references, copies, 2)."""
+        put = self._engine.xp.asarray
         of_row, of_column = (np.searchsorted(np.unique(p // TILE), p // TILE) for p in lines)
         tile = of_row[:, None] * len(np.unique(lines.columns // TILE)) + of_column
         half = (self._matching.reach.patch_size - 1) / 2
         # From the middle of the tile: a copy turns and scales about it.
-        v, h = (p + half - p // TILE * TILE - (TILE - 1) / 2 for p in lines)
+        v, h = (put(p + half - p // TILE * TILE - (TILE - 1) / 2) for p in lines)
         v, h = v[:, None, None], h[None, :, None]
         turns = [make_turn(self._side, angle) for angle in TURNS]
         factors = [scaling.factor for scaling in self._scalings]
-        cosine = np.array([*(turn.cosine for turn in turns), *factors])
-        sine = np.array([*(turn.sine for turn in turns), *(0.0 for _ in factors)])
-        middle = (np.array([self._side] * len(turns) + self._sides) - 1) / 2
-        found = np.stack(
-            [
-                np.rint(cosine * v - sine * h + middle - half),
-                np.rint(sine * v + cosine * h + middle - half),
-            ],
-            axis=-1,
-        )
-        centres: NDArray[np.int32] = (found + places[tile]).reshape(-1, self._n_copies, 2).astype(np.int32)
-        return centres
+        cosine = put(np.array([*(turn.cosine for turn in turns), *factors]))
+        sine = put(np.array([*(turn.sine for turn in turns), *(0.0 for _ in factors)]))
+        middle = put((np.array([self._side] * len(turns) + self._sides) - 1) / 2)
+        corners = put(places)[put(tile)]
+        centres = self._engine.xp.empty(corners.shape, np.int32)
+        centres[..., 0] = (cosine * v - sine * h + middle - half).round() + corners[..., 0]
+        centres[..., 1] = (sine * v + cosine * h + middle - half).round() + corners[..., 1]
+        return centres.reshape(-1, self._n_copies, 2)
 
     def fill(self, batch: Batch) -> None:
         """Turn and scale what lies around the batch's tiles."""

@@ -81,13 +81,20 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     pilot = planes.pilot
     if smoother is not None:
         pilot = contrast.for_the_eye(smoother, pilot, noisy, variance, partial(_smooth, engine))
-    return _from_opponent(xp, change.believed(noisy, pilot, variance))
+    return _from_opponent(xp, change.believed(noisy, pilot, variance, partial(_window_means, engine)))
 
 
 def _smooth(engine: Engine, planes: Array, width: float) -> Array:
     """`vnlem.estimate.contrast.smooth` on a device."""
     taps = contrast.gaussian(width)
     return correlate_lines(engine, correlate_lines(engine, planes, taps, 1), taps, 2)
+
+
+def _window_means(engine: Engine, values: Array, reach: int) -> Array:
+    """`vnlem.estimate.change.window_means` on a device."""
+    taps = np.full(2 * reach + 1, 1 / (2 * reach + 1))
+    rows = correlate_lines(engine, values[None], taps, 1)
+    return correlate_lines(engine, rows, taps, 2)[0].astype(np.float32)
 
 
 def _references(matching: Matching, step: int, needed: Tile) -> Lines:
@@ -142,7 +149,7 @@ def _find_groups(
     xp, size = engine.xp, matching.reach.patch_size
     weights = matching.weights.reshape(-1, 1, 1)
     compared = [channel for channel, weight in enumerate(matching.weights) if weight != 0]
-    factors = xp.asarray(weights[compared])
+    factors = engine.constant(weights[compared])
     if len(weights) == 1:
         own, noise = planes.pilot, planes.variance[0]
     else:
