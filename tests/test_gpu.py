@@ -52,6 +52,19 @@ def test_perception_agrees_with_the_cpu(profile, channels):
     assert_agreement(clean, noisy, sigma=20, profile=profile, aim="perception", channel_axis=axis)
 
 
+@pytest.mark.parametrize("channels", [None, 3])
+def test_several_scales_agree_with_the_cpu_and_stay_on_the_device(channels):
+    cupy = pytest.importorskip("cupy")
+    clean, noisy = scene(131, 118, channels)
+    options = {"scales": 3, "channel_axis": None if channels is None else -1}
+    assert_agreement(clean, noisy, sigma=20, **options)
+    assert_agreement(clean, noisy, sigma=np.full(noisy.shape[:2], 20.0), **options)
+    result, info = vnlem.denoise_vnlr(cupy.asarray(noisy), 20, return_info=True, **options)
+    assert isinstance(result, cupy.ndarray)
+    assert info.details["scales"] == 2
+    np.testing.assert_array_equal(result.get(), vnlem.denoise_vnlr(noisy, 20, device="cuda", **options))
+
+
 @pytest.mark.parametrize("size", [(8, 8), (9, 40), (64, 13), (130, 257)])
 def test_vnlr_agrees_with_the_cpu_at_odd_sizes(size):
     assert_agreement(*scene(*size), sigma=20)

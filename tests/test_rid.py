@@ -8,6 +8,7 @@ from scipy import ndimage
 from skimage import data
 
 import vnlem
+from vnlem.reference import rid as reference
 from vnlem.reference.rotation import Rotator
 
 
@@ -174,3 +175,27 @@ def test_bad_scales_are_told_in_one_sentence(scales, message):
 def test_scales_are_a_list(scales):
     with pytest.raises(TypeError, match="must be a list of factors"):
         vnlem.rid(np.zeros((21, 21)), np.eye(21), scales=scales)
+
+
+@pytest.mark.parametrize("angles", ["sift", "all"])
+@pytest.mark.parametrize(
+    ("patch_size", "scales"), [(9, (1.0,)), (9, (0.6, 0.84, 1.0, 1.3)), (13, (0.7, 2.0)), (25, (1.0, 1.5))]
+)
+def test_distance_angle_and_scale_are_those_of_the_plain_search(angles, patch_size, scales):
+    rng = np.random.default_rng(patch_size + len(scales))
+    for width in (0.8, 2.0):
+        a, b = (ndimage.gaussian_filter(rng.normal(10, 30, (25, 25)), width) for _ in range(2))
+        options = {"angle_step": 15.0, "scales": scales}
+        fast = vnlem.rid(
+            a, b, patch_size=patch_size, angles=angles, return_angle=True, return_scale=True, **options
+        )
+        # The orientation has a plain counterpart and a test of its own.
+        directions = [
+            float(vnlem.orientation(patch, 1.0, patch_size)[12, 12])
+            for patch in (a, *(reference.resized(b, factor) for factor in scales))
+        ]
+        starts = None if angles == "all" else [directions[0] - other for other in directions[1:]]
+        slow = reference.rid(a, b, patch_size, starts=starts, **options)
+        assert fast[0] == pytest.approx(slow[0], rel=1e-4)
+        assert abs(math.remainder(fast[1] - slow[1], 2 * math.pi)) < 2e-3
+        assert fast[2] == slow[2]

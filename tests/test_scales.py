@@ -86,3 +86,34 @@ def test_an_image_too_small_to_be_halved_has_one_scale():
 def test_wrong_numbers_of_scales_are_refused(wrong):
     with pytest.raises(ValueError, match="scales must be"):
         vnlem.denoise_vnlr(np.ones((64, 64)), 5, scales=wrong)
+
+
+def test_where_the_fine_result_has_detail_the_coarse_one_counts_for_less():
+    rng = np.random.default_rng(5)
+    coarse = rng.normal(0, 0.03, (1, 32, 32))
+    flat = np.zeros((1, 64, 64))
+    detailed = 0.5 * (-1.0) ** np.add.outer(np.arange(64), np.arange(64))[None]
+    np.testing.assert_allclose(halve(detailed)[0, 4:-4, 4:-4], 0, atol=1e-12)
+    changes = [np.std((join(fine, coarse, 1.0) - fine)[0, 16:-16, 16:-16]) for fine in (flat, detailed)]
+    assert changes[1] < 0.3 * changes[0]
+
+
+def test_the_join_is_that_of_plain_loops():
+    # Every pixel by itself: its window's energies, and its weight from them.
+    rng = np.random.default_rng(6)
+    fine, coarse = rng.normal(0, 0.2, (1, 20, 23)), rng.normal(0, 0.2, (1, 10, 12))
+    sigma = rng.uniform(0.5, 2.0, (1, 20, 23))
+    low = halve(fine)
+    change = double(coarse - low, 20, 23)[0]
+    detail = fine[0] - double(low, 20, 23)[0]
+    expected = np.empty((20, 23))
+    for y in range(20):
+        for x in range(23):
+            energy = 0.0
+            for i in range(y - 6, y + 7):
+                for j in range(x - 6, x + 7):
+                    at = (min(max(i, -1 - i), 39 - i), min(max(j, -1 - j), 45 - j))
+                    energy += (change[at] ** 2 + 0.4 * detail[at] ** 2) / 169
+            doubt = 0.012 * sigma[0, y, x] ** 2
+            expected[y, x] = fine[0, y, x] + change[y, x] * doubt / (energy + doubt)
+    np.testing.assert_allclose(join(fine, coarse, sigma)[0], expected, rtol=1e-10)

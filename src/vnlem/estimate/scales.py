@@ -1,9 +1,12 @@
 """Coarser scales: an image at half its size, and what its denoised version knows better than the fine one.
 
-At half the size four pixels became one, so the noise is half as strong and structures are twice as large
+At half the size four pixels became one, so the noise is half as strong and structures are half as large
 beside a patch: broad weak structures and flat areas come out better. Edges and texture come out worse. So the
 low frequencies of the fine result are replaced by those of the coarse one only where they hardly differ,
-i.e. where the fine one found nothing but what noise could have left [1]_.
+i.e. where the fine one found nothing but what noise could have left [1]_, and where the fine one has little
+that the coarse one cannot show: what has detail is an edge or texture, and there fine patches know better.
+
+All is worked out element by element, so it runs on the arrays of NumPy and of CuPy.
 
 .. [1] G. Facciolo, N. Pierazzo, J.-M. Morel, "Conservative scale recomposition for multiscale denoising (the
    devil is in the high frequency detail)", SIAM Journal on Imaging Sciences 10, 2017.
@@ -16,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.pipeline import checks
+from vnlem.pipeline.device import namespace
 
-Float = NDArray[np.float64]
+Float = NDArray[np.float64]  # or an array of a device
 
 MOST_SCALES = 6
 SMALLEST = 48  # pixels: an image is not made smaller than that
@@ -25,7 +29,9 @@ LOBES = 3  # of the windowed sinc that halves and doubles
 # A difference of this share of the noise variance is as likely left over noise as structure, after a method
 # for white noise.
 LEFT_OVER = 0.012
-WINDOW = 13  # pixels across, over which the difference is averaged
+# Detail that the coarse image cannot show counts as this times as large a difference.
+DETAIL = 0.4
+WINDOW = 13  # pixels across, over which difference and detail are averaged
 
 
 def check_scales(scales: Any) -> int:
@@ -93,7 +99,7 @@ def _halve_rows(planes: Float) -> Float:
     taps = _taps()
     count = -(-planes.shape[1] // 2)
     wide = _mirrored(planes, taps.size - 1, 2 * count - planes.shape[1] + taps.size - 1)
-    result = np.zeros((planes.shape[0], count, planes.shape[2]))
+    result: Float = namespace(planes).zeros((planes.shape[0], count, planes.shape[2]))
     for k, tap in enumerate(taps):
         left, right = taps.size - 1 - k, taps.size + k
         result += tap * (wide[:, left : left + 2 * count : 2] + wide[:, right : right + 2 * count : 2])
@@ -105,7 +111,7 @@ def _double_rows(planes: Float, size: int) -> Float:
     reach = LOBES
     wide = _mirrored(planes, reach, reach)
     count = planes.shape[1]
-    result = np.zeros((planes.shape[0], 2 * count, planes.shape[2]))
+    result: Float = namespace(planes).zeros((planes.shape[0], 2 * count, planes.shape[2]))
     # A fine pixel lies a quarter of a coarse step beside the centre of its coarse one. The weights of either
     # side are every second tap.
     for parity in (0, 1):
@@ -119,15 +125,21 @@ def _double_rows(planes: Float, size: int) -> Float:
         total = sum(weights.values())
         for step, weight in weights.items():
             result[:, parity::2] += weight / total * wide[:, reach + step : reach + step + count]
-    return result[:, :size]
+    cut: Float = result[:, :size]
+    return cut
 
 
 def _mirrored(planes: Float, before: int, after: int) -> Float:
-    return np.pad(planes, ((0, 0), (before, after), (0, 0)), mode="symmetric")
+    wide: Float = namespace(planes).pad(planes, ((0, 0), (before, after), (0, 0)), mode="symmetric")
+    return wide
 
 
 def join(fine: Float, coarse: Float, sigma: Float | float, left_over: float = LEFT_OVER) -> Float:
     """The fine result with the low frequencies of the coarse one, where the two hardly differ.
+
+    The weight of what the coarse one knows is d / (d + e + DETAIL * h), where d is `left_over` times the
+    noise variance, e the energy of the difference at low frequencies, and h the energy of the fine result at
+    high ones.
 
     Parameters
     ----------
@@ -147,10 +159,14 @@ def join(fine: Float, coarse: Float, sigma: Float | float, left_over: float = LE
     True
     """
     height, width = fine.shape[1:]
-    change = double(coarse - halve(fine), height, width)
-    energy = _mean_of_rows(_mean_of_rows(change**2).swapaxes(1, 2)).swapaxes(1, 2)
-    doubt = left_over * np.asarray(sigma) ** 2
-    return np.asarray(fine + change * doubt / (energy + doubt + 1e-300))
+    low = halve(fine)
+    change = double(coarse - low, height, width)
+    detail = fine - double(low, height, width)
+    structure = change**2 + DETAIL * detail**2
+    energy = _mean_of_rows(_mean_of_rows(structure).swapaxes(1, 2)).swapaxes(1, 2)
+    doubt = left_over * namespace(fine).asarray(sigma) ** 2
+    joined: Float = fine + change * doubt / (energy + doubt + 1e-300)
+    return joined
 
 
 def _mean_of_rows(planes: Float) -> Float:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from vnlem.estimate.scales import SMALLEST, halve, join
 from vnlem.noise.white import estimate_sigma_of_planes
-from vnlem.pipeline.device import lies_on_gpu, namespace, to_host
+from vnlem.pipeline.device import namespace, to_host
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import reporting
 from vnlem.pipeline.run import Result
@@ -38,12 +38,13 @@ def denoise_at_scales(
         With ``info.details["scales"]``, their number.
     """
     progress, return_info = options.pop("progress", False), options.pop("return_info", False)
-    planes = to_planes(to_host(image) if lies_on_gpu(image) else image, options.get("channel_axis"))
+    planes = to_planes(image, options.get("channel_axis"))
+    xp = namespace(planes.data)
     noise: Any
     if sigma is None:
-        noise = estimate_sigma_of_planes(planes.data)
+        noise = estimate_sigma_of_planes(to_host(planes.data))
     elif np.ndim(sigma) > 0:
-        noise = check_sigma_map(to_host(sigma) if lies_on_gpu(sigma) else sigma, planes)
+        noise = check_sigma_map(sigma, planes)
     else:
         noise = check_sigma(sigma)
     levels = [(planes.data, noise)]
@@ -53,7 +54,7 @@ def denoise_at_scales(
     # A scale has a quarter of the pixels of the one before.
     work = np.cumsum([0.25**number for number in range(len(levels))])
     with reporting(progress, "vnlr") as report:
-        for number, (data, level) in enumerate(levels):
+        for number, (data, spread) in enumerate(levels):
             start, whole = work[number] - 0.25**number, work[-1]
 
             def part(
@@ -62,22 +63,22 @@ def denoise_at_scales(
                 if report is not None:
                     report(int(1e6 * (start + size * done / max(total, 1)) / whole), 1_000_000)
 
-            laid_out = level if np.ndim(level) == 0 else np.broadcast_to(level, data.shape)
+            level = spread
+            if np.ndim(spread) > 0:
+                level = planes.layout(xp.ascontiguousarray(xp.broadcast_to(spread, data.shape)))
             one, info = method(
                 planes.layout(data),
-                laid_out if np.ndim(level) == 0 else planes.layout(np.ascontiguousarray(laid_out)),
+                level,
                 progress=False if report is None else part,
                 return_info=True,
                 **options,
             )
-            results.append(to_planes(to_host(one), planes.channel_axis).data)
+            results.append(to_planes(one, planes.channel_axis).data)
             infos.append(info)
     joined = results.pop()
     while results:
         joined = join(results.pop(), joined, levels[len(results)][1])
     result = planes.restore(joined)
-    if lies_on_gpu(image):
-        result = namespace(image).asarray(result)
     if not return_info:
         return result
     timings = {name: sum(info.timings[name] for info in infos) for name in infos[0].timings}
@@ -87,8 +88,6 @@ def denoise_at_scales(
 
 def _halved_noise(noise: Any) -> Any:
     """Standard deviation at half the size of a noise level or a map of it."""
-    if np.ndim(noise) == 0:
+    if np.ndim(noise) == 0 or 1 in noise.shape[1:]:
         return noise / 2
-    if 1 in noise.shape[1:]:
-        return np.asarray(noise) / 2
-    return np.sqrt(np.maximum(halve(np.asarray(noise) ** 2), 0.0)) / 2
+    return namespace(noise).sqrt(halve(noise**2).clip(0.0)) / 2
