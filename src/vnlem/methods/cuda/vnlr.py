@@ -1,6 +1,6 @@
 """VNLR on a CUDA device: the passes of `vnlr_passes`, all images and groups kept on the device."""
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile
 
 Array = Any  # of the engine's library
+
+_symmetries = lru_cache(maxsize=64)(symmetries)  # a call on a small image waits for the host
 
 
 @in_regions(halo)
@@ -125,7 +127,7 @@ def _run_pass(
 ) -> list[Members]:
     """Add the estimates of all groups to `sums`; returns the groups, those given or new ones, in batches."""
     tiles = CopiedTiles(engine, planes, matching, lines) if matching.group in TURNING else None
-    permutations = symmetries(matching.group, rule.patch_size)
+    permutations = _symmetries(matching.group, rule.patch_size)
     found = [] if members is None else members
     batches = [whole_batch(engine, lines, matching)] if tiles is None else tiles.batches(members is None)
     for number, batch in enumerate(batches):
@@ -166,7 +168,7 @@ def _find_groups(
         image,
         energy,
         penalty,
-        np.argsort(symmetries(matching.group, size), axis=1).astype(np.int16),
+        np.argsort(_symmetries(matching.group, size), axis=1).astype(np.int16),
         own.shape[1:],
         size,
         matching.reach.radius,
