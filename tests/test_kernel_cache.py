@@ -80,6 +80,36 @@ compiled = from_python(corner)
 options = {name: value for name, value in _WHOLE.items() if name != "pipeline_class"}
 print(compiled(3), njit(corner)(3), njit(**options)(corner)(3), corner(3))
 """
+VECTORS = """
+import numpy as np
+from vnlem.kernels.numba.jit import kernel
+from vnlem.kernels.numba.vectors import load, plus, store
+
+@kernel
+def double(x, first):
+    store(x, first, plus(load(x, first), load(x, first)))
+
+@kernel
+def double_again(x, first):
+    store(x, first, plus(load(x, first), load(x, first)))
+"""
+CALL_VECTORS = """
+import numpy as np
+from vnlem.kernels.numba import probe_vectors, simd
+x, y = np.full(9, 6, np.float32), np.full(9, 6, np.float32)
+probe_vectors.double(x, 1)
+probe_vectors.double_again(y, 1)
+print(x[8], y[8], simd.__name__)
+"""
+IMPORTS = """
+import pkgutil, sys
+import vnlem.kernels.numba as kernels
+private = {"cache", "compiler", "masks", "panel", "shortcuts", "simd", "squares"}
+for module in pkgutil.iter_modules(kernels.__path__):
+    if module.name not in private:
+        __import__(f"{kernels.__name__}.{module.name}")
+print(*(name for name in private if f"{kernels.__name__}.{name}" in sys.modules))
+"""
 NOWHERE = os.path.join(os.devnull, "nowhere")
 
 
@@ -239,6 +269,34 @@ def test_a_numba_that_lacks_private_parts_is_told_in_one_warning(install):
     assert err.count("RuntimeWarning") == 1
     assert "cannot import name 'Nothing'" in err
     assert "VNLEM_PLAIN_KERNELS=1" in err
+
+
+def test_without_private_parts_nothing_that_uses_them_is_imported(install):
+    install.environment["VNLEM_PLAIN_KERNELS"] = "1"
+    out, err = install.finish(install.start("-c", IMPORTS))
+    assert out.split() == []
+    assert err == ""
+
+
+def test_a_kernel_that_cannot_be_compiled_our_way_is_compiled_numbas_way(install):
+    (install.kernels / "probe_vectors.py").write_text(VECTORS)
+    for break_it, warnings in (("", 0), ("simd._address = None\n", 1)):
+        shutil.rmtree(install.kernels / "__pycache__", ignore_errors=True)
+        call = "from vnlem.kernels.numba import simd\n" + break_it + CALL_VECTORS
+        out, err = install.finish(install.start("-c", call))
+        assert out.split() == ["12.0", "12.0", "vnlem.kernels.numba.simd"]
+        assert err.count("RuntimeWarning") == warnings
+        assert ("VNLEM_PLAIN_KERNELS=1" in err) == bool(warnings)
+
+
+def test_a_fault_of_a_kernel_is_told_as_it_is(install):
+    (install.kernels / "probe_vectors.py").write_text(VECTORS)
+    call = "from vnlem.kernels.numba.probe_vectors import double\ndouble('text', 1)"
+    process = install.start("-c", call)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "TypingError" in err
+    assert "RuntimeWarning" not in err
 
 
 @pytest.mark.parametrize(("compilers", "by_others"), [("2", "0 1"), ("1", "0 0")])

@@ -7,8 +7,8 @@ from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.numba import match, ridge
 from vnlem.kernels.numba.jit import from_python
 from vnlem.kernels.numba.members import centre, gather, put_back, rows_for
-from vnlem.kernels.numba.panel import ROWS
 from vnlem.kernels.numba.sheets import Images, Sums
+from vnlem.kernels.numba.vectors import ROWS
 from vnlem.neighbours.groups import groups_in, symmetries
 from vnlem.neighbours.scaled import ScaledSheet
 from vnlem.neighbours.sheets import TILE, Layout, Reach, TurnedSheet

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vnlem.diffusion.blocks import Block, Rows
 from vnlem.kernels.numba import affinity, tall
 from vnlem.kernels.numba import stencil as kernels
-from vnlem.kernels.numba.panel import ROWS as PIXELS_TOGETHER
+from vnlem.kernels.numba.vectors import ROWS as PIXELS_TOGETHER
 from vnlem.pipeline.workers import for_each
 
 # Rows of the image one task works on; fixed, so that sums do not depend on the number of workers.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.numba.panel import COLUMNS
 from vnlem.kernels.numba.plane_match import Planes, match_planes_tile
+from vnlem.kernels.numba.vectors import COLUMNS
 from vnlem.neighbours.groups import Members, positions_in_part, symmetries
 from vnlem.neighbours.patches import blank_planes, patch_sums
 from vnlem.neighbours.sheets import TILE

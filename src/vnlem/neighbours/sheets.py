@@ -32,9 +32,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.numba.panel import COLUMNS
 from vnlem.kernels.numba.sheets import PADDING, Images, Sums, Tall, cut
 from vnlem.kernels.numba.turn import Place, turn_into
+from vnlem.kernels.numba.vectors import COLUMNS
 from vnlem.neighbours.turned import make_turn
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.tiles import Tile

@@ -19,7 +19,20 @@ from vnlem.kernels.numba.elementary import exp_negative, power_inplace
 from vnlem.kernels.numba.irls import DELTA, MAX_ITERATIONS
 from vnlem.kernels.numba.jit import allocating, nested
 from vnlem.kernels.numba.neighbours import IDENTITY
-from vnlem.kernels.numba.simd import LANES, item, larger, load, spread, store, total, totals
+from vnlem.kernels.numba.vectors import (
+    LANES,
+    item,
+    larger,
+    load,
+    minus,
+    multiply_add,
+    plus,
+    spread,
+    store,
+    times,
+    total,
+    totals,
+)
 
 # Patches whose products with the point are formed together.
 TOGETHER = 8
@@ -120,13 +133,13 @@ def align(flat, search, own, found, n, buffers):
         squares = spread(np.float32(0))
         for f in range(0, lanes, LANES):
             re, im = load(patch, f), load(patch, lanes + f)
-            c, s = load(cos, f), sign * load(sin, f)
-            turned_re = re * c + im * s - load(mine, f)
-            turned_im = im * c - re * s - load(mine, lanes + f)
+            c, s = load(cos, f), times(sign, load(sin, f))
+            turned_re = minus(plus(times(re, c), times(im, s)), load(mine, f))
+            turned_im = minus(minus(times(im, c), times(re, s)), load(mine, lanes + f))
             store(row, f, turned_re)
             store(row, lanes + f, turned_im)
-            squares += turned_re * turned_re
-            squares += turned_im * turned_im
+            squares = multiply_add(turned_re, turned_re, squares)
+            squares = multiply_add(turned_im, turned_im, squares)
         buffers.squared[j] = total(squares)
 
 
@@ -194,21 +207,24 @@ def _move(rows, shares, n, point):
         for j in range(0, n, 2):
             a, b = rows[j], rows[j + 1]
             share_a, share_b = spread(item(shares, j)), spread(item(shares, j + 1))
-            a0 += share_a * load(a, f)
-            a1 += share_a * load(a, f + LANES)
-            a2 += share_a * load(a, f + 2 * LANES)
-            a3 += share_a * load(a, f + 3 * LANES)
-            b0 += share_b * load(b, f)
-            b1 += share_b * load(b, f + LANES)
-            b2 += share_b * load(b, f + 2 * LANES)
-            b3 += share_b * load(b, f + 3 * LANES)
-        a0 += b0
-        a1 += b1
-        a2 += b2
-        a3 += b3
-        step0, step1 = a0 - load(point, f), a1 - load(point, f + LANES)
-        step2, step3 = a2 - load(point, f + 2 * LANES), a3 - load(point, f + 3 * LANES)
-        squares += (step0 * step0 + step1 * step1) + (step2 * step2 + step3 * step3)
+            a0 = multiply_add(share_a, load(a, f), a0)
+            a1 = multiply_add(share_a, load(a, f + LANES), a1)
+            a2 = multiply_add(share_a, load(a, f + 2 * LANES), a2)
+            a3 = multiply_add(share_a, load(a, f + 3 * LANES), a3)
+            b0 = multiply_add(share_b, load(b, f), b0)
+            b1 = multiply_add(share_b, load(b, f + LANES), b1)
+            b2 = multiply_add(share_b, load(b, f + 2 * LANES), b2)
+            b3 = multiply_add(share_b, load(b, f + 3 * LANES), b3)
+        a0 = plus(a0, b0)
+        a1 = plus(a1, b1)
+        a2 = plus(a2, b2)
+        a3 = plus(a3, b3)
+        step0, step1 = minus(a0, load(point, f)), minus(a1, load(point, f + LANES))
+        step2 = minus(a2, load(point, f + 2 * LANES))
+        step3 = minus(a3, load(point, f + 3 * LANES))
+        first = plus(times(step0, step0), times(step1, step1))
+        second = plus(times(step2, step2), times(step3, step3))
+        squares = plus(squares, plus(first, second))
         store(point, f, a0)
         store(point, f + LANES, a1)
         store(point, f + 2 * LANES, a2)
@@ -221,7 +237,7 @@ def _squared_residuals(rows, squared, n, point, out):
     """out[j] = |point - rows[j]|^2 + delta; n is a multiple of TOGETHER, point.size of LANES."""
     length = spread(np.float32(0))
     for f in range(0, point.size, LANES):
-        length += load(point, f) * load(point, f)
+        length = multiply_add(load(point, f), load(point, f), length)
     own = spread(total(length))
     two, zero, delta = spread(np.float32(2)), spread(np.float32(0)), spread(DELTA)
     for j in range(0, n, TOGETHER):
@@ -230,14 +246,15 @@ def _squared_residuals(rows, squared, n, point, out):
         s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
         for f in range(0, point.size, LANES):
             p = load(point, f)
-            s0 += p * load(r0, f)
-            s1 += p * load(r1, f)
-            s2 += p * load(r2, f)
-            s3 += p * load(r3, f)
-            s4 += p * load(r4, f)
-            s5 += p * load(r5, f)
-            s6 += p * load(r6, f)
-            s7 += p * load(r7, f)
+            s0 = multiply_add(p, load(r0, f), s0)
+            s1 = multiply_add(p, load(r1, f), s1)
+            s2 = multiply_add(p, load(r2, f), s2)
+            s3 = multiply_add(p, load(r3, f), s3)
+            s4 = multiply_add(p, load(r4, f), s4)
+            s5 = multiply_add(p, load(r5, f), s5)
+            s6 = multiply_add(p, load(r6, f), s6)
+            s7 = multiply_add(p, load(r7, f), s7)
         inner = totals(s0, s1, s2, s3, s4, s5, s6, s7)
         # Rounding must not make it negative.
-        store(out, j, larger(own + load(squared, j) - two * inner, zero) + delta)
+        distances = minus(plus(own, load(squared, j)), times(two, inner))
+        store(out, j, plus(larger(distances, zero), delta))

@@ -13,6 +13,7 @@ from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
 from vnlem.kernels.numba import ahead
+from vnlem.kernels.numba.fallback import plain_twin
 from vnlem.kernels.numba.shortcuts import QuickFlags, shortcuts
 
 
@@ -123,14 +124,30 @@ def guarded(dispatcher: Any) -> Any:
     return dispatcher
 
 
-class _NotingDispatcher(CPUDispatcher):
+class _KernelDispatcher(CPUDispatcher):
+    """A kernel. Where it cannot be compiled our way its plain twin takes its place."""
+
+    def compile(self, sig: Any) -> Any:
+        """Machine code for some types."""
+        twin = getattr(self, "_twin", None)
+        if twin is None:
+            try:
+                return super().compile(sig)
+            except Exception as error:
+                self._twin, code = plain_twin(self.py_func, sig, error)
+                return code
+        return twin.compile(sig)
+
+
+class _NotingDispatcher(_KernelDispatcher):
     """A kernel that is to be compiled later."""
 
     def __call__(self, *args: Any) -> Any:
         return ahead.note(self, args)
 
 
-def noting(dispatcher: Any) -> Any:
-    """A kernel that notes its calls instead of running."""
-    dispatcher.__class__ = _NotingDispatcher
+def whole(dispatcher: Any, noting: bool) -> Any:
+    """A kernel that knows its way out; noting: it notes its calls instead of running."""
+    if isinstance(dispatcher, CPUDispatcher):
+        dispatcher.__class__ = _NotingDispatcher if noting else _KernelDispatcher
     return dispatcher

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import nested
-from vnlem.kernels.numba.simd import LANES, load, spread, store, totals
+from vnlem.kernels.numba.vectors import LANES, load, minus, multiply_add, spread, store, totals
 
 
 class Diffusion(NamedTuple):
@@ -32,22 +32,22 @@ def squared_distances(own, line, first, count, out):
         s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
         for k in range(0, own.shape[0], LANES):
             o = load(own, k)
-            d = o - load(e0, k)
-            s0 += d * d
-            d = o - load(e1, k)
-            s1 += d * d
-            d = o - load(e2, k)
-            s2 += d * d
-            d = o - load(e3, k)
-            s3 += d * d
-            d = o - load(e4, k)
-            s4 += d * d
-            d = o - load(e5, k)
-            s5 += d * d
-            d = o - load(e6, k)
-            s6 += d * d
-            d = o - load(e7, k)
-            s7 += d * d
+            d = minus(o, load(e0, k))
+            s0 = multiply_add(d, d, s0)
+            d = minus(o, load(e1, k))
+            s1 = multiply_add(d, d, s1)
+            d = minus(o, load(e2, k))
+            s2 = multiply_add(d, d, s2)
+            d = minus(o, load(e3, k))
+            s3 = multiply_add(d, d, s3)
+            d = minus(o, load(e4, k))
+            s4 = multiply_add(d, d, s4)
+            d = minus(o, load(e5, k))
+            s5 = multiply_add(d, d, s5)
+            d = minus(o, load(e6, k))
+            s6 = multiply_add(d, d, s6)
+            d = minus(o, load(e7, k))
+            s7 = multiply_add(d, d, s7)
         store(out, c, totals(s0, s1, s2, s3, s4, s5, s6, s7))
 
 

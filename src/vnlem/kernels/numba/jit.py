@@ -1,35 +1,28 @@
 """The one way kernels are compiled.
 
-`compiler.py`, `shortcuts.py` and `cache.py` reach into Numba. With VNLEM_PLAIN_KERNELS=1, and where a release
-of Numba lacks what they need, kernels are compiled and stored as Numba does by itself. Results agree to
-rounding; the first call takes longer, and so does counting references.
+`compiler.py`, `shortcuts.py` and `cache.py` reach into Numba; `simd.py`, `masks.py`, `squares.py` and
+`panel.py` are written in LLVM's instructions. With VNLEM_PLAIN_KERNELS=1, and where a release of Numba lacks
+what these need, kernels are compiled and stored as Numba does by itself, with loops (`loops.py`) for the
+instructions. Results agree to rounding; calls take longer.
 """
 
 import os
 from collections.abc import Callable
 from typing import Any
 
-import numba
 from numba import njit
 
+from vnlem.kernels.numba.fallback import PLAIN_KERNELS, tell
 from vnlem.pipeline.first_call import rehearsing
-from vnlem.pipeline.warn import warn
-
-PLAIN_KERNELS = "VNLEM_PLAIN_KERNELS"
 
 
 def _is_plain() -> bool:
     if os.environ.get(PLAIN_KERNELS, "0") not in ("", "0"):
         return True
     try:
-        from vnlem.kernels.numba import cache, compiler  # noqa: F401
+        from vnlem.kernels.numba import cache, compiler, masks, panel, simd, squares  # noqa: F401
     except (ImportError, AttributeError) as error:
-        warn(
-            f"Numba {numba.__version__} lacks what kernels are compiled with ({error}): they are compiled "
-            "its own way, and first calls are slow; install another release of Numba, or set "
-            f"{PLAIN_KERNELS}=1 to hide this",
-            RuntimeWarning,
-        )
+        tell(error)
         return True
     return False
 
@@ -50,7 +43,7 @@ _ALLOCATING = _SETTINGS | {"forceinline": True}
 _NESTED = dict(_ALLOCATING)
 if not PLAIN:
     from vnlem.kernels.numba.cache import store
-    from vnlem.kernels.numba.compiler import PartCompiler, WholeCompiler, guarded, noting
+    from vnlem.kernels.numba.compiler import PartCompiler, WholeCompiler, guarded, whole
 
     _WHOLE |= {"no_cfunc_wrapper": True, "pipeline_class": WholeCompiler}
     _ALLOCATING = _SETTINGS | {
@@ -73,7 +66,7 @@ def kernel(function: Callable[..., Any]) -> Any:
             return njit(**_WHOLE)(function)
     dispatcher = njit(**_WHOLE)(function)
     store(dispatcher)
-    return noting(dispatcher) if rehearsing else dispatcher
+    return whole(dispatcher, rehearsing)
 
 
 def from_python(function: Any) -> Any:

@@ -8,9 +8,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from vnlem.kernels.numba.lengths import BLOCK
 from vnlem.kernels.numba.simd import FLAGS, is_row
 
-BLOCK = 16
 _VECTOR = ir.VectorType(ir.FloatType(), BLOCK)
 
 

@@ -10,11 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
-from vnlem.kernels.numba.masks import bits_near
-from vnlem.kernels.numba.panel import COLUMNS, ROWS, correlation_panel, largest_correlation_panel
 from vnlem.kernels.numba.scratch import empty_lines
 from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
 from vnlem.kernels.numba.sheets import patch_squares, patch_sums
+from vnlem.kernels.numba.vectors import COLUMNS, ROWS, bits_near, correlation_panel, largest_correlation_panel
 
 # Turned patches this near to the reference are not taken.
 NEAR = 3

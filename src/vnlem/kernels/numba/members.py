@@ -7,8 +7,7 @@ pixels of a patch's row lie side by side. Blocks of 8 x 8 are transposed in regi
 import numpy as np
 
 from vnlem.kernels.numba.jit import nested
-from vnlem.kernels.numba.simd import LANES, add_pair, add_pairs
-from vnlem.kernels.numba.squares import transpose, transpose_from
+from vnlem.kernels.numba.vectors import LANES, add_pair, add_pairs, transpose, transpose_from
 
 
 @nested

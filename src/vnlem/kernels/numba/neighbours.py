@@ -7,7 +7,21 @@ for the best of them the distance at every angle of the search set, from one set
 import numpy as np
 
 from vnlem.kernels.numba.jit import inlined, kernel, nested
-from vnlem.kernels.numba.simd import LANES, first_equal, item, lane, largest, load, magnitude, spread, store
+from vnlem.kernels.numba.vectors import (
+    LANES,
+    first_equal,
+    item,
+    lane,
+    largest,
+    load,
+    magnitude,
+    minus,
+    multiply_add,
+    plus,
+    spread,
+    store,
+    times,
+)
 
 # Marks the angle of no rotation among the multiples of the angle step.
 IDENTITY = 1 << 20
@@ -120,17 +134,17 @@ def best_turns(a, features, candidates, n_candidates, angles, folded, best, whic
             more_even0, more_odd0, more_even1, more_odd1 = zero, zero, zero, zero
             for k in range(0, columns, 2):
                 c0, s0 = load(cos, LANES * k), load(sin, LANES * k)
-                even0 += spread(item(first, k)) * c0
-                odd0 += spread(item(first, columns + k)) * s0
-                even1 += spread(item(second, k)) * c0
-                odd1 += spread(item(second, columns + k)) * s0
+                even0 = multiply_add(spread(item(first, k)), c0, even0)
+                odd0 = multiply_add(spread(item(first, columns + k)), s0, odd0)
+                even1 = multiply_add(spread(item(second, k)), c0, even1)
+                odd1 = multiply_add(spread(item(second, columns + k)), s0, odd1)
                 c1, s1 = load(cos, LANES * k + LANES), load(sin, LANES * k + LANES)
-                more_even0 += spread(item(first, k + 1)) * c1
-                more_odd0 += spread(item(first, columns + k + 1)) * s1
-                more_even1 += spread(item(second, k + 1)) * c1
-                more_odd1 += spread(item(second, columns + k + 1)) * s1
-            top0 = _keep_best(even0 + more_even0, odd0 + more_odd0, group, top0, which, c)
-            top1 = _keep_best(even1 + more_even1, odd1 + more_odd1, group, top1, which, other)
+                more_even0 = multiply_add(spread(item(first, k + 1)), c1, more_even0)
+                more_odd0 = multiply_add(spread(item(first, columns + k + 1)), s1, more_odd0)
+                more_even1 = multiply_add(spread(item(second, k + 1)), c1, more_even1)
+                more_odd1 = multiply_add(spread(item(second, columns + k + 1)), s1, more_odd1)
+            top0 = _keep_best(plus(even0, more_even0), plus(odd0, more_odd0), group, top0, which, c)
+            top1 = _keep_best(plus(even1, more_even1), plus(odd1, more_odd1), group, top1, which, other)
         best[c] = top0
         best[other] = top1
 
@@ -138,7 +152,7 @@ def best_turns(a, features, candidates, n_candidates, angles, folded, best, whic
 @inlined
 def _keep_best(even, odd, group, top, which, c):
     """The larger of top and the inner products at eight angles and their negatives; which[c] says whose."""
-    values = even + magnitude(odd)
+    values = plus(even, magnitude(odd))
     highest = largest(values)
     if highest > top:
         m = first_equal(values, highest)
@@ -159,15 +173,15 @@ def _fold(a, b, c, angles, with_b, with_c):
             f = angles.rows[n]
             a_re, a_im = load(a, f), load(a, lanes + f)
             b_re, b_im = load(b, f), load(b, lanes + f)
-            b_u += a_re * b_re
-            b_u += a_im * b_im
-            b_v += a_re * b_im
-            b_v -= a_im * b_re
+            b_u = multiply_add(a_re, b_re, b_u)
+            b_u = multiply_add(a_im, b_im, b_u)
+            b_v = multiply_add(a_re, b_im, b_v)
+            b_v = minus(b_v, times(a_im, b_re))
             c_re, c_im = load(c, f), load(c, lanes + f)
-            c_u += a_re * c_re
-            c_u += a_im * c_im
-            c_v += a_re * c_im
-            c_v -= a_im * c_re
+            c_u = multiply_add(a_re, c_re, c_u)
+            c_u = multiply_add(a_im, c_im, c_u)
+            c_v = multiply_add(a_re, c_im, c_v)
+            c_v = minus(c_v, times(a_im, c_re))
         store(with_b, block * LANES, b_u)
         store(with_b, columns + block * LANES, b_v)
         store(with_c, block * LANES, c_u)

@@ -5,13 +5,13 @@ in registers while the inner dimension runs. Plain loops reach a third of its sp
 that the operands do not overlap.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from llvmlite import binding, ir
 from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from vnlem.kernels.numba.lengths import COLUMNS, FEW_ROWS, HALF
 
 
 def _has(feature):
@@ -25,14 +25,11 @@ def _has(feature):
         return False
 
 
-# A processor needs about eight sums under way to begin two multiply-adds in every cycle. Four rows of 16
+# A processor needs about eight sums under way to begin two multiply-adds in every cycle. Few rows of 16
 # columns are eight vectors where a vector holds 8 numbers, and only four where it holds 16.
-FEW_ROWS = 4
 _LONG_VECTORS = _has("avx512f")
 ROWS = 8 if _LONG_VECTORS else FEW_ROWS
-COLUMNS = 16
 WIDE = 32 if _LONG_VECTORS else COLUMNS  # as many columns as the registers hold
-HALF = 8
 
 
 class _Lanes:
@@ -77,15 +74,6 @@ class _Lanes:
     def add(self, slot, factor, values):
         product = self.multiply_add(self.spread(factor), values, self.builder.load(slot))
         self.builder.store(product, slot)
-
-
-class Left(NamedTuple):
-    """The left factor of a product: where the rows of a panel begin in it, and the steps to take."""
-
-    data: np.ndarray
-    at: int
-    step: int  # to the next row
-    along: int  # to the next term of the sum
 
 
 def _make_add_panel(columns):

@@ -9,8 +9,8 @@ import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
 from vnlem.kernels.numba.match import INFINITY, ONE_IN, ROUNDING, _correlate_near, _fill, _rank_moved
-from vnlem.kernels.numba.panel import COLUMNS, ROWS, correlation_panel
 from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
+from vnlem.kernels.numba.vectors import COLUMNS, ROWS, correlation_panel
 
 
 class Planes(NamedTuple):

@@ -6,7 +6,6 @@ import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
 from vnlem.kernels.numba.members import centre, gather, put_back, rows_for, side_by_side
-from vnlem.kernels.numba.panel import COLUMNS
 from vnlem.kernels.numba.ridge import (
     aggregation_weight,
     combination,
@@ -16,7 +15,7 @@ from vnlem.kernels.numba.ridge import (
     multiply,
 )
 from vnlem.kernels.numba.scratch import empty_lines
-from vnlem.kernels.numba.simd import LANES
+from vnlem.kernels.numba.vectors import COLUMNS, LANES
 
 
 class PlaneImages(NamedTuple):

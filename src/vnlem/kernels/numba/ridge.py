@@ -9,12 +9,23 @@ import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
 from vnlem.kernels.numba.members import centre, gather, put_back, rows_for
-from vnlem.kernels.numba.panel import COLUMNS, ROWS, WIDE, Left, add_panel, add_wide_panel
 from vnlem.kernels.numba.scratch import empty_lines
 from vnlem.kernels.numba.sheets import patch_sums
-from vnlem.kernels.numba.simd import LANES, spread, store
-from vnlem.kernels.numba.simd import load as load_lanes
-from vnlem.kernels.numba.squares import invert_square, transpose
+from vnlem.kernels.numba.vectors import (
+    COLUMNS,
+    LANES,
+    ROWS,
+    WIDE,
+    Left,
+    add_panel,
+    add_wide_panel,
+    invert_square,
+    minus,
+    spread,
+    store,
+    transpose,
+)
+from vnlem.kernels.numba.vectors import load as load_lanes
 
 # Members that are not put back count as noisier: their noise is partly that of members that are.
 COPIED_NOISE = np.float32(4.0)
@@ -102,10 +113,10 @@ def invert(matrix, strides, block, pivot_rows, turned_rows):
             for j in range(after, k, LANES):
                 store(matrix[p + a], j, load_lanes(turned_rows[a], j))
             for j in range(0, COLUMNS, LANES):
-                store(matrix[p + a], p + j, zero - load_lanes(block, a * COLUMNS + j))
+                store(matrix[p + a], p + j, minus(zero, load_lanes(block, a * COLUMNS + j)))
     for i in range(k):
         for j in range(i // COLUMNS * COLUMNS, k, LANES):
-            store(matrix[i], j, zero - load_lanes(matrix[i], j))
+            store(matrix[i], j, minus(zero, load_lanes(matrix[i], j)))
     for i in range(0, k, LANES):
         for j in range((i // COLUMNS + 1) * COLUMNS, k, LANES):
             transpose(flat, i * k + j, k, flat, j * k + i, k)

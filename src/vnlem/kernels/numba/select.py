@@ -8,7 +8,7 @@ as numbers: NaN of either sign is never counted, so it ranks behind infinity.
 import numpy as np
 
 from vnlem.kernels.numba.jit import nested
-from vnlem.kernels.numba.masks import BLOCK, bits_up_to, first_bit
+from vnlem.kernels.numba.vectors import BLOCK, bits_up_to, first_bit
 
 INFINITY = np.float32(np.inf)
 LARGEST = np.float32(3.4028235e38)  # of the finite ones

@@ -2,20 +2,19 @@
 
 LLVM turns a long loop over contiguous numbers into vector code, but not a sum over eight columns of a table,
 or a product whose rows are read once and used for several sums. Such kernels say what they mean:
-`load(row, k)` is row[k : k + 8], `+`, `-` and `*` work lane by lane, and `total(v)` adds the lanes. On
+`load(row, k)` is row[k : k + 8], `plus`, `minus` and `times` work lane by lane, `total(v)` adds the lanes. On
 machines with shorter vectors LLVM splits the eight; nothing here depends on the processor.
 """
 
-import operator
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.datamodel import models
-from numba.extending import intrinsic, lower_builtin, register_model, type_callable
+from numba.extending import intrinsic, models, register_model
 
-LANES = 8
+from vnlem.kernels.numba.lengths import LANES
+
 _FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_FLOAT, LANES)
 _INDICES = ir.VectorType(ir.IntType(32), LANES)
@@ -104,23 +103,37 @@ def item(typingctx, array, k):
     return types.float32(array, types.intp), codegen
 
 
-def _lane_by_lane(operators: tuple[Any, ...], name: str) -> None:
-    """Give a pair of operators their meaning: the builder's instruction of that name."""
+def _lane_by_lane(name: str, meaning: str) -> Any:
+    """A function of two vectors: the builder's instruction of that name."""
 
-    def both(context):
-        return lambda a, b: lanes if a is lanes and b is lanes else None
+    def function(typingctx, a, b):
+        if not (a is lanes and b is lanes):
+            return None
 
-    def instruction(context, builder, signature, args):
-        return getattr(builder, name)(*args, flags=FLAGS)
+        def codegen(context, builder, signature, args):
+            return getattr(builder, name)(*args, flags=FLAGS)
 
-    for one in operators:
-        type_callable(one)(both)
-        lower_builtin(one, lanes, lanes)(instruction)
+        return lanes(lanes, lanes), codegen
+
+    function.__doc__ = meaning
+    return intrinsic(function)
 
 
-_lane_by_lane((operator.add, operator.iadd), "fadd")
-_lane_by_lane((operator.sub, operator.isub), "fsub")
-_lane_by_lane((operator.mul, operator.imul), "fmul")
+plus = _lane_by_lane("fadd", "a + b, lane by lane.")
+minus = _lane_by_lane("fsub", "a - b, lane by lane.")
+times = _lane_by_lane("fmul", "a b, lane by lane.")
+
+
+@intrinsic
+def multiply_add(typingctx, a, b, c):
+    """a b + c, lane by lane."""
+    if not (a is lanes and b is lanes and c is lanes):
+        return None
+
+    def codegen(context, builder, signature, args):
+        return builder.fadd(args[2], builder.fmul(*args[:2], flags=FLAGS), flags=FLAGS)
+
+    return lanes(lanes, lanes, lanes), codegen
 
 
 def _llvm(builder: Any, name: str, returns: Any, args: Any) -> Any:

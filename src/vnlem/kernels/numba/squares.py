@@ -6,7 +6,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from vnlem.kernels.numba.simd import FLAGS, LANES, is_row
+from vnlem.kernels.numba.lengths import LANES
+from vnlem.kernels.numba.simd import FLAGS, is_row
 
 _FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_FLOAT, LANES)

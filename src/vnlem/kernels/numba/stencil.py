@@ -12,7 +12,7 @@ of eight: n of them at once, memory read once for all.
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
-from vnlem.kernels.numba.panel import (
+from vnlem.kernels.numba.vectors import (
     COLUMNS,
     FEW_ROWS,
     ROWS,

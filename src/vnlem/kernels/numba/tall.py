@@ -6,7 +6,7 @@ Every function works on the rows first..last of its blocks, so that pieces can b
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
-from vnlem.kernels.numba.panel import (
+from vnlem.kernels.numba.vectors import (
     COLUMNS,
     HALF,
     ROWS,

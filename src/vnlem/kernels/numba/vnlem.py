@@ -12,7 +12,7 @@ from vnlem.kernels.numba.diffusion import rank_by_diffusion
 from vnlem.kernels.numba.jit import allocating, kernel, nested
 from vnlem.kernels.numba.neighbours import IDENTITY, best_turns, inner_products, window_distances
 from vnlem.kernels.numba.select import smallest
-from vnlem.kernels.numba.simd import LANES
+from vnlem.kernels.numba.vectors import LANES
 
 # Pixels of a row whose windows are searched together (see window_distances).
 PIXELS = 4

@@ -1,0 +1,300 @@
+"""Plain loops in place of the vector instructions of `simd`, `masks`, `squares` and `panel`.
+
+They use nothing but what Numba offers to everybody, so they work with any release of it. A vector is a tuple
+of eight numbers. Each function means what its namesake means; results agree to rounding.
+"""
+
+import numpy as np
+
+from vnlem.kernels.numba.jit import nested
+from vnlem.kernels.numba.lengths import BLOCK, COLUMNS, FEW_ROWS, HALF, LANES
+
+ROWS = FEW_ROWS
+WIDE = COLUMNS
+
+
+@nested
+def load(array, k):
+    return (
+        array[k],
+        array[k + 1],
+        array[k + 2],
+        array[k + 3],
+        array[k + 4],
+        array[k + 5],
+        array[k + 6],
+        array[k + 7],
+    )
+
+
+@nested
+def store(array, k, v):
+    for i in range(LANES):
+        array[k + i] = v[i]
+
+
+@nested
+def spread(number):
+    x = np.float32(number)
+    return x, x, x, x, x, x, x, x
+
+
+@nested
+def item(array, k):
+    return array[k]
+
+
+@nested
+def plus(a, b):
+    return (
+        a[0] + b[0],
+        a[1] + b[1],
+        a[2] + b[2],
+        a[3] + b[3],
+        a[4] + b[4],
+        a[5] + b[5],
+        a[6] + b[6],
+        a[7] + b[7],
+    )
+
+
+@nested
+def times(a, b):
+    return (
+        a[0] * b[0],
+        a[1] * b[1],
+        a[2] * b[2],
+        a[3] * b[3],
+        a[4] * b[4],
+        a[5] * b[5],
+        a[6] * b[6],
+        a[7] * b[7],
+    )
+
+
+@nested
+def minus(a, b):
+    return plus(a, times(spread(np.float32(-1)), b))
+
+
+@nested
+def multiply_add(a, b, c):
+    return plus(times(a, b), c)
+
+
+@nested
+def total(v):
+    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]))
+
+
+@nested
+def totals(a, b, c, d, e, f, g, h):
+    return total(a), total(b), total(c), total(d), total(e), total(f), total(g), total(h)
+
+
+@nested
+def larger(a, b):
+    return (
+        a[0] if a[0] > b[0] else b[0],
+        a[1] if a[1] > b[1] else b[1],
+        a[2] if a[2] > b[2] else b[2],
+        a[3] if a[3] > b[3] else b[3],
+        a[4] if a[4] > b[4] else b[4],
+        a[5] if a[5] > b[5] else b[5],
+        a[6] if a[6] > b[6] else b[6],
+        a[7] if a[7] > b[7] else b[7],
+    )
+
+
+@nested
+def largest(v):
+    best = v[0]
+    for i in range(1, LANES):
+        best = v[i] if v[i] > best else best
+    return best
+
+
+@nested
+def magnitude(v):
+    return larger(v, times(spread(np.float32(-1)), v))
+
+
+@nested
+def first_equal(v, number):
+    for i in range(LANES):
+        if v[i] == number:
+            return i
+    return LANES
+
+
+@nested
+def lane(v, k):
+    return v[k]
+
+
+@nested
+def add_pair(array, k, first, second, number):
+    array[k] += first * number
+    array[k + 1] += second * number
+
+
+@nested
+def add_pairs(array, k, first, second, numbers, j, mask):
+    for i in range(LANES):
+        array[k + 2 * i] += first * mask[i] * numbers[j + i]
+        array[k + 2 * i + 1] += second * mask[i] * numbers[j + i]
+
+
+@nested
+def bits_up_to(array, k, limit):
+    bits = np.int64(0)
+    for i in range(BLOCK):
+        bits |= np.int64(array[k + i] <= limit) << i
+    return bits
+
+
+@nested
+def bits_near(a, b, k, own_a, own_b, limit):
+    bits = np.int64(0)
+    for i in range(BLOCK):
+        first, second = a[k + i] - own_a, b[k + i] - own_b
+        bits |= np.int64(first * first + second * second < limit) << i
+    return bits
+
+
+@nested
+def first_bit(bits):
+    number = np.int64(0)
+    while bits & 1 == 0:
+        bits >>= 1
+        number += 1
+    return number
+
+
+@nested
+def transpose(source, at, step, target, to, target_step):
+    for a in range(LANES):
+        for b in range(LANES):
+            target[to + b * target_step + a] = source[at + a * step + b]
+
+
+@nested
+def transpose_from(source, places, j, shift, target, to, target_step):
+    for a in range(LANES):
+        at = places[j + a] + shift
+        for b in range(LANES):
+            target[to + b * target_step + a] = source[at + b]
+
+
+@nested
+def invert_square(source, at, step, target):
+    side = 2 * LANES
+    for a in range(side):
+        for b in range(side):
+            target[side * a + b] = source[at + a * step + b]
+    for p in range(side):
+        pivot = np.float32(1) / target[side * p + p]
+        target[side * p + p] = np.float32(1)
+        for b in range(side):
+            target[side * p + b] *= pivot
+        for a in range(side):
+            if a != p:
+                factor = target[side * a + p]
+                target[side * a + p] = np.float32(0)
+                for b in range(side):
+                    target[side * a + b] -= factor * target[side * p + b]
+
+
+@nested
+def _add_row(out, at, factor, values, start, columns):
+    """out[at + x] += factor * values[start + x] for x < columns."""
+    for x in range(columns):
+        out[at + x] += factor * values[start + x]
+
+
+@nested
+def _add_panel(out, at, step, left, right, right_at, offsets, sign, columns):
+    factors, values = left.data.reshape(-1), right.reshape(-1)
+    flat = out.reshape(-1)
+    for i in range(offsets.size):
+        start = right_at + offsets[i]
+        for a in range(ROWS):
+            factor = sign * factors[left.at + a * left.step + i * left.along]
+            _add_row(flat, at + a * step, factor, values, start, columns)
+
+
+@nested
+def add_panel(out, out_at, out_step, left, right, right_at, offsets, sign):
+    _add_panel(out, out_at, out_step, left, right, right_at, offsets, sign, COLUMNS)
+
+
+@nested
+def add_wide_panel(out, out_at, out_step, left, right, right_at, offsets, sign):
+    _add_panel(out, out_at, out_step, left, right, right_at, offsets, sign, WIDE)
+
+
+@nested
+def add_half_panel(out, out_at, out_step, left, right, right_at, offsets, sign):
+    _add_panel(out, out_at, out_step, left, right, right_at, offsets, sign, HALF)
+
+
+@nested
+def correlation_panel(out, out_at, out_step, taps, taps_at, image, image_at, image_step, offsets):
+    flat, factors, values = out.reshape(-1), taps.reshape(-1), image.reshape(-1)
+    for a in range(ROWS):
+        at = out_at + a * out_step
+        for x in range(COLUMNS):
+            flat[at + x] = np.float32(0)
+        for i in range(offsets.size):
+            start = image_at + a * image_step + offsets[i]
+            _add_row(flat, at, factors[taps_at + i], values, start, COLUMNS)
+
+
+@nested
+def largest_correlation_panel(best, which, at, taps, first, competing, image, image_at, offsets):
+    values = image.reshape(-1)
+    for g in range(max(first, competing[0]), min(first + ROWS, competing[1])):
+        for x in range(0, COLUMNS, LANES):
+            sums = spread(np.float32(0))
+            for i in range(offsets.size):
+                sums = multiply_add(spread(taps[g, i]), load(values, image_at + offsets[i] + x), sums)
+            for k in range(LANES):
+                if sums[k] > best[at + x + k]:
+                    best[at + x + k] = sums[k]
+                    which[at + x + k] = g
+
+
+@nested
+def _window_panel(out, at, weights, vectors, first, dim, steps, shape):
+    """steps: from row to row of the vectors, side of a window; shape: pixels, columns."""
+    row_step, side = steps
+    rows, columns = shape
+    flat, factors, values = out.reshape(-1), weights.reshape(-1), vectors.reshape(-1)
+    for a in range(rows):
+        for x in range(columns):
+            flat[at + a * dim + x] = np.float32(0)
+        for r in range(side):
+            for c in range(side):
+                start = first + r * row_step + (a + c) * dim
+                factor = factors[(r * side + c) * rows + a]
+                _add_row(flat, at + a * dim, factor, values, start, columns)
+
+
+@nested
+def window_panel(out, out_at, weights, vectors, first, dim, row_step, side):
+    _window_panel(out, out_at, weights, vectors, first, dim, (row_step, side), (ROWS, COLUMNS))
+
+
+@nested
+def half_window_panel(out, out_at, weights, vectors, first, dim, row_step, side):
+    _window_panel(out, out_at, weights, vectors, first, dim, (row_step, side), (ROWS, HALF))
+
+
+@nested
+def small_window_panel(out, out_at, weights, vectors, first, dim, row_step, side):
+    _window_panel(out, out_at, weights, vectors, first, dim, (row_step, side), (FEW_ROWS, COLUMNS))
+
+
+@nested
+def half_small_window_panel(out, out_at, weights, vectors, first, dim, row_step, side):
+    _window_panel(out, out_at, weights, vectors, first, dim, (row_step, side), (FEW_ROWS, HALF))
