@@ -14,13 +14,20 @@ def command(
     ] = Path("neighbors.png"),
     patch_size: Annotated[int, typer.Option(help="Size of the patches, odd.")] = 13,
     count: Annotated[int, typer.Option(help="How many patches, the patch itself included.")] = 49,
+    scales: Annotated[
+        str,
+        typer.Option(
+            metavar="F,F,...", help="Sizes of a third panel: factors by which patches may be dilated."
+        ),
+    ] = "1",
 ) -> None:
-    """Draw the patches nearest to one of an image's patches, with and without rotation.
+    """Draw the patches nearest to one of an image's patches, with and without rotation, and with dilation.
 
     Colours are averaged; of a file with several pages the first is taken. Needs matplotlib (the extra
     bench).
     """
     row, column = parse_position(at)
+    factors = parse_factors(scales)
     from vnlem import io
     from vnlem.figures import neighbors
 
@@ -29,7 +36,7 @@ def command(
     if picture.channel_axis is not None:
         page = page.mean(axis=picture.channel_axis)
     try:
-        neighbors(page, (row, column), out, patch_size=patch_size, count=count)
+        neighbors(page, (row, column), out, patch_size=patch_size, count=count, scales=factors)
     except ModuleNotFoundError as missing:
         raise ValueError(f"{missing.name} is not installed; pip install 'vnlem[bench]'") from None
     print(f"{count} nearest patches of {source.name} at {row},{column}: {out}")
@@ -48,3 +55,17 @@ def parse_position(text: str) -> tuple[int, int]:
     except ValueError:
         raise ValueError(f"--at must be two whole numbers Y,X like 120,85; got {text!r}") from None
     return row, column
+
+
+def parse_factors(text: str) -> tuple[float, ...]:
+    """Factors from ``F,F,...``.
+
+    Examples
+    --------
+    >>> parse_factors("0.7,1")
+    (0.7, 1.0)
+    """
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"--scales must be factors like 0.7,1,1.4; got {text!r}") from None

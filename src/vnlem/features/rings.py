@@ -140,8 +140,12 @@ class RingCoefficients:
     rings: RingLayout
 
     @classmethod
-    def of(cls, image: NDArray[np.floating], rings: RingLayout) -> "RingCoefficients":
+    def of(
+        cls, image: NDArray[np.floating], rings: RingLayout, level: float | None = None
+    ) -> "RingCoefficients":
         """The coefficients of every pixel of an image (height, width) that is large beside the patch.
+
+        They are those of the image less `level`, its mean when None; only such of one level can be compared.
 
         Examples
         --------
@@ -153,7 +157,8 @@ class RingCoefficients:
         (True, True)
         """
         # A common shift takes nothing from a distance, and keeps float32 free of large offsets.
-        padded = np.pad(image - image.mean(), rings.halo, mode="symmetric").astype(np.float32)
+        level = float(image.mean()) if level is None else level
+        padded = np.pad(image - level, rings.halo, mode="symmetric").astype(np.float32)
         raw, _ = ring_features(padded[None], np.zeros(image.shape, dtype=np.float32), rings)
         return cls(raw[..., : rings.lanes] + 1j * raw[..., rings.lanes :].astype(np.float64), rings)
 

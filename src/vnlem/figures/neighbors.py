@@ -1,12 +1,14 @@
 """The paper's neighbour figure: the patches nearest to one patch, by Euclidean distance and by RID."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.neighbours.image import Matches, matches, rotated_patches
+from vnlem.neighbours.dilated import aligned_patches, dilated_matches
+from vnlem.neighbours.image import Matches, matches
 from vnlem.pipeline.image import to_planes
 
 
@@ -20,6 +22,7 @@ def neighbors(
     angle_range: float = 30.0,
     angle_step: float = 5.0,
     scale: float = 1.0,
+    scales: Sequence[float] = (1.0,),
 ) -> Any:
     """The patches nearest to one patch, by Euclidean distance and by RID, and where they lie.
 
@@ -34,6 +37,9 @@ def neighbors(
         As in :func:`vnlem.denoise_vnlem`.
     count : int
         How many patches, the patch itself included.
+    scales : sequence of float
+        With other factors than 1 a further panel shows the nearest over rotations and dilations by these, as
+        in :func:`vnlem.rid`.
 
     Returns
     -------
@@ -41,8 +47,8 @@ def neighbors(
 
     Notes
     -----
-    Patches found by RID are shown rotated onto the first; in the image a tick on each match shows where the
-    top of the patch went.
+    Patches found by RID are shown rotated onto the first, and scaled; in the image a circle shows the size of
+    each match of the last panel, and a tick where the top of the patch went.
 
     Examples
     --------
@@ -62,24 +68,31 @@ def neighbors(
     }
     by_euclid = matches(pixels, at, count, rotated=False, **options)  # type: ignore[arg-type]
     by_rid = matches(pixels, at, count, rotated=True, **options)  # type: ignore[arg-type]
+    shown = {"Euclidean distance": by_euclid, "RID": by_rid}
+    if [float(factor) for factor in scales] != [1.0]:
+        by_rid = dilated_matches(pixels, at, count, scales=scales, **options)  # type: ignore[arg-type]
+        sizes = ", ".join(f"{factor:.3g}" for factor in scales)
+        shown[f"RID over sizes {sizes}"] = by_rid
     columns = int(np.ceil(np.sqrt(count)))
     rows = int(np.ceil(count / columns))
-    figure = Figure(figsize=(18, 6.6), layout="constrained")
-    panels: Any = figure.subfigures(1, 3, width_ratios=(1, 1.05, 1.05))
-    picture, left, right = panels
-    axes = picture.subplots()
+    figure = Figure(figsize=(6 * (1 + len(shown)), 6.6), layout="constrained")
+    panels: Any = figure.subfigures(1, 1 + len(shown), width_ratios=(1, *[1.05] * len(shown)))
+    axes = panels[0].subplots()
     axes.imshow(pixels, cmap="gray")
     axes.set_axis_off()
     axes.set_title(f"patch at row {at[0]}, column {at[1]}: yellow; matches by RID: red")
     half = patch_size / 2
-    for row, column, angle in zip(by_rid.row[1:], by_rid.column[1:], by_rid.angle[1:], strict=True):
-        axes.add_patch(Circle((column, row), half, fill=False, color="red", linewidth=0.7))
+    for row, column, angle, factor in zip(
+        by_rid.row[1:], by_rid.column[1:], by_rid.angle[1:], by_rid.factor[1:], strict=True
+    ):
+        radius = half / factor
+        axes.add_patch(Circle((column, row), radius, fill=False, color="red", linewidth=0.7))
         # The top of the patch (0, -1), turned back by the rotation that aligned the match.
-        tip = column - half * np.sin(angle), row - half * np.cos(angle)
+        tip = column - radius * np.sin(angle), row - radius * np.cos(angle)
         axes.plot((column, tip[0]), (row, tip[1]), color="red", linewidth=0.7)
     corner = (at[1] - half, at[0] - half)
     axes.add_patch(Rectangle(corner, patch_size, patch_size, fill=False, color="yellow", linewidth=1.5))
-    for panel, found, title in ((left, by_euclid, "Euclidean distance"), (right, by_rid, "RID")):
+    for panel, (title, found) in zip(panels[1:], shown.items(), strict=True):
         panel.suptitle(title)
         cells = np.atleast_1d(panel.subplots(rows, columns)).ravel()
         _draw_patches(cells, pixels, found, patch_size)
@@ -90,11 +103,12 @@ def neighbors(
 
 def _draw_patches(cells: NDArray[Any], pixels: NDArray[np.float64], found: Matches, patch_size: int) -> None:
     """One patch per cell, aligned, its distance on top."""
-    patches = rotated_patches(pixels, found, patch_size)
+    patches = aligned_patches(pixels, found, patch_size)
     low, high = patches[0].min(), patches[0].max()
     spread = max(high - low, 1e-12)
     for cell in cells:
         cell.set_axis_off()
-    for cell, patch, distance in zip(cells, patches, found.distance, strict=False):
+    for cell, patch, distance, factor in zip(cells, patches, found.distance, found.factor, strict=False):
         cell.imshow(patch, cmap="gray", vmin=low - 0.1 * spread, vmax=high + 0.1 * spread)
-        cell.set_title(f"{distance:.3g}", fontsize=7, pad=1)
+        size = "" if factor == 1 else f", x {factor:.3g}"
+        cell.set_title(f"{distance:.3g}{size}", fontsize=7, pad=1)

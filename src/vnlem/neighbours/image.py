@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage
 
 from vnlem.features.canonical import Extended, whole_region
 from vnlem.features.orientation import DEFAULT_ARC
@@ -111,12 +110,15 @@ class Matches:
         Scaled to a square patch of patch_size^2 pixels.
     angle : ndarray
         Rotation in radians that takes the match onto the patch; 0 where it is not rotated.
+    factor : ndarray
+        By which the match is made larger or smaller before.
     """
 
     row: NDArray[np.int64]
     column: NDArray[np.int64]
     distance: NDArray[np.float64]
     angle: NDArray[np.float64]
+    factor: NDArray[np.float64]
 
 
 def matches(
@@ -152,15 +154,7 @@ def matches(
     (10, 10, 0.0)
     """
     pixels = to_planes(image).data[0]
-    row, column = (checks.whole("at", value, 0) for value in at)
-    height, width = pixels.shape
-    if row >= height or column >= width:
-        raise ValueError(f"at is ({row}, {column}) but the image has {height}x{width} pixels")
-    patch_size = checks.odd("patch_size", patch_size, 3)
-    if min(height, width) < patch_size:
-        raise ValueError(f"the image ({height}x{width}) is smaller than the patch ({patch_size})")
-    if checks.whole("count", count) > pixels.size:
-        raise ValueError(f"count is {count} but the image has only {pixels.size} patches")
+    row, column, patch_size, count = checked_place(pixels, at, patch_size, count)
     angle_range, angle_step = check_angles(angle_range, angle_step)
     # One scale for the whole image keeps float32 accurate; distances are mapped back.
     spread = float(pixels.std()) or 1.0
@@ -180,23 +174,27 @@ def matches(
     difference = region.angle[row, column].astype(float) - region.angle[rows, columns]
     angle = np.where(which == IDENTITY, 0.0, np.angle(np.exp(1j * (difference + turned))))
     distance = spread * np.sqrt(found.squared[0].astype(np.float64) * rings.distance_scale)
-    return Matches(rows, columns, distance, angle)
+    return Matches(rows, columns, distance, angle, np.ones(len(rows)))
 
 
-def rotated_patches(image: NDArray[np.float64], found: Matches, patch_size: int) -> NDArray[np.float64]:
-    """The square patches of matches, each turned by its angle: (matches, patch_size, patch_size).
+def checked_place(
+    pixels: NDArray[np.float64], at: tuple[int, int], patch_size: int, count: int
+) -> tuple[int, int, int, int]:
+    """Row and column of a patch, its size and a number of neighbours, or one clear sentence.
 
     Examples
     --------
-    >>> image = np.add.outer(np.arange(20.0) ** 2, np.arange(20.0))
-    >>> patches = rotated_patches(image, matches(image, (10, 10), 5), 3)
-    >>> bool(np.allclose(patches[0], image[9:12, 9:12]))
-    True
+    >>> checked_place(np.zeros((20, 20)), (3, 4), 13, 49)
+    (3, 4, 13, 49)
     """
-    half = patch_size // 2
-    y, x = np.mgrid[-half : half + 1, -half : half + 1]
-    cos, sin = (part[:, None, None] for part in (np.cos(found.angle), np.sin(found.angle)))
-    rows = found.row[:, None, None] + cos * y - sin * x
-    columns = found.column[:, None, None] + sin * y + cos * x
-    patches: NDArray[np.float64] = ndimage.map_coordinates(image, [rows, columns], order=3, mode="reflect")
-    return patches
+    row, column = (checks.whole("at", value, 0) for value in at)
+    height, width = pixels.shape
+    if row >= height or column >= width:
+        raise ValueError(f"at is ({row}, {column}) but the image has {height}x{width} pixels")
+    patch_size = checks.odd("patch_size", patch_size, 3)
+    if min(height, width) < patch_size:
+        raise ValueError(f"the image ({height}x{width}) is smaller than the patch ({patch_size})")
+    count = checks.whole("count", count)
+    if count > pixels.size:
+        raise ValueError(f"count is {count} but the image has only {pixels.size} patches")
+    return row, column, patch_size, count

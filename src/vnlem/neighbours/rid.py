@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.features.orientation import DEFAULT_ARC, orientation
+from vnlem.features.orientation import halo as orientation_halo
 from vnlem.features.rings import LARGEST_UPSAMPLING, RingCoefficients, RingLayout, layout
 from vnlem.neighbours.scaled import resized
 from vnlem.pipeline import checks
@@ -101,18 +102,22 @@ def rid(
     angle_range, angle_step = check_angles(angle_range, angle_step)
     upsample = checks.whole("upsample", upsample, largest=LARGEST_UPSAMPLING)
     whole_circle = checks.choice("angles", angles, ("sift", "all")) == "all"
+    rings = layout(size, upsample)
+    # What lies farther from the middle is not looked at.
+    reach = max(rings.halo, size // 2, 0 if whole_circle else orientation_halo(scale, size))
+    own = _middle(a, reach)
     found: list[tuple[float, float, float]] = []
     for factor in check_scales(scales, size, len(a)):
-        moved = b if factor == 1 else resized(b, factor)
+        moved = _middle(b if factor == 1 else resized(b, factor), reach)
         if whole_circle:
             tried: NDArray[np.float64] = np.radians(np.arange(0, 360, angle_step))
         else:
-            start = _central_orientation(a, size, scale) - _central_orientation(moved, size, scale)
+            start = _central_orientation(own, size, scale) - _central_orientation(moved, size, scale)
             steps = search_angles(angle_range, angle_step)
             tried = start + np.concatenate([-steps[:0:-1], steps])
         if try_unrotated:
             tried = np.concatenate([[0.0], tried])
-        squared = _by_rings(a, moved, layout(size, upsample), tried)
+        squared = _by_rings(own, moved, rings, tried)
         best = int(squared.argmin())
         found.append((float(squared[best]), math.remainder(float(tried[best]), 2 * math.pi), factor))
     square, angle, factor = min(found, key=lambda one: one[0])
@@ -183,6 +188,12 @@ def _check_patch(name: str, patch: ArrayLike) -> NDArray[np.float64]:
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinite values; replace them first")
     return array
+
+
+def _middle(patch: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
+    """So many pixels around the centre, or all where there are fewer."""
+    rest = max(len(patch) // 2 - reach, 0)
+    return patch[rest : len(patch) - rest, rest : len(patch) - rest]
 
 
 def _central_orientation(patch: NDArray[np.float64], size: int, scale: float) -> float:

@@ -74,11 +74,26 @@ def resized(image: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
     return np.asarray(_resizing(height, factor) @ image @ _resizing(width, factor).T)
 
 
-def _resizing(count: int, factor: float) -> NDArray[np.float64]:
-    """The matrix that scales `count` pixels about their centre; the image is mirrored at its ends."""
-    matrix = np.zeros((count, count))
-    middle = (count - 1) / 2
-    bases, taps = _taps(middle + (np.arange(count) - middle) / factor, factor)
+def stretched(image: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
+    """An image (H, W) scaled as a whole: its size is scaled too, rounded up.
+
+    Examples
+    --------
+    >>> stretched(np.ones((10, 21)), 1.5).shape, bool(np.allclose(stretched(np.ones((10, 21)), 0.7), 1))
+    ((15, 32), True)
+    """
+    rows, columns = (_resizing(count, factor, int(np.ceil(factor * count))) for count in image.shape)
+    return np.asarray(rows @ image @ columns.T)
+
+
+def _resizing(count: int, factor: float, scaled: int | None = None) -> NDArray[np.float64]:
+    """The matrix that scales `count` pixels about their centre to `scaled` pixels, to as many when None.
+
+    The image is mirrored at its ends.
+    """
+    size = count if scaled is None else scaled
+    matrix = np.zeros((size, count))
+    bases, taps = _taps((count - 1) / 2 + (np.arange(size) - (size - 1) / 2) / factor, factor)
     for row, base, weights in zip(matrix, bases, taps, strict=True):
         at = (base + np.arange(weights.size)) % (2 * count)
         np.add.at(row, np.where(at < count, at, 2 * count - 1 - at), weights)
