@@ -18,7 +18,8 @@ import numpy as np
 
 import vnlem
 from vnlem.bench.sources import sources_hash
-from vnlem.noise.poisson_gaussian import estimate_gain, stabilise, unstabilise
+from vnlem.noise import estimate_gain
+from vnlem.noise.poisson_gaussian import stabilise, unstabilise
 
 MODELS = ("auto", "gaussian", "poisson-gaussian", "correlated")
 FOLDERS = ("microscopy", "fmd", "photo_pairs")

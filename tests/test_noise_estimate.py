@@ -6,10 +6,11 @@ from noise_scene import scene, shared
 from scipy import ndimage
 
 import vnlem
-from vnlem.bench.phantoms import half_discs
-from vnlem.noise import NoiseModel, estimate_noise
+from vnlem.bench.phantoms import discs, half_discs
+from vnlem.noise import NoiseModel, estimate_gain, estimate_noise
 from vnlem.noise.blocks import painted, usable
-from vnlem.noise.curve import Classes, fit
+from vnlem.noise.classes import Classes
+from vnlem.noise.fit import fit
 
 
 def test_white_noise_is_called_white():
@@ -184,6 +185,22 @@ def test_small_objects_do_not_make_the_noise_depend_on_the_brightness(sigma):
     model = estimate_noise(clean + np.random.default_rng(48).normal(0, sigma, clean.shape))
     assert model.is_white
     assert model.sigma == pytest.approx(sigma, rel=0.04)
+
+
+@pytest.mark.parametrize(("radius", "spacing", "seed"), [(3, 12, 1), (5, 18, 1), (5, 18, 2)])
+def test_weak_noise_on_dense_discs_is_read_inside_the_discs(radius, spacing, seed):
+    # No block of 8x8 pixels fits into a disc, so all bright ones hold edges.
+    clean = 128 + 45 * discs(radius, spacing, 3, seed, 256)
+    model = estimate_noise(clean + np.random.default_rng(49).normal(0, 5, clean.shape))
+    assert model.is_white
+    assert model.sigma == pytest.approx(5, rel=0.04)
+
+
+def test_the_gain_of_dense_discs_is_read_inside_the_discs():
+    shape = discs(3, 12, 3, seed=1, size=256)
+    photons = 340 + 250 * (shape - shape.min()) / np.ptp(shape)
+    model = estimate_gain(np.random.default_rng(50).poisson(photons))
+    np.testing.assert_allclose(np.sqrt(model.variance(np.array([340.0, 590.0]))), [18.4, 24.3], rtol=0.15)
 
 
 def test_one_flat_area_that_is_noisier_is_enough_for_a_line():

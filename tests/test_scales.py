@@ -36,6 +36,22 @@ def test_structure_the_coarse_image_has_lost_stays():
     assert joined[0, 30:34, 30:34].min() > 9.5
 
 
+def test_around_sharp_edges_the_fine_image_keeps_its_low_frequencies():
+    fine = np.zeros((1, 64, 64))
+    fine[0, :, 32:] = 10.0
+    coarse = halve(fine) + 0.05
+    joined = join(fine, coarse, 1.0) - fine
+    assert np.abs(joined[0, :, 30:34]).max() < 0.005
+    assert joined[0, :, :8].min() > 0.03
+
+
+def test_the_brightness_of_an_area_may_always_follow_the_coarse_image():
+    fine = np.zeros((1, 64, 64))
+    coarse = np.full((1, 32, 32), 5.0)
+    assert join(fine, coarse, 1.0).max() < 0.1
+    np.testing.assert_allclose(join(fine, coarse, 1.0, level=25), 5.0)
+
+
 def test_small_differences_follow_the_coarse_image():
     fine = np.random.default_rng(1).normal(0, 0.03, (1, 64, 64))
     assert join(fine, np.zeros((1, 32, 32)), 1.0).std() < 0.9 * fine.std()

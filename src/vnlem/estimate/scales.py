@@ -134,7 +134,9 @@ def _mirrored(planes: Float, before: int, after: int) -> Float:
     return wide
 
 
-def join(fine: Float, coarse: Float, sigma: Float | float, left_over: float = LEFT_OVER) -> Float:
+def join(
+    fine: Float, coarse: Float, sigma: Float | float, left_over: float = LEFT_OVER, level: int = 1
+) -> Float:
     """The fine result with the low frequencies of the coarse one, where the two hardly differ.
 
     The weight of what the coarse one knows is d / (d + e + DETAIL * h), where d is `left_over` times the
@@ -151,6 +153,9 @@ def join(fine: Float, coarse: Float, sigma: Float | float, left_over: float = LE
         Noise of the full size; a number, or broadcastable to `fine`.
     left_over : float
         A difference of this share of the noise variance is as likely left over noise as structure.
+    level : int
+        Where more than one, the mean of the difference over so many pixels across is always taken: the
+        brightness of an area is that of the coarse result.
 
     Examples
     --------
@@ -162,16 +167,22 @@ def join(fine: Float, coarse: Float, sigma: Float | float, left_over: float = LE
     low = halve(fine)
     change = double(coarse - low, height, width)
     detail = fine - double(low, height, width)
-    structure = change**2 + DETAIL * detail**2
-    energy = _mean_of_rows(_mean_of_rows(structure).swapaxes(1, 2)).swapaxes(1, 2)
+    brightness = _mean(change, level) if level > 1 else 0.0
+    change = change - brightness
+    energy = _mean(change**2 + DETAIL * detail**2, WINDOW)
     doubt = left_over * namespace(fine).asarray(sigma) ** 2
-    joined: Float = fine + change * doubt / (energy + doubt + 1e-300)
+    joined: Float = fine + brightness + change * doubt / (energy + doubt + 1e-300)
     return joined
 
 
-def _mean_of_rows(planes: Float) -> Float:
-    """Means over WINDOW rows. Plain sums: a running sum would depend on where the planes begin."""
-    size = min(WINDOW, planes.shape[1])
+def _mean(planes: Float, window: int) -> Float:
+    """Means over squares of `window` pixels across."""
+    return _mean_of_rows(_mean_of_rows(planes, window).swapaxes(1, 2), window).swapaxes(1, 2)
+
+
+def _mean_of_rows(planes: Float, window: int) -> Float:
+    """Means over some rows. Plain sums: a running sum would depend on where the planes begin."""
+    size = min(window, planes.shape[1])
     wide = _mirrored(planes, size // 2, (size - 1) // 2)
     result = wide[:, : planes.shape[1]].copy()
     for shift in range(1, size):

@@ -20,8 +20,9 @@ from vnlem.pipeline.run import solve_region
 from vnlem.pipeline.scale import Scale
 
 # Coarse pixels around a part that joining two sizes looks at: filters of 3 in both directions, and half of
-# the window that differences are averaged over.
+# the windows that differences are averaged over.
 JOIN_REACH = 10
+JOIN_REACH_IN_UNITS = 16
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def solve_at_sizes(
         return _solve(planes, region, first, solver, workers)
     half = half_of(shape)
     # What the coarser sizes must give, and twice that: what this size must give to be joined with it.
-    coarse = grown(halved(write), JOIN_REACH, half)
+    coarse = grown(halved(write), _join_reach(first), half)
     fine = doubled(coarse, shape)
     result = _solve(planes, Region(shape, fine, read), first, solver, workers)
     smaller, known = halve_part(planes, read, shape)
@@ -87,6 +88,10 @@ def _solve(
     return solved if size.noise is None else size.noise.unstabilise(solved)
 
 
+def _join_reach(size: Size) -> int:
+    return JOIN_REACH if size.noise is None else JOIN_REACH_IN_UNITS
+
+
 def _up(line: int, grain: int) -> int:
     return -(-line // grain) * grain
 
@@ -96,7 +101,7 @@ def reach(sizes: tuple[Size, ...], margin: int = 0) -> int:
     halo = sizes[0].halo + sizes[0].grain - 1
     if len(sizes) == 1:
         return margin + halo
-    coarse = margin // 2 + 1 + JOIN_REACH
+    coarse = margin // 2 + 1 + _join_reach(sizes[0])
     return max(2 * coarse + 2 + halo, 2 * reach(sizes[1:], coarse) + FILTER_REACH)
 
 
@@ -104,7 +109,7 @@ def work_reach(sizes: tuple[Size, ...], side: int, margin: int = 0) -> int:
     """Pixels around a part that are worked on, as if it were one size: for parts of `side` pixels."""
     done = whole = 0.0
     for number, size in enumerate(sizes):
-        own = 2 * (margin // 2 + 1 + JOIN_REACH) + 2 if number + 1 < len(sizes) else margin
+        own = 2 * (margin // 2 + 1 + _join_reach(size)) + 2 if number + 1 < len(sizes) else margin
         done += (side / 2**number + 2 * (own + size.work_halo)) ** 2
         whole += (side / 2**number) ** 2
         margin = own // 2

@@ -1,8 +1,9 @@
 """Noise: how much of it there is, of which kind, and how to add some for an experiment."""
 
 from vnlem.noise.auto import estimate_noise
+from vnlem.noise.fit import estimate_gain
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.poisson_gaussian import GainModel, estimate_gain
+from vnlem.noise.poisson_gaussian import GainModel
 from vnlem.noise.white import add_gaussian, estimate_sigma, standardise, unstandardise
 
 __all__ = [

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise import blocks as block
+from vnlem.noise.classes import PLAINLY_WHITE, Classes, measure
 from vnlem.noise.correlated import SIDE, SMALLEST_IMAGE, Found, Spectrum, estimate_power, mid_over_high
-from vnlem.noise.curve import LEAST_RATIO, Classes, Curve, fit, measure
+from vnlem.noise.curve import Curve
+from vnlem.noise.fit import LEAST_RATIO, estimate_gain, find_model, fit
 from vnlem.noise.model import NoiseModel, to_components
-from vnlem.noise.poisson_gaussian import estimate_gain, find_model
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, to_planes
@@ -24,10 +25,6 @@ MOST_CLIPPED = 0.95  # of the pixels at the limits: more hide the noise
 # Noise counts as correlated when its middle frequencies are so much stronger than its high ones. Texture
 # hardly gets there: flat blocks have little of it, and that at low frequencies.
 CORRELATED = 2.0
-# Correlated noise is so at every brightness. Where a twentieth of the classes has no more energy at low
-# frequencies than white noise, which has 0.6 to 0.8 of that at high ones in flat blocks, all else is
-# structure.
-PLAINLY_WHITE = 0.9
 # Correlated noise is told from texture by its evenness, so a line through it may vary by less than one
 # through noise that may be texture.
 LEAST_RATIO_CORRELATED = 1.4
@@ -132,6 +129,8 @@ def _estimate(data: Float, kind: str) -> NoiseModel:
         sigma = _sigma_of_colours(data, found)
         if sigma is not None:
             return NoiseModel.white(sigma, confidence, SHARED)
+    # Correlated noise is so at every brightness. Where a twentieth of the classes has no more energy at low
+    # frequencies than white noise, all else is structure.
     looks_correlated = (
         float(np.median([mid_over_high(plane) for plane in found.power])) > CORRELATED
         and float(np.median([np.quantile(seen.tilt, 0.05) for seen in classes])) > PLAINLY_WHITE

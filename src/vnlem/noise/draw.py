@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.noise.curve import measure
+from vnlem.noise.classes import measure
 
 if TYPE_CHECKING:
     from vnlem.noise.model import NoiseModel

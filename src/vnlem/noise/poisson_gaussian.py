@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.pipeline import checks
-from vnlem.pipeline.image import to_planes
 
 Float = NDArray[np.float64]
 
-BLOCK_SIDE = 8
 # Beyond this many photons the closed form is as good as the table.
 TABLE_END = 300.0
 # Read noise is integrated over this many points of a Gauss-Hermite rule.
@@ -58,25 +56,6 @@ def check_model(gain: Any, offset: Any, read_noise: Any) -> GainModel:
         checks.real("offset", offset),
         checks.real("read_noise", read_noise, 0),
     )
-
-
-def find_model(
-    image: ArrayLike, channel_axis: int | None, gain: Any, offset: Any = None, read_noise: Any = None
-) -> GainModel:
-    """The model from its given parameters; estimated from the image where the gain is not given.
-
-    Examples
-    --------
-    >>> find_model(np.zeros((4, 4)), None, gain=2.0)
-    GainModel(gain=2.0, offset=0.0, read_noise=0.0)
-    """
-    if gain is not None:
-        return check_model(gain, 0.0 if offset is None else offset, 0.0 if read_noise is None else read_noise)
-    if offset is not None or read_noise is not None:
-        raise ValueError(
-            "offset and read_noise need gain too; pass gain=, or none of them to estimate all three"
-        )
-    return estimate_gain(image, channel_axis)
 
 
 def stabilise(image: ArrayLike, model: GainModel) -> Float:
@@ -217,52 +196,3 @@ def with_read_noise(model: GainModel, darkest: float, pixels: Float) -> GainMode
     if darkest <= model.offset or pixels.min() >= model.offset - model.gain / 2:
         return model
     return GainModel(model.gain, darkest, float(np.sqrt(model.variance(darkest))))
-
-
-def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainModel:
-    """Gain, offset and read noise from one image, for pixels that follow the model of this module.
-
-    Parameters
-    ----------
-    image : array_like
-        A grey image, or a colour image with `channel_axis`, whose channels are taken to share one model.
-    channel_axis : int, optional
-        The axis of the channels.
-
-    Returns
-    -------
-    GainModel
-        One image shows only how the variance grows with the mean, a line: its slope is the gain; its value
-        at zero is read_noise^2 - gain * offset. One of the two is set to zero, unless there are pixels below
-        such an offset: then it is the darkest brightness. Denoising needs the line alone.
-
-    Notes
-    -----
-    Blocks of 8x8 pixels are sorted into classes of equal brightness. In each class the blocks with the least
-    energy at low frequencies are taken to be flat, and the energy of their high frequencies is the variance
-    of the class. A line through the classes is fitted by iteratively reweighted least squares.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> photons = np.repeat(np.linspace(5, 100, 256)[None], 256, axis=0)
-    >>> model = estimate_gain(2.0 * rng.poisson(photons) + rng.normal(0, 4.0, photons.shape))
-    >>> bool(abs(model.gain - 2.0) < 0.2)
-    True
-    """
-    from vnlem.noise.curve import fit_line, measure
-
-    planes = to_planes(image, channel_axis).data
-    if min(planes.shape[1:]) < 2 * BLOCK_SIDE:
-        raise ValueError(
-            f"the image ({planes.shape[1]}x{planes.shape[2]}) is too small to estimate a gain; "
-            f"pass gain=, or an image of at least {2 * BLOCK_SIDE}x{2 * BLOCK_SIDE}"
-        )
-    line = fit_line(measure(planes.reshape(-1, planes.shape[2])))
-    (dark, bright), (first, last) = line.levels, line.variances
-    # A line that does not rise is white noise: the least gain that arithmetic can tell from none.
-    least = 1e-6 * max(first, last, 1e-300) / max(abs(dark), abs(bright), 1e-300)
-    slope = (last - first) / (bright - dark) if bright > dark else 0.0
-    if slope <= least:
-        return gain_of_line(least, max((first + last) / 2 - least * dark, 0.0), min(dark, 0.0))
-    return with_read_noise(gain_of_line(slope, first - slope * dark, dark), dark, planes)

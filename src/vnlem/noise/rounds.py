@@ -38,6 +38,9 @@ FEWER_PHOTONS = (2.0, 0.8)
 SHARE = 0.5  # of the noise, in later rounds: what halving leaves of it
 # Between scales of their own units the coarse one is to be trusted further than between halved roots.
 LEFT_OVER = 0.03
+# Pixels across, over which the brightness of the coarse scale is taken as it is: with more photons it is less
+# darkened by means of roots.
+LEVEL = 25
 STEPS = 1_000_000  # of the progress, whatever the rounds and scales
 
 # planes, progress -> denoised planes, and what else is known
@@ -251,7 +254,7 @@ def join_in_units(model: NoiseModel, fine: Float, coarse: Float) -> Float:
     True
     """
     deviations = [np.sqrt(model.variance(plane, channel)) for channel, plane in enumerate(fine)]
-    return join(fine, coarse, np.stack(deviations), LEFT_OVER)
+    return join(fine, coarse, np.stack(deviations), LEFT_OVER, LEVEL)
 
 
 def _means(plane: Float) -> Float:
