@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from skimage import color, data
 
 import vnlem
-from vnlem import metrics
+from vnlem import figures, metrics
+from vnlem.bench import phantoms
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "benchmarks"))
@@ -41,8 +42,17 @@ def perception() -> None:
     figure.savefig(HERE / "figures" / "wishes-perception.png", dpi=80)
 
 
+def neighbours() -> None:
+    """A disc that bears discs: its nearest patches, over rotations and over dilations too."""
+    clean = phantoms.budding_discs(seed=1)
+    noisy = clean + np.random.default_rng(0).normal(0, 0.2, clean.shape)
+    figure = figures.neighbors(noisy, (30, 80), patch_size=21, scales=(0.6, 1.0, 1 / 0.6))
+    figure.savefig(HERE / "figures" / "wishes-neighbors.png", dpi=70)
+
+
 if __name__ == "__main__":
     perception()
+    neighbours()
     camera, coins = data.camera().astype(float), data.coins().astype(float)
     fine = [camera[60:252, 150:342], coins[20:212, 60:252], cat()[60:252, 100:292], camera[300:492, 300:492]]
     draw(fine, HERE / "figures" / "wishes-kinds.png")
