@@ -66,9 +66,9 @@ def denoise(
     axes : str, optional
         A letter for each axis of a stack: T (time), Z (depth), C (channels), N (several images), Y and X, in
         any order, such as "TYX" or "TZCYX". VNLR lets the pages along depth or time (of both, the one whose
-        neighbours are more alike), else the images of a set, help each other, on the CPU; so does NLM along
-        depth or time. The other methods work page by page. Each channel has a noise of its own, estimated
-        once for all its pages.
+        neighbours are more alike), else the images of a set, help each other; so does NLM along depth or
+        time. The other methods work page by page. Each channel has a noise of its own, estimated once for all
+        its pages.
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)

@@ -148,7 +148,8 @@ def find_stack_solver(name: str, engine: str, device: str) -> Any:
     """What denoises the pages of a series together on a device, for the engine "fast"."""
     if engine != "fast":
         raise ValueError(f"engine={engine!r} runs on the CPU only; pass device='cpu'")
-    return _load(STACK_SOLVERS[name, device.partition(":")[0]])
+    key = str(name).lower().replace("_", "-")
+    return _load(STACK_SOLVERS[key, device.partition(":")[0]])
 
 
 def find_stack_needs(name: str) -> tuple[Any, Any]:

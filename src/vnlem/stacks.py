@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.noise.pages import Pages, StackNoise, planes_of, units_of
+from vnlem.noise.pages import Pages, StackNoise, StackUnits, planes_of, units_of
 from vnlem.pipeline import units_on_gpu
 from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, shown_size
 from vnlem.pipeline.carrier import Carrier
@@ -218,34 +218,27 @@ def denoise_series(
     workers: int | None,
     report: ProgressCallback | None,
     info: list[dict[str, Any]],
-    units: tuple[float, float] | None = None,
+    units: StackUnits | None = None,
     part: Part | None = None,
     device: str = "cpu",
     **params: Any,
 ) -> Generator[NDArray[Any], None, None]:
     """The denoised pages of one series, in order; only pages in flight are held as floats.
 
-    `units` are mean and scale, those of the pages themselves when None; `part` says where the pages lie in
-    a larger stack.
+    `units` are those of the pages themselves when None; `part` says where the pages lie in a larger stack.
     """
     prepare = find_stack_method(method, kind) if kind and len(pages) > 1 else None
-    carrier = Carrier(device)
-    # What is not white is stabilised on the host.
-    on_device = device != "cpu" and noise.model.is_white
-
-    def planes_of_page(given: NDArray[Any], index: int) -> Planes:
-        return planes_of(carrier.bring(given) if on_device else to_host(given), index, len(pages))
-
-    mean = scale = 0.0
+    bring = _Bring(pages, noise, device)
+    mean, scale, peak = 0.0, 0.0, 0.0
     if prepare is not None:
         check_params(prepare, method, params)
-        mean, scale = units or units_of(pages, noise, lambda index: planes_of_page(pages[index], index))
+        mean, scale, peak = units or units_on(device, pages, noise)
     if prepare is None or noise.sigma <= NEGLIGIBLE * scale:
         params = params | {"device": device}
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
         return
     sizes = [noise.size_of(pages[index].shape) for index in range(len(pages))]
-    task = StackTask(kind, sizes, noise.sigma / scale, check_workers(workers), report, device, part)
+    task = StackTask(kind, sizes, noise.sigma / scale, check_workers(workers), report, device, part, peak)
     used, solve = prepare(task, **params)
     if is_dataclass(used) and not isinstance(used, type):
         info.append(asdict(used))
@@ -254,7 +247,7 @@ def denoise_series(
 
     def standard(given: NDArray[Any], index: int) -> tuple[Planes, Any, Any]:
         """A page as planes, its white values, and these in the units of the solver."""
-        planes = planes_of_page(given, index)
+        planes = bring(given, index)
         values = noise.forward(planes)
         if units_on_gpu.usable(values):
             return planes, values, units_on_gpu.standardised(values, mean, scale)
@@ -274,7 +267,37 @@ def denoise_series(
         else:
             changed = values + (to_host(denoised).astype(np.float64) - pixels) * scale
         result = planes.restore(noise.backward(changed))
-        yield carrier.take_back(result, given) if on_device else result
+        yield bring.back(result, given)
+
+
+class _Bring:
+    """Pages of a series as planes, where they are worked on, and back."""
+
+    def __init__(self, pages: Pages, noise: StackNoise, device: str) -> None:
+        self._count = len(pages)
+        # What is not white is stabilised on the host.
+        self._carrier = Carrier(device) if device != "cpu" and noise.model.is_white else None
+
+    def __call__(self, given: NDArray[Any], index: int) -> Planes:
+        there = to_host(given) if self._carrier is None else self._carrier.bring(given)
+        return planes_of(there, index, self._count)
+
+    def back(self, result: NDArray[Any], given: NDArray[Any]) -> NDArray[Any]:
+        """What was made of a page, where the page was given from."""
+        return result if self._carrier is None else self._carrier.take_back(result, given)
+
+
+def units_on(device: str, pages: Pages, noise: StackNoise) -> StackUnits:
+    """The units of a series, measured where it is worked on: sums on a device have another last digit.
+
+    Examples
+    --------
+    >>> from vnlem.noise.model import NoiseModel
+    >>> units_on("cpu", [np.array([[0.0, 10.0]])], StackNoise(NoiseModel.white(3.0)))
+    StackUnits(mean=5.0, scale=4.0, peak=3.75)
+    """
+    bring = _Bring(pages, noise, device)
+    return units_of(pages, noise, lambda index: bring(pages[index], index))
 
 
 def _page_by_page(

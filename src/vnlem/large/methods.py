@@ -40,7 +40,6 @@ BYTES_OF_SIZES = 70
 BYTES_OF_NOISE = 30  # more where the noise is made white before
 BYTES_OF_ROUND = 15  # more for each round after the first
 CURE = "allow more memory"
-PAGES_ALONE = "denoise each page by itself (stack=False, --page-by-page)"
 _NOISE_OPTIONS = ("noise_model", "gain", "offset", "read_noise")
 
 
@@ -129,13 +128,8 @@ def find_engine(
     params = dict(params)
     function = find_method(method)
     device = find_device(params.pop("device", None), elsewhere=elsewhere)
-    together = stack_engine(source, sigma, method, dict(params)) if stack else None
+    together = stack_engine(source, sigma, method, dict(params), device) if stack else None
     if together is not None:
-        if device != "cpu":
-            raise ValueError(
-                f"in parts, the frames or slices of a stack help each other on the CPU only; {PAGES_ALONE}, "
-                "or pass device='cpu'"
-            )
         return together
     options = {name: params.pop(name) for name in _NOISE_OPTIONS if name in params}
     known = [*parameters_of(function), "preset", "profile"]

@@ -37,6 +37,14 @@ class Size:
     peak: float | None = None  # the largest absolute value in units of the scale, for solvers of a GPU
     noise: NoiseModel | None = None  # of pixels that are yet to be stabilised
 
+    @property
+    def margin(self) -> int:
+        """Pixels around a part that are read, so that its sums begin where those of the whole do.
+
+        Beyond the halo: as far as the multiple of the grain before the part, and up to one before its halo.
+        """
+        return self.halo + 2 * (self.grain - 1)
+
 
 def solve_at_sizes(
     planes: NDArray[np.float64],
@@ -73,7 +81,7 @@ def _solve(
 ) -> NDArray[np.float64]:
     """One size; of what was read, what it needs."""
     shape, write, read = region
-    around = grown(write, size.halo + size.grain - 1, shape)
+    around = grown(write, size.margin, shape)
     around = around._replace(top=_up(around.top, size.grain), left=_up(around.left, size.grain))
     pixels = part_of(planes, read, around)
     solved = solve_region(
@@ -98,7 +106,7 @@ def _up(line: int, grain: int) -> int:
 
 def reach(sizes: tuple[Size, ...], margin: int = 0) -> int:
     """Pixels around a part of an image that its result, and that `margin` pixels beyond it, depends on."""
-    halo = sizes[0].halo + sizes[0].grain - 1
+    halo = sizes[0].margin
     if len(sizes) == 1:
         return margin + halo
     coarse = margin // 2 + 1 + _join_reach(sizes[0])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from typing import Any
 
@@ -11,23 +11,27 @@ from numpy.typing import NDArray
 
 from vnlem.large.boxes import extent, inside
 from vnlem.large.engine import BYTES_ALWAYS, Place
+from vnlem.large.gpu import kind_of, one_at_a_time
 from vnlem.large.sample import MOST_PIXELS
 from vnlem.large.sources import Source
 from vnlem.noise import parts
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import StackNoise, sampled_pages, units_of
+from vnlem.noise.pages import StackNoise, StackUnits, sampled_pages, units_of
 from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of
+from vnlem.pipeline.device import choose, current, why_no_gpu
 from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.stack_task import Part, StackTask
-from vnlem.registry import find_stack_method, find_stack_needs
-from vnlem.stacks import check_params, denoise_series
+from vnlem.registry import find_stack_method, find_stack_needs, find_stack_solver
+from vnlem.stacks import check_params, denoise_series, units_on
 
 # Bytes for each pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
 BYTES_IN_FLIGHT = 65
+# Pixels of a large stack may be so much brighter than those of its sample; of still brighter ones the last
+# bits may depend on the part. Sums on a GPU are whole numbers whose unit follows the brightest pixel.
+BRIGHTER = 2.0**6
 CURE = "allow more memory, take profile='fast', or denoise page by page (stack=False, --page-by-page)"
 _CAMERA = ("gain", "offset", "read_noise")
-Units = tuple[float, float]  # mean and scale
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,15 @@ class StackEngine:
     kind: str  # "T" or "Z"
     noises: tuple[NoiseModel, ...]  # one for each channel
     others: tuple[str, ...]  # axes that count series
-    units: dict[tuple[int, ...], Units]  # by the position along these; by the channel alone in a large source
+    units: dict[
+        tuple[int, ...], StackUnits
+    ]  # by the position along these; by the channel alone in a large source
     axes: tuple[str, ...]
     halo: tuple[int, ...]
     in_flight: int
     dtype: str
+    device: str = "cpu"  # or "cuda", the first GPU of whoever solves, or "cuda:N"
+    grain: int = 1  # parts of pages are solved from multiples of it on
 
     @property
     def work_halo(self) -> tuple[int, ...]:
@@ -53,6 +61,7 @@ class StackEngine:
 
     def solve(self, pixels: NDArray[Any], place: Place, workers: int | None) -> NDArray[Any]:
         """The denoised pixels of ``place.write`` from those of ``place.read``."""
+        pixels, place = self._from_grain(pixels, place)
         channel = place.at.get("c", 0)
         series = tuple(place.at.get(name, 0) for name in self.others)
         first, last = inside(place.write, place.read)[0]
@@ -69,15 +78,23 @@ class StackEngine:
             info=[],
             units=self.units.get(series) or self.units[channel,],
             part=part,
+            device=choose(self.device),
             **self.params,
         )
-        with closing(pages):
+        with one_at_a_time(self.device), closing(pages):
             for number, page in enumerate(pages):
                 if number >= last:
                     break
                 if number >= first:
                     result[number - first] = page
         return result
+
+    def _from_grain(self, pixels: NDArray[Any], place: Place) -> tuple[NDArray[Any], Place]:
+        """What was read, from a multiple of the grain on."""
+        planes, (top, bottom), (left, right) = place.read
+        start = tuple(-(-line // self.grain) * self.grain for line in (top, left))
+        read = (planes, (start[0], bottom), (start[1], right))
+        return pixels[:, start[0] - top :, start[1] - left :], replace(place, read=read)
 
     def memory(self, shape: tuple[int, ...]) -> int:
         """Bytes that the solution of a block of this shape takes: that of the planes in flight."""
@@ -92,7 +109,7 @@ class StackEngine:
         """Everything the result depends on, as plain values."""
         return {
             "method": self.method,
-            "device": "cpu",
+            "device": kind_of(self.device),
             "solver": f"stack along {self.kind}",
             "parameters": self.resolved,
             "scales": [[*key, *value] for key, value in self.units.items()],
@@ -101,8 +118,10 @@ class StackEngine:
         }
 
 
-def stack_engine(source: Source, sigma: Any, method: str, params: dict[str, Any]) -> StackEngine | None:
-    """The engine for a movie or a volume; None where pages stand alone."""
+def stack_engine(
+    source: Source, sigma: Any, method: str, params: dict[str, Any], device: str = "cpu"
+) -> StackEngine | None:
+    """The engine for a movie or a volume on a device; None where pages stand alone."""
     if source.guessed or source.colour:
         return None
     letters = "".join(source.axes).upper()
@@ -123,16 +142,19 @@ def stack_engine(source: Source, sigma: Any, method: str, params: dict[str, Any]
     others = tuple(name for name in source.axes if name not in (kind.lower(), "y", "x"))
     units, used = {}, []
     size, count = (source.shape[-2], source.shape[-1]), len(all_series[0].pages)
-    for key, channel, (mean, scale) in _units(source, letters, all_series, noises):
-        units[key] = (mean, scale)
-        level = max(noises[channel].sigma / scale, NEGLIGIBLE)
-        found, _ = prepare(StackTask(kind, [size] * count, level), **params)
+    for key, channel, measured in _units(source, letters, all_series, noises, device):
+        units[key] = measured
+        level = max(noises[channel].sigma / measured.scale, NEGLIGIBLE)
+        found, _ = prepare(StackTask(kind, [size] * count, level, device=device), **params)
         if found not in used:  # parameters may follow the noise
             used.append(found)
     find_halo, find_planes = find_stack_needs(method)
     planes, *around = (max(by) for by in zip(*map(find_halo, used), strict=True))
     filters = max(parts.halo(noise.model) for noise in noises)
-    around = [by + 2 * filters for by in around] if any(around) else list(size)
+    grain = 1
+    if device != "cpu":
+        grain = getattr(find_stack_solver(method, params.get("engine", "fast"), device), "grain", 1)
+    around = [by + 2 * (filters + grain - 1) for by in around] if any(around) else list(size)
     return StackEngine(
         method,
         params,
@@ -145,6 +167,8 @@ def stack_engine(source: Source, sigma: Any, method: str, params: dict[str, Any]
         (planes, *around),
         max(map(find_planes, used)),
         source.dtype.str,
+        device,
+        grain,
     )
 
 
@@ -167,21 +191,25 @@ def _pages(source: Source, letters: str, series: Series) -> PagesOf:
 
 
 def _units(
-    source: Source, letters: str, all_series: list[Series], noises: list[StackNoise]
-) -> Iterator[tuple[tuple[int, ...], int, Units]]:
-    """Mean and scale of every series, or of a sample of each channel where there is too much to read.
+    source: Source, letters: str, all_series: list[Series], noises: list[StackNoise], device: str
+) -> Iterator[tuple[tuple[int, ...], int, StackUnits]]:
+    """The units of every series, or of a sample of each channel where there is too much to read.
 
     Yields the key of the units, the channel and the units.
     """
+    where = choose(device) if why_no_gpu() is None else "cpu"
     if prod(source.shape) > MOST_PIXELS:
         for channel, noise in enumerate(noises):
             pages = [_pages(source, letters, one) for one in all_series if one.channel == channel]
-            yield (channel,), channel, units_of(sampled_pages(list(pages)), noise)
+            found = units_of(sampled_pages(list(pages)), noise)
+            yield (channel,), channel, found._replace(peak=BRIGHTER * found.peak)
         return
     for one in all_series:
         at = dict(zip(letters.lower(), one.pages[0], strict=True))
         key = tuple(at[name] for name in letters.lower() if name not in (one.kind.lower(), "y", "x"))
-        yield key, one.channel, units_of(_pages(source, letters, one), noises[one.channel])
+        with current(where):
+            found = units_on(where, _pages(source, letters, one), noises[one.channel])
+        yield key, one.channel, found
 
 
 def _three(values: Any) -> tuple[int, int, int]:

@@ -1,7 +1,7 @@
 """The noise of a stack: found once on some of its pages, and then the same for all pages of a channel."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,51 +110,68 @@ def _mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.concatenate([page[:, :width] for page in pages])
 
 
-def units_of(
-    pages: Pages, noise: StackNoise, planes_at: Callable[[int], Planes] | None = None
-) -> tuple[float, float]:
-    """Mean of all pages, and the standard deviation that they seem to have without their noise.
+class StackUnits(NamedTuple):
+    """Mean, scale and brightness of all pages of a series: measured once, handed to every part of it."""
+
+    mean: float
+    scale: float  # standard deviation of the clean pages
+    peak: float  # what no pixel exceeds in units of the scale
+
+
+def units_of(pages: Pages, noise: StackNoise, planes_at: Callable[[int], Planes] | None = None) -> StackUnits:
+    """Mean of all pages, the standard deviation that they seem to have without their noise, and their peak.
 
     planes_at: gives a page as planes, here or on a device; :func:`checked_page` when None.
     """
     planes = (checked_page(pages, i) if planes_at is None else planes_at(i) for i in range(len(pages)))
-    return _Statistics.of(_moments(noise, one) for one in planes).scale(noise.sigma)
+    return _Statistics.of(_moments(noise, one) for one in planes).units(noise.sigma)
 
 
-def _moments(noise: StackNoise, planes: Planes) -> tuple[int, float, float]:
-    """How many pixels a page has, their mean, and the sum of their squares about it."""
+class _Moments(NamedTuple):
+    """Of one page, or of several."""
+
+    pixels: int
+    mean: float
+    squares: float  # the sum of squares about the mean
+    largest: float  # absolute value
+
+
+def _moments(noise: StackNoise, planes: Planes) -> _Moments:
     known = planes.statistics
     if known is not None and noise.model.is_white:
-        return planes.data.size, known.mean, planes.data.size * known.deviation**2
+        count = planes.data.size
+        return _Moments(count, known.mean, count * known.deviation**2, known.largest)
     page = noise.forward(planes)
     mean = float(page.mean())
-    return page.size, mean, float(((page - mean) ** 2).sum())
+    return _Moments(page.size, mean, float(((page - mean) ** 2).sum()), float(max(page.max(), -page.min())))
 
 
 class _Statistics:
     """Mean and variance of all pages, page by page."""
 
-    def __init__(self, count: int, mean: float, squares: float) -> None:
-        self._count, self._mean, self._squares = count, mean, squares
+    def __init__(self, found: _Moments) -> None:
+        self._found = found
 
     @classmethod
-    def of(cls, moments: Iterator[tuple[int, float, float]]) -> "_Statistics":
+    def of(cls, moments: Iterator[_Moments]) -> "_Statistics":
         """Pages are joined two by two, which loses no digits where the mean is far from zero."""
-        count, mean, squares = 0, 0.0, 0.0
-        for n, page_mean, page_squares in moments:
-            shift = page_mean - mean
-            both = count + n
-            squares += page_squares + shift**2 * count * n / both
-            mean += shift * n / both
-            count = both
-        return cls(count, mean, squares)
+        count, mean, squares, largest = 0, 0.0, 0.0, 0.0
+        for one in moments:
+            shift = one.mean - mean
+            both = count + one.pixels
+            squares += one.squares + shift**2 * count * one.pixels / both
+            mean += shift * one.pixels / both
+            count, largest = both, max(largest, one.largest)
+        return cls(_Moments(count, mean, squares, largest))
 
-    def scale(self, sigma: float) -> tuple[float, float]:
-        """Mean, and the standard deviation that the clean pages seem to have."""
-        variance = self._squares / self._count
+    def units(self, sigma: float) -> StackUnits:
+        """The units of pages whose noise has this standard deviation."""
+        count, mean, squares, largest = self._found
+        variance = squares / count
         if sigma > 0 and variance < 1.01 * sigma**2:
             warn(
                 f"sigma {sigma:g} accounts for all of the stack's own standard deviation "
                 f"{np.sqrt(variance):g}: there may be nothing but noise; check the units of sigma"
             )
-        return self._mean, float(np.sqrt(max(variance - sigma**2, 0.01 * sigma**2)))
+        scale = float(np.sqrt(max(variance - sigma**2, 0.01 * sigma**2)))
+        return StackUnits(mean, scale, (largest + abs(mean)) / scale if scale > 0 else 0.0)

@@ -30,3 +30,4 @@ class StackTask(NamedTuple):
     report: ProgressCallback | None = None
     device: str = "cpu"  # or "cuda:N", which is the current device then
     part: Part | None = None  # with it the result has the bytes of the larger stack, beyond the halo
+    peak: float = 0.0  # what no pixel of the whole stack exceeds, where it is known

@@ -9,6 +9,8 @@ Array = Any  # of the engine's library
 
 # Pixels of a thread and warps of a block, both one below the other.
 _ROWS, _WARPS = 8, 8
+# Running sums begin anew at multiples of it.
+BLOCK_ROWS = _ROWS * _WARPS
 
 
 def nlm_planes(engine: Engine, planes: Array, own: int, window: Any, decay: Any) -> Array:
@@ -20,12 +22,12 @@ def nlm_planes(engine: Engine, planes: Array, own: int, window: Any, decay: Any)
     radius_y, radius_x, reach_y, reach_x = window
     check_patch(radius_x)
     # The last lanes, whose sums nobody uses, look past the end of their line.
-    shared = 4 * ((_WARPS * _ROWS + 2 * (radius_y + reach_y)) * (32 + 2 * reach_x) + radius_x)
+    shared = 4 * ((BLOCK_ROWS + 2 * (radius_y + reach_y)) * (32 + 2 * reach_x) + radius_x)
     check_window(engine, reach_x, shared)
     out = engine.xp.empty((height, width), planes.dtype)
     engine.launch(
         "nlm_planes",
-        (-(-width // (32 - 2 * radius_x)), -(-height // (_WARPS * _ROWS))),
+        (-(-width // (32 - 2 * radius_x)), -(-height // BLOCK_ROWS)),
         {
             "planes": planes,
             "out": out,

@@ -99,8 +99,9 @@ def _attempt(
 
 
 def _read(whole: Region, tile: Tile, halo: int, grain: int) -> Tile:
-    """What is read for a tile, from a multiple of the grain on."""
-    around = Region.around(whole.shape, tile, halo).read
+    """What is read for a tile: from a multiple of the grain on, and with it the halo of such a multiple."""
+    start = tile._replace(top=tile.top // grain * grain, left=tile.left // grain * grain)
+    around = Region.around(whole.shape, start, halo).read
     return Tile(
         max(around.top // grain * grain, whole.read.top),
         min(around.bottom, whole.read.bottom),

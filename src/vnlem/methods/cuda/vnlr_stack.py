@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from vnlem.methods.cuda.sites import Sites, sites_of
 from vnlem.methods.vnlr_stack import schedule_of, search_of, settings_of
 from vnlem.methods.vnlr_stack_params import StackParams
 from vnlem.neighbours.groups import positions_in_part
+from vnlem.neighbours.motion import LONGEST
 from vnlem.neighbours.planes import Search, symmetries_of_block
 from vnlem.pipeline.device import DeviceMemoryError, to_host
 from vnlem.pipeline.stack_task import Plane, StackTask
@@ -136,13 +137,44 @@ class _Passes:
             sites = sites_of(engine, params, shape, sweep.total, noisy=first, sigma=sigma)
         search, settings = search_of(params, number), settings_of(params, number)
         rule = Rule(search.patch_size, settings.tau, settings.boost, settings.extra_load, search.depth)
-        return PlanesOnDevice(engine, shape, sweep, search, rule, sites, sigma)
+        room = Room(_cover(params, search, sweep, shape), self._task.peak)
+        return PlanesOnDevice(engine, shape, sweep, search, rule, sites, sigma, room)
+
+
+def _cover(params: StackParams, search: Search, sweep: Sweep, shape: tuple[int, int, int]) -> int:
+    """A bound of the members that cover a pixel.
+
+    For movies and volumes it does not depend on how large the pages are or how many, so that parts of a stack
+    have the units of the whole.
+    """
+    pixels = search.depth * search.patch_size**2
+    planes = 4 * sweep.reach + 2 * search.depth
+    if params.kind == "N":
+        # Windows may lie anywhere in any image.
+        planes, references = min(planes, sweep.total), _most_references(shape, sweep.step)
+    else:
+        drift = LONGEST * (2 * sweep.reach + search.depth) if params.kind == "T" else 0
+        references = (2 * (search.radius + search.patch_size + drift) // sweep.step + 2) ** 2
+    return references * planes * min(search.n_members, pixels)
+
+
+def _most_references(shape: tuple[int, int, int], step: int) -> int:
+    """A bound of the reference patches of a plane."""
+    _, height, width = shape
+    return (height // step + 2) * (width // step + 2)
 
 
 def _entering(engine: engines.Engine, planes: Iterator[Plane]) -> Iterator[Frame]:
     for plane in planes:
         there = engine.xp.ascontiguousarray(engine.xp.asarray(plane))
         yield Frame(there, there, there, largest_magnitude(engine, there))
+
+
+class Room(NamedTuple):
+    """What the sums of a pass must have room for."""
+
+    cover: int  # members that cover a pixel
+    peak: float  # the largest magnitude of a pixel of the whole stack, as far as it is known
 
 
 class PlanesOnDevice:
@@ -162,6 +194,7 @@ class PlanesOnDevice:
         Where members are sought; None: the groups that come with the frames are used again.
     sigma : float
         Standard deviation of the noise.
+    room : Room
     """
 
     def __init__(
@@ -173,6 +206,7 @@ class PlanesOnDevice:
         rule: Rule,
         sites: Sites | None,
         sigma: float,
+        room: Room,
     ) -> None:
         self._engine, self.sweep, self._search, self._rule, self._sites = engine, sweep, search, rule, sites
         in_flight, height, width = self._shape = shape
@@ -194,8 +228,9 @@ class PlanesOnDevice:
         self._permutations = symmetries_of_block(
             search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
         )
-        self._largest = 1.0  # of the pixels so far; planes are standardised
-        self._unit, self._weight_unit, self._most = self._units()
+        # Of the pixels, rounded up; planes are standardised.
+        self._largest = 2.0 ** math.ceil(math.log2(max(room.peak, 1.0)))
+        self._unit, self._weight_unit, self._most = units_of_sums(search.n_members, room.cover, self._largest)
 
     def push(self, frame: Frame) -> None:
         """One plane more at the end."""
@@ -303,21 +338,8 @@ class PlanesOnDevice:
 
     def bytes_of_groups(self) -> int:
         """A bound of what the groups of all planes in flight take."""
-        return 5 * self._shape[0] * self._most_references() * self._search.n_members
-
-    def _most_references(self) -> int:
-        """A bound of the reference patches of a plane."""
-        _, height, width = self._shape
-        return (height // self.sweep.step + 2) * (width // self.sweep.step + 2)
-
-    def _units(self) -> tuple[float, float, float]:
-        """Units of the sums and of the weights, and the largest term, see `Sums`."""
-        pixels = self._search.depth * self._search.patch_size**2
-        # A window may lie anywhere: all references of all planes within reach may have members at one place.
-        references = self._most_references()
-        reaching = min(4 * self.sweep.reach + 2 * self._search.depth, self.sweep.total)
-        cover = references * reaching * min(self._search.n_members, pixels)
-        return units_of_sums(self._search.n_members, cover, self._largest)
+        references = _most_references(self._shape, self.sweep.step)
+        return 5 * self._shape[0] * references * self._search.n_members
 
     def _make_room(self, peak: float) -> None:
         """Make the unit of the sums so large that pixels up to `peak` do not overflow them."""
