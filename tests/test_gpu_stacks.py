@@ -96,7 +96,7 @@ def test_nearly_all_members_are_the_same(kind):
     from vnlem.kernels.cuda.engine import Engine
     from vnlem.kernels.cuda.ridge import Rule
     from vnlem.methods.cuda.sites import sites_of
-    from vnlem.methods.cuda.vnlr_stack import Frame, PlanesOnDevice
+    from vnlem.methods.cuda.vnlr_stack import Frame, PlanesOnDevice, Room
     from vnlem.methods.vnlr_stack import _sites, schedule_of, search_of
     from vnlem.methods.vnlr_stack_params import resolve_stack
     from vnlem.neighbours.planes import PlaneMatcher
@@ -111,7 +111,9 @@ def test_nearly_all_members_are_the_same(kind):
     engine = Engine()
     sites = sites_of(engine, params, schedule.shape, 6, noisy=False, sigma=0.3)
     rule = Rule(search.patch_size, 0.5, 1.0, None, search.depth)
-    held = PlanesOnDevice(engine, schedule.shape, schedule.sweeps[1], search, rule, sites, 0.3)
+    held = PlanesOnDevice(
+        engine, schedule.shape, schedule.sweeps[1], search, rule, sites, 0.3, Room(10**6, 0.0)
+    )
     with Pool(1) as pool:
         noise = search.patch_size**2 * search.depth * 0.3**2
         matcher = PlaneMatcher(schedule.shape, search, noise, _sites(params, False, 0.3, pool))

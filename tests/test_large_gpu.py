@@ -241,7 +241,7 @@ STACKS = {
     "vnlr photons": ("T", (40, 90, 100), {"profile": "fast", "plane_distance": 1, "noise_model": PHOTONS}),
     "nlm T": ("T", (20, 200, 210), {"method": "nlm"}),
     "nlm Z": ("Z", (20, 200, 210), {"method": "nlm", "patch_size": 5}),
-    "nlm correlated": ("T", (12, 300, 310), {"method": "nlm", "noise_model": SHARED}),
+    "nlm correlated": ("T", (9, 420, 430), {"method": "nlm", "noise_model": SHARED}),
 }
 
 
