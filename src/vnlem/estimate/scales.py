@@ -169,8 +169,10 @@ def join(
     detail = fine - double(low, height, width)
     brightness = _mean(change, level) if level > 1 else 0.0
     change = change - brightness
-    energy = _mean(change**2 + DETAIL * detail**2, WINDOW)
-    doubt = left_over * namespace(fine).asarray(sigma) ** 2
+    # Products, not powers, whose last digit may differ between devices: parts are joined on the host.
+    energy = _mean(change * change + DETAIL * (detail * detail), WINDOW)
+    noise = namespace(fine).asarray(sigma)
+    doubt = left_over * (noise * noise)
     joined: Float = fine + brightness + change * doubt / (energy + doubt + 1e-300)
     return joined
 
