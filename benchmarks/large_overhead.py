@@ -6,6 +6,7 @@ python benchmarks/large_overhead.py
 from vnlem.large.rounds import RoundOfParts, reach_of_rounds, work_of_rounds
 from vnlem.large.scales import Size
 from vnlem.noise import tiled
+from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.recipes import recipe_of
 from vnlem.pipeline.scale import Scale
 from vnlem.registry import find_halo, find_method, find_work_halo
@@ -31,14 +32,14 @@ CASES = {
 }
 
 
-def sizes_of(method: str, scales: int, given: dict) -> tuple[Size, ...]:
+def sizes_of(method: str, scales: int, given: dict, noise: NoiseModel | None) -> tuple[Size, ...]:
     """What a method takes at each scale; half the size has half the noise."""
     recipe = recipe_of(find_method(method), **given)
     found = []
     for number in range(scales):
         params = recipe.resolve(SIGMA / 2**number)
         halos = (find(method)(params) for find in (find_halo, find_work_halo))
-        found.append(Size(Scale(0.0, 1.0, SIGMA / 2**number), params, *halos))
+        found.append(Size(Scale(0.0, 1.0, SIGMA / 2**number), params, *halos, noise=noise))
     return tuple(found)
 
 
@@ -46,7 +47,9 @@ def main() -> None:
     heads = " | ".join(f"{side}: read, work" for side in SIDES)
     print(f"| method | halo | {heads} |\n|---|---|{'---|' * len(SIDES)}")
     for name, case in CASES.items():
-        rounds = (RoundOfParts(0, sizes_of(*case)),) * (2 if FEW_PHOTONS in name else 1)
+        few = FEW_PHOTONS in name
+        sizes = sizes_of(*case, NoiseModel.camera(1.0) if few else None)
+        rounds = (RoundOfParts(0, sizes),) * (2 if few else 1)
         filters = tiled.HALO if name == CORRELATED else 0
         halo = reach_of_rounds(rounds, filters) + filters
         cells = [
