@@ -63,9 +63,9 @@ class DiffusionMap:
 
     Examples
     --------
-    >>> from scipy.sparse import diags_array
     >>> n = 60
-    >>> around = diags_array([1.0, 1.0, 1.0, 1.0], offsets=[1, -1, n - 1, 1 - n], shape=(n, n))
+    >>> one_step = np.roll(np.eye(n), 1, axis=0)
+    >>> around = scipy.sparse.csr_array(one_step + one_step.T)
     >>> circle = DiffusionMap(around, n_components=2)
     >>> bool(np.allclose(circle.eigenvalues, [1, np.cos(2 * np.pi / n), np.cos(2 * np.pi / n)]))
     True
@@ -210,7 +210,7 @@ def _scaled(graph: Any, factors: NDArray[np.float64]) -> Any:
             graph.shape, matvec=product, matmat=product, dtype=np.dtype(np.float64)
         )
     if scipy.sparse.issparse(graph):
-        diagonal = scipy.sparse.diags_array(factors)
+        diagonal = scipy.sparse.dia_array((factors[None], [0]), shape=graph.shape)
         return diagonal @ graph @ diagonal
     return graph * np.multiply.outer(factors, factors)
 
