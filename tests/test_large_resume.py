@@ -122,7 +122,7 @@ def test_a_resume_with_other_parameters_is_refused(image, tmp_path, monkeypatch)
         stop_after(patch, 3)
         with pytest.raises(KeyboardInterrupt):
             run(path, target)
-    with pytest.raises(ValueError, match=r"begun otherwise \(parameters.radius was 3 and is 5\)"):
+    with pytest.raises(ValueError, match=r"begun otherwise \(radius was 3 and is 5\); repeat the options"):
         run(path, target, Roughness(5), resume=True)
     array = zarr.open_array(path / "0", mode="r+")
     array[0, :10, :10] = 7
@@ -168,13 +168,33 @@ def test_damaged_input_costs_its_units_only(image, tmp_path):
     source = open_source(path)
     box = tuple((0, size) for size in source.shape)
     with pytest.raises(
-        ValueError, match=r"units failed, the others are done; the first: cannot read .* at z=1:2"
+        ValueError,
+        match=r"units failed, the others are done; the first: cannot read .* at z=1:2,y=.*; replace",
     ):
         execute(source, Roughness(), box, target, "digest", Wishes(400_000))
     damaged.write_bytes(good)
     summary = execute(source, Roughness(), box, target, "digest", Wishes(400_000, resume=True))
     assert 0 < summary.units_done < summary.units
     assert np.array_equal(zarr.open_array(target / "0")[:], Roughness().whole(pixels))
+
+
+def test_damaged_files_are_counted_and_the_first_is_named(tmp_path):
+    pixels = noise((90, 120))
+    array = zarr.create_array(
+        tmp_path / "in.zarr", shape=pixels.shape, chunks=(16, 16), shards=(32, 32), dtype=pixels.dtype
+    )
+    array[:] = pixels
+    for name in ("1/2", "2/3"):
+        file = tmp_path / "in.zarr/c" / name
+        file.write_bytes(file.read_bytes()[:-1])
+    source = open_source(tmp_path / "in.zarr")
+    with pytest.raises(
+        ValueError, match=r"cannot read .*: 2 of 12 files are damaged, the first at y=32:64,x=64:96 \("
+    ):
+        source.read(((0, 90), (0, 120)))
+    with pytest.raises(ValueError, match=r"cannot read .*zarr at y=64:70,x=96:110 \("):
+        source.read(((60, 70), (96, 110)))
+    np.testing.assert_array_equal(source.read(((0, 32), (0, 120))), pixels[:32])
 
 
 @pytest.mark.parametrize(

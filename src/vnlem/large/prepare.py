@@ -1,5 +1,6 @@
 """From what a caller asks for to a task that workers can do: plan, store, markers."""
 
+import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,21 +173,42 @@ def refuse_existing(target: Path) -> None:
 def _check_same(found: dict[str, Any], settings: dict[str, Any], target: Path) -> None:
     if found["fingerprint"] == fingerprint(settings):
         return
-    old, new = _flat(found["settings"]), _flat(settings)
-    changes = [
-        f"{name} was {old.get(name)!r} and is {new.get(name)!r}"
-        for name in sorted(old.keys() | new.keys())
-        if str(old.get(name)) != str(new.get(name))
-    ]
-    what = "; ".join(changes[:3]) or "its settings differ"
-    raise ValueError(f"{target} was begun otherwise ({what}); resume it with what it was begun with")
+    what = "; ".join(differences(found["settings"], settings)[:3]) or "its settings differ"
+    raise ValueError(
+        f"{target} was begun otherwise ({what}); repeat the options it was begun with, or remove it and "
+        f"{Markers.beside(target).folder.name}"
+    )
 
 
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, dict):
-            found |= _flat(value, f"{prefix}{name}.")
-        else:
-            found[f"{prefix}{name}"] = value
-    return found
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """What differs between the settings of two runs, in words; what only one of them has comes last.
+
+    Examples
+    --------
+    >>> old = {"parameters": [{"profile": "fast", "sizes": [7]}], "version": "1"}
+    >>> new = {"parameters": [{"profile": "quality", "sizes": (7,)}] * 2, "version": "1"}
+    >>> differences(old, new)
+    ["profile was 'fast' and is 'quality'", 'parameters: 1 before, 2 now']
+    """
+    # As they are read back: tuples have become lists.
+    old, new = (json.loads(json.dumps(settings, default=str)) for settings in (before, after))
+    changed: list[str] = []
+    counted: list[str] = []
+    _compare("", old, new, changed, counted)
+    return list(dict.fromkeys([*changed, *counted]))
+
+
+def _compare(name: str, old: Any, new: Any, changed: list[str], counted: list[str]) -> None:
+    """Compare dictionaries by their names and lists of dictionaries one by one."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*old, *new]):
+            # Parameters of all scales and rounds are known by their own names.
+            inner = key if name in ("", "parameters") else f"{name}.{key}"
+            _compare(inner, old.get(key), new.get(key), changed, counted)
+    elif all(isinstance(both, list) and both and isinstance(both[0], dict) for both in (old, new)):
+        for first, second in zip(old, new, strict=False):
+            _compare(name, first, second, changed, counted)
+        if len(old) != len(new):
+            counted.append(f"{name}: {len(old)} before, {len(new)} now")
+    elif old != new:
+        changed.append(f"{name} was {old!r} and is {new!r}")

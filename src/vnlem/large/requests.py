@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from vnlem.large.boxes import Box
+from vnlem.large.boxes import Box, describe
 
 Region = str | Mapping[str, Any]
 
@@ -27,7 +27,10 @@ def parse_region(region: Region | None, axes: tuple[str, ...], shape: tuple[int,
         start, stop = wanted
         start, stop = 0 if start is None else start, size if stop is None else stop
         if not 0 <= start < stop <= size:
-            raise ValueError(f"region {name}={start}:{stop} does not lie in 0:{size}")
+            raise ValueError(
+                f"region {name}={start}:{stop} does not lie in 0:{size}; all there is is "
+                f"{describe(tuple((0, length) for length in shape), axes)}"
+            )
         box[name] = (start, stop)
     return tuple(box[axis] for axis in axes)
 

@@ -1,8 +1,9 @@
 """What is denoised: anything with shape, dtype and slicing, and how another process opens it again."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +42,46 @@ class Source:
         """The pixels of a box, or one sentence that says where they cannot be read."""
         if self._array is None:
             self._array = self.open()
-        inner: list[Any] = [slice(None)] * len(self.order)
-        for axis, part in zip(self.order, slices(box), strict=True):
-            inner[axis] = part
         try:
-            pixels = np.asarray(self._array[tuple(inner)])
+            return self._pixels(box)
         except MemoryError:
             raise
         except Exception as error:  # what codecs raise on damaged data is of every kind
-            reason = " ".join(str(error).split()) or type(error).__name__
+            files = list(self._files(box))
+            damaged = [(file, found) for file in files if (found := self._unreadable(file)) is not None]
+            where, found = damaged[0] if damaged else (box, error)
+            reason = " ".join(str(found).split()).rstrip(".") or type(found).__name__
+            which = f": {len(damaged)} of {len(files)} files are damaged, the first" if damaged[1:] else ""
             raise ValueError(
-                f"cannot read {self.name} at {describe(box, self.axes)}: {reason}; replace the damaged file"
+                f"cannot read {self.name}{which} at {describe(where, self.axes)} ({reason}); replace it"
             ) from error
-        return pixels.transpose(self.order)
+
+    def _pixels(self, box: Box) -> NDArray[Any]:
+        inner: list[Any] = [slice(None)] * len(self.order)
+        for axis, part in zip(self.order, slices(box), strict=True):
+            inner[axis] = part
+        return np.asarray(self._array[tuple(inner)]).transpose(self.order)
+
+    def _unreadable(self, box: Box) -> Exception | None:
+        """What goes wrong where a box is read."""
+        try:
+            self._pixels(box)
+        except Exception as error:
+            return error
+        return None
+
+    def _files(self, box: Box) -> Iterator[Box]:
+        """The parts of a box that lie in one file each, or in one chunk; the box where nobody knows them."""
+        held = self._array
+        sides = getattr(held, "shards", None) or getattr(held, "chunks", None)
+        if not isinstance(sides, tuple) or not all(isinstance(side, int) for side in sides):
+            yield box
+            return
+        cuts = []
+        for axis, (start, stop) in zip(self.order, box, strict=True):
+            lines = range(start // sides[axis] * sides[axis], stop, sides[axis])
+            cuts.append([(max(line, start), min(line + sides[axis], stop)) for line in lines])
+        yield from product(*cuts)
 
     def close(self) -> None:
         """Close the files that were opened to read; they open again when they are needed."""
