@@ -41,7 +41,7 @@ test-napari:
 # What kernels, files and figures rest on, with the lowest and the highest versions that are allowed.
 KERNEL_TESTS := tests/test_select.py tests/test_simd.py tests/test_frame.py tests/test_window_methods.py tests/test_vnlem.py \
 	tests/test_vnlem_dd.py tests/test_vnlr.py tests/test_vnlr_groups.py tests/test_vnlr_aim.py tests/test_vnlr_channels.py \
-	tests/test_vnlr_kernels.py tests/test_ring_features.py tests/test_diffusion.py tests/test_stein.py tests/test_stacks.py
+	tests/test_vnlr_kernels.py tests/test_ring_features.py tests/test_diffusion.py tests/test_stein.py tests/test_stacks.py tests/test_scratch.py
 VERSION_TESTS := $(KERNEL_TESTS) tests/test_kernel_cache.py tests/test_metrics.py tests/test_io.py
 test-versions:
 	for ends in lowest highest; do \

@@ -4,16 +4,18 @@ A copy of the package gets a small kernel of its own, which other processes impo
 """
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import vnlem
-from vnlem.kernels.numba.ahead import Helpers
+from vnlem.kernels.numba.ahead import Helpers, name_of
 from vnlem.kernels.numba.select import smallest
 
 KERNEL = """
@@ -317,6 +319,31 @@ def test_what_a_helper_left_unfinished_is_compiled_here():
     (helpers.folder / "finished").touch()
     (helpers.folder / "finished.done").touch()
     assert helpers.has_compiled("finished")
+
+
+def test_the_largest_kernel_that_nobody_has_begun_is_compiled_while_waiting(monkeypatch):
+    helpers = Helpers(b"nothing that can be read", 1)
+    compiled = []
+
+    class Kernel:
+        def __init__(self, name):
+            self.py_func = lambda: None
+            self.py_func.__module__, self.py_func.__qualname__ = "kernels_of_a_test", name
+
+        def compile(self, types):
+            compiled.append(self.py_func.__qualname__)
+            (helpers.folder / name_of(self.py_func, types)).touch()
+
+    kernels = SimpleNamespace(**{name: Kernel(name) for name in ("largest", "middle", "smallest")})
+    monkeypatch.setitem(sys.modules, "kernels_of_a_test", kernels)
+    assert not helpers._compile_another()  # nobody has told what there is to do
+    noted = [("kernels_of_a_test", name, (1,)) for name in ("largest", "middle", "smallest")]
+    (helpers.folder / "noted").write_bytes(pickle.dumps(noted))
+    (helpers.folder / name_of(kernels.largest.py_func, (1,))).touch()  # another process has begun it
+    assert helpers._compile_another()
+    assert helpers._compile_another()
+    assert not helpers._compile_another()
+    assert compiled == ["middle", "smallest"]
 
 
 def test_python_is_told_that_a_part_of_kernels_cannot_be_called():

@@ -4,6 +4,7 @@ import numpy as np
 
 from vnlem.kernels.numba.elementary import exp_negative
 from vnlem.kernels.numba.jit import kernel
+from vnlem.kernels.numba.scratch import as_row, empty
 from vnlem.kernels.numba.select import smallest
 from vnlem.kernels.numba.vnlem import PIXELS, make_scratch, search_windows
 
@@ -39,10 +40,10 @@ def local_scales(squared, weight_offsets, pixel_offsets, rows, columns, noise, c
     out is NaN outside the image beforehand, which tells the neighbours to leave out.
     """
     _, slots, stride = squared.shape
-    flat = squared.reshape(-1)
+    flat = as_row(squared)
     n_offsets = pixel_offsets.shape[0]
-    values = np.empty(n_offsets, dtype=np.float32)
-    kept = np.empty(n_offsets + 1, dtype=np.int64)
+    values = empty(n_offsets, np.float32)
+    kept = empty(n_offsets + 1, np.int64)
     for y in range(rows[0], rows[1]):
         for x in range(columns[0], columns[1]):
             p = y * stride + x

@@ -2,8 +2,9 @@
 
 Numba compiles one function at a time in a process. So where the first kernel of a call is not stored, other
 processes are started. They make the same call on a small image, with kernels that do nothing but note what
-they are called with, and compile the noted ones from the last to the first, while this process goes on from
-the first to the last. Whoever begins a kernel claims it; this process waits for those that others have begun.
+they are called with, and compile the noted ones, the largest first, while this process goes on from the first
+to the last. Whoever begins a kernel claims it. Where this process needs a kernel that another has begun it
+compiles those that nobody has begun, then waits.
 """
 
 import hashlib
@@ -25,6 +26,7 @@ from vnlem.pipeline.first_call import RECORD, call_under_way
 COMPILERS = "VNLEM_COMPILERS"  # how many processes compile at a first call, this one included
 _MOST = 3  # processes: a call has two or three large kernels
 _LOOK_AGAIN = 0.01  # seconds
+_NOTED = "noted"  # the file with the kernels of a call, the largest first
 
 _noted: dict[tuple[str, str], tuple[Any, tuple[Any, ...]]] = {}
 
@@ -107,8 +109,19 @@ class Helpers:
         while not _is_done(self.folder, name):
             if not self.are_at_work():
                 return _is_done(self.folder, name)
-            time.sleep(_LOOK_AGAIN)
+            if not self._compile_another():
+                time.sleep(_LOOK_AGAIN)
         return True
+
+    def _compile_another(self) -> bool:
+        """Compile the largest kernel that nobody has begun; whether there was one."""
+        with suppress(OSError, EOFError):  # there is no list yet
+            for module, name, types in pickle.loads((self.folder / _NOTED).read_bytes()):
+                dispatcher = getattr(importlib.import_module(module), name)
+                if not (self.folder / name_of(dispatcher.py_func, types)).exists():
+                    dispatcher.compile(types)
+                    return True
+        return False
 
 
 _helpers: Helpers | None = None
@@ -136,13 +149,31 @@ def _how_many() -> int:
     return max(int(given) if given.isdigit() else min(cores, _MOST), 1) - 1
 
 
+def _size(function: Any, seen: set[Any]) -> int:
+    """How much is to be compiled: bytes of a function's code and of what it calls, each counted once."""
+    seen.add(function)
+    size = len(function.__code__.co_code)
+    for name in function.__code__.co_names:
+        part = getattr(function.__globals__.get(name), "py_func", None)
+        if part is not None and part not in seen:
+            size += _size(part, seen)
+    return size
+
+
 def help(folder: str) -> None:
     """What a helper does: learn the call on its standard input, then compile its kernels."""
     claims = Path(folder)
     module, name, job = pickle.load(sys.stdin.buffer)
     with suppress(Exception):  # what was noted before is worth compiling
         getattr(importlib.import_module(module), name)(job)
-    for dispatcher, types in reversed(_noted.values()):
+    # Of kernels of one size the last comes first: the process that is helped begins with the first.
+    noted = sorted(reversed(_noted.values()), key=lambda entry: -_size(entry[0].py_func, set()))
+    with suppress(OSError):  # the call has ended
+        unfinished = claims / f"{os.getpid()}.new"
+        functions = [(dispatcher.py_func, types) for dispatcher, types in noted]
+        unfinished.write_bytes(pickle.dumps([(f.__module__, f.__name__, types) for f, types in functions]))
+        unfinished.replace(claims / _NOTED)
+    for dispatcher, types in noted:
         key = name_of(dispatcher.py_func, types)
         if not claims.exists():
             return  # the call has ended

@@ -19,6 +19,7 @@ from vnlem.kernels.numba.elementary import exp_negative, power_inplace
 from vnlem.kernels.numba.irls import DELTA, MAX_ITERATIONS
 from vnlem.kernels.numba.jit import allocating, nested
 from vnlem.kernels.numba.neighbours import IDENTITY
+from vnlem.kernels.numba.scratch import empty, zeros
 from vnlem.kernels.numba.vectors import (
     LANES,
     item,
@@ -55,15 +56,18 @@ class Estimator(NamedTuple):
 def make_estimator(n_neighbors, dim, lane_order):
     """Buffers for the estimates of one tile."""
     most = (n_neighbors + TOGETHER - 1) // TOGETHER * TOGETHER
+    n_orders = 0
+    for order in lane_order:
+        n_orders = max(n_orders, order + 1)
     return Estimator(
-        np.zeros(most, dtype=np.float32),
-        np.zeros(most, dtype=np.float32),
-        np.zeros((most, dim), dtype=np.float32),
-        np.zeros(most, dtype=np.float32),
-        np.empty(dim, dtype=np.float32),
-        np.empty(most, dtype=np.int32),
-        np.empty((2, dim // 2), dtype=np.float32),
-        np.empty((2, lane_order.max() + 1), dtype=np.float64),
+        zeros(most, np.float32),
+        zeros(most, np.float32),
+        zeros((most, dim), np.float32),
+        zeros(most, np.float32),
+        empty(dim, np.float32),
+        empty(most, np.int32),
+        empty((2, dim // 2), np.float32),
+        empty((2, n_orders), np.float64),
     )
 
 

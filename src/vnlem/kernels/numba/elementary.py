@@ -7,6 +7,7 @@ a non-local kernel. Both are good to a few float32 roundings.
 import numpy as np
 
 from vnlem.kernels.numba.jit import inlined, nested
+from vnlem.kernels.numba.scratch import bits_as
 
 _LOG2_E = np.float32(1.4426950408889634)
 # 2^f on [0, 1) and log2(1 + m) on [sqrt(1/2) - 1, sqrt(2) - 1]: minimax coefficients, lowest order first.
@@ -48,8 +49,8 @@ def exp_negative(x):
 def power_inplace(values, exponent, bits):
     """values[i] **= exponent for positive float32 `values`; `bits` is an int32 scratch of the same length."""
     n = values.size
-    pattern = values.view(np.int32)
-    mantissa = bits.view(np.float32)
+    pattern = bits_as(values, np.int32)
+    mantissa = bits_as(bits, np.float32)
     half_root = np.int32(0x3F3504F3)  # bits of sqrt(1/2): the mantissa is taken in [sqrt(1/2), sqrt(2))
     for i in range(n):
         shifted = pattern[i] - half_root

@@ -7,6 +7,7 @@ matrix of 120x120 take a quarter of a second. This takes some thousandths, alway
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.scratch import empty, zeros
 
 SWEEPS = 30
 
@@ -86,15 +87,15 @@ def eigh(matrix):
     shifted = matrix.copy()
     for i in range(n):
         shifted[i, i] += shift
-    rows = np.zeros((n, n))
+    rows = zeros((n, n), np.float64)
     _factor(shifted, rows)
-    squares = np.empty(n)
+    squares = empty(n, np.float64)
     _make_orthogonal(rows, squares)
     for i in range(n):
         squares[i] = _dot(rows[i], rows[i])
     order = np.argsort(squares)
     values = squares[order] - shift
-    vectors = np.empty((n, n))
+    vectors = empty((n, n), np.float64)
     for k in range(n):
         length = np.sqrt(squares[order[k]])
         for i in range(n):
@@ -119,9 +120,9 @@ def _add_transposed_product(a, b, out):
 @kernel
 def congruent(matrix, columns):
     """columns^T matrix columns, all float64 and C-contiguous."""
-    product = np.zeros(columns.shape)
+    product = zeros(columns.shape, np.float64)
     _add_product(matrix, columns, product)
-    out = np.zeros((columns.shape[1], columns.shape[1]))
+    out = zeros((columns.shape[1], columns.shape[1]), np.float64)
     _add_transposed_product(columns, product, out)
     return out
 
@@ -129,6 +130,6 @@ def congruent(matrix, columns):
 @kernel
 def multiply(a, b):
     """a @ b, both float64 and C-contiguous."""
-    out = np.zeros((a.shape[0], b.shape[1]))
+    out = zeros((a.shape[0], b.shape[1]), np.float64)
     _add_product(a, b, out)
     return out

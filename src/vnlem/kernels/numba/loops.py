@@ -1,4 +1,4 @@
-"""Plain loops in place of the vector instructions of `simd`, `masks`, `squares` and `panel`.
+"""Plain loops in place of the vector instructions of `simd`, `masks`, `squares` and `panel`, and of `arrays`.
 
 They use nothing but what Numba offers to everybody, so they work with any release of it. A vector is a tuple
 of eight numbers. Each function means what its namesake means; results agree to rounding.
@@ -6,7 +6,7 @@ of eight numbers. Each function means what its namesake means; results agree to 
 
 import numpy as np
 
-from vnlem.kernels.numba.jit import nested
+from vnlem.kernels.numba.jit import allocating, nested
 from vnlem.kernels.numba.lengths import BLOCK, COLUMNS, FEW_ROWS, HALF, LANES
 
 ROWS = FEW_ROWS
@@ -298,3 +298,38 @@ def small_window_panel(out, out_at, weights, vectors, first, dim, row_step, side
 @nested
 def half_small_window_panel(out, out_at, weights, vectors, first, dim, row_step, side):
     _window_panel(out, out_at, weights, vectors, first, dim, (row_step, side), (FEW_ROWS, HALF))
+
+
+@allocating
+def empty(shape, dtype):
+    return np.empty(shape, dtype)
+
+
+@allocating
+def zeros(shape, dtype):
+    return np.zeros(shape, dtype)
+
+
+@nested
+def as_row(array):
+    return array.reshape(-1)
+
+
+@nested
+def as_rows(array):
+    return array.reshape(array.size // max(array.shape[-1], 1), array.shape[-1])
+
+
+@nested
+def bits_as(array, dtype):
+    return array.view(dtype)
+
+
+@nested
+def bits_of(number):
+    return np.float32(number).view(np.int32)
+
+
+@nested
+def from_bits(bits):
+    return np.int32(bits).view(np.float32)

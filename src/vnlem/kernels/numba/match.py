@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
-from vnlem.kernels.numba.scratch import empty_lines
+from vnlem.kernels.numba.scratch import empty, zeros
 from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
 from vnlem.kernels.numba.sheets import patch_squares, patch_sums
 from vnlem.kernels.numba.vectors import COLUMNS, ROWS, bits_near, correlation_panel, largest_correlation_panel
@@ -108,29 +108,30 @@ def match_tile(tall, search, references, corners, positions, chosen):
     side = 2 * search.radius + 1
     window_rows = (side + ROWS - 1) // ROWS * ROWS
     lanes = (side + COLUMNS - 1) // COLUMNS * COLUMNS
-    window = np.zeros((n_planes, window_rows + patch_size - 1, lanes + patch_size - 1), np.float32)
+    window = zeros((n_planes, window_rows + patch_size - 1, lanes + patch_size - 1), np.float32)
     _, height, width = window.shape
-    offsets = np.empty(n_planes * area, np.int64)
+    offsets = empty(n_planes * area, np.int64)
     for plane in range(n_planes):
         for u in range(area):
             offsets[plane * area + u] = (plane * height + u // patch_size) * width + u % patch_size
     scratch = Scratch(
-        np.full((rows, stride), np.float32(np.inf)),
-        np.zeros((2, rows, stride), np.float32),
-        np.empty((2, stride)),
+        empty((rows, stride), np.float32),
+        zeros((2, rows, stride), np.float32),
+        empty((2, stride), np.float64),
         window,
         offsets,
         # Missing transforms stay zero and are not looked at.
-        np.zeros(((n_transforms + ROWS - 1) // ROWS * ROWS, n_planes * area), np.float32),
-        empty_lines(window_rows * lanes).reshape(window_rows, lanes),
-        empty_lines(window_rows * lanes).reshape(window_rows, lanes),
-        empty_lines(lanes),
-        empty_lines(lanes).view(np.int32),
-        empty_lines(search.n_full * side * lanes),
-        empty_lines(n_sheets * side * lanes),
-        empty_lines(n_sheets * side * lanes).view(np.int32),
-        np.empty(positions.shape[1] + 1, np.int32),
+        zeros(((n_transforms + ROWS - 1) // ROWS * ROWS, n_planes * area), np.float32),
+        empty((window_rows, lanes), np.float32),
+        empty((window_rows, lanes), np.float32),
+        empty(lanes, np.float32),
+        empty(lanes, np.int32),
+        empty(search.n_full * side * lanes, np.float32),
+        empty(n_sheets * side * lanes, np.float32),
+        empty(n_sheets * side * lanes, np.int32),
+        empty(positions.shape[1] + 1, np.int32),
     )
+    scratch.energy[:] = INFINITY
     _prepare(tall, patch_size, scratch)
     _match_references(tall, search, references, corners, scratch, positions, chosen)
 

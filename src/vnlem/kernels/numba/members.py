@@ -7,6 +7,7 @@ pixels of a patch's row lie side by side. Blocks of 8 x 8 are transposed in regi
 import numpy as np
 
 from vnlem.kernels.numba.jit import nested
+from vnlem.kernels.numba.scratch import as_row
 from vnlem.kernels.numba.vectors import LANES, add_pair, add_pairs, transpose, transpose_from
 
 
@@ -36,7 +37,7 @@ def gather(image, offsets, places, chosen, out):
     mean nothing; columns beyond the members are zero.
     """
     size = out.shape[1]
-    flat = out.reshape(-1)
+    flat = as_row(out)
     k = chosen.size
     n_pixels = offsets.shape[1]
     wide = side_by_side(offsets[0])
@@ -81,7 +82,7 @@ def put_back(estimate, places, corners, chosen, factors, scratch, sums):
     rows, mask, wide = scratch
     size = estimate.shape[1]
     length = rows.shape[1]
-    flat_estimate, flat_rows = estimate.reshape(-1), rows.reshape(-1)
+    flat_estimate, flat_rows = as_row(estimate), as_row(rows)
     n_pixels = places.shape[1]
     for first in range(0, corners.size, LANES):
         # The pixels of eight members, every row of a patch from a multiple of eight on.

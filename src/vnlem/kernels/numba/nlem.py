@@ -6,6 +6,7 @@ from vnlem.kernels.numba.elementary import exp_negative
 from vnlem.kernels.numba.irls import euclidean_median, irls
 from vnlem.kernels.numba.jit import allocating, kernel, nested
 from vnlem.kernels.numba.patch_distance import Box, distances_at_offset, make_scratch, pairs_of_tile
+from vnlem.kernels.numba.scratch import empty, zeros
 from vnlem.kernels.numba.select import smallest
 
 BLOCK = 16  # pixels a side that share one table of patches
@@ -28,7 +29,7 @@ def window_distances(padded, tile, window, out):
     middle = window.reach_y * window_x + window.reach_x
     most = (rows + window.reach_y, columns + 2 * window.reach_x)
     scratch = make_scratch(most[0], most[1], window)
-    distance = np.empty(most, np.float32)
+    distance = empty(most, np.float32)
     for o in range(out.shape[0]):
         value = np.float32(0.0) if o == middle else np.float32(np.inf)
         for y in range(rows):
@@ -110,19 +111,19 @@ def nlem_tile(padded, tile, window, n_neighbors, decay, gamma, out):
     scale = np.float32(1.0 / np.sqrt(n_channels))
     n = (n_channels * area + 15) // 16 * 16
     # One column more than needed: a power of two between offsets would crowd a few cache sets.
-    distances = np.empty((window_area, bottom - top, right - left + 1), np.float32)
+    distances = empty((window_area, bottom - top, right - left + 1), np.float32)
     window_distances(padded, tile, window, distances[:, :, : right - left])
-    near = np.empty((BLOCK, window_area), np.float32)
-    table = np.zeros(((BLOCK + 2 * reach_y) * (BLOCK + 2 * reach_x), n), np.float32)
-    shift = np.empty(window_area, np.int64)
-    index = np.empty(n_neighbors, np.int64)
-    weights = np.empty(n_neighbors, np.float32)
-    squared = np.empty(n_neighbors, np.float32)
-    chosen = np.empty(n_neighbors + 1, np.int32)
-    residual = np.empty(n_neighbors, np.float32)
-    bits = np.empty(n_neighbors, np.int32)
-    point = np.zeros(n, np.float32)
-    scratch = np.zeros(n, np.float32)
+    near = empty((BLOCK, window_area), np.float32)
+    table = zeros(((BLOCK + 2 * reach_y) * (BLOCK + 2 * reach_x), n), np.float32)
+    shift = empty(window_area, np.int64)
+    index = empty(n_neighbors, np.int64)
+    weights = empty(n_neighbors, np.float32)
+    squared = empty(n_neighbors, np.float32)
+    chosen = empty(n_neighbors + 1, np.int32)
+    residual = empty(n_neighbors, np.float32)
+    bits = empty(n_neighbors, np.int32)
+    point = zeros(n, np.float32)
+    scratch = zeros(n, np.float32)
     remainder = np.float32(REMAINDER * np.sqrt(area))  # channels are averaged: they do not add to a length
     guess = np.float32(0)
     for block_top in range(top, bottom, BLOCK):

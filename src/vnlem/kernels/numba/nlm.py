@@ -7,6 +7,7 @@ import numpy as np
 from vnlem.kernels.numba.elementary import exp_negative
 from vnlem.kernels.numba.jit import kernel, nested
 from vnlem.kernels.numba.patch_distance import Scratch, distances_at_offset, make_scratch, pairs_of_tile
+from vnlem.kernels.numba.scratch import empty
 
 
 class Decay(NamedTuple):
@@ -36,11 +37,12 @@ def nlm_tile(padded, tile, window, decay, out):
     rows, columns = bottom - top, right - left
     most = (rows + window.reach_y, columns + 2 * window.reach_x)
     sums = Sums(
-        np.ones((rows, columns), np.float32),  # the pixel itself has weight one
-        np.empty((padded.shape[0], rows, columns), np.float32),
-        np.empty(most, np.float32),
+        empty((rows, columns), np.float32),
+        empty((padded.shape[0], rows, columns), np.float32),
+        empty(most, np.float32),
         make_scratch(most[0], most[1], window),
     )
+    sums.total[:] = 1  # the pixel itself has weight one
     _collect(padded, tile, window, decay, sums)
     for c in range(padded.shape[0]):
         for y in range(rows):

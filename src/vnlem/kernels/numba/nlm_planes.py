@@ -8,6 +8,7 @@ from vnlem.kernels.numba.elementary import exp_negative
 from vnlem.kernels.numba.jit import kernel, nested
 from vnlem.kernels.numba.nlm import Sums, add_pairs
 from vnlem.kernels.numba.patch_distance import Box, distances_at_offset, make_scratch
+from vnlem.kernels.numba.scratch import empty, zeros
 
 
 class Tall(NamedTuple):
@@ -25,9 +26,9 @@ def nlm_planes_tile(tall, tile, window, decay, out):
     top, bottom, left, right = tile
     rows, columns = bottom - top, right - left
     sums = Sums(
-        np.zeros((rows, columns), np.float32),
-        np.zeros((1, rows, columns), np.float32),
-        np.empty((rows, columns), np.float32),
+        zeros((rows, columns), np.float32),
+        zeros((1, rows, columns), np.float32),
+        empty((rows, columns), np.float32),
         make_scratch(rows, columns, window),
     )
     _collect(tall, tile, window, decay, sums)

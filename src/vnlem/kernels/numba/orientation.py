@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.scratch import as_row, empty
 
 # A second arc counts as an orientation from this share of the first one's mass on (as in SIFT).
 SECOND_SHARE = 0.8
@@ -19,10 +20,10 @@ def gradients(padded, gauss, slope, smallest, magnitude, direction):
     radius = gauss.shape[0] - 1
     height, width = magnitude.shape
     full = padded.shape[1]
-    smooth = np.empty(full, dtype=np.float32)  # smoothed along y
-    sloped = np.empty(full, dtype=np.float32)  # differentiated along y
-    gx = np.empty(width, dtype=np.float32)
-    gy = np.empty(width, dtype=np.float32)
+    smooth = empty(full, np.float32)  # smoothed along y
+    sloped = empty(full, np.float32)  # differentiated along y
+    gx = empty(width, np.float32)
+    gy = empty(width, np.float32)
     turn = np.float32(1 / (2 * np.pi))
     for y in range(height):
         row = padded[y + radius]
@@ -74,10 +75,10 @@ def dominant_directions(magnitude, direction, offsets, weights, taper, arc_bins,
     border = (magnitude.shape[0] - height) // 2
     full = magnitude.shape[1]
     # Per pixel: the lower bin and how its magnitude is shared with the upper one.
-    lower = np.empty(magnitude.size, dtype=np.int32)
-    low_part = np.empty(magnitude.size, dtype=np.float32)
-    high_part = np.empty(magnitude.size, dtype=np.float32)
-    flat_magnitude, flat_direction = magnitude.ravel(), direction.ravel()
+    lower = empty(magnitude.size, np.int32)
+    low_part = empty(magnitude.size, np.float32)
+    high_part = empty(magnitude.size, np.float32)
+    flat_magnitude, flat_direction = as_row(magnitude), as_row(direction)
     for n in range(magnitude.size):
         at = flat_direction[n] * np.float32(bins)
         bin_ = np.int32(at)
@@ -88,16 +89,16 @@ def dominant_directions(magnitude, direction, offsets, weights, taper, arc_bins,
         low_part[n] = flat_magnitude[n] * (np.float32(1) - fraction)
         high_part[n] = flat_magnitude[n] * fraction
     n_offsets = offsets.shape[0]
-    shift = np.empty(n_offsets, dtype=np.int64)
+    shift = empty(n_offsets, np.int64)
     for o in range(n_offsets):
         shift[o] = offsets[o, 0] * full + offsets[o, 1]
     reach = taper.shape[0] - 1
     # Two histograms, filled in turn, so that equal bins of neighbouring pixels do not wait for each other.
-    even = np.empty(bins + 1, dtype=np.float32)
-    odd = np.empty(bins + 1, dtype=np.float32)
-    wrapped = np.empty(bins + 2 * reach, dtype=np.float32)
+    even = empty(bins + 1, np.float32)
+    odd = empty(bins + 1, np.float32)
+    wrapped = empty(bins + 2 * reach, np.float32)
     # One turn, and the same once more: what follows a bin is read without counting round.
-    arc = np.empty(2 * bins, dtype=np.float32)
+    arc = empty(2 * bins, np.float32)
     step = np.float32(2 * np.pi / bins)
     for y in range(height):
         for x in range(width):

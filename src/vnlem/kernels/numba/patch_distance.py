@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import allocating, nested
+from vnlem.kernels.numba.scratch import empty
 
 
 class Window(NamedTuple):
@@ -48,9 +49,7 @@ def make_scratch(rows, columns, window):
     while span <= size:
         held += span + 1
         span *= 2
-    return Scratch(
-        np.empty((held, wide), np.float32), np.empty(wide, np.float32), np.empty((2, wide), np.float32)
-    )
+    return Scratch(empty((held, wide), np.float32), empty(wide, np.float32), empty((2, wide), np.float32))
 
 
 @nested

@@ -9,6 +9,7 @@ import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
 from vnlem.kernels.numba.match import INFINITY, ONE_IN, ROUNDING, _correlate_near, _fill, _rank_moved
+from vnlem.kernels.numba.scratch import empty, zeros
 from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
 from vnlem.kernels.numba.vectors import COLUMNS, ROWS, correlation_panel
 
@@ -60,9 +61,9 @@ def match_planes_tile(planes, sizes, references, centres, penalties, positions, 
     side = 2 * planes.radius + 1
     rows = (side + ROWS - 1) // ROWS * ROWS
     lanes = (side + COLUMNS - 1) // COLUMNS * COLUMNS
-    window = np.zeros((depth, rows + p - 1, lanes + p - 1), np.float32)
+    window = zeros((depth, rows + p - 1, lanes + p - 1), np.float32)
     _, height, width = window.shape
-    offsets = np.empty(n_pixels, np.int64)
+    offsets = empty(n_pixels, np.int64)
     for u in range(n_pixels):
         plane, pixel = u // (p * p), u % (p * p)
         offsets[u] = (plane * height + pixel // p) * width + pixel % p
@@ -70,15 +71,15 @@ def match_planes_tile(planes, sizes, references, centres, penalties, positions, 
         window,
         offsets,
         # Missing transforms stay zero and are not looked at.
-        np.zeros(((n_transforms + ROWS - 1) // ROWS * ROWS, n_pixels), np.float32),
-        np.empty((rows, lanes), np.float32),
-        np.empty((rows, lanes), np.float32),
-        np.empty(lanes, np.float32),
-        np.empty(lanes, np.int32),
-        np.empty((2, n_sites * side * lanes), np.float32),
-        np.zeros(n_sites * side * lanes, np.int32),
-        np.empty((n_sites, 2), np.int64),
-        np.empty(positions.shape[1] + 1, np.int32),
+        zeros(((n_transforms + ROWS - 1) // ROWS * ROWS, n_pixels), np.float32),
+        empty((rows, lanes), np.float32),
+        empty((rows, lanes), np.float32),
+        empty(lanes, np.float32),
+        empty(lanes, np.int32),
+        empty((2, n_sites * side * lanes), np.float32),
+        zeros(n_sites * side * lanes, np.int32),
+        empty((n_sites, 2), np.int64),
+        empty(positions.shape[1] + 1, np.int32),
     )
     _match_references(planes, sizes, references, centres, penalties, scratch, positions, chosen)
 

@@ -14,7 +14,7 @@ from vnlem.kernels.numba.ridge import (
     is_delicate,
     multiply,
 )
-from vnlem.kernels.numba.scratch import empty_lines
+from vnlem.kernels.numba.scratch import as_row, empty, multiples, zeros
 from vnlem.kernels.numba.vectors import COLUMNS, LANES
 
 
@@ -60,31 +60,29 @@ def filter_planes_tile(images, combining, place, positions, chosen, sums, weight
     length = n_pixels // wide * ((wide + LANES - 1) // LANES * LANES)
     _, height, stride = images.pilot.shape
     flat = PlaneImages(
-        images.pilot.reshape(-1),
-        images.working.reshape(-1),
-        images.residual.reshape(-1),
-        images.noise.reshape(-1),
+        as_row(images.pilot),
+        as_row(images.working),
+        as_row(images.residual),
+        as_row(images.noise),
     )
-    rows = empty_lines(LANES * length).reshape(LANES, length)
-    mask = np.zeros((wide + LANES - 1) // LANES * LANES, np.float32)
-    columns = empty_lines(2 * n_rows * size).reshape(2, n_rows, size)
-    numbers = empty_lines(5 * size).reshape(5, size)
+    rows = empty((LANES, length), np.float32)
+    mask = zeros((wide + LANES - 1) // LANES * LANES, np.float32)
+    columns = empty((2, n_rows, size), np.float32)
+    numbers = empty((5, size), np.float32)
     mask[:wide], columns[:], numbers[:] = 1.0, 0.0, 1.0
     scratch = (
         columns,
-        empty_lines(n_rows * size).reshape(n_rows, size),
-        empty_lines(size * size).reshape(size, size),
-        np.empty((k + 1, k)),
-        empty_lines(COLUMNS * COLUMNS),
-        empty_lines(2 * COLUMNS * size).reshape(2, COLUMNS, size),
-        np.arange(max(n_pixels, size)) * size,
+        empty((n_rows, size), np.float32),
+        empty((size, size), np.float32),
+        empty((k + 1, k), np.float64),
+        empty(COLUMNS * COLUMNS, np.float32),
+        empty((2, COLUMNS, size), np.float32),
+        multiples(max(n_pixels, size), size),
         numbers,
-        (rows, mask, wide, np.zeros(size, np.int64), np.empty(k, np.int64), np.empty((2, k), np.float32)),
+        (rows, mask, wide, zeros(size, np.int64), empty(k, np.int64), empty((2, k), np.float32)),
     )
     shape = (stride, height * stride, sums.shape[1], sums.shape[2])
-    _filter_groups(
-        flat, combining, place, shape, positions, chosen, scratch, sums.reshape(-1), weights.reshape(-1)
-    )
+    _filter_groups(flat, combining, place, shape, positions, chosen, scratch, as_row(sums), as_row(weights))
 
 
 @nested

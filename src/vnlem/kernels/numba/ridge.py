@@ -9,7 +9,7 @@ import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
 from vnlem.kernels.numba.members import centre, gather, put_back, rows_for
-from vnlem.kernels.numba.scratch import empty_lines
+from vnlem.kernels.numba.scratch import as_row, empty, multiples, zeros
 from vnlem.kernels.numba.sheets import patch_sums
 from vnlem.kernels.numba.vectors import (
     COLUMNS,
@@ -80,7 +80,7 @@ def invert(matrix, strides, block, pivot_rows, turned_rows):
     turned_rows (16, k).
     """
     k = matrix.shape[0]
-    flat, rows, turned = matrix.reshape(-1), pivot_rows.reshape(-1), turned_rows.reshape(-1)
+    flat, rows, turned = as_row(matrix), as_row(pivot_rows), as_row(turned_rows)
     one = np.float32(1.0)
     zero = spread(np.float32(0.0))
     for p in range(0, k, COLUMNS):
@@ -294,8 +294,8 @@ def filter_tile(tall, ridge, positions, chosen, tile):
     size = (k + COLUMNS - 1) // COLUMNS * COLUMNS
     n_rows = rows_for(n_pixels, p)
     length = depth * p * ((p + LANES - 1) // LANES * LANES)
-    offsets = np.empty((n_transforms, n_pixels), np.int64)
-    places = np.empty((n_transforms, n_pixels), np.int64)
+    offsets = empty((n_transforms, n_pixels), np.int64)
+    places = empty((n_transforms, n_pixels), np.int64)
     for g in range(n_transforms):
         for plane in range(depth):
             for u in range(area):
@@ -304,24 +304,24 @@ def filter_tile(tall, ridge, positions, chosen, tile):
                 offsets[g, plane * area + u] = plane * rows * stride + at
                 places[g, plane * area + u] = 2 * (plane * ridge.own_rows * stride + at)
     work = Workspace(
-        np.zeros((rows, stride), np.float32),
-        np.zeros((rows, stride), np.float32),
-        np.empty((2, stride), np.float32),
+        zeros((rows, stride), np.float32),
+        zeros((rows, stride), np.float32),
+        empty((2, stride), np.float32),
         offsets,
         places,
-        empty_lines(2 * n_rows * size).reshape(2, n_rows, size),
-        empty_lines(n_rows * size).reshape(n_rows, size),
-        empty_lines(size * size).reshape(size, size),
-        np.empty((k + 1, k)),
-        empty_lines(COLUMNS * COLUMNS),
-        empty_lines(2 * COLUMNS * size).reshape(2, COLUMNS, size),
-        np.arange(max(n_pixels, size)) * size,
-        empty_lines(5 * size).reshape(5, size),
-        empty_lines(LANES * length).reshape(LANES, length),
-        np.zeros((p + LANES - 1) // LANES * LANES, np.float32),
-        np.zeros(size, np.int64),
-        np.empty(k, np.int64),
-        np.empty((2, k), np.float32),
+        empty((2, n_rows, size), np.float32),
+        empty((n_rows, size), np.float32),
+        empty((size, size), np.float32),
+        empty((k + 1, k), np.float64),
+        empty(COLUMNS * COLUMNS, np.float32),
+        empty((2, COLUMNS, size), np.float32),
+        multiples(max(n_pixels, size), size),
+        empty((5, size), np.float32),
+        empty((LANES, length), np.float32),
+        zeros((p + LANES - 1) // LANES * LANES, np.float32),
+        zeros(size, np.int64),
+        empty(k, np.int64),
+        empty((2, k), np.float32),
     )
     work.columns[:] = 0.0
     work.numbers[:] = 1.0
@@ -333,8 +333,8 @@ def filter_tile(tall, ridge, positions, chosen, tile):
             positions,
             chosen,
             work,
-            tile.changes[c].reshape(-1),
-            tile.weights[c].reshape(-1),
+            as_row(tile.changes[c]),
+            as_row(tile.weights[c]),
         )
     return _count_moved(positions, chosen, ridge.own_rows * stride)
 
@@ -366,8 +366,8 @@ def _filter_groups(images, ridge, positions, chosen, work, sums, weights):
     least_left = max(np.float32(1.02) * ridge.tau, np.float32(0.02))
     patch_sums(change_map, ridge.patch_size, work.sums, work.residual)
     patch_sums(variance, ridge.patch_size, work.sums, work.noise_energy)
-    residual, noise_energy = work.residual.reshape(-1), work.noise_energy.reshape(-1)
-    flat_pilot, flat_working = pilot.reshape(-1), working.reshape(-1)
+    residual, noise_energy = as_row(work.residual), as_row(work.noise_energy)
+    flat_pilot, flat_working = as_row(pilot), as_row(working)
     scratch = (work.rows, work.mask, ridge.patch_size)
     for r in range(positions.shape[0]):
         change = np.float32(0.0)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import allocating, kernel, nested
+from vnlem.kernels.numba.scratch import empty, zeros
 
 # Pixels of a row worked on together: few enough that a ring's samples stay in the first-level cache.
 BLOCK = 64
@@ -26,13 +27,15 @@ def _make_scratch(starts, dim, highest):
     most = 0
     for ring in range(starts.shape[0] - 1):
         most = max(most, starts[ring + 1] - starts[ring])
+    cos = empty((highest + 1, BLOCK), np.float32)
+    cos[:] = 1
     return Scratch(
-        np.zeros((most, BLOCK), dtype=np.float32),
-        np.zeros((2, most // 2 + 1, BLOCK), dtype=np.float32),
-        np.zeros((4, most // 4 + 4, BLOCK), dtype=np.float32),
-        np.zeros((2, dim, BLOCK), dtype=np.float32),
-        np.ones((highest + 1, BLOCK), dtype=np.float32),
-        np.zeros((highest + 1, BLOCK), dtype=np.float32),
+        zeros((most, BLOCK), np.float32),
+        zeros((2, most // 2 + 1, BLOCK), np.float32),
+        zeros((4, most // 4 + 4, BLOCK), np.float32),
+        zeros((2, dim, BLOCK), np.float32),
+        cos,
+        zeros((highest + 1, BLOCK), np.float32),
     )
 
 

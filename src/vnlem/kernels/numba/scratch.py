@@ -1,15 +1,26 @@
-"""Scratch of kernels that begins at a cache line: a vector that lies across two lines costs twice as much."""
+"""Scratch of kernels, and other views of their arrays: LLVM's instructions or NumPy's (see `jit.PLAIN`)."""
+
+from typing import Any
 
 import numpy as np
 
-from vnlem.kernels.numba.jit import allocating
+from vnlem.kernels.numba.jit import PLAIN, allocating
 
-LINE = 64  # bytes
+arrays: Any
+if PLAIN:
+    from vnlem.kernels.numba import loops as arrays
+else:
+    from vnlem.kernels.numba import arrays
+
+empty, zeros = arrays.empty, arrays.zeros
+as_row, as_rows = arrays.as_row, arrays.as_rows
+bits_as, bits_of, from_bits = arrays.bits_as, arrays.bits_of, arrays.from_bits
 
 
 @allocating
-def empty_lines(count):
-    """So many float32 numbers, not set, from the beginning of a cache line on."""
-    numbers = np.empty(count + LINE // 4, np.float32)
-    skipped = -np.int64(numbers.ctypes.data) // 4 % (LINE // 4)
-    return numbers[skipped : skipped + count]
+def multiples(count, factor):
+    """np.arange(count) * factor."""
+    result = empty(count, np.int64)
+    for i in range(count):
+        result[i] = i * factor
+    return result

@@ -8,6 +8,7 @@ as numbers: NaN of either sign is never counted, so it ranks behind infinity.
 import numpy as np
 
 from vnlem.kernels.numba.jit import nested
+from vnlem.kernels.numba.scratch import bits_as, bits_of, from_bits
 from vnlem.kernels.numba.vectors import BLOCK, bits_up_to, first_bit
 
 INFINITY = np.float32(np.inf)
@@ -27,8 +28,8 @@ def _count_up_to(values, limit):
 @nested
 def _halfway(low, high):
     """The number in the middle of all float32 numbers between two that are not negative."""
-    first, last = np.float32(low).view(np.int32), np.float32(high).view(np.int32)
-    return np.int32(first + (last - first) // 2).view(np.float32)
+    first, last = bits_of(low), bits_of(high)
+    return from_bits(np.int32(first + (last - first) // 2))
 
 
 @nested
@@ -91,12 +92,12 @@ def threshold_of(values, k, guess):
 def largest_up_to(values, threshold):
     """The largest of the values that are at most the threshold: the same whatever guess led to it."""
     # As whole numbers, which have the order of floats that are not negative: their maximum vectorises.
-    numbers = values.view(np.int32)
-    limit = np.float32(threshold).view(np.int32)
+    numbers = bits_as(values, np.int32)
+    limit = bits_of(threshold)
     largest = np.int32(0)
     for i in range(numbers.size):
         largest = max(largest, numbers[i] if numbers[i] <= limit else np.int32(0))
-    return np.int32(largest).view(np.float32)
+    return from_bits(largest)
 
 
 @nested

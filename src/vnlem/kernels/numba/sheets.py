@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.scratch import empty
 
 # Candidates are compared in blocks of sixteen, so tall arrays have spare columns.
 PADDING = 24
@@ -113,7 +114,7 @@ def finish(total, patch_size, place, images):
 
     place: top, bottom, left, right. Returns how many of its pixels no patch covers.
     """
-    scratch = np.empty((2, place[3] - place[2] + patch_size), np.float32)
+    scratch = empty((2, place[3] - place[2] + patch_size), np.float32)
     return _finish(total, patch_size, place, images, scratch[0], scratch[1])
 
 

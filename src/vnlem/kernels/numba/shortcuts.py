@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from numba.core.compiler import Flags
+from numba.core.ir import Inst, Var
 from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack, TargetConfig
@@ -25,8 +26,12 @@ class QuickFlags(Flags):
         return _CODE_OF_NAMES
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, TargetConfig) and self._values == other._values
-        return same or super().__eq__(other)
+        if not isinstance(other, TargetConfig):
+            return NotImplemented
+        mine, others = self._values, other._values
+        return mine == others or all(
+            getattr(self, name) == getattr(other, name) for name in mine.keys() | others.keys()
+        )
 
 
 @contextmanager
@@ -38,7 +43,9 @@ def shortcuts() -> Iterator[None]:
         for owner, name, value in (
             (BaseFunction, "get_call_type", _resolved_once(BaseFunction.get_call_type)),
             (PostProcessor, "run", _without_lifetimes(PostProcessor.run)),
-            *((context, "load_additional_registries", _without_imports(context)) for context in contexts),
+            (Inst, "_rec_list_vars", _variables),
+            (contexts[0], "get_abi_sizeof", _measured_once(contexts[0].get_abi_sizeof)),
+            *((context, "refresh", _when_there_is_more(context)) for context in contexts),
         ):
             scope.enter_context(_replaced(owner, name, value))
         yield
@@ -112,11 +119,66 @@ def _without_lifetimes(thoroughly: Any) -> Any:
     return run
 
 
-def _without_imports(context: Any) -> Any:
-    """Numba imports its own modules before every function, and then looks what they have made known to it."""
+_VARIABLE, _INSTRUCTION, _SEQUENCE, _TABLE, _OTHER = range(5)
+_kinds: dict[type[Any], int] = {}
 
-    def look_again() -> None:
-        for registry in list(context._registries):
-            context.install_registry(registry)
 
-    return look_again
+def _kind_of(value: Any) -> int:
+    for kind, types in ((_VARIABLE, Var), (_INSTRUCTION, Inst), (_SEQUENCE, (list, tuple)), (_TABLE, dict)):
+        if isinstance(value, types):
+            return kind
+    return _OTHER
+
+
+def _variables(self: Any, value: Any) -> list[Any]:
+    """The variables in whatever an instruction consists of.
+
+    Numba asks for them a dozen times per instruction, and each time of every part what it is an instance of.
+    """
+    found: list[Any] = []
+    for part in value.values() if isinstance(value, dict) else value if type(value) is list else (value,):
+        kind = _kinds.get(type(part))
+        if kind is None:
+            kind = _kinds[type(part)] = _kind_of(part)
+        if kind == _VARIABLE:
+            found.append(part)
+        elif kind == _INSTRUCTION:
+            found += part.list_vars()
+        elif kind == _SEQUENCE:
+            found += _variables(self, list(part))
+        elif kind == _TABLE:
+            found += _variables(self, part)
+    return found
+
+
+def _measured_once(measure: Any) -> Any:
+    """The size of a type. Numba has LLVM parse a small program for it, for every variable of a function."""
+    known: dict[int, tuple[Any, int]] = {}
+
+    def get_abi_sizeof(type: Any) -> int:
+        if id(type) not in known:
+            known[id(type)] = type, measure(type)  # with the type, so that no other gets its number
+        return known[id(type)][1]
+
+    return get_abi_sizeof
+
+
+def _when_there_is_more(context: Any) -> Any:
+    """Before every function Numba imports its own modules and looks what they have made known to it."""
+    refresh = context.refresh
+    known = 0
+    lists: list[Any] = []
+
+    def only_then() -> None:
+        nonlocal known
+        if not lists or sum(map(len, lists)) != known:
+            refresh()
+            lists[:] = [
+                part
+                for of in list(context._registries)
+                for part in vars(of).values()
+                if isinstance(part, list)
+            ]
+            known = sum(map(len, lists))
+
+    return only_then

@@ -12,6 +12,7 @@ of eight: n of them at once, memory read once for all.
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.scratch import as_row, empty, multiples
 from vnlem.kernels.numba.vectors import (
     COLUMNS,
     FEW_ROWS,
@@ -34,14 +35,14 @@ def apply(weights, weight_offsets, vectors, rows, columns, reach, out):
     the pixel's own slot 0 does. What lies left and right of the image becomes zero.
     """
     _, slots, stride = weights.shape
-    flat = weights.reshape(-1)
+    flat = as_row(weights)
     dim = vectors.shape[1]
     side = 2 * reach + 1
     row_step = stride * dim
     n_neighbours = weight_offsets.shape[0]
     # Pixels side by side whose windows overlap enough to be worked on together.
     together = ROWS if side >= ROWS - 1 else FEW_ROWS
-    packed = np.empty((SEGMENT // together, n_neighbours, together), dtype=np.float32)
+    packed = empty((SEGMENT // together, n_neighbours, together), np.float32)
     whole = dim // COLUMNS * COLUMNS
     for y in range(rows[0], rows[1]):
         for x in range(stride):
@@ -91,7 +92,7 @@ def _pack(weights, at, offsets, n_groups, packed):
 def degrees(weights, weight_offsets, rows, columns, out):
     """Sum of the weights of every pixel, itself included; out (rows, columns) float64."""
     _, slots, stride = weights.shape
-    flat = weights.reshape(-1)
+    flat = as_row(weights)
     width = columns[1] - columns[0]
     for y in range(rows[0], rows[1]):
         total = out[y, columns[0] : columns[1]]
@@ -160,7 +161,7 @@ def coarsen(weights, dy, dx, rows, width, reach, factor, coarse, coarse_reach):
 def components(weights, forward, rows, columns):
     """Number of connected components over edges of positive weight, by union-find."""
     stride = weights.shape[2]
-    parent = np.arange(weights.shape[0] * stride)
+    parent = multiples(weights.shape[0] * stride, 1)
     count = (rows[1] - rows[0]) * (columns[1] - columns[0])
     # Slot after slot: the first few make most graphs one piece, and then nothing more can change.
     for slot in range(forward.shape[0]):

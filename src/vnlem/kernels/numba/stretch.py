@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.scratch import empty
 from vnlem.kernels.numba.turn import mirrored
 
 
@@ -38,8 +39,8 @@ def stretch_into(images, weights, floor, stretch, place, tall):
     """Write a stretched square of all images into the tall arrays. floor: least variance."""
     side = stretch.bases.size
     low, high = stretch.bases[0], stretch.bases[side - 1] + stretch.taps.shape[1]
-    half_way = np.empty((high - low, side), np.float32)
-    square = np.empty((side, side), np.float32)
+    half_way = empty((high - low, side), np.float32)
+    square = empty((side, side), np.float32)
     _stretch_into(images, weights, floor, stretch, place, tall, half_way, square)
 
 

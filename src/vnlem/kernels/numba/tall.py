@@ -6,6 +6,7 @@ Every function works on the rows first..last of its blocks, so that pieces can b
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.scratch import empty, multiples
 from vnlem.kernels.numba.vectors import (
     COLUMNS,
     HALF,
@@ -44,9 +45,9 @@ def _multiply(left, n_rows, right, right_at, offsets, out, out_at, shape):
 def inner(lefts, rights, first, last, out):
     """out (float64) += inner products of all columns of the blocks `lefts` with all of `rights`."""
     n, m = out.shape
-    part = np.empty((n, m), dtype=np.float32)
+    part = empty((n, m), np.float32)
     for start in range(first, last, CHUNK):
-        steps = np.arange(min(CHUNK, last - start))
+        steps = multiples(min(CHUNK, last - start), 1)
         part[:] = 0
         row = 0
         for a in lefts:
@@ -72,8 +73,8 @@ def turn(x, others, own_turn, other_turns, factors, first, last, step):
     Here and below: whole groups of ROWS rows.
     """
     width = x.shape[1]
-    moved = np.empty((CHUNK, width), dtype=np.float32)
-    steps = np.arange(width) * width
+    moved = empty((CHUNK, width), np.float32)
+    steps = multiples(width, width)
     for start in range(first, last, CHUNK):
         n = min(CHUNK, last - start)
         moved[:] = 0
@@ -95,7 +96,7 @@ def turn(x, others, own_turn, other_turns, factors, first, last, step):
 def subtract_product(block, x, along, first, last, squares):
     """block -= x @ along; squares (float64) += those of the result."""
     width, wide = block.shape[1], x.shape[1]
-    steps = np.arange(wide) * width
+    steps = multiples(wide, width)
     negative = -along
     for start in range(first, last, CHUNK):
         n = min(CHUNK, last - start)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.scratch import empty
 
 
 class Turn(NamedTuple):
@@ -37,7 +38,7 @@ class Place(NamedTuple):
 def turn_into(images, weights, floor, turn, place, tall):
     """Write a turned square of all images into the tall arrays. floor: least variance."""
     side = turn.bases.shape[1]
-    squares = np.empty((3, side, side), np.float32)
+    squares = empty((3, side, side), np.float32)
     _turn_into(images, weights, floor, turn, place, tall, squares)
 
 

@@ -11,6 +11,7 @@ from vnlem.kernels.numba.aligned import make_estimator, shares_of
 from vnlem.kernels.numba.diffusion import rank_by_diffusion
 from vnlem.kernels.numba.jit import allocating, kernel, nested
 from vnlem.kernels.numba.neighbours import IDENTITY, best_turns, inner_products, window_distances
+from vnlem.kernels.numba.scratch import as_row, as_rows, empty
 from vnlem.kernels.numba.select import smallest
 from vnlem.kernels.numba.vectors import LANES
 
@@ -48,15 +49,14 @@ class Flat(NamedTuple):
 @allocating
 def flattened(region):
     """Views of a region's arrays."""
-    stride, dim = region.raw.shape[1:]
     return Flat(
-        region.raw.reshape(-1, dim),
-        region.canonical.reshape(-1, dim),
-        region.lengths.ravel(),
-        region.sharp.ravel(),
-        region.angle.ravel(),
-        region.pixels.reshape(-1, region.pixels.shape[2]),
-        stride,
+        as_rows(region.raw),
+        as_rows(region.canonical),
+        as_row(region.lengths),
+        as_row(region.sharp),
+        as_row(region.angle),
+        as_rows(region.pixels),
+        region.raw.shape[1],
     )
 
 
@@ -134,12 +134,12 @@ def make_scratch(search):
     together = side * (side + PIXELS - 1)
     count = search.n_candidates
     return Scratch(
-        np.empty((PIXELS, together + 4), dtype=np.float32),
-        np.empty((PIXELS, together + 4), dtype=np.float32),
-        np.empty(side * side + LANES, dtype=np.float32),
-        np.empty(side * side, dtype=np.int32),
-        np.empty(side * side + 1, dtype=np.int64),
-        np.empty(count + 1, dtype=np.int64),
+        empty((PIXELS, together + 4), np.float32),
+        empty((PIXELS, together + 4), np.float32),
+        empty(side * side + LANES, np.float32),
+        empty(side * side, np.int32),
+        empty(side * side + 1, np.int64),
+        empty(count + 1, np.int64),
         make_distances(search, count),
     )
 
@@ -148,10 +148,10 @@ def make_scratch(search):
 def make_distances(search, count):
     """Room for the distances to so many candidates."""
     return Distances(
-        np.empty(count, dtype=np.float32),
-        np.empty(count, dtype=np.float32),
-        np.empty(count, dtype=np.int64),
-        np.empty((2, 2 * LANES * (search.angles.starts.shape[0] - 1)), dtype=np.float32),
+        empty(count, np.float32),
+        empty(count, np.float32),
+        empty(count, np.int64),
+        empty((2, 2 * LANES * (search.angles.starts.shape[0] - 1)), np.float32),
     )
 
 
@@ -160,9 +160,9 @@ def make_found(search):
     """Room for the neighbours of one pixel."""
     count = search.n_neighbors
     return Found(
-        np.empty(count, dtype=np.int64),
-        np.empty(count, dtype=np.float32),
-        np.empty(count, dtype=np.int64),
+        empty(count, np.int64),
+        empty(count, np.float32),
+        empty(count, np.int64),
     )
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.scratch import empty
 from vnlem.kernels.numba.vnlem import Distances, Found, accurate, flattened, make_distances, make_found
 
 BATCH = 64
@@ -188,11 +189,11 @@ def neighbours_in_image(region, search, rule, index, pixels, prune, found, left)
     """nearest_in_image for a list of pixels; found: position, squared, which (pixels, n_neighbors)."""
     flat = flattened(region)
     scratch = Scratch(
-        np.empty(BATCH, dtype=np.int64),
+        empty(BATCH, np.int64),
         make_distances(search, BATCH),
-        np.empty((2, index.order_of_lane.shape[0]), dtype=np.float32),
-        np.empty((2, index.order_moduli.shape[0]), dtype=np.float32),
-        np.empty(region.width, dtype=np.float32),
+        empty((2, index.order_of_lane.shape[0]), np.float32),
+        empty((2, index.order_moduli.shape[0]), np.float32),
+        empty(region.width, np.float32),
         make_found(search),
     )
     _search_pixels(region, flat, search, rule, index, pixels, (prune, left), scratch, found)
