@@ -200,7 +200,8 @@ def test_sums_over_parts_of_a_stack_have_the_units_of_the_whole(case, monkeypatc
     assert all(largest >= peak for _, _, largest in of_whole)
     seen.clear()
     stack_in_parts(pixels, kind, sides, 60, **options)
-    assert set(seen) - {one for one in seen if one[2] == 1.0} == of_whole
+    # Kernels are compiled on a small stack that nobody knows the peak of.
+    assert {one for one in seen if one[2] > 2.0} == of_whole
 
 
 def test_bad_devices_are_told(tmp_path):

@@ -294,7 +294,7 @@ def units_on(device: str, pages: Pages, noise: StackNoise) -> StackUnits:
     --------
     >>> from vnlem.noise.model import NoiseModel
     >>> units_on("cpu", [np.array([[0.0, 10.0]])], StackNoise(NoiseModel.white(3.0)))
-    StackUnits(mean=5.0, scale=4.0, peak=3.75)
+    StackUnits(mean=5.0, scale=4.0, peak=1.25)
     """
     bring = _Bring(pages, noise, device)
     return units_of(pages, noise, lambda index: bring(pages[index], index))

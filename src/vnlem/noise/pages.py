@@ -133,17 +133,22 @@ class _Moments(NamedTuple):
     pixels: int
     mean: float
     squares: float  # the sum of squares about the mean
-    largest: float  # absolute value
+    low: float  # no pixel is below
+    high: float  # no pixel is above
 
 
 def _moments(noise: StackNoise, planes: Planes) -> _Moments:
     known = planes.statistics
     if known is not None and noise.model.is_white:
         count = planes.data.size
-        return _Moments(count, known.mean, count * known.deviation**2, known.largest)
+        # One pixel far from all others would have all of the deviation.
+        away = known.deviation * count**0.5
+        low, high = max(known.mean - away, -known.largest), min(known.mean + away, known.largest)
+        return _Moments(count, known.mean, count * known.deviation**2, low, high)
     page = noise.forward(planes)
     mean = float(page.mean())
-    return _Moments(page.size, mean, float(((page - mean) ** 2).sum()), float(max(page.max(), -page.min())))
+    squares = float(((page - mean) ** 2).sum())
+    return _Moments(page.size, mean, squares, float(page.min()), float(page.max()))
 
 
 class _Statistics:
@@ -155,18 +160,18 @@ class _Statistics:
     @classmethod
     def of(cls, moments: Iterator[_Moments]) -> "_Statistics":
         """Pages are joined two by two, which loses no digits where the mean is far from zero."""
-        count, mean, squares, largest = 0, 0.0, 0.0, 0.0
+        count, mean, squares, low, high = 0, 0.0, 0.0, np.inf, -np.inf
         for one in moments:
             shift = one.mean - mean
             both = count + one.pixels
             squares += one.squares + shift**2 * count * one.pixels / both
             mean += shift * one.pixels / both
-            count, largest = both, max(largest, one.largest)
-        return cls(_Moments(count, mean, squares, largest))
+            count, low, high = both, min(low, one.low), max(high, one.high)
+        return cls(_Moments(count, mean, squares, low, high))
 
     def units(self, sigma: float) -> StackUnits:
         """The units of pages whose noise has this standard deviation."""
-        count, mean, squares, largest = self._found
+        count, mean, squares, low, high = self._found
         variance = squares / count
         if sigma > 0 and variance < 1.01 * sigma**2:
             warn(
@@ -174,4 +179,4 @@ class _Statistics:
                 f"{np.sqrt(variance):g}: there may be nothing but noise; check the units of sigma"
             )
         scale = float(np.sqrt(max(variance - sigma**2, 0.01 * sigma**2)))
-        return StackUnits(mean, scale, (largest + abs(mean)) / scale if scale > 0 else 0.0)
+        return StackUnits(mean, scale, max(high - mean, mean - low) / scale if scale > 0 else 0.0)

@@ -228,8 +228,8 @@ class PlanesOnDevice:
         self._permutations = symmetries_of_block(
             search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
         )
-        # Of the pixels, rounded up; planes are standardised.
-        self._largest = 2.0 ** math.ceil(math.log2(max(room.peak, 1.0)))
+        # A power of two that no pixel exceeds, though single precision may have rounded it up.
+        self._largest = 2.0 ** math.ceil(math.log2(max(room.peak, 1.0)) + 1e-6)
         self._unit, self._weight_unit, self._most = units_of_sums(search.n_members, room.cover, self._largest)
 
     def push(self, frame: Frame) -> None:
