@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cuda_on_cpu import COMPILER, Emulator
 
-from vnlem.methods import nlem, nlm, vnlem, vnlem_dd, vnlr
+from vnlem.methods import nlem, nlm, vnlem, vnlem_dd, vnlem_dd_params, vnlr
 from vnlem.methods.cuda import copies
 from vnlem.methods.cuda import nlem as cuda_nlem
 from vnlem.methods.cuda import nlm as cuda_nlm
@@ -148,7 +148,7 @@ def test_vnlem_dd_gives_what_the_cpu_gives(preset):
     fixed |= {"shape": "disc", "search": "window"}
     given = {"patch_distance": 3, "patch_size": 5}
     own = {"embedding_dim": 6, "diffusion_time": 1.0, "scope": "window"}
-    params = vnlem_dd.resolve_params(preset, 0.3, given, fixed, own)
+    params = vnlem_dd_params.resolve_params(preset, 0.3, given, fixed, own)
     here, there = (Job(clean, 0.3, params, 1, None) for _ in range(2))
     expected, found = vnlem_dd.solve(here), cuda_vnlem_dd.solve(there, Emulator())
     assert there.details["graph_parts"] == here.details["graph_parts"]

@@ -10,7 +10,8 @@ from vnlem.diffusion.graph import patch_graph
 from vnlem.diffusion.spectrum import leading_eigenpairs
 from vnlem.features.canonical import Extended, whole_region
 from vnlem.features.rings import layout
-from vnlem.methods.vnlem_dd import VnlemDdParams, embed, region_of, structure
+from vnlem.methods.vnlem_dd_embedding import embed, region_of, structure
+from vnlem.methods.vnlem_dd_params import VnlemDdParams
 from vnlem.methods.vnlem_params import PAPER, check_params, make_rule, search_of
 from vnlem.pipeline.run import Job
 

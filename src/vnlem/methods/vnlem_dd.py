@@ -1,61 +1,33 @@
 """VNLEM-DD, the other branch of Algorithm 1: neighbours by the diffusion distance of the patch graph."""
 
-import time
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage
 from scipy.spatial import cKDTree
 
-from vnlem.diffusion.graph import patch_graph
-from vnlem.diffusion.map import coordinates
-from vnlem.diffusion.spectrum import leading_eigenpairs
-from vnlem.features.canonical import Extended, whole_region
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.methods.vnlem import NO_DIFFUSION, PIXELS_AT_ONCE, part_of, solve_region
+from vnlem.methods.vnlem_dd_embedding import embed, region_of
+from vnlem.methods.vnlem_dd_params import VnlemDdParams, check_embedding_dim, resolve_params
 from vnlem.methods.vnlem_params import (
     VnlemParams,
     check_engine,
-    check_params,
     make_rule,
     rings_of,
     search_of,
     sizes_of,
-    with_defaults,
 )
 from vnlem.noise.white import estimate_sigma_of_planes
-from vnlem.pipeline import checks
 from vnlem.pipeline.device import choose
-from vnlem.pipeline.first_call import rehearsing, repeatable
+from vnlem.pipeline.first_call import repeatable
 from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
 from vnlem.pipeline.workers import for_each
 from vnlem.registry import find_solver
-
-# Between these ratios of a patch's variance to the noise's the diffusion distance gains all trust: noise
-# alone gives 1 +- 0.11 in patches of 13 pixels.
-FLAT, STRUCTURED = 1.2, 1.8
-# Of the eigenpairs. Neighbours' ranks need no more: at a tenth of it the SNR is the same to 0.001 dB.
-RESIDUAL = 1e-3
-# More coordinates take the eigen-solver longer than all the rest.
-LARGEST_EMBEDDING = 1000
-
-
-@dataclass(frozen=True)
-class VnlemDdParams(VnlemParams):
-    """Parameters of VNLEM and of its diffusion map; the paper's symbols beside them."""
-
-    embedding_dim: int  # m
-    diffusion_time: float  # t
-    graph_bandwidth: float  # square root of epsilon in W
-    local_bandwidth: bool
-    flat_guard: bool
-    scope: str
 
 
 def denoise_vnlem_dd(
@@ -210,33 +182,6 @@ def denoise_vnlem_dd(
     )
 
 
-def resolve_params(
-    preset: str, noise: float, given: dict[str, Any], fixed: dict[str, Any], own: dict[str, Any]
-) -> VnlemDdParams:
-    """Validated parameters: VNLEM's from given and fixed, those of the diffusion map from own."""
-    base = check_params(**with_defaults(preset, noise, given | {"adapt": False}), **fixed)
-    largest = max(base.patch_size, base.coarse_patch_size)
-    auto = preset == "auto"
-    defaults = {
-        "embedding_dim": 30,
-        "diffusion_time": 1.0,
-        "graph_bandwidth": base.bandwidth * largest / base.patch_size,
-        "local_bandwidth": auto,
-        "flat_guard": auto,
-        "scope": "window",
-    }
-    values = defaults | {name: value for name, value in own.items() if value is not None}
-    return VnlemDdParams(
-        **asdict(base),
-        embedding_dim=checks.whole("embedding_dim", values["embedding_dim"], largest=LARGEST_EMBEDDING),
-        diffusion_time=checks.real("diffusion_time", values["diffusion_time"], 0, open_low=True),
-        graph_bandwidth=checks.real("graph_bandwidth", values["graph_bandwidth"], 0, open_low=True),
-        local_bandwidth=checks.flag("local_bandwidth", values["local_bandwidth"]),
-        flat_guard=checks.flag("flat_guard", values["flat_guard"]),
-        scope=checks.choice("scope", values["scope"], ("window", "image")),
-    )
-
-
 @repeatable
 def solve(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
     """Graph and embedding of the larger patches, then an estimate for each size of patches."""
@@ -250,60 +195,6 @@ def solve(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
     coarse = estimate(job, sizes[1], region, diffusion, part_of(progress, 0, 2))
     fine = estimate(job, sizes[0], region_of(job, sizes[0]), diffusion, part_of(progress, 1, 2))
     return np.float32(0.5) * (fine + coarse)
-
-
-def region_of(job: Job[Any], params: VnlemParams) -> kernels.Region:
-    """The features of the whole image, which graph and estimate share."""
-    rings = rings_of(params, len(job.pixels))
-    image = Extended.of(job.pixels, rings, params.scale)
-    return whole_region(image, rings, params.scale, params.arc, job.workers)
-
-
-def embed(
-    job: Job[VnlemDdParams],
-    params: VnlemParams,
-    region: kernels.Region,
-    progress: ProgressCallback | None = None,
-) -> Diffusion:
-    """Diffusion coordinates of every pixel, scaled to a mean square of one, and how far to trust them."""
-    settings = job.params
-    rings = rings_of(params, len(job.pixels))
-    _, height, width = job.pixels.shape
-    check_embedding_dim(settings.embedding_dim, job.pixels)
-    begun = time.perf_counter()
-    between = 2 * job.sigma**2 * rings.noise_energy * rings.distance_scale
-    graph = patch_graph(
-        region,
-        search_of(params, rings, (height, width)),
-        make_rule(params, job.sigma, rings),
-        factor=rings.distance_scale,
-        bandwidth=settings.graph_bandwidth,
-        noise=between if params.noise_correction else 0.0,
-        local=settings.local_bandwidth,
-        workers=job.workers,
-        progress=progress,
-    )
-    degrees = graph.degrees()
-    job.details["graph_parts"] = graph.count_components()
-    built = time.perf_counter()
-    if rehearsing:
-        nowhere = np.zeros((height, width, 8 * -(-settings.embedding_dim // 8)), dtype=np.float32)
-        return Diffusion(nowhere, np.ones((height, width), dtype=np.float32), settings.flat_guard)
-    found = leading_eigenpairs(graph, degrees, settings.embedding_dim + 1, RESIDUAL)
-    job.details["seconds"] = {"graph": built - begun, "eigenvectors": time.perf_counter() - built}
-    job.details["eigenvalues"] = found.eigenvalues.tolist()
-    job.details["residual"] = found.residual
-    job.details["products"] = found.products
-    vectors = found.vectors / np.sqrt(degrees).astype(np.float32)[:, None]
-    placed = coordinates(found.eigenvalues, vectors, settings.diffusion_time)
-    placed /= max(float(np.sqrt(np.mean(placed.astype(np.float64) ** 2))), 1e-30)
-    # Whole vectors of eight numbers: the loop over coordinates then has no remainder.
-    padded = np.zeros((height, width, 8 * -(-placed.shape[1] // 8)), dtype=np.float32)
-    padded[..., : placed.shape[1]] = placed.reshape(height, width, -1)
-    trust = np.ones((height, width), dtype=np.float32)
-    if settings.flat_guard:
-        trust = structure(job.pixels, job.sigma, params.patch_size)
-    return Diffusion(padded, trust, settings.flat_guard)
 
 
 def diffusion_coordinates(
@@ -362,24 +253,6 @@ def diffusion_coordinates(
     return diffusion.embedding[..., : len(eigenvalues) - 1], np.array(eigenvalues)
 
 
-def structure(pixels: NDArray[np.float32], sigma: float, patch_size: int) -> NDArray[np.float32]:
-    """How much the patch of every pixel varies beyond noise: 0 like noise, 1 clearly more.
-
-    Examples
-    --------
-    >>> flat = np.random.default_rng(0).normal(0, 1, (1, 40, 40)).astype(np.float32)
-    >>> float(structure(flat, 1.0, 13).mean()) < 0.05
-    True
-    """
-    planes = pixels.astype(np.float64)
-    box = (1, patch_size, patch_size)
-    mean = ndimage.uniform_filter(planes, box, mode="reflect")
-    variance = (ndimage.uniform_filter(planes**2, box, mode="reflect") - mean**2).mean(axis=0)
-    rise = np.clip((variance / sigma**2 - FLAT) / (STRUCTURED - FLAT), 0, 1)
-    smooth: NDArray[np.float32] = (rise**2 * (3 - 2 * rise)).astype(np.float32)
-    return smooth
-
-
 def _solve_whole(
     job: Job[VnlemDdParams],
     params: VnlemParams,
@@ -433,13 +306,3 @@ def solve_as_printed(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
     check_embedding_dim(job.params.embedding_dim, job.pixels)
     denoised: NDArray[np.float32] = vnlem_dd(job.pixels, job.params, job.progress)
     return denoised
-
-
-def check_embedding_dim(embedding_dim: int, pixels: NDArray[np.float32]) -> None:
-    """One clear sentence where an image has fewer coordinates than are asked for."""
-    _, height, width = pixels.shape
-    if embedding_dim >= height * width:
-        raise ValueError(
-            f"embedding_dim is {embedding_dim} but an image of {height}x{width} pixels has at most "
-            f"{height * width - 1} diffusion coordinates; ask for fewer"
-        )

@@ -7,14 +7,14 @@ import numpy as np
 
 from vnlem.diffusion.graph import SCALE_NEIGHBORS
 from vnlem.diffusion.on_device import DeviceGraph
-from vnlem.diffusion.spectrum import leading_eigenpairs
 from vnlem.kernels.cuda import engine as engines
 from vnlem.kernels.cuda.aligned import estimate
 from vnlem.kernels.cuda.rid import Diffusion, Features, half_windows, neighbours
 from vnlem.kernels.cuda.stencil import Stencil
 from vnlem.methods.cuda.vnlem import features_of, search_and_regressions
 from vnlem.methods.vnlem import part_of
-from vnlem.methods.vnlem_dd import RESIDUAL, VnlemDdParams, check_embedding_dim, structure
+from vnlem.methods.vnlem_dd_embedding import eigenpairs_of, structure
+from vnlem.methods.vnlem_dd_params import VnlemDdParams, check_embedding_dim
 from vnlem.methods.vnlem_params import VnlemParams, rings_of, sizes_of
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.progress import ProgressCallback
@@ -73,12 +73,7 @@ def _embed(job: Job[VnlemDdParams], engine: Any, params: VnlemParams, features: 
     graph.gaussian(1 / scales, noise)
     degrees = graph.degrees()
     job.details["graph_parts"] = graph.count_components()
-    built = time.perf_counter()
-    found = leading_eigenpairs(graph, degrees, settings.embedding_dim + 1, RESIDUAL)
-    job.details["seconds"] = {"graph": built - begun, "eigenvectors": time.perf_counter() - built}
-    job.details["eigenvalues"] = found.eigenvalues.tolist()
-    job.details["residual"] = found.residual
-    job.details["products"] = found.products
+    found = eigenpairs_of(graph, degrees, job, begun)
     # lambda_k^t phi_k for k = 2, 3, ..., see `vnlem.diffusion.map.coordinates`.
     powers = (np.abs(found.eigenvalues[1:]) ** settings.diffusion_time).astype(np.float32)
     roots = np.sqrt(degrees).astype(np.float32)
