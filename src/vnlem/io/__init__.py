@@ -5,7 +5,8 @@ back with its dtype, its alpha and what the file said about itself. :func:`open_
 :func:`write_pages` do the same for stacks, page by page.
 """
 
-from vnlem.io.files import check_writable, is_tiff_name, open_pages, read, write, write_pages
+from vnlem.io.files import check_writable, open_pages, read, write, write_pages
+from vnlem.io.formats import is_tiff_name
 from vnlem.io.pages import PagesOnDisk, ScratchPages
 from vnlem.io.picture import Metadata, Picture
 

@@ -1,4 +1,4 @@
-"""Reading and writing by file name: which format a file has, and what each format can hold."""
+"""Reading and writing by file name."""
 
 import errno
 import os
@@ -6,69 +6,19 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from vnlem.io.atomic import whole_file
-from vnlem.io.ome import DTYPES, PAGE_AXES
+from vnlem.io.formats import FAMILY, FORMATS, format_of, format_that_holds, sniff
 from vnlem.io.orientation import upright
 from vnlem.io.pages import PagesOnDisk, cannot_write
 from vnlem.io.picture import Picture, corner, from_array
 
 if TYPE_CHECKING:
     from vnlem.io.tiff_pages import OpenedPages
-
-
-@dataclass(frozen=True)
-class _Format:
-    """What a format is called and what it can hold."""
-
-    title: str
-    suffixes: tuple[str, ...]
-    magic: tuple[bytes, ...]  # how its files begin
-    dtypes: tuple[str, ...]
-    pages: bool = False
-    alpha: bool = True
-    any_channels: bool = False
-    page_axes: int | None = None  # the largest number of axes that count pages
-
-
-_INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
-_FLOATS = ("float16", "float32", "float64")
-_FORMATS = {
-    "png": _Format("PNG", (".png",), (b"\x89PNG\r\n\x1a\n",), ("uint8", "uint16")),
-    "jpeg": _Format("JPEG", (".jpg", ".jpeg"), (b"\xff\xd8\xff",), ("uint8",), alpha=False),
-    "tiff": _Format(
-        "TIFF",
-        (".tif", ".tiff"),
-        (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"),
-        (*_INTEGERS, *_FLOATS),
-        pages=True,
-        any_channels=True,
-    ),
-    "ome": _Format(
-        "OME-TIFF",
-        (".ome.tif", ".ome.tiff"),
-        (),
-        DTYPES,
-        pages=True,
-        any_channels=True,
-        page_axes=len(PAGE_AXES),
-    ),
-    "npy": _Format(
-        "NPY",
-        (".npy",),
-        (b"\x93NUMPY",),
-        (*_INTEGERS, *_FLOATS, np.dtype(np.longdouble).name),
-        pages=True,
-        any_channels=True,
-    ),
-}
-_FAMILY = {"ome": "tiff"}  # a format and its reader's name for it
 
 
 def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
@@ -106,10 +56,10 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
     (dtype('uint16'), (20, 30), 1)
     """
     place = Path(path)
-    name = _sniff(place)
+    name = sniff(place)
     if channels != "auto" and name not in ("tiff", "npy"):
         raise ValueError(
-            f"channels={channels!r} is for TIFF and NPY files; {place} is a {_FORMATS[name].title} file, "
+            f"channels={channels!r} is for TIFF and NPY files; {place} is a {FORMATS[name].title} file, "
             "which says itself where its colours are"
         )
     with _one_sentence(place):
@@ -141,7 +91,7 @@ def open_pages(path: str | os.PathLike[str]) -> "Iterator[OpenedPages | None]":
     (5, 120)
     """
     place = Path(path)
-    if _sniff(place) != "tiff":
+    if sniff(place) != "tiff":
         yield None
         return
     from vnlem.io import tiff_pages
@@ -187,24 +137,6 @@ def _reader(name: str, channels: str) -> Callable[[Path], Picture]:
     return lambda path: npy.read(path, channels)
 
 
-def _sniff(path: Path) -> str:
-    """The format of a file, from its first bytes."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name an image file")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    with open(path, "rb") as stream:
-        start = stream.read(16)
-    for name, format_ in _FORMATS.items():
-        if format_.magic and start.startswith(format_.magic):
-            return name
-    if not start:
-        raise ValueError(f"cannot read {path}: it is empty")
-    raise ValueError(
-        f"cannot read {path}: it is not a PNG, JPEG, TIFF or NPY file; convert it to one of them"
-    )
-
-
 def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
     """Write an image file, whole or not at all.
 
@@ -242,7 +174,7 @@ def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
     place = Path(path)
     check_writable(place, picture)
     with _written_whole(place) as temporary:
-        _encode(_format_of(place), temporary, picture)
+        _encode(format_of(place), temporary, picture)
 
 
 def write_pages(path: str | os.PathLike[str], picture: Picture, pages: PagesOnDisk) -> None:
@@ -276,18 +208,7 @@ def write_pages(path: str | os.PathLike[str], picture: Picture, pages: PagesOnDi
     from vnlem.io import tiff_writer
 
     with _written_whole(place) as temporary:
-        tiff_writer.write(temporary, picture, ome=_format_of(place) == "ome", pages=pages)
-
-
-def is_tiff_name(path: str | os.PathLike[str]) -> bool:
-    """Whether a file name asks for TIFF.
-
-    Examples
-    --------
-    >>> is_tiff_name("a.ome.tif"), is_tiff_name("a.png")
-    (True, False)
-    """
-    return os.fspath(path).lower().endswith(_FORMATS["tiff"].suffixes)
+        tiff_writer.write(temporary, picture, ome=format_of(place) == "ome", pages=pages)
 
 
 @contextmanager
@@ -300,7 +221,7 @@ def _written_whole(place: Path) -> Iterator[Path]:
 
 
 def _encode(name: str, path: Path, picture: Picture) -> None:
-    if _FAMILY.get(name, name) != picture.metadata.format:
+    if FAMILY.get(name, name) != picture.metadata.format:
         picture = upright(picture)
     _writer(name)(path, picture)
 
@@ -337,13 +258,7 @@ def check_writable(path: str | os.PathLike[str], picture: Picture) -> None:
     ValueError: a .png file cannot hold 5 pages; choose .tif, .tiff or .npy
     """
     place = Path(path)
-    name = _format_of(place)
-    suffix = next(s for s in _FORMATS[name].suffixes if place.name.lower().endswith(s))
-    for what, holds in _needs(picture):
-        if not holds(_FORMATS[name]):
-            able = [f for k, f in _FORMATS.items() if k != "ome" and all(h(f) for _, h in _needs(picture))]
-            cure = f"choose {_either([s for f in able for s in f.suffixes])}" if able else "convert it first"
-            raise ValueError(f"a {suffix} file cannot hold {what}; {cure}")
+    name, suffix = format_that_holds(place, picture)
     folder = place.parent
     if place.is_dir():
         raise IsADirectoryError(f"{place} is a folder; name a file to write")
@@ -373,34 +288,3 @@ def _try_out(name: str, suffix: str, picture: Picture) -> None:
                 f"a {suffix} file cannot hold what the image file says about itself ({reason}); choose .npy, "
                 "which holds the pixels alone"
             ) from error
-
-
-def _needs(picture: Picture) -> list[tuple[str, Callable[[_Format], bool]]]:
-    """What a format must be able to hold for this picture, and whether a given one can."""
-    needs: list[tuple[str, Callable[[_Format], bool]]] = [
-        (f"{picture.pixels.dtype} pixels", lambda format_: picture.pixels.dtype.name in format_.dtypes)
-    ]
-    if picture.page_axes:
-        needs.append((f"{picture.n_pages} pages", lambda format_: format_.pages))
-    n_axes = len(picture.page_axes)
-    if n_axes > 1:
-        needs.append((f"{n_axes} axes of pages", lambda f: f.page_axes is None or n_axes <= f.page_axes))
-    if picture.n_channels not in (1, 3) or (picture.channel_axis is not None and picture.n_channels == 1):
-        needs.append((f"{picture.n_channels} colour channels", lambda format_: format_.any_channels))
-    if picture.alpha is not None:
-        needs.append(("an alpha channel", lambda format_: format_.alpha))
-    return needs
-
-
-def _format_of(path: Path) -> str:
-    """The format a file name asks for."""
-    for name in ("ome", *_FORMATS):
-        if path.name.lower().endswith(_FORMATS[name].suffixes) and path.suffix:
-            return name
-    suffixes = [suffix for name, format_ in _FORMATS.items() if name != "ome" for suffix in format_.suffixes]
-    got = f"the suffix {path.suffix!r}" if path.suffix else "no suffix"
-    raise ValueError(f"{path} has {got}, which names no format; choose {_either(suffixes)}")
-
-
-def _either(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
