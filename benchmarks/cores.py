@@ -16,6 +16,7 @@ from skimage import data
 
 import vnlem
 from vnlem.bench.memory import PeakMemory
+from vnlem.bench.sources import sources_hash
 
 SIGMA = 25.0
 
@@ -65,6 +66,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 16])
     parser.add_argument("--profiles", nargs="+", default=["fast", "balanced", "quality"])
     chosen = parser.parse_args()
+    print(f"sources {sources_hash()}\n")
     print("| size | profile | " + " | ".join(f"{n} workers" for n in chosen.workers) + " | bytes per pixel |")
     print("|---|---|" + "---:|" * (len(chosen.workers) + 1))
     for size in chosen.sizes:

@@ -14,8 +14,8 @@ from vnlem.neighbours.scaled import ScaledSheet
 from vnlem.neighbours.sheets import TILE, Layout, Reach, TurnedSheet
 from vnlem.neighbours.turned import square_side
 from vnlem.pipeline.regions import Region
+from vnlem.pipeline.schedule import Spans, Step
 from vnlem.pipeline.tiles import Tile
-from vnlem.pipeline.workers import Pool
 from vnlem.reference.copies import Copies, turn_square
 
 
@@ -157,43 +157,50 @@ def test_the_symmetries_are_the_eight_distinct_ones():
     np.testing.assert_array_equal(patch.ravel()[table[4]].reshape(3, 3), patch[:, ::-1])
 
 
-def test_tiles_join_in_their_order_whatever_order_they_come_in():
-    def total(order):
-        images = Images(*(np.zeros((1, 6, 6), np.float32) for _ in range(4)))
-        aggregate = Aggregate(1, 6, 6)
-        for index in order:
-            sums = Sums(random(1, 1, 4, 6, 2, seed=index) * 1e4, np.ones((1, 4, 6), np.float32))
-            aggregate.add(index, sums, (index % 3, 0, 4, 6))
-        with Pool(1) as pool:
-            aggregate.finish(images, 2, Tile(0, 6, 0, 6), pool)
-        return images.pilot
-
-    assert total([0, 1, 2, 3]).tobytes() == total([3, 1, 0, 2]).tobytes()
+def settled(images, patch_size, tiles):
+    """Tiles (first row, sums), as high as the image and one after the other."""
+    height = images.noisy.shape[1]
+    spans = Spans([(first, height) for first, _ in tiles], [(0, images.noisy.shape[2])])
+    aggregate = Aggregate(images, Tile(0, height, 0, images.noisy.shape[2]))
+    aggregate.add_pass(spans, patch_size, Tile(0, height, 0, images.noisy.shape[2]))
+    for row, (first, sums) in enumerate(tiles):
+        aggregate.put(Step(0, row, 0), sums, (first, 0, *sums.weights.shape[1:]))
+        aggregate.settle(Step(0, row, 0))
+    return aggregate
 
 
 def test_changes_are_weighted_means_over_the_patches_that_cover_a_pixel():
     corners, changes = np.abs(random(1, 9, 11)), random(1, 1, 9, 11, 2)
     corners[:, 7:], corners[:, :, 9:] = 0, 0
-    images = Images(*(random(1, 9, 11, seed=s) for s in range(4)))
-    before = images.working[0].copy()
-    aggregate = Aggregate(1, 9, 11)
-    aggregate.add(0, Sums(changes, corners), (0, 0, 9, 11))
-    with Pool(1) as pool:
-        aggregate.finish(images, 3, Tile(0, 9, 0, 11), pool)
     weights = np.zeros((9, 11))
     for y in range(7):
         for x in range(9):
             weights[y : y + 3, x : x + 3] += corners[0, y, x]
-    np.testing.assert_allclose(images.pilot[0], before + changes[0, 0, :, :, 0] / weights, rtol=1e-4)
-    np.testing.assert_allclose(images.working[0], before + changes[0, 0, :, :, 1] / weights, rtol=1e-4)
+    # As one tile, or as three that overlap.
+    for shares in ([(0, 1.0)], [(0, 0.5), (0, 0.25), (4, 0.25)]):
+        images = Images(*(random(1, 9, 11, seed=s) for s in range(4)))
+        before = images.working[0].copy()
+        parts = []
+        for first, share in shares:
+            sums = Sums(share * changes, share * corners)
+            parts.append((first, Sums(sums.changes[:, :, first:], sums.weights[:, first:])))
+        # What the last one has not got the first one has.
+        parts[0][1].changes[:, :, : parts[-1][0]] += (1 - sum(s for f, s in shares if f == 0)) * changes[
+            :, :, : parts[-1][0]
+        ]
+        parts[0][1].weights[:, : parts[-1][0]] += (1 - sum(s for f, s in shares if f == 0)) * corners[
+            :, : parts[-1][0]
+        ]
+        settled(images, 3, parts)
+        np.testing.assert_allclose(images.pilot[0], before + changes[0, 0, :, :, 0] / weights, rtol=1e-4)
+        np.testing.assert_allclose(images.working[0], before + changes[0, 0, :, :, 1] / weights, rtol=1e-4)
 
 
 def test_a_pixel_that_no_patch_covers_is_told():
     images = Images(*(np.zeros((1, 6, 6), np.float32) for _ in range(4)))
-    aggregate = Aggregate(1, 6, 6)
-    aggregate.add(0, Sums(np.ones((1, 1, 4, 6, 2), np.float32), np.ones((1, 4, 6), np.float32)), (0, 0, 4, 6))
-    with Pool(1) as pool, pytest.raises(RuntimeError, match="no patch covers 6 pixels"):
-        aggregate.finish(images, 2, Tile(0, 6, 0, 6), pool)
+    sums = Sums(np.ones((1, 1, 4, 6, 2), np.float32), np.ones((1, 4, 6), np.float32))
+    with pytest.raises(RuntimeError, match="no patch covers 6 pixels"):
+        settled(images, 2, [(0, sums)])
 
 
 @pytest.mark.parametrize("k", [9, 20])

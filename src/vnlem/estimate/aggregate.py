@@ -1,61 +1,101 @@
-"""Putting groups of patches back: accumulators per tile, added in tile order, then the weighted mean.
+"""Putting groups of patches back: sums per tile, added in the order of the tiles, then the weighted mean.
 
-Floating point sums depend on their order, so every tile has accumulators of its own and they join the
-image's in the fixed order of the tiles. The result is then the same for any number of workers, and for any
-part of the image that is solved apart. Only tiles that wait for a slower predecessor are held.
+Floating point sums depend on their order, so every tile has sums of its own and they join the image's in a
+fixed order (see `vnlem.pipeline.schedule`). The result is then the same for any number of workers, and for
+any part of the image that is solved apart.
 """
 
-import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.kernels.numba.sheets import Images, Sums, finish, join
-from vnlem.pipeline.tiles import Tile, grid
-from vnlem.pipeline.workers import Pool
+from vnlem.kernels.numba.sheets import Images, Sums, Totals, settle
+from vnlem.neighbours.sheets import Layout
+from vnlem.pipeline.schedule import Span, Spans, Step
+from vnlem.pipeline.tiles import Tile
 
-STRIP = 32  # rows that are finished together
+Place = tuple[int, int, int, int]
+
+
+class _PassOf(NamedTuple):
+    """What a pass settles with each of its tiles."""
+
+    totals: Totals
+    patch_size: int
+    rows: list[Span]  # of the rectangle that is done with each row of tiles
+    columns: list[Span]
+    needed: Tile  # in the arrays
 
 
 class Aggregate:
-    """The image's accumulators. `add` may be called from any thread, in any order."""
+    """The image's sums, for passes one after the other. Tiles may come from any thread.
 
-    def __init__(self, channels: int, height: int, width: int) -> None:
-        self._total = Sums(
-            np.zeros((channels, height, width, 2), np.float32),
-            np.zeros((channels, height, width), np.float32),
+    Changes are made, and their sums are cleared, wherever a tile is the last to look at them. A pixel's
+    weight has parts above it and to its left: so the weights of one pass are kept until the next is there.
+    """
+
+    def __init__(self, images: Images, read: Tile) -> None:
+        self._images, self._read = images, read
+        shape = images.noisy.shape
+        self._changes = np.zeros((*shape, 2), np.float32)
+        self._weights = np.zeros((2, *shape), np.float32)
+        self._passes: list[_PassOf] = []
+        self._waiting: dict[Step, tuple[Sums, Place]] = {}
+        # Memory that is new to a process is slow to write.
+        self._unused: dict[tuple[int, ...], list[Sums]] = {}
+
+    def add_pass(self, spans: Spans, patch_size: int, needed: Tile) -> None:
+        """One more pass; `needed`: the pixels of the whole image that it has to change."""
+        own = len(self._passes) % 2
+        read = self._read
+        self._passes.append(
+            _PassOf(
+                Totals(self._changes, self._weights[own], self._weights[1 - own]),
+                patch_size,
+                _done_with(spans.rows, read.top, self._changes.shape[1]),
+                _done_with(spans.columns, read.left, self._changes.shape[2]),
+                Tile(
+                    needed.top - read.top,
+                    needed.bottom - read.top,
+                    needed.left - read.left,
+                    needed.right - read.left,
+                ),
+            )
         )
-        self._lock = threading.Lock()
-        self._waiting: dict[int, tuple[Sums, tuple[int, int, int, int]]] = {}
-        self._next = 0
-        self._joining = False
 
-    def add(self, index: int, tile: Sums, place: tuple[int, int, int, int]) -> None:
-        """Add tile number `index` at place: y, x, height, width; those that come early wait."""
-        with self._lock:
-            self._waiting[index] = (tile, place)
-            if self._joining:
-                return
-            self._joining = True
-        # One thread joins what has its turn; the others leave theirs and go on.
-        while True:
-            with self._lock:
-                if self._next not in self._waiting:
-                    self._joining = False
-                    return
-                tile, place = self._waiting.pop(self._next)
-                self._next += 1
-            join(tile, 0, 0, place, self._total)
+    def blank(self, layout: Layout) -> Sums:
+        """Sums of nothing, for a tile: some that were settled before, where they have the shape."""
+        unused = self._unused.get((layout.own_rows, layout.stride))
+        with suppress(IndexError):
+            if unused is not None:
+                return unused.pop()
+        return layout.sums(len(self._images.noisy))
 
-    def finish(self, images: Images, patch_size: int, area: Tile, pool: Pool) -> None:
-        """Make the changes in an area of the pilot and the working image, both (channels, H, W), in place."""
-        strips = grid(area.bottom - area.top, area.right - area.left, STRIP, area.right - area.left)
-        missing = np.zeros(len(strips), np.int64)
+    def put(self, step: Step, tile: Sums, place: Place) -> None:
+        """Keep what a tile has found, for place: y, x, height, width."""
+        self._waiting[step] = tile, place
 
-        def work(index: int) -> None:
-            top, bottom = area.top + strips[index].top, area.top + strips[index].bottom
-            place = (top, bottom, area.left, area.right)
-            missing[index] = finish(self._total, patch_size, place, images)
+    def settle(self, step: Step) -> None:
+        """Add what a tile has found, and change the pixels that no other tile will add to."""
+        tile, place = self._waiting.pop(step)
+        one = self._passes[step.number]
+        rectangle = Tile(*one.rows[step.row], *one.columns[step.column])
+        missing = settle(tile, place, one.totals, one.patch_size, rectangle, one.needed, self._images)
+        self._unused.setdefault(tile.weights.shape[1:], []).append(tile)
+        if missing:
+            raise RuntimeError(f"no patch covers {missing} pixels; please report this fault of vnlem")
 
-        pool.for_each(work, range(len(strips)))
-        if missing.any():
-            raise RuntimeError(f"no patch covers {missing.sum()} pixels; please report this fault of vnlem")
+
+def _done_with(spans: Sequence[Span], first: int, count: int) -> list[Span]:
+    """From where each span begins to where the next one does, in an array that begins at `first`.
+
+    Examples
+    --------
+    >>> _done_with([(-9, 30), (-3, 40), (14, 50)], 5, 40)
+    [(0, 0), (0, 9), (9, 40)]
+    """
+    begins = [0, *(min(max(begin - first, 0), count) for begin, _ in spans[1:]), count]
+    return list(pairwise(begins))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.pipeline.device import namespace
+from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
 
 Array = Any  # NumPy's or CuPy's, float32
@@ -23,7 +24,7 @@ REACH = 8  # pixels; changes are measured in windows of 17 x 17
 # 1e-4 to 0.6 times the contrast: without this rule the error of the worst is 1.7 % above that of the noisy
 # image, with it 0.02 %, and it is lower in the mean.
 NOTHING, EVERYTHING = 0.1, 0.5
-STRIP = 64  # rows that one worker looks at
+STRIP, LONGEST = 64, 512  # rows and columns that one worker looks at
 
 
 def believed_in_strips(
@@ -40,19 +41,18 @@ def believed_in_strips(
     >>> bool((found == believed(noisy, 0.7 * noisy, one)).all())
     True
     """
-    height = noisy.shape[1]
+    _, height, width = noisy.shape
     out = np.empty_like(estimate)
 
-    def look(top: int) -> None:
-        bottom = min(top + STRIP, height)
-        first = max(top - REACH, 0)
-        rows = slice(first, min(bottom + REACH, height))
-        found = believed(
-            noisy[:, rows], estimate[:, rows], variance if variance.shape[1] == 1 else variance[:, rows]
-        )
-        out[:, top:bottom] = found[:, top - first : bottom - first]
+    def look(tile: Tile) -> None:
+        top, left = max(tile.top - REACH, 0), max(tile.left - REACH, 0)
+        seen = np.s_[:, top : min(tile.bottom + REACH, height), left : min(tile.right + REACH, width)]
+        found = believed(noisy[seen], estimate[seen], variance if variance.shape[1] == 1 else variance[seen])
+        out[:, tile.top : tile.bottom, tile.left : tile.right] = found[
+            :, tile.top - top : tile.bottom - top, tile.left - left : tile.right - left
+        ]
 
-    pool.for_each(look, range(0, height, STRIP))
+    pool.for_each(look, grid(height, width, STRIP, LONGEST))
     return out
 
 

@@ -1,25 +1,25 @@
-"""One pass of ridge estimation over all groups: match (or reuse) the groups of each tile, combine, put back.
+"""Passes of ridge estimation over all groups: match (or reuse) the groups of each tile, combine, put back.
 
 Channels share their groups; each has its own combination, since each has its own ratio of signal to noise.
 """
 
-import time
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.numba.ridge import Ridge, filter_tile
-from vnlem.kernels.numba.sheets import Images
-from vnlem.neighbours.groups import Matching, Members, TileGroups
-from vnlem.neighbours.sheets import ImageSheet
+from vnlem.kernels.numba.sheets import Images, Tall
+from vnlem.neighbours.groups import Matching, Members, TileGrid
+from vnlem.neighbours.sheets import ImageSheet, Layout
 from vnlem.pipeline.progress import ProgressCallback
+from vnlem.pipeline.schedule import Schedule, Spans, Step
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import Pool
 
-# For each thread so many tiles, the last ones of a pass, are worked through by what they take.
-TILES_TO_SORT = 4
+Found = dict[tuple[int, int], Members]  # the groups of a pass by the row and the column of their tile
 
 
 @dataclass(frozen=True)
@@ -31,130 +31,116 @@ class PassSettings:
     extra_load: float | None  # first pass (no pilot): steadying load in units of the noise energy
 
 
-@dataclass
-class TileWork:
-    """A tile of reference patches, and its groups once they are known."""
+@dataclass(frozen=True)
+class Pass:
+    """One pass over all tiles."""
 
-    groups: TileGroups
-    members: Members | None = None
-    seconds: float = 0.0  # what it took in the last pass
+    grid: TileGrid
+    matching: Matching
+    settings: PassSettings
+    needed: Tile  # the pixels, of the whole image, that must be right afterwards
+    known: Found | None = None  # groups of the tiles that `grid` comes from; else they are matched
+    kept: Found | None = None  # where this pass leaves its groups for a later one
 
-    def needing(self, matching: Matching, needed: Tile) -> "TileWork | None":
-        """The part of it whose groups may reach a pixel that is needed."""
-        reach, references = matching.reach, self.groups.references
-        rows, columns = reach.sides()
-        top, left = reach.starts(references[:, 0], 0), reach.starts(references[:, 1], 1)
-        p = reach.patch_size
-        chosen = (
-            (top < needed.bottom)
-            & (top + rows + p - 1 > needed.top)
-            & (left < needed.right)
-            & (left + columns + p - 1 > needed.left)
-        )
-        if chosen.all():
-            return self
-        if not chosen.any() or self.members is None:
-            return None
-        # The area stays: members are places in it.
-        groups = self.groups._replace(references=references[chosen])
-        return TileWork(groups, self.members.of(chosen), self.seconds)
+    def spans(self, more: int) -> Spans:
+        """What its tiles look at, and some more pixels after the end."""
+        spans = self.grid.reads(self.matching.reach_of_copies())
+        return Spans(*([(begin, end + more) for begin, end in line] for line in spans))
 
 
-def work_again(works: Sequence[TileWork], groups: Iterable[TileGroups]) -> list[TileWork]:
-    """Tiles whose groups are to be matched anew, with what they took before."""
-    seconds = {work.groups.tile: work.seconds for work in works}
-    return [TileWork(tile, seconds=seconds.get(tile.tile, 0.0)) for tile in groups]
-
-
-def order_of_work(works: Sequence[TileWork], workers: int) -> list[int]:
-    """Tiles in reading order, but the last ones by what they took before, the longest first.
-
-    So no thread begins a long tile when the others have nothing left to do. Only the last ones, since tiles
-    join the image in reading order, and those that wait for their turn are held in memory.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> order_of_work([SimpleNamespace(seconds=s) for s in (2, 1, 1, 3)], 16)
-    [3, 0, 1, 2]
-    """
-    first = max(len(works) - TILES_TO_SORT * workers, 0)
-    last = sorted(range(first, len(works)), key=lambda index: -works[index].seconds)
-    return [*range(first), *last]
-
-
-def run_pass(
+def run_passes(
     images: Images,
-    works: Sequence[TileWork],
-    matching: Matching,
-    settings: PassSettings,
-    needed: Tile,
+    passes: Sequence[Pass],
     pool: Pool,
     progress: ProgressCallback | None = None,
-    *,
-    keep: bool = False,
-    order: Sequence[int] | None = None,
-) -> tuple[int, int]:
-    """Work through all tiles; the pilot and the working image are changed in place.
+    order: Callable[[Step], object] | None = None,
+) -> list[tuple[int, int]]:
+    """Work through the passes; the pilot and the working image are changed in place.
 
     Parameters
     ----------
     images : Images
         Those of the region, (channels, H, W).
-    works : sequence of TileWork
-        Without members, which are then matched, or with those of an earlier pass.
-    matching, settings
-        How groups are found and combined.
-    needed : Tile
-        The pixels, of the whole image, that must be right afterwards.
+    passes : sequence of Pass
+        In their order. Each begins where the one before is done.
     pool, progress
         The threads, and what to tell of them.
-    keep : bool
-        Keep the members that were matched, for a later pass.
-    order : sequence of int, optional
-        The order of work; the result does not depend on it.
+    order : callable, optional
+        Which tiles come first, of those that may be worked on; the result does not depend on it.
 
     Returns
     -------
-    turned, total : int
-        Members that are turned or reflected, and all members.
+    list of (int, int)
+        For each pass the members that are turned or reflected, and all members.
     """
-    channels, height, width = images.noisy.shape
-    reach = matching.reach
-    read = reach.region.read
-    aggregate = Aggregate(channels, height, width)
-    turned = np.zeros(len(works), np.int64)
-    total = np.zeros(len(works), np.int64)
+    # The weights of the pass before are cleared: none of its patches may still count on them.
+    largest = max(one.matching.reach.patch_size for one in passes)
+    spans = [one.spans(largest) for one in passes]
+    schedule = Schedule(spans, order)
+    aggregate = Aggregate(images, passes[0].matching.reach.region.read)
+    for one, its_spans in zip(passes, spans, strict=True):
+        aggregate.add_pass(its_spans, one.matching.reach.patch_size, one.needed)
+    turned = [np.zeros((len(its.rows), len(its.columns)), np.int64) for its in spans]
+    total = [np.zeros_like(counts) for counts in turned]
+    scratch = _Scratch()
 
-    def work(index: int) -> None:
-        begun = time.perf_counter()
-        groups, members = works[index].groups, works[index].members
-        layout = matching.layout(groups)
-        tall = layout.tall(images, matching.weights)
-        if members is None:
-            members = matching.match(groups.references, layout, tall)
-            if keep:
-                works[index].members = members
-        ridge = Ridge(
-            matching.transforms,
-            reach.patch_size,
-            layout.own_rows,
-            settings.extra_load is not None,
-            np.float32(settings.extra_load or 0.0),
-            np.float32(settings.boost),
-            np.float32(settings.tau),
-        )
-        sums = layout.sums(channels)
-        turned[index] = filter_tile(tall, ridge, members.positions, members.transforms, sums)
-        total[index] = members.positions.size
-        own = layout.sheets[0]
-        assert isinstance(own, ImageSheet)
-        works[index].seconds = time.perf_counter() - begun
-        aggregate.add(index, sums, (*own.home(), own.height, own.width))
+    def work(step: Step) -> None:
+        number, row, column = step
+        one = passes[number]
+        groups = one.grid.groups(row, column)
+        layout = one.matching.layout(groups)
+        tall = scratch.tall(layout, images, one.matching.weights)
+        if one.known is None:
+            members = one.matching.match(groups.references, layout, tall)
+        else:
+            members = one.grid.known(one.known, row, column)
+        if one.kept is not None:
+            one.kept[row, column] = members
+        sums = aggregate.blank(layout)
+        ridge = _ridge(one, layout)
+        turned[number][row, column] = filter_tile(tall, ridge, members.positions, members.transforms, sums)
+        total[number][row, column] = members.positions.size
+        aggregate.put(step, sums, _place(layout))
+        for settled in schedule.settling(step):
+            aggregate.settle(settled)
 
-    pool.for_each(work, order_of_work(works, pool.workers) if order is None else order, progress)
-    area = Tile(
-        needed.top - read.top, needed.bottom - read.top, needed.left - read.left, needed.right - read.left
+    pool.for_each(work, schedule, progress)
+    return [(int(a.sum()), int(b.sum())) for a, b in zip(turned, total, strict=True)]
+
+
+def _ridge(one: Pass, layout: Layout) -> Ridge:
+    settings = one.settings
+    return Ridge(
+        one.matching.transforms,
+        one.matching.reach.patch_size,
+        layout.own_rows,
+        settings.extra_load is not None,
+        np.float32(settings.extra_load or 0.0),
+        np.float32(settings.boost),
+        np.float32(settings.tau),
     )
-    aggregate.finish(images, reach.patch_size, area, pool)
-    return int(turned.sum()), int(total.sum())
+
+
+def _place(layout: Layout) -> tuple[int, int, int, int]:
+    """Where a tile's sums belong in the arrays of the region: y, x, height, width."""
+    own = layout.sheets[0]
+    assert isinstance(own, ImageSheet)
+    return (*own.home(), own.height, own.width)
+
+
+class _Scratch(threading.local):
+    """The tall arrays of a thread's last tile, for the next one of the same shape."""
+
+    _last: Tall | None = None
+    _shape: tuple[int, ...] = ()
+
+    def tall(self, layout: Layout, images: Images, weights: np.ndarray) -> Tall:
+        """The tall arrays of a tile, filled."""
+        shape = (layout.rows, layout.stride, layout.sheets[0].width)
+        alone = len(layout.sheets) == 1  # the image itself fills its whole part, and nothing beside it
+        if alone and self._last is not None and self._shape == shape:
+            layout.sheets[0].fill(images, weights, self._last, 0)
+            return self._last
+        tall = layout.tall(images, weights)
+        self._last, self._shape = (tall, shape) if alone else (None, ())
+        return tall

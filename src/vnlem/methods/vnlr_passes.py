@@ -1,15 +1,16 @@
 """The passes of VNLR: first without a pilot, then with ever less noise left in the working image."""
 
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate import change, contrast
-from vnlem.estimate.ridge import PassSettings, TileWork, run_pass, work_again
+from vnlem.estimate.ridge import Found, Pass, PassSettings, run_passes
 from vnlem.kernels.numba.sheets import Images
 from vnlem.methods.vnlr_params import VnlrParams
-from vnlem.neighbours.groups import TURNING, Matching, needed_before, reach_of_copies, tile_groups
+from vnlem.neighbours.groups import TURNING, Matching, TileGrid, needed_before, reach_of_copies
 from vnlem.neighbours.sheets import Reach
 from vnlem.pipeline.first_call import repeatable
 from vnlem.pipeline.progress import ProgressCallback
@@ -83,51 +84,68 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     params = job.params
     region = job.region or Region.whole(*job.pixels.shape[1:])
     noisy, variance = _to_opponent(job)
-    images = Images(noisy, noisy.copy(), noisy.copy(), variance)
     matchings = [
         matching_of(params, number, region, len(noisy), job.sigma) for number in range(params.passes + 1)
     ]
-    areas = needed_areas(params, matchings, region)
-    report = _PassProgress(job.progress, params.passes + 1)
-    shares = []
-    works: list[TileWork] = []
+    passes = _passes(params, matchings, needed_areas(params, matchings, region))
+    twice: list[Pass] = []
     smoother = None
+    if params.aim == "perception":
+        twice = _made_twice(passes.pop())
     with Pool(job.workers) as pool:
-        for number, matching in enumerate(matchings):
-            first = number == 0
-            if first or number in params.rematch:
-                step = params.first_step if first else params.step
-                works = work_again(works, tile_groups(matching.reach, step, areas[number + 1]))
-            else:
-                parts = [work.needing(matching, areas[number + 1]) for work in works]
-                works = [work for work in parts if work is not None]
-            settings = PassSettings(
-                tau=params.noise_kept * (1 - number / params.passes),
-                boost=params.boost,
-                extra_load=params.extra_load if first else None,
-            )
-            if number == params.passes and params.aim == "perception":
-                smoother = Images(noisy, images.working.copy(), images.pilot.copy(), variance)
-                smooth = replace(settings, boost=SMOOTHER)
-                run_pass(smoother, works, matching, smooth, areas[number + 1], pool, keep=True)
-                settings = replace(settings, boost=SHARPER)
-            turned, total = run_pass(
-                images,
-                works,
-                matching,
-                settings,
-                areas[number + 1],
-                pool,
-                report.of(number),
-                keep=not first and number < params.passes and number + 1 not in params.rematch,
-            )
-            shares.append(turned / total)
+        images = Images(noisy, _copy(noisy, pool), _copy(noisy, pool), variance)
+        report = _Progress(job.progress, [passes, *([one] for one in twice)])
+        counts = run_passes(images, passes, pool, report.of(0))
+        if params.aim == "perception":
+            smoother = Images(noisy, _copy(images.working, pool), _copy(images.pilot, pool), variance)
+            run_passes(smoother, twice[:1], pool, report.of(1))
+            counts += run_passes(images, twice[1:], pool, report.of(2))
         pilot = images.pilot
         if smoother is not None:
             pilot = contrast.for_the_eye(smoother.pilot, pilot, noisy, variance, contrast.smooth)
         result = change.believed_in_strips(noisy, pilot, variance, pool)
-    job.details["turned_share"] = shares
+    job.details["turned_share"] = [turned / total for turned, total in counts]
     return _from_opponent(result)
+
+
+def _copy(planes: NDArray[np.float32], pool: Pool) -> NDArray[np.float32]:
+    """On all workers: memory that is new to a process is slow to write."""
+    copied = np.empty_like(planes)
+
+    def copy(top: int) -> None:
+        copied[:, top : top + change.STRIP] = planes[:, top : top + change.STRIP]
+
+    pool.for_each(copy, range(0, planes.shape[1], change.STRIP))
+    return copied
+
+
+def _passes(params: VnlrParams, matchings: list[Matching], areas: list[Tile]) -> list[Pass]:
+    """All passes. One that searches for no new groups takes those of the pass before."""
+    passes: list[Pass] = []
+    for number, matching in enumerate(matchings):
+        first, needed = number == 0, areas[number + 1]
+        known = None if first or number in params.rematch else passes[-1].kept
+        if known is None:
+            step = params.first_step if first else params.step
+            grid = TileGrid.of(matching.reach, step, needed, matching.tile_side())
+        else:
+            grid = passes[-1].grid.needing(needed)
+        settings = PassSettings(
+            tau=params.noise_kept * (1 - number / params.passes),
+            boost=params.boost,
+            extra_load=params.extra_load if first else None,
+        )
+        keeps = number < params.passes and number + 1 not in params.rematch
+        passes.append(Pass(grid, matching, settings, needed, known, {} if keeps else None))
+    return passes
+
+
+def _made_twice(last: Pass) -> list[Pass]:
+    """The last pass, smoother and then sharper, with the same groups."""
+    found: Found = {}
+    smoother = replace(last, settings=replace(last.settings, boost=SMOOTHER), kept=found)
+    settings = replace(last.settings, boost=SHARPER)
+    return [smoother, replace(last, settings=settings, grid=last.grid.needing(last.needed), known=found)]
 
 
 def matching_of(params: VnlrParams, number: int, region: Region, channels: int, sigma: float) -> Matching:
@@ -224,14 +242,16 @@ def matching_weights(channels: int, first: bool) -> NDArray[np.float32]:
     return weights
 
 
-class _PassProgress:
-    """Progress over all passes from the progress of each."""
+class _Progress:
+    """Progress over all runs of passes from the progress of each."""
 
-    def __init__(self, report: ProgressCallback | None, n_passes: int) -> None:
-        self._report, self._n_passes = report, n_passes
+    def __init__(self, report: ProgressCallback | None, runs: list[list[Pass]]) -> None:
+        self._report = report
+        tiles = [sum(len(one.grid.rows) * len(one.grid.columns) for one in run) for run in runs]
+        self._before = [0, *accumulate(tiles)]
 
     def of(self, number: int) -> ProgressCallback | None:
-        report = self._report
+        report, before, total = self._report, self._before[number], self._before[-1]
         if report is None:
             return None
-        return lambda done, total: report(number * total + done, self._n_passes * total)
+        return lambda done, _: report(before + done, total)

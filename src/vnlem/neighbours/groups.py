@@ -4,7 +4,6 @@ A member is a patch at another place that agrees with the reference after a symm
 sheet that is not the image itself, after whatever made the sheet (see `vnlem.neighbours.sheets`).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -16,7 +15,16 @@ from vnlem.kernels.numba.match import Search, match_tile
 from vnlem.kernels.numba.sheets import Images, Tall
 from vnlem.neighbours import scaled, turned
 from vnlem.neighbours.scaled import FACTORS, ScaledSheet
-from vnlem.neighbours.sheets import TILE, ImageSheet, Layout, Reach, Sheet, TurnedSheet
+from vnlem.neighbours.sheets import (
+    LARGE_TILE,
+    MANY_PIXELS,
+    TILE,
+    ImageSheet,
+    Layout,
+    Reach,
+    Sheet,
+    TurnedSheet,
+)
 from vnlem.neighbours.turned import TURNS, square_side
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.tiles import Tile
@@ -78,33 +86,109 @@ class TileGroups(NamedTuple):
     area: Tile  # the pixels of the image in their search windows
 
 
-def tile_groups(reach: Reach, step: int, needed: Tile) -> Iterator[TileGroups]:
-    """Tile by tile, the reference patches whose groups may reach a pixel that is needed."""
-    height, width = reach.region.shape
-    rows = _lines_of_tiles(reach, step, 0, needed.top, needed.bottom)
-    columns = _lines_of_tiles(reach, step, 1, needed.left, needed.right)
-    for top, y, over in rows:
-        for left, x, across in columns:
-            corners = np.empty((len(y), len(x), 2), np.int64)
-            corners[:, :, 0] = y[:, None]
-            corners[:, :, 1] = x
-            tile = Tile(top, min(top + TILE, height), left, min(left + TILE, width))
-            yield TileGroups(tile, corners.reshape(-1, 2), Tile(*over, *across))
+class Line(NamedTuple):
+    """The tiles of one row or of one column, along the other axis."""
+
+    begin: int  # first pixel of the tiles
+    positions: NDArray[np.int64]  # of the reference patches
+    span: tuple[int, int]  # the pixels they look at
+    source: int = -1  # number of the same line in the grid this one comes from
+    chosen: NDArray[np.bool_] | None = None  # which of its positions are left; None for all
 
 
-def _lines_of_tiles(
-    reach: Reach, step: int, axis: int, first: int, last: int
-) -> list[tuple[int, NDArray[np.int64], tuple[int, int]]]:
-    """Along one axis: where each tile begins, the reference positions in it, and the pixels they look at."""
-    positions = grid_positions(reach.region.shape[axis] - reach.patch_size + 1, step)
+@dataclass(frozen=True)
+class TileGrid:
+    """The tiles of a pass, and their reference patches."""
+
+    reach: Reach
+    side: int  # of a tile
+    rows: list[Line]
+    columns: list[Line]
+
+    @classmethod
+    def of(cls, reach: Reach, step: int, needed: Tile, side: int = TILE) -> "TileGrid":
+        """The reference patches whose groups may reach a pixel that is needed."""
+        rows = _lines_of_tiles(reach, step, side, 0, (needed.top, needed.bottom))
+        columns = _lines_of_tiles(reach, step, side, 1, (needed.left, needed.right))
+        return cls(reach, side, rows, columns)
+
+    def needing(self, needed: Tile) -> "TileGrid":
+        """Those of these whose groups may reach a pixel that is needed, for groups that are known."""
+        rows = _left_over(self.reach, self.rows, 0, (needed.top, needed.bottom))
+        columns = _left_over(self.reach, self.columns, 1, (needed.left, needed.right))
+        return TileGrid(self.reach, self.side, rows, columns)
+
+    def groups(self, row: int, column: int) -> TileGroups:
+        """One tile."""
+        height, width = self.reach.region.shape
+        top, y, over = self.rows[row][:3]
+        left, x, across = self.columns[column][:3]
+        corners = np.empty((len(y), len(x), 2), np.int64)
+        corners[:, :, 0] = y[:, None]
+        corners[:, :, 1] = x
+        tile = Tile(top, min(top + self.side, height), left, min(left + self.side, width))
+        return TileGroups(tile, corners.reshape(-1, 2), Tile(*over, *across))
+
+    def known(self, found: dict[tuple[int, int], "Members"], row: int, column: int) -> "Members":
+        """The groups of a tile out of those of the grid this one comes from, which forgets them."""
+        over, across = self.rows[row], self.columns[column]
+        members = found.pop((over.source, across.source))
+        if over.chosen is None and across.chosen is None:
+            return members
+        masks = [
+            np.ones(len(line.positions), np.bool_) if line.chosen is None else line.chosen
+            for line in (over, across)
+        ]
+        return members.of(np.logical_and.outer(*masks).ravel())
+
+    def reads(self, copied: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """What the tiles of each row, and of each column, look at; copied: reach of turned copies."""
+        rows, columns = (
+            [
+                (
+                    min(line.span[0], int(line.positions[0]) - copied),
+                    max(line.span[1], int(line.positions[-1]) + self.reach.patch_size + copied),
+                )
+                for line in lines
+            ]
+            for lines in (self.rows, self.columns)
+        )
+        return rows, columns
+
+
+def _left_over(reach: Reach, lines: list[Line], axis: int, needed: tuple[int, int]) -> list[Line]:
+    """What is left of lines where only some pixels are needed. Spans stay: members are places in them."""
+    left = []
+    for number, line in enumerate(lines):
+        chosen = _needing(reach, line.positions, axis, needed)
+        if chosen.all():
+            left.append(line._replace(source=number, chosen=None))
+        elif chosen.any():
+            positions = line.positions[chosen]
+            left.append(line._replace(positions=positions, source=number, chosen=chosen))
+    return left
+
+
+def _needing(
+    reach: Reach, positions: NDArray[np.int64], axis: int, needed: tuple[int, int]
+) -> NDArray[np.bool_]:
+    """Which reference positions have groups that may reach pixels that are needed, first..last."""
+    first, last = needed
     starts = reach.starts(positions, axis)
     ends = starts + reach.sides()[axis] + reach.patch_size - 1
-    positions = positions[(starts < last) & (ends > first)]
+    needing: NDArray[np.bool_] = (starts < last) & (ends > first)
+    return needing
+
+
+def _lines_of_tiles(reach: Reach, step: int, side: int, axis: int, needed: tuple[int, int]) -> list[Line]:
+    """Along one axis: where each tile begins, the reference positions in it, and the pixels they look at."""
+    positions = grid_positions(reach.region.shape[axis] - reach.patch_size + 1, step)
+    positions = positions[_needing(reach, positions, axis, needed)]
     lines = []
-    for begin in range(0, reach.region.shape[axis], TILE):
-        own = positions[(positions >= begin) & (positions < begin + TILE)]
+    for begin in range(0, reach.region.shape[axis], side):
+        own = positions[(positions >= begin) & (positions < begin + side)]
         if own.size:
-            lines.append((begin, own, reach.span(own, axis)))
+            lines.append(Line(begin, own, reach.span(own, axis)))
     return lines
 
 
@@ -116,9 +200,7 @@ def needed_before(reach: Reach, step: int, needed: Tile, copied: int = 0) -> Til
         ((height, needed.top, needed.bottom), (width, needed.left, needed.right))
     ):
         positions = grid_positions(count - reach.patch_size + 1, step)
-        starts = reach.starts(positions, axis)
-        ends = starts + reach.sides()[axis] + reach.patch_size - 1
-        used = positions[(starts < last) & (ends > first)]
+        used = positions[_needing(reach, positions, axis, (first, last))]
         begin, end = reach.span(used, axis)
         if copied:
             begin = min(begin, max(int(used[0]) - copied, 0))
@@ -187,6 +269,11 @@ class Matching:
         if self.group in SCALING:
             sheets += [ScaledSheet(copied, groups.tile, factor, floor) for factor in FACTORS]
         return Layout.of(sheets, self.reach.radius)
+
+    def tile_side(self) -> int:
+        """Of the tiles of a pass: copies are made of what lies around tiles of one size."""
+        height, width = self.reach.region.shape
+        return LARGE_TILE if height * width >= MANY_PIXELS and self.group not in TURNING else TILE
 
     def reach_of_copies(self) -> int:
         """How far from a reference patch copies are read."""

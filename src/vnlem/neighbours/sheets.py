@@ -144,6 +144,9 @@ class TurnedSheet:
 
 
 TILE = 64  # pixels; reference patches are worked through in tiles of this size
+# Images of so many pixels have so many tiles that larger ones are enough for any number of threads. They have
+# less around them that is looked at twice, and less work in Python, which one thread does at a time.
+MANY_PIXELS, LARGE_TILE = 2**20, 128
 
 
 class Layout(NamedTuple):

@@ -143,7 +143,10 @@ def run(
     else:
         noise = check_sigma(sigma)
     estimated = time.perf_counter()
-    scale, peak = units_standing(noise) or (Scale.measure(planes.data, noise, planes.statistics), None)
+    scale, peak = units_standing(noise) or (
+        Scale.measure(planes.data, noise, planes.statistics, threads),
+        None,
+    )
     if noise <= NEGLIGIBLE * scale.scale:
         # Parameters are still checked, so that a wrong one does not pass unseen.
         params = resolve(NEGLIGIBLE)
@@ -152,14 +155,14 @@ def run(
     else:
         params = resolve(scale.sigma)
         _check_size(planes, min_size(params))
-        pixels = scale.standardise(planes.data)
+        pixels = scale.standardise(planes.data, threads)
         with reporting(progress, method) as report:
             job = Job(pixels, scale.sigma, params, threads, report, peak=peak)
             if noise_map is not None:
                 job.sigma_map = (noise_map / scale.scale).astype(np.float32)
             denoised = solve(job)
         details = job.details
-        result = planes.restore(scale.restore(planes.data, pixels, denoised, planes.dtype))
+        result = planes.restore(scale.restore(planes.data, pixels, denoised, planes.dtype, threads))
     if not return_info:
         return result
     ended = time.perf_counter()

@@ -1,7 +1,7 @@
 """Units of an image: its mean, the standard deviation its clean version seems to have, and its noise."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,16 +9,21 @@ from numpy.typing import NDArray
 
 from vnlem.pipeline import units_on_gpu
 from vnlem.pipeline.warn import warn
+from vnlem.pipeline.workers import for_each
 
 _ROWS = 64  # converted together: temporaries stay in the cache
+_MANY = 2**19  # numbers; with fewer one thread is done before others have begun
 
 
 def standard_scale(
-    planes: NDArray[np.float64], sigma: float, statistics: units_on_gpu.Statistics | None = None
+    planes: NDArray[np.float64],
+    sigma: float,
+    statistics: units_on_gpu.Statistics | None = None,
+    workers: int = 1,
 ) -> tuple[float, float]:
     """Mean of the image and the standard deviation its clean version seems to have.
 
-    `statistics` are those of an image on a GPU, where they are known.
+    `statistics` are those of an image on a GPU, where they are known; `workers` are threads.
     The clean variance is var(noisy) - sigma^2; it is clamped at (sigma/10)^2, with a warning, where the
     noise leaves nothing of it.
 
@@ -31,7 +36,7 @@ def standard_scale(
     if units_on_gpu.usable(planes):
         mean, noisy = units_on_gpu.moments(planes, statistics)
     else:
-        mean, noisy = _moments(planes)
+        mean, noisy = _moments(planes, workers)
     if sigma == 0:
         return mean, noisy
     if sigma < 1e-9 * noisy:
@@ -45,30 +50,39 @@ def standard_scale(
     return mean, sigma * math.sqrt(max(signal_to_noise, 0.01))
 
 
-def _moments(planes: NDArray[np.float64]) -> tuple[float, float]:
+def _moments(planes: NDArray[np.float64], workers: int) -> tuple[float, float]:
     """Mean and standard deviation, whatever the units."""
-    peak = _largest(planes, 0.0) or 1.0
-    mean = sum(float((part / peak).sum()) for part in _strips(planes)) / planes.size * peak
-    spread = _largest(planes, mean)
+
+    def largest(shift: float) -> float:
+        return max(_of_strips(lambda strip: abs(planes[strip] - shift).max(), planes, workers))
+
+    peak = largest(0.0) or 1.0
+    mean = sum(_of_strips(lambda strip: (planes[strip] / peak).sum(), planes, workers)) / planes.size * peak
+    spread = largest(mean)
     if spread == 0:
         return mean, 0.0
-    squares = sum(float((((part - mean) / spread) ** 2).sum()) for part in _strips(planes))
-    return mean, spread * math.sqrt(squares / planes.size)
+    squares = _of_strips(lambda strip: (((planes[strip] - mean) / spread) ** 2).sum(), planes, workers)
+    return mean, spread * math.sqrt(sum(squares) / planes.size)
 
 
-def _largest(planes: NDArray[np.float64], shift: float) -> float:
-    """The largest absolute difference from `shift`."""
-    return max(float(abs(part - shift).max()) for part in _strips(planes))
+def _of_strips(number: Callable[[Any], Any], planes: NDArray[Any], workers: int) -> list[float]:
+    """A number for every strip of an array, in their order."""
+    strips = _strips(planes)
+    found = [0.0] * len(strips)
+
+    def look(index: int) -> None:
+        found[index] = float(number(strips[index]))
+
+    for_each(look, range(len(strips)), workers if planes.size >= _MANY else 1)
+    return found
 
 
-def _strips(planes: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-    """Parts of an array; one of fewer than three dimensions, such as a signal, is a part by itself."""
+def _strips(planes: NDArray[Any]) -> list[Any]:
+    """Indices of parts of an array; one of fewer than three dimensions, such as a signal, has one part."""
     if planes.ndim < 3:
-        yield planes
-        return
-    for plane in planes:
-        for top in range(0, len(plane), _ROWS):
-            yield plane[top : top + _ROWS]
+        return [...]
+    tops = range(0, planes.shape[1], _ROWS)
+    return [(channel, slice(top, top + _ROWS)) for channel in range(len(planes)) for top in tops]
 
 
 class Scale(NamedTuple):
@@ -89,25 +103,31 @@ class Scale(NamedTuple):
 
     @classmethod
     def measure(
-        cls, planes: NDArray[np.float64], noise: float, statistics: units_on_gpu.Statistics | None = None
+        cls,
+        planes: NDArray[np.float64],
+        noise: float,
+        statistics: units_on_gpu.Statistics | None = None,
+        workers: int = 1,
     ) -> "Scale":
         """The units of an image (channels, height, width), or of a sample of a large one."""
-        return cls(*standard_scale(planes, noise, statistics), noise)
+        return cls(*standard_scale(planes, noise, statistics, workers), noise)
 
     @property
     def sigma(self) -> float:
         """Noise in units of the clean standard deviation."""
         return self.noise / self.scale
 
-    def standardise(self, planes: NDArray[np.float64]) -> NDArray[np.float32]:
+    def standardise(self, planes: NDArray[np.float64], workers: int = 1) -> NDArray[np.float32]:
         """Pixels in units of the clean standard deviation about the mean."""
         if units_on_gpu.usable(planes):
             result: NDArray[np.float32] = units_on_gpu.standardised(planes, self.mean, self.scale)
             return result
         pixels = np.empty(planes.shape, np.float32)
-        for line, to in zip(planes, pixels, strict=True):
-            for top in range(0, len(line), _ROWS):
-                to[top : top + _ROWS] = (line[top : top + _ROWS] - self.mean) / self.scale
+
+        def convert(strip: Any) -> None:
+            pixels[strip] = (planes[strip] - self.mean) / self.scale
+
+        for_each(convert, _strips(planes), workers if planes.size >= _MANY else 1)
         return pixels
 
     def restore(
@@ -116,6 +136,7 @@ class Scale(NamedTuple):
         pixels: NDArray[np.float32],
         denoised: NDArray[np.float32],
         dtype: np.dtype[Any] | None = None,
+        workers: int = 1,
     ) -> NDArray[Any]:
         """The denoised image in the units of the pixels.
 
@@ -127,9 +148,10 @@ class Scale(NamedTuple):
             restored: NDArray[Any] = units_on_gpu.with_change(planes, pixels, denoised, self.scale, kind)
             return restored
         result = np.empty(planes.shape)
-        for channel in range(len(planes)):
-            for top in range(0, planes.shape[1], _ROWS):
-                rows = slice(top, top + _ROWS)
-                change = np.subtract(denoised[channel, rows], pixels[channel, rows], dtype=np.float64)
-                result[channel, rows] = planes[channel, rows] + change * self.scale
+
+        def convert(strip: Any) -> None:
+            change = np.subtract(denoised[strip], pixels[strip], dtype=np.float64)
+            result[strip] = planes[strip] + change * self.scale
+
+        for_each(convert, _strips(planes), workers if planes.size >= _MANY else 1)
         return result

@@ -6,12 +6,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from vnlem.pipeline import checks
 from vnlem.pipeline.progress import ProgressCallback
 
 Item = TypeVar("Item")
+Given = TypeVar("Given", covariant=True)
 _MANY = 2**20  # more than there are threads
 
 
@@ -33,6 +34,29 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class Supply(Protocol[Given]):
+    """Items of which some wait until others are done."""
+
+    def __len__(self) -> int: ...
+
+    def take(self) -> Given:
+        """The next item, as soon as there is one; IndexError where none is left."""
+
+    def stop(self) -> None:
+        """No more items."""
+
+
+class _Listed(Generic[Item]):
+    """The items of a sequence, in their order."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = deque(items)
+        self.take, self.stop = self._items.popleft, self._items.clear
+
+    def __len__(self) -> int:
+        return len(self._items)
 
 
 class Pool:
@@ -65,7 +89,7 @@ class Pool:
     def for_each(
         self,
         work: Callable[[Item], object],
-        items: Sequence[Item],
+        items: Sequence[Item] | Supply[Item],
         progress: ProgressCallback | None = None,
     ) -> None:
         """Call ``work(item)`` for every item; ``progress(done, total)`` in this thread.
@@ -73,15 +97,16 @@ class Pool:
         Returns when all is done. An exception or Ctrl-C cancels what has not begun.
         """
         total = len(items)
+        supply: Supply[Item] = _Listed(items) if isinstance(items, Sequence) else items
         if self._threads is None or total == 1:
-            for done, item in enumerate(items, 1):
-                work(item)
+            for done in range(1, total + 1):
+                work(supply.take())
                 if progress is not None:
                     progress(done, total)
             return
         # Each thread takes the next item by itself: this one sleeps unless progress is asked for. Every turn
         # of this thread would be time in which the others wait for Python's lock.
-        queue = _Queue(work, items, None if progress is None else 2 * self.workers)
+        queue = _Queue(work, supply, None if progress is None else 2 * self.workers)
         threads = [self._threads.submit(queue.work_through) for _ in range(min(self.workers, total))]
         try:
             if progress is not None:
@@ -102,9 +127,9 @@ class Pool:
 class _Queue(Generic[Item]):
     """Items that some threads work through; `ahead`: how many may be begun before they are waited for."""
 
-    def __init__(self, work: Callable[[Item], object], items: Sequence[Item], ahead: int | None) -> None:
+    def __init__(self, work: Callable[[Item], object], items: Supply[Item], ahead: int | None) -> None:
         self._work = work
-        self._items = deque(items)
+        self._items = items
         self._permits = None if ahead is None else threading.Semaphore(ahead)
         self._done: SimpleQueue[bool] = SimpleQueue()
 
@@ -115,7 +140,7 @@ class _Queue(Generic[Item]):
                 if self._permits is not None:
                     self._permits.acquire()
                 try:
-                    item = self._items.popleft()
+                    item = self._items.take()
                 except IndexError:
                     return
                 self._work(item)
@@ -136,7 +161,7 @@ class _Queue(Generic[Item]):
 
     def stop(self) -> None:
         """Leave what has not begun."""
-        self._items.clear()
+        self._items.stop()
         self._done.put(False)
         if self._permits is not None:
             self._permits.release(_MANY)

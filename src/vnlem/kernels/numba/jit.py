@@ -59,12 +59,21 @@ if not PLAIN:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """What Python calls: one tile's work. A user pays for its compilation once per machine."""
+    return _stored(function, _WHOLE)
+
+
+def brief_kernel(function: Callable[..., Any]) -> Any:
+    """What Python calls for some microseconds: it keeps Python's lock, which takes longer to get back."""
+    return _stored(function, _WHOLE | {"nogil": False})
+
+
+def _stored(function: Callable[..., Any], settings: dict[str, Any]) -> Any:
     if PLAIN:
         try:
-            return njit(cache=True, **_WHOLE)(function)
+            return njit(cache=True, **settings)(function)
         except RuntimeError:  # no folder can be written to
-            return njit(**_WHOLE)(function)
-    dispatcher = njit(**_WHOLE)(function)
+            return njit(**settings)(function)
+    dispatcher = njit(**settings)(function)
     store(dispatcher)
     return whole(dispatcher, rehearsing)
 

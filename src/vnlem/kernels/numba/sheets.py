@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.jit import brief_kernel, kernel, nested
 from vnlem.kernels.numba.scratch import empty
 
 # Candidates are compared in blocks of sixteen, so tall arrays have spare columns.
@@ -43,7 +43,7 @@ class Sums(NamedTuple):
     weights: np.ndarray  # (channels, rows, columns)
 
 
-@kernel
+@brief_kernel
 def cut(images, weights, place, tall):
     """Copy a rectangle of the images into the tall arrays.
 
@@ -82,40 +82,68 @@ def _cut(images, weights, place, tall):
                     to_variance[x] = images.variance[c, 0, 0]
 
 
-@kernel
-def join(tile, plane, first, place, total):
-    """Add a tile's sums, rows from `first` of one plane, to those of the image at place: y, x, height, width.
+class Totals(NamedTuple):
+    """Sums of the image, (channels, H, W): as `Sums`, and the weights that the next pass will add up."""
 
-    Nothing is added outside of `total`.
+    changes: np.ndarray
+    weights: np.ndarray
+    next_weights: np.ndarray
+
+
+@kernel
+def settle(tile, place, total, patch_size, done, needed, images):
+    """Add a tile's sums to those of the image, and make the changes where no more are to come, in place.
+
+    place: y, x, height, width of the tile in the image, which it may exceed; done: the rectangle where no
+    more are to come; needed: the rectangle where changes are made; both top, bottom, left, right. Where no
+    more are to come the sums are cleared for the next pass, those of the tile for another tile. Returns how
+    many pixels no patch covers.
     """
-    _join(tile, plane, first, place, total)
+    top, bottom = max(done[0], needed[0]), min(done[1], needed[1])
+    left, right = max(done[2], needed[2]), min(done[3], needed[3])
+    scratch = empty((2, max(right - left, 0) + patch_size), np.float32)
+    _join(tile, place, total)
+    missing = 0
+    if right > left:
+        missing = _finish(total, patch_size, (top, bottom, left, right), images, scratch[0], scratch[1])
+    _clear(total, done)
+    return missing
 
 
 @nested
-def _join(tile, plane, first, place, total):
+def _join(tile, place, total):
     y0, x0, height, width = place
     n_channels, n_rows, n_columns = total.weights.shape
     left, right = max(0, -x0), min(width, n_columns - x0)
     for c in range(n_channels):
-        for y in range(max(0, -y0), min(height, n_rows - y0)):
-            changes = tile.changes[c, plane, first + y]
-            weights = tile.weights[c, first + y]
-            to_changes = total.changes[c, y0 + y]
-            to_weights = total.weights[c, y0 + y]
-            for x in range(left, right):
-                to_changes[x0 + x, 0] += changes[x, 0]
-                to_changes[x0 + x, 1] += changes[x, 1]
-                to_weights[x0 + x] += weights[x]
+        for y in range(height):
+            changes = tile.changes[c, 0, y]
+            weights = tile.weights[c, y]
+            if 0 <= y0 + y < n_rows:
+                to_changes = total.changes[c, y0 + y]
+                to_weights = total.weights[c, y0 + y]
+                for x in range(left, right):
+                    to_changes[x0 + x, 0] += changes[x, 0]
+                    to_changes[x0 + x, 1] += changes[x, 1]
+                    to_weights[x0 + x] += weights[x]
+            for x in range(weights.size):
+                changes[x, 0] = 0.0
+                changes[x, 1] = 0.0
+                weights[x] = 0.0
 
 
-@kernel
-def finish(total, patch_size, place, images):
-    """Make the changes in a rectangle of the pilot and the working image, (channels, H, W), in place.
-
-    place: top, bottom, left, right. Returns how many of its pixels no patch covers.
-    """
-    scratch = empty((2, place[3] - place[2] + patch_size), np.float32)
-    return _finish(total, patch_size, place, images, scratch[0], scratch[1])
+@nested
+def _clear(total, place):
+    """The changes are made; the next pass begins with no weight."""
+    top, bottom, left, right = place
+    for c in range(total.weights.shape[0]):
+        for y in range(top, bottom):
+            changes = total.changes[c, y, left:right]
+            weights = total.next_weights[c, y, left:right]
+            for x in range(right - left):
+                changes[x, 0] = 0.0
+                changes[x, 1] = 0.0
+                weights[x] = 0.0
 
 
 @nested
