@@ -18,7 +18,7 @@ import numpy as np
 
 import vnlem
 from vnlem.bench.sources import sources_hash
-from vnlem.noise import estimate_gain
+from vnlem.noise import GainModel, estimate_gain
 from vnlem.noise.poisson_gaussian import stabilise, unstabilise
 
 MODELS = ("auto", "gaussian", "poisson-gaussian", "correlated")
@@ -121,10 +121,14 @@ def pairs(folder: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def stabilised_bm3d(noisy: np.ndarray) -> np.ndarray:
+    """VST + BM3D with the photon noise that this project finds."""
+    return bm3d_between(noisy, estimate_gain(noisy))
+
+
+def bm3d_between(noisy: np.ndarray, model: GainModel) -> np.ndarray:
     """BM3D (the extra `peers`) between the generalised Anscombe transform and its unbiased inverse."""
     import bm3d
 
-    model = estimate_gain(noisy)
     stable = stabilise(noisy, model)
     low, span = stable.min(), np.ptp(stable)
     return unstabilise(bm3d.bm3d((stable - low) / span, 1 / span) * span + low, model)
