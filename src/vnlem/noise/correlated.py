@@ -161,27 +161,35 @@ def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> Fo
     uneven = np.ones((len(strata), 2))
     middle = (np.hypot(rows, columns) >= NEAR_RING[0]) & (block.frequency(SIDE) < MIDDLE[1])
     best = np.arange(len(strata))
+    # The first component chooses for all: it holds the most structure, and chance in its noise is not chance in
+    # theirs.
+    chosen_by = np.ascontiguousarray(energy[:, 0]).reshape(len(energy), -1)
     for _ in range(ROUNDS):
         found = np.empty((len(strata), *power.shape))
-        relative = energy / np.maximum(power, 1e-300)
+        inverse = 1 / np.maximum(power[0], 1e-300)
         share = 1.0
         for half, (chooser, reader) in enumerate((halves, halves[::-1])):
-            # The first component chooses for all: it holds the most structure, and chance in its noise is
-            # not chance in theirs.
-            score = relative[:, 0, chooser].mean(axis=1)
+            score = _weighed(chosen_by, inverse * chooser) / chooser.sum()
             # A gradient is no doubt about the noise: the lowest frequencies have no say in the share.
             seen = chooser & (np.hypot(rows, columns) >= NEAR_RING[0])
             limit = 1 + 3 * np.sqrt(2.0 / seen.sum())
-            share = min(share, float(np.mean(relative[:, 0, seen].mean(axis=1) < limit)))
+            clear = _weighed(chosen_by, inverse * seen) / seen.sum()
+            share = min(share, float(np.mean(clear < limit)))
             for number, stratum in enumerate(strata):
                 count = max(8, int(FLAT_SHARE * stratum.size))
-                flat = stratum[np.argsort(score[stratum], kind="stable")[:count]]
-                found[number][:, reader] = energy[flat][:, :, reader].mean(axis=0)
-                uneven[number, half] = _unevenness(energy[flat, 0][:, reader & middle])
+                flat = energy[stratum[np.argsort(score[stratum], kind="stable")[:count]]]
+                found[number][:, reader] = flat.mean(axis=0)[:, reader]
+                uneven[number, half] = _unevenness(flat[:, 0, reader & middle])
         found[:, :, 0, 0] = (found[:, :, 0, 1] + found[:, :, 1, 0]) / 2
         best = _flattest(found, power)
         power = _smooth(found[best].mean(axis=0))
     return Found(power, share, float(uneven[best].mean()))
+
+
+def _weighed(energy: Float, weights: Float) -> Float:
+    """Sums over the coefficients of blocks (blocks, coefficients). Without BLAS, whose threads would wait."""
+    sums: Float = np.einsum("ij,j->i", energy, weights.ravel())
+    return sums
 
 
 def _unevenness(energy: Float) -> float:
