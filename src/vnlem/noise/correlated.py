@@ -161,8 +161,8 @@ def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> Fo
     uneven = np.ones((len(strata), 2))
     middle = (np.hypot(rows, columns) >= NEAR_RING[0]) & (block.frequency(SIDE) < MIDDLE[1])
     best = np.arange(len(strata))
-    # The first component chooses for all: it holds the most structure, and chance in its noise is not chance in
-    # theirs.
+    # The first component chooses for all: it holds the most structure, and chance in its noise is not chance
+    # in theirs.
     chosen_by = np.ascontiguousarray(energy[:, 0]).reshape(len(energy), -1)
     for _ in range(ROUNDS):
         found = np.empty((len(strata), *power.shape))

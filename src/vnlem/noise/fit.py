@@ -92,12 +92,11 @@ def _beside_texture(classes: Classes, most_misfit: float) -> float | None:
     weights = np.ones_like(y)
     share, level = 0.0, 0.0
     for _ in range(50):
-        root = np.sqrt(weights) / y
-        design = np.stack([texture, np.ones_like(y)], axis=1) * root[:, None]
-        share, level = (float(v) for v in np.linalg.lstsq(design, y * root, rcond=None)[0])
+        relative = weights / y**2
+        share, level = _line(texture, y, relative)
         if not 0 < share < MOST_LEAKING:
             share = min(max(share, 0.0), MOST_LEAKING)
-            level = float(np.average(y - share * texture, weights=root**2))
+            level = float(np.average(y - share * texture, weights=relative))
         weights = 1 / np.maximum(np.abs(y - level - share * texture) / y, classes.error)
     if not level > 0:
         return None
@@ -105,6 +104,16 @@ def _beside_texture(classes: Classes, most_misfit: float) -> float | None:
     bounded = bool((y < LEAST_RATIO * (level + MOST_LEAKING * texture)).all())
     explained = _misfit(y, level + share * texture) < max(most_misfit, float(classes.error[0]))
     return level if bounded and explained else None
+
+
+def _line(x: Float, y: Float, weights: Float) -> tuple[float, float]:
+    """Slope and value at zero of the line with the least weighted squares."""
+    weights = weights / weights.sum()
+    x_mean, y_mean = float((weights * x).sum()), float((weights * y).sum())
+    about = x - x_mean
+    spread = float((weights * about**2).sum())
+    slope = float((weights * about * (y - y_mean)).sum()) / spread if spread > 0 else 0.0
+    return slope, y_mean - slope * x_mean
 
 
 def _misfit(found: Float, fitted: Float) -> float:
@@ -131,9 +140,7 @@ def fit_line(classes: Classes) -> Curve:
     weights = np.ones_like(x)
     slope, level = 0.0, float(np.median(y))
     for _ in range(50):
-        root = np.sqrt(weights) / scale
-        design = np.stack([u, np.ones_like(u)], axis=1) * root[:, None]
-        slope, level = (float(v) for v in np.linalg.lstsq(design, y * root, rcond=None)[0])
+        slope, level = _line(u, y, weights / scale**2)
         fitted = slope * u + level
         scale = np.maximum(fitted, 0.05 * float(np.median(y)) + 1e-300)
         residual = (y - fitted) / scale
