@@ -16,7 +16,7 @@ from vnlem.pipeline.first_call import RECORD
 RINGS = ["gradients", "dominant_directions", "ring_features", "squared_lengths"]
 GRAPH = ["half_windows", "local_scales", "gaussian", "degrees", "components"]
 KERNELS = {
-    "vnlr": ["cut", "match_tile", "filter_tile", "join", "finish"],
+    "vnlr": ["cut", "match_tile", "filter_tile", "settle"],
     "vnlem": [*RINGS, "denoise_tile"],
     "vnlem-dd": [*RINGS, *GRAPH, "denoise_tile"],
     "nlem": ["nlem_tile"],
