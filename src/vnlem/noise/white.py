@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.noise.blocks import painted
+from vnlem.noise.blocks import cosine, painted
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.scale import standard_scale
@@ -84,7 +84,7 @@ def _sigma_of_plane(plane: NDArray[np.float64]) -> float:
     natural = ~painted(blocks)
     unclipped = natural & ((blocks > low) & (blocks < high)).all(axis=(1, 2))
     # From here on values lie in [0, 1], whatever the units.
-    energy = _squared_cosine_coefficients((blocks - low) / spread)
+    energy = cosine((blocks - low) / spread) ** 2
     is_high = _mean_frequency(blocks.shape[1:]) >= HIGH_FREQUENCY
     enough = -(-FEWEST_COEFFICIENTS // int(is_high.sum()))
     for kept in (unclipped, natural):
@@ -110,13 +110,6 @@ def _blocks(plane: NDArray[np.float64]) -> NDArray[np.float64]:
     while -(-windows.shape[0] // step) * -(-windows.shape[1] // step) > MOST_BLOCKS:
         step += 2
     return windows[::step, ::step].reshape(-1, *windows.shape[2:])
-
-
-def _squared_cosine_coefficients(blocks: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy import fft
-
-    coefficients: NDArray[np.float64] = fft.dctn(blocks, axes=(1, 2), norm="ortho", overwrite_x=True)
-    return coefficients**2
 
 
 def _mean_frequency(shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -8,13 +8,19 @@ so here they stay as they were lowered until the kernel is whole. Its first call
 from typing import Any
 
 from llvmlite.binding import Linkage
+from numba.core import config as numba_config
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
 from vnlem.kernels.numba import ahead
 from vnlem.kernels.numba.fallback import plain_twin
-from vnlem.kernels.numba.shortcuts import QuickFlags, shortcuts
+from vnlem.kernels.numba.shortcuts import QuickFlags, replaced, shortcuts
+
+config: Any = numba_config
+# LLVM's level of optimisation. With Numba's own, the third, kernels give the same bytes at the same speed and
+# take longer to optimise.
+EFFORT = 2
 
 
 class _NoEnvironment:
@@ -25,16 +31,20 @@ class _NoEnvironment:
         """A part never runs by itself, so it has no use for them."""
 
 
-class _Part(JITCodeLibrary):
+class _AsLowered(JITCodeLibrary):
+    """Code that stays as it was lowered until its kernel is whole."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        """The kernel does it for all its parts."""
+        module.data_layout = self._codegen._data_layout
+
+
+class _Part(_AsLowered):
     """A function that kernels call: its lowered code, without that of the functions it calls."""
 
     @property
     def codegen(self) -> Any:
         return _NoEnvironment
-
-    def _optimize_functions(self, module: Any) -> None:
-        """The kernel does it for all its parts."""
-        module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
         for function in self._final_module.functions:
@@ -48,7 +58,7 @@ class _Part(JITCodeLibrary):
         return 0
 
 
-class _Whole(JITCodeLibrary):
+class _Whole(_AsLowered):
     """A kernel. What it calls belongs to it alone, under names that no other kernel can see.
 
     Otherwise a function called by its name may be this kernel's copy or another's, optimised in other
@@ -62,6 +72,13 @@ class _Whole(JITCodeLibrary):
             if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
                 function.linkage = Linkage.internal
         super().finalize()
+
+    def _optimize_final_module(self) -> None:
+        """With less effort than Numba asks of LLVM, where nobody has asked for more."""
+        level = config.OPT
+        asked = level <= EFFORT or level.is_opt_max
+        with replaced(config, "OPT", level if asked else type(level)(EFFORT)):
+            super()._optimize_final_module()
 
 
 def _link(library: Any) -> None:

@@ -47,12 +47,13 @@ def shortcuts() -> Iterator[None]:
             (contexts[0], "get_abi_sizeof", _measured_once(contexts[0].get_abi_sizeof)),
             *((context, "refresh", _when_there_is_more(context)) for context in contexts),
         ):
-            scope.enter_context(_replaced(owner, name, value))
+            scope.enter_context(replaced(owner, name, value))
         yield
 
 
 @contextmanager
-def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Another value of an attribute, for a while."""
     own = name in vars(owner)
     before = getattr(owner, name)
     setattr(owner, name, value)
