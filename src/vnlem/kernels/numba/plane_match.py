@@ -8,10 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
-from vnlem.kernels.numba.match import INFINITY, ONE_IN, ROUNDING, _correlate_near, _fill, _rank_moved
+from vnlem.kernels.numba.match import (
+    INFINITY,
+    ONE_IN,
+    ROUNDING,
+    _correlate_near,
+    _fill,
+    _rank_moved,
+    _rank_shifted,
+    correlate,
+)
 from vnlem.kernels.numba.scratch import empty, zeros
 from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
-from vnlem.kernels.numba.vectors import COLUMNS, ROWS, correlation_panel
+from vnlem.kernels.numba.vectors import COLUMNS, ROWS
 
 
 class Planes(NamedTuple):
@@ -96,7 +105,6 @@ def _match_references(planes, sizes, references, centres, penalties, scratch, po
     side = 2 * radius + 1
     lanes = norms.shape[1]
     per_site = side * lanes
-    width = window.shape[2]
     shifted, best = ranks[0], ranks[1]
     limit = np.float32(0)
     for r in range(references.shape[0]):
@@ -105,19 +113,12 @@ def _match_references(planes, sizes, references, centres, penalties, scratch, po
         _load_taps(image, transforms, p, references[r], taps)
         for site in range(n_sites):
             values = shifted[site * per_site : (site + 1) * per_site]
-            values[:] = INFINITY
             if centres[r, site, 0] < 0:
+                values[:] = INFINITY
                 continue
             n_rows = _load_window(planes, sizes, centres[r, site], norm, window, norms, corners[site])
-            for row in range(0, n_rows, ROWS):
-                for x in range(0, lanes, COLUMNS):
-                    at = row * lanes + x
-                    correlation_panel(products, at, lanes, taps, 0, window, row * width + x, width, offsets)
-            for y in range(n_rows):
-                line, total = products[y], norms[y]
-                value = values[y * lanes : (y + 1) * lanes]
-                for x in range(lanes):
-                    value[x] = max(total[x] - np.float32(2.0) * line[x], np.float32(0.0))
+            correlate(window, offsets, taps, n_rows, products)
+            _rank_shifted(products, norms, n_rows, values)
         own = (top - corners[0, 0]) * lanes + left - corners[0, 1]
         shifted[own] = 0.0
         limit = largest_up_to(shifted, threshold_of(shifted, n_members, limit))
