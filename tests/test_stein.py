@@ -60,7 +60,9 @@ def plainly(noisy, estimates, sigma):
                     near = (1 - abs(at_y - row)) * (1 - abs(at_x - column))
                     share += near * shares[min(max(row, 0), rows - 1), min(max(column, 0), columns - 1)]
             out[:, y, x] += share @ directions[:, :, y, x]
-    return out
+    all_of_them = np.array([noisy, *estimates.plain])
+    beyond = stein.BEYOND * sigma
+    return out.clip(all_of_them.min(axis=0) - beyond, all_of_them.max(axis=0) + beyond)
 
 
 def test_agrees_with_the_plain_counterpart(given):
@@ -69,6 +71,14 @@ def test_agrees_with_the_plain_counterpart(given):
     assert found.dtype == np.float32
     assert found == pytest.approx(plainly(noisy, estimates, 0.7), abs=2e-5)
     assert np.abs(found - noisy).max() > 0.1
+
+
+def test_next_to_no_noise_does_not_lead_outside():
+    levels = np.full((27, 29), 66.0)
+    levels[np.random.default_rng(0).random(levels.shape) < 0.1] = 65
+    found = vnlem.denoise(levels, 0.05, method="vnlem")
+    assert found.min() > 65 - 0.16
+    assert found.max() < 66 + 0.16
 
 
 def test_threads_and_parts_have_the_bytes_of_the_whole():

@@ -27,6 +27,9 @@ RADIUS = 6  # blocks; the Gaussian ends there
 RIDGE = 0.02  # in units of the noise's energy: what draws the result to the anchor
 OWN = 0.3  # the noisy image counts as this times its difference from the anchor
 PUSH = 0.1  # the little more noise, in units of the noise
+# A result lies no farther outside of the estimates and the noisy image than this, in units of the noise.
+# Where there is next to no noise, chance in the divergences would lead anywhere.
+BEYOND = 1.0
 STRIP = 8  # blocks of rows that one task takes
 STRIP_ON_GPU = 128  # likewise on a device, which wants much at a time
 
@@ -156,6 +159,13 @@ class _Directions:
         found = [self.estimates.plain[e][:, rows] - anchor for e in self.others]
         return [*found, OWN * (self.noisy[:, rows] - anchor)]
 
+    def limits(self, rows: slice) -> tuple[Array, Array]:
+        """The least and the largest that a result may be."""
+        low = high = self.noisy[:, rows]
+        for estimate in self.estimates.plain:
+            low, high = self.xp.minimum(low, estimate[:, rows]), self.xp.maximum(high, estimate[:, rows])
+        return low - BEYOND * self.sigma, high + BEYOND * self.sigma
+
     def divergences(self, rows: slice, anchor: Array) -> list[Array]:
         """Of the directions, pixel by pixel, at random but right in the mean."""
         channels, _, width = self.noisy.shape
@@ -275,7 +285,7 @@ def _apply(directions: _Directions, shares: list[Array], grid: Grid, workers: in
                 total
                 + (lines[:, across.low] * (1 - across.part) + lines[:, across.high] * across.part) * direction
             )
-        out[:, rows] = total
+        out[:, rows] = xp.clip(total, *directions.limits(rows))
 
     for_each(work, grid.strips(), workers)
     return out
