@@ -10,6 +10,7 @@ from vnlem.bench.phantoms import discs, half_discs
 from vnlem.noise import NoiseModel, estimate_gain, estimate_noise
 from vnlem.noise.blocks import painted, usable
 from vnlem.noise.classes import Classes
+from vnlem.noise.correlated import _lower_quartile
 from vnlem.noise.fit import fit
 
 
@@ -232,3 +233,9 @@ def test_an_offset_above_pixels_becomes_read_noise():
     model = estimate_noise(counted + rng.normal(0, 6, photons.shape)).gain
     assert model.read_noise > 5
     assert model.variance(140.0) == pytest.approx(2 * 40 + 36, rel=0.1)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7, 8, 40, 41])
+def test_the_lower_quartile_is_numpys(count):
+    energy = np.random.default_rng(count).chisquare(1, (count, 2, 3, 4))
+    np.testing.assert_array_equal(_lower_quartile(energy), np.quantile(energy, 0.25, axis=0))

@@ -154,7 +154,7 @@ def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> Fo
     halves = [(rows + columns) % 2 == parity for parity in (0, 1)]
     halves[0][0, 0] = False
     # A start: the lower quartile of each coefficient, freed of its bias for normal noise.
-    power = _smooth(np.quantile(energy, 0.25, axis=0) / 0.1015)
+    power = _smooth(_lower_quartile(energy) / 0.1015)
     brightness = np.argsort(coefficients[:, 0, 0, 0], kind="stable")
     strata = np.array_split(brightness, max(1, min(STRATA, len(energy) // FEWEST_IN_STRATUM)))
     share = 0.0
@@ -184,6 +184,24 @@ def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> Fo
         best = _flattest(found, power)
         power = _smooth(found[best].mean(axis=0))
     return Found(power, share, float(uneven[best].mean()))
+
+
+def _lower_quartile(energy: Float) -> Float:
+    """np.quantile(energy, 0.25, axis=0), which sorts more than it needs.
+
+    Examples
+    --------
+    >>> _lower_quartile(np.array([[3.0], [1.0], [2.0], [9.0]]))
+    array([1.75])
+    """
+    lines = np.ascontiguousarray(energy.reshape(len(energy), -1).T)
+    at = 0.25 * (len(energy) - 1)
+    below, part = int(at), at - int(at)
+    above = min(below + 1, len(energy) - 1)
+    lines.partition((below, above), axis=1)
+    low, high = lines[:, below], lines[:, above]
+    quartile: Float = low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
+    return quartile.reshape(energy.shape[1:])
 
 
 def _weighed(energy: Float, weights: Float) -> Float:
