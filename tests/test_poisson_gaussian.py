@@ -100,3 +100,22 @@ def test_contradictory_arguments_are_refused(wrong, message):
 def test_an_image_too_small_for_an_estimate_is_refused():
     with pytest.raises(ValueError, match="too small"):
         estimate_gain(np.ones((10, 40)))
+
+
+@pytest.mark.parametrize("gain", [1e-4, 1e-7, 1e-8, 1e-12, 1e-300])
+def test_photons_that_read_noise_hides_leave_a_line(gain):
+    model = GainModel(gain, 5.0, 1.2)
+    values = np.linspace(-20, 300, 1001)
+    stable = stabilise(values, model)
+    steps = np.diff(stable) / np.diff(values)
+    np.testing.assert_allclose(steps, 1 / np.sqrt(model.variance(np.maximum(values[:-1], 5))), rtol=0.02)
+    np.testing.assert_allclose(unstabilise(stable, model), values, atol=0.02)
+
+
+def test_white_noise_may_be_called_photon_noise(monkeypatch):
+    rng = np.random.default_rng(0)
+    clean = np.zeros((96, 96)) + np.linspace(-20, 60, 96)[:, None].clip(0)
+    noisy = np.clip(clean + rng.normal(0, 2, clean.shape), 0, 255).round().astype(np.uint8)
+    monkeypatch.setattr("vnlem.noise.auto.estimate_gain", lambda *_: GainModel(1.3e-8, 0.0, 2.0))
+    denoised = vnlem.denoise(noisy, noise_model="poisson-gaussian", scales=3, profile="fast")
+    assert np.abs(denoised - clean).mean() < np.abs(noisy - clean).mean()

@@ -22,6 +22,9 @@ Float = NDArray[np.float64]
 TABLE_END = 300.0
 # Read noise is integrated over this many points of a Gauss-Hermite rule.
 NODES = 64
+# Read noise in photons: above the first the table does not resolve the line below no photons, above the
+# second there is nothing but white noise.
+RESOLVED_SPREAD, MOST_SPREAD = 1e3, 1e8
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,15 @@ def stabilise(image: ArrayLike, model: GainModel) -> Float:
     >>> round(float(stabilise(counts, GainModel(1.0)).std()), 1)
     1.0
     """
-    photons = (np.asarray(image, np.float64) - model.offset) / model.gain
-    return _root(photons, model.read_noise / model.gain)
+    values = np.asarray(image, np.float64) - model.offset
+    if _is_white(model):
+        return np.asarray(values / model.read_noise)
+    return _root(values / model.gain, model.read_noise / model.gain)
+
+
+def _is_white(model: GainModel) -> bool:
+    """Whether read noise hides the photons, and double precision with them."""
+    return model.read_noise > MOST_SPREAD * model.gain
 
 
 def _root(photons: Float, spread: float) -> Float:
@@ -135,6 +145,8 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
     2.0
     """
     values = np.asarray(stabilised, np.float64)
+    if _is_white(model):
+        return np.asarray(values * model.read_noise + model.offset)
     spread = model.read_noise / model.gain
     means, photons = _table(spread)
     safe = np.maximum(values, means[-1])
@@ -142,7 +154,11 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
     # The two pieces meet without a step.
     far += photons[-1] - (means[-1] ** 2 / 4 - 0.125 - spread**2 + np.sqrt(1.5) / (4 * means[-1]))
     # Below the mean at no photons the straight line goes on: backgrounds that were subtracted are negative.
-    slope = (photons[1] - photons[0]) / (means[1] - means[0])
+    # With so much read noise that is the transform's own line; its table would not resolve it.
+    if spread > RESOLVED_SPREAD:
+        slope = np.sqrt(0.375 + spread**2)
+    else:
+        slope = (photons[1] - photons[0]) / (means[1] - means[0])
     near = np.interp(values, means, photons) + slope * np.minimum(values - means[0], 0.0)
     result: Float = np.where(values <= means[-1], near, far)
     return np.asarray(result * model.gain + model.offset)
