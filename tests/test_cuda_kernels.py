@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from cuda_on_cpu import COMPILER, Emulator
 
+from vnlem.estimate import change, scales
+from vnlem.kernels.cuda.change import believed
 from vnlem.methods import nlem, nlm, vnlem, vnlem_dd, vnlem_dd_params, vnlr
 from vnlem.methods.cuda import copies
 from vnlem.methods.cuda import nlem as cuda_nlem
 from vnlem.methods.cuda import nlm as cuda_nlm
+from vnlem.methods.cuda import scales as cuda_scales
 from vnlem.methods.cuda import vnlem as cuda_vnlem
 from vnlem.methods.cuda import vnlem_dd as cuda_vnlem_dd
 from vnlem.methods.cuda import vnlr as cuda_vnlr
@@ -258,3 +261,34 @@ def test_a_part_that_does_not_fit_either_is_an_error():
     job = nlm_job(pattern(1, 70, 160))
     with pytest.raises(MemoryError, match="even a small part"):
         cuda_nlm.solve(job, SmallDevice(100))
+
+
+@pytest.mark.parametrize("shape", [(1, 40, 53), (3, 21, 300), (2, 5, 3)])
+def test_changes_are_believed_as_on_the_cpu(shape):
+    noisy, other = pattern(*shape), pattern(*shape, seed=1)
+    estimate = (noisy + np.linspace(0, 0.5, shape[2], dtype=np.float32) * (other - noisy)).astype(np.float32)
+    variance = np.random.default_rng(0).uniform(0.05, 0.2, shape).astype(np.float32)
+    limits = (change.NOTHING, change.EVERYTHING)
+    found = believed(Emulator(), noisy, estimate, variance, change.REACH, limits)
+    expected = change.believed(noisy, estimate, variance)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_array_equal(found == estimate, expected == estimate)
+
+
+@pytest.mark.parametrize("shape", [(1, 40, 53), (3, 31, 270), (2, 3, 4), (1, 1, 9)])
+def test_planes_are_halved_with_the_bits_of_the_cpu(shape):
+    planes = np.random.default_rng(0).normal(0, 1, shape)
+    np.testing.assert_array_equal(cuda_scales.halve(planes, Emulator()), scales.halve(planes))
+
+
+@pytest.mark.parametrize("shape", [(1, 40, 53), (3, 31, 270), (2, 5, 4)])
+@pytest.mark.parametrize("noise", ["a number", "a map", "a map of all channels"])
+def test_scales_are_joined_with_the_bits_of_the_cpu(shape, noise):
+    rng = np.random.default_rng(0)
+    fine = rng.normal(0, 1, shape)
+    coarse = rng.normal(0, 1, (shape[0], -(-shape[1] // 2), -(-shape[2] // 2)))
+    maps = {"a map": (1, *shape[1:]), "a map of all channels": shape}
+    sigma = rng.uniform(1, 5, maps[noise]) if noise in maps else 3.0
+    found = cuda_scales.join(fine, coarse, sigma, Emulator())
+    np.testing.assert_array_equal(found, scales.join(fine, coarse, sigma))

@@ -29,6 +29,8 @@ MODULES = {
     "motion": ("motion", {"CELL": 8, "HALF": 8, "LONGEST": 12, "THREADS": 256}),
     "alike": ("alike", {"FEATURES": 8, "THREADS": 128, "TILE": 128}),
     "filters": ("filters", {}),
+    "change": ("change", {}),
+    "scales": ("scales", {}),
     "patches": ("patches", {}),
     "turn": ("turn", {"TAPS": 12}),
     "stretch": ("stretch", {}),

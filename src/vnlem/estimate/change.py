@@ -5,18 +5,16 @@ smaller says that next to nothing could be told apart from the structure of the 
 rather the error of the estimate itself, and leaving the image alone is better.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.pipeline.device import namespace
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
 
-Array = Any  # NumPy's or CuPy's, float32
-Means = Callable[[Array, int], Array]
+Float = NDArray[np.float32]
+Array = NDArray[Any]
 
 REACH = 8  # pixels; changes are measured in windows of 17 x 17
 # Root mean squares of a change, in units of the noise. Below the first nothing of it is believed, above the
@@ -27,9 +25,7 @@ NOTHING, EVERYTHING = 0.1, 0.5
 STRIP, LONGEST = 64, 512  # rows and columns that one worker looks at
 
 
-def believed_in_strips(
-    noisy: NDArray[np.float32], estimate: NDArray[np.float32], variance: NDArray[np.float32], pool: Pool
-) -> NDArray[np.float32]:
+def believed_in_strips(noisy: Float, estimate: Float, variance: Float, pool: Pool) -> Float:
     """`believed`, strip by strip on all workers, with the bytes of the whole.
 
     Examples
@@ -56,21 +52,19 @@ def believed_in_strips(
     return out
 
 
-def believed(noisy: Array, estimate: Array, variance: Array, means: Means | None = None) -> Array:
+def believed(noisy: Float, estimate: Float, variance: Float) -> Float:
     """The estimate where it changes the image by as much as noise does, the image where it hardly does.
 
     Parameters
     ----------
-    noisy, estimate : array, float32
+    noisy, estimate : ndarray, float32
         (channels, height, width).
-    variance : array, float32
+    variance : ndarray, float32
         Of the noise, broadcastable to them.
-    means : callable, optional
-        `window_means` as a device computes it.
 
     Returns
     -------
-    array, float32
+    ndarray, float32
         A pixel is the same wherever it lies in the array, if `REACH` pixels around it are there.
 
     Examples
@@ -82,13 +76,13 @@ def believed(noisy: Array, estimate: Array, variance: Array, means: Means | None
     >>> bool(np.allclose(believed(noisy, noisy + np.float32(0.05), one), noisy, atol=1e-6))
     True
     """
-    xp = namespace(estimate)
     change = estimate - noisy
     energy = (change * change / variance).mean(axis=0)
-    size = xp.sqrt((means or window_means)(energy, REACH))
-    share = xp.clip((size - np.float32(NOTHING)) / np.float32(EVERYTHING - NOTHING), 0, 1)
+    size = np.sqrt(window_means(energy, REACH))
+    share = np.clip((size - np.float32(NOTHING)) / np.float32(EVERYTHING - NOTHING), 0, 1)
     # In this order an estimate that is believed keeps its bits.
-    return estimate - (1 - share) * change
+    kept: Float = estimate - (1 - share) * change
+    return kept
 
 
 def window_means(values: Array, reach: int) -> Array:
@@ -101,24 +95,25 @@ def window_means(values: Array, reach: int) -> Array:
     >>> window_means(np.array([[9.0, 0.0, 0.0, 0.0]]), 1)
     array([[6., 3., 0., 0.]])
     """
-    xp = namespace(values)
     side = 2 * reach + 1
-    sums = xp.pad(values, reach, mode="symmetric")
+    sums = np.pad(values, reach, mode="symmetric")
     for _ in range(2):
         sums = _sums_of_rows(sums, side).T
-    means: Array = xp.ascontiguousarray(sums) * values.dtype.type(1 / side**2)
+    means: Array = np.ascontiguousarray(sums) * values.dtype.type(1 / side**2)
     return means
 
 
 def _sums_of_rows(values: Array, count: int) -> Array:
     """Sums of `count` consecutive rows, by sums of 1, 2, 4, ... rows."""
     n_sums = len(values) - count + 1
-    found, begun, power, rows = 0, 0, 1, values
+    found: Any = 0
+    begun, power, rows = 0, 1, values
     while True:
         if count & power:
             found = found + rows[begun : begun + n_sums]
             begun += power
         if 2 * power > count:
-            return found
+            sums: Array = found
+            return sums
         rows = rows[power:] + rows[:-power]
         power *= 2

@@ -6,22 +6,20 @@ low frequencies of the fine result are replaced by those of the coarse one only 
 i.e. where the fine one found nothing but what noise could have left [1]_, and where the fine one has little
 that the coarse one cannot show: what has detail is an edge or texture, and there fine patches know better.
 
-All is worked out element by element, so it runs on the arrays of NumPy and of CuPy.
-
 .. [1] G. Facciolo, N. Pierazzo, J.-M. Morel, "Conservative scale recomposition for multiscale denoising (the
    devil is in the high frequency detail)", SIAM Journal on Imaging Sciences 10, 2017.
    :DOI:`10.1137/17M1111826`
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.pipeline import checks
-from vnlem.pipeline.device import namespace
 
-Float = NDArray[np.float64]  # or an array of a device
+Float = NDArray[np.float64]
 
 MOST_SCALES = 6
 SMALLEST = 48  # pixels: an image is not made smaller than that
@@ -62,11 +60,19 @@ def count_scales(height: int, width: int, scales: int) -> int:
     return count
 
 
-def _taps() -> Float:
-    """Half of the symmetric low-pass filter, from its centre outwards; the whole filter sums to one."""
+@cache
+def low_pass_taps() -> Float:
+    """Half of the symmetric low-pass filter, from its centre outwards; the whole filter sums to one.
+
+    Examples
+    --------
+    >>> round(2 * float(low_pass_taps().sum()), 12)
+    1.0
+    """
     x = (np.arange(2 * LOBES) + 0.5) / 2
     values = np.sinc(x) * np.sinc(x / LOBES)
     taps: Float = values / (2 * values.sum())
+    taps.flags.writeable = False
     return taps
 
 
@@ -95,11 +101,39 @@ def double(planes: Float, height: int, width: int) -> Float:
     return _double_rows(_double_rows(planes, height).swapaxes(1, 2), width).swapaxes(1, 2)
 
 
+@cache
+def doubling_weights() -> tuple[Float, NDArray[np.int32]]:
+    """Weights of coarse rows in the even and in the odd fine rows, and how far from their own they lie.
+
+    A fine pixel lies a quarter of a coarse step beside the centre of its coarse one. The weights of either
+    side are every second tap.
+
+    Examples
+    --------
+    >>> doubling_weights()[1].tolist()
+    [[0, -1, 1, -2, 2, -3], [0, 1, -1, 2, -2, 3]]
+    """
+    weights, steps = [], []
+    for beside in (-0.5, 0.5):  # from the centre of the fine pixel to that of its coarse one, in fine pixels
+        found = {}
+        for k, tap in enumerate(low_pass_taps()):
+            for distance in (-k - 0.5, k + 0.5):
+                step = (distance + beside) / 2
+                if step == int(step):
+                    found[int(step)] = 2 * tap
+        total = sum(found.values())
+        weights.append([weight / total for weight in found.values()])
+        steps.append(list(found))
+    found_weights, found_steps = np.array(weights), np.array(steps, np.int32)
+    found_weights.flags.writeable = found_steps.flags.writeable = False
+    return found_weights, found_steps
+
+
 def _halve_rows(planes: Float) -> Float:
-    taps = _taps()
+    taps = low_pass_taps()
     count = -(-planes.shape[1] // 2)
     wide = _mirrored(planes, taps.size - 1, 2 * count - planes.shape[1] + taps.size - 1)
-    result: Float = namespace(planes).zeros((planes.shape[0], count, planes.shape[2]))
+    result = np.zeros((planes.shape[0], count, planes.shape[2]))
     for k, tap in enumerate(taps):
         left, right = taps.size - 1 - k, taps.size + k
         result += tap * (wide[:, left : left + 2 * count : 2] + wide[:, right : right + 2 * count : 2])
@@ -107,30 +141,17 @@ def _halve_rows(planes: Float) -> Float:
 
 
 def _double_rows(planes: Float, size: int) -> Float:
-    taps = _taps()
-    reach = LOBES
-    wide = _mirrored(planes, reach, reach)
+    wide = _mirrored(planes, LOBES, LOBES)
     count = planes.shape[1]
-    result: Float = namespace(planes).zeros((planes.shape[0], 2 * count, planes.shape[2]))
-    # A fine pixel lies a quarter of a coarse step beside the centre of its coarse one. The weights of either
-    # side are every second tap.
-    for parity in (0, 1):
-        weights = {}
-        for k, tap in enumerate(taps):
-            distance = k + 0.5  # in fine pixels; the coarse centre lies half a fine pixel away
-            for sign in (-1, 1):
-                step = (sign * distance + (0.5 if parity else -0.5)) / 2
-                if step == int(step):
-                    weights[int(step)] = 2 * tap
-        total = sum(weights.values())
-        for step, weight in weights.items():
-            result[:, parity::2] += weight / total * wide[:, reach + step : reach + step + count]
-    cut: Float = result[:, :size]
-    return cut
+    result = np.zeros((planes.shape[0], 2 * count, planes.shape[2]))
+    for parity, of_parity in enumerate(zip(*doubling_weights(), strict=True)):
+        for weight, step in zip(*of_parity, strict=True):
+            result[:, parity::2] += weight * wide[:, LOBES + step : LOBES + step + count]
+    return result[:, :size]
 
 
 def _mirrored(planes: Float, before: int, after: int) -> Float:
-    wide: Float = namespace(planes).pad(planes, ((0, 0), (before, after), (0, 0)), mode="symmetric")
+    wide: Float = np.pad(planes, ((0, 0), (before, after), (0, 0)), mode="symmetric")
     return wide
 
 
@@ -169,9 +190,9 @@ def join(
     detail = fine - double(low, height, width)
     brightness = _mean(change, level) if level > 1 else 0.0
     change = change - brightness
-    # Products, not powers, whose last digit may differ between devices: parts are joined on the host.
+    # Products, not powers, whose last digit may differ: a device joins with the same bits.
     energy = _mean(change * change + DETAIL * (detail * detail), WINDOW)
-    noise = namespace(fine).asarray(sigma)
+    noise = np.asarray(sigma)
     doubt = left_over * (noise * noise)
     joined: Float = fine + brightness + change * doubt / (energy + doubt + 1e-300)
     return joined

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vnlem.estimate.scales import SMALLEST, halve, join
+from vnlem.estimate import scales as on_host
 from vnlem.noise.white import estimate_sigma_of_planes
-from vnlem.pipeline.device import namespace, to_host
+from vnlem.pipeline.device import lies_on_gpu, namespace, to_host
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import reporting
 from vnlem.pipeline.run import Result
@@ -47,9 +47,10 @@ def denoise_at_scales(
         noise = check_sigma_map(sigma, planes)
     else:
         noise = check_sigma(sigma)
+    halve, join = _halving_and_joining(planes.data)
     levels = [(planes.data, noise)]
-    while len(levels) < scales and min(levels[-1][0].shape[1:]) >= 2 * SMALLEST:
-        levels.append((halve(levels[-1][0]), _halved_noise(levels[-1][1])))
+    while len(levels) < scales and min(levels[-1][0].shape[1:]) >= 2 * on_host.SMALLEST:
+        levels.append((halve(levels[-1][0]), _halved_noise(levels[-1][1], halve)))
     results, infos = [], []
     # A scale has a quarter of the pixels of the one before.
     work = np.cumsum([0.25**number for number in range(len(levels))])
@@ -86,7 +87,16 @@ def denoise_at_scales(
     return result, replace(infos[0], timings=timings, details=details)
 
 
-def _halved_noise(noise: Any) -> Any:
+def _halving_and_joining(planes: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """How planes are halved and joined where they lie."""
+    if not lies_on_gpu(planes):
+        return on_host.halve, on_host.join
+    from vnlem.methods.cuda import scales as on_device
+
+    return on_device.halve, on_device.join
+
+
+def _halved_noise(noise: Any, halve: Callable[..., Any]) -> Any:
     """Standard deviation at half the size of a noise level or a map of it."""
     if np.ndim(noise) == 0 or 1 in noise.shape[1:]:
         return noise / 2

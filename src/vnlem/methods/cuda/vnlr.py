@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from vnlem.estimate import change, contrast
+from vnlem.kernels.cuda.change import believed
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
 from vnlem.kernels.cuda.filters import correlate_lines
 from vnlem.kernels.cuda.match import Field, Members, match
@@ -83,20 +84,14 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     pilot = planes.pilot
     if smoother is not None:
         pilot = contrast.for_the_eye(smoother, pilot, noisy, variance, partial(_smooth, engine))
-    return _from_opponent(xp, change.believed(noisy, pilot, variance, partial(_window_means, engine)))
+    limits = (change.NOTHING, change.EVERYTHING)
+    return _from_opponent(xp, believed(engine, noisy, pilot, variance, change.REACH, limits))
 
 
 def _smooth(engine: Engine, planes: Array, width: float) -> Array:
     """`vnlem.estimate.contrast.smooth` on a device."""
     taps = contrast.gaussian(width)
     return correlate_lines(engine, correlate_lines(engine, planes, taps, 1), taps, 2)
-
-
-def _window_means(engine: Engine, values: Array, reach: int) -> Array:
-    """`vnlem.estimate.change.window_means` on a device."""
-    taps = np.full(2 * reach + 1, 1 / (2 * reach + 1))
-    rows = correlate_lines(engine, values[None], taps, 1)
-    return correlate_lines(engine, rows, taps, 2)[0].astype(np.float32)
 
 
 def _references(matching: Matching, step: int, needed: Tile) -> Lines:
