@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 from noise_scene import scene, shared
-from scipy import ndimage
+from scipy import fft, ndimage
 
 import vnlem
 from vnlem.bench.phantoms import discs, half_discs
 from vnlem.noise import NoiseModel, estimate_gain, estimate_noise
-from vnlem.noise.blocks import painted, usable
+from vnlem.noise.blocks import clipped, cosine, painted, usable
 from vnlem.noise.classes import Classes
 from vnlem.noise.correlated import _lower_quartile
 from vnlem.noise.fit import fit
+from vnlem.pipeline.workers import Pool
 
 
 def test_white_noise_is_called_white():
@@ -128,11 +129,32 @@ def test_an_image_that_is_all_clipped_is_warned_of():
 
 
 def test_painted_blocks_are_known():
-    noisy = np.random.default_rng(14).normal(size=(3, 8, 8))
-    noisy[1] = 4.0
-    assert painted(noisy).tolist() == [False, True, False]
-    assert usable(noisy, -9, 9, enough=2).tolist() == [True, False, True]
-    assert usable(noisy, -9, 9, enough=3).all()
+    noisy = np.random.default_rng(14).normal(size=(8, 8, 3))
+    noisy[:, :, 1] = 4.0
+    found, none = painted(noisy), clipped(noisy, -9, 9)
+    assert found.tolist() == [False, True, False]
+    assert usable(found, none, enough=2).tolist() == [True, False, True]
+    assert usable(found, none, enough=3).all()
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (8, 8), (1, 16)])
+def test_blocks_are_transformed_as_scipy_does(shape):
+    blocks = np.random.default_rng(15).normal(size=(*shape, 7))
+    np.testing.assert_allclose(cosine(blocks), fft.dctn(blocks, axes=(0, 1), norm="ortho"), atol=1e-12)
+
+
+@pytest.mark.parametrize("channels", [None, 3])
+@pytest.mark.parametrize("size", [(40, 37), (300, 280)])
+def test_the_number_of_workers_does_not_change_the_model(channels, size):
+    rng = np.random.default_rng(16)
+    image = rng.poisson(20 + np.add.outer(np.arange(size[0]), np.arange(size[1]))).astype(float)
+    axis = None if channels is None else -1
+    if channels is None:
+        image = ndimage.gaussian_filter(image, 0.7)
+    else:
+        image = image[..., None] + rng.normal(0, 4, (*size, channels))
+    found = [estimate_noise(image, axis, workers=workers) for workers in (1, 2, 5)]
+    assert found[0] == found[1] == found[2]
 
 
 def test_texture_alone_is_taken_for_the_safer_model_and_said():
@@ -237,5 +259,7 @@ def test_an_offset_above_pixels_becomes_read_noise():
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7, 8, 40, 41])
 def test_the_lower_quartile_is_numpys(count):
-    energy = np.random.default_rng(count).chisquare(1, (count, 2, 3, 4))
-    np.testing.assert_array_equal(_lower_quartile(energy), np.quantile(energy, 0.25, axis=0))
+    energy = np.random.default_rng(count).chisquare(1, (2, 3, 4, count))
+    with Pool(2) as pool:
+        found = _lower_quartile(energy, pool)
+    np.testing.assert_array_equal(found, np.quantile(energy, 0.25, axis=-1))

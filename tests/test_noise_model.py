@@ -46,7 +46,7 @@ def test_whitened_noise_has_equal_power_where_it_was_strong():
     white = spectrum.whiten(noise)
 
     def ratio(plane):
-        power = np.mean(block.cosine(block.cut(plane, SIDE, SIDE)) ** 2, axis=0)
+        power = np.mean(block.cosine(block.cut(plane, SIDE, SIDE)) ** 2, axis=-1)
         radius = np.hypot(*np.indices(power.shape))
         return power[(radius > 1) & (radius < 4)].mean() / power[(radius >= 5) & (radius < 7)].mean()
 

@@ -578,6 +578,7 @@ def estimate_noise(
     channel_axis: int | None = None,
     *,
     kind: str = "auto",
+    workers: int | None = None,
 ) -> NoiseModel: ...
 def estimate_sigma(
     image: ArrayLike,

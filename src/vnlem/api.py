@@ -163,7 +163,7 @@ def denoise(
     host = (np.zeros((1, 1)) if told else to_host(image)) if lies_on_gpu(image) else image
     planes = to_planes(host, None if told and lies_on_gpu(image) else channel_axis, signals=True)
     begun = time.perf_counter()
-    model = find_noise(planes, sigma, noise_model, given, plain=preset == "paper")
+    model = find_noise(planes, sigma, noise_model, given, plain=preset == "paper", workers=workers)
     seconds = time.perf_counter() - begun
     common = {
         "preset": preset,

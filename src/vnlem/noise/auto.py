@@ -16,6 +16,7 @@ from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.warn import warn
+from vnlem.pipeline.workers import Pool, check_workers
 
 Float = NDArray[np.float64]
 
@@ -51,7 +52,9 @@ WHITE = 1.25  # middle frequencies of white noise are no stronger than this besi
 MANY_FLAT = 0.3  # of the blocks: the noise of the brightness itself is plain to see
 
 
-def estimate_noise(image: ArrayLike, channel_axis: int | None = None, *, kind: str = "auto") -> NoiseModel:
+def estimate_noise(
+    image: ArrayLike, channel_axis: int | None = None, *, kind: str = "auto", workers: int | None = None
+) -> NoiseModel:
     """What noise an image has: how strong at each brightness, and whether neighbouring pixels share it.
 
     Parameters
@@ -64,6 +67,8 @@ def estimate_noise(image: ArrayLike, channel_axis: int | None = None, *, kind: s
         What to look for. "gaussian": white noise of one level. "poisson-gaussian": photon and read noise.
         "correlated": any dependence on the brightness, and correlation, whether it is plain or not. "auto":
         the simplest of these that the image does not contradict.
+    workers : int, optional
+        Number of threads, all cores when None; they do not change the result.
 
     Returns
     -------
@@ -92,16 +97,18 @@ def estimate_noise(image: ArrayLike, channel_axis: int | None = None, *, kind: s
     """
     checks.choice("kind", kind, KINDS)
     planes = to_planes(image, channel_axis, signals=True)
-    return estimate_of_planes(planes, kind)
+    return estimate_of_planes(planes, kind, workers)
 
 
-def estimate_of_planes(planes: Planes, kind: str = "auto") -> NoiseModel:
+def estimate_of_planes(planes: Planes, kind: str = "auto", workers: int | None = None) -> NoiseModel:
     """:func:`estimate_noise` of an image that is laid out as planes."""
     data = planes.data
     if float(np.ptp(data)) == 0:
         return NoiseModel.white(0.0, confidence=min(1.0, min(data.shape[1:]) / 64))
-    model = _estimate(data, kind)
-    share = 1.0 - float(np.mean(_unclipped(data)))
+    unclipped = _unclipped(data)
+    with Pool(check_workers(workers)) as pool:
+        model = _estimate(data, unclipped, kind, pool)
+    share = 1.0 - np.count_nonzero(unclipped) / unclipped.size
     if share > MOST_CLIPPED and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0:
         warn(
             f"{100 * share:.0f} % of the pixels lie at the image's smallest or largest value: the noise can "
@@ -110,23 +117,23 @@ def estimate_of_planes(planes: Planes, kind: str = "auto") -> NoiseModel:
     return model
 
 
-def _estimate(data: Float, kind: str) -> NoiseModel:
+def _estimate(data: Float, unclipped: NDArray[np.bool_], kind: str, pool: Pool) -> NoiseModel:
     smallest = min(data.shape[1:])
     if kind == "poisson-gaussian":
         return NoiseModel((Curve.of_camera(estimate_gain(data, 0)),), confidence=_confidence(data, 1.0))
     if kind == "gaussian" or smallest < SMALLEST_FOR_A_CURVE:
-        return NoiseModel.white(estimate_sigma_of_planes(data), confidence=min(1.0, smallest / 64))
-    classes = [measure(plane) for plane in data]
+        return NoiseModel.white(estimate_sigma_of_planes(data, pool), confidence=min(1.0, smallest / 64))
+    classes = [measure(plane, pool=pool) for plane in data]
     curves = _curves(data, classes)
     if any(max(curve.variances) <= 1e-26 * float(np.abs(data).max()) ** 2 for curve in curves):
-        return NoiseModel.white(estimate_sigma_of_planes(data), confidence=0.5)
+        return NoiseModel.white(estimate_sigma_of_planes(data, pool), confidence=0.5)
     if smallest < SMALLEST_IMAGE:
-        return _simplest(data, curves, confidence=0.4)
+        return _simplest(data, curves, 0.4, pool)
     stable = _stable(data, curves)
-    found = estimate_power(to_components(stable), _unclipped(data))
+    found = estimate_power(to_components(stable), unclipped, pool)
     confidence = _confidence(data, found.share)
     if kind == "auto" and len(data) == 3 and not _same_in_all_colours(found):
-        sigma = _sigma_of_colours(data, found)
+        sigma = _sigma_of_colours(data, found, pool)
         if sigma is not None:
             return NoiseModel.white(sigma, confidence, SHARED)
     # Correlated noise is so at every brightness. Where a twentieth of the classes has no more energy at low
@@ -134,17 +141,18 @@ def _estimate(data: Float, kind: str) -> NoiseModel:
     looks_correlated = (
         float(np.median([mid_over_high(plane) for plane in found.power])) > CORRELATED
         and float(np.median([np.quantile(seen.tilt, 0.05) for seen in classes])) > PLAINLY_WHITE
-        and estimate_sigma_of_planes(data) > LEAST_CORRELATED * float(data.std())
+        and estimate_sigma_of_planes(data, pool) > LEAST_CORRELATED * float(data.std())
     )
     if kind == "correlated" or (looks_correlated and _is_noise(found, stable)):
         lines = _curves(data, classes, LEAST_RATIO_CORRELATED)
         if lines != curves:
-            curves, found = lines, estimate_power(to_components(_stable(data, lines)), _unclipped(data))
+            curves = lines
+            found = estimate_power(to_components(_stable(data, lines)), unclipped, pool)
         return _correlated(curves, found.power, confidence)
     if found.share < LEAST_FLAT and (looks_correlated or any(len(curve.levels) > 1 for curve in curves)):
         # Hardly a block is flat: all that was seen may be texture. The quietest blocks bound the noise.
-        return NoiseModel.white(estimate_sigma_of_planes(data), confidence, TEXTURED)
-    return _simplest(data, curves, confidence, found.power, UNLIKE_NOISE if looks_correlated else "")
+        return NoiseModel.white(estimate_sigma_of_planes(data, pool), confidence, TEXTURED)
+    return _simplest(data, curves, confidence, pool, found.power, UNLIKE_NOISE if looks_correlated else "")
 
 
 def _curves(data: Float, classes: list[Classes], least_ratio: float = LEAST_RATIO) -> list[Curve]:
@@ -162,7 +170,13 @@ def _correlated(curves: list[Curve], power: Float, confidence: float) -> NoiseMo
 
 
 def find_noise(
-    planes: Planes, sigma: Any, noise_model: Any, camera: dict[str, Any], *, plain: bool = False
+    planes: Planes,
+    sigma: Any,
+    noise_model: Any,
+    camera: dict[str, Any],
+    *,
+    plain: bool = False,
+    workers: int | None = None,
 ) -> NoiseModel | None:
     """The model `denoise` is to use, from its arguments; None where sigma says it all, e.g. as a map.
 
@@ -175,6 +189,8 @@ def find_noise(
         gain, offset and read_noise, None where not given.
     plain : bool
         Estimate white noise where nothing is said.
+    workers : int, optional
+        Number of threads, all cores when None.
 
     Examples
     --------
@@ -203,24 +219,26 @@ def find_noise(
             return None
         level = check_sigma(sigma)
         if noise_model == "auto":
-            _say_if_contradicted(planes, level)
+            _say_if_contradicted(planes, level, workers)
         return NoiseModel.white(level)
     if some:
         found = find_model(planes.data, 0, **camera)
         return NoiseModel.camera(found.gain, found.offset, found.read_noise)
-    return estimate_of_planes(planes, "gaussian" if plain and noise_model == "auto" else noise_model)
+    kind = "gaussian" if plain and noise_model == "auto" else noise_model
+    return estimate_of_planes(planes, kind, workers)
 
 
-def _say_if_contradicted(planes: Planes, sigma: float) -> None:
+def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> None:
     """One warning where the image plainly has other noise than was said.
 
     Structure raises the estimate, so a larger one counts only where most of the image is flat.
     """
     if min(planes.data.shape[1:]) < SMALLEST_IMAGE or sigma == 0:
         return
-    if 0.5 <= estimate_sigma_of_planes(planes.data) / sigma <= 2:
-        return
-    model = _estimate(planes.data, "auto")
+    with Pool(check_workers(workers)) as pool:
+        if 0.5 <= estimate_sigma_of_planes(planes.data, pool) / sigma <= 2:
+            return
+        model = _estimate(planes.data, _unclipped(planes.data), "auto", pool)
     levels = np.concatenate([np.asarray(curve.levels) for curve in model.curves])
     deviations = np.sqrt(model.variance(levels))
     too_small = deviations.min() > 2 * sigma and model.confidence >= 0.5
@@ -233,7 +251,12 @@ def _say_if_contradicted(planes: Planes, sigma: float) -> None:
 
 
 def _simplest(
-    data: Float, curves: list[Curve], confidence: float, power: Float | None = None, doubt: str = ""
+    data: Float,
+    curves: list[Curve],
+    confidence: float,
+    pool: Pool,
+    power: Float | None = None,
+    doubt: str = "",
 ) -> NoiseModel:
     """White noise of one level where nothing speaks against it; else the curves, and unlike components."""
     strengths: tuple[float, ...] = (1.0,)
@@ -245,7 +268,7 @@ def _simplest(
     if all(len(curve.levels) == 1 for curve in curves):
         levels = np.sqrt([curve.variances[0] for curve in curves])
         # Blocks without structure may still have the grain of a film.
-        sigma = min(estimate_sigma_of_planes(data), float(np.mean(levels)))
+        sigma = min(estimate_sigma_of_planes(data, pool), float(np.mean(levels)))
         if len(strengths) == 1 and levels.max() < SAME_STRENGTH**0.5 * levels.min():
             return NoiseModel.white(sigma, confidence, doubt)
     return NoiseModel(tuple(curves), strengths=strengths, confidence=confidence, doubt=doubt)
@@ -266,12 +289,12 @@ def _same_in_all_colours(found: Found) -> bool:
     return (alike and mid_over_high(found.power[0]) < WHITE) or plain
 
 
-def _sigma_of_colours(data: Float, found: Found) -> float | None:
+def _sigma_of_colours(data: Float, found: Found, pool: Pool) -> float | None:
     """Level of white noise that the differences of the colours show, which have little texture; else None."""
     if any(mid_over_high(plane) > WHITE for plane in found.power[1:]):
         return None
     parts = to_components(data)
-    curves = [fit(measure(part, parts[0]))[0] for part in parts[1:]]
+    curves = [fit(measure(part, parts[0], pool))[0] for part in parts[1:]]
     levels = [curve.variances[0] for curve in curves]
     if any(len(curve.levels) > 1 for curve in curves) or max(levels) > SAME_STRENGTH * min(levels):
         return None

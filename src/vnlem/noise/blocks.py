@@ -2,48 +2,117 @@
 
 Noise that is the same everywhere has nearly independent coefficients in a block. So blocks may be chosen by
 one half of their coefficients, and the noise read from the other half, without a bias from the choice.
+
+Blocks are arrays (rows, columns, n): the same pixel of all blocks lies side by side, so that every operation
+runs along many of them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from vnlem.pipeline.workers import Pool
+
 Float = NDArray[np.float64]
 
 MOST_BLOCKS = 2**14  # bounds time and memory for any image
 CLIPPED_SHARE = 0.05  # a block with more pixels at the image's limits may be clipped
 LEAST_UNCLIPPED = 0.25  # of the blocks must be unclipped for the others to be left out
+PART = 2048  # blocks that one worker looks at
 EQUAL_SHARE = 0.5  # a block with more pairs of equal neighbours was painted, not photographed
 
 
-def cut(plane: Float, side: int, step: int) -> Float:
-    """Overlapping blocks (n, side, side); the step grows where there would be more than MOST_BLOCKS.
+def cut(plane: NDArray[Any], side: int, step: int) -> NDArray[Any]:
+    """Overlapping blocks (side, side, n); the step grows where there would be more than MOST_BLOCKS.
 
     Examples
     --------
     >>> cut(np.zeros((32, 40)), 8, 8).shape
-    (20, 8, 8)
+    (8, 8, 20)
     """
-    windows = sliding_window_view(plane, (min(plane.shape[0], side), min(plane.shape[1], side)))
-    while -(-windows.shape[0] // step) * -(-windows.shape[1] // step) > MOST_BLOCKS:
-        step += 1
-    return windows[::step, ::step].reshape(-1, *windows.shape[2:])
+    return _listed(windows(plane, side, step))
+
+
+def windows(
+    plane: NDArray[Any], side: int, step: int, most: int = MOST_BLOCKS, longer: int = 1
+) -> NDArray[Any]:
+    """The blocks as a view (side, side, down, across) of the plane.
+
+    The step becomes longer by `longer` until there are no more than `most`.
+
+    Examples
+    --------
+    >>> windows(np.zeros((32, 40)), 8, 8).shape
+    (8, 8, 4, 5)
+    """
+    found = sliding_window_view(plane, (min(plane.shape[0], side), min(plane.shape[1], side)))
+    while -(-found.shape[0] // step) * -(-found.shape[1] // step) > most:
+        step += longer
+    return found[::step, ::step].transpose(2, 3, 0, 1)
+
+
+def _listed(found: NDArray[Any]) -> NDArray[Any]:
+    return found.reshape(*found.shape[:2], -1)
+
+
+def in_parts(
+    work: Callable[..., tuple[NDArray[Any], ...]], given: list[NDArray[Any]], pool: Pool
+) -> tuple[NDArray[Any], ...]:
+    """Work on windows (side, side, down, across), some of them at a time on every worker.
+
+    Parameters
+    ----------
+    work : callable
+        Takes blocks (side, side, n) of each of the views and returns arrays (..., n). What it makes of a
+        block must not depend on the others.
+    given : list of ndarray
+        Views of windows, of as many down and across.
+    pool : Pool
+
+    Returns
+    -------
+    tuple of ndarray
+        What `work` makes of all blocks.
+
+    Examples
+    --------
+    >>> with Pool(2) as pool:
+    ...     (sums,) = in_parts(lambda b: (b.sum(axis=(0, 1)),), [windows(np.ones((9, 9)), 2, 1)], pool)
+    >>> sums.shape, float(sums.max())
+    ((64,), 4.0)
+    """
+    down, across = given[0].shape[2:]
+    each = max(1, PART // across)
+    bands = [slice(first, first + each) for first in range(0, down, each)]
+    parts = pool.results(lambda band: work(*(_listed(view[:, :, band]) for view in given)), bands)
+    whole = tuple(np.empty((*part.shape[:-1], down * across), part.dtype) for part in parts[0])
+
+    def put(number: int) -> None:
+        first = across * bands[number].start
+        for target, part in zip(whole, parts[number], strict=True):
+            target[..., first : first + part.shape[-1]] = part
+
+    pool.for_each(put, range(len(bands)))
+    return whole
 
 
 def cosine(blocks: Float) -> Float:
-    """Orthonormal cosine transform of every block (..., rows, columns).
+    """Orthonormal cosine transform of every block (rows, columns, n).
 
     By matrices: blocks are small, and importing `scipy.fft` takes as long as many images do.
 
     Examples
     --------
-    >>> cosine(np.ones((1, 2, 2))).round(12)
-    array([[[2., 0.], [0., 0.]]])
+    >>> cosine(np.ones((2, 2, 1)))[:, :, 0].round(12)
+    array([[2., 0.],
+           [0., 0.]])
     """
-    down, across = (_cosine_matrix(side) for side in blocks.shape[-2:])
-    coefficients: Float = np.matmul(np.matmul(down, blocks), across.T)
+    down, across = (_cosine_matrix(side) for side in blocks.shape[:2])
+    halfway = np.matmul(down, blocks.transpose(1, 0, 2))  # (columns, rows, n)
+    coefficients: Float = np.matmul(across, halfway.transpose(1, 0, 2))
     return coefficients
 
 
@@ -73,12 +142,12 @@ def painted(blocks: NDArray[Any]) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> painted(np.array([[[1.0, 1.0], [1.0, 1.0]], [[1.0, 2.0], [3.0, 4.0]]]))
+    >>> painted(np.array([[[1.0, 1.0], [1.0, 2.0]], [[1.0, 3.0], [1.0, 4.0]]]))
     array([ True, False])
     """
-    across = np.mean(blocks[:, :, 1:] == blocks[:, :, :-1], axis=(1, 2)) if blocks.shape[2] > 1 else 0.0
-    down = np.mean(blocks[:, 1:] == blocks[:, :-1], axis=(1, 2)) if blocks.shape[1] > 1 else 0.0
-    return np.asarray(np.maximum(across, down) > EQUAL_SHARE)
+    across, down = blocks[:, 1:] == blocks[:, :-1], blocks[1:] == blocks[:-1]
+    shares = [_share(equal) for equal in (across, down) if equal.size]
+    return np.asarray(np.max(shares, axis=0) > EQUAL_SHARE if shares else np.zeros(blocks.shape[2], bool))
 
 
 def clipped(blocks: Float, low: float, high: float) -> NDArray[np.bool_]:
@@ -86,24 +155,30 @@ def clipped(blocks: Float, low: float, high: float) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> clipped(np.array([[[0.0, 0.0], [1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]]]), 0.0, 9.0)
+    >>> clipped(np.array([[[0.0, 1.0], [0.0, 2.0]], [[1.0, 3.0], [2.0, 4.0]]]), 0.0, 9.0)
     array([ True, False])
     """
-    return np.asarray(np.mean((blocks == low) | (blocks == high), axis=(1, 2)) > CLIPPED_SHARE)
+    return np.asarray(_share((blocks == low) | (blocks == high)) > CLIPPED_SHARE)
 
 
-def usable(blocks: Float, low: float, high: float, enough: int) -> NDArray[np.bool_]:
+def _share(seen: NDArray[np.bool_]) -> Float:
+    """Of the pixels of each block."""
+    share: Float = seen.sum(axis=(0, 1), dtype=np.uint16) / (seen.shape[0] * seen.shape[1])
+    return share
+
+
+def usable(painted: NDArray[np.bool_], clipped: NDArray[np.bool_], enough: int) -> NDArray[np.bool_]:
     """Blocks that show the noise as it is; where too few would be left, a weaker demand or none.
 
     Examples
     --------
-    >>> usable(np.zeros((3, 2, 2)), 0.0, 1.0, enough=2)
+    >>> usable(np.array([True, True, True]), np.array([True, True, True]), enough=2)
     array([ True,  True,  True])
     """
-    natural = ~painted(blocks)
+    natural = ~painted
     if np.count_nonzero(natural) < enough:
-        return np.ones(len(blocks), bool)
-    unclipped = natural & ~clipped(blocks, low, high)
+        return np.ones(len(natural), bool)
+    unclipped = natural & ~clipped
     # Where most blocks are clipped, those that are not were chosen by their noise; and what is clipped has
     # the noise that is to be removed.
     few = max(enough, LEAST_UNCLIPPED * np.count_nonzero(natural))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.noise import blocks as block
+from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
 
@@ -75,7 +76,7 @@ class Classes:
         return float(np.ptp(self.brightness)) if self.brightness.size else 0.0
 
 
-def measure(plane: Float, brightness: Float | None = None) -> Classes:
+def measure(plane: Float, brightness: Float | None = None, pool: Pool | None = None) -> Classes:
     """Variance at high frequencies in the flat blocks of every class of brightness.
 
     Where white noise is plain to see, but only in a small part of the range of the brightness, small blocks
@@ -87,6 +88,8 @@ def measure(plane: Float, brightness: Float | None = None) -> Classes:
         (H, W)
     brightness : ndarray, optional
         (H, W), what the blocks are sorted by; the plane itself when None.
+    pool : Pool, optional
+        The threads to use; they do not change the result.
 
     Examples
     --------
@@ -94,38 +97,44 @@ def measure(plane: Float, brightness: Float | None = None) -> Classes:
     >>> bool(abs(measure(noisy).variance.mean() / 25 - 1) < 0.1)
     True
     """
-    found = _measure(plane, brightness, BLOCK_SIDE)
+    pool = pool or Pool(1)
+    found = _measure(plane, brightness, BLOCK_SIDE, pool)
     if float(np.quantile(found.tilt, 0.05)) > PLAINLY_WHITE:
         return found
     plain = found.some(found.tilt <= MOST_TILTED)
     if plain.range() >= LEAST_RANGE * found.range() or min(plane.shape) < BLOCK_SIDE:
         return found
-    small = _measure(plane, brightness, SMALL_SIDE)
+    small = _measure(plane, brightness, SMALL_SIDE, pool)
     beyond = (small.brightness < plain.brightness[0]) | (small.brightness > plain.brightness[-1])
     both = plain.beside(small.some(beyond & (small.tilt <= PLAINLY_WHITE)))
     return both if both.range() >= LEAST_RANGE * found.range() else found
 
 
-def _measure(plane: Float, brightness: Float | None, side: int) -> Classes:
+def _measure(plane: Float, brightness: Float | None, side: int, pool: Pool) -> Classes:
     """:func:`measure` with blocks of one size."""
     low, high = float(plane.min()), float(plane.max())
-    found = block.cut(plane, side, side // 2)
-    usable = block.usable(found, low, high, FEWEST_IN_CLASS)
-    coefficients = block.cosine(found[usable])
-    means = coefficients[:, 0, 0] / side
-    if brightness is not None:
-        means = block.cut(brightness, side, side // 2)[usable].mean(axis=(1, 2))
     is_high = block.frequency(side) >= 0.5
     is_low = ~is_high
     is_low[0, 0] = False
-    texture = np.sum(coefficients[:, is_low] ** 2, axis=1)
+
+    def look(blocks: Float, *bright: Float) -> tuple[Any, ...]:
+        coefficients = block.cosine(blocks)
+        means = bright[0].mean(axis=(0, 1)) if bright else coefficients[0, 0] / side
+        texture = np.sum(coefficients[is_low] ** 2, axis=0)
+        energies = coefficients[is_high] ** 2
+        return means, texture, energies, block.painted(blocks), block.clipped(blocks, low, high)
+
+    views = [block.windows(of, side, side // 2) for of in (plane, brightness) if of is not None]
+    means, texture, high_energies, painted, clipped = block.in_parts(look, views, pool)
+    usable = np.flatnonzero(block.usable(painted, clipped, FEWEST_IN_CLASS))
+    means, texture = means[usable], texture[usable]
     order = np.argsort(means, kind="stable")
     parts = np.array_split(order, max(1, min(CLASSES, means.size // FEWEST_IN_CLASS)))
     flats = []
     for part in parts:
         count = max(8, int(FLAT_SHARE * part.size))
         flats.append(part[np.argsort(texture[part], kind="stable")[:count]])
-    energies = [coefficients[flat][:, is_high] ** 2 for flat in flats]
+    energies = [high_energies[:, usable[flat]] for flat in flats]
     # Half of each block is shared with its neighbours, in both directions.
     error = [np.sqrt(2.0 / (is_high.sum() * max(flat.size / 4, 1.0))) for flat in flats]
     return Classes(
@@ -143,13 +152,13 @@ def _measure(plane: Float, brightness: Float | None, side: int) -> Classes:
 
 
 def _unevenness(energies: list[Float]) -> Float:
-    """Scatter of the energy of the blocks of each class, over that of normal noise.
+    """Scatter of the energy of the blocks (coefficients, n) of each class, over that of normal noise.
 
     Coefficients are weighed by their usual energy, so that correlated noise, which has little at the highest
     frequencies, scatters like white noise.
     """
-    means = [energy.mean(axis=0) / max(float(energy.mean()), 1e-300) for energy in energies]
+    means = [energy.mean(axis=1) / max(float(energy.mean()), 1e-300) for energy in energies]
     usual = np.maximum(np.median(means, axis=0), 0.05)
-    relative = [(energy / usual).mean(axis=1) for energy in energies]
+    relative = [(energy / usual[:, None]).mean(axis=0) for energy in energies]
     expected = np.sqrt(2.0 / usual.size)
     return np.array([np.std(r) / max(float(r.mean()), 1e-300) / expected for r in relative])

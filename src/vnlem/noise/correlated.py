@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.noise import blocks as block
 from vnlem.noise.tiled import filtered, finite, frequencies
 from vnlem.pipeline.regions import Region
+from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
 
@@ -29,6 +30,9 @@ STRATA = 8  # of brightness, each with its own flat blocks
 FLAT_STRATA = 0.4  # of the strata are used: those with the least structure
 FEWEST_IN_STRATUM = 64
 ROUNDS = 3
+FEWEST_GOOD = 32  # blocks of pixels that may be used; with fewer all are
+ALONE = 256  # columns that BLAS multiplies in one thread
+LINES = 16  # coefficients whose quartile one worker looks for at a time
 # Image structure always reaches into the lowest frequencies, also of flat blocks. The spectrum of noise
 # flattens there, so its logarithm rises no faster than between these two rings.
 NEAR_RING, FAR_RING = (3.5, 4.5), (6.0, 8.0)
@@ -117,7 +121,7 @@ class Found:
     unevenness: float  # scatter of the flat blocks' energies over that of noise, which has one
 
 
-def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> Found:
+def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None, pool: Pool | None = None) -> Found:
     """Power of the noise of stabilised planes at every frequency.
 
     Blocks are chosen by one half of their coefficients, a chess board, and read at the other half. Image
@@ -129,6 +133,8 @@ def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> Fo
         (C, H, W), H and W at least SMALLEST_IMAGE.
     keep : ndarray of bool, optional
         (H, W), pixels that may be used.
+    pool : Pool, optional
+        The threads to use; they do not change the result.
 
     Returns
     -------
@@ -143,77 +149,117 @@ def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None) -> Fo
     >>> bool(0.8 < found.unevenness < 1.2)
     True
     """
-    step = SIDE // 2
-    coefficients = np.stack([block.cosine(block.cut(plane, SIDE, step)) for plane in planes], axis=1)
-    if keep is not None:
-        good = block.cut(keep.astype(np.float64), SIDE, step).mean(axis=(1, 2)) > 1 - block.CLIPPED_SHARE
-        if np.count_nonzero(good) >= 32:
-            coefficients = coefficients[good]
-    energy = coefficients**2  # (blocks, C, SIDE, SIDE)
-    rows, columns = np.indices((SIDE, SIDE))
-    halves = [(rows + columns) % 2 == parity for parity in (0, 1)]
-    halves[0][0, 0] = False
+    pool = pool or Pool(1)
+    energy, brightness = _energies(planes, keep, pool)
     # A start: the lower quartile of each coefficient, freed of its bias for normal noise.
-    power = _smooth(_lower_quartile(energy) / 0.1015)
-    brightness = np.argsort(coefficients[:, 0, 0, 0], kind="stable")
-    strata = np.array_split(brightness, max(1, min(STRATA, len(energy) // FEWEST_IN_STRATUM)))
-    share = 0.0
-    uneven = np.ones((len(strata), 2))
-    middle = (np.hypot(rows, columns) >= NEAR_RING[0]) & (block.frequency(SIDE) < MIDDLE[1])
-    best = np.arange(len(strata))
-    # The first component chooses for all: it holds the most structure, and chance in its noise is not chance
-    # in theirs.
-    chosen_by = np.ascontiguousarray(energy[:, 0]).reshape(len(energy), -1)
+    power = _smooth(_lower_quartile(energy, pool) / 0.1015)
+    order = np.argsort(brightness, kind="stable")
+    strata = np.array_split(order, max(1, min(STRATA, order.size // FEWEST_IN_STRATUM)))
     for _ in range(ROUNDS):
-        found = np.empty((len(strata), *power.shape))
-        inverse = 1 / np.maximum(power[0], 1e-300)
-        share = 1.0
-        for half, (chooser, reader) in enumerate((halves, halves[::-1])):
-            score = _weighed(chosen_by, inverse * chooser) / chooser.sum()
-            # A gradient is no doubt about the noise: the lowest frequencies have no say in the share.
-            seen = chooser & (np.hypot(rows, columns) >= NEAR_RING[0])
-            limit = 1 + 3 * np.sqrt(2.0 / seen.sum())
-            clear = _weighed(chosen_by, inverse * seen) / seen.sum()
-            share = min(share, float(np.mean(clear < limit)))
-            for number, stratum in enumerate(strata):
-                count = max(8, int(FLAT_SHARE * stratum.size))
-                flat = energy[stratum[np.argsort(score[stratum], kind="stable")[:count]]]
-                found[number][:, reader] = flat.mean(axis=0)[:, reader]
-                uneven[number, half] = _unevenness(flat[:, 0, reader & middle])
-        found[:, :, 0, 0] = (found[:, :, 0, 1] + found[:, :, 1, 0]) / 2
+        found, uneven, share = _read_strata(energy, power[0], strata, pool)
         best = _flattest(found, power)
         power = _smooth(found[best].mean(axis=0))
     return Found(power, share, float(uneven[best].mean()))
 
 
-def _lower_quartile(energy: Float) -> Float:
-    """np.quantile(energy, 0.25, axis=0), which sorts more than it needs.
+def _read_strata(
+    energy: Float, expected: Float, strata: list[NDArray[np.intp]], pool: Pool
+) -> tuple[Float, Float, float]:
+    """What the flat blocks of every stratum say.
+
+    Returns the power (strata, C, SIDE, SIDE), the unevenness (strata, 2) of the blocks that either half has
+    chosen, and the share of all blocks that look like noise.
+    """
+    rows, columns = np.indices((SIDE, SIDE))
+    beyond = np.hypot(rows, columns) >= NEAR_RING[0]
+    middle = beyond & (block.frequency(SIDE) < MIDDLE[1])
+    halves = [(rows + columns) % 2 == parity for parity in (0, 1)]
+    halves[0][0, 0] = False
+    # A gradient is no doubt about the noise: the lowest frequencies have no say in the share.
+    judges = [*halves, *(half & beyond for half in halves)]
+    # The first component chooses for all: it holds the most structure, and chance in its noise is not chance
+    # in theirs.
+    weights = np.stack([judge / judge.sum() / np.maximum(expected, 1e-300) for judge in judges])
+    scores = _weighed(energy[0].reshape(SIDE**2, -1), weights, pool)
+    limits = [1 + 3 * np.sqrt(2.0 / judge.sum()) for judge in judges[2:]]
+    share = min(float(np.mean(clear < limit)) for clear, limit in zip(scores[2:], limits, strict=True))
+    found = np.empty((len(strata), *energy.shape[:-1]))
+    uneven = np.empty((len(strata), 2))
+
+    def look(one: tuple[int, int]) -> None:
+        number, half = one
+        stratum, reader = strata[number], halves[1 - half]
+        count = max(8, int(FLAT_SHARE * stratum.size))
+        flat = energy[..., stratum[np.argsort(scores[half][stratum], kind="stable")[:count]]]
+        found[number][:, reader] = flat.mean(axis=-1)[:, reader]
+        uneven[number, half] = _unevenness(flat[0, reader & middle])
+
+    pool.for_each(look, [(number, half) for number in range(len(strata)) for half in (0, 1)])
+    found[:, :, 0, 0] = (found[:, :, 0, 1] + found[:, :, 1, 0]) / 2
+    return found, uneven, share
+
+
+def _energies(planes: Float, keep: "NDArray[np.bool_] | None", pool: Pool) -> tuple[Float, Float]:
+    """Squared coefficients (C, SIDE, SIDE, blocks), and the first one of the first component as it is."""
+    views = [block.windows(plane, SIDE, SIDE // 2) for plane in (*planes, keep) if plane is not None]
+
+    def look(*blocks: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        coefficients = np.stack([block.cosine(some) for some in blocks[: len(planes)]])
+        kept = [some.mean(axis=(0, 1)) > 1 - block.CLIPPED_SHARE for some in blocks[len(planes) :]]
+        return coefficients**2, coefficients[0, 0, 0], *kept
+
+    energy, brightness, *kept = block.in_parts(look, views, pool)
+    if kept and FEWEST_GOOD <= np.count_nonzero(kept[0]) < brightness.size:
+        return energy[..., kept[0]], brightness[kept[0]]
+    return energy, brightness
+
+
+def _lower_quartile(energy: Float, pool: Pool) -> Float:
+    """np.quantile(energy, 0.25, axis=-1), which sorts more than it needs.
 
     Examples
     --------
-    >>> _lower_quartile(np.array([[3.0], [1.0], [2.0], [9.0]]))
+    >>> _lower_quartile(np.array([[3.0, 1.0, 2.0, 9.0]]), Pool(1))
     array([1.75])
     """
-    lines = np.ascontiguousarray(energy.reshape(len(energy), -1).T)
-    at = 0.25 * (len(energy) - 1)
+    values = energy.reshape(-1, energy.shape[-1])
+    at = 0.25 * (values.shape[1] - 1)
     below, part = int(at), at - int(at)
-    above = min(below + 1, len(energy) - 1)
-    lines.partition((below, above), axis=1)
-    low, high = lines[:, below], lines[:, above]
-    quartile: Float = low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
-    return quartile.reshape(energy.shape[1:])
+    above = min(below + 1, values.shape[1] - 1)
+    quartile = np.empty(len(values))
+
+    def look(first: int) -> None:
+        lines = values[first : first + LINES].copy()
+        lines.partition((below, above), axis=1)
+        low, high = lines[:, below], lines[:, above]
+        quartile[first : first + LINES] = (
+            low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
+        )
+
+    pool.for_each(look, range(0, len(values), LINES))
+    return quartile.reshape(energy.shape[:-1])
 
 
-def _weighed(energy: Float, weights: Float) -> Float:
-    """Sums over the coefficients of blocks (blocks, coefficients). Without BLAS, whose threads would wait."""
-    sums: Float = np.einsum("ij,j->i", energy, weights.ravel())
+def _weighed(energy: Float, weights: Float, pool: Pool) -> Float:
+    """Sums over the coefficients of blocks (coefficients, n), each under some weights (count, SIDE, SIDE).
+
+    In parts that BLAS works on alone: its own threads would wait for those of the pool.
+    """
+    weights = weights.reshape(len(weights), -1)
+    sums = np.empty((len(weights), energy.shape[1]))
+
+    def look(first: int) -> None:
+        for part in range(first, min(first + block.PART, sums.shape[1]), ALONE):
+            sums[:, part : part + ALONE] = weights @ energy[:, part : part + ALONE]
+
+    pool.for_each(look, range(0, sums.shape[1], block.PART))
     return sums
 
 
 def _unevenness(energy: Float) -> float:
-    """Scatter of the energy of blocks (blocks, coefficients), over that of normal noise."""
-    relative = (energy / np.maximum(energy.mean(axis=0), 1e-300)).mean(axis=1)
-    return float(relative.std() / np.sqrt(2.0 / energy.shape[1]))
+    """Scatter of the energy of blocks (coefficients, n), over that of normal noise."""
+    relative = (energy / np.maximum(energy.mean(axis=1, keepdims=True), 1e-300)).mean(axis=0)
+    return float(relative.std() / np.sqrt(2.0 / len(energy)))
 
 
 def _flattest(found: Float, power: Float) -> NDArray[np.intp]:

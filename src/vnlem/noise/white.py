@@ -3,14 +3,14 @@
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.noise.blocks import cosine, painted
+from vnlem.noise.blocks import cosine, in_parts, painted, windows
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.scale import standard_scale
 from vnlem.pipeline.sigma import check_sigma
+from vnlem.pipeline.workers import Pool
 
 BLOCK_SIDE = 8
 SIGNAL_BLOCK = 16  # a block of a signal, which has one direction to take its frequencies from
@@ -64,52 +64,51 @@ def estimate_sigma(image: ArrayLike, channel_axis: int | None = None) -> float:
     return estimate_sigma_of_planes(to_planes(image, channel_axis, signals=True).data)
 
 
-def estimate_sigma_of_planes(planes: NDArray[np.float64]) -> float:
+def estimate_sigma_of_planes(planes: NDArray[np.float64], pool: Pool | None = None) -> float:
     """Noise level of channel planes (C, H, W): the mean over the channels.
+
+    pool: the threads to use; they do not change the result.
 
     Examples
     --------
     >>> estimate_sigma_of_planes(np.ones((3, 16, 16)))
     0.0
     """
-    return float(np.mean([_sigma_of_plane(plane) for plane in planes]))
+    return float(np.mean([_sigma_of_plane(plane, pool or Pool(1)) for plane in planes]))
 
 
-def _sigma_of_plane(plane: NDArray[np.float64]) -> float:
+def _sigma_of_plane(plane: NDArray[np.float64], pool: Pool) -> float:
     low, high = float(plane.min()), float(plane.max())
     spread = high - low
     if spread == 0:
         return 0.0
-    blocks = _blocks(plane)
-    natural = ~painted(blocks)
-    unclipped = natural & ((blocks > low) & (blocks < high)).all(axis=(1, 2))
-    # From here on values lie in [0, 1], whatever the units.
-    energy = cosine((blocks - low) / spread) ** 2
-    is_high = _mean_frequency(blocks.shape[1:]) >= HIGH_FREQUENCY
+    side = SIGNAL_BLOCK if min(plane.shape) == 1 else BLOCK_SIDE
+    # Evenly spread over the plane. An odd step does not stay in phase with the 8x8 grid a JPEG file leaves.
+    view = windows(plane, side, 1, MOST_BLOCKS, longer=2)
+    is_high = _mean_frequency(view.shape[:2]) >= HIGH_FREQUENCY
+    is_low = ~is_high
+    is_low[0, 0] = False
+
+    def look(blocks: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
+        natural = ~painted(blocks)
+        unclipped = natural & ((blocks > low) & (blocks < high)).all(axis=(0, 1))
+        # From here on values lie in [0, 1], whatever the units.
+        energy = cosine((blocks - low) / spread) ** 2
+        return natural, unclipped, energy[is_low].sum(axis=0), energy[is_high]
+
+    natural, unclipped, texture, energy = in_parts(look, [view], pool)
     enough = -(-FEWEST_COEFFICIENTS // int(is_high.sum()))
     for kept in (unclipped, natural):
         if kept.sum() >= enough:
-            energy = energy[kept]
             break
-    n_flat = min(max(int(FLAT_FRACTION * len(energy)), enough), len(energy))
-    is_low = ~is_high
-    is_low[0, 0] = False
-    flattest = np.argsort(energy[:, is_low].sum(axis=1), kind="stable")[:n_flat]
-    relative = float(np.sqrt(energy[flattest][:, is_high].mean()))
+    else:
+        kept = np.ones(texture.size, bool)
+    blocks = np.flatnonzero(kept)
+    n_flat = min(max(int(FLAT_FRACTION * blocks.size), enough), blocks.size)
+    flattest = blocks[np.argsort(texture[blocks], kind="stable")[:n_flat]]
+    relative = float(np.sqrt(energy[:, flattest].mean()))
     # Flat blocks without noise leave the transform's rounding, which is no noise.
     return spread * relative if relative > 1e-13 else 0.0
-
-
-def _blocks(plane: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Overlapping blocks (n, rows, columns), evenly spread over the plane, at most MOST_BLOCKS of them."""
-    rows, columns = plane.shape
-    side = SIGNAL_BLOCK if min(rows, columns) == 1 else BLOCK_SIDE
-    windows = sliding_window_view(plane, (min(rows, side), min(columns, side)))
-    # An odd step does not stay in phase with the 8x8 grid a JPEG file leaves behind.
-    step = 1
-    while -(-windows.shape[0] // step) * -(-windows.shape[1] // step) > MOST_BLOCKS:
-        step += 2
-    return windows[::step, ::step].reshape(-1, *windows.shape[2:])
 
 
 def _mean_frequency(shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from vnlem.pipeline.progress import ProgressCallback
 
 Item = TypeVar("Item")
 Given = TypeVar("Given", covariant=True)
+Made = TypeVar("Made")
 _MANY = 2**20  # more than there are threads
 
 
@@ -85,6 +86,23 @@ class Pool:
     def __exit__(self, *exception: object) -> None:
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def results(self, work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
+        """``work(item)`` of every item, in their order.
+
+        Examples
+        --------
+        >>> with Pool(2) as pool:
+        ...     pool.results(abs, [-1, 2, -3])
+        [1, 2, 3]
+        """
+        found: dict[int, Made] = {}
+
+        def one(number: int) -> None:
+            found[number] = work(items[number])
+
+        self.for_each(one, range(len(items)))
+        return [found[number] for number in range(len(items))]
 
     def for_each(
         self,
