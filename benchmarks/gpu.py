@@ -32,6 +32,7 @@ CALLS = {
     "VNLR fast": {"method": "vnlr", "profile": "fast"},
     "VNLR balanced": {"method": "vnlr", "profile": "balanced"},
     "VNLR quality": {"method": "vnlr", "profile": "quality"},
+    "VNLR, noise estimated": {"method": "vnlr", "sigma": None},
     "VNLR balanced, so2": {"method": "vnlr", "group": "so2"},
     "VNLEM paper": {"method": "vnlem", "preset": "paper"},
     "VNLEM auto": {"method": "vnlem", "preset": "auto"},
@@ -44,10 +45,11 @@ CALLS = {
 
 
 LARGEST_ON_CPU = 512
+SIGMA = {"sigma": 25}
 CALLS_ON_CPU = 3
 SLOW = ("VNLR balanced, so2", "VNLEM auto", "VNLEM auto, adapt=False", "VNLEM-DD paper")
 IN_PAGES = {"VNLEM paper": (512,), "NLM (7, 10)": (512, 2048)}
-FIRST = ("VNLR balanced", "VNLEM paper", "NLM (7, 10)")
+FIRST = ("VNLR balanced", "VNLR, noise estimated", "VNLEM paper", "NLM (7, 10)")
 BYTES_A_SECOND = 4.8e12  # of an H200's memory
 
 
@@ -142,9 +144,9 @@ def kernels_table(cupy, image, options):
     TimedEngine.notes = []
     engines.Engine, plain = TimedEngine, engines.Engine
     try:
-        vnlem.denoise(image, 25, **options)
+        vnlem.denoise(image, **options)
         TimedEngine.notes.clear()
-        vnlem.denoise(image, 25, **options)
+        vnlem.denoise(image, **options)
         cupy.cuda.Device().synchronize()
     finally:
         engines.Engine = plain
@@ -185,7 +187,7 @@ def first_calls():
     code = (
         "import sys, time, numpy, vnlem; sys.path[:0] = [sys.argv[1]]; import gpu; "
         "image = gpu.scene(512).astype('float32'); begun = time.perf_counter(); "
-        "vnlem.denoise(image, 25, device='cuda', **gpu.CALLS[sys.argv[2]]); "
+        "vnlem.denoise(image, device='cuda', **gpu.SIGMA | gpu.CALLS[sys.argv[2]]); "
         "print(time.perf_counter() - begun)"
     )
     for name in FIRST:
@@ -219,26 +221,26 @@ def main():
     on_cpu = "".join(f" CPU, {workers} workers, ms |" for workers in given.cpu)
     print(f"| | size | on the device, ms | NumPy in and out, ms |{on_cpu}")
     for name in given.calls:
-        options = CALLS[name]
+        options = SIGMA | CALLS[name]
         repeat = max(given.repeat // 4, 3) if name in SLOW else given.repeat
         for size in given.sizes:
             image = scene(size).astype(np.float32)
             there = cupy.asarray(image)
             on_device = median_ms(
-                lambda there=there, options=options: vnlem.denoise(there, 25, **options), repeat
+                lambda there=there, options=options: vnlem.denoise(there, **options), repeat
             )
             around = median_ms(
-                lambda image=image, options=options: vnlem.denoise(image, 25, device="cuda", **options),
+                lambda image=image, options=options: vnlem.denoise(image, device="cuda", **options),
                 max(repeat // 3, 3),
             )
             line = f"| {name} | {size} | {on_device:.2f} | {around:.2f} |"
             if size <= LARGEST_ON_CPU and given.cpu:
-                vnlem.denoise(image[200:264, 200:264], 25, **options)
+                vnlem.denoise(image[200:264, 200:264], **options)
             for workers in given.cpu if size <= LARGEST_ON_CPU else ():
                 times = []
                 for _ in range(CALLS_ON_CPU):
                     begun = time.perf_counter()
-                    vnlem.denoise(image, 25, workers=workers, **options)
+                    vnlem.denoise(image, workers=workers, **options)
                     times.append(time.perf_counter() - begun)
                 line += f" {1000 * float(np.median(times)):.0f} |"
             print(line, flush=True)

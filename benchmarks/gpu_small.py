@@ -33,6 +33,7 @@ def calls():
     yield noisy, SMALL | {"group": "so2"}
     yield noisy, SMALL | {"group": "similarity"}
     yield noisy, SMALL | {"aim": "perception"}
+    yield np.tile(noisy, (3, 2)), SMALL | {"scales": 2}
     yield colour, SMALL | {"channel_axis": -1, "channels": "joint"}
     yield noisy, SMALL | {"group": "so2", "sigma": np.full(noisy.shape, 20.0)}
     yield clean + 1e-3 * noisy, SMALL | {"sigma": 1e-3}

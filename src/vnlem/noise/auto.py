@@ -49,6 +49,7 @@ CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
 # Components count as equally noisy when their variances differ by less.
 SAME_STRENGTH = 1.5
 WHITE = 1.25  # middle frequencies of white noise are no stronger than this beside its high ones
+MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 MANY_FLAT = 0.3  # of the blocks: the noise of the brightness itself is plain to see
 
 
@@ -106,7 +107,7 @@ def estimate_of_planes(planes: Planes, kind: str = "auto", workers: int | None =
     if float(np.ptp(data)) == 0:
         return NoiseModel.white(0.0, confidence=min(1.0, min(data.shape[1:]) / 64))
     unclipped = _unclipped(data)
-    with Pool(check_workers(workers)) as pool:
+    with _pool(workers) as pool:
         model = _estimate(data, unclipped, kind, pool)
     share = 1.0 - np.count_nonzero(unclipped) / unclipped.size
     if share > MOST_CLIPPED and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0:
@@ -115,6 +116,10 @@ def estimate_of_planes(planes: Planes, kind: str = "auto", workers: int | None =
             "hardly be seen; give sigma or a noise model"
         )
     return model
+
+
+def _pool(workers: int | None) -> Pool:
+    return Pool(min(check_workers(workers), MOST_WORKERS))
 
 
 def _estimate(data: Float, unclipped: NDArray[np.bool_], kind: str, pool: Pool) -> NoiseModel:
@@ -235,7 +240,7 @@ def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> N
     """
     if min(planes.data.shape[1:]) < SMALLEST_IMAGE or sigma == 0:
         return
-    with Pool(check_workers(workers)) as pool:
+    with _pool(workers) as pool:
         if 0.5 <= estimate_sigma_of_planes(planes.data, pool) / sigma <= 2:
             return
         model = _estimate(planes.data, _unclipped(planes.data), "auto", pool)
