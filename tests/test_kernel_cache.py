@@ -8,6 +8,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ import pytest
 
 import vnlem
 from vnlem.kernels.numba.ahead import Helpers, name_of
+from vnlem.kernels.numba.forked import can_fork
 from vnlem.kernels.numba.select import smallest
 
 KERNEL = """
@@ -53,7 +55,7 @@ def double(x):
 def halve(x):
     x /= 2
 
-@repeatable
+@repeatable(halve)
 def solve(job):
     double(job.pixels)
     while ahead._helpers is not None and ahead._helpers.are_at_work():
@@ -67,6 +69,12 @@ FIRST_CALL = """
 from vnlem.kernels.numba import probe_solver as probe
 print((probe.solve(probe.job) == 1).all())
 print(*(sum(kernel.stats.cache_hits.values()) for kernel in (probe.double, probe.halve)))
+helpers = probe.ahead._helpers
+print(*(type(process).__name__ for process in helpers._processes) if helpers else ())
+"""
+ANOTHER_THREAD = """
+import threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
 """
 OTHERS = """
 import numpy as np
@@ -81,6 +89,23 @@ def corner(n):
 compiled = from_python(corner)
 options = {name: value for name, value in _WHOLE.items() if name != "pipeline_class"}
 print(compiled(3), njit(corner)(3), njit(**options)(corner)(3), corner(3))
+"""
+LINEAR_ALGEBRA = """
+import sys
+import numpy as np
+from numba import njit
+from numba.np import linalg
+from vnlem.kernels.numba.probe import probe
+
+@njit
+def product(a, b):
+    return a @ b
+
+check = linalg.ensure_blas
+probe(10.0)
+arraymath = sys.modules["numba.np.arraymath"]
+print("scipy.linalg" in sys.modules, linalg.ensure_blas is check is arraymath.ensure_blas)
+print(product(np.ones((3, 2)), np.ones((2, 3)))[0, 0], "scipy.linalg" in sys.modules)
 """
 VECTORS = """
 import numpy as np
@@ -106,7 +131,7 @@ print(x[8], y[8], simd.__name__)
 IMPORTS = """
 import pkgutil, sys
 import vnlem.kernels.numba as kernels
-private = {"cache", "compiler", "masks", "panel", "shortcuts", "simd", "squares"}
+private = {"ahead", "cache", "compiler", "masks", "panel", "shortcuts", "simd", "squares"}
 for module in pkgutil.iter_modules(kernels.__path__):
     if module.name not in private:
         __import__(f"{kernels.__name__}.{module.name}")
@@ -264,6 +289,13 @@ def test_functions_that_are_not_ours_are_compiled_after_kernels(install):
     assert err == ""
 
 
+def test_scipys_linear_algebra_is_imported_for_those_who_need_it(install):
+    for _ in range(2):  # a kernel that is compiled, and one that is stored
+        out, err = install.finish(install.start("-c", LINEAR_ALGEBRA))
+        assert out.splitlines() == ["False True", "2.0 True"]
+        assert err == ""
+
+
 def test_a_numba_that_lacks_private_parts_is_told_in_one_warning(install):
     (install.kernels / "compiler.py").write_text("from numba.core.codegen import Nothing")
     value, _, _, err = install.call()
@@ -301,18 +333,31 @@ def test_a_fault_of_a_kernel_is_told_as_it_is(install):
     assert "RuntimeWarning" not in err
 
 
-@pytest.mark.parametrize(("compilers", "by_others"), [("2", "0 1"), ("1", "0 0")])
-def test_another_process_compiles_the_last_kernels_of_a_call(install, compilers, by_others):
+@pytest.mark.parametrize(
+    ("compilers", "before", "helper"),
+    [("2", "", "Fork" if can_fork() else "Popen"), ("2", ANOTHER_THREAD, "Popen"), ("1", "", "")],
+    ids=["a copy", "a new process", "nobody"],
+)
+def test_another_process_compiles_the_last_kernels_of_a_call(install, compilers, before, helper):
     (install.kernels / "probe_solver.py").write_text(SOLVER)
     install.environment["VNLEM_COMPILERS"] = compilers
-    out, err = install.finish(install.start("-c", FIRST_CALL))
-    assert out.splitlines() == ["True", by_others]
+    out, err = install.finish(install.start("-c", before + FIRST_CALL))
+    by_others = "0 1" if helper else "0 0"
+    assert out.splitlines() == ["True", by_others, helper]
     assert err == ""
-    assert install.finish(install.start("-c", FIRST_CALL))[0].splitlines() == ["True", "1 1"]
+    # Where the kernels are stored nobody is asked for help.
+    assert install.finish(install.start("-c", before + FIRST_CALL))[0].splitlines() == ["True", "1 1", ""]
+
+
+class NoCall:
+    """A call that fails at once."""
+
+    def made_small(self):
+        return self
 
 
 def test_what_a_helper_left_unfinished_is_compiled_here():
-    helpers = Helpers(b"nothing that can be read", 1)
+    helpers = Helpers(NoCall(), 1)
     assert not helpers.has_compiled("mine")  # nobody else had begun it
     (helpers.folder / "theirs").touch()
     assert not helpers.has_compiled("theirs")  # begun, and the process has ended
@@ -322,7 +367,9 @@ def test_what_a_helper_left_unfinished_is_compiled_here():
 
 
 def test_the_largest_kernel_that_nobody_has_begun_is_compiled_while_waiting(monkeypatch):
-    helpers = Helpers(b"nothing that can be read", 1)
+    helpers = Helpers(NoCall(), 1)
+    while helpers.are_at_work():
+        time.sleep(0.01)
     compiled = []
 
     class Kernel:

@@ -15,6 +15,7 @@ from vnlem.features.orientation import halo as halo_of_orientation
 from vnlem.features.rings import RingLayout
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
+from vnlem.kernels.numba.rings import ring_features
 from vnlem.methods.vnlem_params import (
     BANDWIDTHS,
     VnlemParams,
@@ -208,7 +209,7 @@ def denoise_vnlem(
 NO_DIFFUSION = Diffusion(np.zeros((0, 0, 0), dtype=np.float32), np.zeros((0, 0), dtype=np.float32), False)
 
 
-@repeatable
+@repeatable(ring_features)
 def solve(job: Job[VnlemParams], tile: int = TILE) -> NDArray[np.float32]:
     """One estimate, the mean of a fine and a coarse one, or several combined; not dependent on the tiles."""
     found: NDArray[np.float32] = combined(job, partial(solve_one_size, tile=tile))

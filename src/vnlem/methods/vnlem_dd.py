@@ -8,6 +8,7 @@ from scipy.spatial import cKDTree
 
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.kernels.numba import vnlem as kernels
+from vnlem.kernels.numba.affinity import half_windows
 from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.methods.vnlem import NO_DIFFUSION, PIXELS_AT_ONCE, part_of, solve_region
 from vnlem.methods.vnlem_dd_embedding import embed, region_of
@@ -182,7 +183,7 @@ def denoise_vnlem_dd(
     )
 
 
-@repeatable
+@repeatable(half_windows)
 def solve(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
     """Graph and embedding of the larger patches, then an estimate for each size of patches."""
     sizes = sizes_of(job.params)

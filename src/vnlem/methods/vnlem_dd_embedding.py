@@ -15,7 +15,7 @@ from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.methods.vnlem_dd_params import VnlemDdParams, check_embedding_dim
 from vnlem.methods.vnlem_params import VnlemParams, make_rule, rings_of, search_of
-from vnlem.pipeline.first_call import rehearsing
+from vnlem.pipeline.first_call import is_rehearsing
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
 
@@ -59,7 +59,7 @@ def embed(
     )
     degrees = graph.degrees()
     job.details["graph_parts"] = graph.count_components()
-    if rehearsing:
+    if is_rehearsing():
         nowhere = np.zeros((height, width, 8 * -(-settings.embedding_dim // 8)), dtype=np.float32)
         return Diffusion(nowhere, np.ones((height, width), dtype=np.float32), settings.flat_guard)
     found = eigenpairs_of(graph, degrees, job, begun)

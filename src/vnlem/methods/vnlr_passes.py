@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from vnlem.estimate import change, contrast
 from vnlem.estimate.ridge import Found, Pass, PassSettings, run_passes
+from vnlem.kernels.numba.ridge import filter_tile
 from vnlem.kernels.numba.sheets import Images
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.neighbours.groups import TURNING, Matching, TileGrid, needed_before, reach_of_copies
@@ -78,7 +79,7 @@ def _group_of(params: VnlrParams, number: int) -> str:
     return "d4" if number == 0 and params.group in TURNING else params.group
 
 
-@repeatable
+@repeatable(filter_tile)
 def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     """The schedule of passes: first without a pilot, then with ever less noise left in the working image."""
     params = job.params

@@ -1,10 +1,11 @@
 """Kernels compiled side by side at the first call, in processes of their own.
 
-Numba compiles one function at a time in a process. So where the first kernel of a call is not stored, other
-processes are started. They make the same call on a small image, with kernels that do nothing but note what
-they are called with, and compile the noted ones, the largest first, while this process goes on from the first
-to the last. Whoever begins a kernel claims it. Where this process needs a kernel that another has begun it
-compiles those that nobody has begun, then waits.
+Numba compiles one function at a time in a process. So where the kernels of a call are not stored, other
+processes are started: copies of this one where it can be copied (`forked.py`), otherwise new ones, which have
+to import everything first. They make the same call on a small image, with kernels that do nothing but note
+what they are called with, and compile the noted ones, the largest first, while this process goes on from the
+first to the last. Whoever begins a kernel claims it. Where this process needs a kernel that another has begun
+it compiles those that nobody has begun, then waits.
 """
 
 import hashlib
@@ -18,10 +19,13 @@ import tempfile
 import time
 import weakref
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vnlem.pipeline.first_call import RECORD, call_under_way
+from vnlem.kernels.numba.forked import Fork, can_fork
+from vnlem.kernels.numba.shortcuts import refresh_contexts
+from vnlem.pipeline.first_call import RECORD, Call, call_under_way, rehearse
 
 COMPILERS = "VNLEM_COMPILERS"  # how many processes compile at a first call, this one included
 _MOST = 3  # processes: a call has two or three large kernels
@@ -29,6 +33,7 @@ _LOOK_AGAIN = 0.01  # seconds
 _NOTED = "noted"  # the file with the kernels of a call, the largest first
 
 _noted: dict[tuple[str, str], tuple[Any, tuple[Any, ...]]] = {}
+kernels: list[Any] = []  # all kernels of this process
 
 
 def note(dispatcher: Any, args: tuple[Any, ...]) -> int:
@@ -57,7 +62,7 @@ def _is_done(folder: Path, name: str) -> bool:
     return (folder / f"{name}.done").exists()
 
 
-def _end(processes: list[subprocess.Popen[bytes]]) -> None:
+def _end(processes: list["Fork | subprocess.Popen[bytes]"]) -> None:
     """No helper outlives the process it helps."""
     for process in processes:
         if process.poll() is None:
@@ -65,38 +70,49 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
             process.wait()
 
 
+def _start(folder: Path, call: Call) -> subprocess.Popen[bytes]:
+    """A new process that helps."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        RECORD: "1",
+        COMPILERS: "1",
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", f"import {__name__} as a; a.help({str(folder)!r})"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
+    assert process.stdin is not None
+    with suppress(OSError), process.stdin as pipe:  # it may have ended already
+        pipe.write(pickle.dumps(call))
+    return process
+
+
 class Helpers:
     """The other processes, while they compile for one call."""
 
-    def __init__(self, call: bytes, count: int) -> None:
+    def __init__(self, call: Call, count: int) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="vnlem-"))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-            RECORD: "1",
-            COMPILERS: "1",
-        }
-        command = [
-            sys.executable,
-            "-W",
-            "ignore",
-            "-c",
-            f"import {__name__} as a; a.help({str(self.folder)!r})",
-        ]
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._call = weakref.ref(call)
+        self._processes: list[Fork | subprocess.Popen[bytes]] = []
         weakref.finalize(self, _end, self._processes)
+        small = call.made_small()
+        copies = can_fork()
+        if copies:
+            refresh_contexts()  # or every copy does it
         for _ in range(count):
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-            )
-            self._processes.append(process)
-            assert process.stdin is not None
-            with suppress(OSError), process.stdin as pipe:  # it may have ended already
-                pipe.write(call)
+            if copies:
+                with suppress(OSError, RuntimeError):  # too little memory, or Python allows no copy here
+                    self._processes.append(Fork(partial(_help_as_copy, self.folder, small)))
+                    continue
+            self._processes.append(_start(self.folder, small))
+
+    def are_for(self, call: Call | None) -> bool:
+        """Whether they were started for this call."""
+        return call is not None and self._call() is call
 
     def are_at_work(self) -> bool:
         """Whether any process is left."""
@@ -130,11 +146,11 @@ _helpers: Helpers | None = None
 def find_helpers() -> Helpers | None:
     """Those of the call under way, started where there are none; None where this process compiles alone."""
     global _helpers
-    if _helpers is None or not _helpers.are_at_work():
+    call = call_under_way()
+    if _helpers is None or not (_helpers.are_at_work() or _helpers.are_for(call)):
         _helpers = None
         count = _how_many()
-        call = call_under_way() if count else None
-        if call is not None:
+        if call is not None and count:
             with suppress(OSError):  # no folder, no process: this one can do without
                 _helpers = Helpers(call, count)
     return _helpers
@@ -161,11 +177,24 @@ def _size(function: Any, seen: set[Any]) -> int:
 
 
 def help(folder: str) -> None:
-    """What a helper does: learn the call on its standard input, then compile its kernels."""
-    claims = Path(folder)
-    module, name, job = pickle.load(sys.stdin.buffer)
+    """What a new process does: learn the call on its standard input, then compile its kernels."""
+    _help(Path(folder), pickle.load(sys.stdin.buffer))
+
+
+def _help_as_copy(folder: Path, call: Call) -> None:
+    """What a copy of this process does."""
+    global _helpers
+    _helpers = None  # they help the process that was copied
+    os.environ[COMPILERS] = "1"
+    rehearse()
+    for kernel in kernels:
+        kernel.note_calls()
+    _help(folder, call)
+
+
+def _help(claims: Path, call: Call) -> None:
     with suppress(Exception):  # what was noted before is worth compiling
-        getattr(importlib.import_module(module), name)(job)
+        call.make()
     # Of kernels of one size the last comes first: the process that is helped begins with the first.
     noted = sorted(reversed(_noted.values()), key=lambda entry: -_size(entry[0].py_func, set()))
     with suppress(OSError):  # the call has ended

@@ -18,6 +18,7 @@ import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from vnlem.kernels.numba.ahead import find_helpers, name_of
+from vnlem.kernels.numba.shortcuts import refresh_contexts
 from vnlem.pipeline.warn import warn
 
 QUIET = "VNLEM_QUIET"  # set it to hide the line about compiling
@@ -47,6 +48,10 @@ class KernelCache(FunctionCache):
         name = f"{self._impl.filename_base}.{FINGERPRINT}"
         self._cache_file = IndexDataCacheFile(self._cache_path, name, FINGERPRINT)
 
+    def is_empty(self) -> bool:
+        """Whether nothing is stored, for whatever types."""
+        return not os.path.exists(self._cache_file._index_path)
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The stored code for these argument types, if need be after it was made elsewhere, or None."""
         found = self._load(sig, target_context)
@@ -60,6 +65,7 @@ class KernelCache(FunctionCache):
         return found
 
     def _load(self, sig: Any, target_context: Any) -> Any:
+        refresh_contexts()
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # a damaged file may raise anything

@@ -16,6 +16,7 @@ from numba.core.registry import CPUDispatcher
 from vnlem.kernels.numba import ahead
 from vnlem.kernels.numba.fallback import plain_twin
 from vnlem.kernels.numba.shortcuts import QuickFlags, replaced, shortcuts
+from vnlem.pipeline.first_call import is_rehearsing
 
 config: Any = numba_config
 # LLVM's level of optimisation. With Numba's own, the third, kernels give the same bytes at the same speed and
@@ -78,7 +79,26 @@ class _Whole(_AsLowered):
         level = config.OPT
         asked = level <= EFFORT or level.is_opt_max
         with replaced(config, "OPT", level if asked else type(level)(EFFORT)):
-            super()._optimize_final_module()
+            self._optimize()
+
+    def _optimize(self) -> None:
+        super()._optimize_final_module()
+
+
+class _AtOnce(_Whole):
+    """A kernel that is optimised once.
+
+    Numba has LLVM go over it cheaply before, so that fewer references are counted and loops that call
+    elementary functions vectorise. Kernels with neither need no such round.
+    """
+
+    def _optimize(self) -> None:
+        passes = self._codegen._module_pass_manager()
+        if isinstance(passes, tuple):
+            manager, builder = passes
+            manager.run(self._final_module, builder)
+        else:  # before Numba 0.62
+            super()._optimize()
 
 
 def _link(library: Any) -> None:
@@ -111,9 +131,11 @@ class PartCompiler(Compiler):
 class WholeCompiler(Compiler):
     """Numba's pipeline for kernels."""
 
+    _library: type[_Whole] = _Whole
+
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
         if library is None:
-            library = _Whole(target.codegen(), "kernel")
+            library = self._library(target.codegen(), "kernel")
             library.enable_object_caching()
         super().__init__(typing, target, library, *rest)
         self.state.flags = QuickFlags(self.state.flags)
@@ -122,6 +144,12 @@ class WholeCompiler(Compiler):
         """The compiled kernel."""
         with shortcuts():
             return super().compile_extra(func)
+
+
+class AtOnceCompiler(WholeCompiler):
+    """Numba's pipeline for kernels that are optimised once."""
+
+    _library = _AtOnce
 
 
 class _PartDispatcher(CPUDispatcher):
@@ -144,6 +172,16 @@ def guarded(dispatcher: Any) -> Any:
 class _KernelDispatcher(CPUDispatcher):
     """A kernel. Where it cannot be compiled our way its plain twin takes its place."""
 
+    def expect(self) -> None:
+        """A call that needs this kernel is about to begin: let others compile where it was never compiled."""
+        stored: Any = getattr(self, "_cache", None)
+        if not self.overloads and hasattr(stored, "is_empty") and stored.is_empty():
+            ahead.find_helpers()
+
+    def note_calls(self) -> None:
+        """From now on note calls instead of running."""
+        self.__class__ = _NotingDispatcher
+
     def compile(self, sig: Any) -> Any:
         """Machine code for some types."""
         twin = getattr(self, "_twin", None)
@@ -159,12 +197,16 @@ class _KernelDispatcher(CPUDispatcher):
 class _NotingDispatcher(_KernelDispatcher):
     """A kernel that is to be compiled later."""
 
+    def expect(self) -> None:
+        """Nothing: this process is one of those that help."""
+
     def __call__(self, *args: Any) -> Any:
         return ahead.note(self, args)
 
 
-def whole(dispatcher: Any, noting: bool) -> Any:
-    """A kernel that knows its way out; noting: it notes its calls instead of running."""
+def whole(dispatcher: Any) -> Any:
+    """A kernel that knows its way out, and notes its calls instead of running where the process rehearses."""
     if isinstance(dispatcher, CPUDispatcher):
-        dispatcher.__class__ = _NotingDispatcher if noting else _KernelDispatcher
+        dispatcher.__class__ = _NotingDispatcher if is_rehearsing() else _KernelDispatcher
+        ahead.kernels.append(dispatcher)
     return dispatcher

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.jit import nested, quick_kernel
 from vnlem.kernels.numba.scratch import empty, zeros
 from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
 from vnlem.kernels.numba.sheets import patch_squares, patch_sums
@@ -92,7 +92,7 @@ class Scratch(NamedTuple):
     order: np.ndarray
 
 
-@kernel
+@quick_kernel
 def match_tile(tall, search, references, corners, positions, chosen):
     """The nearest patches of every reference patch.
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.kernels.numba.jit import kernel, nested
+from vnlem.kernels.numba.jit import nested, quick_kernel
 from vnlem.kernels.numba.members import centre, gather, put_back, rows_for
 from vnlem.kernels.numba.scratch import as_row, empty, multiples, zeros
 from vnlem.kernels.numba.sheets import patch_sums
@@ -277,7 +277,7 @@ class Workspace(NamedTuple):
     factors: np.ndarray  # (2, k): weights of their changes
 
 
-@kernel
+@quick_kernel
 def filter_tile(tall, ridge, positions, chosen, tile):
     """Estimate all groups of a tile and add them up, each member at its own place and orientation.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.kernels.numba.jit import brief_kernel, kernel, nested
+from vnlem.kernels.numba.jit import brief_kernel, nested, quick_kernel
 from vnlem.kernels.numba.scratch import empty
 
 # Candidates are compared in blocks of sixteen, so tall arrays have spare columns.
@@ -90,7 +90,7 @@ class Totals(NamedTuple):
     next_weights: np.ndarray
 
 
-@kernel
+@quick_kernel
 def settle(tile, place, total, patch_size, done, needed, images):
     """Add a tile's sums to those of the image, and make the changes where no more are to come, in place.
 

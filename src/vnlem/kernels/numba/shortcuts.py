@@ -4,6 +4,7 @@ Most of a kernel's compilation is Numba's Python code, and much of that is the s
 """
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack, TargetConfig
 from numba.core.transforms import canonicalize_cfg
 from numba.core.types.functions import BaseFunction
+from numba.np import linalg
 
 _CODE_OF_NAMES = hash(Flags())  # Numba takes it from the names of all options, so it is always the same
 
@@ -34,11 +36,28 @@ class QuickFlags(Flags):
         )
 
 
+def refresh_contexts() -> None:
+    """Let Numba import what it compiles with.
+
+    It imports SciPy's linear algebra only to know that it is there, a quarter of a second in every process.
+    It is there, since the package depends on SciPy, and Numba looks again where it compiles linear algebra.
+    """
+    part = "numba.np.arraymath"
+    check = getattr(linalg, "ensure_blas", None)
+    if part in sys.modules or check is None:
+        cpu_target.target_context.refresh()
+        return
+    with replaced(linalg, "ensure_blas", lambda: None):
+        cpu_target.target_context.refresh()
+    if part in sys.modules:
+        vars(sys.modules[part])["ensure_blas"] = check
+
+
 @contextmanager
 def shortcuts() -> Iterator[None]:
     """All of these, for one kernel. The caller holds Numba's lock for compiling."""
     contexts: tuple[Any, ...] = cpu_target.target_context, cpu_target.typing_context
-    contexts[0].refresh()
+    refresh_contexts()
     with _garbage_stays(), ExitStack() as scope:
         for owner, name, value in (
             (BaseFunction, "get_call_type", _resolved_once(BaseFunction.get_call_type)),
