@@ -14,8 +14,8 @@ from vnlem.pipeline.device import namespace
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import for_each
 
-# Kernels read candidates in fours and pixels in pairs: so many columns of zeros follow the last one.
-SPARE_COLUMNS = 4
+# Kernels read candidates in eights and pixels in pairs: so many columns of zeros follow the last one.
+SPARE_COLUMNS = 8
 # Rows of an image whose features one task computes.
 STRIP = 16
 
@@ -108,7 +108,7 @@ def _fill(region: Region, image: Extended, tile: Tile, rings: RingLayout, scale:
     """Write the features of the pixels of a tile into a region of its size."""
     reach = orientation.halo(scale, rings.patch_size)
     found = orientation.orientation_of_region(
-        image.window(image.grey, tile, reach), scale, rings.patch_size, arc
+        image.window(image.grey, tile, reach), scale, rings.patch_size, arc, details=False
     )
     region.angle[:, : region.width] = found.angle
     ring_features(

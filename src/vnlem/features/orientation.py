@@ -122,9 +122,16 @@ def halo(scale: float, patch_size: int) -> int:
 
 
 def orientation_of_region(
-    padded: NDArray[np.float32], scale: float, patch_size: int, arc: float = DEFAULT_ARC
+    padded: NDArray[np.float32],
+    scale: float,
+    patch_size: int,
+    arc: float = DEFAULT_ARC,
+    *,
+    details: bool = True,
 ) -> Orientation:
     """Orientations of a region of a standardised image given with a border of ``halo`` pixels.
+
+    Without details all but the angle is empty.
 
     Examples
     --------
@@ -143,8 +150,10 @@ def orientation_of_region(
         np.ascontiguousarray(padded), gauss, slope, np.float32(SMALLEST_GRADIENT), magnitude, direction
     )
     shape = (gradient_shape[0] - 2 * border, gradient_shape[1] - 2 * border)
-    angle, confidence, second = (np.zeros(shape, dtype=np.float32) for _ in range(3))
-    has_second = np.zeros(shape, dtype=np.bool_)
+    angle = np.zeros(shape, dtype=np.float32)
+    others = shape if details else (0, 0)
+    confidence, second = (np.zeros(others, dtype=np.float32) for _ in range(2))
+    has_second = np.zeros(others, dtype=np.bool_)
     kernels.dominant_directions(
         magnitude,
         direction,

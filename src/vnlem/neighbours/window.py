@@ -17,7 +17,7 @@ def make_search(
     angle_step: float,
     try_unrotated: bool,
 ) -> kernels.Search:
-    """The search as the kernels take it: angles as tables, groups of eight filled up with the last one."""
+    """The search as the kernels take it: angles as tables, groups of three filled up with the last one."""
     angles = search_angles(angle_range, angle_step)
     cos, sin = rings.turns(angles)
     return kernels.Search(
@@ -30,14 +30,27 @@ def _angle_tables(rings: RingLayout, angles: NDArray[np.float64]) -> kernels.Ang
     channels = rings.lanes * np.arange(rings.channels)
     rows = [np.add.outer(channels, fold).ravel() for fold in rings.folds]
     # Where a row has padding the others of its fold may have an order; padding has order 0.
-    orders = np.concatenate(
+    of_column = np.concatenate(
         [np.max([rings.lane_order[first : first + ROW] for first in fold], axis=0) for fold in rings.folds]
     )
-    filled = np.concatenate([angles, np.repeat(angles[-1], -len(angles) % ROW)]).reshape(-1, 1, ROW)
-    phase = (orders[:, None] * filled).reshape(len(filled), -1)
+    orders, kept, number = np.unique(of_column, return_index=True, return_inverse=True)
+    others = np.setdiff1d(np.arange(len(of_column)), kept)
+    phase = np.outer(np.concatenate([angles, np.repeat(angles[-1], -len(angles) % 3)]), orders)
     return kernels.Angles(
         np.cumsum([0] + [len(each) for each in rows]),
         np.concatenate(rows),
+        kept,
+        np.stack([others, kept[number[others]]], axis=1),
         np.cos(phase).astype(np.float32),
         np.sin(phase).astype(np.float32),
     )
+
+
+def column_tables(angles: kernels.Angles, n_angles: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Cosine and sine of order * angle for every column of lanes, also those that repeat an order."""
+    columns = len(angles.kept) + len(angles.repeats)
+    number = np.empty(columns, dtype=np.int64)
+    number[angles.kept] = np.arange(len(angles.kept))
+    number[angles.repeats[:, 0]] = number[angles.repeats[:, 1]]
+    cosine, sine = (np.ascontiguousarray(table[:n_angles, number]) for table in (angles.cos, angles.sin))
+    return cosine, sine

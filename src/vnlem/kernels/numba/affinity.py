@@ -4,6 +4,7 @@ import numpy as np
 
 from vnlem.kernels.numba.elementary import exp_negative
 from vnlem.kernels.numba.jit import kernel
+from vnlem.kernels.numba.neighbours import Span, first_column
 from vnlem.kernels.numba.scratch import as_row, empty
 from vnlem.kernels.numba.select import smallest
 from vnlem.kernels.numba.vnlem import PIXELS, make_scratch, search_windows
@@ -13,23 +14,24 @@ from vnlem.kernels.numba.vnlem import PIXELS, make_scratch, search_windows
 def half_windows(region, search, rule, top, left, factor, out):
     """factor * squared aligned distance of every pixel of a tile to those after it; out (H, slots, W)."""
     height, _, width = out.shape
-    scratch = make_scratch(search)
+    scratch = make_scratch(search, region.raw.shape[1])
     reach = search.patch_distance
     side = 2 * reach + 1
+    columns = scratch.masks.shape[1]
     for y in range(top, top + height):
         rows = (y, min(y + reach + 1, region.raw.shape[0]))
         for x in range(left, left + width, PIXELS):
-            columns = (max(x - reach, 0), min(x + reach + PIXELS, region.width))
-            n_columns = columns[1] - columns[0]
-            search_windows(region, search, rule, y, x, rows, columns, scratch)
-            for p in range(min(PIXELS, left + width - x)):
+            span = Span(x, min(PIXELS, left + width - x), reach, region.width)
+            search_windows(region, rule, y, span, rows, scratch)
+            for p in range(span.pixels):
                 own = out[y - top, :, x + p - left]
+                first_of_window = x + p - first_column(span, p)
                 for row in range(rows[1] - rows[0]):
                     # Slot of offset (row, dx) is first + dx; the row of the pixel itself begins after it.
                     first = -1 if row == 0 else reach + (row - 1) * side + reach
                     lowest = 1 if row == 0 else max(-reach, -x - p)
                     for dx in range(lowest, min(reach + 1, region.width - x - p)):
-                        at = row * n_columns + x + p + dx - columns[0]
+                        at = row * columns + first_of_window + dx
                         own[first + dx] = factor * scratch.windows[p, at]
 
 

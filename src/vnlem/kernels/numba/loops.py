@@ -107,29 +107,22 @@ def larger(a, b):
 
 
 @nested
-def largest(v):
-    best = v[0]
-    for i in range(1, LANES):
-        best = v[i] if v[i] > best else best
-    return best
+def where_larger(a, b, x, y):
+    return (
+        x[0] if a[0] > b[0] else y[0],
+        x[1] if a[1] > b[1] else y[1],
+        x[2] if a[2] > b[2] else y[2],
+        x[3] if a[3] > b[3] else y[3],
+        x[4] if a[4] > b[4] else y[4],
+        x[5] if a[5] > b[5] else y[5],
+        x[6] if a[6] > b[6] else y[6],
+        x[7] if a[7] > b[7] else y[7],
+    )
 
 
 @nested
 def magnitude(v):
     return larger(v, times(spread(np.float32(-1)), v))
-
-
-@nested
-def first_equal(v, number):
-    for i in range(LANES):
-        if v[i] == number:
-            return i
-    return LANES
-
-
-@nested
-def lane(v, k):
-    return v[k]
 
 
 @nested
@@ -169,6 +162,12 @@ def first_bit(bits):
         bits >>= 1
         number += 1
     return number
+
+
+@nested
+def store_places(array, k, first, places):
+    for i in range(8):
+        array[k + i] = first + (places >> 4 * i & 15)
 
 
 @nested

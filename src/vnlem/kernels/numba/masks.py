@@ -71,3 +71,32 @@ def first_bit(typingctx, bits):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.int64), codegen
+
+
+@intrinsic
+def store_places(typingctx, array, k, first, places):
+    """array[k + i] = first + (places >> 4 i & 15) for i < 8; array: whole numbers. No bounds are checked."""
+    if not (is_row(array) and isinstance(array.dtype, types.Integer)):
+        return None
+
+    def codegen(context, builder, signature, args):
+        item = context.get_data_type(signature.args[0].dtype)
+        wide = ir.VectorType(ir.IntType(64), 8)
+
+        def spread(number):
+            one = builder.insert_element(
+                ir.Constant(wide, ir.Undefined), number, ir.Constant(ir.IntType(32), 0)
+            )
+            return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), 8), [0] * 8))
+
+        shifted = builder.lshr(spread(args[3]), ir.Constant(wide, [4 * i for i in range(8)]))
+        numbers = builder.add(spread(args[2]), builder.and_(shifted, ir.Constant(wide, [15] * 8)))
+        vector = ir.VectorType(item, 8)
+        if item != ir.IntType(64):
+            numbers = builder.trunc(numbers, vector)
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        place = builder.bitcast(builder.gep(data, [args[1]]), vector.as_pointer())
+        builder.store(numbers, place, align=signature.args[0].dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.int64, types.int64), codegen

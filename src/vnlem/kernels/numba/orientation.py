@@ -5,10 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import kernel, nested
-from vnlem.kernels.numba.scratch import as_row, empty
+from vnlem.kernels.numba.scratch import as_row, empty, zeros
+from vnlem.kernels.numba.vectors import add_pair
 
 # A second arc counts as an orientation from this share of the first one's mass on (as in SIFT).
 SECOND_SHARE = 0.8
+# Histograms filled in turn, so that equal bins of neighbouring pixels do not wait for each other.
+HISTOGRAMS = 4
 
 
 @kernel
@@ -58,7 +61,10 @@ def gradients(padded, gauss, slope, smallest, magnitude, direction):
 
 
 class Directions(NamedTuple):
-    """Of every pixel, see `vnlem.features.orientation.Orientation`; written where there is any gradient."""
+    """Of every pixel, see `vnlem.features.orientation.Orientation`; written where there is any gradient.
+
+    All but the angle may be empty: then they are not asked for.
+    """
 
     angle: np.ndarray
     confidence: np.ndarray
@@ -72,6 +78,7 @@ def dominant_directions(magnitude, direction, offsets, weights, taper, arc_bins,
     bins = 36
     angle, confidence, second, has_second = found
     height, width = angle.shape
+    with_details = second.size > 0
     border = (magnitude.shape[0] - height) // 2
     full = magnitude.shape[1]
     # Per pixel: the lower bin and how its magnitude is shared with the upper one.
@@ -88,14 +95,15 @@ def dominant_directions(magnitude, direction, offsets, weights, taper, arc_bins,
         lower[n] = bin_
         low_part[n] = flat_magnitude[n] * (np.float32(1) - fraction)
         high_part[n] = flat_magnitude[n] * fraction
-    n_offsets = offsets.shape[0]
-    shift = empty(n_offsets, np.int64)
-    for o in range(n_offsets):
+    # Whole groups of offsets; those past the last have no weight.
+    n_offsets = (offsets.shape[0] + HISTOGRAMS - 1) // HISTOGRAMS * HISTOGRAMS
+    shift = zeros(n_offsets, np.int64)
+    share = zeros(n_offsets, np.float32)
+    for o in range(offsets.shape[0]):
         shift[o] = offsets[o, 0] * full + offsets[o, 1]
+        share[o] = weights[o]
     reach = taper.shape[0] - 1
-    # Two histograms, filled in turn, so that equal bins of neighbouring pixels do not wait for each other.
-    even = empty(bins + 1, np.float32)
-    odd = empty(bins + 1, np.float32)
+    histograms = empty((HISTOGRAMS, bins + 2), np.float32)
     wrapped = empty(bins + 2 * reach, np.float32)
     # One turn, and the same once more: what follows a bin is read without counting round.
     arc = empty(2 * bins, np.float32)
@@ -103,26 +111,12 @@ def dominant_directions(magnitude, direction, offsets, weights, taper, arc_bins,
     for y in range(height):
         for x in range(width):
             middle = (y + border) * full + x + border
-            even[:] = 0
-            odd[:] = 0
-            for o in range(0, n_offsets - 1, 2):
-                n = middle + shift[o]
-                weight = weights[o]
-                even[lower[n]] += weight * low_part[n]
-                even[lower[n] + 1] += weight * high_part[n]
-                n = middle + shift[o + 1]
-                weight = weights[o + 1]
-                odd[lower[n]] += weight * low_part[n]
-                odd[lower[n] + 1] += weight * high_part[n]
-            if n_offsets % 2 == 1:
-                n = middle + shift[n_offsets - 1]
-                weight = weights[n_offsets - 1]
-                even[lower[n]] += weight * low_part[n]
-                even[lower[n] + 1] += weight * high_part[n]
-            even[0] += even[bins] + odd[bins]
+            _collect(lower, low_part, high_part, middle, shift, share, histograms)
             total = np.float32(0)
             for b in range(bins):
-                wrapped[reach + b] = even[b] + odd[b]
+                wrapped[reach + b] = (histograms[0, b] + histograms[1, b]) + (
+                    histograms[2, b] + histograms[3, b]
+                )
                 total += wrapped[reach + b]
             if total == 0:
                 continue
@@ -138,6 +132,9 @@ def dominant_directions(magnitude, direction, offsets, weights, taper, arc_bins,
             for b in range(1, bins):
                 if arc[b] > arc[best]:
                     best = b
+            angle[y, x] = _peak(arc, best, bins) * step
+            if not with_details:
+                continue
             for b in range(bins):
                 arc[bins + b] = arc[b]
             # The best arc that is a peak of its own (not the slope of the first one) and lies elsewhere.
@@ -149,7 +146,6 @@ def dominant_directions(magnitude, direction, offsets, weights, taper, arc_bins,
                 is_peak = arc[b] >= arc[b + 1] and arc[b] >= arc[b - 1]
                 if is_peak and (other < 0 or arc[b] > arc[other]):
                     other = b
-            angle[y, x] = _peak(arc, best, bins) * step
             other = other - bins if other >= bins else other
             confidence[y, x] = (arc[best] - elsewhere) / total
             if other >= 0 and arc[other] >= np.float32(SECOND_SHARE) * arc[best]:
@@ -157,6 +153,28 @@ def dominant_directions(magnitude, direction, offsets, weights, taper, arc_bins,
                 has_second[y, x] = True
             else:
                 second[y, x] = angle[y, x]
+
+
+@nested
+def _collect(lower, low_part, high_part, middle, shift, share, histograms):
+    """Histograms of the directions around pixel `middle`; what wraps around is added to the first bin."""
+    h0, h1, h2, h3 = histograms[0], histograms[1], histograms[2], histograms[3]
+    for b in range(h0.shape[0]):
+        h0[b] = 0
+        h1[b] = 0
+        h2[b] = 0
+        h3[b] = 0
+    for o in range(0, shift.shape[0], HISTOGRAMS):
+        n = middle + shift[o]
+        add_pair(h0, lower[n], low_part[n], high_part[n], share[o])
+        n = middle + shift[o + 1]
+        add_pair(h1, lower[n], low_part[n], high_part[n], share[o + 1])
+        n = middle + shift[o + 2]
+        add_pair(h2, lower[n], low_part[n], high_part[n], share[o + 2])
+        n = middle + shift[o + 3]
+        add_pair(h3, lower[n], low_part[n], high_part[n], share[o + 3])
+    last = h0.shape[0] - 2
+    h0[0] += (h0[last] + h1[last]) + (h2[last] + h3[last])
 
 
 @nested

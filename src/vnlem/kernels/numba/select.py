@@ -9,11 +9,19 @@ import numpy as np
 
 from vnlem.kernels.numba.jit import nested
 from vnlem.kernels.numba.scratch import bits_as, bits_of, from_bits
-from vnlem.kernels.numba.vectors import BLOCK, bits_up_to, first_bit
+from vnlem.kernels.numba.vectors import BLOCK, bits_up_to, first_bit, store_places
 
 INFINITY = np.float32(np.inf)
 LARGEST = np.float32(3.4028235e38)  # of the finite ones
 WIDER = np.float32(4)  # the bracket around a guess grows by this factor
+# Of every number of eight bits: which are set, from the lowest on, four bits for each, and above how many.
+_PLACES = np.array(
+    [
+        sum(bit << 4 * n for n, bit in enumerate(k for k in range(8) if bits >> k & 1))
+        | bits.bit_count() << 32
+        for bits in range(256)
+    ]
+)
 
 
 @nested
@@ -34,7 +42,14 @@ def _halfway(low, high):
 
 @nested
 def threshold_of(values, k, guess):
-    """A number up to which exactly k of the values lie; with ties, the k-th smallest itself.
+    """A number up to which exactly k of the values lie; with ties, the k-th smallest itself (`_bracket`)."""
+    threshold, _ = _bracket(values, k, guess)
+    return threshold
+
+
+@nested
+def _bracket(values, k, guess):
+    """The threshold, and how many values are at most it.
 
     values : float32, none negative, at most 2^24 of them, at least k of them finite. A bracket is sought
     around `guess`, the neighbour's answer as a rule, or around the mean where the guess is not positive.
@@ -53,7 +68,7 @@ def threshold_of(values, k, guess):
     while True:
         count = _count_up_to(values, middle)
         if count == k:
-            return middle
+            return middle, count
         if count > k:
             high, up_to_high = middle, count
             if low >= 0 or middle == 0:
@@ -79,13 +94,14 @@ def threshold_of(values, k, guess):
             break
         count = _count_up_to(values, middle)
         if count == k:
-            return middle
+            return middle, count
         if count > k:
             high, up_to_high = middle, count
         else:
             low, up_to_low = middle, count
     # No number lies between the ends: the k-th smallest is one of them.
-    return low if _count_up_to(values, low) >= k else high
+    count = _count_up_to(values, low)
+    return (low, count) if count >= k else (high, up_to_high)
 
 
 @nested
@@ -116,16 +132,24 @@ def smallest(values, limit, own, guess, chosen):
     count = min(limit, _count_up_to(values, LARGEST))
     if count <= at:
         return at, np.float32(guess)
-    threshold = threshold_of(values, count, guess)
-    if _count_up_to(values, threshold) == count:
+    threshold, up_to_threshold = _bracket(values, count, guess)
+    if up_to_threshold == count:
         whole = values.size // BLOCK * BLOCK
         for start in range(0, whole, BLOCK):
             bits = bits_up_to(values, start, threshold)
+            bits &= ~((np.int64(start <= own) & np.int64(own < start + BLOCK)) << (own & (BLOCK - 1)))
+            if at + BLOCK <= chosen.shape[0]:
+                # Eight places are written whatever the bits: no branch that depends on them.
+                low, high = _PLACES[bits & 255], _PLACES[bits >> 8]
+                store_places(chosen, at, start, low)
+                at += low >> 32
+                store_places(chosen, at, start + 8, high)
+                at += high >> 32
+                continue
             while bits != 0:
-                i = start + first_bit(bits)
+                chosen[at] = start + first_bit(bits)
                 bits &= bits - 1
-                chosen[at] = i
-                at += np.int64(i != own)
+                at += 1
         for i in range(whole, values.size):
             # Written always, kept or overwritten: no branch to mispredict.
             chosen[at] = i

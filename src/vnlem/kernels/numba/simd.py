@@ -191,19 +191,13 @@ def larger(typingctx, a, b):
 
 
 @intrinsic
-def largest(typingctx, vector):
-    """Largest of the lanes."""
+def where_larger(typingctx, a, b, x, y):
+    """x in lanes where a is larger than b, y in the others."""
 
     def codegen(context, builder, signature, args):
-        # Halves against each other, three times: LLVM's own reduction looks for NaN at every step.
-        best = args[0]
-        for step in (4, 2, 1):
-            order = [(k + step) % LANES for k in range(LANES)]
-            other = builder.shuffle_vector(best, best, ir.Constant(_INDICES, order))
-            best = builder.select(builder.fcmp_ordered(">", best, other), best, other)
-        return builder.extract_element(best, ir.Constant(ir.IntType(32), 0))
+        return builder.select(builder.fcmp_ordered(">", *args[:2]), *args[2:])
 
-    return types.float32(lanes), codegen
+    return lanes(lanes, lanes, lanes, lanes), codegen
 
 
 @intrinsic
@@ -214,30 +208,6 @@ def magnitude(typingctx, vector):
         return _llvm(builder, "llvm.fabs.v8f32", _VECTOR, [args[0]])
 
     return lanes(lanes), codegen
-
-
-@intrinsic
-def first_equal(typingctx, vector, number):
-    """The first lane that equals a number; 8 where none does."""
-
-    def codegen(context, builder, signature, args):
-        many = _spread(builder, args[1])
-        equal = builder.fcmp_ordered("==", args[0], many)
-        mask = builder.zext(builder.bitcast(equal, ir.IntType(LANES)), ir.IntType(64))
-        stop = builder.or_(mask, ir.Constant(ir.IntType(64), 1 << LANES))
-        return builder.cttz(stop, ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(lanes, types.float32), codegen
-
-
-@intrinsic
-def lane(typingctx, vector, k):
-    """Lane k, below 8."""
-
-    def codegen(context, builder, signature, args):
-        return builder.extract_element(args[0], args[1])
-
-    return types.float32(lanes, types.int64), codegen
 
 
 @intrinsic

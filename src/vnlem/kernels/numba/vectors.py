@@ -25,13 +25,14 @@ LANES, BLOCK, COLUMNS, HALF, FEW_ROWS = (
 )
 Left = lengths.Left
 
-load, store, spread, item, lane = simd.load, simd.store, simd.spread, simd.item, simd.lane
+load, store, spread, item = simd.load, simd.store, simd.spread, simd.item
 plus, minus, times, multiply_add = simd.plus, simd.minus, simd.times, simd.multiply_add
-total, totals, largest, larger = simd.total, simd.totals, simd.largest, simd.larger
-magnitude, first_equal = simd.magnitude, simd.first_equal
+total, totals, larger, where_larger = simd.total, simd.totals, simd.larger, simd.where_larger
+magnitude = simd.magnitude
 add_pair, add_pairs = simd.add_pair, simd.add_pairs
 
 bits_up_to, bits_near, first_bit = masks.bits_up_to, masks.bits_near, masks.first_bit
+store_places = masks.store_places
 
 transpose, transpose_from = squares.transpose, squares.transpose_from
 invert_square = squares.invert_square

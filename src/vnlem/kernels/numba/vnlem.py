@@ -10,13 +10,26 @@ import numpy as np
 from vnlem.kernels.numba.aligned import make_estimator, shares_of
 from vnlem.kernels.numba.diffusion import rank_by_diffusion
 from vnlem.kernels.numba.jit import allocating, kernel, nested
-from vnlem.kernels.numba.neighbours import IDENTITY, best_turns, inner_products, window_distances
+from vnlem.kernels.numba.neighbours import (
+    IDENTITY,
+    TOGETHER,
+    Span,
+    Turns,
+    best_turns,
+    first_column,
+    inner_products,
+    make_turns,
+    mark_windows,
+    window_distances,
+)
 from vnlem.kernels.numba.scratch import as_row, as_rows, empty
 from vnlem.kernels.numba.select import smallest
 from vnlem.kernels.numba.vectors import LANES
 
-# Pixels of a row whose windows are searched together (see window_distances).
-PIXELS = 4
+# Pixels of a row whose windows are searched together (see window_distances); an even number.
+PIXELS = 16
+# The number of distances of a window is rounded up to a multiple of this: loops over them have no remainder.
+WHOLE = 64
 # Columns worked through from top to bottom before the next: the features their windows hold stay in the
 # second-level cache.
 BAND = 32
@@ -65,7 +78,9 @@ class Angles(NamedTuple):
 
     starts: np.ndarray  # int64 (column blocks + 1)
     rows: np.ndarray  # int64, first lanes of the rows of each block
-    cos: np.ndarray  # (groups of eight angles, columns * 8), cosine of order * angle
+    kept: np.ndarray  # int64 (orders), the first column that holds each order
+    repeats: np.ndarray  # int64 (the other columns, 2), a column and the one that holds the same order
+    cos: np.ndarray  # (whole threes of angles, orders), cosine of order * angle
     sin: np.ndarray
 
 
@@ -104,17 +119,19 @@ class Distances(NamedTuple):
     best: np.ndarray  # (candidates), squared
     plain: np.ndarray  # (candidates), inner products without rotation
     which: np.ndarray  # int64 (candidates), +-number of the angle that attains the best, or IDENTITY
-    folded: np.ndarray  # (2, 2 * columns), see best_turns
+    turns: Turns
 
 
 class Scratch(NamedTuple):
     """Buffers of one worker."""
 
-    windows: np.ndarray  # (PIXELS, windows of that many pixels together + 4)
+    windows: (
+        np.ndarray
+    )  # (PIXELS, rows of a window in whole eights of columns, and up to a multiple of WHOLE)
     unturned: np.ndarray  # likewise, without rotation
-    values: np.ndarray  # (window + 8)
-    positions: np.ndarray  # int32 (window)
-    candidates: np.ndarray  # int64 (window + 1)
+    masks: np.ndarray  # (PIXELS, columns): see mark_windows
+    places: np.ndarray  # int64 (windows): pixel number of each, from the window's first
+    candidates: np.ndarray  # int64 (candidates + 1)
     kept: np.ndarray  # int64 (candidates + 1)
     distances: Distances
 
@@ -128,17 +145,21 @@ class Found(NamedTuple):
 
 
 @allocating
-def make_scratch(search):
-    """Buffers for the searches of one tile."""
+def make_scratch(search, stride):
+    """Buffers for the searches of one tile. stride: pixels of a row of the region."""
     side = 2 * search.patch_distance + 1
-    together = side * (side + PIXELS - 1)
+    columns = (side + LANES) // LANES * LANES  # of the windows of two pixels side by side
+    room = (side * columns + WHOLE - 1) // WHOLE * WHOLE
+    places = empty(side * columns, np.int64)
+    for place in range(side * columns):
+        places[place] = place // columns * stride + place % columns
     count = search.n_candidates
     return Scratch(
-        empty((PIXELS, together + 4), np.float32),
-        empty((PIXELS, together + 4), np.float32),
-        empty(side * side + LANES, np.float32),
-        empty(side * side, np.int32),
-        empty(side * side + 1, np.int64),
+        empty((PIXELS, room), np.float32),
+        empty((PIXELS, room), np.float32),
+        empty((PIXELS, columns), np.float32),
+        places,
+        empty(count + 1, np.int64),
         empty(count + 1, np.int64),
         make_distances(search, count),
     )
@@ -147,11 +168,12 @@ def make_scratch(search):
 @allocating
 def make_distances(search, count):
     """Room for the distances to so many candidates."""
+    whole = (count + TOGETHER - 1) // TOGETHER * TOGETHER
     return Distances(
+        empty(whole, np.float32),
         empty(count, np.float32),
-        empty(count, np.float32),
-        empty(count, np.int64),
-        empty((2, 2 * LANES * (search.angles.starts.shape[0] - 1)), np.float32),
+        empty(whole, np.int64),
+        make_turns(search.angles),
     )
 
 
@@ -169,10 +191,10 @@ def make_found(search):
 @nested
 def accurate(flat, search, rule, own, candidates, n_candidates, distances):
     """Squared RID of a pixel to candidates, and the angle that attains it."""
-    best, plain, which, folded = distances
+    best, plain, which, turns = distances
     canonical, lengths = flat.canonical, flat.lengths
     two, zero = np.float32(2), np.float32(0)
-    best_turns(canonical[own], canonical, candidates, n_candidates, search.angles, folded, best, which)
+    best_turns(canonical[own], canonical, candidates, n_candidates, search.angles, turns, best, which)
     if search.with_identity:
         inner_products(flat.raw[own], flat.raw, candidates, n_candidates, plain)
     for c in range(n_candidates):
@@ -207,47 +229,42 @@ def refine(flat, search, rule, own, n_candidates, scratch, found):
 
 
 @nested
-def search_windows(region, search, rule, y, x, rows, columns, scratch):
-    """Stage-one distances of PIXELS pixels to their windows together, into scratch.windows."""
-    window_distances(region.canonical, region.lengths, y, x, rows, columns, scratch.windows)
+def search_windows(region, rule, y, span, rows, scratch):
+    """Stage-one distances of the pixels of a span to their windows, into scratch.windows."""
+    windows, unturned = scratch.windows, scratch.unturned
+    mark_windows(span, scratch.masks)
+    window_distances(region.canonical, region.lengths, y, span, rows, scratch.masks, windows)
     if rule.with_margin:
-        window_distances(region.raw, region.lengths, y, x, rows, columns, scratch.unturned)
-        for p in range(PIXELS):
-            turned, unturned = scratch.windows[p], scratch.unturned[p]
-            for c in range((rows[1] - rows[0]) * (columns[1] - columns[0])):
-                turned[c] = min(rule.factor * turned[c] + rule.offset, unturned[c])
+        window_distances(region.raw, region.lengths, y, span, rows, scratch.masks, unturned)
+        count = (rows[1] - rows[0]) * scratch.masks.shape[1]
+        for p in range(span.pixels):
+            turned, plain = windows[p], unturned[p]
+            for c in range(count):
+                turned[c] = min(rule.factor * turned[c] + rule.offset, plain[c])
 
 
 @nested
-def nearest(region, search, y, x, which, rows, columns, scratch):
-    """Stage one: the N1 nearest of the window by the aligned distance, as region positions; returns how many.
+def nearest(y, span, p, rows, stride, limit, guess, scratch):
+    """Stage one: the N1 nearest of the window by the aligned distance, as region positions.
 
-    scratch.windows holds the distances to rows x columns, the windows of PIXELS pixels together;
-    `which` is the number of this one.
+    scratch.windows holds the distances. limit: N1; stride: pixels of a row of the region. Returns how many,
+    and a guess for the next pixel (see smallest).
     """
-    left = max(x - search.patch_distance, columns[0])
-    n_columns = min(x + search.patch_distance + 1, columns[1]) - left
-    stride = columns[1] - columns[0]
-    values, positions = scratch.values, scratch.positions
-    n_values = 0
-    for row in range(rows[0], rows[1]):
-        first = (row - rows[0]) * stride + left - columns[0]
-        window = scratch.windows[which, first : first + n_columns]
-        into = values[n_values : n_values + n_columns]
-        for column in range(n_columns):
-            into[column] = window[column]
-        into_positions = positions[n_values : n_values + n_columns]
-        start = np.int32(row * region.raw.shape[1] + left)
-        for column in range(n_columns):
-            into_positions[column] = start + np.int32(column)
-        n_values += n_columns
-    own = (y - rows[0]) * n_columns + x - left
+    values, candidates = scratch.windows[p], scratch.candidates
+    columns = scratch.masks.shape[1]
+    n_values = (rows[1] - rows[0]) * columns
+    whole = (n_values + WHOLE - 1) // WHOLE * WHOLE
+    for c in range(n_values, whole):
+        values[c] = np.float32(np.inf)
+    left = first_column(span, p)
+    own = (y - rows[0]) * columns + span.x + p - left
     values[own] = 0
     # The pixel itself in any case: without it all weights could vanish.
-    n, _ = smallest(values[:n_values], search.n_candidates, own, np.float32(0), scratch.candidates)
+    n, guess = smallest(values[:whole], limit, own, guess, candidates)
+    first = rows[0] * stride + left
     for c in range(n):
-        scratch.candidates[c] = positions[scratch.candidates[c]]
-    return n
+        candidates[c] = first + scratch.places[candidates[c]]
+    return n, guess
 
 
 @kernel
@@ -255,16 +272,16 @@ def neighbours_of_tile(region, search, rule, top, left, position, squared, which
     """Neighbours of every pixel of a tile whose corner is (top, left) of the region; arrays (H, W, K)."""
     height, width = counts.shape
     flat = flattened(region)
-    scratch = make_scratch(search)
+    scratch = make_scratch(search, flat.stride)
     found = make_found(search)
     reach = search.patch_distance
     for y in range(top, top + height):
         rows = (max(y - reach, 0), min(y + reach + 1, region.raw.shape[0]))
         for x in range(left, left + width, PIXELS):
-            columns = (max(x - reach, 0), min(x + reach + PIXELS, region.width))
-            search_windows(region, search, rule, y, x, rows, columns, scratch)
-            for p in range(min(PIXELS, left + width - x)):
-                n = nearest(region, search, y, x + p, p, rows, columns, scratch)
+            span = Span(x, min(PIXELS, left + width - x), reach, region.width)
+            search_windows(region, rule, y, span, rows, scratch)
+            for p in range(span.pixels):
+                n, _ = nearest(y, span, p, rows, flat.stride, search.n_candidates, np.float32(0), scratch)
                 n = refine(flat, search, rule, y * flat.stride + x + p, n, scratch, found)
                 counts[y - top, x + p - left] = n
                 position[y - top, x + p - left, :n] = found.position[:n]
@@ -298,7 +315,7 @@ def denoise_tile(region, search, rule, diffusion, lane_order, top, left, out):
         lane_order,
         (top, left),
         (
-            make_scratch(search),
+            make_scratch(search, region.raw.shape[1]),
             make_found(search),
             make_estimator(search.n_neighbors, region.raw.shape[2], lane_order),
         ),
@@ -319,17 +336,15 @@ def _denoise(region, flat, search, rule, diffusion, lane_order, corner, buffers,
         for y in range(top, top + height):
             rows = (max(y - reach, 0), min(y + reach + 1, region.raw.shape[0]))
             for x in range(band, right, PIXELS):
-                columns = (max(x - reach, 0), min(x + reach + PIXELS, region.width))
-                n_pixels = min(PIXELS, right - x)
+                span = Span(x, min(PIXELS, right - x), reach, region.width)
                 if diffusion.blended or not by_diffusion:
-                    search_windows(region, search, rule, y, x, rows, columns, scratch)
+                    search_windows(region, rule, y, span, rows, scratch)
                 if by_diffusion:
-                    rank_by_diffusion(
-                        diffusion, reach, y, x, n_pixels, rows, columns, scratch.windows, scratch.values
-                    )
-                for p in range(n_pixels):
+                    rank_by_diffusion(diffusion, y, span, rows, scratch)
+                guess = np.float32(0)
+                for p in range(span.pixels):
                     own = y * flat.stride + x + p
-                    n = nearest(region, search, y, x + p, p, rows, columns, scratch)
+                    n, guess = nearest(y, span, p, rows, flat.stride, search.n_candidates, guess, scratch)
                     n = refine(flat, search, rule, own, n, scratch, found)
                     for b in range(out.shape[0]):
                         iterations += shares_of(flat, search, rule, b, lane_order, own, found, n, estimator)
@@ -357,7 +372,7 @@ def estimate_all(region, search, rule, lane_order, pixels, position, squared, wh
 def estimate_candidates(region, search, rule, lane_order, pixels, candidates, out):
     """The estimate of a list of pixels from the better half of given candidates: out (pixels, C)."""
     flat = flattened(region)
-    scratch = make_scratch(search)
+    scratch = make_scratch(search, flat.stride)
     found = make_found(search)
     buffers = make_estimator(search.n_neighbors, region.raw.shape[2], lane_order)
     count = candidates.shape[1]

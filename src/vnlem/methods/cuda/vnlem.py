@@ -17,6 +17,7 @@ from vnlem.kernels.cuda.surround import grey, planes, sharpness
 from vnlem.methods.cuda.regions import in_regions
 from vnlem.methods.vnlem import combined, halo
 from vnlem.methods.vnlem_params import VnlemParams, make_rule, rings_of, search_of
+from vnlem.neighbours.window import column_tables
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
 
@@ -90,15 +91,7 @@ def search_and_regressions(
 ) -> tuple[Search, list[Regression]]:
     """The CPU's search and rule as the kernels here take them, with a regression for each bandwidth."""
     search, rule = search_of(params, layout, shape), make_rule(params, job.sigma, layout)
-    n_angles = len(search.cos)
-    # The CPU's tables hold eight angles side by side; here each angle has a row.
-    tables = (
-        np.ascontiguousarray(
-            table.reshape(len(table), -1, 8).transpose(0, 2, 1).reshape(-1, table.shape[1] // 8)
-        )
-        for table in (search.angles.cos, search.angles.sin)
-    )
-    cosine, sine = (table[:n_angles] for table in tables)
+    cosine, sine = column_tables(search.angles, len(search.cos))
     margin = (float(rule.factor), float(rule.offset)) if rule.with_margin else None
     return Search(
         search.patch_distance,
