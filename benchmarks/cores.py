@@ -10,6 +10,7 @@ import argparse
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from skimage import data
@@ -42,7 +43,7 @@ def bytes_per_pixel(size: int, profile: str, workers: int) -> float:
     """Peak memory beyond input and output, by the difference to a run on a small image."""
     program = f"import cores; print(cores.peak({size}, {profile!r}, {workers}))"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=sys.path[0]
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
     )
     return float(done.stdout.split()[-1])
 
@@ -75,7 +76,7 @@ def main() -> None:
             vnlem.denoise_vnlr(noisy[:128, :128], SIGMA, profile=profile)
             times = " | ".join(f"{seconds(noisy, profile, n):.2f} s" for n in chosen.workers)
             memory = bytes_per_pixel(size, profile, max(chosen.workers))
-            print(f"| {size} | {profile} | {times} | {memory:.0f} |", flush=True)
+            print(f"| {size} | {profile} | {times} | {memory:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

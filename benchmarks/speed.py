@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from cores import bytes_per_pixel
 from skimage import data
 from skimage.restoration import denoise_nl_means
 
@@ -211,6 +212,29 @@ def measure_memory(only: str) -> list[str]:
     return missed
 
 
+MOST_BYTES = 60.0  # of VNLR, beyond input and output, per pixel
+
+
+def measure_bytes() -> list[str]:
+    """Print VNLR's memory per pixel; returns the lines that miss their limit."""
+    print("\n| method | size | bytes per pixel beyond input and output | limit | |")
+    print("|---|---|---|---|---|")
+    missed: list[str] = []
+    for size in (2048, 4096):
+        for profile in ("fast", "balanced", "quality"):
+            found = bytes_per_pixel(size, profile, WORKERS)
+            ok = found <= MOST_BYTES
+            if not ok:
+                missed.append(
+                    f"bytes per pixel of vnlr ({profile}) at {size}: {found:.1f} (at most {MOST_BYTES:g})"
+                )
+            print(
+                f"| vnlr ({profile}) | {size} | {found:.1f} | {MOST_BYTES:g} | {'pass' if ok else 'FAIL'} |",
+                flush=True,
+            )
+    return missed
+
+
 def measure_growth() -> None:
     """Print VNLEM's time against the size of the image: it grows with the number of pixels."""
     print("\n| vnlem (paper), size | seconds | microseconds per pixel |")
@@ -251,6 +275,7 @@ def main() -> int:
         measure_diffusion_growth()
     if not options.skip_memory:
         missed += measure_memory(options.only)
+        missed += measure_bytes() if options.only in "vnlr" else []
     if missed:
         print(f"\n{len(missed)} lines miss their limit:\n" + "\n".join(f"- {line}" for line in missed))
     else:

@@ -129,18 +129,25 @@ def _place(layout: Layout) -> tuple[int, int, int, int]:
 
 
 class _Scratch(threading.local):
-    """The tall arrays of a thread's last tile, for the next one of the same shape."""
+    """The tall arrays of a thread's last tiles, for the next ones of the same shape."""
 
-    _last: Tall | None = None
-    _shape: tuple[int, ...] = ()
+    _shapes = 2  # the first pass, and the others
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[int, ...], Tall] = {}
 
     def tall(self, layout: Layout, images: Images, weights: np.ndarray) -> Tall:
         """The tall arrays of a tile, filled."""
+        if len(layout.sheets) > 1:
+            return layout.tall(images, weights)
+        # The image itself fills its whole part, and there is nothing beside it.
         shape = (layout.rows, layout.stride, layout.sheets[0].width)
-        alone = len(layout.sheets) == 1  # the image itself fills its whole part, and nothing beside it
-        if alone and self._last is not None and self._shape == shape:
-            layout.sheets[0].fill(images, weights, self._last, 0)
-            return self._last
-        tall = layout.tall(images, weights)
-        self._last, self._shape = (tall, shape) if alone else (None, ())
+        tall = self._last.pop(shape, None)
+        if tall is None:
+            tall = layout.tall(images, weights)
+        else:
+            layout.sheets[0].fill(images, weights, tall, 0)
+        self._last[shape] = tall
+        if len(self._last) > self._shapes:
+            del self._last[next(iter(self._last))]
         return tall
