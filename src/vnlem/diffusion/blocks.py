@@ -47,6 +47,16 @@ class Rows:
         total: Numbers = np.sum(list(parts.values()), axis=0)
         return total
 
+    def clear(self, block: Block) -> None:
+        """A block becomes zero."""
+        self._each(lambda first, last: block[first:last].fill(0))
+
+    def copied(self, block: Block, name: str) -> Block:
+        """A block's numbers in the room of that name."""
+        out = self.room(name, block.shape[1])
+        self._each(lambda first, last: np.copyto(out[first:last], block[first:last]))
+        return out
+
     def inner(self, lefts: Sequence[Block], rights: Sequence[Block]) -> Numbers:
         """Inner products of all columns of some blocks (rows) with all columns of others (columns)."""
         left, right = _padded(lefts, 3), _padded(rights, 2)

@@ -80,7 +80,7 @@ class Level:
         lowest = self.values[-1] + MARGIN * (1 - self.values[-1])
         shifts = np.maximum(values, lowest).astype(np.float32)
         x: Block = rows.room("solution", right.shape[1])
-        x[:] = 0
+        rows.clear(x)
         steps = STEPS_AT_THE_BOTTOM
         if self.coarser is not None:
             self.prolong(self.coarser.solve(self.restricted(right), values), x)
@@ -91,8 +91,7 @@ class Level:
             image = self.product(x, "image")
             rows.shifted(x, image, shifts)
             squares = rows.residual(image, right, np.ones(len(values)), right) ** 2
-        step = rows.room("step", right.shape[1])
-        step[:] = right
+        step = rows.copied(right, "step")
         for _ in range(steps):
             image = self.product(step, "image")
             energy = rows.shifted(step, image, shifts)

@@ -45,6 +45,10 @@ class DeviceGraph:
         """View (height, width, n)."""
         return vectors.reshape(self.height, self.width, -1)
 
+    def unpadded(self, vectors: Array, count: int) -> Array:
+        """The first `count` of some vectors, on their own."""
+        return self.inside(vectors).reshape(self.n_vertices, -1)[:, :count].copy()
+
     def apply(self, vectors: Array, out: Array) -> None:
         """out = W @ vectors."""
         kernels.apply(self._engine, self._graph, vectors, out)
@@ -118,6 +122,16 @@ class DeviceRows:
     def zeros(self, width: int) -> Array:
         """A block of zeros of its own."""
         return self._xp.zeros((self._n, width), np.float32)
+
+    def clear(self, block: Array) -> None:
+        """A block becomes zero."""
+        block[:] = 0
+
+    def copied(self, block: Array, name: str) -> Array:
+        """A block's numbers in the room of that name."""
+        out = self.room(name, block.shape[1])
+        out[:] = block
+        return out
 
     def inner(self, lefts: Sequence[Array], rights: Sequence[Array]) -> Numbers:
         """Inner products of all columns of some blocks (rows) with all columns of others (columns)."""

@@ -91,8 +91,8 @@ def leading_eigenpairs(
     while graphs:
         level = Level(graphs.pop(), all_degrees.pop(), level)
         worst, products = lobpcg(level, count, tolerance if not graphs else COARSE * tolerance)
-    found = level.graph.inside(level.vectors).reshape(level.graph.n_vertices, -1)[:, :count]
-    return Spectrum(level.values[:count], found.copy(), worst, products)
+    found = level.graph.unpadded(level.vectors, count)
+    return Spectrum(level.values[:count], found, worst, products)
 
 
 def lobpcg(level: Level, count: int, tolerance: float) -> tuple[float, int]:

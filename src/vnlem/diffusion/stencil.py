@@ -123,6 +123,18 @@ class StencilGraph:
         whole = padded.reshape(self.height + 2 * self.reach, self.stride, -1)
         return whole[self._rows[0] : self._rows[1], self._columns[0] : self._columns[1]]
 
+    def unpadded(self, padded: NDArray[np.float32], count: int) -> NDArray[np.float32]:
+        """The first `count` of padded vectors as plain ones (pixels, count)."""
+        out = np.empty((self.n_vertices, count), dtype=np.float32)
+        image, source = out.reshape(self.height, self.width, count), self.inside(padded)
+
+        def work(rows: tuple[int, int]) -> None:
+            strip = slice(rows[0] - self.reach, rows[1] - self.reach)
+            image[strip] = source[strip, :, :count]
+
+        for_each(work, self._strips, self.workers)
+        return out
+
     def clip(self) -> None:
         """Set the weights of neighbours outside the image to zero."""
         inside = self.inside(self.weights)
@@ -250,10 +262,13 @@ class StencilGraph:
 
     def restrict(self, fine: Block, share: NDArray[np.float32], coarser: "StencilGraph", out: Block) -> None:
         """out = sums over blocks of 2x2 pixels of share * fine, on the coarsened graph."""
-        out[:] = 0
         size = (self.height, self.width)
+        first, row = coarser._at
+        out[:first] = 0
+        out[first + coarser.height * row :] = 0
 
         def work(strip: tuple[int, int]) -> None:
+            out[first + strip[0] * row : first + strip[1] * row] = 0
             tall.restrict(fine, share, self._at, size, strip, out, coarser._at)
 
         for_each(work, self._strips_of_blocks(), self.workers)

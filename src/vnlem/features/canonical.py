@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.features import orientation
-from vnlem.features.rings import RingLayout, aligned_zeros, ring_features
+from vnlem.features.rings import RingLayout, aligned, ring_features
 from vnlem.kernels.numba.neighbours import squared_lengths
 from vnlem.kernels.numba.vnlem import Region
 from vnlem.pipeline.device import namespace
@@ -98,7 +98,9 @@ def whole_region(image: Extended, rings: RingLayout, scale: float, arc: float, w
 
 def _empty_region(height: int, width: int, rings: RingLayout) -> Region:
     wide = width + SPARE_COLUMNS
-    raw, canonical = (aligned_zeros((height, wide, rings.dim)) for _ in range(2))
+    raw, canonical = (aligned((height, wide, rings.dim)) for _ in range(2))
+    for features in (raw, canonical):
+        features[:, width:] = 0
     lengths, sharp, angle = (np.zeros((height, wide), dtype=np.float32) for _ in range(3))
     pixels = np.zeros((height, wide, rings.channels), dtype=np.float32)
     return Region(raw, canonical, lengths, sharp, angle, pixels, width)

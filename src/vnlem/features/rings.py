@@ -283,8 +283,8 @@ def ring_features(
     where, weights = taps(rings.samples, rings.upsample)
     starts, real, imag, centre = _quarter_dft(rings.orders, rings.samples, rings.channels)
     raw, canonical = out or (
-        aligned_zeros((height, width, rings.dim)),
-        aligned_zeros((height, width, rings.dim)),
+        aligned((height, width, rings.dim)),
+        aligned((height, width, rings.dim)),
     )
     kernels.ring_features(
         planes,
@@ -302,10 +302,10 @@ def fine_phases(image: NDArray[np.floating], upsample: int, average_down: bool) 
     return phases(averaged(image, upsample) if average_down else image, upsample)
 
 
-def aligned_zeros(shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Zeros that begin at a cache line: kernels read vectors of eight, and one across two lines costs two."""
+def aligned(shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Room that begins at a cache line: kernels read vectors of eight, and one across two lines costs two."""
     line = 64
-    memory = np.zeros(4 * math.prod(shape) + line, dtype=np.uint8)
+    memory = np.empty(4 * math.prod(shape) + line, dtype=np.uint8)
     first = -memory.ctypes.data % line
     return memory[first : first + 4 * math.prod(shape)].view(np.float32).reshape(shape)
 

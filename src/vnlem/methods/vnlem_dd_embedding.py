@@ -1,5 +1,6 @@
 """The patch graph of an image, its diffusion coordinates, and where they can be trusted."""
 
+import math
 import time
 from typing import Any
 
@@ -18,6 +19,7 @@ from vnlem.methods.vnlem_params import VnlemParams, make_rule, rings_of, search_
 from vnlem.pipeline.first_call import is_rehearsing
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
+from vnlem.pipeline.workers import for_each
 
 # Between these ratios of a patch's variance to the noise's the diffusion distance gains all trust: noise
 # alone gives 1 +- 0.11 in patches of 13 pixels.
@@ -63,16 +65,40 @@ def embed(
         nowhere = np.zeros((height, width, 8 * -(-settings.embedding_dim // 8)), dtype=np.float32)
         return Diffusion(nowhere, np.ones((height, width), dtype=np.float32), settings.flat_guard)
     found = eigenpairs_of(graph, degrees, job, begun)
-    vectors = found.vectors / np.sqrt(degrees).astype(np.float32)[:, None]
-    placed = coordinates(found.eigenvalues, vectors, settings.diffusion_time)
-    placed /= max(float(np.sqrt(np.mean(placed.astype(np.float64) ** 2))), 1e-30)
-    # Whole vectors of eight numbers: the loop over coordinates then has no remainder.
-    padded = np.zeros((height, width, 8 * -(-placed.shape[1] // 8)), dtype=np.float32)
-    padded[..., : placed.shape[1]] = placed.reshape(height, width, -1)
+    padded = _placed(found, degrees, settings.diffusion_time, (height, width), job.workers)
     trust = np.ones((height, width), dtype=np.float32)
     if settings.flat_guard:
         trust = structure(job.pixels, job.sigma, params.patch_size)
     return Diffusion(padded, trust, settings.flat_guard)
+
+
+def _placed(
+    found: Spectrum, degrees: NDArray[np.float64], at_time: float, shape: tuple[int, int], workers: int
+) -> NDArray[np.float32]:
+    """Diffusion coordinates of a mean square of one, (height, width, whole eights), row after row.
+
+    Whole vectors of eight numbers: the loop over coordinates then has no remainder.
+    """
+    height, width = shape
+    count = found.vectors.shape[1] - 1
+    padded = np.zeros((height, width, 8 * -(-count // 8)), dtype=np.float32)
+    roots = np.sqrt(degrees).astype(np.float32).reshape(height, width, 1)
+    vectors = found.vectors.reshape(height, width, -1)
+    squares = np.zeros(height)
+
+    def place(row: int) -> None:
+        placed = coordinates(found.eigenvalues, vectors[row] / roots[row], at_time)
+        padded[row, :, :count] = placed
+        squares[row] = np.sum(placed.astype(np.float64) ** 2)
+
+    for_each(place, range(height), workers)
+    size = np.float32(max(math.sqrt(squares.sum() / (height * width * count)), 1e-30))
+
+    def scale(row: int) -> None:
+        padded[row] /= size
+
+    for_each(scale, range(height), workers)
+    return padded
 
 
 def eigenpairs_of(

@@ -37,19 +37,27 @@ from vnlem.kernels.numba.vectors import (
 
 # Patches whose products with the point are formed together.
 TOGETHER = 8
+# Numbers of one patch each come in multiples of this: loops over them have no remainder.
+WHOLE = 64
 
 
 class Estimator(NamedTuple):
     """Buffers of one worker; rows are a multiple of TOGETHER."""
 
-    shares: np.ndarray  # (rows): the result
-    weights: np.ndarray  # (rows)
+    shares: np.ndarray  # (whole): the result
+    weights: np.ndarray  # (whole), zero past the last patch
     rows: np.ndarray  # (rows, dim) aligned neighbours less the own patch
     squared: np.ndarray  # (rows) their squared lengths
     point: np.ndarray  # (dim)
-    bits: np.ndarray  # int32 (rows)
+    bits: np.ndarray  # int32 (whole)
     own_turn: np.ndarray  # (2, lanes)
     orders: np.ndarray  # float64 (2, orders + 1)
+
+
+@nested
+def whole_of(count):
+    """The next multiple of WHOLE."""
+    return (count + WHOLE - 1) // WHOLE * WHOLE
 
 
 @allocating
@@ -59,13 +67,14 @@ def make_estimator(n_neighbors, dim, lane_order):
     n_orders = 0
     for order in lane_order:
         n_orders = max(n_orders, order + 1)
+    whole = whole_of(n_neighbors)
     return Estimator(
-        zeros(most, np.float32),
-        zeros(most, np.float32),
+        zeros(whole, np.float32),
+        zeros(whole, np.float32),
         zeros((most, dim), np.float32),
         zeros(most, np.float32),
         empty(dim, np.float32),
-        empty(most, np.int32),
+        empty(whole, np.int32),
         empty((2, dim // 2), np.float32),
         empty((2, n_orders), np.float64),
     )
@@ -77,22 +86,26 @@ def shares_of(flat, search, rule, bandwidth, lane_order, own, found, n, buffers)
 
     bandwidth: the number of the rule's.
     """
-    weights = buffers.weights
+    weights, squared = buffers.weights, found.squared
+    whole = whole_of(n)
+    sharp, inverse = flat.sharp[own], rule.inverse_bandwidths[bandwidth]
+    for j in range(whole):
+        weights[j] = exp_negative(max(squared[j] + sharp - rule.noise, np.float32(0)) * inverse)
+    for j in range(n, whole):
+        weights[j] = 0
     own_at = -1
     largest = np.float32(0)
     for j in range(n):
-        sharp = np.float32(0) if found.position[j] == own else flat.sharp[own]
-        corrected = max(found.squared[j] + sharp - rule.noise, np.float32(0))
-        weights[j] = exp_negative(corrected * rule.inverse_bandwidths[bandwidth])
         if found.position[j] == own:
             own_at = j
+            weights[j] = exp_negative(max(squared[j] - rule.noise, np.float32(0)) * inverse)
         else:
             largest = max(largest, weights[j])
     if rule.own_as_best and own_at >= 0 and n > 1:
         # Alone among vanishing weights the pixel keeps a weight, and its value.
         weights[own_at] = max(largest, np.float32(1e-6))
     if rule.gamma == np.float32(2):
-        _normalise(weights, n, buffers.shares)
+        _normalise(weights, whole, buffers.shares)
         return 0
     turn_of(flat.angle[own], lane_order, buffers.orders, buffers.own_turn)
     align(flat, search, own, found, n, buffers)
@@ -134,17 +147,18 @@ def align(flat, search, own, found, n, buffers):
             patch = flat.canonical[place]
             cos, sin = search.cos[abs(which)], search.sin[abs(which)]
             sign = spread(np.float32(1 if which >= 0 else -1))
-        squares = spread(np.float32(0))
+        # Two sums: of one each product would wait for the one before.
+        squares_re, squares_im = spread(np.float32(0)), spread(np.float32(0))
         for f in range(0, lanes, LANES):
             re, im = load(patch, f), load(patch, lanes + f)
             c, s = load(cos, f), times(sign, load(sin, f))
-            turned_re = minus(plus(times(re, c), times(im, s)), load(mine, f))
-            turned_im = minus(minus(times(im, c), times(re, s)), load(mine, lanes + f))
+            turned_re = multiply_add(im, s, minus(times(re, c), load(mine, f)))
+            turned_im = minus(minus(times(im, c), load(mine, lanes + f)), times(re, s))
             store(row, f, turned_re)
             store(row, lanes + f, turned_im)
-            squares = multiply_add(turned_re, turned_re, squares)
-            squares = multiply_add(turned_im, turned_im, squares)
-        buffers.squared[j] = total(squares)
+            squares_re = multiply_add(turned_re, turned_re, squares_re)
+            squares_im = multiply_add(turned_im, turned_im, squares_im)
+        buffers.squared[j] = total(plus(squares_re, squares_im))
 
 
 @nested
@@ -166,21 +180,20 @@ def _separate(flat, lane_order, own, found, n, buffers):
 def regression(n, gamma, smallest_step, buffers):
     """IRLS from the weighted mean until a step is shorter than smallest_step; returns the iterations."""
     shares, weights, point = buffers.shares, buffers.weights, buffers.point
-    rows = (n + TOGETHER - 1) // TOGETHER * TOGETHER
-    for j in range(n, rows):
-        weights[j] = 0
+    rows, whole = (n + TOGETHER - 1) // TOGETHER * TOGETHER, whole_of(n)
     exponent = np.float32(0.5) * gamma - np.float32(1)
-    _normalise(weights, rows, shares)
+    _normalise(weights, whole, shares)
     for f in range(point.size):
         point[f] = 0
     even = n + n % 2
     _move(buffers.rows, shares, even, point)
     for iteration in range(1, MAX_ITERATIONS + 1):
         _squared_residuals(buffers.rows, buffers.squared, rows, point, shares)
-        power_inplace(shares[:rows], exponent, buffers.bits[:rows])
-        for j in range(rows):
+        # Shares past the last row are zero, whose power is a number, and have no weight.
+        power_inplace(shares[:whole], exponent, buffers.bits[:whole])
+        for j in range(whole):
             shares[j] *= weights[j]
-        _normalise(shares, rows, shares)
+        _normalise(shares, whole, shares)
         # No guess from steps that shrink: below gamma = 1 they also do so, for a while, beside a saddle.
         if _move(buffers.rows, shares, even, point) < smallest_step * smallest_step:
             return iteration

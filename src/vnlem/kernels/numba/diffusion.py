@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.kernels.numba.jit import nested
+from vnlem.kernels.numba.jit import inlined, nested
 from vnlem.kernels.numba.neighbours import first_column, mark_windows
+from vnlem.kernels.numba.scratch import as_row
 from vnlem.kernels.numba.vectors import LANES, load, minus, multiply_add, plus, spread, store, totals
 
 
@@ -18,40 +19,52 @@ class Diffusion(NamedTuple):
 
 
 @nested
-def squared_distances(own, line, first, mask, out, at):
-    """out[at + c] = |own - line[first + c]|^2 + mask[c] for every column of the mask.
+def squared_distances(embedding, y, span, rows, masks, out):
+    """Squared distances of coordinates, as window_distances has those of features.
 
     From differences: neighbours' coordinates agree in their leading digits. Coordinates come in eights. What
-    lies past the end of the line is infinite in the mask; the last vector stands for it.
+    lies right of the image is infinite in the masks; its last column stands for it.
     """
-    last = line.shape[0] - 1
+    width, dim = embedding.shape[1:]
+    row_length = masks.shape[1]
+    every = as_row(embedding)
     zero = spread(np.float32(0))
-    for c in range(0, mask.shape[0], LANES):
-        a = first + c
-        e0, e1 = line[min(a, last)], line[min(a + 1, last)]
-        e2, e3 = line[min(a + 2, last)], line[min(a + 3, last)]
-        e4, e5 = line[min(a + 4, last)], line[min(a + 5, last)]
-        e6, e7 = line[min(a + 6, last)], line[min(a + 7, last)]
-        s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
-        for k in range(0, own.shape[0], LANES):
-            o = load(own, k)
-            d = minus(o, load(e0, k))
-            s0 = multiply_add(d, d, s0)
-            d = minus(o, load(e1, k))
-            s1 = multiply_add(d, d, s1)
-            d = minus(o, load(e2, k))
-            s2 = multiply_add(d, d, s2)
-            d = minus(o, load(e3, k))
-            s3 = multiply_add(d, d, s3)
-            d = minus(o, load(e4, k))
-            s4 = multiply_add(d, d, s4)
-            d = minus(o, load(e5, k))
-            s5 = multiply_add(d, d, s5)
-            d = minus(o, load(e6, k))
-            s6 = multiply_add(d, d, s6)
-            d = minus(o, load(e7, k))
-            s7 = multiply_add(d, d, s7)
-        store(out, at + c, plus(totals(s0, s1, s2, s3, s4, s5, s6, s7), load(mask, c)))
+    for cy in range(rows[0], rows[1]):
+        line, end = cy * width * dim, ((cy + 1) * width - 1) * dim
+        at = (cy - rows[0]) * row_length
+        for p in range(0, span.pixels, 2):
+            own = (y * width + span.x + p) * dim
+            pair = min(own + dim, ((y + 1) * width - 1) * dim)
+            mask_a, mask_b, out_a, out_b = masks[p], masks[p + 1], out[p], out[p + 1]
+            first = line + first_column(span, p) * dim
+            for column in range(0, row_length, LANES):
+                c = first + column * dim
+                c0, c1, c2, c3 = min(c, end), min(c + dim, end), min(c + 2 * dim, end), min(c + 3 * dim, end)
+                c4, c5 = min(c + 4 * dim, end), min(c + 5 * dim, end)
+                c6, c7 = min(c + 6 * dim, end), min(c + 7 * dim, end)
+                a0, a1, a2, a3, a4, a5, a6, a7 = zero, zero, zero, zero, zero, zero, zero, zero
+                b0, b1, b2, b3, b4, b5, b6, b7 = zero, zero, zero, zero, zero, zero, zero, zero
+                for k in range(0, dim, LANES):
+                    a, b = load(every, own + k), load(every, pair + k)
+                    a0, b0 = _add_squares(a, b, load(every, c0 + k), a0, b0)
+                    a1, b1 = _add_squares(a, b, load(every, c1 + k), a1, b1)
+                    a2, b2 = _add_squares(a, b, load(every, c2 + k), a2, b2)
+                    a3, b3 = _add_squares(a, b, load(every, c3 + k), a3, b3)
+                    a4, b4 = _add_squares(a, b, load(every, c4 + k), a4, b4)
+                    a5, b5 = _add_squares(a, b, load(every, c5 + k), a5, b5)
+                    a6, b6 = _add_squares(a, b, load(every, c6 + k), a6, b6)
+                    a7, b7 = _add_squares(a, b, load(every, c7 + k), a7, b7)
+                squared = totals(a0, a1, a2, a3, a4, a5, a6, a7)
+                store(out_a, at + column, plus(squared, load(mask_a, column)))
+                squared = totals(b0, b1, b2, b3, b4, b5, b6, b7)
+                store(out_b, at + column, plus(squared, load(mask_b, column)))
+
+
+@inlined
+def _add_squares(a, b, other, sum_a, sum_b):
+    """The squared differences of two vectors to a third, added to two sums."""
+    from_a, from_b = minus(a, other), minus(b, other)
+    return multiply_add(from_a, from_a, sum_a), multiply_add(from_b, from_b, sum_b)
 
 
 @nested
@@ -63,19 +76,20 @@ def rank_by_diffusion(diffusion, y, span, rows, scratch):
     """
     columns = scratch.masks.shape[1]
     mark_windows(span, scratch.masks)
+    if not diffusion.blended:
+        squared_distances(diffusion.embedding, y, span, rows, scratch.masks, scratch.windows)
+        return
+    squared_distances(diffusion.embedding, y, span, rows, scratch.masks, scratch.unturned)
+    n_values = (rows[1] - rows[0]) * columns
     for p in range(span.pixels):
-        own = diffusion.embedding[y, span.x + p]
-        trust = diffusion.trust[y, span.x + p] if diffusion.blended else np.float32(1)
-        # Where patches count too, their distances are still needed.
-        out = scratch.windows[p] if trust == np.float32(1) else scratch.unturned[p]
-        left = first_column(span, p)
-        for row in range(rows[1] - rows[0]):
-            line = diffusion.embedding[rows[0] + row]
-            squared_distances(own, line, left, scratch.masks[p], out, row * columns)
+        own = (y - rows[0]) * columns + span.x + p - first_column(span, p)
+        by_diffusion, by_patches = scratch.unturned[p], scratch.windows[p]
+        trust = diffusion.trust[y, span.x + p]
         if trust < np.float32(1):
-            own_place = (y - rows[0]) * columns + span.x + p - left
-            n_values = (rows[1] - rows[0]) * columns
-            _blend(trust, out[:n_values], own_place, scratch.windows[p])
+            _blend(trust, by_diffusion[:n_values], own, by_patches)
+        else:
+            for c in range(n_values):
+                by_patches[c] = by_diffusion[c]
 
 
 @nested

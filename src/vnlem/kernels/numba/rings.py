@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import allocating, kernel, nested
-from vnlem.kernels.numba.scratch import empty, zeros
+from vnlem.kernels.numba.scratch import as_row, empty, zeros
+from vnlem.kernels.numba.vectors import LANES, transpose
 
 # Pixels of a row worked on together: few enough that a ring's samples stay in the first-level cache.
 BLOCK = 64
@@ -20,6 +21,7 @@ class Scratch(NamedTuple):
     table: np.ndarray  # (2 frames, dim, BLOCK)
     cos: np.ndarray  # (orders, BLOCK), of order * angle
     sin: np.ndarray
+    steps: np.ndarray  # float64 (4, BLOCK), see _turns
 
 
 @allocating
@@ -36,6 +38,7 @@ def _make_scratch(starts, dim, highest):
         zeros((2, dim, BLOCK), np.float32),
         cos,
         zeros((highest + 1, BLOCK), np.float32),
+        zeros((4, BLOCK), np.float64),
     )
 
 
@@ -73,7 +76,7 @@ def _fill(planes, angles, halo, sampling, scratch, raw, canonical):
         for left in range(0, width, BLOCK):
             count = min(BLOCK, width - left)
             span = (count + 15) // 16 * 16  # whole vectors; what lies past the last pixel is not used
-            _turns(angles[y, left : left + count], scratch.cos, scratch.sin)
+            _turns(angles[y, left : left + count], scratch.steps, scratch.cos, scratch.sin)
             for channel in range(planes.shape[0]):
                 middle = table[0, channel * lanes + sampling.centre_lane]
                 turned = table[1, channel * lanes + sampling.centre_lane]
@@ -97,13 +100,21 @@ def _fill(planes, angles, halo, sampling, scratch, raw, canonical):
                         )
                     _fold(scratch.samples, n, span, scratch.mirrored, scratch.folded)
                     _transform_ring(ring, n, span, channel * lanes, half, sampling, scratch)
-            for x in range(count):
-                vector = raw[y, left + x]
-                for f in range(2 * half):
-                    vector[f] = table[0, f, x]
-                vector = canonical[y, left + x]
-                for f in range(2 * half):
-                    vector[f] = table[1, f, x]
+            at = (y * raw.shape[1] + left) * 2 * half
+            _turn_over(as_row(table[0]), count, 2 * half, as_row(raw), at)
+            _turn_over(as_row(table[1]), count, 2 * half, as_row(canonical), at)
+
+
+@nested
+def _turn_over(table, count, dim, out, at):
+    """Vectors of `count` pixels, one after the other from out[at] on, from a table (dim, BLOCK)."""
+    whole = count // LANES * LANES
+    for f in range(0, dim, LANES):
+        for x in range(0, whole, LANES):
+            transpose(table, f * BLOCK + x, BLOCK, out, at + x * dim + f, dim)
+    for x in range(whole, count):
+        for f in range(dim):
+            out[at + x * dim + f] = table[f * BLOCK + x]
 
 
 @nested
@@ -141,15 +152,24 @@ def _turn_rows(re, im, cos, sin, span, out_re, out_im):
 
 
 @nested
-def _turns(angles, cos, sin):
-    """cos, sin (highest order + 1, BLOCK) of order * angle, by the addition theorem in float64."""
+def _turns(angles, steps, cos, sin):
+    """cos, sin (highest order + 1, BLOCK) of order * angle, by the addition theorem in float64.
+
+    steps (4, BLOCK): cosine and sine of the angle, and of the order's multiple of it.
+    """
+    step_cos, step_sin, c, s = steps[0], steps[1], steps[2], steps[3]
     for x in range(angles.shape[0]):
-        step_cos, step_sin = np.cos(np.float64(angles[x])), np.sin(np.float64(angles[x]))
-        c, s = 1.0, 0.0
-        for k in range(1, cos.shape[0]):
-            c, s = c * step_cos - s * step_sin, s * step_cos + c * step_sin
-            cos[k, x] = c
-            sin[k, x] = s
+        step_cos[x], step_sin[x] = np.cos(np.float64(angles[x])), np.sin(np.float64(angles[x]))
+        c[x], s[x] = 1.0, 0.0
+    for k in range(1, cos.shape[0]):
+        cos_k, sin_k = cos[k], sin[k]
+        # The whole block, also past the last pixel: a loop whose length is known has no remainder.
+        for x in range(BLOCK):
+            before = c[x]
+            c[x] = before * step_cos[x] - s[x] * step_sin[x]
+            s[x] = s[x] * step_cos[x] + before * step_sin[x]
+            cos_k[x] = c[x]
+            sin_k[x] = s[x]
 
 
 @nested

@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.kernels.numba.aligned import make_estimator, shares_of
+from vnlem.kernels.numba.aligned import make_estimator, shares_of, whole_of
 from vnlem.kernels.numba.diffusion import rank_by_diffusion
 from vnlem.kernels.numba.jit import allocating, kernel, nested
 from vnlem.kernels.numba.neighbours import (
     IDENTITY,
-    TOGETHER,
     Span,
     Turns,
     best_turns,
@@ -22,14 +21,12 @@ from vnlem.kernels.numba.neighbours import (
     mark_windows,
     window_distances,
 )
-from vnlem.kernels.numba.scratch import as_row, as_rows, empty
+from vnlem.kernels.numba.scratch import as_row, as_rows, empty, zeros
 from vnlem.kernels.numba.select import smallest
 from vnlem.kernels.numba.vectors import LANES
 
 # Pixels of a row whose windows are searched together (see window_distances); an even number.
 PIXELS = 16
-# The number of distances of a window is rounded up to a multiple of this: loops over them have no remainder.
-WHOLE = 64
 # Columns worked through from top to bottom before the next: the features their windows hold stay in the
 # second-level cache.
 BAND = 32
@@ -125,9 +122,7 @@ class Distances(NamedTuple):
 class Scratch(NamedTuple):
     """Buffers of one worker."""
 
-    windows: (
-        np.ndarray
-    )  # (PIXELS, rows of a window in whole eights of columns, and up to a multiple of WHOLE)
+    windows: np.ndarray  # (PIXELS, rows of a window in eights of columns, in all whole_of their number)
     unturned: np.ndarray  # likewise, without rotation
     masks: np.ndarray  # (PIXELS, columns): see mark_windows
     places: np.ndarray  # int64 (windows): pixel number of each, from the window's first
@@ -140,7 +135,7 @@ class Found(NamedTuple):
     """Neighbours of one pixel: the first entries of each array."""
 
     position: np.ndarray  # int64, pixel number in the region
-    squared: np.ndarray  # squared distance of features
+    squared: np.ndarray  # squared distance of features; room for a whole number of them, see whole_of
     which: np.ndarray  # int64, +-number of the angle, or IDENTITY
 
 
@@ -149,7 +144,7 @@ def make_scratch(search, stride):
     """Buffers for the searches of one tile. stride: pixels of a row of the region."""
     side = 2 * search.patch_distance + 1
     columns = (side + LANES) // LANES * LANES  # of the windows of two pixels side by side
-    room = (side * columns + WHOLE - 1) // WHOLE * WHOLE
+    room = whole_of(side * columns)
     places = empty(side * columns, np.int64)
     for place in range(side * columns):
         places[place] = place // columns * stride + place % columns
@@ -168,11 +163,10 @@ def make_scratch(search, stride):
 @allocating
 def make_distances(search, count):
     """Room for the distances to so many candidates."""
-    whole = (count + TOGETHER - 1) // TOGETHER * TOGETHER
     return Distances(
-        empty(whole, np.float32),
+        empty(whole_of(count), np.float32),
         empty(count, np.float32),
-        empty(whole, np.int64),
+        empty(whole_of(count), np.int64),
         make_turns(search.angles),
     )
 
@@ -183,7 +177,7 @@ def make_found(search):
     count = search.n_neighbors
     return Found(
         empty(count, np.int64),
-        empty(count, np.float32),
+        zeros(whole_of(count), np.float32),
         empty(count, np.int64),
     )
 
@@ -219,7 +213,10 @@ def refine(flat, search, rule, own, n_candidates, scratch, found):
     """Stage two: the best of scratch.candidates by the accurate distance, into found; returns how many."""
     candidates, best, which = scratch.candidates, scratch.distances.best, scratch.distances.which
     accurate(flat, search, rule, own, candidates, n_candidates, scratch.distances)
-    n, _ = smallest(best[:n_candidates], search.n_neighbors, -1, np.float32(0), scratch.kept)
+    whole = whole_of(n_candidates)
+    for c in range(n_candidates, whole):
+        best[c] = np.float32(np.inf)
+    n, _ = smallest(best[:whole], search.n_neighbors, -1, np.float32(0), scratch.kept)
     for k in range(n):
         c = scratch.kept[k]
         found.position[k] = candidates[c]
@@ -253,7 +250,7 @@ def nearest(y, span, p, rows, stride, limit, guess, scratch):
     values, candidates = scratch.windows[p], scratch.candidates
     columns = scratch.masks.shape[1]
     n_values = (rows[1] - rows[0]) * columns
-    whole = (n_values + WHOLE - 1) // WHOLE * WHOLE
+    whole = whole_of(n_values)
     for c in range(n_values, whole):
         values[c] = np.float32(np.inf)
     left = first_column(span, p)
