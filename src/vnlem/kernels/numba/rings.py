@@ -6,7 +6,18 @@ import numpy as np
 
 from vnlem.kernels.numba.jit import allocating, kernel, nested
 from vnlem.kernels.numba.scratch import as_row, empty, zeros
-from vnlem.kernels.numba.vectors import LANES, transpose
+from vnlem.kernels.numba.vectors import (
+    LANES,
+    item,
+    load,
+    minus,
+    multiply_add,
+    plus,
+    spread,
+    store,
+    times,
+    transpose,
+)
 
 # Pixels of a row worked on together: few enough that a ring's samples stay in the first-level cache.
 BLOCK = 64
@@ -96,7 +107,7 @@ def _fill(planes, angles, halo, sampling, scratch, raw, canonical):
                             sampling.where[first + s],
                             sampling.weights[first + s],
                             scratch.samples[s],
-                            count,
+                            span,
                         )
                     _fold(scratch.samples, n, span, scratch.mirrored, scratch.folded)
                     _transform_ring(ring, n, span, channel * lanes, half, sampling, scratch)
@@ -145,10 +156,10 @@ def _transform_ring(ring, n, span, first_lane, half, sampling, scratch):
 @nested
 def _turn_rows(re, im, cos, sin, span, out_re, out_im):
     """Turning patches by minus an angle multiplies by exp(i k angle)."""
-    for x in range(span):
-        out_re[x] = re[x] * cos[x] - im[x] * sin[x]
-    for x in range(span):
-        out_im[x] = re[x] * sin[x] + im[x] * cos[x]
+    for x in range(0, span, LANES):
+        a, b, c, s = load(re, x), load(im, x), load(cos, x), load(sin, x)
+        store(out_re, x, minus(times(a, c), times(b, s)))
+        store(out_im, x, multiply_add(a, s, times(b, c)))
 
 
 @nested
@@ -173,15 +184,21 @@ def _turns(angles, steps, cos, sin):
 
 
 @nested
-def _sample_row(planes, y, left, where, weights, out, count):
-    """Bilinear samples at one offset, for a block of pixels."""
+def _sample_row(planes, y, left, where, weights, out, span):
+    """Bilinear samples at one offset, for a block of pixels.
+
+    Past the end of a row begins the next: the planes reach farther down than any sample.
+    """
     row0 = planes[where[0, 0], where[0, 1], y + where[0, 2], left + where[0, 3] :]
     row1 = planes[where[1, 0], where[1, 1], y + where[1, 2], left + where[1, 3] :]
     row2 = planes[where[2, 0], where[2, 1], y + where[2, 2], left + where[2, 3] :]
     row3 = planes[where[3, 0], where[3, 1], y + where[3, 2], left + where[3, 3] :]
     w0, w1, w2, w3 = weights
-    for x in range(count):
-        out[x] = w0 * row0[x] + w1 * row1[x] + w2 * row2[x] + w3 * row3[x]
+    many0, many1, many2, many3 = spread(w0), spread(w1), spread(w2), spread(w3)
+    for x in range(0, span, LANES):
+        first = multiply_add(many1, load(row1, x), times(many0, load(row0, x)))
+        second = multiply_add(many3, load(row3, x), times(many2, load(row2, x)))
+        store(out, x, plus(first, second))
 
 
 @nested
@@ -211,25 +228,35 @@ def _fold(samples, count, span, mirrored, folded):
 
 @nested
 def _copy(source, span, out):
-    for x in range(span):
-        out[x] = source[x]
+    for x in range(0, span, LANES):
+        store(out, x, load(source, x))
 
 
 @nested
 def _add(a, b, factor, span, out):
-    for x in range(span):
-        out[x] = a[x] + factor * b[x]
+    many = spread(factor)
+    for x in range(0, span, LANES):
+        store(out, x, multiply_add(many, load(b, x), load(a, x)))
 
 
 @nested
 def _combine_rows(rows, count, factors, span, out):
-    """out = sum over s < count of factors[s] * rows[s]; factors are zero past the last."""
-    f0, f1, f2, f3 = factors[0], factors[1], factors[2], factors[3]
-    r0, r1, r2, r3 = rows[0], rows[1], rows[2], rows[3]
-    for x in range(span):
-        out[x] = f0 * r0[x] + f1 * r1[x] + f2 * r2[x] + f3 * r3[x]
-    for s in range(4, count, 4):
-        f0, f1, f2, f3 = factors[s], factors[s + 1], factors[s + 2], factors[s + 3]
-        r0, r1, r2, r3 = rows[s], rows[s + 1], rows[s + 2], rows[s + 3]
-        for x in range(span):
-            out[x] += f0 * r0[x] + f1 * r1[x] + f2 * r2[x] + f3 * r3[x]
+    """out = sum over s < count of factors[s] * rows[s].
+
+    Sixteen pixels at a time, whose sums stay in registers; two sums of each, of even and of odd s. Vectors by
+    name here and above: for a loop the compiler would first look, at every call, whether rows overlap.
+    """
+    flat = as_row(rows)
+    zero = spread(np.float32(0))
+    for x in range(0, span, 2 * LANES):
+        even0, even1, odd0, odd1 = zero, zero, zero, zero
+        # Factors are zero past the last.
+        for s in range(0, count, 2):
+            at = s * BLOCK + x
+            factor, next_factor = spread(item(factors, s)), spread(item(factors, s + 1))
+            even0 = multiply_add(factor, load(flat, at), even0)
+            even1 = multiply_add(factor, load(flat, at + LANES), even1)
+            odd0 = multiply_add(next_factor, load(flat, at + BLOCK), odd0)
+            odd1 = multiply_add(next_factor, load(flat, at + BLOCK + LANES), odd1)
+        store(out, x, plus(even0, odd0))
+        store(out, x + LANES, plus(even1, odd1))
