@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from numba import config as numba_config
 from numba import njit
 
 from vnlem.kernels.numba.fallback import PLAIN_KERNELS, tell
@@ -27,6 +28,8 @@ def _is_plain() -> bool:
 
 
 PLAIN = _is_plain()
+config: Any = numba_config
+BOUNDSCHECK = bool(config.BOUNDSCHECK)  # whether every index is checked: for tests
 
 _SETTINGS: dict[str, Any] = {
     # Tiles run on Python threads.

@@ -6,7 +6,7 @@ of eight numbers. Each function means what its namesake means; results agree to 
 
 import numpy as np
 
-from vnlem.kernels.numba.jit import allocating, nested
+from vnlem.kernels.numba.jit import allocating, inlined, nested
 from vnlem.kernels.numba.lengths import BLOCK, COLUMNS, FEW_ROWS, HALF, LANES
 
 ROWS = FEW_ROWS
@@ -317,6 +317,31 @@ def as_row(array):
 @nested
 def as_rows(array):
     return array.reshape(array.size // max(array.shape[-1], 1), array.shape[-1])
+
+
+@inlined
+def part(array, begin, end):
+    return array[begin:end]
+
+
+@inlined
+def view_at(array, index):
+    return array[index]
+
+
+@inlined
+def fill(array, value):
+    array[:] = value
+
+
+@nested
+def larger_of(a, b):
+    return max(a, b)
+
+
+@nested
+def smaller_of(a, b):
+    return min(a, b)
 
 
 @nested

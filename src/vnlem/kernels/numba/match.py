@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import nested, quick_kernel
-from vnlem.kernels.numba.scratch import empty, zeros
+from vnlem.kernels.numba.scratch import empty, fill, larger_of, part, smaller_of, view_at, zeros
 from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
 from vnlem.kernels.numba.sheets import patch_squares, patch_sums
 from vnlem.kernels.numba.vectors import COLUMNS, ROWS, bits_near, correlation_panel, largest_correlation_panel
@@ -131,7 +131,7 @@ def match_tile(tall, search, references, corners, positions, chosen):
         empty(n_sheets * side * lanes, np.int32),
         empty(positions.shape[1] + 1, np.int32),
     )
-    scratch.energy[:] = INFINITY
+    fill(scratch.energy, INFINITY)
     _prepare(tall, patch_size, scratch)
     _match_references(tall, search, references, corners, scratch, positions, chosen)
 
@@ -148,10 +148,10 @@ def _prepare(tall, patch_size, scratch):
         for x in range(stride - patch_size + 1):
             level = scale * invariants[0, y, x]
             invariants[0, y, x] = level
-            invariants[1, y, x] = np.sqrt(max(energy[y, x] - level * level, np.float32(0.0)))
+            invariants[1, y, x] = np.sqrt(larger_of(energy[y, x] - level * level, np.float32(0.0)))
     shown = True
     for y in range(rows):
-        line = tall.outside[y]
+        line = view_at(tall.outside, y)
         hidden = 0
         for x in range(stride):
             hidden |= line[x]
@@ -222,9 +222,9 @@ def _match_references(tall, search, references, corners, scratch, positions, cho
         _load_taps(image, search, top, left, 0, 1, scratch.taps)
         for sheet in range(n_full):
             n_rows = search.sheets[sheet, 1]
-            _load_window(image, energy, search, sheet, corners[r, sheet], norm, window, norms)
+            _load_window(image, energy, search, sheet, view_at(corners, (r, sheet)), norm, window, norms)
             correlate(window, scratch.offsets, scratch.taps, n_rows, scratch.products)
-            values = shifted[sheet * per_sheet : (sheet + 1) * per_sheet]
+            values = part(shifted, sheet * per_sheet, (sheet + 1) * per_sheet)
             _rank_shifted(scratch.products, norms, n_rows, values)
         own = (top - corners[r, 0, 0]) * lanes + left - corners[r, 0, 1]
         shifted[own] = 0.0
@@ -245,33 +245,33 @@ def _match_references(tall, search, references, corners, scratch, positions, cho
                 which[i] = 0
             for sheet in range(n_sheets):
                 n_rows = search.sheets[sheet, 1]
-                values = best[sheet * per_sheet : (sheet + 1) * per_sheet]
-                marks = which[sheet * per_sheet : (sheet + 1) * per_sheet]
-                corner = corners[r, sheet]
+                values = part(best, sheet * per_sheet, (sheet + 1) * per_sheet)
+                marks = part(which, sheet * per_sheet, (sheet + 1) * per_sheet)
+                corner = view_at(corners, (r, sheet))
                 if n_full > 1 or sheet > 0:
                     _load_window(image, energy, search, sheet, corner, norm, window, norms)
                 if sheet >= n_full:
-                    values[:] = INFINITY
+                    fill(values, INFINITY)
                 competing = (1 if sheet < n_full else 0, n_transforms)
                 for y in range(n_rows):
                     lines = (
-                        invariants[0, corner[0] + y, corner[1] :],
-                        invariants[1, corner[0] + y, corner[1] :],
+                        part(view_at(invariants, (0, corner[0] + y)), corner[1], stride),
+                        part(view_at(invariants, (1, corner[0] + y)), corner[1], stride),
                     )
                     if _correlate_near(scratch, competing, y, own_invariants, lines, reach):
                         _rank_moved(
                             scratch.fits,
                             scratch.winners,
-                            norms[y],
+                            view_at(norms, y),
                             search.factor,
                             penalty,
-                            values[y * lanes : (y + 1) * lanes],
-                            marks[y * lanes : (y + 1) * lanes],
+                            part(values, y * lanes, (y + 1) * lanes),
+                            part(marks, y * lanes, (y + 1) * lanes),
                         )
                 if sheet >= n_full:
                     _forget_near(n_rows // 2, lanes, values)
             if n_sheets > n_full:
-                keep_best(best[n_full * per_sheet :], search.n_copied)
+                keep_best(part(best, n_full * per_sheet, best.size), search.n_copied)
             _fill(order, smallest(best, n_members, own, guess, order)[0], own)
             for j in range(n_members):
                 n_moved += order[j] >= n_full * per_sheet or which[order[j]] > 0
@@ -300,10 +300,10 @@ def _load_taps(image, search, top, left, first, last, taps):
     p = search.patch_size
     for plane in range(image.shape[0]):
         for g in range(first, last):
-            places = search.transforms[g]
-            to = taps[g, plane * area : (plane + 1) * area]
+            places = view_at(search.transforms, g)
+            to = part(view_at(taps, g), plane * area, (plane + 1) * area)
             for y in range(p):
-                line = image[plane, top + y, left : left + p]
+                line = part(view_at(image, (plane, top + y)), left, left + p)
                 for x in range(p):
                     to[places[y * p + x]] = line[x]
 
@@ -314,16 +314,16 @@ def _load_window(image, energy, search, sheet, corner, norm, window, norms):
     n_planes, _, stride = image.shape
     _, n_rows, n_columns = search.sheets[sheet]
     top, left = corner[0], corner[1]
-    width = min(window.shape[2], stride - left)
+    width = smaller_of(window.shape[2], stride - left)
     for plane in range(n_planes):
         for y in range(n_rows + search.patch_size - 1):
-            line = window[plane, y]
-            source = image[plane, top + y, left : left + width]
+            line = view_at(window, (plane, y))
+            source = part(view_at(image, (plane, top + y)), left, left + width)
             for x in range(width):
                 line[x] = source[x]
     for y in range(n_rows):
-        line = norms[y]
-        source = energy[top + y, left : left + n_columns]
+        line = view_at(norms, y)
+        source = part(view_at(energy, top + y), left, left + n_columns)
         for x in range(n_columns):
             line[x] = source[x] + norm
         for x in range(n_columns, line.size):
@@ -335,10 +335,10 @@ def _rank_shifted(products, norms, n_rows, values):
     """Squared distances of shifted patches; infinite in rows that are not searched."""
     lanes = norms.shape[1]
     for y in range(n_rows):
-        line, total = products[y], norms[y]
-        value = values[y * lanes : (y + 1) * lanes]
+        line, total = view_at(products, y), view_at(norms, y)
+        value = part(values, y * lanes, (y + 1) * lanes)
         for x in range(lanes):
-            value[x] = max(total[x] - np.float32(2.0) * line[x], np.float32(0.0))
+            value[x] = larger_of(total[x] - np.float32(2.0) * line[x], np.float32(0.0))
     for i in range(n_rows * lanes, values.size):
         values[i] = INFINITY
 
@@ -354,12 +354,12 @@ def _correlate_near(scratch, competing, y, own, lines, reach):
     window, taps, fits, winners = scratch.window, scratch.taps, scratch.fits, scratch.winners
     found = False
     # A narrow window near the right border ends before the fits do: rows have room for one more block alone.
-    for x in range(0, min(fits.size, lines[0].size - COLUMNS + 1), COLUMNS):
+    for x in range(0, smaller_of(fits.size, lines[0].size - COLUMNS + 1), COLUMNS):
         if bits_near(lines[0], lines[1], x, own[0], own[1], reach) == 0:
             continue
         if not found:
-            fits[:] = -INFINITY
-            winners[:] = 0
+            fill(fits, -INFINITY)
+            fill(winners, 0)
             found = True
         at = y * window.shape[2] + x
         for first in range(0, competing[1], ROWS):
@@ -374,7 +374,7 @@ def _rank_moved(fits, winners, norms, factor, penalty, values, marks):
     All transforms have the same factor and penalty: the largest correlation has the best rank.
     """
     for x in range(values.size):
-        rank = factor * max(norms[x] - np.float32(2.0) * fits[x], np.float32(0.0)) + penalty
+        rank = factor * larger_of(norms[x] - np.float32(2.0) * fits[x], np.float32(0.0)) + penalty
         value, mark, winner = values[x], marks[x], winners[x]
         better = rank < value
         values[x] = rank if better else value
@@ -384,6 +384,6 @@ def _rank_moved(fits, winners, norms, factor, penalty, values, marks):
 @nested
 def _forget_near(radius, lanes, values):
     """The reference turned in place shares its noise: no help, and no independent witness."""
-    for y in range(max(radius - NEAR, 0), min(radius + NEAR + 1, 2 * radius + 1)):
-        for x in range(max(radius - NEAR, 0), min(radius + NEAR + 1, 2 * radius + 1)):
+    for y in range(larger_of(radius - NEAR, 0), smaller_of(radius + NEAR + 1, 2 * radius + 1)):
+        for x in range(larger_of(radius - NEAR, 0), smaller_of(radius + NEAR + 1, 2 * radius + 1)):
             values[y * lanes + x] = INFINITY

@@ -7,7 +7,7 @@ pixels of a patch's row lie side by side. Blocks of 8 x 8 are transposed in regi
 import numpy as np
 
 from vnlem.kernels.numba.jit import nested
-from vnlem.kernels.numba.scratch import as_row
+from vnlem.kernels.numba.scratch import as_row, part, smaller_of, view_at
 from vnlem.kernels.numba.vectors import LANES, add_pair, add_pairs, transpose, transpose_from
 
 
@@ -40,7 +40,7 @@ def gather(image, offsets, places, chosen, out):
     flat = as_row(out)
     k = chosen.size
     n_pixels = offsets.shape[1]
-    wide = side_by_side(offsets[0])
+    wide = side_by_side(view_at(offsets, 0))
     for first in range(0, k, LANES):
         # What runs over the end of a patch's row is written over by the next row.
         for u in range(0, n_pixels, wide):
@@ -49,7 +49,7 @@ def gather(image, offsets, places, chosen, out):
                 transpose_from(image, places, first, shift, flat, (u + x) * size + first, size)
     for j in range(k):
         if chosen[j] > 0:
-            shifts = offsets[chosen[j]]
+            shifts = view_at(offsets, chosen[j])
             for u in range(n_pixels):
                 out[u, j] = image[places[j] + shifts[u]]
     for j in range(k, (k + LANES - 1) // LANES * LANES):
@@ -61,7 +61,7 @@ def gather(image, offsets, places, chosen, out):
 def centre(columns, k):
     """Subtract the mean over the first k columns from them."""
     for u in range(columns.shape[0]):
-        line = columns[u, :k]
+        line = part(view_at(columns, u), 0, k)
         mean = np.float32(0.0)
         for j in range(k):
             mean += line[j]
@@ -91,15 +91,15 @@ def put_back(estimate, places, corners, chosen, factors, scratch, sums):
             for x in range(0, wide, LANES):
                 transpose(flat_estimate, (u + x) * size + first, size, flat_rows, to, length)
                 to += LANES
-        for j in range(first, min(first + LANES, corners.size)):
+        for j in range(first, smaller_of(first + LANES, corners.size)):
             if corners[j] < 0:
                 continue
-            shifts = places[chosen[j]]
+            shifts = view_at(places, chosen[j])
             pair = (factors[0, j], factors[1, j])
             if chosen[j] == 0:
-                _put_back_shifted(rows[j - first], shifts, 2 * corners[j], pair, wide, mask, sums)
+                _put_back_shifted(view_at(rows, j - first), shifts, 2 * corners[j], pair, wide, mask, sums)
             else:
-                _put_back_turned(rows[j - first], shifts, 2 * corners[j], pair, wide, sums)
+                _put_back_turned(view_at(rows, j - first), shifts, 2 * corners[j], pair, wide, sums)
 
 
 @nested
@@ -108,7 +108,7 @@ def _put_back_shifted(row, shifts, at, pair, wide, mask, sums):
     begin = 0
     for u in range(0, shifts.size, wide):
         for x in range(0, wide, LANES):
-            add_pairs(sums, at + shifts[u] + 2 * x, pair[0], pair[1], row, begin, mask[x:])
+            add_pairs(sums, at + shifts[u] + 2 * x, pair[0], pair[1], row, begin, part(mask, x, mask.size))
             begin += LANES
 
 

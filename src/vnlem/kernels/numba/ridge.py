@@ -9,7 +9,17 @@ import numpy as np
 
 from vnlem.kernels.numba.jit import nested, quick_kernel
 from vnlem.kernels.numba.members import centre, gather, put_back, rows_for
-from vnlem.kernels.numba.scratch import as_row, empty, multiples, zeros
+from vnlem.kernels.numba.scratch import (
+    as_row,
+    empty,
+    fill,
+    larger_of,
+    multiples,
+    part,
+    smaller_of,
+    view_at,
+    zeros,
+)
 from vnlem.kernels.numba.sheets import patch_sums
 from vnlem.kernels.numba.vectors import (
     COLUMNS,
@@ -38,7 +48,10 @@ LEAST_DOUBLE_LOAD = 1e-12
 
 @nested
 def _add_rows(out, out_at, width, left, right, right_at, strides, sign):
-    """`add_panel` for ROWS rows and `width` columns, a multiple of 16; a row of `out` is strides[1] long."""
+    """`add_panel` for ROWS rows and `width` columns, a multiple of 16; a row of `out` is strides[1] long.
+
+    All arrays are flat, so that there is one version of it.
+    """
     step = strides[1]
     first = width % WIDE
     if first:
@@ -54,19 +67,21 @@ def gram(columns, strides, out):
     Only what `invert` reads is written: the blocks of 16 x 16 on and above the diagonal.
     """
     k = columns.shape[1]
-    out[:] = 0.0
+    flat, flat_out = as_row(columns), as_row(out)
+    fill(flat_out, 0.0)
     for i in range(0, k, ROWS):
         j = i // COLUMNS * COLUMNS
-        _add_rows(out, i * k + j, k - j, Left(columns, i, 1, k), columns, j, strides, np.float32(1.0))
+        _add_rows(flat_out, i * k + j, k - j, Left(flat, i, 1, k), flat, j, strides, np.float32(1.0))
 
 
 @nested
 def multiply(left, right, strides, out):
     """out = left right, left (n, k), right (k, k), n a multiple of ROWS, k of 16; strides: i * k, i < k."""
     n_rows, k = left.shape
-    out[:] = 0.0
+    flat_left, flat_right, flat_out = as_row(left), as_row(right), as_row(out)
+    fill(flat_out, 0.0)
     for u in range(0, n_rows, ROWS):
-        _add_rows(out, u * k, k, Left(left, u * k, k, 1), right, 0, strides, np.float32(1.0))
+        _add_rows(flat_out, u * k, k, Left(flat_left, u * k, k, 1), flat_right, 0, strides, np.float32(1.0))
 
 
 @nested
@@ -90,33 +105,33 @@ def invert(matrix, strides, block, pivot_rows, turned_rows):
                 transpose(flat, j * k + p + half, k, rows, half * k + j, k)
         for a in range(COLUMNS):
             for j in range(after, k, LANES):
-                store(pivot_rows[a], j, load_lanes(matrix[p + a], j))
+                store(rows, a * k + j, load_lanes(flat, (p + a) * k + j))
         invert_square(flat, p * k + p, k, block)
-        turned_rows[:] = 0.0
+        fill(turned, 0.0)
         for a in range(0, COLUMNS, ROWS):
             left = Left(block, a * COLUMNS, COLUMNS, 1)
-            _add_rows(turned_rows, a * k, p, left, pivot_rows, 0, strides, one)
-            _add_rows(turned_rows, a * k + after, k - after, left, pivot_rows, after, strides, one)
+            _add_rows(turned, a * k, p, left, rows, 0, strides, one)
+            _add_rows(turned, a * k + after, k - after, left, rows, after, strides, one)
         for i in range(0, k, ROWS):
             if p <= i < after:
                 continue
-            side = Left(pivot_rows, i, 1, k)
+            side = Left(rows, i, 1, k)
             j = i // COLUMNS * COLUMNS
             if j < p:
-                _add_rows(matrix, i * k + j, p - j, side, turned_rows, j, strides, -one)
+                _add_rows(flat, i * k + j, p - j, side, turned, j, strides, -one)
                 j = after
-            _add_rows(matrix, i * k + j, k - j, side, turned_rows, j, strides, -one)
+            _add_rows(flat, i * k + j, k - j, side, turned, j, strides, -one)
         for j in range(0, p, LANES):
             for half in range(0, COLUMNS, LANES):
                 transpose(turned, half * k + j, k, flat, j * k + p + half, k)
         for a in range(COLUMNS):
             for j in range(after, k, LANES):
-                store(matrix[p + a], j, load_lanes(turned_rows[a], j))
+                store(flat, (p + a) * k + j, load_lanes(turned, a * k + j))
             for j in range(0, COLUMNS, LANES):
-                store(matrix[p + a], p + j, minus(zero, load_lanes(block, a * COLUMNS + j)))
+                store(flat, (p + a) * k + p + j, minus(zero, load_lanes(block, a * COLUMNS + j)))
     for i in range(k):
         for j in range(i // COLUMNS * COLUMNS, k, LANES):
-            store(matrix[i], j, minus(zero, load_lanes(matrix[i], j)))
+            store(flat, i * k + j, minus(zero, load_lanes(flat, i * k + j)))
     for i in range(0, k, LANES):
         for j in range((i // COLUMNS + 1) * COLUMNS, k, LANES):
             transpose(flat, i * k + j, k, flat, j * k + i, k)
@@ -130,7 +145,8 @@ def combination(gram_matrix, numbers, k, strides, block, pivots):
     Theta sums to one. Columns k.. are padding: their load is one and they stay out of every sum.
     gain[j] = sum_i Theta_ij^2 noise_i / noise_j. numbers: load, shrink, noise, scratch, gain, each (size).
     """
-    load, shrink, noise, ones, gain = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
+    load, shrink, noise = view_at(numbers, 0), view_at(numbers, 1), view_at(numbers, 2)
+    ones, gain = view_at(numbers, 3), view_at(numbers, 4)
     size = gram_matrix.shape[0]
     trace = np.float32(0.0)
     for i in range(k):
@@ -140,13 +156,13 @@ def combination(gram_matrix, numbers, k, strides, block, pivots):
     shift = trace / np.float32(k * k)
     for i in range(size):
         if i < k:
-            row = gram_matrix[i, i // COLUMNS * COLUMNS : k]
+            row = part(view_at(gram_matrix, i), i // COLUMNS * COLUMNS, k)
             for j in range(row.size):
                 row[j] += shift
             gram_matrix[i, i] += load[i]
         else:
             gram_matrix[i, i] += np.float32(1.0)
-    invert(gram_matrix, strides, block, pivots[0], pivots[1])
+    invert(gram_matrix, strides, block, view_at(pivots, 0), view_at(pivots, 1))
     total = np.float32(0.0)
     for j in range(size):
         ones[j] = 0.0
@@ -180,7 +196,7 @@ def is_delicate(gram_matrix, load, k):
     least = np.float32(np.inf)
     for i in range(k):
         trace += gram_matrix[i, i]
-        least = min(least, load[i])
+        least = smaller_of(least, load[i])
     return least < LEAST_LOAD * trace
 
 
@@ -190,13 +206,13 @@ def delicate_combination(columns, load, shrink, noise, k, scratch, theta, gain):
 
     Here less noise than the loads resolve still means less change: the load is raised, shrink is not.
     """
-    inverse, sums = scratch[:k], scratch[k]
-    inverse[:] = 0.0
+    inverse, sums = part(scratch, 0, k), view_at(scratch, k)
+    fill(inverse, 0.0)
     for u in range(columns.shape[0]):
-        line = columns[u]
+        line = view_at(columns, u)
         for i in range(k):
             factor = np.float64(line[i])
-            row = inverse[i]
+            row = view_at(inverse, i)
             for j in range(k):
                 row[j] += factor * line[j]
     trace = 0.0
@@ -205,7 +221,7 @@ def delicate_combination(columns, load, shrink, noise, k, scratch, theta, gain):
     for i in range(k):
         for j in range(k):
             inverse[i, j] += trace / (k * k)
-        inverse[i, i] += max(np.float64(load[i]), LEAST_DOUBLE_LOAD * trace)
+        inverse[i, i] += larger_of(np.float64(load[i]), LEAST_DOUBLE_LOAD * trace)
     for p in range(k):
         pivot = 1.0 / inverse[p, p]
         inverse[p, p] = 1.0
@@ -215,11 +231,11 @@ def delicate_combination(columns, load, shrink, noise, k, scratch, theta, gain):
             if i != p:
                 factor = inverse[i, p]
                 inverse[i, p] = 0.0
-                row, own = inverse[i], inverse[p]
+                row, own = view_at(inverse, i), view_at(inverse, p)
                 for j in range(k):
                     row[j] -= factor * own[j]
     total = 0.0
-    theta[:] = 0.0
+    fill(theta, 0.0)
     for i in range(k):
         sums[i] = 0.0
         for j in range(k):
@@ -238,7 +254,7 @@ def delicate_combination(columns, load, shrink, noise, k, scratch, theta, gain):
 @nested
 def aggregation_weight(gain, least_gain):
     """Weight of a column from its noise gain."""
-    bounded = max(gain, least_gain)
+    bounded = larger_of(gain, least_gain)
     return np.float32(1.0) / (bounded * np.sqrt(bounded))
 
 
@@ -315,7 +331,7 @@ def filter_tile(tall, ridge, positions, chosen, tile):
         empty((k + 1, k), np.float64),
         empty(COLUMNS * COLUMNS, np.float32),
         empty((2, COLUMNS, size), np.float32),
-        multiples(max(n_pixels, size), size),
+        multiples(larger_of(n_pixels, size), size),
         empty((5, size), np.float32),
         empty((LANES, length), np.float32),
         zeros((p + LANES - 1) // LANES * LANES, np.float32),
@@ -323,18 +339,23 @@ def filter_tile(tall, ridge, positions, chosen, tile):
         empty(k, np.int64),
         empty((2, k), np.float32),
     )
-    work.columns[:] = 0.0
-    work.numbers[:] = 1.0
-    work.mask[:p] = 1.0
+    fill(work.columns, 0.0)
+    fill(work.numbers, 1.0)
+    fill(part(work.mask, 0, p), 1.0)
     for c in range(tall.pilot.shape[0]):
         _filter_groups(
-            (tall.pilot[c], tall.working[c], tall.change[c], tall.variance[c]),
+            (
+                view_at(tall.pilot, c),
+                view_at(tall.working, c),
+                view_at(tall.change, c),
+                view_at(tall.variance, c),
+            ),
             ridge,
             positions,
             chosen,
             work,
-            as_row(tile.changes[c]),
-            as_row(tile.weights[c]),
+            as_row(view_at(tile.changes, c)),
+            as_row(view_at(tile.weights, c)),
         )
     return _count_moved(positions, chosen, ridge.own_rows * stride)
 
@@ -358,12 +379,13 @@ def _filter_groups(images, ridge, positions, chosen, work, sums, weights):
     k = positions.shape[1]
     size = work.estimate.shape[1]
     n_pixels = work.offsets.shape[1]
-    x, z, estimate, theta = work.columns[0], work.columns[1], work.estimate, work.theta
+    x, z, estimate, theta = view_at(work.columns, 0), view_at(work.columns, 1), work.estimate, work.theta
     numbers, strides = work.numbers, work.strides
-    load, shrink, noise, gain = numbers[0], numbers[1], numbers[2], numbers[4]
+    load, shrink = view_at(numbers, 0), view_at(numbers, 1)
+    noise, gain = view_at(numbers, 2), view_at(numbers, 4)
     one = np.float32(1.0)
     least_gain = np.float32(1.0 / k)
-    least_left = max(np.float32(1.02) * ridge.tau, np.float32(0.02))
+    least_left = larger_of(np.float32(1.02) * ridge.tau, np.float32(0.02))
     patch_sums(change_map, ridge.patch_size, work.sums, work.residual)
     patch_sums(variance, ridge.patch_size, work.sums, work.noise_energy)
     residual, noise_energy = as_row(work.residual), as_row(work.noise_energy)
@@ -381,8 +403,8 @@ def _filter_groups(images, ridge, positions, chosen, work, sums, weights):
             if at >= n_own:
                 noise[j] *= COPIED_NOISE
         # The share of the noise that is left in this group's working patches.
-        left_over = max(one - np.sqrt(change / energy), least_left)
-        blend = min(ridge.tau / left_over, one)
+        left_over = larger_of(one - np.sqrt(change / energy), least_left)
+        blend = smaller_of(ridge.tau / left_over, one)
         scale = ridge.boost * left_over * left_over
         for j in range(k):
             if ridge.without_pilot:
@@ -391,16 +413,17 @@ def _filter_groups(images, ridge, positions, chosen, work, sums, weights):
             else:
                 load[j] = scale * noise[j]
                 shrink[j] = load[j]
-        gather(flat_pilot, work.offsets, work.members, chosen[r], x)
-        gather(flat_working, work.offsets, work.members, chosen[r], z)
-        centre(x[:n_pixels], k)
-        centre(z[:n_pixels], k)
-        gram(x, strides[:n_pixels], theta)
+        of_group = view_at(chosen, r)
+        gather(flat_pilot, work.offsets, work.members, of_group, x)
+        gather(flat_working, work.offsets, work.members, of_group, z)
+        centre(part(x, 0, n_pixels), k)
+        centre(part(z, 0, n_pixels), k)
+        gram(x, part(strides, 0, n_pixels), theta)
         if is_delicate(theta, load, k):
-            delicate_combination(x[:n_pixels], load, shrink, noise, k, work.double, theta, gain)
+            delicate_combination(part(x, 0, n_pixels), load, shrink, noise, k, work.double, theta, gain)
         else:
-            combination(theta, numbers, k, strides[:COLUMNS], work.block, work.pivots)
-        multiply(z, theta, strides[:size], estimate)
+            combination(theta, numbers, k, part(strides, 0, COLUMNS), work.block, work.pivots)
+        multiply(z, theta, part(strides, 0, size), estimate)
         for j in range(k):
             at = positions[r, j]
             work.corners[j] = at if at < n_own else -1
@@ -409,4 +432,4 @@ def _filter_groups(images, ridge, positions, chosen, work, sums, weights):
             work.factors[1, j] = weight * (one - blend)
             if at < n_own:
                 weights[at] += weight
-        put_back(estimate, work.places, work.corners, chosen[r], work.factors, scratch, sums)
+        put_back(estimate, work.places, work.corners, of_group, work.factors, scratch, sums)

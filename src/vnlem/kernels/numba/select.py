@@ -8,7 +8,7 @@ as numbers: NaN of either sign is never counted, so it ranks behind infinity.
 import numpy as np
 
 from vnlem.kernels.numba.jit import nested
-from vnlem.kernels.numba.scratch import bits_as, bits_of, from_bits
+from vnlem.kernels.numba.scratch import bits_as, bits_of, from_bits, larger_of, smaller_of
 from vnlem.kernels.numba.vectors import BLOCK, bits_up_to, first_bit, store_places
 
 INFINITY = np.float32(np.inf)
@@ -60,7 +60,7 @@ def _bracket(values, k, guess):
         middle = np.float32(0)
         for i in range(values.size):
             middle += values[i] if values[i] < INFINITY else np.float32(0)
-        middle = min(middle / np.float32(max(values.size, 1)), LARGEST)
+        middle = smaller_of(middle / np.float32(larger_of(values.size, 1)), LARGEST)
     # Fewer than k values are at most `low` (or low is below all), at least k are at most `high`.
     low, up_to_low = np.float32(-1), np.int64(0)
     high, up_to_high = LARGEST, np.int64(values.size)
@@ -78,15 +78,15 @@ def _bracket(values, k, guess):
             low, up_to_low = middle, count
             if high < LARGEST or middle >= high:
                 break
-            middle = min(max(middle * narrow, np.float32(1e-30)), high)
+            middle = smaller_of(larger_of(middle * narrow, np.float32(1e-30)), high)
         narrow *= WIDER
-    low = max(low, np.float32(0))
+    low = larger_of(low, np.float32(0))
     interpolate = True
     while True:
         middle = _halfway(low, high)
         if interpolate:
-            share = np.float32(k - up_to_low) / np.float32(max(up_to_high - up_to_low, 1))
-            straight = low + (high - low) * min(max(share, np.float32(0.02)), np.float32(0.98))
+            share = np.float32(k - up_to_low) / np.float32(larger_of(up_to_high - up_to_low, 1))
+            straight = low + (high - low) * smaller_of(larger_of(share, np.float32(0.02)), np.float32(0.98))
             if low < straight < high:
                 middle = straight
         interpolate = not interpolate
@@ -112,7 +112,7 @@ def largest_up_to(values, threshold):
     limit = bits_of(threshold)
     largest = np.int32(0)
     for i in range(numbers.size):
-        largest = max(largest, numbers[i] if numbers[i] <= limit else np.int32(0))
+        largest = larger_of(largest, numbers[i] if numbers[i] <= limit else np.int32(0))
     return from_bits(largest)
 
 
@@ -129,7 +129,7 @@ def smallest(values, limit, own, guess, chosen):
     if own >= 0:
         chosen[0] = own
         at = 1
-    count = min(limit, _count_up_to(values, LARGEST))
+    count = smaller_of(limit, _count_up_to(values, LARGEST))
     if count <= at:
         return at, np.float32(guess)
     threshold, up_to_threshold = _bracket(values, count, guess)

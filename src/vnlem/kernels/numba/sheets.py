@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vnlem.kernels.numba.jit import brief_kernel, nested, quick_kernel
-from vnlem.kernels.numba.scratch import empty
+from vnlem.kernels.numba.scratch import empty, larger_of, part, smaller_of, view_at
 
 # Candidates are compared in blocks of sixteen, so tall arrays have spare columns.
 PADDING = 24
@@ -60,14 +60,14 @@ def _cut(images, weights, place, tall):
     varies = images.variance.shape[2] > 1
     for c in range(images.noisy.shape[0]):
         for y in range(height):
-            noisy = images.noisy[c, top + y, left : left + width]
-            working = images.working[c, top + y, left : left + width]
-            pilot = images.pilot[c, top + y, left : left + width]
-            to_working = tall.working[c, plane, first + y]
-            to_pilot = tall.pilot[c, plane, first + y]
-            to_change = tall.change[c, plane, first + y]
-            to_compared = tall.compared[c * depth + plane, first + y]
-            to_variance = tall.variance[c, plane, first + y]
+            noisy = part(view_at(images.noisy, (c, top + y)), left, left + width)
+            working = part(view_at(images.working, (c, top + y)), left, left + width)
+            pilot = part(view_at(images.pilot, (c, top + y)), left, left + width)
+            to_working = view_at(tall.working, (c, plane, first + y))
+            to_pilot = view_at(tall.pilot, (c, plane, first + y))
+            to_change = view_at(tall.change, (c, plane, first + y))
+            to_compared = view_at(tall.compared, (c * depth + plane, first + y))
+            to_variance = view_at(tall.variance, (c, plane, first + y))
             for x in range(width):
                 to_working[x] = working[x]
                 to_pilot[x] = pilot[x]
@@ -99,13 +99,13 @@ def settle(tile, place, total, patch_size, done, needed, images):
     more are to come the sums are cleared for the next pass, those of the tile for another tile. Returns how
     many pixels no patch covers.
     """
-    top, bottom = max(done[0], needed[0]), min(done[1], needed[1])
-    left, right = max(done[2], needed[2]), min(done[3], needed[3])
-    scratch = empty((2, max(right - left, 0) + patch_size), np.float32)
+    top, bottom = larger_of(done[0], needed[0]), smaller_of(done[1], needed[1])
+    left, right = larger_of(done[2], needed[2]), smaller_of(done[3], needed[3])
+    scratch = empty((2, larger_of(right - left, 0) + patch_size), np.float32)
     _join(tile, place, total)
     missing = 0
     if right > left:
-        missing = _finish(total, patch_size, (top, bottom, left, right), images, scratch[0], scratch[1])
+        missing = _finish(total, patch_size, (top, bottom, left, right), images, scratch)
     _clear(total, done)
     return missing
 
@@ -114,14 +114,14 @@ def settle(tile, place, total, patch_size, done, needed, images):
 def _join(tile, place, total):
     y0, x0, height, width = place
     n_channels, n_rows, n_columns = total.weights.shape
-    left, right = max(0, -x0), min(width, n_columns - x0)
+    left, right = larger_of(0, -x0), smaller_of(width, n_columns - x0)
     for c in range(n_channels):
         for y in range(height):
-            changes = tile.changes[c, 0, y]
-            weights = tile.weights[c, y]
+            changes = view_at(tile.changes, (c, 0, y))
+            weights = view_at(tile.weights, (c, y))
             if 0 <= y0 + y < n_rows:
-                to_changes = total.changes[c, y0 + y]
-                to_weights = total.weights[c, y0 + y]
+                to_changes = view_at(total.changes, (c, y0 + y))
+                to_weights = view_at(total.weights, (c, y0 + y))
                 for x in range(left, right):
                     to_changes[x0 + x, 0] += changes[x, 0]
                     to_changes[x0 + x, 1] += changes[x, 1]
@@ -138,8 +138,8 @@ def _clear(total, place):
     top, bottom, left, right = place
     for c in range(total.weights.shape[0]):
         for y in range(top, bottom):
-            changes = total.changes[c, y, left:right]
-            weights = total.next_weights[c, y, left:right]
+            changes = part(view_at(total.changes, (c, y)), left, right)
+            weights = part(view_at(total.next_weights, (c, y)), left, right)
             for x in range(right - left):
                 changes[x, 0] = 0.0
                 changes[x, 1] = 0.0
@@ -147,9 +147,10 @@ def _clear(total, place):
 
 
 @nested
-def _finish(total, patch_size, place, images, column_sums, sums):
+def _finish(total, patch_size, place, images, scratch):
     top, bottom, left, right = place
-    begin = max(left - patch_size + 1, 0)
+    column_sums, sums = view_at(scratch, 0), view_at(scratch, 1)
+    begin = larger_of(left - patch_size + 1, 0)
     width = right - left
     missing = 0
     for c in range(total.weights.shape[0]):
@@ -157,20 +158,20 @@ def _finish(total, patch_size, place, images, column_sums, sums):
             # A pixel's weight is that of all patches that cover it: their corners lie above and to the left.
             for x in range(column_sums.size):
                 column_sums[x] = 0.0
-            for corner in range(max(y - patch_size + 1, 0), y + 1):
-                line = total.weights[c, corner, begin:right]
-                into = column_sums[patch_size - 1 - (left - begin) :]
+            for corner in range(larger_of(y - patch_size + 1, 0), y + 1):
+                line = part(view_at(total.weights, (c, corner)), begin, right)
+                into = part(column_sums, patch_size - 1 - (left - begin), column_sums.size)
                 for x in range(line.size):
                     into[x] += line[x]
             for x in range(width):
                 sums[x] = 0.0
             for shift in range(patch_size):
-                line = column_sums[shift : shift + width]
+                line = part(column_sums, shift, shift + width)
                 for x in range(width):
                     sums[x] += line[x]
-            changes = total.changes[c, y, left:right]
-            pilot = images.pilot[c, y, left:right]
-            working = images.working[c, y, left:right]
+            changes = part(view_at(total.changes, (c, y)), left, right)
+            pilot = part(view_at(images.pilot, (c, y)), left, right)
+            working = part(view_at(images.working, (c, y)), left, right)
             for x in range(width):
                 missing += np.int64(not sums[x] > 0)
                 old = working[x]
@@ -187,32 +188,32 @@ def patch_sums(values, patch_size, scratch, out):
     Corners without a whole patch get nothing.
     """
     depth, rows, stride = values.shape
-    columns, total = scratch[0], scratch[1]
+    columns, total = view_at(scratch, 0), view_at(scratch, 1)
     for y in range(rows - patch_size + 1):
         for x in range(stride):
             columns[x] = 0.0
         for plane in range(depth):
             for dy in range(patch_size):
-                line = values[plane, y + dy]
+                line = view_at(values, (plane, y + dy))
                 for x in range(stride):
                     columns[x] += line[x]
-        _slide(columns, patch_size, total, out[y])
+        _slide(columns, patch_size, total, view_at(out, y))
 
 
 @nested
 def patch_squares(values, patch_size, scratch, out):
     """As `patch_sums`, of squares."""
     depth, rows, stride = values.shape
-    columns, total = scratch[0], scratch[1]
+    columns, total = view_at(scratch, 0), view_at(scratch, 1)
     for y in range(rows - patch_size + 1):
         for x in range(stride):
             columns[x] = 0.0
         for plane in range(depth):
             for dy in range(patch_size):
-                line = values[plane, y + dy]
+                line = view_at(values, (plane, y + dy))
                 for x in range(stride):
                     columns[x] += np.float64(line[x]) * np.float64(line[x])
-        _slide(columns, patch_size, total, out[y])
+        _slide(columns, patch_size, total, view_at(out, y))
 
 
 @nested

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from numba.core import event
 from numba.core.compiler import Flags
 from numba.core.ir import Inst, Var
 from numba.core.postproc import PostProcessor, VariableLifetime
@@ -64,6 +65,8 @@ def shortcuts() -> Iterator[None]:
             (PostProcessor, "run", _without_lifetimes(PostProcessor.run)),
             (Inst, "_rec_list_vars", _variables),
             (contexts[0], "get_abi_sizeof", _measured_once(contexts[0].get_abi_sizeof)),
+            (event, "start_event", _but_of_locks(event.start_event)),
+            (event, "end_event", _but_of_locks(event.end_event)),
             *((context, "refresh", _when_there_is_more(context)) for context in contexts),
         ):
             scope.enter_context(replaced(owner, name, value))
@@ -181,6 +184,16 @@ def _measured_once(measure: Any) -> Any:
         return known[id(type)][1]
 
     return get_abi_sizeof
+
+
+def _but_of_locks(tell: Any) -> Any:
+    """Numba tells its listeners of every call of LLVM, thousands of them, for one of its statistics."""
+
+    def tell_others(kind: str, *args: Any, **kwargs: Any) -> None:
+        if kind != "numba:llvm_lock":
+            tell(kind, *args, **kwargs)
+
+    return tell_others
 
 
 def _when_there_is_more(context: Any) -> Any:
