@@ -20,8 +20,6 @@ from vnlem.kernels.numba import jacobi
 DENSE = 300
 # Vectors iterated beside the wanted ones, so that the last wanted one converges as quickly as the others.
 GUARD = 9
-# On coarse levels residuals may be so many times larger.
-COARSE = 5
 MAX_ITERATIONS = 40
 # Directions shorter than this beside the others are rounding.
 INDEPENDENT = 1e-5
@@ -90,7 +88,8 @@ def leading_eigenpairs(
     worst, products = 0.0, 0
     while graphs:
         level = Level(graphs.pop(), all_degrees.pop(), level)
-        worst, products = lobpcg(level, count, tolerance if not graphs else COARSE * tolerance)
+        # The same residual on every level: what a coarse level leaves costs a product of the finer one.
+        worst, products = lobpcg(level, count, tolerance)
     found = level.graph.unpadded(level.vectors, count)
     return Spectrum(level.values[:count], found, worst, products)
 

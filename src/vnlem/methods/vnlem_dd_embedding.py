@@ -19,7 +19,7 @@ from vnlem.methods.vnlem_params import VnlemParams, make_rule, rings_of, search_
 from vnlem.pipeline.first_call import is_rehearsing
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
-from vnlem.pipeline.workers import for_each
+from vnlem.pipeline.workers import for_each, kept_threads
 
 # Between these ratios of a patch's variance to the noise's the diffusion distance gains all trust: noise
 # alone gives 1 +- 0.11 in patches of 13 pixels.
@@ -106,7 +106,8 @@ def eigenpairs_of(
 ) -> Spectrum:
     """The leading eigenpairs of a graph whose making began at `begun`; what they cost goes to the details."""
     built = time.perf_counter()
-    found = leading_eigenpairs(graph, degrees, job.params.embedding_dim + 1, RESIDUAL)
+    with kept_threads(job.workers):
+        found = leading_eigenpairs(graph, degrees, job.params.embedding_dim + 1, RESIDUAL)
     job.details["seconds"] = {"graph": built - begun, "eigenvectors": time.perf_counter() - built}
     job.details["eigenvalues"] = found.eigenvalues.tolist()
     job.details["residual"] = found.residual
