@@ -66,17 +66,24 @@ def expand(tile: Tile, reach: int, height: int, width: int) -> Tile:
     )
 
 
-def canonical_region(image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float) -> Region:
-    """Features of the pixels of a tile, ready for the kernels."""
-    region = _empty_region(tile.bottom - tile.top, tile.right - tile.left, rings)
-    _fill(region, image, tile, rings, scale, arc)
+def canonical_region(
+    image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float, *, with_raw: bool = True
+) -> Region:
+    """Features of the pixels of a tile, ready for the kernels.
+
+    Without raw features, which only unrotated matches look at, the canonical ones stand in their place.
+    """
+    region = _empty_region(tile.bottom - tile.top, tile.right - tile.left, rings, with_raw)
+    _fill(region, image, tile, rings, scale, arc, with_raw)
     return region
 
 
-def whole_region(image: Extended, rings: RingLayout, scale: float, arc: float, workers: int = 1) -> Region:
+def whole_region(
+    image: Extended, rings: RingLayout, scale: float, arc: float, workers: int = 1, *, with_raw: bool = True
+) -> Region:
     """Features of all pixels of an image, strip by strip on `workers` threads; about 1 kB for a pixel."""
     height, width = image.shape
-    region = _empty_region(height, width, rings)
+    region = _empty_region(height, width, rings, with_raw)
 
     def work(top: int) -> None:
         bottom = min(top + STRIP, height)
@@ -90,15 +97,16 @@ def whole_region(image: Extended, rings: RingLayout, scale: float, arc: float, w
             region.pixels[top:bottom],
             width,
         )
-        _fill(strip, image, Tile(top, bottom, 0, width), rings, scale, arc)
+        _fill(strip, image, Tile(top, bottom, 0, width), rings, scale, arc, with_raw)
 
     for_each(work, range(0, height, STRIP), workers)
     return region
 
 
-def _empty_region(height: int, width: int, rings: RingLayout) -> Region:
+def _empty_region(height: int, width: int, rings: RingLayout, with_raw: bool) -> Region:
     wide = width + SPARE_COLUMNS
-    raw, canonical = (aligned((height, wide, rings.dim)) for _ in range(2))
+    canonical = aligned((height, wide, rings.dim))
+    raw = aligned((height, wide, rings.dim)) if with_raw else canonical
     for features in (raw, canonical):
         features[:, width:] = 0
     lengths, sharp, angle = (np.zeros((height, wide), dtype=np.float32) for _ in range(3))
@@ -106,17 +114,18 @@ def _empty_region(height: int, width: int, rings: RingLayout) -> Region:
     return Region(raw, canonical, lengths, sharp, angle, pixels, width)
 
 
-def _fill(region: Region, image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float) -> None:
+def _fill(
+    region: Region, image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float, with_raw: bool
+) -> None:
     """Write the features of the pixels of a tile into a region of its size."""
     reach = orientation.halo(scale, rings.patch_size)
     found = orientation.orientation_of_region(
         image.window(image.grey, tile, reach), scale, rings.patch_size, arc, details=False
     )
     region.angle[:, : region.width] = found.angle
-    ring_features(
-        image.window(image.padded, tile, rings.halo), found.angle, rings, (region.raw, region.canonical)
-    )
-    squared_lengths(region.raw, region.lengths)
+    raw = region.raw if with_raw else region.raw[:0]
+    ring_features(image.window(image.padded, tile, rings.halo), found.angle, rings, (raw, region.canonical))
+    squared_lengths(region.canonical, region.lengths)
     region.pixels[:, : region.width] = np.moveaxis(image.window(image.padded, tile, 0), 0, -1)
     if not rings.average_down:
         energy = disc_energy(image.window(image.padded, tile, rings.n_rings), rings.patch_size)

@@ -263,7 +263,7 @@ def ring_features(
         Radians, from the column axis towards the row axis.
     rings : RingLayout
     out : two arrays, shape (height, at least width, rings.dim)
-        Where the vectors are written; new ones when None.
+        Where the vectors are written; new ones when None. The first may have no rows: then it is left out.
 
     Returns
     -------

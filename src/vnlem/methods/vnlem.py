@@ -21,6 +21,7 @@ from vnlem.methods.vnlem_params import (
     VnlemParams,
     check_engine,
     check_params,
+    looks_unrotated,
     make_rule,
     rings_of,
     search_of,
@@ -279,7 +280,9 @@ def solve_one_size(
 
     def work(part: Tile) -> None:
         around = expand(part, search.patch_distance, height, width)
-        region = canonical_region(image, around, rings, params.scale, params.arc)
+        region = canonical_region(
+            image, around, rings, params.scale, params.arc, with_raw=looks_unrotated(params)
+        )
         corner = (part.top - around.top, part.left - around.left)
         estimate_tile(region, search, rule, NO_DIFFUSION, lane_order, corner, part, out)
 

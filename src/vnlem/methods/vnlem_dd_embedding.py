@@ -15,7 +15,7 @@ from vnlem.features.canonical import Extended, whole_region
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.methods.vnlem_dd_params import VnlemDdParams, check_embedding_dim
-from vnlem.methods.vnlem_params import VnlemParams, make_rule, rings_of, search_of
+from vnlem.methods.vnlem_params import VnlemParams, looks_unrotated, make_rule, rings_of, search_of
 from vnlem.pipeline.first_call import is_rehearsing
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
@@ -32,7 +32,8 @@ def region_of(job: Job[Any], params: VnlemParams) -> kernels.Region:
     """The features of the whole image, which graph and estimate share."""
     rings = rings_of(params, len(job.pixels))
     image = Extended.of(job.pixels, rings, params.scale)
-    return whole_region(image, rings, params.scale, params.arc, job.workers)
+    with_raw = looks_unrotated(params)
+    return whole_region(image, rings, params.scale, params.arc, job.workers, with_raw=with_raw)
 
 
 def embed(

@@ -169,6 +169,11 @@ def make_rule(params: VnlemParams, sigma: float, rings: RingLayout) -> kernels.R
     )
 
 
+def looks_unrotated(params: VnlemParams) -> bool:
+    """Whether patches are also compared as the image has them, without a rotation."""
+    return params.try_unrotated or params.rotation_margin > 0
+
+
 def bandwidths_of(params: VnlemParams) -> list[float]:
     """Of the estimates of one size of patches."""
     return [factor * params.bandwidth for factor in (BANDWIDTHS if params.adapt else (1.0,))]

@@ -139,6 +139,11 @@ def align(flat, search, own, found, n, buffers):
     for j in range(n):
         which, place = found.which[j], found.position[j]
         row = buffers.rows[j]
+        if place == own:
+            for f in range(0, 2 * lanes, LANES):
+                store(row, f, spread(np.float32(0)))
+            buffers.squared[j] = 0
+            continue
         if which == IDENTITY:
             patch = flat.raw[place]
             cos, sin = buffers.own_turn[0], buffers.own_turn[1]

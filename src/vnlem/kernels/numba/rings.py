@@ -68,8 +68,11 @@ class Sampling(NamedTuple):
 
 @kernel
 def ring_features(planes, angles, halo, sampling, raw, canonical):
-    """planes (C, k, k, H + 2 halo, W + 2 halo), angles (H, W) -> raw, canonical (H, >= W, dim)."""
-    scratch = _make_scratch(sampling.starts, raw.shape[2], sampling.real.shape[1] - 1)
+    """planes (C, k, k, H + 2 halo, W + 2 halo), angles (H, W) -> raw, canonical (H, >= W, dim).
+
+    raw may have no rows: then it is not asked for.
+    """
+    scratch = _make_scratch(sampling.starts, canonical.shape[2], sampling.real.shape[1] - 1)
     _fill(planes, angles, halo, sampling, scratch, raw, canonical)
 
 
@@ -80,7 +83,7 @@ def _fill(planes, angles, halo, sampling, scratch, raw, canonical):
     The last step turns the table of coefficients over, to one vector per pixel.
     """
     height, width = angles.shape
-    half = raw.shape[2] // 2
+    half = canonical.shape[2] // 2
     lanes = half // planes.shape[0]
     table = scratch.table
     for y in range(height):
@@ -111,8 +114,9 @@ def _fill(planes, angles, halo, sampling, scratch, raw, canonical):
                         )
                     _fold(scratch.samples, n, span, scratch.mirrored, scratch.folded)
                     _transform_ring(ring, n, span, channel * lanes, half, sampling, scratch)
-            at = (y * raw.shape[1] + left) * 2 * half
-            _turn_over(as_row(table[0]), count, 2 * half, as_row(raw), at)
+            at = (y * canonical.shape[1] + left) * 2 * half
+            if raw.shape[0] > 0:
+                _turn_over(as_row(table[0]), count, 2 * half, as_row(raw), at)
             _turn_over(as_row(table[1]), count, 2 * half, as_row(canonical), at)
 
 

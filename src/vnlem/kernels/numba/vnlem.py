@@ -35,7 +35,7 @@ BAND = 32
 class Region(NamedTuple):
     """Features of every pixel of a region, as the image has them and in the canonical frame."""
 
-    raw: np.ndarray  # (height, width, dim)
+    raw: np.ndarray  # (height, width, dim); the canonical ones where no unrotated match is looked at
     canonical: np.ndarray  # (height, width, dim)
     lengths: np.ndarray  # (height, width) squared lengths
     sharp: np.ndarray  # (height, width) what the patch's own pixels have beyond its features, squared
