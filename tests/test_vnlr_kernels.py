@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vnlem.estimate.aggregate import Aggregate
-from vnlem.kernels.numba import match, ridge
+from vnlem.kernels.numba import combine, match, ridge
 from vnlem.kernels.numba.jit import from_python
 from vnlem.kernels.numba.members import centre, gather, put_back, rows_for
 from vnlem.kernels.numba.sheets import Images, Sums
@@ -29,13 +29,13 @@ def test_gram_and_multiply_agree_with_matmul(n, k):
     columns[n:] = 0
     strides = np.arange(max(len(columns), k)) * k
     gram = np.empty((k, k), np.float32)
-    from_python(ridge.gram)(columns, strides[: len(columns)], gram)
+    from_python(combine.gram)(columns, strides[: len(columns)], gram)
     blocks = np.arange(k) // 16
     written = blocks[:, None] <= blocks[None, :]
     np.testing.assert_allclose(gram[written], (columns.T @ columns)[written], atol=1e-4)
     gram = random(k, k)
     product = np.empty_like(columns)
-    from_python(ridge.multiply)(columns, gram, strides[:k], product)
+    from_python(combine.multiply)(columns, gram, strides[:k], product)
     np.testing.assert_allclose(product, columns @ gram, rtol=1e-4, atol=1e-3)
 
 
@@ -46,7 +46,7 @@ def test_invert_agrees_with_numpy(k):
     blocks = np.arange(k) // 16
     inverse = np.where(blocks[:, None] <= blocks[None, :], matrix, np.float32(np.nan))
     scratch = [np.empty(shape, np.float32) for shape in (256, (16, k), (16, k))]
-    from_python(ridge.invert)(inverse, np.arange(16) * k, *scratch)
+    from_python(combine.invert)(inverse, np.arange(16) * k, *scratch)
     np.testing.assert_allclose(inverse, np.linalg.inv(matrix.astype(np.float64)), atol=2e-5)
 
 
@@ -213,13 +213,13 @@ def test_groups_are_combined_alike_in_single_and_in_double_precision(k):
     numbers = np.ones((5, size), np.float32)
     numbers[:3, :k] = 1 + np.abs(random(3, k))
     single, double = np.empty((size, size), np.float32), np.empty((size, size), np.float32)
-    from_python(ridge.gram)(columns, strides[:40], single)
+    from_python(combine.gram)(columns, strides[:40], single)
     gain = np.empty(size, np.float32)
-    from_python(ridge.delicate_combination)(
+    from_python(combine.delicate_combination)(
         columns, numbers[0], numbers[1], numbers[2], k, np.empty((k + 1, k)), double, gain
     )
     scratch = np.empty(256, np.float32), np.empty((2, 16, size), np.float32)
-    from_python(ridge.combination)(single, numbers, k, strides[:16], *scratch)
+    from_python(combine.combination)(single, numbers, k, strides[:16], *scratch)
     np.testing.assert_allclose(single, double, atol=1e-5)
     np.testing.assert_allclose(numbers[4, :k], gain[:k], rtol=1e-4)
 
@@ -272,9 +272,8 @@ def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_tog
     rows, columns = np.divmod(positions[0], layout.stride)
     assert set(zip(rows // height, rows % height, columns, strict=True)) == {(0, 8, 9), (1, 6, 10), (2, 9, 7)}
     sums = layout.sums(1, depth=2)
-    settings = ridge.Ridge(
-        symmetries("identity", p), p, layout.own_rows, False, np.float32(0), np.float32(1), np.float32(0)
-    )
+    rule = combine.Rule(False, np.float32(0), np.float32(1), np.float32(0))
+    settings = ridge.Ridge(symmetries("identity", p), p, layout.own_rows, rule)
     ridge.filter_tile(tall, settings, positions, chosen, sums)
     # Every member gets its change back, in both planes of its own frame.
     touched = np.abs(sums.changes[0, :, :, :, 0]) > 0

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate.ridge import PassSettings
-from vnlem.kernels.numba.plane_ridge import Combining, Place, PlaneImages, filter_planes_tile
+from vnlem.kernels.numba.plane_ridge import Place, PlaneImages, filter_planes_tile
 from vnlem.kernels.numba.sheets import PADDING
 from vnlem.neighbours.groups import Members, positions_in_part
 from vnlem.neighbours.patches import blank_planes, patch_sums, spread
@@ -174,12 +174,7 @@ class PlanesInFlight:
         sums, weights = room[: 2 * math.prod(shape)].reshape(*shape, 2), np.zeros(shape, np.float32)
         filter_planes_tile(
             self._images,
-            Combining(
-                settings.extra_load is not None,
-                np.float32(settings.extra_load or 0.0),
-                np.float32(settings.boost),
-                np.float32(settings.tau),
-            ),
+            settings.rule(),
             Place(self._offsets, 2 * self._offsets_in(shape[1], shape[2]), corner),
             members.positions,
             members.transforms,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vnlem.estimate.aggregate import Aggregate
+from vnlem.kernels.numba.combine import Rule
 from vnlem.kernels.numba.ridge import Ridge, filter_tile
 from vnlem.kernels.numba.sheets import Images, Tall
 from vnlem.neighbours.groups import Matching, Members, TileGrid
@@ -29,6 +30,15 @@ class PassSettings:
     tau: float  # share of the noise that the next working image keeps
     boost: float  # factor on the noise energy in the ridge
     extra_load: float | None  # first pass (no pilot): steadying load in units of the noise energy
+
+    def rule(self) -> Rule:
+        """The same for kernels."""
+        return Rule(
+            self.extra_load is not None,
+            np.float32(self.extra_load or 0.0),
+            np.float32(self.boost),
+            np.float32(self.tau),
+        )
 
 
 @dataclass(frozen=True)
@@ -114,10 +124,7 @@ def _ridge(one: Pass, layout: Layout) -> Ridge:
         one.matching.transforms,
         one.matching.reach.patch_size,
         layout.own_rows,
-        settings.extra_load is not None,
-        np.float32(settings.extra_load or 0.0),
-        np.float32(settings.boost),
-        np.float32(settings.tau),
+        settings.rule(),
     )
 
 
