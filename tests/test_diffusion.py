@@ -177,10 +177,22 @@ def test_blocks_obey_the_algebra_of_matrices():
     np.testing.assert_allclose(lengths, np.linalg.norm(d64, axis=0), rtol=1e-5)
     turn, scale = rng.standard_normal((72, 40)), rng.uniform(1, 2, 40)
     step = rows.room("steps", 40)
-    rows.turn(x, [p, d], turn, scale, step)
+    image, values = rng.standard_normal(x.shape).astype(np.float32), rng.uniform(0, 1, 40)
+    residual = rows.room("residual", 40)
+    lengths = rows.residual(x, image, values, residual)
+    np.testing.assert_allclose(residual, image - x64 * values, atol=1e-5)
+    np.testing.assert_allclose(lengths, np.linalg.norm(residual, axis=0), rtol=1e-5)
+    np.testing.assert_allclose(rows.residual_lengths(x, image, values), lengths, rtol=1e-6)
+    rows.combine([p, d], turn, scale, step)
+    rows.turn(x, [p, d], turn)
     added = np.hstack([p64, d64]) @ turn[40:]
     np.testing.assert_allclose(step, added * scale, atol=1e-4)
     np.testing.assert_allclose(x, x64 @ turn[:40] + added, atol=1e-4)
+    # What is made may take the place of what it is made of.
+    more, wide = rng.standard_normal((80, 40)), np.hstack([p, d, d])
+    rows.combine([wide], more, scale, wide)
+    expected = np.hstack([p64, d64, d64]) @ more[40:] * scale
+    np.testing.assert_allclose(wide, expected, atol=1e-4)
 
 
 def test_a_coarse_level_is_the_fine_one_seen_by_orthonormal_blocks():

@@ -72,22 +72,32 @@ class Rows:
         )
         return np.sqrt(squares)
 
-    def turn(self, x: Block, others: Sequence[Block], turn: Numbers, scale: Numbers, step: Block) -> None:
-        """x becomes the combination `turn` of x and of others, step the others' share times scale.
-
-        step may be one of the others.
-        """
-        ends = np.cumsum([x.shape[1]] + [block.shape[1] for block in others])
-        own, *rest = np.split(turn.astype(np.float32), ends[:-1])
-        factors = scale.astype(np.float32)
+    def turn(self, x: Block, others: Sequence[Block], turn: Numbers) -> None:
+        """x becomes the combination `turn` of x and of others."""
+        own, rest = _parts_of(turn, x.shape[1], others)
         blocks, turns = _padded(others, 2), _padded(rest, 2)
-        self._each(lambda first, last: tall.turn(x, blocks, own, turns, factors, first, last, step))
+        self._each(lambda first, last: tall.turn(x, blocks, own, turns, first, last))
+
+    def combine(self, others: Sequence[Block], turn: Numbers, scale: Numbers, out: Block) -> None:
+        """out = the others' share of the combination `turn`, times scale; it may be one of the others."""
+        _, rest = _parts_of(turn, out.shape[1], others)
+        blocks, turns = _padded(others, 2), _padded(rest, 2)
+        factors = scale.astype(np.float32)
+        self._each(lambda first, last: tall.combine(blocks, turns, factors, first, last, out))
 
     def residual(self, x: Block, image: Block, values: Numbers, out: Block) -> Numbers:
         """out = image - x * values; returns the length of its columns."""
         factors = values.astype(np.float32)
         squares = self._sum(
             len(values), lambda first, last, sums: tall.residual(x, image, factors, first, last, out, sums)
+        )
+        return np.sqrt(squares)
+
+    def residual_lengths(self, x: Block, image: Block, values: Numbers) -> Numbers:
+        """The lengths of the columns of image - x * values."""
+        factors = values.astype(np.float32)
+        squares = self._sum(
+            len(values), lambda first, last, sums: tall.residual_squares(x, image, factors, first, last, sums)
         )
         return np.sqrt(squares)
 
@@ -121,6 +131,13 @@ class Rows:
         """p = r + factors * p, in place."""
         single = factors.astype(np.float32)
         self._each(lambda first, last: tall.follow(p, r, single, first, last))
+
+
+def _parts_of(turn: Numbers, own: int, others: Sequence[Block]) -> tuple[Block, list[Block]]:
+    """The rows of a combination that belong to a block of `own` columns, and those of each of the others."""
+    ends = np.cumsum([own] + [block.shape[1] for block in others])
+    first, *rest = np.split(turn.astype(np.float32), ends[:-1])
+    return first, rest
 
 
 def _padded(blocks: Sequence[Block], count: int) -> tuple[Block, ...]:

@@ -152,18 +152,27 @@ class DeviceRows:
         block -= x @ self._single(self.inner([x], [block]))
         return np.sqrt(self._column_sums(block.astype(np.float64) ** 2))
 
-    def turn(self, x: Array, others: Sequence[Array], turn: Numbers, scale: Numbers, step: Array) -> None:
-        """x becomes the combination `turn` of x and of others, step the others' share times scale."""
-        ends = np.cumsum([x.shape[1]] + [block.shape[1] for block in others])
-        own, *rest = (self._single(part) for part in np.split(turn, ends[:-1]))
-        added = sum(block @ part for block, part in zip(others, rest, strict=True))
-        x[:] = x @ own + added
-        step[:] = added * self._single(scale)
+    def turn(self, x: Array, others: Sequence[Array], turn: Numbers) -> None:
+        """x becomes the combination `turn` of x and of others."""
+        x[:] = x @ self._single(turn[: x.shape[1]]) + self._share(others, turn[x.shape[1] :])
+
+    def combine(self, others: Sequence[Array], turn: Numbers, scale: Numbers, out: Array) -> None:
+        """out = the others' share of the combination `turn`, times scale; it may be one of the others."""
+        out[:] = self._share(others, turn[out.shape[1] :]) * self._single(scale)
+
+    def _share(self, others: Sequence[Array], turn: Numbers) -> Array:
+        ends = np.cumsum([block.shape[1] for block in others])
+        parts = np.split(turn, ends[:-1])
+        return sum(block @ self._single(part) for block, part in zip(others, parts, strict=True))
 
     def residual(self, x: Array, image: Array, values: Numbers, out: Array) -> Numbers:
         """out = image - x * values; returns the length of its columns."""
         out[:] = image - x * self._single(values)
         return np.sqrt(self._column_sums(out.astype(np.float64) ** 2))
+
+    def residual_lengths(self, x: Array, image: Array, values: Numbers) -> Numbers:
+        """The lengths of the columns of image - x * values."""
+        return np.sqrt(self._column_sums((image - x * self._single(values)).astype(np.float64) ** 2))
 
     def scale(self, block: Array, factors: Numbers) -> None:
         """Columns of a block times factors, in place."""

@@ -108,12 +108,9 @@ def lobpcg(level: Level, count: int, tolerance: float) -> tuple[float, int]:
     products = 1
     # Inner products of the basis with itself and with its image.
     gram, energy = np.hsplit(rows.inner([x], [x, image]), 2)
-    step, step_image, residual = (rows.room(name, size) for name in ("steps", "of steps", "residual"))
-    while True:
-        norms = rows.residual(x, image, values, residual)
-        worst = float(norms[:count].max())
-        if worst <= tolerance or products > MAX_ITERATIONS:
-            break
+    residual, step, step_image = (rows.room(name, size) for name in ("residual", "steps", "of steps"))
+    norms = rows.residual(x, image, values, residual)
+    while norms[:count].max() > tolerance and products <= MAX_ITERATIONS:
         # A multiple of eight, as blocks want it.
         moving = 8 * math.ceil(np.count_nonzero(norms > tolerance) / 8)
         active = np.sort(np.argsort(norms, kind="stable")[-moving:])
@@ -130,14 +127,22 @@ def lobpcg(level: Level, count: int, tolerance: float) -> tuple[float, int]:
         new = rows.inner([x, *others], [direction, images[-1]])
         gram, energy = map(_bordered, (gram, energy), np.hsplit(new, 2))
         values, turn = _ritz(gram, energy, size)
-        # Of each new vector the step, what the others add to it, at unit length.
+        rows.turn(x, others, turn)
+        rows.turn(image, images, turn)
+        norms = rows.residual_lengths(x, image, values)
+        if norms[:count].max() <= tolerance:
+            break
+        # Of each new vector the step, what the others add to it, at unit length. Few levels need a second
+        # one, so it is made only now: writing memory for the first time takes longer than the work.
         added = turn.copy()
         added[:size] = 0
         scale = 1 / np.sqrt(np.maximum(np.diag(jacobi.congruent(gram, added)), 1e-30))
         both = np.hstack([turn, added * scale])
         gram, energy = jacobi.congruent(gram, both), jacobi.congruent(energy, both)
-        rows.turn(x, others, turn, scale, step)
-        rows.turn(image, images, turn, scale, step_image)
+        rows.combine(others, turn, scale, step)
+        rows.combine(images, turn, scale, step_image)
+        rows.residual(x, image, values, residual)
+    worst = float(norms[:count].max())
     level.values, level.vectors = values, x
     return worst, products
 

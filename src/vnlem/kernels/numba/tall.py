@@ -67,8 +67,8 @@ def inner(lefts, rights, first, last, out):
 
 
 @kernel
-def turn(x, others, own_turn, other_turns, factors, first, last, step):
-    """step = sum of others @ other_turns, x = x @ own_turn + step, step *= factors.
+def turn(x, others, own_turn, other_turns, first, last):
+    """x = x @ own_turn + the sum of others @ other_turns.
 
     Here and below: whole groups of ROWS rows.
     """
@@ -77,19 +77,37 @@ def turn(x, others, own_turn, other_turns, factors, first, last, step):
     steps = multiples(width, width)
     for start in range(first, last, CHUNK):
         n = min(CHUNK, last - start)
-        moved[:] = 0
-        for other, matrix in zip(others, other_turns):  # noqa: B905 - Numba knows no `strict`
-            wide = other.shape[1]
-            left = Left(other, start * wide, wide, 1)
-            _multiply(left, n, matrix, 0, steps[:wide], moved, 0, (width, width))
-        for i in range(n):
-            for k in range(width):
-                step[start + i, k] = factors[k] * moved[i, k]
+        _combine(others, other_turns, start, n, steps, moved)
         own = Left(x, start * width, width, 1)
         _multiply(own, n, own_turn, 0, steps[:width], moved, 0, (width, width))
         for i in range(n):
             for k in range(width):
                 x[start + i, k] = moved[i, k]
+
+
+@kernel
+def combine(others, turns, factors, first, last, out):
+    """out = the sum of others @ turns, its columns times factors; out may be one of the others."""
+    width = out.shape[1]
+    moved = empty((CHUNK, width), np.float32)
+    steps = multiples(width, width)
+    for start in range(first, last, CHUNK):
+        n = min(CHUNK, last - start)
+        _combine(others, turns, start, n, steps, moved)
+        for i in range(n):
+            for k in range(width):
+                out[start + i, k] = factors[k] * moved[i, k]
+
+
+@nested
+def _combine(others, turns, start, n, steps, moved):
+    """moved = the sum of others @ turns, for n rows."""
+    width = moved.shape[1]
+    moved[:] = 0
+    for other, matrix in zip(others, turns):  # noqa: B905 - Numba knows no `strict`
+        wide = other.shape[1]
+        left = Left(other, start * wide, wide, 1)
+        _multiply(left, n, matrix, 0, steps[:wide], moved, 0, (width, width))
 
 
 @kernel
@@ -114,6 +132,15 @@ def residual(x, image, values, first, last, out, squares):
         for k in range(x.shape[1]):
             r = image[i, k] - x[i, k] * values[k]
             out[i, k] = r
+            squares[k] += r * r
+
+
+@kernel
+def residual_squares(x, image, values, first, last, squares):
+    """squares (float64) += those of image - x * values."""
+    for i in range(first, last):
+        for k in range(x.shape[1]):
+            r = image[i, k] - x[i, k] * values[k]
             squares[k] += r * r
 
 
