@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import vnlem
-from vnlem.estimate.scales import double, halve, join
+from vnlem.estimate.scales import double, halve, halve_in_tiles, join, join_in_tiles
+from vnlem.pipeline.workers import Pool
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (33, 50), (50, 33), (7, 9), (1, 3)])
@@ -133,3 +134,16 @@ def test_the_join_is_that_of_plain_loops():
             doubt = 0.012 * sigma[0, y, x] ** 2
             expected[y, x] = fine[0, y, x] + change[y, x] * doubt / (energy + doubt)
     np.testing.assert_allclose(join(fine, coarse, sigma)[0], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(1, 300, 1041), (3, 257, 129), (2, 5, 700), (1, 128, 513)])
+@pytest.mark.parametrize("noise", ["a number", "a map", "a map of all channels"])
+def test_tiles_have_the_bits_of_the_whole(shape, noise):
+    rng = np.random.default_rng(0)
+    fine = rng.normal(0, 1, shape)
+    coarse = rng.normal(0, 1, (shape[0], -(-shape[1] // 2), -(-shape[2] // 2)))
+    maps = {"a map": (1, *shape[1:]), "a map of all channels": shape}
+    sigma = rng.uniform(1, 5, maps[noise]) if noise in maps else 3.0
+    with Pool(3) as pool:
+        np.testing.assert_array_equal(halve_in_tiles(fine, pool), halve(fine))
+        np.testing.assert_array_equal(join_in_tiles(fine, coarse, sigma, pool), join(fine, coarse, sigma))

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.pipeline import checks
+from vnlem.pipeline.tiles import Tile, grid
+from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
 
@@ -30,6 +32,9 @@ LEFT_OVER = 0.012
 # Detail that the coarse image cannot show counts as this times as large a difference.
 DETAIL = 0.4
 WINDOW = 13  # pixels across, over which difference and detail are averaged
+# Pixels around one of the fine image that its halving and the join look at, rounded up to an even number.
+REACH = 24
+STRIP, LONGEST = 128, 512  # rows and columns that one worker looks at, even
 
 
 def check_scales(scales: Any) -> int:
@@ -196,6 +201,70 @@ def join(
     doubt = left_over * (noise * noise)
     joined: Float = fine + brightness + change * doubt / (energy + doubt + 1e-300)
     return joined
+
+
+def halve_in_tiles(planes: Float, pool: Pool) -> Float:
+    """:func:`halve`, tile by tile on all workers, with the same bits.
+
+    Examples
+    --------
+    >>> with Pool(2) as pool:
+    ...     halve_in_tiles(np.ones((1, 300, 301)), pool).shape
+    (1, 150, 151)
+    """
+    channels, height, width = planes.shape
+    result = np.empty((channels, -(-height // 2), -(-width // 2)))
+
+    def look(tile: Tile) -> None:
+        seen, inside = _around(tile, height, width)
+        found = halve(planes[_part(seen)])
+        result[_part(_halved(tile))] = found[_part(_halved(inside))]
+
+    pool.for_each(look, grid(height, width, STRIP, LONGEST))
+    return result
+
+
+def join_in_tiles(fine: Float, coarse: Float, sigma: Float | float, pool: Pool) -> Float:
+    """:func:`join`, tile by tile on all workers, with the same bits.
+
+    Examples
+    --------
+    >>> flat = np.random.default_rng(0).normal(0, 0.02, (1, 300, 40))
+    >>> with Pool(2) as pool:
+    ...     found = join_in_tiles(flat, np.zeros((1, 150, 20)), 1.0, pool)
+    >>> bool((found == join(flat, np.zeros((1, 150, 20)), 1.0)).all())
+    True
+    """
+    _, height, width = fine.shape
+    noise = np.asarray(sigma)
+    if noise.ndim > 0:
+        noise = np.broadcast_to(noise, fine.shape)
+    result = np.empty(fine.shape)
+
+    def look(tile: Tile) -> None:
+        seen, inside = _around(tile, height, width)
+        own = noise[_part(seen)] if noise.ndim > 0 else noise
+        found = join(fine[_part(seen)], coarse[_part(_halved(seen))], own)
+        result[_part(tile)] = found[_part(inside)]
+
+    pool.for_each(look, grid(height, width, STRIP, LONGEST))
+    return result
+
+
+def _around(tile: Tile, height: int, width: int) -> tuple[Tile, Tile]:
+    """What a tile looks at, and where the tile lies in that."""
+    top, left = max(tile.top - REACH, 0), max(tile.left - REACH, 0)
+    seen = Tile(top, min(tile.bottom + REACH, height), left, min(tile.right + REACH, width))
+    return seen, Tile(tile.top - top, tile.bottom - top, tile.left - left, tile.right - left)
+
+
+def _halved(tile: Tile) -> Tile:
+    """Where a tile lies at half the size."""
+    return Tile(*(-(-place // 2) for place in tile))
+
+
+def _part(tile: Tile) -> tuple[slice, slice, slice]:
+    return np.s_[:, tile.top : tile.bottom, tile.left : tile.right]
 
 
 def _mean(planes: Float, window: int) -> Float:

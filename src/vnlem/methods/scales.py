@@ -1,7 +1,9 @@
 """A method at several scales: the image, the image at half its size, and so on, joined coarse to fine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import reporting
 from vnlem.pipeline.run import Result
 from vnlem.pipeline.sigma import check_sigma, check_sigma_map
+from vnlem.pipeline.workers import Pool, check_workers
 
 
 def denoise_at_scales(
@@ -47,10 +50,10 @@ def denoise_at_scales(
         noise = check_sigma_map(sigma, planes)
     else:
         noise = check_sigma(sigma)
-    halve, join = _halving_and_joining(planes.data)
     levels = [(planes.data, noise)]
-    while len(levels) < scales and min(levels[-1][0].shape[1:]) >= 2 * on_host.SMALLEST:
-        levels.append((halve(levels[-1][0]), _halved_noise(levels[-1][1], halve)))
+    with _tools(planes.data, options.get("workers")) as (halve, _):
+        while len(levels) < scales and min(levels[-1][0].shape[1:]) >= 2 * on_host.SMALLEST:
+            levels.append((halve(levels[-1][0]), _halved_noise(levels[-1][1], halve)))
     results, infos = [], []
     # A scale has a quarter of the pixels of the one before.
     work = np.cumsum([0.25**number for number in range(len(levels))])
@@ -77,8 +80,9 @@ def denoise_at_scales(
             results.append(to_planes(one, planes.channel_axis).data)
             infos.append(info)
     joined = results.pop()
-    while results:
-        joined = join(results.pop(), joined, levels[len(results)][1])
+    with _tools(planes.data, options.get("workers")) as (_, join):
+        while results:
+            joined = join(results.pop(), joined, levels[len(results)][1])
     result = planes.restore(joined)
     if not return_info:
         return result
@@ -87,13 +91,16 @@ def denoise_at_scales(
     return result, replace(infos[0], timings=timings, details=details)
 
 
-def _halving_and_joining(planes: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+@contextmanager
+def _tools(planes: Any, workers: int | None) -> Iterator[tuple[Callable[..., Any], Callable[..., Any]]]:
     """How planes are halved and joined where they lie."""
-    if not lies_on_gpu(planes):
-        return on_host.halve, on_host.join
-    from vnlem.methods.cuda import scales as on_device
+    if lies_on_gpu(planes):
+        from vnlem.methods.cuda import scales as on_device
 
-    return on_device.halve, on_device.join
+        yield on_device.halve, on_device.join
+        return
+    with Pool(check_workers(workers)) as pool:
+        yield partial(on_host.halve_in_tiles, pool=pool), partial(on_host.join_in_tiles, pool=pool)
 
 
 def _halved_noise(noise: Any, halve: Callable[..., Any]) -> Any:
