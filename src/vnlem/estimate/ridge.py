@@ -6,6 +6,7 @@ Channels share their groups; each has its own combination, since each has its ow
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def run_passes(
     # The weights of the pass before are cleared: none of its patches may still count on them.
     largest = max(one.matching.reach.patch_size for one in passes)
     spans = [one.spans(largest) for one in passes]
-    schedule = Schedule(spans, order)
+    schedule = Schedule(spans, order or _soon_used(passes))
     aggregate = Aggregate(images, passes[0].matching.reach.region.read)
     for one, its_spans in zip(passes, spans, strict=True):
         aggregate.add_pass(its_spans, one.matching.reach.patch_size, one.needed)
@@ -116,6 +117,12 @@ def run_passes(
 
     pool.for_each(work, schedule, progress)
     return [(int(a.sum()), int(b.sum())) for a, b in zip(turned, total, strict=True)]
+
+
+def _soon_used(passes: Sequence[Pass]) -> Callable[[Step], object]:
+    """Of passes that share their groups the latest first: what is kept for them is soon used and freed."""
+    searches = list(accumulate(one.known is None for one in passes))
+    return lambda step: (searches[step.number], -step.number, step.row, step.column)
 
 
 def _ridge(one: Pass, layout: Layout) -> Ridge:

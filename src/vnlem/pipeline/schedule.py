@@ -47,14 +47,14 @@ class Schedule:
     ...     print(step.number, step.column, [settled.column for settled in schedule.settling(step)])
     0 0 [0]
     0 1 [1]
-    1 0 [0]
     0 2 [2]
+    1 0 [0]
     1 1 [1]
     1 2 [2]
     """
 
     def __init__(self, passes: Sequence[Spans], order: Callable[[Step], object] | None = None) -> None:
-        self._order = order or _latest_pass_first
+        self._order = order or (lambda step: step)
         self._passes = passes
         # How many tiles of each row are settled, and which are worked on and wait for that.
         self._settled = [[0] * len(spans.rows) for spans in passes]
@@ -124,11 +124,6 @@ class Schedule:
         if step not in self._waiting or settled[row] != column:
             return False
         return row == 0 or settled[row - 1] > self._overlapping[number][column]
-
-
-def _latest_pass_first(step: Step) -> tuple[int, int, int]:
-    """So what a pass keeps for the next one is soon used and freed, and pixels are still in the caches."""
-    return -step.number, step.row, step.column
 
 
 def _last_begun(spans: Sequence[Span], others: Sequence[Span]) -> list[int]:
