@@ -60,8 +60,7 @@ def leading_eigenpairs(
 
     Why this one: camera in the paper's preset to a residual of 1e-4, all from a coarse start, products on the
     finest level: Chebyshev-filtered subspace iteration (degree 8, 40 vectors) 25 at 256x256; LOBPCG with one
-    solution on a coarse level added to the residual 6, and 7 and 12 at 512 and 1024; this 5, 5 and 6. (On
-    features that were not averaged down; with those of today this takes 4, 3 and 3.)
+    solution on a coarse level added to the residual 6, and 7 and 12 at 512 and 1024; this at most 5, 5 and 6.
 
     Examples
     --------

@@ -1,5 +1,7 @@
 """Which noise is this? The estimate that `denoise` makes where the user says nothing."""
 
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -69,7 +71,7 @@ def estimate_noise(
         "correlated": any dependence on the brightness, and correlation, whether it is plain or not. "auto":
         the simplest of these that the image does not contradict.
     workers : int, optional
-        Number of threads, all cores when None; they do not change the result.
+        Number of threads, at most four of them; they do not change the result.
 
     Returns
     -------
@@ -124,16 +126,17 @@ def _pool(workers: int | None) -> Pool:
 
 def _estimate(data: Float, unclipped: NDArray[np.bool_], kind: str, pool: Pool) -> NoiseModel:
     smallest = min(data.shape[1:])
+    white = cache(partial(estimate_sigma_of_planes, data, pool))
     if kind == "poisson-gaussian":
         return NoiseModel((Curve.of_camera(estimate_gain(data, 0)),), confidence=_confidence(data, 1.0))
     if kind == "gaussian" or smallest < SMALLEST_FOR_A_CURVE:
-        return NoiseModel.white(estimate_sigma_of_planes(data, pool), confidence=min(1.0, smallest / 64))
+        return NoiseModel.white(white(), confidence=min(1.0, smallest / 64))
     classes = [measure(plane, pool=pool) for plane in data]
     curves = _curves(data, classes)
     if any(max(curve.variances) <= 1e-26 * float(np.abs(data).max()) ** 2 for curve in curves):
-        return NoiseModel.white(estimate_sigma_of_planes(data, pool), confidence=0.5)
+        return NoiseModel.white(white(), confidence=0.5)
     if smallest < SMALLEST_IMAGE:
-        return _simplest(data, curves, 0.4, pool)
+        return _simplest(curves, 0.4, white)
     stable = _stable(data, curves)
     found = estimate_power(to_components(stable), unclipped, pool)
     confidence = _confidence(data, found.share)
@@ -146,7 +149,7 @@ def _estimate(data: Float, unclipped: NDArray[np.bool_], kind: str, pool: Pool) 
     looks_correlated = (
         float(np.median([mid_over_high(plane) for plane in found.power])) > CORRELATED
         and float(np.median([np.quantile(seen.tilt, 0.05) for seen in classes])) > PLAINLY_WHITE
-        and estimate_sigma_of_planes(data, pool) > LEAST_CORRELATED * float(data.std())
+        and white() > LEAST_CORRELATED * float(data.std())
     )
     if kind == "correlated" or (looks_correlated and _is_noise(found, stable)):
         lines = _curves(data, classes, LEAST_RATIO_CORRELATED)
@@ -156,8 +159,8 @@ def _estimate(data: Float, unclipped: NDArray[np.bool_], kind: str, pool: Pool) 
         return _correlated(curves, found.power, confidence)
     if found.share < LEAST_FLAT and (looks_correlated or any(len(curve.levels) > 1 for curve in curves)):
         # Hardly a block is flat: all that was seen may be texture. The quietest blocks bound the noise.
-        return NoiseModel.white(estimate_sigma_of_planes(data, pool), confidence, TEXTURED)
-    return _simplest(data, curves, confidence, pool, found.power, UNLIKE_NOISE if looks_correlated else "")
+        return NoiseModel.white(white(), confidence, TEXTURED)
+    return _simplest(curves, confidence, white, found.power, UNLIKE_NOISE if looks_correlated else "")
 
 
 def _curves(data: Float, classes: list[Classes], least_ratio: float = LEAST_RATIO) -> list[Curve]:
@@ -195,7 +198,7 @@ def find_noise(
     plain : bool
         Estimate white noise where nothing is said.
     workers : int, optional
-        Number of threads, all cores when None.
+        Number of threads, at most four of them.
 
     Examples
     --------
@@ -256,16 +259,18 @@ def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> N
 
 
 def _simplest(
-    data: Float,
     curves: list[Curve],
     confidence: float,
-    pool: Pool,
+    white: Callable[[], float],
     power: Float | None = None,
     doubt: str = "",
 ) -> NoiseModel:
-    """White noise of one level where nothing speaks against it; else the curves, and unlike components."""
+    """White noise of one level where nothing speaks against it; else the curves, and unlike components.
+
+    white: the level that the quietest blocks show.
+    """
     strengths: tuple[float, ...] = (1.0,)
-    if power is not None and len(data) == 3:
+    if power is not None and len(power) == 3:
         # At high frequencies, where the components hold the least of the image.
         high = power[:, block.frequency(power.shape[1]) >= 0.5].mean(axis=1)
         if high.max() > SAME_STRENGTH * high.min():
@@ -273,7 +278,7 @@ def _simplest(
     if all(len(curve.levels) == 1 for curve in curves):
         levels = np.sqrt([curve.variances[0] for curve in curves])
         # Blocks without structure may still have the grain of a film.
-        sigma = min(estimate_sigma_of_planes(data, pool), float(np.mean(levels)))
+        sigma = min(white(), float(np.mean(levels)))
         if len(strengths) == 1 and levels.max() < SAME_STRENGTH**0.5 * levels.min():
             return NoiseModel.white(sigma, confidence, doubt)
     return NoiseModel(tuple(curves), strengths=strengths, confidence=confidence, doubt=doubt)
