@@ -16,9 +16,9 @@ import numpy as np
 from skimage import color, data
 
 from vnlem.features.canonical import Extended, canonical_region
-from vnlem.kernels.numba.vnlem import neighbours_of_tile
 from vnlem.methods.vnlem import solve
 from vnlem.methods.vnlem_params import PAPER, VnlemParams, check_params, make_rule, rings_of, search_of
+from vnlem.neighbours.window import find_neighbours
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile
 from vnlem.reference.vnlem import Printed
@@ -33,7 +33,6 @@ CROPS = {
     "clock": (120, 160),
 }
 VARIANCES = (0.3, 0.0225)
-FIXED = {"angle_step": 5, "scale": 1, "arc": 30, "upsample": 2, "search": "window"}
 # Row name -> parameters, and whether the arc of the orientation is tapered and distances are those of the
 # upsampled patches.
 ROWS = {
@@ -52,7 +51,7 @@ FAST = {
 
 
 def parameters(**changes: object) -> VnlemParams:
-    return check_params(**(PAPER | FIXED | {"shape": "disc"} | changes))
+    return check_params(**PAPER | changes)
 
 
 def crop(name: str, variance: float, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -89,14 +88,11 @@ def by_fast(noisy: np.ndarray, sigma: float, every: int, changes: dict[str, obje
     height, width = noisy.shape
     region = canonical_region(image, Tile(0, height, 0, width), rings, params.scale, params.arc)
     search, rule = search_of(params, rings, noisy.shape), make_rule(params, sigma, rings)
-    shape = (height, width, search.n_neighbors)
-    position, squared = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
-    which, count = np.zeros(shape, np.int64), np.zeros((height, width), np.int64)
-    neighbours_of_tile(region, search, rule, 0, 0, position, squared, which, count)
-    rows, columns = np.divmod(position, region.raw.shape[1])
+    found = find_neighbours(region, search, rule, (0, 0), (height, width))
+    rows, columns = np.divmod(found.position, region.raw.shape[1])
     numbers = rows * width + columns
     neighbours = {
-        at: set(numbers[at][: count[at]].tolist())
+        at: set(numbers[at][: found.counts[at]].tolist())
         for at in product(range(0, height, every), range(0, width, every))
     }
     return solve(Job(noisy[None], sigma, params, 1, None))[0], neighbours

@@ -18,22 +18,13 @@ from vnlem.methods.vnlem_params import PAPER, check_params, make_rule, search_of
 from vnlem.neighbours.image import ImageIndex, find
 from vnlem.pipeline.tiles import Tile
 
-OPTIONS = {
-    "angle_step": 5,
-    "scale": 1,
-    "arc": 30,
-    "upsample": 2,
-    "shape": "disc",
-    "search": "image",
-}
-
 
 def measure(clean: np.ndarray, variance: float, n_pixels: int) -> str:
     """One row of the table."""
     rng = np.random.default_rng(0)
     image = (clean + np.sqrt(variance) * rng.standard_normal(clean.shape)).astype(np.float32)
     size = len(image)
-    params = check_params(**PAPER, **OPTIONS)
+    params = check_params(**PAPER, search="image")
     rings = layout(params.patch_size)
     region = canonical_region(
         Extended.of(image[None], rings, params.scale), Tile(0, size, 0, size), rings, params.scale, params.arc

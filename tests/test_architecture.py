@@ -18,7 +18,7 @@ ALLOWED = {
     "neighbours": {"pipeline", "kernels", "features"},
     "diffusion": {"pipeline", "kernels", "features", "neighbours"},
     "estimate": {"pipeline", "kernels", "features", "neighbours", "diffusion"},
-    "registry": set(),
+    "registry": {"pipeline"},
     "methods": {"pipeline", "kernels", "registry", "reference"} | STAGES,
     "stacks": {"pipeline", "noise", "registry"},
     "api": {"pipeline", "features", "noise", "registry", "large", "stacks"},

@@ -9,23 +9,14 @@ from vnlem.bench import phantoms
 from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.rings import layout
 from vnlem.kernels.numba import vnlem as kernels
-from vnlem.kernels.numba.vnlem import neighbours_of_tile
 from vnlem.methods.vnlem import solve
 from vnlem.methods.vnlem_params import PAPER, auto_params, check_params, make_rule, rings_of, search_of
 from vnlem.neighbours import image as whole_image
+from vnlem.neighbours.window import find_neighbours
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile
 from vnlem.reference.ring_model import RingModel
 from vnlem.reference.vnlem import Printed
-
-ANGLES = {
-    "angle_step": 5,
-    "scale": 1,
-    "arc": 30,
-    "upsample": 2,
-    "shape": "disc",
-    "search": "window",
-}
 
 
 def snr(estimate, clean):
@@ -61,13 +52,10 @@ def neighbours_of(pixels, sigma, params):
     """The pixel numbers of the neighbours of every pixel, by the fast engine: a set for each."""
     rings, region = whole_region(pixels, params)
     search, rule = search_of(params, rings, pixels.shape), make_rule(params, sigma, rings)
-    shape = (*pixels.shape, search.n_neighbors)
-    position, squared = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
-    which, count = np.zeros(shape, np.int64), np.zeros(pixels.shape, np.int64)
-    neighbours_of_tile(region, search, rule, 0, 0, position, squared, which, count)
-    rows, columns = np.divmod(position, region.raw.shape[1])
+    found = find_neighbours(region, search, rule, (0, 0), pixels.shape)
+    rows, columns = np.divmod(found.position, region.raw.shape[1])
     numbers = rows * pixels.shape[1] + columns
-    return {at: set(numbers[at][: count[at]]) for at in np.ndindex(pixels.shape)}
+    return {at: set(numbers[at][: found.counts[at]]) for at in np.ndindex(pixels.shape)}
 
 
 def crops(sigma):
@@ -80,7 +68,7 @@ def crops(sigma):
 @pytest.mark.parametrize("preset", ["paper", "auto"])
 def test_the_fast_engine_follows_its_plain_model(preset, sigma):
     values = PAPER if preset == "paper" else auto_params(sigma) | {"coarse_patch_size": 0, "adapt": False}
-    params = check_params(**values, **ANGLES)
+    params = check_params(**values)
     for _, image in crops(sigma):
         rings, region = whole_region(image, params)
         raw = region.raw[:, :32].astype(np.float64)
@@ -116,7 +104,7 @@ def test_the_fast_engine_follows_its_plain_model(preset, sigma):
 def test_the_papers_preset_agrees_with_the_printed_algorithm(fine, sigma, decibels, common):
     # Round patches, a tapered arc and distances of upsampled patches are the readings in which the two differ
     # by intent.
-    params = check_params(**PAPER, **ANGLES)
+    params = check_params(**PAPER)
     errors, shared = [], []
     for clean, image in crops(sigma):
         printed = Printed(image[None], params, taper=True, fine=fine)
@@ -134,7 +122,7 @@ def test_the_papers_preset_agrees_with_the_printed_algorithm(fine, sigma, decibe
 
 
 def test_the_printed_engine_searches_strictly_inside_the_range(noisy):
-    printed = Printed(noisy[1][None], check_params(**PAPER, **ANGLES | {"shape": "square"}))
+    printed = Printed(noisy[1][None], check_params(**PAPER, shape="square"))
     rows, columns = np.array([12, 10]), np.array([11, 14])
     away = (
         printed.angles(12, 11, rows, columns)
@@ -205,14 +193,14 @@ def test_tiles_and_workers_change_not_a_bit(cells, preset):
     one, two = (vnlem.denoise_vnlem(image, 0.55, preset=preset, workers=n) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
     values = PAPER if preset == "paper" else auto_params(0.55)
-    job = Job(image.astype(np.float32)[None], 0.55, check_params(**values, **ANGLES), 1, None)
+    job = Job(image.astype(np.float32)[None], 0.55, check_params(**values), 1, None)
     np.testing.assert_array_equal(solve(job, tile=128), solve(job, tile=17))
 
 
 def test_the_search_over_the_whole_image_is_exact(noisy):
     _, image = noisy
     for margin in (0.0, 0.5):
-        params = check_params(**(PAPER | {"n_neighbors": 20, "rotation_margin": margin}), **ANGLES)
+        params = check_params(**PAPER | {"n_neighbors": 20, "rotation_margin": margin})
         rings, region = whole_region(image, params)
         index = whole_image.ImageIndex.of(region, rings)
         search, rule = search_of(params, rings, image.shape), make_rule(params, 0.15, rings)
@@ -288,7 +276,7 @@ def test_what_only_counts_as_true_is_refused(name):
 
 
 def test_the_kernels_angles_are_those_of_the_search_set():
-    params = check_params(**PAPER | ANGLES | {"angle_range": 180, "angle_step": 45})
+    params = check_params(**PAPER | {"angle_range": 180, "angle_step": 45})
     search = search_of(params, layout(13), (40, 40))
     assert isinstance(search, kernels.Search)
     first_order = int(np.flatnonzero(layout(13).lane_order == 1)[0])

@@ -15,11 +15,6 @@ from vnlem.methods.vnlem_dd_params import VnlemDdParams
 from vnlem.methods.vnlem_params import PAPER, check_params, make_rule, search_of
 from vnlem.pipeline.run import Job
 
-FIXED = {
-    "angle_step": 5, "scale": 1, "arc": 30, "upsample": 2,
-    "shape": "disc", "search": "window",
-}  # fmt: skip
-
 
 def snr(estimate, clean):
     return 10 * np.log10(clean.var() / np.mean((estimate - clean) ** 2))
@@ -33,7 +28,7 @@ def noisy():
 
 
 def paper_params(**changes):
-    base = vars(check_params(**PAPER, **FIXED))
+    base = vars(check_params(**PAPER))
     return VnlemDdParams(
         **base
         | {"embedding_dim": 30, "diffusion_time": 1.0, "graph_bandwidth": 16.5, "local_bandwidth": False}

@@ -1,13 +1,17 @@
 """Which methods there are, where each one lives, and what solves it on which engine.
 
 Only this module knows the methods by name. Everything here is text until it is asked for, so that methods
-may ask for their own solvers and nothing heavy is loaded early.
+may ask for their own solvers and nothing heavy is loaded early. A new method is a line in METHODS; the other
+tables say what else a method can do, and a method may be missing from all of them.
 """
 
 import importlib
 from typing import Any
 
-# Method name -> where its public function lives.
+from vnlem.pipeline import checks
+
+# Method name -> where its public function lives. What solves it is called `solve` and stands beside it: it
+# takes a Job and gives the denoised planes.
 METHODS = {
     "nlm": "vnlem.methods.nlm:denoise_nlm",
     "nlem": "vnlem.methods.nlem:denoise_nlem",
@@ -19,20 +23,17 @@ METHODS = {
 DEFAULT_METHOD = "vnlr"
 DEFAULT_SCALES = 3  # where the noise is estimated, for methods that can work at several
 
-# (method, engine) -> what takes a Job and gives the denoised planes. A new backend is a line per method.
+# Methods with parameters of the paper.
+METHODS_WITH_PAPER_PRESET = ("nlem", "vnlem", "vnlem-dd")
+
+# (method, engine) -> what solves it in another way than `solve`. A new backend is a line per method.
 SOLVERS = {
-    ("nlm", "fast"): "vnlem.methods.nlm:solve",
     ("nlm", "reference"): "vnlem.methods.nlm:solve_plainly",
-    ("nlem", "fast"): "vnlem.methods.nlem:solve",
     ("nlem", "reference"): "vnlem.methods.nlem:solve_plainly",
     ("nlem", "printed"): "vnlem.methods.nlem:solve_plainly",
-    ("nlpr", "fast"): "vnlem.methods.nlem:solve",
     ("nlpr", "reference"): "vnlem.methods.nlem:solve_plainly",
-    ("vnlem", "fast"): "vnlem.methods.vnlem:solve",
     ("vnlem", "printed"): "vnlem.methods.vnlem:solve_as_printed",
-    ("vnlem-dd", "fast"): "vnlem.methods.vnlem_dd:solve",
     ("vnlem-dd", "printed"): "vnlem.methods.vnlem_dd:solve_as_printed",
-    ("vnlr", "fast"): "vnlem.methods.vnlr_passes:solve",
     ("vnlr", "reference"): "vnlem.methods.vnlr_passes:solve_plainly",
     ("nlm", "cuda"): "vnlem.methods.cuda.nlm:solve",
     ("nlem", "cuda"): "vnlem.methods.cuda.nlem:solve",
@@ -85,6 +86,25 @@ def find_method(name: str) -> Any:
     return _load(METHODS[key])
 
 
+def check_preset(method: str, preset: str) -> str:
+    """A preset the method has, or an error that names those which have it.
+
+    Examples
+    --------
+    >>> check_preset("nlem", "paper")
+    'paper'
+    >>> check_preset("nlm", "paper")
+    Traceback (most recent call last):
+    ...
+    ValueError: preset='paper' exists for nlem, vnlem, vnlem-dd, not for nlm; use preset='auto'
+    """
+    checks.choice("preset", preset, ("auto", "paper"))
+    if preset == "paper" and method not in METHODS_WITH_PAPER_PRESET:
+        names = ", ".join(METHODS_WITH_PAPER_PRESET)
+        raise ValueError(f"preset='paper' exists for {names}, not for {method}; use preset='auto'")
+    return preset
+
+
 def find_solver(method: str, engine: str, device: str = "cpu") -> Any:
     """The solver of a method on an engine and a device, or an error that names those it has.
 
@@ -99,10 +119,12 @@ def find_solver(method: str, engine: str, device: str = "cpu") -> Any:
         if (method, "cuda") not in SOLVERS:
             able = ", ".join(name for name, known in SOLVERS if known == "cuda")
             raise ValueError(f"{method} does not run on a GPU; pass device='cpu', or one of {able}")
-        engine = "cuda"
-    elif (method, engine) not in SOLVERS or engine == "cuda":
-        engines = ", ".join(repr(known) for name, known in SOLVERS if name == method and known != "cuda")
-        raise ValueError(f"engine must be one of {engines} for {method}, got {engine!r}")
+        return _load(SOLVERS[method, "cuda"])
+    if engine == "fast":
+        module, _ = METHODS[method].split(":")
+        return _load(f"{module}:solve")
+    others = (known for name, known in SOLVERS if name == method and known != "cuda")
+    checks.choice("engine", engine, ("fast", *others))
     return _load(SOLVERS[method, engine])
 
 

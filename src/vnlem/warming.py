@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from vnlem.pipeline import checks
-from vnlem.pipeline.presets import METHODS_WITH_PAPER_PRESET
-from vnlem.registry import METHODS, find_method
+from vnlem.registry import METHODS, METHODS_WITH_PAPER_PRESET, find_method
 
 _CHILD = """
 import sys, time

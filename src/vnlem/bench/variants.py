@@ -125,8 +125,7 @@ def default_methods(protocol: str = "paper") -> list[str]:
 
 
 def _parse(text: str, protocol: str) -> Variant:
-    from vnlem.pipeline.presets import METHODS_WITH_PAPER_PRESET, check_preset
-    from vnlem.registry import METHODS
+    from vnlem.registry import METHODS, METHODS_WITH_PAPER_PRESET, check_preset
 
     name, *parts = (part.strip() for part in text.split(":"))
     method = name.lower().replace("_", "-")

@@ -129,8 +129,7 @@ def particles() -> Any:
 def find_denoisers() -> dict[str, Denoiser]:
     """Every method of the package, with the paper's preset where there is one, and the peers."""
     from vnlem.bench.peers import available_peers
-    from vnlem.pipeline.presets import METHODS_WITH_PAPER_PRESET
-    from vnlem.registry import METHODS
+    from vnlem.registry import METHODS, METHODS_WITH_PAPER_PRESET
 
     found: dict[str, Denoiser] = {}
     for method in METHODS:

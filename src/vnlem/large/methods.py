@@ -33,7 +33,8 @@ from vnlem.pipeline.warn import silent
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_SCALES, find_halo, find_method, find_solver, find_work_halo
 
-# Bytes that solving takes for each pixel of a block in every channel, from benchmarks/large_memory.py.
+# Bytes that solving takes for each pixel of a block in every channel, from benchmarks/large_memory.py. A
+# method that is not here is taken to need as much as the one that needs most.
 BYTES_PER_PIXEL = {"vnlr": 90, "vnlem": 175, "nlem": 65, "nlpr": 65, "nlm": 65}
 # The same at several scales, where most of what is read is not solved at full size.
 BYTES_OF_SIZES = 70
@@ -84,7 +85,8 @@ class MethodEngine:
         if len(self.sizes) > 1:
             each = BYTES_OF_SIZES
         else:
-            each = BYTES_PER_PIXEL[self.method] + BYTES_OF_ROUND * (len(self.rounds) - 1)
+            each = BYTES_PER_PIXEL.get(self.method, max(BYTES_PER_PIXEL.values()))
+            each += BYTES_OF_ROUND * (len(self.rounds) - 1)
         return BYTES_ALWAYS + (each + (0 if self.noise.is_white else BYTES_OF_NOISE)) * prod(shape)
 
     @property

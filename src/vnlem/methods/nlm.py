@@ -8,10 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.methods.window import WindowParams, check_params, decay_of, pad, run_tiles, window_of
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline.device import choose
-from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Job, Result, run
-from vnlem.registry import find_solver
+from vnlem.registry import check_preset, find_solver
 
 TILE = (64, 512)
 

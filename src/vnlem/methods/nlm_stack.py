@@ -14,11 +14,10 @@ from vnlem.kernels.numba.patch_distance import Window
 from vnlem.methods.nlm import TILE, auto_params
 from vnlem.methods.window import WindowParams, check_params, pad
 from vnlem.pipeline import checks
-from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.stack_task import Plane, StackSolver, StackTask
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
-from vnlem.registry import find_stack_solver
+from vnlem.registry import check_preset, find_stack_solver
 
 PLANE_DISTANCE = 2
 MOST_PLANES = 20

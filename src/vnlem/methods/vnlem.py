@@ -32,12 +32,11 @@ from vnlem.neighbours import image as whole_image
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline.device import choose, namespace
 from vnlem.pipeline.first_call import repeatable
-from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import for_each
-from vnlem.registry import find_solver
+from vnlem.registry import check_preset, find_solver
 
 # Large enough for the halo to be a small share of the work, small enough for many tiles in an image.
 TILE = 128
@@ -168,7 +167,13 @@ def denoise_vnlem(
         "bandwidth": bandwidth,
         "gamma": gamma,
         "angle_range": angle_range,
+        "angle_step": angle_step,
         "try_unrotated": try_unrotated,
+        "scale": scale,
+        "arc": arc,
+        "upsample": upsample,
+        "shape": "square" if shape is None and engine == "printed" else shape,
+        "search": search,
         "noise_correction": noise_correction,
         "rotation_margin": rotation_margin,
         "coarse_patch_size": coarse_patch_size,
@@ -176,18 +181,10 @@ def denoise_vnlem(
         "adapt": False if adapt is None and search == "image" else adapt,
     }
     given = {name: value for name, value in given.items() if value is not None}
-    fixed = {
-        "angle_step": angle_step,
-        "scale": scale,
-        "arc": arc,
-        "upsample": upsample,
-        "shape": shape or ("square" if engine == "printed" else "disc"),
-        "search": search,
-    }
     solver = find_solver("vnlem", engine, choose(device, image))
 
     def resolve(noise: float) -> VnlemParams:
-        params = check_params(**with_defaults(preset, noise, given), **fixed)
+        params = check_params(**with_defaults(preset, noise, given))
         check_engine(params, engine)
         return params
 
@@ -273,60 +270,61 @@ def solve_one_size(
     image = Extended.of(job.pixels, rings, params.scale)
     if params.search == "image":
         return _solve_whole(job, params, progress, image, rings)[None]
-    search, rule = search_of(params, rings, image.shape), make_rule(params, job.sigma, rings)
+    estimates = TileEstimates(job, params, NO_DIFFUSION)
     height, width = image.shape
-    lane_order = np.tile(rings.lane_order, rings.channels)
-    out = np.empty((len(rule.inverse_bandwidths), *job.pixels.shape), np.float32)
 
     def work(part: Tile) -> None:
-        around = expand(part, search.patch_distance, height, width)
+        around = expand(part, estimates.search.patch_distance, height, width)
         region = canonical_region(
             image, around, rings, params.scale, params.arc, with_raw=looks_unrotated(params)
         )
-        corner = (part.top - around.top, part.left - around.left)
-        estimate_tile(region, search, rule, NO_DIFFUSION, lane_order, corner, part, out)
+        estimates.make(part, region, (part.top - around.top, part.left - around.left))
 
     for_each(work, grid(height, width, tile, tile), job.workers, progress)
-    return out
+    return estimates.planes
 
 
-def solve_region(
+def solve_with_features(
     job: Job[Any],
     params: VnlemParams,
     region: kernels.Region,
     diffusion: Diffusion,
     progress: ProgressCallback | None,
 ) -> NDArray[np.float32]:
-    """The same with the features of the whole image, and its diffusion coordinates if it has any."""
-    rings = rings_of(params, len(job.pixels))
+    """The same (C, H, W) with features of the whole image, and its diffusion coordinates if it has any."""
+    estimates = TileEstimates(job, params, diffusion)
     _, height, width = job.pixels.shape
-    search, rule = search_of(params, rings, (height, width)), make_rule(params, job.sigma, rings)
-    lane_order = np.tile(rings.lane_order, rings.channels)
-    out = np.empty_like(job.pixels)
 
     def work(part: Tile) -> None:
-        estimate_tile(region, search, rule, diffusion, lane_order, (part.top, part.left), part, out[None])
+        estimates.make(part, region, (part.top, part.left))
 
     for_each(work, grid(height, width, TILE, TILE), job.workers, progress)
-    return out
+    denoised: NDArray[np.float32] = estimates.planes[0]
+    return denoised
 
 
-def estimate_tile(
-    region: kernels.Region,
-    search: kernels.Search,
-    rule: kernels.Rule,
-    diffusion: Diffusion,
-    lane_order: NDArray[np.int64],
-    corner: tuple[int, int],
-    part: Tile,
-    out: NDArray[np.float32],
-) -> None:
-    """Write the estimates of a tile, whose corner lies at `corner` of the region: (bandwidths, C, H, W)."""
-    bandwidths, channels = out.shape[:2]
-    shape = (bandwidths, part.bottom - part.top, part.right - part.left, channels)
-    result = np.empty(shape, dtype=np.float32)
-    kernels.denoise_tile(region, search, rule, diffusion, lane_order, *corner, result)
-    out[:, :, part.top : part.bottom, part.left : part.right] = np.moveaxis(result, -1, 1)
+class TileEstimates:
+    """Estimates of an image with one size of patches, made tile by tile; `planes` holds them all."""
+
+    def __init__(self, job: Job[Any], params: VnlemParams, diffusion: Diffusion) -> None:
+        rings = rings_of(params, len(job.pixels))
+        _, height, width = job.pixels.shape
+        self.search = search_of(params, rings, (height, width))
+        self._rule = make_rule(params, job.sigma, rings)
+        self._diffusion = diffusion
+        self._lane_order = np.tile(rings.lane_order, rings.channels)
+        bandwidths = len(self._rule.inverse_bandwidths)
+        self.planes: NDArray[np.float32] = np.empty((bandwidths, *job.pixels.shape), np.float32)
+
+    def make(self, part: Tile, region: kernels.Region, corner: tuple[int, int]) -> None:
+        """Those of a tile, which lies at `corner` of a region of features."""
+        bandwidths, channels = self.planes.shape[:2]
+        shape = (bandwidths, part.bottom - part.top, part.right - part.left, channels)
+        made = np.empty(shape, np.float32)
+        kernels.denoise_tile(
+            region, self.search, self._rule, self._diffusion, self._lane_order, *corner, made
+        )
+        self.planes[:, :, part.top : part.bottom, part.left : part.right] = np.moveaxis(made, -1, 1)
 
 
 def _solve_whole(

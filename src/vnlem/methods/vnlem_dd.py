@@ -10,7 +10,7 @@ from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.affinity import half_windows
 from vnlem.kernels.numba.diffusion import Diffusion
-from vnlem.methods.vnlem import NO_DIFFUSION, PIXELS_AT_ONCE, part_of, solve_region
+from vnlem.methods.vnlem import NO_DIFFUSION, PIXELS_AT_ONCE, part_of, solve_with_features
 from vnlem.methods.vnlem_dd_embedding import embed, region_of
 from vnlem.methods.vnlem_dd_params import VnlemDdParams, check_embedding_dim, resolve_params
 from vnlem.methods.vnlem_params import (
@@ -24,11 +24,10 @@ from vnlem.methods.vnlem_params import (
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline.device import choose
 from vnlem.pipeline.first_call import repeatable
-from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
 from vnlem.pipeline.workers import for_each
-from vnlem.registry import find_solver
+from vnlem.registry import check_preset, find_solver
 
 
 def denoise_vnlem_dd(
@@ -133,21 +132,18 @@ def denoise_vnlem_dd(
         "bandwidth": bandwidth,
         "gamma": gamma,
         "angle_range": angle_range,
+        "angle_step": angle_step,
         "try_unrotated": try_unrotated,
+        "scale": scale,
+        "arc": arc,
+        "upsample": upsample,
+        "shape": "square" if shape is None and engine == "printed" else shape,
         "noise_correction": noise_correction,
         "rotation_margin": rotation_margin,
         "coarse_patch_size": coarse_patch_size,
         "average_down": average_down,
     }
     given = {name: value for name, value in given.items() if value is not None}
-    fixed = {
-        "angle_step": angle_step,
-        "scale": scale,
-        "arc": arc,
-        "upsample": upsample,
-        "shape": shape or ("square" if engine == "printed" else "disc"),
-        "search": "window",
-    }
     own = {
         "embedding_dim": embedding_dim,
         "diffusion_time": diffusion_time,
@@ -159,7 +155,7 @@ def denoise_vnlem_dd(
     solver = find_solver("vnlem-dd", engine, choose(device, image))
 
     def resolve(noise: float) -> VnlemDdParams:
-        params = resolve_params(preset, noise, given, fixed, own)
+        params = resolve_params(preset, noise, given, own)
         check_engine(params, engine)
         if engine == "printed" and (params.local_bandwidth or params.flat_guard):
             raise ValueError(
@@ -189,7 +185,7 @@ def solve(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
     sizes = sizes_of(job.params)
     region = region_of(job, sizes[-1])
     diffusion = embed(job, sizes[-1], region, part_of(job.progress, 0, 2))
-    estimate = _solve_whole if job.params.scope == "image" else solve_region
+    estimate = _solve_whole if job.params.scope == "image" else solve_with_features
     progress = part_of(job.progress, 1, 2)
     if len(sizes) == 1:
         return estimate(job, sizes[0], region, diffusion, progress)
@@ -233,17 +229,11 @@ def diffusion_coordinates(
         held.append((placed, job.details["eigenvalues"]))
         return job.pixels
 
-    fixed = {"angle_step": 5.0, "scale": 1.0} | {
-        "arc": DEFAULT_ARC,
-        "upsample": 2,
-        "shape": "disc",
-        "search": "window",
-    }
     run(
         image,
         sigma,
         method="vnlem-dd",
-        resolve=lambda noise: resolve_params(preset, noise, {}, fixed, {"embedding_dim": embedding_dim}),
+        resolve=lambda noise: resolve_params(preset, noise, {}, {"embedding_dim": embedding_dim}),
         solve=keep,
         estimate=estimate_sigma_of_planes,
         workers=workers,
@@ -295,7 +285,7 @@ def _solve_whole(
     for_each(work, range(0, height * width, PIXELS_AT_ONCE), job.workers, progress)
     estimate = np.ascontiguousarray(values.T.reshape(rings.channels, height, width))
     if diffusion.blended:
-        plain = solve_region(job, params, region, NO_DIFFUSION, None)
+        plain = solve_with_features(job, params, region, NO_DIFFUSION, None)
         estimate = plain + diffusion.trust * (estimate - plain)
     return estimate
 

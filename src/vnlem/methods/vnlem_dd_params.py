@@ -13,7 +13,7 @@ from vnlem.pipeline import checks
 LARGEST_EMBEDDING = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VnlemDdParams(VnlemParams):
     """Parameters of VNLEM and of its diffusion map; the paper's symbols beside them."""
 
@@ -25,11 +25,9 @@ class VnlemDdParams(VnlemParams):
     scope: str
 
 
-def resolve_params(
-    preset: str, noise: float, given: dict[str, Any], fixed: dict[str, Any], own: dict[str, Any]
-) -> VnlemDdParams:
-    """Validated parameters: VNLEM's from given and fixed, those of the diffusion map from own."""
-    base = check_params(**with_defaults(preset, noise, given | {"adapt": False}), **fixed)
+def resolve_params(preset: str, noise: float, given: dict[str, Any], own: dict[str, Any]) -> VnlemDdParams:
+    """Validated parameters: VNLEM's from given, those of the diffusion map from own."""
+    base = check_params(**with_defaults(preset, noise, given | {"adapt": False}))
     largest = max(base.patch_size, base.coarse_patch_size)
     auto = preset == "auto"
     defaults = {

@@ -1,13 +1,13 @@
 """Parameters of VNLEM: the presets, their checks, and what the kernels take in their place."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from vnlem.estimate.weights import inverse_square
-from vnlem.features.orientation import BINS
+from vnlem.features.orientation import BINS, DEFAULT_ARC
 from vnlem.features.rings import LARGEST_UPSAMPLING, RingLayout, layout
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.neighbours.rid import check_angles
@@ -25,9 +25,12 @@ STEP = 1e-4
 BANDWIDTHS = (0.7, 1.0, 1.4)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VnlemParams:
-    """Parameters of VNLEM in the units of the standardised image; the paper's symbols beside them."""
+    """Parameters of VNLEM in the units of the standardised image; the paper's symbols beside them.
+
+    Those without a default here have one in each preset.
+    """
 
     patch_size: int  # q
     patch_distance: int  # N2
@@ -35,13 +38,13 @@ class VnlemParams:
     bandwidth: float  # square root of epsilon
     gamma: float  # gamma
     angle_range: float  # theta_l, degrees
-    angle_step: float  # degrees
+    angle_step: float = 5.0  # degrees
     try_unrotated: bool
-    scale: float  # l
-    arc: float  # delta, degrees
-    upsample: int  # k of U_k
-    shape: str
-    search: str
+    scale: float = 1.0  # l
+    arc: float = DEFAULT_ARC  # delta, degrees
+    upsample: int = 2  # k of U_k
+    shape: str = "disc"
+    search: str = "window"
     noise_correction: bool
     rotation_margin: float
     coarse_patch_size: int  # 0: none
@@ -98,8 +101,10 @@ def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str,
     return defaults | given
 
 
-def check_params(**values: Any) -> VnlemParams:
+def check_params(**given: Any) -> VnlemParams:
     """Validated parameters, or one clear sentence."""
+    own = {field.name: field.default for field in fields(VnlemParams) if field.default is not MISSING}
+    values = own | given
     patch_distance = checks.whole("patch_distance", values["patch_distance"], largest=LARGEST_DISTANCE)
     window = (2 * patch_distance + 1) ** 2
     n_neighbors = checks.whole("n_neighbors", values["n_neighbors"])

@@ -19,10 +19,9 @@ from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.choices import Aim, Group, Preset, Profile
 from vnlem.pipeline.device import choose, where_it_is_asked
-from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result, run
-from vnlem.registry import find_solver
+from vnlem.registry import check_preset, find_solver
 
 
 @where_it_is_asked

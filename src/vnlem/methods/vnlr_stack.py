@@ -18,10 +18,9 @@ from vnlem.neighbours.motion import Motion
 from vnlem.neighbours.planes import PlaneMatcher, Search
 from vnlem.neighbours.sites import SamePlace, Sites
 from vnlem.pipeline import checks
-from vnlem.pipeline.presets import check_preset
 from vnlem.pipeline.stack_task import Plane, StackSolver, StackTask
 from vnlem.pipeline.workers import Pool
-from vnlem.registry import find_stack_solver
+from vnlem.registry import check_preset, find_stack_solver
 
 
 def prepare(

@@ -25,6 +25,41 @@ def make_search(
     )
 
 
+def find_neighbours(
+    region: kernels.Region,
+    search: kernels.Search,
+    rule: kernels.Rule,
+    corner: tuple[int, int],
+    shape: tuple[int, int],
+) -> kernels.Neighbours:
+    """The neighbours of every pixel of a tile, for an estimator in NumPy.
+
+    Parameters
+    ----------
+    region : Region
+        Features of the tile and of its windows, see ``vnlem.features.canonical``.
+    search, rule
+        What to look for, and what distances count.
+    corner, shape : (int, int)
+        Where the tile begins in the region, and its height and width.
+
+    Returns
+    -------
+    Neighbours
+        The pixel with the number ``position`` is ``region.pixels.reshape(-1, channels)[position]``. Places
+        past the last neighbour of a pixel hold zeros.
+    """
+    places = (*shape, search.n_neighbors)
+    found = kernels.Neighbours(
+        position=np.zeros(places, np.int64),
+        squared=np.zeros(places, np.float32),
+        which=np.zeros(places, np.int64),
+        counts=np.zeros(shape, np.int64),
+    )
+    kernels.neighbours_of_tile(region, search, rule, *corner, found)
+    return found
+
+
 def _angle_tables(rings: RingLayout, angles: NDArray[np.float64]) -> kernels.Angles:
     """Rows of lanes to add up over rings and channels, and cosine and sine of the orders they hold."""
     channels = rings.lanes * np.arange(rings.channels)

@@ -139,6 +139,15 @@ class Found(NamedTuple):
     which: np.ndarray  # int64, +-number of the angle, or IDENTITY
 
 
+class Neighbours(NamedTuple):
+    """Neighbours of every pixel of a tile; of the K places of a pixel the first `counts` are taken."""
+
+    position: np.ndarray  # int64 (height, width, K), as in Found
+    squared: np.ndarray  # (height, width, K)
+    which: np.ndarray  # int64 (height, width, K)
+    counts: np.ndarray  # int64 (height, width)
+
+
 @allocating
 def make_scratch(search, stride):
     """Buffers for the searches of one tile. stride: pixels of a row of the region."""
@@ -265,9 +274,9 @@ def nearest(y, span, p, rows, stride, limit, guess, scratch):
 
 
 @kernel
-def neighbours_of_tile(region, search, rule, top, left, position, squared, which, counts):
-    """Neighbours of every pixel of a tile whose corner is (top, left) of the region; arrays (H, W, K)."""
-    height, width = counts.shape
+def neighbours_of_tile(region, search, rule, top, left, out):
+    """Fill in the Neighbours of a tile whose corner is (top, left) of the region."""
+    height, width = out.counts.shape
     flat = flattened(region)
     scratch = make_scratch(search, flat.stride)
     found = make_found(search)
@@ -280,10 +289,10 @@ def neighbours_of_tile(region, search, rule, top, left, position, squared, which
             for p in range(span.pixels):
                 n, _ = nearest(y, span, p, rows, flat.stride, search.n_candidates, np.float32(0), scratch)
                 n = refine(flat, search, rule, y * flat.stride + x + p, n, scratch, found)
-                counts[y - top, x + p - left] = n
-                position[y - top, x + p - left, :n] = found.position[:n]
-                squared[y - top, x + p - left, :n] = found.squared[:n]
-                which[y - top, x + p - left, :n] = found.which[:n]
+                out.counts[y - top, x + p - left] = n
+                out.position[y - top, x + p - left, :n] = found.position[:n]
+                out.squared[y - top, x + p - left, :n] = found.squared[:n]
+                out.which[y - top, x + p - left, :n] = found.which[:n]
 
 
 @nested
