@@ -9,7 +9,10 @@ from scipy.sparse.linalg import aslinearoperator
 import vnlem
 from vnlem.diffusion.levels import Level
 from vnlem.diffusion.stencil import StencilGraph
-from vnlem.kernels.numba import jacobi
+from vnlem.kernels.numba import small
+from vnlem.pipeline.workers import Pool
+
+THREADS = Pool(2)
 
 
 def circle(n):
@@ -18,7 +21,7 @@ def circle(n):
 
 def random_graph(height, width, reach, seed=0):
     """A stencil graph with smooth random weights."""
-    graph = StencilGraph(height, width, reach, workers=2)
+    graph = StencilGraph(height, width, reach, THREADS)
     rng = np.random.default_rng(seed)
     inside = graph.inside(graph.weights)
     inside[...] = rng.uniform(0.2, 1, inside.shape)
@@ -151,7 +154,7 @@ def test_the_multilevel_solver_finds_the_dense_eigenpairs_whatever_the_workers()
     found = []
     for workers in (1, 2):
         graph = random_graph(36, 30, 3)
-        graph.workers = workers
+        graph.pool = Pool(workers)
         found.append(vnlem.DiffusionMap(graph, n_components=8))
     np.testing.assert_array_equal(found[0].embedding, found[1].embedding)
     assert found[0].residual < 1e-4
@@ -215,14 +218,43 @@ def test_a_coarse_level_is_the_fine_one_seen_by_orthonormal_blocks():
 def test_small_products_are_numpys():
     rng = np.random.default_rng(6)
     a, b = rng.standard_normal((9, 9)), rng.standard_normal((9, 5))
-    np.testing.assert_allclose(jacobi.multiply(a, b), a @ b, atol=1e-13)
-    np.testing.assert_allclose(jacobi.congruent(a, b), b.T @ a @ b, atol=1e-13)
+    np.testing.assert_allclose(small.multiply(a, b), a @ b, atol=1e-13)
+    np.testing.assert_allclose(small.congruent(a, b), b.T @ a @ b, atol=1e-13)
 
 
-def test_jacobi_rotations_solve_small_symmetric_problems():
-    matrix = np.random.default_rng(4).standard_normal((30, 30))
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_reflections_and_rotations_solve_small_symmetric_problems(n):
+    matrix = np.random.default_rng(4).standard_normal((n, n))
     matrix = matrix + matrix.T
-    values, vectors = jacobi.eigh(matrix)
-    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix), atol=1e-12)
+    check_largest_eigenpairs(matrix, n)
+    check_largest_eigenpairs(matrix, (n + 1) // 2)
+
+
+def test_repeated_eigenvalues_have_orthonormal_eigenvectors():
+    axes = np.linalg.qr(np.random.default_rng(7).standard_normal((24, 24)))[0]
+    for values in (np.repeat([1.0, 0.5, -2.0], 8), np.ones(24), np.zeros(24), np.eye(24)[0]):
+        matrix = axes * values @ axes.T
+        check_largest_eigenpairs((matrix + matrix.T) / 2, 10)
+
+
+def check_largest_eigenpairs(matrix, count):
+    values, vectors = small.largest_eigenpairs(matrix, count)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:count], atol=1e-12)
     np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-12)
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(30), atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-12)
+
+
+def test_vectors_that_depend_on_those_before_them_have_no_axis():
+    basis = np.random.default_rng(8).standard_normal((40, 12))
+    basis /= np.linalg.norm(basis, axis=0)
+    basis[:, 7] = basis[:, 2] + 1e-4 * basis[:, 9]
+    gram = basis.T @ basis
+    axes = small.orthonormal(gram, 5, 1e-5)
+    assert axes.shape == (12, 11)
+    np.testing.assert_allclose(axes.T @ gram @ axes, np.eye(11), atol=1e-12)
+    # The first ones have one each: of the dependent one too short.
+    axes = small.orthonormal(gram, 8, 1e-5)
+    lengths = np.diag(axes.T @ gram @ axes)
+    assert axes.shape == (12, 12)
+    assert lengths[7] < 0.01
+    np.testing.assert_allclose(np.delete(lengths, 7), 1, atol=1e-3)

@@ -14,6 +14,9 @@ from vnlem.methods.vnlem_dd_embedding import embed, region_of, structure
 from vnlem.methods.vnlem_dd_params import VnlemDdParams
 from vnlem.methods.vnlem_params import PAPER, check_params, make_rule, search_of
 from vnlem.pipeline.run import Job
+from vnlem.pipeline.workers import Pool
+
+THREADS = Pool(2)
 
 
 def snr(estimate, clean):
@@ -42,7 +45,7 @@ def graph_of(image, **changes):
     rings = layout(13)
     extended = Extended.of(image[None], rings, 1.0)
     rule = make_rule(params, 0.15, rings)
-    options = {"factor": rings.distance_scale, "bandwidth": 16.5, "workers": 2} | changes
+    options = {"factor": rings.distance_scale, "bandwidth": 16.5, "pool": THREADS} | changes
     region = whole_region(extended, rings, 1.0, 30.0)
     return patch_graph(region, search_of(params, rings, image.shape), rule, **options)
 
@@ -66,7 +69,7 @@ def test_the_residual_of_an_images_eigenpairs_is_what_is_promised():
     image = vnlem.noise.add_gaussian(clean, np.sqrt(0.3), seed=0).astype(np.float32)
     graph = graph_of(image)
     found = leading_eigenpairs(graph, graph.degrees(), 31)
-    vectors = found.vectors.astype(np.float64)
+    vectors = found.vectors.reshape(-1, 31).astype(np.float64)
     matrix = graph.sparse()  # by now D^-1/2 W D^-1/2
     residual = np.linalg.norm(matrix @ vectors - vectors * found.eigenvalues, axis=0)
     assert residual.max() < 1e-4

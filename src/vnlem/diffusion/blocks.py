@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.kernels.numba import tall
-from vnlem.pipeline.workers import for_each
+from vnlem.pipeline.workers import Pool
 
 # Vectors as columns, a multiple of eight of them, padded as a StencilGraph wants them.
 Block = NDArray[np.float32]
@@ -20,9 +20,9 @@ PIECE = 8192
 class Rows:
     """Operations on the blocks of one graph. Float32 vectors, float64 inner products."""
 
-    def __init__(self, n: int, workers: int) -> None:
+    def __init__(self, n: int, pool: Pool) -> None:
         self.pieces = [(first, min(first + PIECE, n)) for first in range(0, n, PIECE)]
-        self.workers = workers
+        self._pool = pool
         self._n = n
         self._rooms: dict[str, Block] = {}
 
@@ -38,7 +38,7 @@ class Rows:
         return np.zeros((self._n, width), dtype=np.float32)
 
     def _each(self, work: Callable[[int, int], Any]) -> None:
-        for_each(lambda piece: work(*piece), self.pieces, self.workers)
+        self._pool.for_each(lambda piece: work(*piece), self.pieces)
 
     def _sum(self, shape: Any, work: Callable[[int, int, Numbers], Any]) -> Numbers:
         """Sum of what `work` adds to an array of zeros for every piece, in their order."""

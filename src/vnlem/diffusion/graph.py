@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.diffusion.stencil import StencilGraph
+from vnlem.diffusion.stencil import ALONE, StencilGraph
 from vnlem.kernels.numba import affinity
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.tiles import Tile, grid
-from vnlem.pipeline.workers import for_each
+from vnlem.pipeline.workers import Pool
 
 TILE = 128
 # Where the bandwidth follows the data, a patch's scale is its distance to so many nearest patches.
@@ -26,7 +26,7 @@ def patch_graph(
     bandwidth: float,
     noise: float = 0.0,
     local: bool = False,
-    workers: int = 1,
+    pool: Pool = ALONE,
     progress: ProgressCallback | None = None,
 ) -> StencilGraph:
     """Weights exp(-max(d^2 - noise, 0) / (s_i s_j)) between all pixels and those in their window.
@@ -46,14 +46,14 @@ def patch_graph(
         bandwidth: a patch that has no like keeps some neighbours, and one that has many keeps to them.
     """
     height, width = region.raw.shape[0], region.width
-    graph = StencilGraph(height, width, search.patch_distance, workers)
+    graph = StencilGraph(height, width, search.patch_distance, pool)
     inside = graph.inside(graph.weights)
 
     def work(part: Tile) -> None:
         out = inside[part.top : part.bottom, part.left : part.right].transpose(0, 2, 1)
         affinity.half_windows(region, search, rule, part.top, part.left, np.float32(factor), out)
 
-    for_each(work, grid(height, width, TILE, TILE), workers, progress)
+    pool.for_each(work, grid(height, width, TILE, TILE), progress)
     # Inverse squares must neither vanish nor overflow in float32.
     least = min(max(bandwidth, 1e-12), 1e12)
     scales: NDArray[Any] = np.full(graph.n_vertices, least)

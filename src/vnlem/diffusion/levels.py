@@ -45,7 +45,7 @@ class Level:
     def restricted(self, fine: Block) -> Block:
         """A block of this level on the next coarser."""
         coarser: Any = self.coarser
-        out: Block = coarser.rows.room("right", fine.shape[1])
+        out: Block = coarser.rows.room("residual", fine.shape[1])
         self.graph.restrict(fine, self.share, coarser.graph, out)
         return out
 
@@ -54,12 +54,12 @@ class Level:
         coarser: Any = self.coarser
         self.graph.prolong(coarse, coarser.graph, self.share, fine)
 
-    def start(self) -> tuple[Numbers, Block]:
-        """Eigenpairs of the next coarser level on this one: values, and vectors constant on blocks."""
+    def start(self, size: int) -> tuple[Numbers, Block]:
+        """The first eigenpairs of the next coarser level on this one: values, vectors constant on blocks."""
         coarser: Any = self.coarser
-        out: Block = self.rows.zeros(coarser.vectors.shape[1])
-        self.prolong(coarser.vectors, out)
-        return coarser.values, out
+        out: Block = self.rows.zeros(size)
+        self.prolong(coarser.rows.take(coarser.vectors, np.arange(size), "direction"), out)
+        return coarser.values[:size], out
 
     def correct(self, residual: Block, values: Numbers) -> None:
         """Residuals A v - value v to directions in which the v should move, in place.
@@ -79,7 +79,7 @@ class Level:
         rows = self.rows
         lowest = self.values[-1] + MARGIN * (1 - self.values[-1])
         shifts = np.maximum(values, lowest).astype(np.float32)
-        x: Block = rows.room("solution", right.shape[1])
+        x: Block = rows.room("direction", right.shape[1])
         rows.clear(x)
         steps = STEPS_AT_THE_BOTTOM
         if self.coarser is not None:
@@ -88,12 +88,12 @@ class Level:
             steps = STEPS
         squares = rows.project(right, self.vectors) ** 2
         if self.coarser is not None:
-            image = self.product(x, "image")
+            image = self.product(x, "of direction")
             rows.shifted(x, image, shifts)
             squares = rows.residual(image, right, np.ones(len(values)), right) ** 2
-        step = rows.copied(right, "step")
+        step = rows.copied(right, "steps")
         for _ in range(steps):
-            image = self.product(step, "image")
+            image = self.product(step, "of direction")
             energy = rows.shifted(step, image, shifts)
             before = squares
             squares = rows.advance(x, right, step, image, _ratio(before, energy))

@@ -96,7 +96,8 @@ class DiffusionMap:
         if isinstance(graph, StencilGraph):
             self.n_parts = graph.count_components()
             found = leading_eigenpairs(graph, degrees, count, RESIDUAL)
-            values, vectors, self.residual = found.eigenvalues, found.vectors, found.residual
+            values, self.residual = found.eigenvalues, found.residual
+            vectors = found.vectors.reshape(n, count)
             if self.residual > RESIDUAL:
                 warn(
                     f"the eigenvectors' residual is {self.residual:.2g}, not {RESIDUAL:g}; "

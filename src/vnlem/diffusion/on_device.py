@@ -45,10 +45,6 @@ class DeviceGraph:
         """View (height, width, n)."""
         return vectors.reshape(self.height, self.width, -1)
 
-    def unpadded(self, vectors: Array, count: int) -> Array:
-        """The first `count` of some vectors, on their own."""
-        return self.inside(vectors).reshape(self.n_vertices, -1)[:, :count].copy()
-
     def apply(self, vectors: Array, out: Array) -> None:
         """out = W @ vectors."""
         kernels.apply(self._engine, self._graph, vectors, out)

@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 
 from vnlem.diffusion.blocks import Numbers
 from vnlem.diffusion.levels import Level
-from vnlem.kernels.numba import jacobi
+from vnlem.kernels.numba import small
 
 # Up to so many vertices the matrix is made dense and solved at once.
 DENSE = 300
 # Vectors iterated beside the wanted ones, so that the last wanted one converges as quickly as the others.
 GUARD = 9
+# On the finest level one of them is enough where the next coarser one took so few products: they quicken the
+# last of many steps, not the first.
+FEW = 4
 MAX_ITERATIONS = 40
-# Directions shorter than this beside the others are rounding.
+# Directions whose squared length beside the others is up to this share are rounding.
 INDEPENDENT = 1e-5
 
 
@@ -32,8 +35,8 @@ class Spectrum:
     Attributes
     ----------
     eigenvalues : ndarray, shape (count,)
-    vectors : ndarray of float32, shape (vertices, count)
-        Orthonormal columns.
+    vectors : ndarray of float32, shape (height, width, count)
+        Orthonormal; a view of the solver's memory.
     residual : float
         Largest ||A v - lambda v||.
     products : int
@@ -70,7 +73,7 @@ def leading_eigenpairs(
     >>> graph.clip()
     >>> found = leading_eigenpairs(graph, graph.degrees(), 3)
     >>> found.vectors.shape, bool(abs(found.eigenvalues[0] - 1) < 1e-4)
-    ((480, 3), True)
+    ((20, 24, 3), True)
     """
     block = 8 * math.ceil((count + GUARD) / 8)
     graphs, all_degrees = [graph], [degrees]
@@ -79,34 +82,32 @@ def leading_eigenpairs(
         all_degrees.append(graphs[-1].degrees())
     level = Level(graphs.pop(), all_degrees.pop(), None)
     size = min(block, level.graph.n_vertices)
-    # More vertices only where very many coordinates are asked for: there LAPACK is quicker.
-    eigh = jacobi.eigh if level.graph.n_vertices <= DENSE else scipy.linalg.eigh
-    values, vectors = eigh(level.graph.sparse().toarray())
-    level.values = values[::-1][:size]
-    level.vectors = level.graph.pad(vectors[:, ::-1][:, :size].astype(np.float32))
+    level.values, vectors = _largest_eigenpairs(level.graph.sparse().toarray(), size)
+    level.vectors = level.graph.pad(vectors.astype(np.float32))
     worst, products = 0.0, 0
     while graphs:
         level = Level(graphs.pop(), all_degrees.pop(), level)
+        if not graphs and products <= FEW:
+            size = min(size, 8 * math.ceil((count + 1) / 8))
         # The same residual on every level: what a coarse level leaves costs a product of the finer one.
-        worst, products = lobpcg(level, count, tolerance)
-    found = level.graph.unpadded(level.vectors, count)
+        worst, products = lobpcg(level, size, count, tolerance)
+    found = level.graph.inside(level.vectors)[..., :count]
     return Spectrum(level.values[:count], found, worst, products)
 
 
-def lobpcg(level: Level, count: int, tolerance: float) -> tuple[float, int]:
-    """Locally optimal block preconditioned conjugate gradients for the leading eigenpairs of a level.
+def lobpcg(level: Level, size: int, count: int, tolerance: float) -> tuple[float, int]:
+    """Locally optimal block preconditioned conjugate gradients for the `size` leading eigenpairs of a level.
 
     They are left in the level; returned are the largest residual of the first `count` and the number of
     products. Vectors that have converged stay in the basis but get no new direction: theirs would be
     rounding alone.
     """
     rows = level.rows
-    values, x = level.start()
-    size = x.shape[1]
+    values, x = level.start(size)
     image = level.product(x, "of x")
     products = 1
-    # Inner products of the basis with itself and with its image.
-    gram, energy = np.hsplit(rows.inner([x], [x, image]), 2)
+    # Inner products of the basis with itself and with its image: those of the coarser level's eigenvectors.
+    gram, energy = np.eye(size), np.diag(values)
     residual, step, step_image = (rows.room(name, size) for name in ("residual", "steps", "of steps"))
     norms = rows.residual(x, image, values, residual)
     while norms[:count].max() > tolerance and products <= MAX_ITERATIONS:
@@ -135,9 +136,9 @@ def lobpcg(level: Level, count: int, tolerance: float) -> tuple[float, int]:
         # one, so it is made only now: writing memory for the first time takes longer than the work.
         added = turn.copy()
         added[:size] = 0
-        scale = 1 / np.sqrt(np.maximum(np.diag(jacobi.congruent(gram, added)), 1e-30))
+        scale = 1 / np.sqrt(np.maximum(np.diag(small.congruent(gram, added)), 1e-30))
         both = np.hstack([turn, added * scale])
-        gram, energy = jacobi.congruent(gram, both), jacobi.congruent(energy, both)
+        gram, energy = small.congruent(gram, both), small.congruent(energy, both)
         rows.combine(others, turn, scale, step)
         rows.combine(images, turn, scale, step_image)
         rows.residual(x, image, values, residual)
@@ -153,13 +154,21 @@ def _bordered(matrix: Numbers, columns: Numbers) -> Numbers:
 
 
 def _ritz(gram: Numbers, energy: Numbers, size: int) -> tuple[Numbers, Numbers]:
-    """The `size` largest Ritz values in the span of a basis, and the combinations of it that attain them."""
-    lengths, axes = jacobi.eigh(gram)
-    # Directions that float32 cannot tell from combinations of the others are left out; where fewer than
-    # `size` are left, the longest of them stay, too short to count.
-    shortest = INDEPENDENT * max(float(lengths[-1]), 1e-30)
-    kept = lengths > shortest
-    kept[-size:] = True
-    axes = np.ascontiguousarray(axes[:, kept] / np.sqrt(np.maximum(lengths[kept], shortest)))
-    values, turn = jacobi.eigh(jacobi.congruent(energy, axes))
-    return values[::-1][:size], jacobi.multiply(axes, np.ascontiguousarray(turn[:, ::-1][:, :size]))
+    """The `size` largest Ritz values in the span of a basis, and the combinations of it that attain them.
+
+    Directions that float32 cannot tell from combinations of the others are left out.
+    """
+    axes = small.orthonormal(gram, size, INDEPENDENT)
+    values, turn = small.largest_eigenpairs(small.congruent(energy, axes), size)
+    return values, small.multiply(axes, turn)
+
+
+def _largest_eigenpairs(matrix: Numbers, count: int) -> tuple[Numbers, Numbers]:
+    """The largest eigenvalues of a dense matrix, largest first, and their eigenvectors."""
+    n = len(matrix)
+    if n <= DENSE:
+        found: tuple[Numbers, Numbers] = small.largest_eigenpairs(matrix, count)
+        return found
+    # More vertices only where very many coordinates are asked for: there LAPACK is quicker.
+    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(n - count, n - 1))
+    return values[::-1], vectors[:, ::-1]

@@ -11,12 +11,13 @@ from vnlem.diffusion.blocks import Block, Rows
 from vnlem.kernels.numba import affinity, tall
 from vnlem.kernels.numba import stencil as kernels
 from vnlem.kernels.numba.vectors import ROWS as PIXELS_TOGETHER
-from vnlem.pipeline.workers import for_each
+from vnlem.pipeline.workers import Pool
 
 # Rows of the image one task works on; fixed, so that sums do not depend on the number of workers.
 STRIP = 16
-# Below so many vertices starting threads takes longer than they save.
-ALONE = 10_000
+# Below so many vertices waking threads takes longer than they save.
+MANY = 10_000
+ALONE = Pool(1)
 
 
 def forward_offsets(reach: int) -> NDArray[np.int64]:
@@ -44,8 +45,8 @@ class StencilGraph:
     height, width : int
         Size of the image.
     reach : int
-    workers : int
-        Threads of every method; results do not depend on it.
+    pool : Pool
+        The threads of every method; results do not depend on their number.
 
     Attributes
     ----------
@@ -61,8 +62,8 @@ class StencilGraph:
     [4, 6, 4, 4, 6, 4]
     """
 
-    def __init__(self, height: int, width: int, reach: int, workers: int = 1) -> None:
-        self.height, self.width, self.reach, self.workers = height, width, reach, workers
+    def __init__(self, height: int, width: int, reach: int, pool: Pool = ALONE) -> None:
+        self.height, self.width, self.reach, self.pool = height, width, reach, pool
         # Whole groups of pixels, also in what lies beside the image.
         self.stride = _whole_groups(_whole_groups(width) + 2 * reach)
         self.forward = forward_offsets(reach)
@@ -123,18 +124,6 @@ class StencilGraph:
         whole = padded.reshape(self.height + 2 * self.reach, self.stride, -1)
         return whole[self._rows[0] : self._rows[1], self._columns[0] : self._columns[1]]
 
-    def unpadded(self, padded: NDArray[np.float32], count: int) -> NDArray[np.float32]:
-        """The first `count` of padded vectors as plain ones (pixels, count)."""
-        out = np.empty((self.n_vertices, count), dtype=np.float32)
-        image, source = out.reshape(self.height, self.width, count), self.inside(padded)
-
-        def work(rows: tuple[int, int]) -> None:
-            strip = slice(rows[0] - self.reach, rows[1] - self.reach)
-            image[strip] = source[strip, :, :count]
-
-        for_each(work, self._strips, self.workers)
-        return out
-
     def clip(self) -> None:
         """Set the weights of neighbours outside the image to zero."""
         inside = self.inside(self.weights)
@@ -155,7 +144,7 @@ class StencilGraph:
         def work(rows: tuple[int, int]) -> None:
             kernels.apply(self._store, weights, vectors, rows, self._columns, self.reach, out)
 
-        for_each(work, self._strips, self.workers)
+        self.pool.for_each(work, self._strips)
 
     def __matmul__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """W @ vectors for plain vectors (pixels, n)."""
@@ -173,7 +162,7 @@ class StencilGraph:
         def work(rows: tuple[int, int]) -> None:
             kernels.degrees(self._store, weights, rows, self._columns, out)
 
-        for_each(work, self._strips, self.workers)
+        self.pool.for_each(work, self._strips)
         return self.inside(out)[:, :, 0].ravel()
 
     def scale(self, factors: NDArray[np.float64]) -> None:
@@ -183,7 +172,7 @@ class StencilGraph:
         def work(rows: tuple[int, int]) -> None:
             kernels.scale(self._store, self._forward_pixels, padded, rows, self._columns)
 
-        for_each(work, self._strips, self.workers)
+        self.pool.for_each(work, self._strips)
 
     def local_scales(self, noise: float, count: int) -> NDArray[np.float64]:
         """Where the slots hold squared distances: of each pixel, the count-th smallest less the noise."""
@@ -203,7 +192,7 @@ class StencilGraph:
                 out,
             )
 
-        for_each(work, self._strips, self.workers)
+        self.pool.for_each(work, self._strips)
         return self.inside(out)[:, :, 0].ravel().astype(np.float64)
 
     def gaussian(self, inverse_scales: NDArray[np.float64], noise: float) -> None:
@@ -220,13 +209,13 @@ class StencilGraph:
                 self._columns,
             )
 
-        for_each(work, self._strips, self.workers)
+        self.pool.for_each(work, self._strips)
 
     def coarsened(self, factor: int) -> "StencilGraph":
         """The graph between blocks of factor x factor pixels: weights added up (P^T W P)."""
         height, width = -(-self.height // factor), -(-self.width // factor)
-        workers = self.workers if height * width >= ALONE else 1
-        coarse = StencilGraph(height, width, (self.reach + factor - 1) // factor, workers)
+        pool = self.pool if height * width >= MANY else ALONE
+        coarse = StencilGraph(height, width, (self.reach + factor - 1) // factor, pool)
         dy, dx = (np.ascontiguousarray(self.forward[:, axis]) for axis in (0, 1))
         step = factor * max(STRIP // factor, 1)
         strips = [(row, min(row + step, self.height)) for row in range(0, self.height, step)]
@@ -244,12 +233,12 @@ class StencilGraph:
                 coarse.reach,
             )
 
-        for_each(work, strips, self.workers)
+        self.pool.for_each(work, strips)
         return coarse
 
     def rows(self) -> Rows:
         """The algebra of blocks of vectors on this graph's pixels."""
-        return Rows(self.padded_size, self.workers)
+        return Rows(self.padded_size, self.pool)
 
     @property
     def _at(self) -> tuple[int, int]:
@@ -271,7 +260,7 @@ class StencilGraph:
             out[first + strip[0] * row : first + strip[1] * row] = 0
             tall.restrict(fine, share, self._at, size, strip, out, coarser._at)
 
-        for_each(work, self._strips_of_blocks(), self.workers)
+        self.pool.for_each(work, self._strips_of_blocks())
 
     def prolong(
         self, coarse: Block, coarser: "StencilGraph", share: NDArray[np.float32], fine: Block
@@ -282,7 +271,7 @@ class StencilGraph:
         def work(strip: tuple[int, int]) -> None:
             tall.prolong(coarse, coarser._at, strip, share, self._at, size, fine)
 
-        for_each(work, self._strips_of_blocks(), self.workers)
+        self.pool.for_each(work, self._strips_of_blocks())
 
     def sparse(self) -> Any:
         """The graph as a scipy.sparse matrix, for small images."""

@@ -19,7 +19,7 @@ from vnlem.methods.vnlem_params import VnlemParams, looks_unrotated, make_rule, 
 from vnlem.pipeline.first_call import is_rehearsing
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
-from vnlem.pipeline.workers import for_each, kept_threads
+from vnlem.pipeline.workers import Pool
 
 # Between these ratios of a patch's variance to the noise's the diffusion distance gains all trust: noise
 # alone gives 1 +- 0.11 in patches of 13 pixels.
@@ -43,6 +43,22 @@ def embed(
     progress: ProgressCallback | None = None,
 ) -> Diffusion:
     """Diffusion coordinates of every pixel, scaled to a mean square of one, and how far to trust them."""
+    with Pool(job.workers) as pool:
+        padded = _embedding(job, params, region, pool, progress)
+    trust = np.ones(padded.shape[:2], dtype=np.float32)
+    if job.params.flat_guard and not is_rehearsing():
+        trust = structure(job.pixels, job.sigma, params.patch_size)
+    return Diffusion(padded, trust, job.params.flat_guard)
+
+
+def _embedding(
+    job: Job[VnlemDdParams],
+    params: VnlemParams,
+    region: kernels.Region,
+    pool: Pool,
+    progress: ProgressCallback | None,
+) -> NDArray[np.float32]:
+    """The coordinates, (height, width, whole eights of them)."""
     settings = job.params
     rings = rings_of(params, len(job.pixels))
     _, height, width = job.pixels.shape
@@ -57,48 +73,40 @@ def embed(
         bandwidth=settings.graph_bandwidth,
         noise=between if params.noise_correction else 0.0,
         local=settings.local_bandwidth,
-        workers=job.workers,
+        pool=pool,
         progress=progress,
     )
     degrees = graph.degrees()
     job.details["graph_parts"] = graph.count_components()
     if is_rehearsing():
-        nowhere = np.zeros((height, width, 8 * -(-settings.embedding_dim // 8)), dtype=np.float32)
-        return Diffusion(nowhere, np.ones((height, width), dtype=np.float32), settings.flat_guard)
+        return np.zeros((height, width, 8 * -(-settings.embedding_dim // 8)), dtype=np.float32)
     found = eigenpairs_of(graph, degrees, job, begun)
-    padded = _placed(found, degrees, settings.diffusion_time, (height, width), job.workers)
-    trust = np.ones((height, width), dtype=np.float32)
-    if settings.flat_guard:
-        trust = structure(job.pixels, job.sigma, params.patch_size)
-    return Diffusion(padded, trust, settings.flat_guard)
+    return _placed(found, degrees, settings.diffusion_time, pool)
 
 
-def _placed(
-    found: Spectrum, degrees: NDArray[np.float64], at_time: float, shape: tuple[int, int], workers: int
-) -> NDArray[np.float32]:
+def _placed(found: Spectrum, degrees: NDArray[np.float64], at_time: float, pool: Pool) -> NDArray[np.float32]:
     """Diffusion coordinates of a mean square of one, (height, width, whole eights), row after row.
 
     Whole vectors of eight numbers: the loop over coordinates then has no remainder.
     """
-    height, width = shape
-    count = found.vectors.shape[1] - 1
+    height, width, count = found.vectors.shape
+    count -= 1
     padded = np.zeros((height, width, 8 * -(-count // 8)), dtype=np.float32)
     roots = np.sqrt(degrees).astype(np.float32).reshape(height, width, 1)
-    vectors = found.vectors.reshape(height, width, -1)
     squares = np.zeros(height)
 
     def place(row: int) -> None:
-        placed = coordinates(found.eigenvalues, vectors[row] / roots[row], at_time)
+        placed = coordinates(found.eigenvalues, found.vectors[row] / roots[row], at_time)
         padded[row, :, :count] = placed
         squares[row] = np.sum(placed.astype(np.float64) ** 2)
 
-    for_each(place, range(height), workers)
+    pool.for_each(place, range(height))
     size = np.float32(max(math.sqrt(squares.sum() / (height * width * count)), 1e-30))
 
     def scale(row: int) -> None:
         padded[row] /= size
 
-    for_each(scale, range(height), workers)
+    pool.for_each(scale, range(height))
     return padded
 
 
@@ -107,8 +115,7 @@ def eigenpairs_of(
 ) -> Spectrum:
     """The leading eigenpairs of a graph whose making began at `begun`; what they cost goes to the details."""
     built = time.perf_counter()
-    with kept_threads(job.workers):
-        found = leading_eigenpairs(graph, degrees, job.params.embedding_dim + 1, RESIDUAL)
+    found = leading_eigenpairs(graph, degrees, job.params.embedding_dim + 1, RESIDUAL)
     job.details["seconds"] = {"graph": built - begun, "eigenvectors": time.perf_counter() - built}
     job.details["eigenvalues"] = found.eigenvalues.tolist()
     job.details["residual"] = found.residual

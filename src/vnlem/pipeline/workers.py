@@ -3,9 +3,8 @@
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Generic, Protocol, TypeVar
 
@@ -186,39 +185,6 @@ class _Queue(Generic[Item]):
             self._permits.release(_MANY)
 
 
-class _Kept(threading.local):
-    """The pool that for_each uses in this thread."""
-
-    pool: Pool | None = None
-
-
-_kept = _Kept()
-
-
-@contextmanager
-def kept_threads(workers: int) -> Iterator[None]:
-    """While this lasts `for_each` of this thread starts no threads of its own for so many workers.
-
-    Starting them costs as much as a short stage: a solver of a thousand stages starts them once.
-
-    Examples
-    --------
-    >>> seen = []
-    >>> with kept_threads(2):
-    ...     for_each(seen.append, [1], workers=2)
-    ...     for_each(seen.append, [2], workers=2)
-    >>> seen
-    [1, 2]
-    """
-    before = _kept.pool
-    with Pool(workers) as pool:
-        _kept.pool = pool
-        try:
-            yield
-        finally:
-            _kept.pool = before
-
-
 def for_each(
     work: Callable[[Item], object],
     items: Sequence[Item],
@@ -235,9 +201,5 @@ def for_each(
     2 3
     3 3
     """
-    kept = _kept.pool
-    if kept is not None and kept.workers == workers:
-        kept.for_each(work, items, progress)
-        return
     with Pool(min(workers, max(len(items), 1))) as pool:
         pool.for_each(work, items, progress)

@@ -76,14 +76,12 @@ def _embed(job: Job[VnlemDdParams], engine: Any, params: VnlemParams, features: 
     found = eigenpairs_of(graph, degrees, job, begun)
     # lambda_k^t phi_k for k = 2, 3, ..., see `vnlem.diffusion.map.coordinates`.
     powers = (np.abs(found.eigenvalues[1:]) ** settings.diffusion_time).astype(np.float32)
-    roots = np.sqrt(degrees).astype(np.float32)
+    roots = np.sqrt(degrees).astype(np.float32).reshape(height, width, 1)
     vectors: Any = found.vectors
-    placed = vectors[:, 1:] / engine.xp.asarray(roots)[:, None] * engine.xp.asarray(powers)
+    placed = vectors[..., 1:] / engine.xp.asarray(roots) * engine.xp.asarray(powers)
     size = float(to_host((placed.astype(np.float64) ** 2).mean()))
-    embedding = engine.xp.zeros((height, width, 4 * -(-placed.shape[1] // 4)), np.float32)
-    embedding[..., : placed.shape[1]] = (placed / np.float32(max(size**0.5, 1e-30))).reshape(
-        height, width, -1
-    )
+    embedding = engine.xp.zeros((height, width, 4 * -(-placed.shape[2] // 4)), np.float32)
+    embedding[..., : placed.shape[2]] = placed / np.float32(max(size**0.5, 1e-30))
     trust = np.ones((height, width), np.float32)
     if settings.flat_guard:
         trust = structure(to_host(job.pixels), job.sigma, params.patch_size)
