@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from vnlem.neighbours.groups import GROUPS, SCALING
+from vnlem.neighbours.groups import GROUPS, searches_scales
 from vnlem.pipeline import checks
 
 # From this noise on, in units of the clean standard deviation, late passes use patches of 8 instead of 7.
@@ -117,7 +117,7 @@ def resolve(
         sizes = (whole("patch_size", patch_size, 7, 2),) * (n_passes + 1)
     steps = steps_within(sizes, step, given.first_step, given.step)
     # What recurs at other sizes is rarer: it is looked for farther away, though not in the copies.
-    farther = SIMILARITY_DISTANCE if group in SCALING else 1
+    farther = SIMILARITY_DISTANCE if searches_scales(group) else 1
     distance = whole("patch_distance", patch_distance, farther * given.patch_distance)
     # New groups whenever the patch changes, and in every second pass: in between the pilot hardly moves.
     often = 2 if profile != "fast" else n_passes
@@ -129,7 +129,7 @@ def resolve(
         patch_sizes=sizes,
         n_neighbors=whole("n_neighbors", n_neighbors, given.n_neighbors, 2),
         patch_distance=distance,
-        copied_distance=min(given.patch_distance, distance) if group in SCALING else distance,
+        copied_distance=min(given.patch_distance, distance) if searches_scales(group) else distance,
         step=steps[1],
         passes=n_passes,
         rematch=rematch,

@@ -11,8 +11,8 @@ from vnlem.estimate.ridge import Found, Pass, PassSettings, run_passes
 from vnlem.kernels.numba.ridge import filter_tile
 from vnlem.kernels.numba.sheets import Images
 from vnlem.methods.vnlr_params import VnlrParams
-from vnlem.neighbours.groups import TURNING, Matching, TileGrid, needed_before, reach_of_copies
-from vnlem.neighbours.sheets import Reach
+from vnlem.neighbours.groups import COPIES, Matching, TileGrid, needed_before, reach_of_copies
+from vnlem.neighbours.sheets import Copies, Reach
 from vnlem.pipeline.first_call import repeatable
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.regions import Region
@@ -70,13 +70,13 @@ def _reaches(params: VnlrParams, number: int) -> tuple[int, int]:
     """Distances from a pixel to the references of its groups, and from these to what they read."""
     radius = params.first_patch_distance if number == 0 else params.patch_distance
     size = params.patch_sizes[number]
-    copied = reach_of_copies(_group_of(params, number), min(params.copied_distance, radius), size)
+    copied = reach_of_copies(_copies_of(params, number), min(params.copied_distance, radius), size)
     return radius + size - 1, max(radius, copied)
 
 
-def _group_of(params: VnlrParams, number: int) -> str:
+def _copies_of(params: VnlrParams, number: int) -> tuple[Copies, ...]:
     """Copies wait for a pilot: on noise their many times as many candidates only add chance."""
-    return "d4" if number == 0 and params.group in TURNING else params.group
+    return () if number == 0 else COPIES.get(params.group, ())
 
 
 @repeatable(filter_tile)
@@ -158,13 +158,14 @@ def matching_of(params: VnlrParams, number: int, region: Region, channels: int, 
     reach = Reach(size, min(radius, max(region.shape) - size), region)
     return Matching(
         reach,
-        _group_of(params, number),
+        params.group,
         params.first_n_neighbors if first else params.n_neighbors,
         matching_weights(channels, first).ravel(),
         factor=1.0 if first else params.match_factor,
         penalty=params.first_match_penalty if first else params.match_penalty,
         flat_energy=params.flat_energy if first else 0.0,
         least_variance=_least_variance(sigma),
+        copies=_copies_of(params, number),
         copied_radius=params.copied_distance,
     )
 

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vnlem.methods.vnlr_params import PROFILES, FixedParams, steps_within, whole
-from vnlem.neighbours.groups import TURNING
+from vnlem.neighbours.groups import COPIES, GROUPS
 from vnlem.pipeline import checks
-
-GROUPS = ("identity", "c4", "d4")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +82,11 @@ def resolve_stack(
     (2, 3)
     """
     checks.choice("profile", profile, PROFILES)
-    if group in TURNING:
+    if group in COPIES:
         raise ValueError(
             f"group={group!r} is not available for stacks; use group='d4', or denoise page by page"
         )
-    checks.choice("group", group, GROUPS)
+    checks.choice("group", group, tuple(name for name in GROUPS if name not in COPIES))
     given = _PROFILES[kind, profile]
     n_passes = whole("passes", passes, given.passes)
     if patch_size is None:

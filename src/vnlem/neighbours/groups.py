@@ -6,7 +6,7 @@ sheet that is not the image itself, after whatever made the sheet (see `vnlem.ne
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,26 +14,27 @@ from numpy.typing import NDArray
 from vnlem.kernels.numba.match import Search, match_tile
 from vnlem.kernels.numba.sheets import Images, Tall
 from vnlem.neighbours import scaled, turned
-from vnlem.neighbours.scaled import FACTORS, ScaledSheet
-from vnlem.neighbours.sheets import (
-    LARGE_TILE,
-    MANY_PIXELS,
-    TILE,
-    ImageSheet,
-    Layout,
-    Reach,
-    Sheet,
-    TurnedSheet,
-)
-from vnlem.neighbours.turned import TURNS, square_side
+from vnlem.neighbours.sheets import LARGE_TILE, MANY_PIXELS, TILE, Copies, ImageSheet, Layout, Reach, Sheet
+from vnlem.pipeline.choices import Group
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.tiles import Tile
 
 MOST_COPIED = 0.4  # of a group may come from sheets that are not put back
-GROUPS = ("identity", "c4", "d4", "so2", "similarity")
-# Groups that search copies of the image too, and of which kinds.
-TURNING = ("so2", "similarity")
-SCALING = ("similarity",)
+GROUPS: tuple[str, ...] = get_args(Group)
+# Groups that search copies of the image too, and of which kinds. A new kind is a module with `reach` and
+# `sheets`, and a word here.
+COPIES: dict[str, tuple[Copies, ...]] = {"so2": (turned,), "similarity": (turned, scaled)}
+
+
+def searches_scales(group: str) -> bool:
+    """Whether a group searches scaled copies of the image.
+
+    Examples
+    --------
+    >>> searches_scales("so2"), searches_scales("similarity")
+    (False, True)
+    """
+    return scaled in COPIES.get(group, ())
 
 
 def symmetries(group: str, patch_size: int) -> NDArray[np.int64]:
@@ -209,18 +210,15 @@ def needed_before(reach: Reach, step: int, needed: Tile, copied: int = 0) -> Til
     return Tile(*spans[0], *spans[1])
 
 
-def reach_of_copies(group: str, radius: int, patch_size: int) -> int:
-    """How far from a reference patch the copies that a group searches are read; 0 without copies.
+def reach_of_copies(copies: tuple[Copies, ...], radius: int, patch_size: int) -> int:
+    """How far from a reference patch copies are read; 0 without copies.
 
     Examples
     --------
-    >>> reach_of_copies("d4", 20, 7), reach_of_copies("so2", 20, 7), reach_of_copies("similarity", 20, 7)
-    (0, 63, 69)
+    >>> [reach_of_copies(COPIES.get(group, ()), 20, 7) for group in ("d4", "so2", "similarity")]
+    [0, 63, 69]
     """
-    farthest = turned.reach(radius, patch_size) if group in TURNING else 0
-    if group in SCALING:
-        farthest = max(farthest, *(scaled.reach(factor, radius, patch_size) for factor in FACTORS))
-    return farthest
+    return max((kind.reach(radius, patch_size) for kind in copies), default=0)
 
 
 @dataclass(frozen=True)
@@ -252,6 +250,7 @@ class Matching:
     penalty: float
     flat_energy: float = 0.0
     least_variance: float = 0.0  # of the noise, where it is turned or scaled
+    copies: tuple[Copies, ...] = ()  # what is searched beside the image
     copied_radius: int | None = None  # of the search windows in copies; as in the image when None
 
     @cached_property
@@ -262,22 +261,18 @@ class Matching:
     def layout(self, groups: TileGroups) -> Layout:
         """The sheets of a tile."""
         sheets: list[Sheet] = [ImageSheet(self.reach, groups.area)]
-        copied, floor = self.copied_reach(), self.least_variance
-        if self.group in TURNING:
-            side = square_side(TILE, copied.radius, copied.patch_size)
-            sheets += [TurnedSheet(copied, groups.tile, side, angle, floor) for angle in TURNS]
-        if self.group in SCALING:
-            sheets += [ScaledSheet(copied, groups.tile, factor, floor) for factor in FACTORS]
+        for kind in self.copies:
+            sheets += kind.sheets(self.copied_reach(), groups.tile, self.least_variance)
         return Layout.of(sheets, self.reach.radius)
 
     def tile_side(self) -> int:
         """Of the tiles of a pass: copies are made of what lies around tiles of one size."""
         height, width = self.reach.region.shape
-        return LARGE_TILE if height * width >= MANY_PIXELS and self.group not in TURNING else TILE
+        return LARGE_TILE if height * width >= MANY_PIXELS and not self.copies else TILE
 
     def reach_of_copies(self) -> int:
-        """How far from a reference patch copies are read."""
-        return reach_of_copies(self.group, self.copied_reach().radius, self.reach.patch_size)
+        """How far from a reference patch copies are read; 0 without copies."""
+        return reach_of_copies(self.copies, self.copied_reach().radius, self.reach.patch_size)
 
     def copied_reach(self) -> Reach:
         """What reference patches look at in copies."""
@@ -339,7 +334,8 @@ def groups_in(
     pixels = np.ascontiguousarray(image, np.float32)
     channels, height, width = pixels.shape
     reach = Reach(patch_size, min(radius, max(height, width) - patch_size), Region.whole(height, width))
-    matching = Matching(reach, group, n_members, np.ones(channels, np.float32), factor, penalty)
+    weights, copies = np.ones(channels, np.float32), COPIES.get(group, ())
+    matching = Matching(reach, group, n_members, weights, factor, penalty, copies=copies)
     everything = Tile(0, height, 0, width)
     layout = matching.layout(TileGroups(everything, references, everything))
     images = Images(pixels, pixels, pixels, np.full((channels, 1, 1), variance, np.float32))

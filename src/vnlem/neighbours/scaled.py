@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vnlem.kernels.numba.sheets import Images, Tall
 from vnlem.kernels.numba.stretch import Stretch, StretchPlace, stretch_into
-from vnlem.neighbours.sheets import TILE, Reach, Whole
+from vnlem.neighbours.sheets import TILE, Reach, Sheet, Whole
 from vnlem.pipeline.tiles import Tile
 
 # Factors of the copies that "similarity" searches beside the image and its turned copies.
@@ -26,9 +26,15 @@ def side_of(factor: float, radius: int, patch_size: int) -> int:
     return 2 * (int(np.ceil(factor * TILE / 2)) + radius + patch_size)
 
 
-def reach(factor: float, radius: int, patch_size: int) -> int:
-    """How far from a reference patch a copy of what it looks at is read."""
-    return int(np.ceil((radius + patch_size + 1) / factor + LOBES / min(factor, 1.0))) + 1
+def reach(radius: int, patch_size: int) -> int:
+    """How far from a reference patch the image is read to make the copies of what it looks at."""
+    smallest = min(FACTORS)
+    return int(np.ceil((radius + patch_size + 1) / smallest + LOBES / min(smallest, 1.0))) + 1
+
+
+def sheets(reach: Reach, tile: Tile, least_variance: float) -> list[Sheet]:
+    """A scaled copy for each factor."""
+    return [ScaledSheet(reach, tile, factor, least_variance) for factor in FACTORS]
 
 
 def _taps(at: NDArray[np.floating], factor: float) -> tuple[Whole, NDArray[np.float64]]:
@@ -103,11 +109,11 @@ def _resizing(count: int, factor: float, scaled: int | None = None) -> NDArray[n
 class ScaledSheet:
     """What lies around a tile, scaled about the tile's centre."""
 
-    put_back = False
+    put_back, same_noise = False, True
 
-    def __init__(self, reach: Reach, tile: Tile, factor: float, floor: float) -> None:
+    def __init__(self, reach: Reach, tile: Tile, factor: float, least_variance: float) -> None:
         self._reach, self._tile = reach, tile
-        self._floor = np.float32(floor)  # least variance of the noise
+        self._floor = np.float32(least_variance)
         self.height = self.width = side_of(factor, reach.radius, reach.patch_size)
         self._stretch = make_stretch(factor, self.height)
         self.candidates = (2 * reach.radius + 1, 2 * reach.radius + 1)

@@ -1,10 +1,10 @@
 """Sheets: images in which the members of a tile's groups may be found.
 
 A tile of reference patches looks at some sheets. The first is what lies around the tile in the image itself.
-Others may follow: a turned copy (group "so2"), a scaled copy (group "similarity"), a neighbouring frame of a
-movie, a neighbouring slice of a volume, another image of a set. Every sheet is cut to what the tile can reach
-and laid below the one before in the tile's tall arrays (`vnlem.kernels.numba.sheets.Tall`). The kernels know
-nothing else: a member is a row and a column of the tall arrays.
+Others may follow: turned copies (group "so2"), scaled copies (group "similarity"), or any other image that
+:class:`Copies` make sheets of. Every sheet is cut to what the tile can reach and laid below the one before in
+the tile's tall arrays (`vnlem.kernels.numba.sheets.Tall`). The kernels know nothing else: a member is a row
+and a column of the tall arrays.
 
 A sheet says
 
@@ -14,16 +14,15 @@ A sheet says
   map into the sheet;
 - what its pixels are (`fill`): pilot, working image, what is compared, how far the working image is from the
   noisy one, and the noise variance of every pixel, so a sheet may have noise of its own;
-- whether members found there are put back (`put_back`). Sheets that are come first. Members of the others
-  contribute to estimates, count as noisier, are limited in number, and pay the penalty of a turned patch.
-  Members of a sheet that is put back add to rows first..first+height of the tile's sums; `home` says where
-  these rows belong.
+- whether members found there are put back (`put_back`), as those of the image itself are: their estimates are
+  added to the sheet's rows of the tile's sums. Such sheets come first. Members of the others contribute to
+  estimates, count as noisier, are limited in number, and pay the penalty of a turned patch;
+- whether its noise is that of the image (`same_noise`), as in a copy. There the reference patch itself, and
+  what lies on it, is no member: it would agree with the reference's noise.
 
-A patch may span several planes (slices of a volume): the tall arrays then have a second axis, `depth`, and a
-sheet fills all planes of each of its rows, with `kernels.numba.sheets.cut` once per plane. A group's columns
-then have depth * patch_size^2 pixels, and so do the sums. Nothing in the kernels depends on the depth being
-one. A movie would list as sheets the frame itself and its neighbours, all put back, with corners moved along
-the motion; a volume the slice itself and its neighbours with depth 3.
+A patch may span several planes: the tall arrays have an axis `depth`, and a sheet fills all planes of each of
+its rows, with `kernels.numba.sheets.cut` once per plane. Movies, volumes and sets of images are searched in
+the planes themselves, which come and go one by one (`vnlem.neighbours.planes`).
 """
 
 from collections.abc import Sequence
@@ -33,13 +32,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.kernels.numba.sheets import PADDING, Images, Sums, Tall, cut
-from vnlem.kernels.numba.turn import Place, turn_into
 from vnlem.kernels.numba.vectors import COLUMNS
-from vnlem.neighbours.turned import make_turn
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.tiles import Tile
 
 Whole = NDArray[np.int64]
+
+TILE = 64  # pixels; reference patches are worked through in tiles of this size
+# Images of so many pixels have so many tiles that larger ones are enough for any number of threads. They have
+# less around them that is looked at twice, and less work in Python, which one thread does at a time.
+MANY_PIXELS, LARGE_TILE = 2**20, 128
 
 
 class Sheet(Protocol):
@@ -49,12 +51,23 @@ class Sheet(Protocol):
     width: int
     candidates: tuple[int, int]
     put_back: bool
+    same_noise: bool
 
     def corners(self, references: Whole) -> Whole:
         """Top left corners (r, 2) of the search windows, in the sheet, for reference patches (r, 2)."""
 
     def fill(self, images: Images, weights: NDArray[np.float32], tall: Tall, first: int) -> None:
         """Write the sheet to the tall arrays from row `first` on."""
+
+
+class Copies(Protocol):
+    """A kind of sheets beside the image: a module, or an object, with these two functions."""
+
+    def reach(self, radius: int, patch_size: int) -> int:
+        """How far from a reference patch the image is read to make the copies of what it looks at."""
+
+    def sheets(self, reach: "Reach", tile: Tile, least_variance: float) -> list[Sheet]:
+        """The copies of what lies around a tile; the noise in them has at least this variance."""
 
 
 class Reach(NamedTuple):
@@ -86,7 +99,7 @@ class Reach(NamedTuple):
 class ImageSheet:
     """What lies around the tile in the image itself: `area`, in the coordinates of the whole image."""
 
-    put_back = True
+    put_back, same_noise = True, True
 
     def __init__(self, reach: Reach, area: Tile) -> None:
         self._reach, self.area = reach, area
@@ -110,45 +123,6 @@ class ImageSheet:
         return self.area.top - read.top, self.area.left - read.left
 
 
-class TurnedSheet:
-    """What lies around a tile, turned about the tile's centre."""
-
-    put_back = False
-
-    def __init__(self, reach: Reach, tile: Tile, side: int, degrees: float, floor: float) -> None:
-        self._reach, self._turn = reach, make_turn(side, degrees)
-        self._floor = np.float32(floor)  # least variance of the noise
-        self.height = self.width = side
-        full = 2 * reach.radius + 1
-        self.candidates = (full, full)
-        # Tiles are full squares, also where the image ends in them: their centres are those of the grid.
-        self._top = tile.top + (TILE - side) // 2
-        self._left = tile.left + (TILE - side) // 2
-
-    def corners(self, references: Whole) -> Whole:
-        """Windows around the turned places of the references."""
-        half, centre = (self._reach.patch_size - 1) / 2, (self.height - 1) / 2
-        v = references[:, 0] + half - self._top - centre
-        h = references[:, 1] + half - self._left - centre
-        c, s = self._turn.cosine, self._turn.sine
-        rows = np.rint(c * v - s * h + centre - half)
-        columns = np.rint(s * v + c * h + centre - half)
-        return np.stack([rows, columns], axis=1).astype(np.int64) - self._reach.radius
-
-    def fill(self, images: Images, weights: NDArray[np.float32], tall: Tall, first: int) -> None:
-        """Turn the square."""
-        height, width = self._reach.region.shape
-        read = self._reach.region.read
-        place = Place(self._top, self._left, height, width, read.top, read.left, first)
-        turn_into(images, weights, self._floor, self._turn, place, tall)
-
-
-TILE = 64  # pixels; reference patches are worked through in tiles of this size
-# Images of so many pixels have so many tiles that larger ones are enough for any number of threads. They have
-# less around them that is looked at twice, and less work in Python, which one thread does at a time.
-MANY_PIXELS, LARGE_TILE = 2**20, 128
-
-
 class Layout(NamedTuple):
     """The sheets of a tile in its tall arrays."""
 
@@ -170,8 +144,11 @@ class Layout(NamedTuple):
         return cls(sheets, tuple(firsts), row, stride, own)
 
     def table(self) -> Whole:
-        """(s, 3): first row, rows and columns of candidates."""
-        rows = [(at, *sheet.candidates) for sheet, at in zip(self.sheets, self.firsts, strict=True)]
+        """(s, 4): first row, rows and columns of candidates, whether the noise is that of the image."""
+        rows = [
+            (first, *sheet.candidates, sheet.same_noise)
+            for sheet, first in zip(self.sheets, self.firsts, strict=True)
+        ]
         return np.array(rows, np.int64)
 
     def corners(self, references: Whole) -> Whole:

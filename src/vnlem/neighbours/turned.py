@@ -9,7 +9,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.numba.turn import Turn
+from vnlem.kernels.numba.sheets import Images, Tall
+from vnlem.kernels.numba.turn import Place, Turn, turn_into
+from vnlem.neighbours.sheets import TILE, Reach, Sheet, Whole
+from vnlem.pipeline.tiles import Tile
 
 # Angles of the turned copies that "so2" searches beside the image; the symmetries of the square do the rest.
 TURNS = (15.0, 30.0, 45.0, 60.0, 75.0)
@@ -55,5 +58,44 @@ def square_side(tile: int, radius: int, patch_size: int) -> int:
 
 
 def reach(radius: int, patch_size: int) -> int:
-    """How far from a reference patch a turned copy of what it looks at is read."""
+    """How far from a reference patch the image is read to make the copies of what it looks at."""
     return int(np.ceil(1.4143 * (radius + patch_size))) + 2 * TAPS
+
+
+def sheets(reach: Reach, tile: Tile, least_variance: float) -> list[Sheet]:
+    """A turned copy for each angle."""
+    side = square_side(TILE, reach.radius, reach.patch_size)
+    return [TurnedSheet(reach, tile, side, degrees, least_variance) for degrees in TURNS]
+
+
+class TurnedSheet:
+    """What lies around a tile, turned about the tile's centre."""
+
+    put_back, same_noise = False, True
+
+    def __init__(self, reach: Reach, tile: Tile, side: int, degrees: float, least_variance: float) -> None:
+        self._reach, self._turn = reach, make_turn(side, degrees)
+        self._floor = np.float32(least_variance)
+        self.height = self.width = side
+        full = 2 * reach.radius + 1
+        self.candidates = (full, full)
+        # Tiles are full squares, also where the image ends in them: their centres are those of the grid.
+        self._top = tile.top + (TILE - side) // 2
+        self._left = tile.left + (TILE - side) // 2
+
+    def corners(self, references: Whole) -> Whole:
+        """Windows around the turned places of the references."""
+        half, centre = (self._reach.patch_size - 1) / 2, (self.height - 1) / 2
+        v = references[:, 0] + half - self._top - centre
+        h = references[:, 1] + half - self._left - centre
+        c, s = self._turn.cosine, self._turn.sine
+        rows = np.rint(c * v - s * h + centre - half)
+        columns = np.rint(s * v + c * h + centre - half)
+        return np.stack([rows, columns], axis=1).astype(np.int64) - self._reach.radius
+
+    def fill(self, images: Images, weights: NDArray[np.float32], tall: Tall, first: int) -> None:
+        """Turn the square."""
+        height, width = self._reach.region.shape
+        read = self._reach.region.read
+        place = Place(self._top, self._left, height, width, read.top, read.left, first)
+        turn_into(images, weights, self._floor, self._turn, place, tall)

@@ -60,7 +60,8 @@ class Search(NamedTuple):
     # (g, p * p), the identity first: [g, u] is the pixel of a member that lies on pixel u of the reference.
     transforms: np.ndarray
     weights: np.ndarray  # (channels): of each channel in comparisons
-    # (s, 3): first row of each sheet in the tall arrays, rows and columns of candidates in one window.
+    # (s, 4): first row of each sheet in the tall arrays, rows and columns of candidates in one window, and
+    # whether the sheet has the image's own noise.
     sheets: np.ndarray
     n_full: int  # so many sheets, the first ones, are put back; members of the others only contribute
     n_copied: int  # the most members from sheets that are not put back
@@ -268,7 +269,7 @@ def _match_references(tall, search, references, corners, scratch, positions, cho
                             part(values, y * lanes, (y + 1) * lanes),
                             part(marks, y * lanes, (y + 1) * lanes),
                         )
-                if sheet >= n_full:
+                if sheet >= n_full and search.sheets[sheet, 3]:
                     _forget_near(n_rows // 2, lanes, values)
             if n_sheets > n_full:
                 keep_best(part(best, n_full * per_sheet, best.size), search.n_copied)
@@ -312,7 +313,7 @@ def _load_taps(image, search, top, left, first, last, taps):
 def _load_window(image, energy, search, sheet, corner, norm, window, norms):
     """The part of a sheet that is searched, and |candidate|^2 + |reference|^2."""
     n_planes, _, stride = image.shape
-    _, n_rows, n_columns = search.sheets[sheet]
+    _, n_rows, n_columns, _ = search.sheets[sheet]
     top, left = corner[0], corner[1]
     width = smaller_of(window.shape[2], stride - left)
     for plane in range(n_planes):

@@ -17,7 +17,8 @@ from vnlem.kernels.cuda.patches import patch_energy, patch_maps
 from vnlem.kernels.cuda.ridge import Images
 from vnlem.kernels.cuda.stretch import Scaling, StretchPlace, stretch_into
 from vnlem.kernels.cuda.turn import Place, Turns, turn_into
-from vnlem.neighbours.groups import SCALING, Matching
+from vnlem.neighbours import scaled
+from vnlem.neighbours.groups import Matching
 from vnlem.neighbours.scaled import FACTORS, make_stretch, side_of
 from vnlem.neighbours.sheets import TILE
 from vnlem.neighbours.turned import TURNS, make_turn, square_side
@@ -80,7 +81,7 @@ class CopiedTiles:
         reach = matching.copied_reach()
         self._side = square_side(TILE, reach.radius, reach.patch_size)
         self._turns = Turns.of(engine, [make_turn(self._side, angle) for angle in TURNS])
-        factors = FACTORS if matching.group in SCALING else ()
+        factors = FACTORS if scaled in matching.copies else ()
         self._sides = [side_of(factor, reach.radius, reach.patch_size) for factor in factors]
         self._scalings = [
             Scaling.of(engine, make_stretch(factor, side))

@@ -23,7 +23,7 @@ from vnlem.methods.cuda.copies import Batch, CopiedTiles, Lines, Planes, whole_b
 from vnlem.methods.cuda.regions import in_regions
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.methods.vnlr_passes import OPPONENT, SHARPER, SMOOTHER, halo, matching_of, needed_areas
-from vnlem.neighbours.groups import MOST_COPIED, TURNING, Matching, grid_positions, symmetries
+from vnlem.neighbours.groups import MOST_COPIED, Matching, grid_positions, symmetries
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
@@ -121,7 +121,7 @@ def _run_pass(
     sums: Sums,
 ) -> list[Members]:
     """Add the estimates of all groups to `sums`; returns the groups, those given or new ones, in batches."""
-    tiles = CopiedTiles(engine, planes, matching, lines) if matching.group in TURNING else None
+    tiles = CopiedTiles(engine, planes, matching, lines) if matching.copies else None
     permutations = _symmetries(matching.group, rule.patch_size)
     found = [] if members is None else members
     batches = [whole_batch(engine, lines, matching)] if tiles is None else tiles.batches(members is None)
