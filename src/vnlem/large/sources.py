@@ -1,5 +1,6 @@
 """What is denoised: anything with shape, dtype and slicing, and how another process opens it again."""
 
+import importlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,12 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.large.boxes import Box, describe, slices
-from vnlem.large.ngff import Image, find_image
-from vnlem.large.nodes import Node, read_node
+from vnlem.large.ngff import Image
+from vnlem.large.nodes import Node
 
 PLANE = ("y", "x")
 NAMES = ("t", "c", "z", "y", "x")  # the order of axes in NGFF
 TIFF_SUFFIXES = (".tif", ".tiff")
+
+# Suffix of a file -> what opens it: (path, axes) -> Source. The path may end in :NAME, which says what in the
+# file is meant. A new kind of source is a module and a line here.
+FILES = {
+    ".npy": "vnlem.large.npy_source:open_file",
+    ".h5": "vnlem.large.hdf5_source:open_file",
+    ".hdf5": "vnlem.large.hdf5_source:open_file",
+    **dict.fromkeys(TIFF_SUFFIXES, "vnlem.large.tiff_source:open_tiff"),
+}
+FOLDER = "vnlem.large.zarr_source:open_folder"
+# Library of an array -> what finds the file it lies in: (array, axes) -> Source, or None where there is none.
+ARRAYS = {
+    "numpy": "vnlem.large.npy_source:open_array",
+    "h5py": "vnlem.large.hdf5_source:open_array",
+    "zarr": "vnlem.large.zarr_source:open_array",
+}
 
 
 @dataclass
@@ -105,55 +122,6 @@ class Source:
 
 
 @dataclass(frozen=True)
-class OpenZarr:
-    """How to open an array of a zarr store."""
-
-    path: str
-
-    def __call__(self) -> Any:
-        import zarr
-
-        return zarr.open_array(self.path, mode="r")
-
-
-@dataclass(frozen=True)
-class OpenNpy:
-    """How to open a .npy file without reading it."""
-
-    path: str
-
-    def __call__(self) -> Any:
-        return np.load(self.path, mmap_mode="r")
-
-
-@dataclass(frozen=True)
-class OpenMemmap:
-    """How to open a raw file that NumPy maps."""
-
-    path: str
-    dtype: str
-    shape: tuple[int, ...]
-    offset: int
-    order: str
-
-    def __call__(self) -> Any:
-        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape, self.order)  # type: ignore[call-overload]
-
-
-@dataclass(frozen=True)
-class OpenHdf5:
-    """How to open a data set of an HDF5 file."""
-
-    path: str
-    dataset: str
-
-    def __call__(self) -> Any:
-        import h5py
-
-        return h5py.File(self.path, "r")[self.dataset]
-
-
-@dataclass(frozen=True)
 class Given:
     """An array the caller holds; it travels as itself."""
 
@@ -179,10 +147,8 @@ def open_source(source: Any, axes: str | None = None) -> Source:
     >>> source.axes, source.read(((0, 1), (0, 2), (10, 13))).shape
     (('z', 'y', 'x'), (1, 2, 3))
     """
-    if isinstance(source, str | os.PathLike):
-        found = _open_path(Path(source), axes)
-    else:
-        found = _open_object(source, axes)
+    is_path = isinstance(source, str | os.PathLike)
+    found = _open_path(Path(source), axes) if is_path else _open_array(source, axes)
     if found.axes[-2:] != PLANE:
         raise ValueError(f"{found.name} has the axes {', '.join(found.axes)}; the last two must be y and x")
     if found.dtype.kind not in "iuf":
@@ -193,45 +159,39 @@ def open_source(source: Any, axes: str | None = None) -> Source:
 
 
 def _open_path(path: Path, axes: str | None) -> Source:
-    if path.is_dir():
-        return _open_store(path, axes)
-    if path.suffix.lower() == ".npy" and path.is_file():
-        return _plain(str(path), OpenNpy(str(path.resolve())), axes)
-    if path.suffix.lower() in TIFF_SUFFIXES and path.is_file():
-        from vnlem.large.tiff_source import open_tiff
-
-        return open_tiff(path, axes)
-    file, _, dataset = str(path).rpartition(":")
-    if dataset and Path(file).suffix.lower() in (".h5", ".hdf5") and Path(file).is_file():
-        return _plain(str(path), OpenHdf5(str(Path(file).resolve()), dataset), axes)
-    if not path.exists():
+    file = path if path.exists() else Path(str(path).rpartition(":")[0] or path)
+    if not file.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
-    raise ValueError(f"{path} is no zarr store, TIFF, NPY or HDF5 file (file.h5:dataset)")
+    opener = FOLDER if file.is_dir() else FILES.get(file.suffix.lower())
+    if opener is None:
+        raise ValueError(f"{path} is no zarr store, and no file with one of the suffixes {', '.join(FILES)}")
+    found: Source = _load(opener)(path, axes)
+    return found
 
 
-def _open_store(path: Path, axes: str | None) -> Source:
-    image = find_image(path)
-    if isinstance(image, Node):
-        source = _plain(str(path), OpenZarr(str(path.resolve())), axes or _dimension_names(image))
-        source.image = image
-        return source
-    if axes is not None and tuple(axes.lower()) != image.axes:
-        raise ValueError(f"{path} says that its axes are {', '.join(image.axes)}, got axes={axes!r}")
-    opener = OpenZarr(str((path / image.paths[0]).resolve()))
-    shape, order = image.levels[0].shape, tuple(range(len(image.axes)))
-    array = opener()
-    return Source(str(path), opener, image.axes, shape, np.dtype(array.dtype), order, image, _array=array)
+def _open_array(array: Any, axes: str | None) -> Source:
+    for needed in ("shape", "dtype", "__getitem__"):
+        if not hasattr(array, needed):
+            raise TypeError(
+                f"the source must be a path or have shape, dtype and slicing, got {type(array).__name__}"
+            )
+    library = type(array).__module__.partition(".")[0]
+    found: Source | None = _load(ARRAYS[library])(array, axes) if library in ARRAYS else None
+    return found or plain_source(name_of(array), Given(array), axes)
 
 
-def _dimension_names(node: Node) -> str | None:
-    """The axes of a plain array, where its dimensions have the names of axes."""
-    names = node.metadata.get("dimension_names") or node.attributes.get("_ARRAY_DIMENSIONS")
-    if names and all(name in NAMES for name in names):
-        return "".join(names)
-    return None
+def _load(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)
 
 
-def _plain(name: str, opener: Callable[[], Any], axes: str | None) -> Source:
+def name_of(array: Any) -> str:
+    """What an array is called in messages."""
+    return f"the {type(array).__module__.partition('.')[0]} array"
+
+
+def plain_source(name: str, opener: Callable[[], Any], axes: str | None) -> Source:
+    """An array that says nothing about itself; without `axes` the last two are y and x, and z before them."""
     array = opener()
     shape = tuple(int(size) for size in array.shape)
     names = _axes(axes, shape, name)
@@ -265,34 +225,3 @@ def _axes(axes: str | None, shape: tuple[int, ...], name: str) -> tuple[str, ...
             f"axes must name the {len(shape)} axes of {name} once each, of t, c, z, y and x, got {axes!r}"
         )
     return names
-
-
-def _open_object(array: Any, axes: str | None) -> Source:
-    for needed in ("shape", "dtype", "__getitem__"):
-        if not hasattr(array, needed):
-            raise TypeError(
-                f"the source must be a path or have shape, dtype and slicing, got {type(array).__name__}"
-            )
-    name = f"the {type(array).__module__.split('.')[0]} array"
-    path = _folder_of(array)
-    if path is not None and read_node(path) is not None:
-        return _open_store(path, axes)
-    if type(array).__module__.startswith("h5py"):
-        return _plain(name, OpenHdf5(array.file.filename, array.name), axes)
-    if isinstance(array, np.memmap) and _is_whole_file(array):
-        order = "C" if array.flags.c_contiguous else "F"
-        opener = OpenMemmap(str(array.filename), array.dtype.str, array.shape, array.offset, order)
-        return _plain(name, opener, axes)
-    return _plain(name, Given(array), axes)
-
-
-def _is_whole_file(array: "np.memmap[Any, Any]") -> bool:
-    """Whether a mapped array is what its file holds, and not a part or a view of it."""
-    contiguous = array.flags.c_contiguous or array.flags.f_contiguous
-    return contiguous and array.filename is not None and not isinstance(array.base, np.memmap)
-
-
-def _folder_of(array: Any) -> Path | None:
-    """Where a zarr array lies, if in a folder."""
-    root = getattr(getattr(array, "store", None), "root", None)
-    return Path(root) / str(getattr(array, "path", "")) if isinstance(root, Path) else None

@@ -1,0 +1,53 @@
+"""NPY files and arrays that NumPy maps as sources."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vnlem.large.sources import Source, name_of, plain_source
+
+
+@dataclass(frozen=True)
+class OpenNpy:
+    """How to open a .npy file without reading it."""
+
+    path: str
+
+    def __call__(self) -> Any:
+        return np.load(self.path, mmap_mode="r")
+
+
+@dataclass(frozen=True)
+class OpenMemmap:
+    """How to open a raw file that NumPy maps."""
+
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    order: str
+
+    def __call__(self) -> Any:
+        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape, self.order)  # type: ignore[call-overload]
+
+
+def open_file(path: Path, axes: str | None) -> Source:
+    """An NPY file."""
+    return plain_source(str(path), OpenNpy(str(path.resolve())), axes)
+
+
+def open_array(array: Any, axes: str | None) -> Source | None:
+    """The file of an array that NumPy maps, where the array is all of it."""
+    if not (isinstance(array, np.memmap) and _is_whole_file(array)):
+        return None
+    order = "C" if array.flags.c_contiguous else "F"
+    opener = OpenMemmap(str(array.filename), array.dtype.str, array.shape, array.offset, order)
+    return plain_source(name_of(array), opener, axes)
+
+
+def _is_whole_file(array: "np.memmap[Any, Any]") -> bool:
+    """Whether a mapped array is what its file holds, and not a part or a view of it."""
+    contiguous = array.flags.c_contiguous or array.flags.f_contiguous
+    return contiguous and array.filename is not None and not isinstance(array.base, np.memmap)
