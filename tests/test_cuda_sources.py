@@ -1,5 +1,7 @@
 """The CUDA sources compile for every kind of card there is, without a card."""
 
+from pathlib import Path
+
 import nvrtc
 import pytest
 
@@ -58,6 +60,11 @@ MODULES = {
 pytestmark = pytest.mark.skipif(
     nvrtc.library() is None, reason="NVRTC is not installed: pip install nvidia-cuda-nvrtc"
 )
+
+
+def test_every_file_of_kernels_is_compiled_here():
+    files = {path.stem for path in Path(engine.__file__).parent.glob("*.cu")}
+    assert files == {name for name, _ in MODULES.values()}, "add the new file to MODULES"
 
 
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])

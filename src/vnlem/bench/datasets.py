@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-READABLE = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".npy")
+from vnlem.io.formats import FORMATS
+
+READABLE = tuple(suffix for known in FORMATS.values() for suffix in known.suffixes)
 # Images of these kinds cannot be read: they are named in the report rather than passed over in silence.
 UNREADABLE = (".bmp", ".gif", ".webp", ".jp2", ".pgm", ".ppm", ".heic", ".dng")
 MANIFEST = "MANIFEST.csv"

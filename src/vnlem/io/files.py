@@ -1,13 +1,14 @@
 """Reading and writing by file name."""
 
 import errno
+import importlib
 import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -56,14 +57,15 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
     (dtype('uint16'), (20, 30), 1)
     """
     place = Path(path)
-    name = sniff(place)
-    if channels != "auto" and name not in ("tiff", "npy"):
+    found = FORMATS[sniff(place)]
+    if channels != "auto" and not found.asks_channels:
         raise ValueError(
-            f"channels={channels!r} is for TIFF and NPY files; {place} is a {FORMATS[name].title} file, "
+            f"channels={channels!r} is for TIFF and NPY files; {place} is a {found.title} file, "
             "which says itself where its colours are"
         )
     with _one_sentence(place):
-        return _reader(name, channels)(place)
+        picture: Picture = _load(found.read)(place, *([channels] if found.asks_channels else []))
+        return picture
 
 
 @contextmanager
@@ -118,23 +120,11 @@ def _one_sentence(place: Path) -> Iterator[None]:
         raise ValueError(f"cannot read {place}: {reason}") from error
 
 
-def _reader(name: str, channels: str) -> Callable[[Path], Picture]:
-    # Each format's libraries are loaded when a file of this format turns up.
-    if name == "png":
-        from vnlem.io import png
-
-        return png.read
-    if name == "jpeg":
-        from vnlem.io import jpeg
-
-        return jpeg.read
-    if name == "tiff":
-        from vnlem.io import tiff
-
-        return lambda path: tiff.read(path, channels)
-    from vnlem.io import npy
-
-    return lambda path: npy.read(path, channels)
+def _load(place: str) -> Callable[..., Any]:
+    """A function of this package; a format's libraries are loaded when a file of this format turns up."""
+    module, name = place.split(":")
+    function: Callable[..., Any] = getattr(importlib.import_module(f"vnlem.io.{module}"), name)
+    return function
 
 
 def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
@@ -223,25 +213,7 @@ def _written_whole(place: Path) -> Iterator[Path]:
 def _encode(name: str, path: Path, picture: Picture) -> None:
     if FAMILY.get(name, name) != picture.metadata.format:
         picture = upright(picture)
-    _writer(name)(path, picture)
-
-
-def _writer(name: str) -> Callable[[Path, Picture], None]:
-    if name == "png":
-        from vnlem.io import png
-
-        return png.write
-    if name == "jpeg":
-        from vnlem.io import jpeg
-
-        return jpeg.write
-    if name in ("tiff", "ome"):
-        from vnlem.io import tiff_writer
-
-        return lambda path, picture: tiff_writer.write(path, picture, ome=name == "ome")
-    from vnlem.io import npy
-
-    return npy.write
+    _load(FORMATS[name].write)(path, picture)
 
 
 def check_writable(path: str | os.PathLike[str], picture: Picture) -> None:

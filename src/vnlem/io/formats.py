@@ -19,22 +19,33 @@ class Format:
     suffixes: tuple[str, ...]
     magic: tuple[bytes, ...]  # how its files begin
     dtypes: tuple[str, ...]
+    # Where its functions live: path -> Picture, or (path, channels) -> Picture where the file does not say
+    # which axis is colour; and (path, Picture) -> None.
+    read: str
+    write: str
+    asks_channels: bool = False
     pages: bool = False
     alpha: bool = True
     any_channels: bool = False
     page_axes: int | None = None  # the largest number of axes that count pages
 
 
+# A new format is a module and an entry here.
 _INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
 _FLOATS = ("float16", "float32", "float64")
 FORMATS = {
-    "png": Format("PNG", (".png",), (b"\x89PNG\r\n\x1a\n",), ("uint8", "uint16")),
-    "jpeg": Format("JPEG", (".jpg", ".jpeg"), (b"\xff\xd8\xff",), ("uint8",), alpha=False),
+    "png": Format("PNG", (".png",), (b"\x89PNG\r\n\x1a\n",), ("uint8", "uint16"), "png:read", "png:write"),
+    "jpeg": Format(
+        "JPEG", (".jpg", ".jpeg"), (b"\xff\xd8\xff",), ("uint8",), "jpeg:read", "jpeg:write", alpha=False
+    ),
     "tiff": Format(
         "TIFF",
         (".tif", ".tiff"),
         (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"),
         (*_INTEGERS, *_FLOATS),
+        "tiff:read",
+        "tiff_writer:write",
+        asks_channels=True,
         pages=True,
         any_channels=True,
     ),
@@ -43,6 +54,9 @@ FORMATS = {
         (".ome.tif", ".ome.tiff"),
         (),
         DTYPES,
+        "tiff:read",
+        "tiff_writer:write_ome",
+        asks_channels=True,
         pages=True,
         any_channels=True,
         page_axes=len(PAGE_AXES),
@@ -52,6 +66,9 @@ FORMATS = {
         (".npy",),
         (b"\x93NUMPY",),
         (*_INTEGERS, *_FLOATS, np.dtype(np.longdouble).name),
+        "npy:read",
+        "npy:write",
+        asks_channels=True,
         pages=True,
         any_channels=True,
     ),
@@ -72,9 +89,8 @@ def sniff(path: Path) -> str:
             return name
     if not start:
         raise ValueError(f"cannot read {path}: it is empty")
-    raise ValueError(
-        f"cannot read {path}: it is not a PNG, JPEG, TIFF or NPY file; convert it to one of them"
-    )
+    titles = _either([format_.title for format_ in FORMATS.values() if format_.magic])
+    raise ValueError(f"cannot read {path}: it is not a {titles} file; convert it to one of them")
 
 
 def format_of(path: Path) -> str:

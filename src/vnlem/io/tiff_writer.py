@@ -64,6 +64,11 @@ def write(path: Path, picture: Picture, *, ome: bool = False, pages: PagesOnDisk
         tif.write(**pixels, metadata={"axes": axes} if several else None, software=False, **options)
 
 
+def write_ome(path: Path, picture: Picture) -> None:
+    """Write an OME-TIFF file."""
+    write(path, picture, ome=True)
+
+
 def _pixels(array: NDArray[Any], pages: PagesOnDisk | None) -> dict[str, Any]:
     """Pixels as tifffile takes them: an array, or pages one after the other."""
     if pages is None:
