@@ -10,7 +10,6 @@ from scipy import ndimage
 import vnlem
 from vnlem.noise import NoiseModel, estimate_noise
 from vnlem.noise.rounds import in_rounds
-from vnlem.pipeline.stand_in import units_standing
 from vnlem.pipeline.warn import silent
 
 
@@ -153,8 +152,21 @@ class TestFewPhotons:
     def test_the_fewer_photons_the_smaller_the_image_of_the_first_round(self, peak, sizes):
         _, noisy = self.counts(peak)
         seen = []
-        in_rounds(NoiseModel.camera(1.0), noisy[None], False, lambda x, _: (seen.append(x.shape[1]) or x, 0))
+        in_rounds(NoiseModel.camera(1.0), noisy[None], False, lambda x, *_: (seen.append(x.shape[1]) or x, 0))
         assert seen == sizes
+
+    @pytest.mark.parametrize("peak", [0.5, 5.0])
+    def test_workers_change_not_a_bit(self, peak):
+        noisy = np.random.default_rng(47).poisson(peak * scene(331)[None, :300] / 200).astype(float)
+
+        def smooth(stable, *_):
+            return ndimage.uniform_filter(stable, (0, 5, 5)), None
+
+        one, several = (
+            in_rounds(NoiseModel.camera(1.0), noisy, False, smooth, scales=3, workers=workers)[0]
+            for workers in (1, 3)
+        )
+        np.testing.assert_array_equal(one, several)
 
     def test_a_first_round_at_half_the_size_finds_what_is_weaker_than_the_noise(self):
         clean, noisy = self.counts(1.0)
@@ -194,15 +206,15 @@ class TestFewPhotons:
         units = []
 
         def leave(strength):
-            def denoise(stable, _):
-                units.append(units_standing(1.0))
+            def denoise(stable, noise, _):
+                units.append(noise if noise == 1.0 else noise.units())
                 return strength * stable, None
 
             return denoise
 
         for strength in (1.0, 0.2):
             in_rounds(NoiseModel.camera(1.0), noisy[None], False, leave(strength))
-        assert units[0] is None
+        assert units[0] == 1.0
         assert units[:2] == units[2:]
 
     def test_the_noise_of_a_mixture(self):
@@ -223,7 +235,7 @@ class TestScalesOfPhotons:
         photons = rng.choice([15.0, 25.0], (192, 192))
         noisy = rng.poisson(photons)[None].astype(float)
 
-        def smooth(stable, _):
+        def smooth(stable, *_):
             return ndimage.uniform_filter(stable, (0, 9, 9)), None
 
         once, thrice = (

@@ -5,10 +5,11 @@ import pytest
 from noise_scene import scene, shared
 
 import vnlem
-from vnlem.noise import NoiseModel, estimate_noise
+from vnlem.noise import NoiseModel, estimate_noise, strips
 from vnlem.noise import blocks as block
 from vnlem.noise.correlated import SIDE, Spectrum, check_spectrum
 from vnlem.noise.curve import Curve, check_curve
+from vnlem.pipeline.workers import Pool
 
 MODELS = {
     "white": NoiseModel.white(4.0),
@@ -28,6 +29,17 @@ def test_stabilising_is_undone(name):
     back = model.unstabilise(model.stabilise(planes))
     # The inverse is that of the mean, so it differs by a fraction of the noise.
     assert np.abs(back - planes).max() < 0.3 * model.sigma
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("shape", [(200, 70), (64, 130), (1, 90)])
+def test_strips_have_the_bytes_of_the_whole(name, shape):
+    model = MODELS[name]
+    planes = np.random.default_rng(3).uniform(20, 220, (3, *shape))
+    stable = model.stabilise(planes)
+    with Pool(3) as pool:
+        np.testing.assert_array_equal(strips.stabilise(model, planes, pool), stable)
+        np.testing.assert_array_equal(strips.unstabilise(model, stable, pool), model.unstabilise(stable))
 
 
 def test_the_noise_of_a_bent_curve_becomes_one_everywhere():

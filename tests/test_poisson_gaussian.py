@@ -116,6 +116,6 @@ def test_white_noise_may_be_called_photon_noise(monkeypatch):
     rng = np.random.default_rng(0)
     clean = np.zeros((96, 96)) + np.linspace(-20, 60, 96)[:, None].clip(0)
     noisy = np.clip(clean + rng.normal(0, 2, clean.shape), 0, 255).round().astype(np.uint8)
-    monkeypatch.setattr("vnlem.noise.auto.estimate_gain", lambda *_: GainModel(1.3e-8, 0.0, 2.0))
+    monkeypatch.setattr("vnlem.noise.auto.gain_of_planes", lambda *_: GainModel(1.3e-8, 0.0, 2.0))
     denoised = vnlem.denoise(noisy, noise_model="poisson-gaussian", scales=3, profile="fast")
     assert np.abs(denoised - clean).mean() < np.abs(noisy - clean).mean()

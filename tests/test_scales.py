@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import vnlem
-from vnlem.estimate.scales import double, halve, halve_in_tiles, join, join_in_tiles
+from vnlem.estimate.scales import double, double_in_tiles, halve, halve_in_tiles, join, join_in_tiles
 from vnlem.pipeline.workers import Pool
 
 
@@ -146,4 +146,8 @@ def test_tiles_have_the_bits_of_the_whole(shape, noise):
     sigma = rng.uniform(1, 5, maps[noise]) if noise in maps else 3.0
     with Pool(3) as pool:
         np.testing.assert_array_equal(halve_in_tiles(fine, pool), halve(fine))
-        np.testing.assert_array_equal(join_in_tiles(fine, coarse, sigma, pool), join(fine, coarse, sigma))
+        np.testing.assert_array_equal(double_in_tiles(coarse, *shape[1:], pool), double(coarse, *shape[1:]))
+        for how in ((), (0.03, 25), (0.03, 27)):
+            np.testing.assert_array_equal(
+                join_in_tiles(fine, coarse, sigma, pool, *how), join(fine, coarse, sigma, *how)
+            )

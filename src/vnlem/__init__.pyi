@@ -583,6 +583,8 @@ def estimate_noise(
 def estimate_sigma(
     image: ArrayLike,
     channel_axis: int | None = None,
+    *,
+    workers: int | None = None,
 ) -> float: ...
 def orientation(
     image: ArrayLike,

@@ -19,6 +19,7 @@ from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
 from vnlem.pipeline.warn import silent
+from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_METHOD, DEFAULT_SCALES, find_method
 from vnlem.stacks import back_as, denoise_stack, is_set_of_images, only_page
 
@@ -190,15 +191,16 @@ def denoise(
         scales = common.pop("scales") if halved else 1
         infos: list[Any] = []
 
-        def of_white_noise(stable: Any, report: Progress) -> tuple[Any, Any]:
+        def of_white_noise(stable: Any, level: Any, report: Progress) -> tuple[Any, Any]:
             # Of few photons less noise is left than a sigma of one, and there is no sigma to be warned of.
             with silent():
-                result = function(planes.layout(stable), 1.0, **{**common, "progress": report})
+                result = function(planes.layout(stable), level, **{**common, "progress": report})
             found, about = result if isinstance(result, tuple) else (result, None)
             infos.append(about)
             return to_planes(found, planes.channel_axis, signals=True).data, about
 
-        back, info = in_rounds(model, planes.data, progress, of_white_noise, scales)
+        threads = check_workers(workers)
+        back, info = in_rounds(model, planes.data, progress, of_white_noise, scales, threads)
         denoised = planes.restore(back)
         if info is not None:
             spent = {name: sum(one.timings[name] for one in infos) for name in info.timings}

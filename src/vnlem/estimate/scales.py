@@ -32,7 +32,8 @@ LEFT_OVER = 0.012
 # Detail that the coarse image cannot show counts as this times as large a difference.
 DETAIL = 0.4
 WINDOW = 13  # pixels across, over which difference and detail are averaged
-# Pixels around one of the fine image that its halving and the join look at, rounded up to an even number.
+# Pixels around one of the fine image that its halving and the join look at, rounded up to an even number; to
+# them comes half of a join's `level`.
 REACH = 24
 STRIP, LONGEST = 128, 512  # rows and columns that one worker looks at, even
 
@@ -224,7 +225,34 @@ def halve_in_tiles(planes: Float, pool: Pool) -> Float:
     return result
 
 
-def join_in_tiles(fine: Float, coarse: Float, sigma: Float | float, pool: Pool) -> Float:
+def double_in_tiles(planes: Float, height: int, width: int, pool: Pool) -> Float:
+    """:func:`double`, tile by tile on all workers, with the same bits.
+
+    Examples
+    --------
+    >>> with Pool(2) as pool:
+    ...     double_in_tiles(np.ones((1, 150, 151)), 300, 301, pool).shape
+    (1, 300, 301)
+    """
+    result = np.empty((len(planes), height, width))
+
+    def look(tile: Tile) -> None:
+        seen, inside = _around(tile, height, width)
+        found = double(planes[_part(_halved(seen))], seen.bottom - seen.top, seen.right - seen.left)
+        result[_part(tile)] = found[_part(inside)]
+
+    pool.for_each(look, grid(height, width, STRIP, LONGEST))
+    return result
+
+
+def join_in_tiles(
+    fine: Float,
+    coarse: Float,
+    sigma: Float | float,
+    pool: Pool,
+    left_over: float = LEFT_OVER,
+    level: int = 1,
+) -> Float:
     """:func:`join`, tile by tile on all workers, with the same bits.
 
     Examples
@@ -240,21 +268,22 @@ def join_in_tiles(fine: Float, coarse: Float, sigma: Float | float, pool: Pool) 
     if noise.ndim > 0:
         noise = np.broadcast_to(noise, fine.shape)
     result = np.empty(fine.shape)
+    reach = REACH + (level // 2 + 1) // 2 * 2
 
     def look(tile: Tile) -> None:
-        seen, inside = _around(tile, height, width)
+        seen, inside = _around(tile, height, width, reach)
         own = noise[_part(seen)] if noise.ndim > 0 else noise
-        found = join(fine[_part(seen)], coarse[_part(_halved(seen))], own)
+        found = join(fine[_part(seen)], coarse[_part(_halved(seen))], own, left_over, level)
         result[_part(tile)] = found[_part(inside)]
 
     pool.for_each(look, grid(height, width, STRIP, LONGEST))
     return result
 
 
-def _around(tile: Tile, height: int, width: int) -> tuple[Tile, Tile]:
+def _around(tile: Tile, height: int, width: int, reach: int = REACH) -> tuple[Tile, Tile]:
     """What a tile looks at, and where the tile lies in that."""
-    top, left = max(tile.top - REACH, 0), max(tile.left - REACH, 0)
-    seen = Tile(top, min(tile.bottom + REACH, height), left, min(tile.right + REACH, width))
+    top, left = max(tile.top - reach, 0), max(tile.left - reach, 0)
+    seen = Tile(top, min(tile.bottom + reach, height), left, min(tile.right + reach, width))
     return seen, Tile(tile.top - top, tile.bottom - top, tile.left - left, tile.right - left)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vnlem.pipeline.device import choose, current, placed, why_no_gpu
 from vnlem.pipeline.scale import Scale
 from vnlem.pipeline.stand_in import BRIGHTER as BRIGHTER_THAN_STAND_IN
-from vnlem.pipeline.stand_in import units_by
+from vnlem.pipeline.stand_in import StandIn
 
 # Pixels of a large image may be so much brighter than those of its sample. Sums on a GPU are whole numbers
 # whose unit follows the brightest pixel; with this margin it is still finer than single precision.
@@ -96,7 +96,7 @@ class Units(NamedTuple):
         >>> Units("cpu", True).by(np.array([[[0.0, 10.0]]]), 3.0)
         (Scale(mean=5.0, scale=4.0, noise=3.0), None)
         """
-        scale, peak = units_by(planes, noise)
+        scale, peak = StandIn(noise, planes).units()
         if self.device == "cpu":
             return scale, None
         return scale, peak if self.all_seen else peak * BRIGHTER / BRIGHTER_THAN_STAND_IN

@@ -13,7 +13,7 @@ from vnlem.pipeline.device import lies_on_gpu, to_host
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Info, Result
-from vnlem.pipeline.stand_in import standing_for_part
+from vnlem.pipeline.stand_in import StandIn
 
 # picture, its sigma, its channel axis, progress -> result
 Denoise = Callable[[Any, Any, int | None, Progress], Result]
@@ -25,7 +25,8 @@ def by_channels(
     """Denoise an image with channels as its channels ask for; channels: "auto" or "separate"."""
     planes = to_planes(to_host(image), axis)
     count = len(planes.data)
-    levels = _levels(planes, sigma)
+    stands = isinstance(sigma, StandIn)
+    levels = _levels(planes, sigma.noise if stands else sigma)
     if count == 1 or levels is None:
         return denoise(image, sigma, axis, progress)
     noise = np.array([float(np.sqrt(np.mean(np.square(level)))) for level in levels])
@@ -34,15 +35,15 @@ def by_channels(
         return denoise(image, sigma, axis, progress)
     if kind == "same":
         mean = planes.data.mean(axis=0)
-        with standing_for_part(lambda all_planes: all_planes.mean(axis=0, keepdims=True)):
-            done = denoise(mean, levels[0], None, progress)
+        level = sigma.part(lambda every: every.mean(axis=0, keepdims=True)) if stands else levels[0]
+        done = denoise(mean, level, None, progress)
         result, info = done if isinstance(done, tuple) else (done, None)
         restored = planes.restore(planes.data + (result - mean))
         return restored if info is None else (restored, info)
     parts = []
     for number, (plane, level) in enumerate(zip(planes.data, levels, strict=True)):
-        with standing_for_part(itemgetter(slice(number, number + 1))):
-            parts.append(denoise(plane, level, None, _share(progress, number, count)))
+        own = sigma.part(itemgetter(slice(number, number + 1))) if stands else level
+        parts.append(denoise(plane, own, None, _share(progress, number, count)))
     images = [part[0] if isinstance(part, tuple) else part for part in parts]
     restored = planes.restore(np.stack(images))
     infos = [part[1] for part in parts if isinstance(part, tuple)]

@@ -45,7 +45,8 @@ def denoise_at_scales(
     xp = namespace(planes.data)
     noise: Any
     if sigma is None:
-        noise = estimate_sigma_of_planes(to_host(planes.data))
+        with Pool(check_workers(options.get("workers"))) as pool:
+            noise = estimate_sigma_of_planes(to_host(planes.data), pool)
     elif np.ndim(sigma) > 0:
         noise = check_sigma_map(sigma, planes)
     else:

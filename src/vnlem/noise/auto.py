@@ -11,7 +11,7 @@ from vnlem.noise import blocks as block
 from vnlem.noise.classes import PLAINLY_WHITE, Classes, measure
 from vnlem.noise.correlated import SIDE, SMALLEST_IMAGE, Found, Spectrum, estimate_power, mid_over_high
 from vnlem.noise.curve import Curve
-from vnlem.noise.fit import LEAST_RATIO, estimate_gain, find_model, fit
+from vnlem.noise.fit import LEAST_RATIO, fit, gain_of_planes, given_model
 from vnlem.noise.model import NoiseModel, to_components
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
@@ -128,7 +128,8 @@ def _estimate(data: Float, unclipped: NDArray[np.bool_], kind: str, pool: Pool) 
     smallest = min(data.shape[1:])
     white = cache(partial(estimate_sigma_of_planes, data, pool))
     if kind == "poisson-gaussian":
-        return NoiseModel((Curve.of_camera(estimate_gain(data, 0)),), confidence=_confidence(data, 1.0))
+        camera = gain_of_planes(data, pool)
+        return NoiseModel((Curve.of_camera(camera),), confidence=_confidence(data, 1.0))
     if kind == "gaussian" or smallest < SMALLEST_FOR_A_CURVE:
         return NoiseModel.white(white(), confidence=min(1.0, smallest / 64))
     classes = [measure(plane, pool=pool) for plane in data]
@@ -230,7 +231,7 @@ def find_noise(
             _say_if_contradicted(planes, level, workers)
         return NoiseModel.white(level)
     if some:
-        found = find_model(planes.data, 0, **camera)
+        found = given_model(**camera)
         return NoiseModel.camera(found.gain, found.offset, found.read_noise)
     kind = "gaussian" if plain and noise_model == "auto" else noise_model
     return estimate_of_planes(planes, kind, workers)

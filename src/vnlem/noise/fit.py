@@ -9,6 +9,7 @@ from vnlem.noise.classes import BLOCK_SIDE, MOST_TILTED, Classes, measure
 from vnlem.noise.curve import LEAST_SHARE, Curve
 from vnlem.noise.poisson_gaussian import GainModel, check_model, gain_of_line, with_read_noise
 from vnlem.pipeline.image import to_planes
+from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
 
@@ -195,13 +196,17 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
     >>> bool(abs(model.gain - 2.0) < 0.2)
     True
     """
-    planes = to_planes(image, channel_axis).data
+    return gain_of_planes(to_planes(image, channel_axis).data)
+
+
+def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel:
+    """:func:`estimate_gain` of planes (C, H, W); pool: the threads to use, which do not change the result."""
     if min(planes.shape[1:]) < 2 * BLOCK_SIDE:
         raise ValueError(
             f"the image ({planes.shape[1]}x{planes.shape[2]}) is too small to estimate a gain; "
             f"pass gain=, or an image of at least {2 * BLOCK_SIDE}x{2 * BLOCK_SIDE}"
         )
-    line = fit_line(measure(planes.reshape(-1, planes.shape[2])))
+    line = fit_line(measure(planes.reshape(-1, planes.shape[2]), pool=pool))
     (dark, bright), (first, last) = line.levels, line.variances
     # A line that does not rise is white noise: the least gain that arithmetic can tell from none.
     least = 1e-6 * max(first, last, 1e-300) / max(abs(dark), abs(bright), 1e-300)
@@ -211,20 +216,16 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
     return with_read_noise(gain_of_line(slope, first - slope * dark, dark), dark, planes)
 
 
-def find_model(
-    image: ArrayLike, channel_axis: int | None, gain: Any, offset: Any = None, read_noise: Any = None
-) -> GainModel:
-    """The model from its given parameters; estimated from the image where the gain is not given.
+def given_model(gain: Any, offset: Any = None, read_noise: Any = None) -> GainModel:
+    """The model from its given parameters; offset and read noise are 0 where they are None.
 
     Examples
     --------
-    >>> find_model(np.zeros((4, 4)), None, gain=2.0)
-    GainModel(gain=2.0, offset=0.0, read_noise=0.0)
+    >>> given_model(2.0, read_noise=3.0)
+    GainModel(gain=2.0, offset=0.0, read_noise=3.0)
     """
-    if gain is not None:
-        return check_model(gain, 0.0 if offset is None else offset, 0.0 if read_noise is None else read_noise)
-    if offset is not None or read_noise is not None:
+    if gain is None:
         raise ValueError(
             "offset and read_noise need gain too; pass gain=, or none of them to estimate all three"
         )
-    return estimate_gain(image, channel_axis)
+    return check_model(gain, 0.0 if offset is None else offset, 0.0 if read_noise is None else read_noise)

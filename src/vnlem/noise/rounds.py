@@ -20,11 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.estimate.scales import check_scales, double, halve, join
+from vnlem.estimate.scales import check_scales, double_in_tiles, halve, halve_in_tiles, join_in_tiles
 from vnlem.estimate.scales import count_scales as count_scales
+from vnlem.noise import strips
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.progress import Progress, reporting
-from vnlem.pipeline.stand_in import standing
+from vnlem.pipeline.stand_in import StandIn
+from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
 
@@ -43,8 +45,8 @@ LEFT_OVER = 0.03
 LEVEL = 25
 STEPS = 1_000_000  # of the progress, whatever the rounds and scales
 
-# planes, progress -> denoised planes, and what else is known
-Denoise = Callable[[Float, Progress], tuple[Float, Any]]
+# planes, their noise, progress -> denoised planes, and what else is known
+Denoise = Callable[[Float, "float | StandIn", Progress], tuple[Float, Any]]
 
 
 def count_photons(model: NoiseModel, planes: Float) -> float:
@@ -111,7 +113,7 @@ def mix(planes: Float, found: Float) -> Float:
     return SHARE * planes + (1 - SHARE) * found
 
 
-def stand_for_mixture(model: NoiseModel, planes: Float) -> Float:
+def stand_for_mixture(model: NoiseModel, planes: Float, pool: Pool | None = None) -> Float:
     """What a later round takes its units from: as bright and as noisy as its mixture, from the image alone.
 
     This is the image at half its size. It has the mixture's share of the noise.
@@ -122,6 +124,8 @@ def stand_for_mixture(model: NoiseModel, planes: Float) -> Float:
         Of the noise of the mixture.
     planes : ndarray
         (C, H, W), the image at the size of the mixture.
+    pool : Pool, optional
+        The threads to use; they do not change the result.
 
     Examples
     --------
@@ -130,13 +134,14 @@ def stand_for_mixture(model: NoiseModel, planes: Float) -> Float:
     >>> stable.shape, bool(abs(stable.std() - 1) < 0.15)
     ((1, 64, 64), True)
     """
-    smaller = halve(planes)
+    threads = pool or Pool(1)
+    smaller = halve_in_tiles(planes, threads)
     # Of a signal, which has one row, two numbers became one. Four are to be.
-    return model.stabilise(halve(smaller) if planes.shape[1] == 1 else smaller)
+    return strips.stabilise(model, halve(smaller) if planes.shape[1] == 1 else smaller, threads)
 
 
 def in_rounds(
-    model: NoiseModel, planes: Float, progress: Progress, denoise: Denoise, scales: int = 1
+    model: NoiseModel, planes: Float, progress: Progress, denoise: Denoise, scales: int = 1, workers: int = 1
 ) -> tuple[Float, Any]:
     """Denoise planes (C, H, W) between a model's transform and its inverse.
 
@@ -147,9 +152,12 @@ def in_rounds(
     progress : bool or callable(done, total)
         Of all rounds and scales.
     denoise : callable
-        Planes with white noise of standard deviation one, and progress -> denoised planes, anything.
+        Planes with white noise, its standard deviation (one), progress -> denoised planes, anything. The
+        noise of a later round is a StandIn, which says what to take units from.
     scales : int
         How many, each half the size of the one before; of noise that is not correlated.
+    workers : int
+        Threads for what is done around `denoise`; they do not change the result.
 
     Returns
     -------
@@ -163,34 +171,35 @@ def in_rounds(
     >>> rng = np.random.default_rng(0)
     >>> photons = rng.poisson(2.0, (1, 64, 64)).astype(float)
     >>> found, rounds = in_rounds(
-    ...     NoiseModel.camera(1.0), photons, False, lambda x, _: (np.full_like(x, x.mean()), "flat")
+    ...     NoiseModel.camera(1.0), photons, False, lambda x, *_: (np.full_like(x, x.mean()), "flat")
     ... )
     >>> bool(abs(found.mean() - 2) < 0.1), rounds
     (True, 'flat')
     """
     rounds = plan_rounds(count_photons(model, planes), *planes.shape[1:])
     halved = [planes]
-    for _ in range(rounds[0].halvings):
-        halved.append(halve(halved[-1]))
-    with reporting(progress, "denoise") as report:
-        work = _Work(report, denoise, check_scales(scales))
+    with reporting(progress, "denoise") as report, Pool(workers) as pool:
+        for _ in range(rounds[0].halvings):
+            halved.append(halve_in_tiles(halved[-1], pool))
+        work = _Work(report, denoise, check_scales(scales), pool)
         work.plan([halved[one.halvings].shape[1:] for one in rounds])
         size = rounds[0].halvings
         found, info = _at_scales(noise_in(model, rounds[0]), halved[size], None, work)
         for one in rounds[1:]:
             own = halved[one.halvings]
             if one.halvings < size:
-                found = double(found, *own.shape[1:])
+                found = double_in_tiles(found, own.shape[1], own.shape[2], pool)
             size = one.halvings
-            found, info = _at_scales(noise_in(model, one), mix(own, found), own, work)
+            mixture = strips.pixel_by_pixel(mix, pool, own, found)
+            found, info = _at_scales(noise_in(model, one), mixture, own, work)
     return found, info
 
 
 class _Work:
     """One denoising after the other, and how much of all is done."""
 
-    def __init__(self, report: Any, denoise: Denoise, scales: int) -> None:
-        self.scales = scales
+    def __init__(self, report: Any, denoise: Denoise, scales: int, pool: Pool) -> None:
+        self.scales, self.pool = scales, pool
         self._denoise = denoise
         self._report = report
         self._pixels = 0
@@ -217,10 +226,11 @@ class _Work:
         def part(done: int, total: int) -> None:
             self._report(int(STEPS * (before + size * done / max(total, 1)) / self._total), STEPS)
 
-        with standing(None if image is None else stand_for_mixture(model, image)):
-            stable, info = self._denoise(model.stabilise(planes), False if self._report is None else part)
+        noise = 1.0 if image is None else StandIn(1.0, stand_for_mixture(model, image, self.pool))
+        stable = strips.stabilise(model, planes, self.pool)
+        found, info = self._denoise(stable, noise, False if self._report is None else part)
         self._pixels += size
-        return model.unstabilise(stable), info
+        return strips.unstabilise(model, found, self.pool), info
 
 
 def _at_scales(model: NoiseModel, planes: Float, image: Float | None, work: _Work) -> tuple[Float, Any]:
@@ -228,17 +238,18 @@ def _at_scales(model: NoiseModel, planes: Float, image: Float | None, work: _Wor
     models, results = [], []
     for number in range(count_scales(planes.shape[1], planes.shape[2], work.scales)):
         if number:
-            planes, image = halve(planes), None if image is None else halve(image)
+            planes = halve_in_tiles(planes, work.pool)
+            image = None if image is None else halve_in_tiles(image, work.pool)
         models.append(model.with_share(0.5**number))
         results.append(work(models[-1], planes, image))
     info = results[0][1]
     joined = results.pop()[0]
     while results:
-        joined = join_in_units(models[len(results) - 1], results.pop()[0], joined)
+        joined = join_in_units(models[len(results) - 1], results.pop()[0], joined, work.pool)
     return joined, info
 
 
-def join_in_units(model: NoiseModel, fine: Float, coarse: Float) -> Float:
+def join_in_units(model: NoiseModel, fine: Float, coarse: Float, pool: Pool | None = None) -> Float:
     """Denoised planes (C, H, W) and the same at half the size, joined in the units of their pixels.
 
     Parameters
@@ -246,6 +257,8 @@ def join_in_units(model: NoiseModel, fine: Float, coarse: Float) -> Float:
     model : NoiseModel
         Of the noise at full size.
     fine, coarse : ndarray
+    pool : Pool, optional
+        The threads to use; they do not change the result.
 
     Examples
     --------
@@ -253,8 +266,13 @@ def join_in_units(model: NoiseModel, fine: Float, coarse: Float) -> Float:
     >>> bool(join_in_units(NoiseModel.camera(1.0), fine, coarse).min() > 9.99)
     True
     """
-    deviations = [np.sqrt(model.variance(plane, channel)) for channel, plane in enumerate(fine)]
-    return join(fine, coarse, np.stack(deviations), LEFT_OVER, LEVEL)
+
+    def deviations(planes: Float) -> list[Float]:
+        return [np.sqrt(model.variance(plane, channel)) for channel, plane in enumerate(planes)]
+
+    threads = pool or Pool(1)
+    sigma = strips.pixel_by_pixel(deviations, threads, fine)
+    return join_in_tiles(fine, coarse, sigma, threads, LEFT_OVER, LEVEL)
 
 
 def _means(plane: Float) -> Float:

@@ -10,7 +10,7 @@ from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.scale import standard_scale
 from vnlem.pipeline.sigma import check_sigma
-from vnlem.pipeline.workers import Pool
+from vnlem.pipeline.workers import Pool, check_workers
 
 BLOCK_SIDE = 8
 SIGNAL_BLOCK = 16  # a block of a signal, which has one direction to take its frequencies from
@@ -20,7 +20,7 @@ FEWEST_COEFFICIENTS = 2000  # so many independent ones give sigma to 1.6 %
 MOST_BLOCKS = 2**15  # bounds time and memory for any image
 
 
-def estimate_sigma(image: ArrayLike, channel_axis: int | None = None) -> float:
+def estimate_sigma(image: ArrayLike, channel_axis: int | None = None, *, workers: int | None = None) -> float:
     """Standard deviation of white Gaussian noise, from the image alone.
 
     Parameters
@@ -29,6 +29,8 @@ def estimate_sigma(image: ArrayLike, channel_axis: int | None = None) -> float:
         A grey image, a signal (one dimension), or a colour image with `channel_axis`.
     channel_axis : int, optional
         The axis of the channels; the result is the mean of their estimates.
+    workers : int, optional
+        Number of threads; all cores when None. They do not change the result.
 
     Returns
     -------
@@ -61,7 +63,9 @@ def estimate_sigma(image: ArrayLike, channel_axis: int | None = None) -> float:
     >>> bool(abs(estimate_sigma(add_gaussian(ramp, 10, seed=0)) - 10) < 0.5)
     True
     """
-    return estimate_sigma_of_planes(to_planes(image, channel_axis, signals=True).data)
+    planes = to_planes(image, channel_axis, signals=True).data
+    with Pool(check_workers(workers)) as pool:
+        return estimate_sigma_of_planes(planes, pool)
 
 
 def estimate_sigma_of_planes(planes: NDArray[np.float64], pool: Pool | None = None) -> float:

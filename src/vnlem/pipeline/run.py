@@ -19,8 +19,8 @@ from vnlem.pipeline.recipes import Recipe, Unseen
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.scale import Scale
 from vnlem.pipeline.sigma import check_sigma, check_sigma_map
-from vnlem.pipeline.stand_in import units_standing
-from vnlem.pipeline.workers import check_workers
+from vnlem.pipeline.stand_in import StandIn
+from vnlem.pipeline.workers import Pool, check_workers
 
 Result = NDArray[Any] | tuple[NDArray[Any], "Info"]  # the image, or with return_info=True the image and Info
 Params = TypeVar("Params")
@@ -98,7 +98,7 @@ def run(
     method: str,
     resolve: Callable[[float], Params],
     solve: Callable[[Job[Params]], NDArray[np.float32]],
-    estimate: Callable[[NDArray[np.float64]], float],
+    estimate: Callable[[NDArray[np.float64], Pool], float],
     channel_axis: int | None = None,
     workers: int | None = None,
     progress: Progress = False,
@@ -113,7 +113,7 @@ def run(
     Parameters
     ----------
     image, sigma, channel_axis, workers, progress, return_info, device
-        As in :func:`vnlem.denoise`.
+        As in :func:`vnlem.denoise`; sigma may also be a StandIn, which says what to take units from.
     method : str
         Name for Info and the progress bar.
     resolve : callable
@@ -121,7 +121,7 @@ def run(
     solve : callable
         Job -> denoised planes (C, H, W).
     estimate : callable
-        Planes (C, H, W) -> noise level, asked where sigma is None.
+        Planes (C, H, W), threads -> noise level, asked where sigma is None.
     signals : bool
         Whether one-dimensional input is accepted.
     sigma_maps : bool
@@ -135,18 +135,22 @@ def run(
     planes = to_planes(image, channel_axis, signals=signals)
     threads = check_workers(workers)
     noise_map: NDArray[np.float64] | None = None
-    if sigma is None:
-        noise = estimate(to_host(planes.data))
+    if isinstance(sigma, StandIn):
+        noise = sigma.noise
+    elif sigma is None:
+        with Pool(threads) as pool:
+            noise = estimate(to_host(planes.data), pool)
     elif sigma_maps and np.ndim(sigma) > 0:
         noise_map = check_sigma_map(sigma, planes)
         noise = _root_mean_square(np.broadcast_to(noise_map, planes.data.shape))
     else:
         noise = check_sigma(sigma)
     estimated = time.perf_counter()
-    scale, peak = units_standing(noise) or (
-        Scale.measure(planes.data, noise, planes.statistics, threads),
-        None,
-    )
+    peak: float | None = None
+    if isinstance(sigma, StandIn):
+        scale, peak = sigma.units()
+    else:
+        scale = Scale.measure(planes.data, noise, planes.statistics, threads)
     if noise <= NEGLIGIBLE * scale.scale:
         # Parameters are still checked, so that a wrong one does not pass unseen.
         params = resolve(NEGLIGIBLE)

@@ -5,9 +5,8 @@ that mixture would depend on all of the first result, which an image denoised in
 are measured on planes that stand for it and are made from the image alone.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,56 +19,34 @@ Float = NDArray[np.float64]
 # unit follows the brightest pixel.
 BRIGHTER = 2.0**4
 
-_standing: ContextVar[Float | None] = ContextVar("standing", default=None)
 
+@dataclass(frozen=True, eq=False)
+class StandIn:
+    """A noise level, and planes (C, H, W) that an image with this noise takes its units from.
 
-@contextmanager
-def standing(planes: Float | None) -> Iterator[None]:
-    """Inside, images of this thread take their units from planes (C, H, W); None: from themselves.
-
-    Examples
-    --------
-    >>> with standing(np.array([[[0.0, 10.0]]])):
-    ...     units_standing(3.0)
-    (Scale(mean=5.0, scale=4.0, noise=3.0), 20.0)
-    >>> units_standing(3.0) is None
-    True
-    """
-    token = _standing.set(planes)
-    try:
-        yield
-    finally:
-        _standing.reset(token)
-
-
-@contextmanager
-def standing_for_part(part: Callable[[Float], Float]) -> Iterator[None]:
-    """Inside, what stands for an image stands for a part of it, such as one of its channels.
+    Methods take it in place of sigma.
 
     Examples
     --------
-    >>> with standing(np.array([[[0.0, 10.0]], [[7.0, 7.0]]])), standing_for_part(lambda planes: planes[:1]):
-    ...     units_standing(3.0)
+    >>> StandIn(3.0, np.array([[[0.0, 10.0]]])).units()
     (Scale(mean=5.0, scale=4.0, noise=3.0), 20.0)
     """
-    planes = _standing.get()
-    with standing(None if planes is None else part(planes)):
-        yield
 
+    noise: float
+    planes: Float
 
-def units_standing(noise: float) -> tuple[Scale, float] | None:
-    """What `units_by` gives for the planes that stand for the image; None where nothing does."""
-    planes = _standing.get()
-    return None if planes is None else units_by(planes, noise)
+    def part(self, of: Callable[[Float], Float]) -> "StandIn":
+        """What stands for a part of the image, such as one of its channels.
 
+        Examples
+        --------
+        >>> both = StandIn(3.0, np.array([[[0.0, 10.0]], [[7.0, 7.0]]]))
+        >>> both.part(lambda planes: planes[:1]).units()
+        (Scale(mean=5.0, scale=4.0, noise=3.0), 20.0)
+        """
+        return StandIn(self.noise, of(self.planes))
 
-def units_by(planes: Float, noise: float) -> tuple[Scale, float]:
-    """Scale of an image that planes stand for, and what its pixels do not exceed in units of it.
-
-    Examples
-    --------
-    >>> units_by(np.array([[[0.0, 10.0]]]), 3.0)
-    (Scale(mean=5.0, scale=4.0, noise=3.0), 20.0)
-    """
-    scale = Scale.measure(planes, noise)
-    return scale, BRIGHTER * float(np.abs(scale.standardise(planes)).max())
+    def units(self) -> tuple[Scale, float]:
+        """Scale of the image, and what its pixels do not exceed in units of it."""
+        scale = Scale.measure(self.planes, self.noise)
+        return scale, BRIGHTER * float(np.abs(scale.standardise(self.planes)).max())
