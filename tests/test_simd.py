@@ -98,6 +98,11 @@ def kernels_with(v):
         v.small_window_panel(out[2], 8, small_weights, vectors, 16, 16, 320, side)
         v.half_small_window_panel(out[3], 8, small_weights, vectors, 16, 16, 320, side)
 
+    @from_python
+    def copies(out, source):
+        v.copy_group(out, 13, source, 5)
+        v.copy_small_group(out, 1, source, 2)
+
     return SimpleNamespace(**{name: value for name, value in locals().items() if name != "v"})
 
 
@@ -264,3 +269,12 @@ def test_windows_side_by_side_are_summed(kernels, module):
             window = field[:, 1 + a : 1 + a + side]
             expected = np.tensordot(own[:, :, a], window, 2)[:width]
             np.testing.assert_allclose(found[8 + a * dim :][:width], expected, atol=1e-4)
+
+
+def test_a_group_is_copied_and_the_rest_left_alone(kernels, module, numbers):
+    out = np.zeros((3, 12), dtype=np.float32)
+    kernels.copies(out, numbers)
+    expected = np.zeros(36, dtype=np.float32)
+    expected[13 : 13 + module.ROWS] = numbers.ravel()[5 : 5 + module.ROWS]
+    expected[1 : 1 + FEW_ROWS] = numbers.ravel()[2 : 2 + FEW_ROWS]
+    np.testing.assert_array_equal(out.ravel(), expected)

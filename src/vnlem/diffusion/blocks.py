@@ -33,6 +33,10 @@ class Rows:
             held = self._rooms[name] = np.empty(self._n * width, dtype=np.float32)
         return held[: self._n * width].reshape(self._n, width)
 
+    def leave(self) -> None:
+        """Give the rooms back: what other levels take next is then not new to the process."""
+        self._rooms.clear()
+
     def zeros(self, width: int) -> Block:
         """A block of zeros of its own."""
         return np.zeros((self._n, width), dtype=np.float32)

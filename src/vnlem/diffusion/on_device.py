@@ -115,6 +115,10 @@ class DeviceRows:
             held = self._rooms[name] = self._xp.empty(self._n * width, np.float32)
         return held[: self._n * width].reshape(self._n, width)
 
+    def leave(self) -> None:
+        """Give the rooms back."""
+        self._rooms.clear()
+
     def zeros(self, width: int) -> Array:
         """A block of zeros of its own."""
         return self._xp.zeros((self._n, width), np.float32)

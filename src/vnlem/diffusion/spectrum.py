@@ -144,6 +144,7 @@ def lobpcg(level: Level, size: int, count: int, tolerance: float) -> tuple[float
         rows.residual(x, image, values, residual)
     worst = float(norms[:count].max())
     level.values, level.vectors = values, x
+    rows.leave()
     return worst, products
 
 

@@ -299,6 +299,23 @@ def half_small_window_panel(out, out_at, weights, vectors, first, dim, row_step,
     _window_panel(out, out_at, weights, vectors, first, dim, (row_step, side), (FEW_ROWS, HALF))
 
 
+@nested
+def _copy(out, out_at, source, source_at, count):
+    flat, values = out.reshape(-1), source.reshape(-1)
+    for a in range(count):
+        flat[out_at + a] = values[source_at + a]
+
+
+@nested
+def copy_group(out, out_at, source, source_at):
+    _copy(out, out_at, source, source_at, ROWS)
+
+
+@nested
+def copy_small_group(out, out_at, source, source_at):
+    _copy(out, out_at, source, source_at, FEW_ROWS)
+
+
 @allocating
 def empty(shape, dtype):
     return np.empty(shape, dtype)

@@ -270,3 +270,24 @@ window_panel = _make_window_panel(ROWS, COLUMNS)
 half_window_panel = _make_window_panel(ROWS, HALF)
 small_window_panel = _make_window_panel(FEW_ROWS, COLUMNS)
 half_small_window_panel = _make_window_panel(FEW_ROWS, HALF)
+
+
+def _make_copy(count):
+    @intrinsic
+    def copy_group(typing_context, out, out_at, source, source_at):
+        """out[out_at + a] = source[source_at + a] for a < count, as one vector; otherwise as `add_panel`."""
+        signature = types.void(out, types.intp, source, types.intp)
+
+        def generate(context, builder, sig, args):
+            lanes = _Lanes(context, builder, sig, args, count)
+            values = lanes.load(lanes.data_of(2), args[3])
+            builder.store(values, lanes.at(lanes.data_of(0), args[1]), align=4)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return copy_group
+
+
+copy_group = _make_copy(ROWS)
+copy_small_group = _make_copy(FEW_ROWS)

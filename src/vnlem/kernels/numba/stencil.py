@@ -17,6 +17,8 @@ from vnlem.kernels.numba.vectors import (
     COLUMNS,
     FEW_ROWS,
     ROWS,
+    copy_group,
+    copy_small_group,
     half_small_window_panel,
     half_window_panel,
     small_window_panel,
@@ -24,7 +26,9 @@ from vnlem.kernels.numba.vectors import (
 )
 
 # Pixels whose weights are rearranged at a time: they stay in the second-level cache while they are used.
-SEGMENT = 64
+SEGMENT = 128
+# Slots that are rearranged together.
+SLOTS = 8
 
 
 @kernel
@@ -72,20 +76,18 @@ def apply(weights, weight_offsets, vectors, rows, columns, reach, out):
 def _pack(weights, at, offsets, n_groups, packed):
     """Weights of neighbouring pixels, group after group, as window_panel wants them.
 
-    Of each slot a long piece is read at once: as many short ones would each wait for memory.
+    Of each slot a long piece is read at once: as many short ones would each wait for memory. Some slots are
+    taken together, so that whole cache lines are written.
     """
-    together = packed.shape[2]
-    for c in range(offsets.shape[0]):
-        source = weights[at + offsets[c] : at + offsets[c] + n_groups * together]
+    _, n, together = packed.shape
+    for first in range(0, n, SLOTS):
         for group in range(n_groups):
-            target = packed[group, c]
-            # Counts that are known when this is compiled become one copy of a vector.
-            if together == ROWS:
-                for a in range(ROWS):
-                    target[a] = source[group * ROWS + a]
-            else:
-                for a in range(FEW_ROWS):
-                    target[a] = source[group * FEW_ROWS + a]
+            for c in range(first, min(first + SLOTS, n)):
+                source, to = at + offsets[c] + group * together, (group * n + c) * together
+                if together == ROWS:
+                    copy_group(packed, to, weights, source)
+                else:
+                    copy_small_group(packed, to, weights, source)
 
 
 @kernel

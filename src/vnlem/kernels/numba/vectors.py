@@ -44,3 +44,4 @@ correlation_panel = panel.correlation_panel
 largest_correlation_panel = panel.largest_correlation_panel
 window_panel, half_window_panel = panel.window_panel, panel.half_window_panel
 small_window_panel, half_small_window_panel = panel.small_window_panel, panel.half_small_window_panel
+copy_group, copy_small_group = panel.copy_group, panel.copy_small_group
