@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.spatial.distance
 from skimage import data
 
 import vnlem
@@ -40,8 +41,8 @@ def paper_params(**changes):
     )
 
 
-def graph_of(image, **changes):
-    params = paper_params()
+def graph_of(image, reach=10, **changes):
+    params = paper_params(patch_distance=reach)
     rings = layout(13)
     extended = Extended.of(image[None], rings, 1.0)
     rule = make_rule(params, 0.15, rings)
@@ -78,17 +79,18 @@ def test_the_residual_of_an_images_eigenpairs_is_what_is_promised():
     assert found.products <= 8
 
 
-def test_the_weights_are_gaussians_of_aligned_distances(noisy):
+@pytest.mark.parametrize("reach", [3, 10])
+def test_the_weights_are_gaussians_of_aligned_distances(noisy, reach):
     image = noisy[1]
-    matrix = graph_of(image).sparse().toarray()
+    matrix = graph_of(image, reach).sparse().toarray()
     rings = layout(13)
     extended = Extended.of(image[None], rings, 1.0)
     region = whole_region(extended, rings, 1.0, 30.0)
     features = region.canonical[:, :20].reshape(400, -1).astype(np.float64)
-    squared = ((features - features[8 * 20 + 9]) ** 2).sum(axis=1) * rings.distance_scale
+    squared = scipy.spatial.distance.cdist(features, features, "sqeuclidean") * rings.distance_scale
     rows, columns = np.divmod(np.arange(400), 20)
-    truth = np.where((abs(rows - 8) <= 10) & (abs(columns - 9) <= 10), np.exp(-squared / 16.5**2), 0)
-    np.testing.assert_allclose(matrix[8 * 20 + 9], truth, atol=1e-5)
+    near = [abs(np.subtract.outer(side, side)) <= reach for side in (rows, columns)]
+    np.testing.assert_allclose(matrix, np.where(near[0] & near[1], np.exp(-squared / 16.5**2), 0), atol=1e-5)
 
 
 def test_local_bandwidths_are_distances_to_the_fiftieth_neighbour(noisy):

@@ -47,11 +47,10 @@ def patch_graph(
     """
     height, width = region.raw.shape[0], region.width
     graph = StencilGraph(height, width, search.patch_distance, pool)
-    inside = graph.inside(graph.weights)
 
     def work(part: Tile) -> None:
-        out = inside[part.top : part.bottom, part.left : part.right].transpose(0, 2, 1)
-        affinity.half_windows(region, search, rule, part.top, part.left, np.float32(factor), out)
+        rows, columns = (part.top, part.bottom), (part.left, part.right)
+        affinity.half_windows(region, search, rule, rows, columns, np.float32(factor), graph.slots)
 
     pool.for_each(work, grid(height, width, TILE, TILE), progress)
     # Inverse squares must neither vanish nor overflow in float32.

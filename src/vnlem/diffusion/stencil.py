@@ -51,7 +51,9 @@ class StencilGraph:
     Attributes
     ----------
     weights : ndarray of float32, shape (padded rows, padded columns, slots)
-        See ``vnlem.kernels.numba.stencil``; 231 MB for an image of 512x512 with reach 10.
+        231 MB for an image of 512x512 with reach 10.
+    slots : ndarray of float32, shape (padded rows, slots, padded columns)
+        The same numbers, as ``vnlem.kernels.numba.stencil`` wants them.
 
     Examples
     --------
@@ -68,8 +70,8 @@ class StencilGraph:
         self.stride = _whole_groups(_whole_groups(width) + 2 * reach)
         self.forward = forward_offsets(reach)
         self.itself = len(self.forward)  # slot of the pixel's own weight
-        self._store = np.zeros((height + 2 * reach, self.itself + 1, self.stride), dtype=np.float32)
-        self.weights = self._store.transpose(0, 2, 1)
+        self.slots = np.zeros((height + 2 * reach, self.itself + 1, self.stride), dtype=np.float32)
+        self.weights = self.slots.transpose(0, 2, 1)
 
     @property
     def padded_size(self) -> int:
@@ -142,7 +144,7 @@ class StencilGraph:
         out[last:] = 0
 
         def work(rows: tuple[int, int]) -> None:
-            kernels.apply(self._store, weights, vectors, rows, self._columns, self.reach, out)
+            kernels.apply(self.slots, weights, vectors, rows, self._columns, self.reach, out)
 
         self.pool.for_each(work, self._strips)
 
@@ -160,7 +162,7 @@ class StencilGraph:
         _, weights = self._offsets
 
         def work(rows: tuple[int, int]) -> None:
-            kernels.degrees(self._store, weights, rows, self._columns, out)
+            kernels.degrees(self.slots, weights, rows, self._columns, out)
 
         self.pool.for_each(work, self._strips)
         return self.inside(out)[:, :, 0].ravel()
@@ -170,7 +172,7 @@ class StencilGraph:
         padded = self.pad(factors.astype(np.float32)[:, None])[:, 0]
 
         def work(rows: tuple[int, int]) -> None:
-            kernels.scale(self._store, self._forward_pixels, padded, rows, self._columns)
+            kernels.scale(self.slots, self._forward_pixels, padded, rows, self._columns)
 
         self.pool.for_each(work, self._strips)
 
@@ -182,7 +184,7 @@ class StencilGraph:
 
         def work(rows: tuple[int, int]) -> None:
             affinity.local_scales(
-                self._store,
+                self.slots,
                 slots,
                 pixels,
                 rows,
@@ -201,7 +203,7 @@ class StencilGraph:
 
         def work(rows: tuple[int, int]) -> None:
             affinity.gaussian(
-                self._store,
+                self.slots,
                 self._forward_pixels,
                 inverse,
                 np.float32(noise),
@@ -222,14 +224,14 @@ class StencilGraph:
 
         def work(rows: tuple[int, int]) -> None:
             kernels.coarsen(
-                self._store,
+                self.slots,
                 dy,
                 dx,
                 rows,
                 self.width,
                 self.reach,
                 factor,
-                coarse._store,
+                coarse.slots,
                 coarse.reach,
             )
 
@@ -291,4 +293,4 @@ class StencilGraph:
 
     def count_components(self) -> int:
         """How many parts the graph falls into."""
-        return int(kernels.components(self._store, self._forward_pixels, self._rows, self._columns))
+        return int(kernels.components(self.slots, self._forward_pixels, self._rows, self._columns))

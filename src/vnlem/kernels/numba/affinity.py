@@ -3,36 +3,61 @@
 import numpy as np
 
 from vnlem.kernels.numba.elementary import exp_negative
-from vnlem.kernels.numba.jit import kernel
+from vnlem.kernels.numba.jit import kernel, nested
 from vnlem.kernels.numba.neighbours import Span, first_column
 from vnlem.kernels.numba.scratch import as_row, empty
 from vnlem.kernels.numba.select import smallest
+from vnlem.kernels.numba.vectors import LANES, transpose_from
 from vnlem.kernels.numba.vnlem import PIXELS, make_scratch, search_windows
 
 
 @kernel
-def half_windows(region, search, rule, top, left, factor, out):
-    """factor * squared aligned distance of every pixel of a tile to those after it; out (H, slots, W)."""
-    height, _, width = out.shape
+def half_windows(region, search, rule, rows, columns, factor, weights):
+    """factor * squared aligned distance of the pixels of a tile to those after them, into their slots.
+
+    rows, columns: first and last of the tile. weights: see `stencil`; slots that leave the image to the left
+    or to the right hold anything.
+    """
     scratch = make_scratch(search, region.raw.shape[1])
+    starts = empty(PIXELS, np.int64)
     reach = search.patch_distance
-    side = 2 * reach + 1
-    columns = scratch.masks.shape[1]
-    for y in range(top, top + height):
-        rows = (y, min(y + reach + 1, region.raw.shape[0]))
-        for x in range(left, left + width, PIXELS):
-            span = Span(x, min(PIXELS, left + width - x), reach, region.width)
-            search_windows(region, rule, y, span, rows, scratch)
+    for y in range(rows[0], rows[1]):
+        lines = (y, min(y + reach + 1, region.raw.shape[0]))
+        for x in range(columns[0], columns[1], PIXELS):
+            span = Span(x, min(PIXELS, columns[1] - x), reach, region.width)
+            search_windows(region, rule, y, span, lines, scratch)
             for p in range(span.pixels):
-                own = out[y - top, :, x + p - left]
-                first_of_window = x + p - first_column(span, p)
-                for row in range(rows[1] - rows[0]):
-                    # Slot of offset (row, dx) is first + dx; the row of the pixel itself begins after it.
-                    first = -1 if row == 0 else reach + (row - 1) * side + reach
-                    lowest = 1 if row == 0 else max(-reach, -x - p)
-                    for dx in range(lowest, min(reach + 1, region.width - x - p)):
-                        at = row * columns + first_of_window + dx
-                        own[first + dx] = factor * scratch.windows[p, at]
+                window = scratch.windows[p]
+                starts[p] = p * scratch.windows.shape[1] + x + p - first_column(span, p)
+                for c in range((lines[1] - lines[0]) * scratch.masks.shape[1]):
+                    window[c] *= factor
+            _store_windows(y, span, lines, scratch, starts, weights)
+
+
+@nested
+def _store_windows(y, span, lines, scratch, starts, weights):
+    """Windows of pixels side by side to their slots. starts: where each pixel itself lies in the windows.
+
+    In a window the slots of a pixel lie side by side, in the weights the pixels of a slot: squares of eight
+    by eight are turned over.
+    """
+    _, slots, stride = weights.shape
+    reach, length = span.reach, scratch.masks.shape[1]
+    windows, every = as_row(scratch.windows), as_row(weights)
+    whole = span.pixels // LANES * LANES if reach >= LANES else 0
+    for line in range(lines[1] - lines[0]):
+        # Slots follow the pixel: of its own line those to its right, of the others all.
+        before = -1 if line == 0 else reach + (line - 1) * (2 * reach + 1) + reach
+        leftmost = 1 if line == 0 else -reach
+        own = ((y + reach) * slots + before) * stride + span.x + reach
+        for step in range(leftmost, reach + 1, LANES):
+            # The last square begins earlier and writes some slots once more.
+            dx = min(step, reach + 1 - LANES)
+            for p in range(0, whole, LANES):
+                transpose_from(windows, starts, p, line * length + dx, every, own + dx * stride + p, stride)
+        for p in range(whole, span.pixels):
+            for dx in range(leftmost, reach + 1):
+                every[own + dx * stride + p] = windows[starts[p] + line * length + dx]
 
 
 @kernel
