@@ -176,7 +176,7 @@ def read_pair(item: Item) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def _read_values(path: str) -> tuple[NDArray[np.float64], bool]:
     """Grey values in the units of the file, and whether the file holds whole numbers."""
     from vnlem import io
-    from vnlem.io.orientation import upright
+    from vnlem.io.upright import upright
 
     picture = upright(io.read(path))
     if picture.n_pages > 1:

@@ -125,7 +125,7 @@ def finite(rows: dict[str, dict[str, float | None]]) -> dict[str, dict[str, floa
 
 def _upright(path: Path) -> "Picture":
     from vnlem import io
-    from vnlem.io.orientation import upright
+    from vnlem.io.upright import upright
 
     return upright(io.read(path))
 

@@ -18,7 +18,7 @@ SCALE_NEIGHBORS = 50
 
 
 def patch_graph(
-    region: kernels.Region,
+    region: kernels.Features,
     search: kernels.Search,
     rule: kernels.Rule,
     *,

@@ -19,7 +19,7 @@ from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.numba.plane_ridge import Place, PlaneImages, filter_planes_tile
 from vnlem.kernels.numba.sheets import PADDING
 from vnlem.neighbours.groups import Members, positions_in_part
-from vnlem.neighbours.patches import blank_planes, patch_sums, spread
+from vnlem.neighbours.patches import blank_planes, patch_sums, spread_over_patches
 from vnlem.neighbours.planes import PlaneMatcher, Search, reference_tiles, symmetries_of_block
 from vnlem.pipeline.stack_task import Part
 from vnlem.pipeline.workers import Pool
@@ -144,7 +144,7 @@ class PlanesInFlight:
         if len(self._changes) > len(self.frames):
             self._changes.popleft()
         height, width = frame.noisy.shape
-        weights = spread(self._weights[0], self._search.patch_size)[:height, :width]
+        weights = spread_over_patches(self._weights[0], self._search.patch_size)[:height, :width]
         if not weights.min() > 0:
             raise RuntimeError(
                 f"{np.count_nonzero(~(weights > 0))} pixels are covered by no patch; this is a fault of vnlem"

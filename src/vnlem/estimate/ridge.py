@@ -21,7 +21,7 @@ from vnlem.pipeline.schedule import Schedule, Spans, Step
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import Pool
 
-Found = dict[tuple[int, int], Members]  # the groups of a pass by the row and the column of their tile
+KnownGroups = dict[tuple[int, int], Members]  # the groups of a pass by the row and the column of their tile
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Pass:
     matching: Matching
     settings: PassSettings
     needed: Tile  # the pixels, of the whole image, that must be right afterwards
-    known: Found | None = None  # groups of the tiles that `grid` comes from; else they are matched
-    kept: Found | None = None  # where this pass leaves its groups for a later one
+    known: KnownGroups | None = None  # groups of the tiles that `grid` comes from; else they are matched
+    kept: KnownGroups | None = None  # where this pass leaves its groups for a later one
 
     def spans(self, more: int) -> Spans:
         """What its tiles look at, and some more pixels after the end."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vnlem.features import orientation
 from vnlem.features.rings import RingLayout, aligned, ring_features
 from vnlem.kernels.numba.neighbours import squared_lengths
-from vnlem.kernels.numba.vnlem import Region
+from vnlem.kernels.numba.vnlem import Features
 from vnlem.pipeline.device import namespace
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import for_each
@@ -68,7 +68,7 @@ def expand(tile: Tile, reach: int, height: int, width: int) -> Tile:
 
 def canonical_region(
     image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float, *, with_raw: bool = True
-) -> Region:
+) -> Features:
     """Features of the pixels of a tile, ready for the kernels.
 
     Without raw features, which only unrotated matches look at, the canonical ones stand in their place.
@@ -80,7 +80,7 @@ def canonical_region(
 
 def whole_region(
     image: Extended, rings: RingLayout, scale: float, arc: float, workers: int = 1, *, with_raw: bool = True
-) -> Region:
+) -> Features:
     """Features of all pixels of an image, strip by strip on `workers` threads; about 1 kB for a pixel."""
     height, width = image.shape
     region = _empty_region(height, width, rings, with_raw)
@@ -88,7 +88,7 @@ def whole_region(
     def work(top: int) -> None:
         bottom = min(top + STRIP, height)
         # Rows of the whole arrays, which lie in one piece.
-        strip = Region(
+        strip = Features(
             region.raw[top:bottom],
             region.canonical[top:bottom],
             region.lengths[top:bottom],
@@ -103,7 +103,7 @@ def whole_region(
     return region
 
 
-def _empty_region(height: int, width: int, rings: RingLayout, with_raw: bool) -> Region:
+def _empty_region(height: int, width: int, rings: RingLayout, with_raw: bool) -> Features:
     wide = width + SPARE_COLUMNS
     canonical = aligned((height, wide, rings.dim))
     raw = aligned((height, wide, rings.dim)) if with_raw else canonical
@@ -111,11 +111,11 @@ def _empty_region(height: int, width: int, rings: RingLayout, with_raw: bool) ->
         features[:, width:] = 0
     lengths, sharp, angle = (np.zeros((height, wide), dtype=np.float32) for _ in range(3))
     pixels = np.zeros((height, wide, rings.channels), dtype=np.float32)
-    return Region(raw, canonical, lengths, sharp, angle, pixels, width)
+    return Features(raw, canonical, lengths, sharp, angle, pixels, width)
 
 
 def _fill(
-    region: Region, image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float, with_raw: bool
+    region: Features, image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float, with_raw: bool
 ) -> None:
     """Write the features of the pixels of a tile into a region of its size."""
     reach = orientation.halo(scale, rings.patch_size)

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from vnlem.io.atomic import whole_file
 from vnlem.io.formats import FAMILY, FORMATS, format_of, format_that_holds, sniff
-from vnlem.io.orientation import upright
 from vnlem.io.pages import PagesOnDisk, cannot_write
 from vnlem.io.picture import Picture, corner, from_array
+from vnlem.io.upright import upright
 
 if TYPE_CHECKING:
     from vnlem.io.tiff_pages import OpenedPages

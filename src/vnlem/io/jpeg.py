@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from vnlem.io.orientation import orientation_in
 from vnlem.io.picture import Metadata, Picture, Resolution
 from vnlem.io.pillow import opened
+from vnlem.io.upright import orientation_in
 
 _EXIF_PREFIX = b"Exif\x00\x00"
 # High enough that the file's own losses stay well below any noise worth removing.

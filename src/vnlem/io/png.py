@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.io.orientation import orientation_in
 from vnlem.io.picture import Metadata, Picture, Resolution, split_alpha
+from vnlem.io.upright import orientation_in
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PALETTE = 3  # colour type in the header

@@ -5,11 +5,11 @@ import shutil
 from vnlem.large.errors import explain
 from vnlem.large.ngff import Image
 from vnlem.large.nodes import read_node
-from vnlem.large.prepare import Job, is_tiff
+from vnlem.large.prepare import PreparedRun, is_tiff
 from vnlem.large.run import copy_tree, sweep
 
 
-def finish(job: Job) -> None:
+def finish(job: PreparedRun) -> None:
     """Make the target whole and say that it is; whoever does it twice does no harm."""
     task = job.task
     try:
@@ -28,7 +28,7 @@ def finish(job: Job) -> None:
         raise explain(error, task.target) from error
 
 
-def _copy_labels(job: Job) -> None:
+def _copy_labels(job: PreparedRun) -> None:
     """Labels tell what is where, which denoising does not change; a part of an image has no use for them."""
     image = job.task.source.image
     if isinstance(image, Image) and job.task.plans[0].shape == job.task.source.shape:

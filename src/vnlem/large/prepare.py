@@ -14,12 +14,12 @@ from vnlem.large.markers import Markers, fingerprint
 from vnlem.large.pyramid import level_shapes
 from vnlem.large.sources import TIFF_SUFFIXES, Source
 from vnlem.large.stores import SMALLEST_LEVEL, Store, create, new_store, shape_of_part, store_like
-from vnlem.large.units import Layout, Plan, make_plan
+from vnlem.large.units import Plan, UnitLayout, make_plan
 from vnlem.large.work import Task, level_plan
 
 
 @dataclass(frozen=True)
-class Job:
+class PreparedRun:
     """A task, and what is needed to begin and to end it."""
 
     task: Task
@@ -32,7 +32,7 @@ def plan_for(source: Source, engine: Engine, box: Box, file: tuple[int, ...], me
     """The plan for a box of the source whose target has files of the shape `file`."""
     halo = dict(zip(engine.axes, engine.halo, strict=True))
     work_halo = dict(zip(engine.axes, engine.work_halo, strict=True))
-    layout = Layout(
+    layout = UnitLayout(
         shape=extent(box),
         file=file,
         solved=tuple(axis in engine.axes for axis in source.axes),
@@ -80,7 +80,7 @@ def prepare(
     *,
     resume: bool,
     join: bool,
-) -> Job:
+) -> PreparedRun:
     """Begin a run, or take up one that was begun.
 
     Parameters
@@ -149,7 +149,7 @@ def prepare(
         if error.errno is None:
             raise
         raise explain(error, target) from error
-    return Job(task, store, found, complete)
+    return PreparedRun(task, store, found, complete)
 
 
 def is_tiff(path: Path) -> bool:

@@ -91,7 +91,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Layout:
+class UnitLayout:
     """What a plan is made for."""
 
     shape: tuple[int, ...]  # of the target
@@ -106,12 +106,12 @@ class Layout:
     cure: str = "allow more memory"  # what helps where the smallest unit is too large
 
 
-def make_plan(layout: Layout, memory: int, solving: Callable[[tuple[int, ...]], int]) -> Plan:
+def make_plan(layout: UnitLayout, memory: int, solving: Callable[[tuple[int, ...]], int]) -> Plan:
     """The plan with the largest blocks that `memory` allows.
 
     Parameters
     ----------
-    layout : Layout
+    layout : UnitLayout
         The target's files, the halo, the axes.
     memory : int
         Bytes that reading, solving and writing one unit may take.
@@ -121,7 +121,8 @@ def make_plan(layout: Layout, memory: int, solving: Callable[[tuple[int, ...]], 
     Examples
     --------
     >>> both = (True, True)
-    >>> layout = Layout((9000,) * 2, (512,) * 2, both, (131,) * 2, (80,) * 2, (0, 0), (9000,) * 2, both, 2)
+    >>> size, reaches = (9000,) * 2, ((131,) * 2, (80,) * 2)
+    >>> layout = UnitLayout(size, (512,) * 2, both, *reaches, (0, 0), size, both, 2)
     >>> plan = make_plan(layout, 2**30, lambda shape: 100 * prod(shape))
     >>> plan.unit, plan.block, round(plan.overhead(), 2)
     ((2048, 2048), (2048, 2048), 0.15)
@@ -158,7 +159,7 @@ def need(plan: Plan, itemsize: int, solving: Callable[[tuple[int, ...]], int]) -
     return itemsize * (volume(with_halo) + 2 * volume(largest)) + solving(block)
 
 
-def _unit(layout: Layout, side: int) -> tuple[int, ...]:
+def _unit(layout: UnitLayout, side: int) -> tuple[int, ...]:
     """Whole files: just enough to reach the side where an axis may be cut, all of it where it may not."""
     lengths = []
     for size, file, solved, cut in zip(layout.shape, layout.file, layout.solved, layout.cut, strict=True):
@@ -167,7 +168,7 @@ def _unit(layout: Layout, side: int) -> tuple[int, ...]:
     return tuple(lengths)
 
 
-def _block(layout: Layout, unit: tuple[int, ...], side: int) -> tuple[int, ...]:
+def _block(layout: UnitLayout, unit: tuple[int, ...], side: int) -> tuple[int, ...]:
     return tuple(
         min(length, side) if cut else length if solved else 1
         for length, solved, cut in zip(unit, layout.solved, layout.cut, strict=True)

@@ -74,7 +74,7 @@ def prepare(
 
 def solve_stack(planes: Iterator[Plane], task: StackTask, params: NlmStackParams) -> Iterator[Plane]:
     """Denoise standardised planes one after the other; those within reach of one are held, no more."""
-    from vnlem.kernels.numba.nlm_planes import Tall, nlm_planes_tile
+    from vnlem.kernels.numba.nlm_planes import PiledPlanes, nlm_planes_tile
 
     total, (height, width) = len(task.sizes), task.sizes[0]
     reach, size = params.plane_distance, params.window.patch_size
@@ -89,10 +89,10 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: NlmStackParams
                 first += 1
             while first + len(held) < min(total, number + reach + 1):
                 held.append(pad(next(planes)[None], size)[0])
-            tall = Tall(np.concatenate(held)[None], height, len(held), number - first)
+            tall = PiledPlanes(np.concatenate(held)[None], height, len(held), number - first)
             out = np.empty((height, width), np.float32)
 
-            def work(tile: Tile, tall: Tall = tall, out: Plane = out) -> None:
+            def work(tile: Tile, tall: PiledPlanes = tall, out: Plane = out) -> None:
                 nlm_planes_tile(tall, tile, window, decay, out)
 
             pool.for_each(work, tiles)

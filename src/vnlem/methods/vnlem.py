@@ -287,7 +287,7 @@ def solve_one_size(
 def solve_with_features(
     job: Job[Any],
     params: VnlemParams,
-    region: kernels.Region,
+    region: kernels.Features,
     diffusion: Diffusion,
     progress: ProgressCallback | None,
 ) -> NDArray[np.float32]:
@@ -316,7 +316,7 @@ class TileEstimates:
         bandwidths = len(self._rule.inverse_bandwidths)
         self.planes: NDArray[np.float32] = np.empty((bandwidths, *job.pixels.shape), np.float32)
 
-    def make(self, part: Tile, region: kernels.Region, corner: tuple[int, int]) -> None:
+    def make(self, part: Tile, region: kernels.Features, corner: tuple[int, int]) -> None:
         """Those of a tile, which lies at `corner` of a region of features."""
         bandwidths, channels = self.planes.shape[:2]
         shape = (bandwidths, part.bottom - part.top, part.right - part.left, channels)

@@ -247,7 +247,7 @@ def diffusion_coordinates(
 def _solve_whole(
     job: Job[VnlemDdParams],
     params: VnlemParams,
-    region: kernels.Region,
+    region: kernels.Features,
     diffusion: Diffusion,
     progress: ProgressCallback | None,
 ) -> NDArray[np.float32]:

@@ -28,7 +28,7 @@ FLAT, STRUCTURED = 1.2, 1.8
 RESIDUAL = 1e-3
 
 
-def region_of(job: Job[Any], params: VnlemParams) -> kernels.Region:
+def region_of(job: Job[Any], params: VnlemParams) -> kernels.Features:
     """The features of the whole image, which graph and estimate share."""
     rings = rings_of(params, len(job.pixels))
     image = Extended.of(job.pixels, rings, params.scale)
@@ -39,7 +39,7 @@ def region_of(job: Job[Any], params: VnlemParams) -> kernels.Region:
 def embed(
     job: Job[VnlemDdParams],
     params: VnlemParams,
-    region: kernels.Region,
+    region: kernels.Features,
     progress: ProgressCallback | None = None,
 ) -> Diffusion:
     """Diffusion coordinates of every pixel, scaled to a mean square of one, and how far to trust them."""
@@ -54,7 +54,7 @@ def embed(
 def _embedding(
     job: Job[VnlemDdParams],
     params: VnlemParams,
-    region: kernels.Region,
+    region: kernels.Features,
     pool: Pool,
     progress: ProgressCallback | None,
 ) -> NDArray[np.float32]:

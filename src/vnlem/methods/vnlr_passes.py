@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate import change, contrast
-from vnlem.estimate.ridge import Found, Pass, PassSettings, run_passes
+from vnlem.estimate.ridge import KnownGroups, Pass, PassSettings, run_passes
 from vnlem.kernels.numba.ridge import filter_tile
 from vnlem.kernels.numba.sheets import Images
 from vnlem.methods.vnlr_params import VnlrParams
@@ -143,7 +143,7 @@ def _passes(params: VnlrParams, matchings: list[Matching], areas: list[Tile]) ->
 
 def _made_twice(last: Pass) -> list[Pass]:
     """The last pass, smoother and then sharper, with the same groups."""
-    found: Found = {}
+    found: KnownGroups = {}
     smoother = replace(last, settings=replace(last.settings, boost=SMOOTHER), kept=found)
     settings = replace(last.settings, boost=SHARPER)
     return [smoother, replace(last, settings=settings, grid=last.grid.needing(last.needed), known=found)]

@@ -115,7 +115,7 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -
             yield frame.pilot
 
 
-class Schedule(NamedTuple):
+class StackSchedule(NamedTuple):
     """How the passes go through a stack."""
 
     sweeps: list[Sweep]
@@ -123,7 +123,7 @@ class Schedule(NamedTuple):
     one_done: Callable[[], None]  # reports that the reference patches of a plane are done
 
 
-def schedule_of(task: StackTask, params: StackParams) -> Schedule:
+def schedule_of(task: StackTask, params: StackParams) -> StackSchedule:
     """The passes, and room for the planes in flight in each."""
     total = len(task.sizes)
     done = 0
@@ -155,7 +155,7 @@ def schedule_of(task: StackTask, params: StackParams) -> Schedule:
             f"{in_flight} planes of {shape[1]}x{shape[2]} pixels are too large to be held together; "
             "pass a smaller plane_distance, or denoise parts of the planes"
         )
-    return Schedule(sweeps, shape, one_done)
+    return StackSchedule(sweeps, shape, one_done)
 
 
 def settings_of(params: StackParams, number: int) -> PassSettings:

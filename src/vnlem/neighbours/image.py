@@ -23,13 +23,13 @@ from vnlem.pipeline.workers import for_each
 class ImageIndex:
     """Features of a whole image with the moduli that bound their distances."""
 
-    region: kernels.Region
+    region: kernels.Features
     order_of_lane: NDArray[np.int64]
     order_moduli: NDArray[np.float32]
     ring_moduli: NDArray[np.float32]
 
     @classmethod
-    def of(cls, region: kernels.Region, rings: RingLayout) -> "ImageIndex":
+    def of(cls, region: kernels.Features, rings: RingLayout) -> "ImageIndex":
         """Index the features of a region that is the whole image."""
         dim = region.raw.shape[2]
         pixels = region.raw.shape[0] * region.raw.shape[1]
@@ -41,7 +41,7 @@ class ImageIndex:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundInImage:
     """Neighbours of a list of pixels, nearest first.
 
     Attributes
@@ -69,7 +69,7 @@ def find(
     prune: bool = True,
     workers: int = 1,
     progress: ProgressCallback | None = None,
-) -> Found:
+) -> FoundInImage:
     """The nearest neighbours of pixels (numbers in the region) among all pixels of the image.
 
     With ``prune=False`` every pair is searched over all angles; the result is the same.
@@ -96,7 +96,7 @@ def find(
         )
 
     for_each(work, range(len(starts)), workers, progress)
-    return Found(position, squared, which, left.sum(axis=0))
+    return FoundInImage(position, squared, which, left.sum(axis=0))
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,12 @@ def patch_sums(values: NDArray[np.floating], patch_size: int) -> NDArray[np.floa
     return result
 
 
-def spread(corners: NDArray[np.float32], patch_size: int) -> NDArray[np.float32]:
+def spread_over_patches(corners: NDArray[np.float32], patch_size: int) -> NDArray[np.float32]:
     """Sum over all patches that cover a pixel of the value at the patch's top left corner.
 
     Examples
     --------
-    >>> spread(np.array([[1, 0, 2, 0]], np.float32), 2)
+    >>> spread_over_patches(np.array([[1, 0, 2, 0]], np.float32), 2)
     array([[1., 1., 2., 2.]], dtype=float32)
     """
     rows = corners.copy()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.kernels.numba.sheets import Images, Tall
-from vnlem.kernels.numba.turn import Place, Turn, turn_into
+from vnlem.kernels.numba.turn import Turn, TurnPlace, turn_into
 from vnlem.neighbours.sheets import TILE, Reach, Sheet, Whole
 from vnlem.pipeline.tiles import Tile
 
@@ -97,5 +97,5 @@ class TurnedSheet:
         """Turn the square."""
         height, width = self._reach.region.shape
         read = self._reach.region.read
-        place = Place(self._top, self._left, height, width, read.top, read.left, first)
+        place = TurnPlace(self._top, self._left, height, width, read.top, read.left, first)
         turn_into(images, weights, self._floor, self._turn, place, tall)

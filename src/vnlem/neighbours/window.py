@@ -26,7 +26,7 @@ def make_search(
 
 
 def find_neighbours(
-    region: kernels.Region,
+    region: kernels.Features,
     search: kernels.Search,
     rule: kernels.Rule,
     corner: tuple[int, int],
@@ -36,7 +36,7 @@ def find_neighbours(
 
     Parameters
     ----------
-    region : Region
+    region : Features
         Features of the tile and of its windows, see ``vnlem.features.canonical``.
     search, rule
         What to look for, and what distances count.

@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise import blocks as block
 from vnlem.noise.classes import PLAINLY_WHITE, Classes, measure
-from vnlem.noise.correlated import SIDE, SMALLEST_IMAGE, Found, Spectrum, estimate_power, mid_over_high
+from vnlem.noise.correlated import (
+    SIDE,
+    SMALLEST_IMAGE,
+    PowerEstimate,
+    Spectrum,
+    estimate_power,
+    mid_over_high,
+)
 from vnlem.noise.curve import Curve
 from vnlem.noise.fit import LEAST_RATIO, fit, gain_of_planes, given_model
 from vnlem.noise.model import NoiseModel, to_components
@@ -285,14 +292,14 @@ def _simplest(
     return NoiseModel(tuple(curves), strengths=strengths, confidence=confidence, doubt=doubt)
 
 
-def _is_noise(found: Found, stable: Float) -> bool:
+def _is_noise(found: PowerEstimate, stable: Float) -> bool:
     """Whether what was found in the flat blocks is noise rather than the texture of an image without any."""
     share = np.sqrt(found.power.mean()) / max(float(stable.std(axis=(1, 2)).mean()), 1e-300)
     limit = MOST_UNEVEN - UNEVEN_BY_SHARE * min(share, LARGE_SHARE)
     return found.share >= LEAST_FLAT and found.unevenness < limit
 
 
-def _same_in_all_colours(found: Found) -> bool:
+def _same_in_all_colours(found: PowerEstimate) -> bool:
     """Whether the brightness has the noise of the colours, or noise of its own that is no texture."""
     high = found.power[:, block.frequency(SIDE) >= 0.5].mean(axis=1)
     alike = bool(high[0] < SAME_STRENGTH * high[1:].mean())
@@ -300,7 +307,7 @@ def _same_in_all_colours(found: Found) -> bool:
     return (alike and mid_over_high(found.power[0]) < WHITE) or plain
 
 
-def _sigma_of_colours(data: Float, found: Found, pool: Pool) -> float | None:
+def _sigma_of_colours(data: Float, found: PowerEstimate, pool: Pool) -> float | None:
     """Level of white noise that the differences of the colours show, which have little texture; else None."""
     if any(mid_over_high(plane) > WHITE for plane in found.power[1:]):
         return None

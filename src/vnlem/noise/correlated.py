@@ -113,7 +113,7 @@ def _response(spectrum: Spectrum, exponent: float, floor: float) -> Float:
 
 
 @dataclass(frozen=True)
-class Found:
+class PowerEstimate:
     """What the flat blocks of an image say."""
 
     power: Float  # (C, SIDE, SIDE), of the noise at every frequency
@@ -121,7 +121,9 @@ class Found:
     unevenness: float  # scatter of the flat blocks' energies over that of noise, which has one
 
 
-def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None, pool: Pool | None = None) -> Found:
+def estimate_power(
+    planes: Float, keep: "NDArray[np.bool_] | None" = None, pool: Pool | None = None
+) -> PowerEstimate:
     """Power of the noise of stabilised planes at every frequency.
 
     Blocks are chosen by one half of their coefficients, a chess board, and read at the other half. Image
@@ -138,7 +140,7 @@ def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None, pool:
 
     Returns
     -------
-    Found
+    PowerEstimate
 
     Examples
     --------
@@ -159,7 +161,7 @@ def estimate_power(planes: Float, keep: "NDArray[np.bool_] | None" = None, pool:
         found, uneven, share = _read_strata(energy, power[0], strata, pool)
         best = _flattest(found, power)
         power = _smooth(found[best].mean(axis=0))
-    return Found(power, share, float(uneven[best].mean()))
+    return PowerEstimate(power, share, float(uneven[best].mean()))
 
 
 def _read_strata(

@@ -21,7 +21,7 @@ from vnlem.theory.neighbors import (
     neighbor_bounds,
     neighbor_probabilities,
 )
-from vnlem.theory.orientation import (
+from vnlem.theory.orientation_noise import (
     OrientationBound,
     OrientationErrors,
     OrientationPatch,

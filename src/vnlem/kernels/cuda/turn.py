@@ -29,7 +29,7 @@ class Turns(NamedTuple):
         )
 
 
-class Place(NamedTuple):
+class TurnPlace(NamedTuple):
     """What is turned, and where it lies."""
 
     squares: Array  # int32 (squares, 4): top and left in the whole image, row and column in the tall array
@@ -53,7 +53,7 @@ def position(plane: Array, shape: tuple[int, int], origin: tuple[int, int]) -> d
 def turn_into(
     engine: Engine,
     plane: Array,
-    place: Place,
+    place: TurnPlace,
     tall: Array,
     *,
     less: Array | None = None,

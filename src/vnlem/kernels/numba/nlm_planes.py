@@ -11,7 +11,7 @@ from vnlem.kernels.numba.patch_distance import Box, distances_at_offset, make_sc
 from vnlem.kernels.numba.scratch import empty, zeros
 
 
-class Tall(NamedTuple):
+class PiledPlanes(NamedTuple):
     """Planes one above the other, each with its border: a step to another plane is an offset of rows."""
 
     pixels: np.ndarray  # (1, n_planes * (height + 2 radius_y), width + 2 radius_x)

@@ -22,7 +22,7 @@ class Turn(NamedTuple):
     sine: float
 
 
-class Place(NamedTuple):
+class TurnPlace(NamedTuple):
     """Where the square lies."""
 
     top: int  # of the square in the whole image; may lie outside

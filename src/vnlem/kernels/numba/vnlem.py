@@ -32,7 +32,7 @@ PIXELS = 16
 BAND = 32
 
 
-class Region(NamedTuple):
+class Features(NamedTuple):
     """Features of every pixel of a region, as the image has them and in the canonical frame."""
 
     raw: np.ndarray  # (height, width, dim); the canonical ones where no unrotated match is looked at

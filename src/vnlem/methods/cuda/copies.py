@@ -16,7 +16,7 @@ from vnlem.kernels.cuda.match import References
 from vnlem.kernels.cuda.patches import patch_energy, patch_maps
 from vnlem.kernels.cuda.ridge import Images
 from vnlem.kernels.cuda.stretch import Scaling, StretchPlace, stretch_into
-from vnlem.kernels.cuda.turn import Place, Turns, turn_into
+from vnlem.kernels.cuda.turn import TurnPlace, Turns, turn_into
 from vnlem.neighbours import scaled
 from vnlem.neighbours.groups import Matching
 from vnlem.neighbours.scaled import FACTORS, make_stretch, side_of
@@ -30,7 +30,7 @@ Whole = NDArray[np.int64]
 BATCH_PIXELS = 2**22
 
 
-class Planes(NamedTuple):
+class DevicePlanes(NamedTuple):
     """The images of a pass, (channels, height, width)."""
 
     noisy: Array
@@ -43,7 +43,7 @@ class Planes(NamedTuple):
 class Copies(NamedTuple):
     """Where the copies of a batch's tiles are taken from, and where they lie in the tall arrays."""
 
-    turned: Place
+    turned: TurnPlace
     scaled: list[StretchPlace]  # for each factor
 
 
@@ -75,7 +75,7 @@ def whole_batch(engine: Engine, lines: Lines, matching: Matching) -> Batch:
 class CopiedTiles:
     """The tall arrays of a pass, and the batches of tiles whose copies they hold in turn."""
 
-    def __init__(self, engine: Engine, planes: Planes, matching: Matching, lines: Lines) -> None:
+    def __init__(self, engine: Engine, planes: DevicePlanes, matching: Matching, lines: Lines) -> None:
         xp = engine.xp
         self._engine, self._planes, self._matching, self._lines = engine, planes, matching, lines
         reach = matching.copied_reach()
@@ -154,7 +154,7 @@ class CopiedTiles:
             for number in range(len(self._scalings))
         )
         copies = Copies(
-            Place(xp.asarray(squares.astype(np.int32)), self._turns, *whole),
+            TurnPlace(xp.asarray(squares.astype(np.int32)), self._turns, *whole),
             [StretchPlace(xp.asarray(squares.astype(np.int32)), *whole) for squares in scaled],
         )
         centres = self._centres(lines, places) if searched else None

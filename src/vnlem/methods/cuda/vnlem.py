@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from vnlem.features import orientation, rings
+from vnlem.features import orientation
 from vnlem.features.canonical import disc_share
+from vnlem.features.ring_sampling import dft, taps
+from vnlem.features.rings import RingLayout
 from vnlem.features.upsample import phase_filters
 from vnlem.kernels.cuda.aligned import Regression, estimate
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
@@ -60,7 +62,7 @@ def _solve_one_size(
 
 
 def features_of(
-    engine: Engine, pixels: Array, rows: tuple[int, int], layout: rings.RingLayout, params: VnlemParams
+    engine: Engine, pixels: Array, rows: tuple[int, int], layout: RingLayout, params: VnlemParams
 ) -> Features:
     """Features of the pixels of some rows of an image (channels, height, width)."""
     xp, size = engine.xp, layout.patch_size
@@ -74,8 +76,8 @@ def features_of(
         orientation.taper(params.arc),
     )
     fine = planes(engine, pixels, rows, layout.halo, phase_filters(layout.upsample, layout.average_down))
-    where, weights = rings.taps(layout.samples, layout.upsample)
-    starts, real, imag, centre = rings.dft(layout.orders, layout.samples, layout.channels)
+    where, weights = taps(layout.samples, layout.upsample)
+    starts, real, imag, centre = dft(layout.orders, layout.samples, layout.channels)
     sampling = Sampling(where, weights, starts, real, imag, centre, layout.lane_of(), layout.centre_lane)
     raw, canonical, lengths = ring_features(engine, fine, angle, sampling, layout.halo, layout.lanes)
     if layout.average_down:
@@ -87,7 +89,7 @@ def features_of(
 
 
 def search_and_regressions(
-    job: Job[Any], params: VnlemParams, layout: rings.RingLayout, shape: tuple[int, int]
+    job: Job[Any], params: VnlemParams, layout: RingLayout, shape: tuple[int, int]
 ) -> tuple[Search, list[Regression]]:
     """The CPU's search and rule as the kernels here take them, with a regression for each bandwidth."""
     search, rule = search_of(params, layout, shape), make_rule(params, job.sigma, layout)

@@ -19,7 +19,7 @@ from vnlem.kernels.cuda.patches import (
     weighted_means,
 )
 from vnlem.kernels.cuda.ridge import Images, Rule, combine, empty_sums
-from vnlem.methods.cuda.copies import Batch, CopiedTiles, Lines, Planes, whole_batch
+from vnlem.methods.cuda.copies import Batch, CopiedTiles, DevicePlanes, Lines, whole_batch
 from vnlem.methods.cuda.regions import in_regions
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.methods.vnlr_passes import OPPONENT, SHARPER, SMOOTHER, halo, matching_of, needed_areas
@@ -47,7 +47,7 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     areas = needed_areas(params, matchings, region)
     # Opponent colours are rotations of the colours: at most the root of three larger.
     largest = 3**0.5 * max(job.peak or largest_magnitude(engine, job.pixels), 1e-30)
-    planes = Planes(noisy, noisy, noisy, variance, job.sigma_map is not None)
+    planes = DevicePlanes(noisy, noisy, noisy, variance, job.sigma_map is not None)
     members: list[Members] | None = None
     lines = Lines(np.arange(0), np.arange(0))
     smoother = None
@@ -113,7 +113,7 @@ def _group_size(matching: Matching) -> int:
 
 def _run_pass(
     engine: Engine,
-    planes: Planes,
+    planes: DevicePlanes,
     matching: Matching,
     rule: Rule,
     lines: Lines,
@@ -140,7 +140,12 @@ def _run_pass(
 
 
 def _find_groups(
-    engine: Engine, planes: Planes, matching: Matching, batch: Batch, tiles: CopiedTiles | None, first: bool
+    engine: Engine,
+    planes: DevicePlanes,
+    matching: Matching,
+    batch: Batch,
+    tiles: CopiedTiles | None,
+    first: bool,
 ) -> Members:
     """Match on the pilot (on the noisy image in the first pass)."""
     xp, size = engine.xp, matching.reach.patch_size
