@@ -86,7 +86,7 @@ def test_there_is_no_circle():
 
 
 MOST_ARGUMENTS = 9
-DECORATORS = {"kernel", "brief_kernel", "nested", "allocating", "inlined", "intrinsic"}
+DECORATORS = {"kernel", "brief_kernel", "quick_kernel", "nested", "allocating", "inlined", "intrinsic"}
 
 
 def arguments_of_kernels():
