@@ -206,7 +206,7 @@ def denoise_stack(
     rms = float(np.sqrt(np.mean(np.square(levels))))
     parameters = infos[0] if infos else {}
     timings = {"total": elapsed}
-    return result, Info(method, rms, parameters, timings, details, device, known[0].model)
+    return result, Info(method, rms, parameters, timings, details, device=device, noise=known[0].model)
 
 
 def denoise_series(
@@ -238,7 +238,8 @@ def denoise_series(
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
         return
     sizes = [noise.size_of(pages[index].shape) for index in range(len(pages))]
-    task = StackTask(kind, sizes, noise.sigma / scale, check_workers(workers), report, device, part, peak)
+    level, threads = noise.sigma / scale, check_workers(workers)
+    task = StackTask(kind, sizes, level, threads, report=report, device=device, part=part, peak=peak)
     used, solve = prepare(task, **params)
     if is_dataclass(used) and not isinstance(used, type):
         info.append(asdict(used))

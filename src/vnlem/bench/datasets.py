@@ -124,7 +124,17 @@ def find_pairs(items: list[Item], folder: Path) -> tuple[list[Item], dict[str, s
             if place not in scales:
                 scales[place] = _pair_scales(folder / place / PAIRS)
         gain, offset = scales[parent].get(short) or scales[""].get(short) or (1.0, 0.0)
-        pairs.append(Item(item.name, item.path, item.category, len(pairs), reference.path, gain, offset))
+        pairs.append(
+            Item(
+                name=item.name,
+                path=item.path,
+                category=item.category,
+                index=len(pairs),
+                reference=reference.path,
+                gain=gain,
+                offset=offset,
+            )
+        )
     return pairs, alone
 
 

@@ -94,7 +94,16 @@ def command(
             raise ValueError(f"--noise {noise} holds the whole model; leave --noise-model {noise_model} out")
         model = NoiseModel.load(noise)
     camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
-    wanted = large.LargeOptions(memory, resume, region, dry_run, cluster, part, axes, page_by_page)
+    wanted = large.LargeOptions(
+        memory=memory,
+        resume=resume,
+        region=region,
+        dry_run=dry_run,
+        cluster=cluster,
+        part=part,
+        axes=axes,
+        page_by_page=page_by_page,
+    )
     if large.is_large(source, target, wanted):
         large.refuse(channels=channels != "auto", overwrite=overwrite)
         options = {"method": method, "preset": preset, "noise_model": model, **camera, **parameters}

@@ -89,13 +89,13 @@ def whole_region(
         bottom = min(top + STRIP, height)
         # Rows of the whole arrays, which lie in one piece.
         strip = Features(
-            region.raw[top:bottom],
-            region.canonical[top:bottom],
-            region.lengths[top:bottom],
-            region.sharp[top:bottom],
-            region.angle[top:bottom],
-            region.pixels[top:bottom],
-            width,
+            raw=region.raw[top:bottom],
+            canonical=region.canonical[top:bottom],
+            lengths=region.lengths[top:bottom],
+            sharp=region.sharp[top:bottom],
+            angle=region.angle[top:bottom],
+            pixels=region.pixels[top:bottom],
+            width=width,
         )
         _fill(strip, image, Tile(top, bottom, 0, width), rings, scale, arc, with_raw)
 
@@ -111,7 +111,9 @@ def _empty_region(height: int, width: int, rings: RingLayout, with_raw: bool) ->
         features[:, width:] = 0
     lengths, sharp, angle = (np.zeros((height, wide), dtype=np.float32) for _ in range(3))
     pixels = np.zeros((height, wide, rings.channels), dtype=np.float32)
-    return Features(raw, canonical, lengths, sharp, angle, pixels, width)
+    return Features(
+        raw=raw, canonical=canonical, lengths=lengths, sharp=sharp, angle=angle, pixels=pixels, width=width
+    )
 
 
 def _fill(

@@ -195,16 +195,16 @@ def layout(patch_size: int, upsample: int = 2, channels: int = 1, average_down: 
     table, folds = _arrange(orders)
     energy = sum(float(np.sum(filters**2)) for filters in filters_of(orders, samples, upsample, average_down))
     return RingLayout(
-        patch_size,
-        upsample,
-        channels,
-        orders,
-        samples,
-        np.ascontiguousarray(table[:, 0]),
-        np.ascontiguousarray(table[:, 1]),
-        folds,
-        energy,
-        average_down,
+        patch_size=patch_size,
+        upsample=upsample,
+        channels=channels,
+        orders=orders,
+        samples=samples,
+        lane_ring=np.ascontiguousarray(table[:, 0]),
+        lane_order=np.ascontiguousarray(table[:, 1]),
+        folds=folds,
+        noise_energy=energy,
+        average_down=average_down,
     )
 
 
@@ -291,7 +291,16 @@ def ring_features(
         planes,
         np.ascontiguousarray(angles, dtype=np.float32),
         rings.halo,
-        kernels.Sampling(where, weights, starts, real, imag, centre, rings.lane_of(), rings.centre_lane),
+        kernels.Sampling(
+            where=where,
+            weights=weights,
+            starts=starts,
+            real=real,
+            imag=imag,
+            centre=centre,
+            lane_of=rings.lane_of(),
+            centre_lane=rings.centre_lane,
+        ),
         raw,
         canonical,
     )

@@ -88,13 +88,13 @@ def execute(source: Source, engine: Engine, box: Box, target: Path, digest: str,
                 finish(job)
     plans = job.task.plans
     return Summary(
-        target,
-        complete,
-        sum(len(plan) for plan in plans),
-        counted,
-        plans[0].overhead(),
-        time.perf_counter() - begun,
-        job.run["settings"],
+        target=target,
+        complete=complete,
+        units=sum(len(plan) for plan in plans),
+        units_done=counted,
+        halo_overhead=plans[0].overhead(),
+        seconds=time.perf_counter() - begun,
+        settings=job.run["settings"],
     )
 
 

@@ -155,15 +155,15 @@ def find_engine(
     filters = parts.halo(noise)
     halo, work = reach_of_rounds(rounds, filters) + filters, work_of_rounds(rounds, USUAL_SIDE, filters)
     return MethodEngine(
-        recipe.method,
-        recipe.solve,
-        rounds,
-        noise,
-        axes,
-        (0, halo, halo)[-len(axes) :],
-        (0, work, work)[-len(axes) :],
-        source.dtype.str,
-        device,
+        method=recipe.method,
+        solver=recipe.solve,
+        rounds=rounds,
+        noise=noise,
+        axes=axes,
+        halo=(0, halo, halo)[-len(axes) :],
+        work_halo=(0, work, work)[-len(axes) :],
+        dtype=source.dtype.str,
+        device=device,
     )
 
 
@@ -206,7 +206,15 @@ def _size(recipe: Recipe, measured: tuple[Scale, float | None], noise: NoiseMode
     negligible = scale.noise <= NEGLIGIBLE * scale.scale
     params = recipe.resolve(NEGLIGIBLE if negligible else scale.sigma)
     halo, work = (find(recipe.method)(params) for find in (find_halo, find_work_halo))
-    return Size(scale, params, halo, work, getattr(recipe.solve, "grain", 1), peak, noise)
+    return Size(
+        scale=scale,
+        params=params,
+        halo=halo,
+        work_halo=work,
+        grain=getattr(recipe.solve, "grain", 1),
+        peak=peak,
+        noise=noise,
+    )
 
 
 def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) -> NoiseModel:

@@ -138,7 +138,16 @@ def prepare(
         plan = Plan(**{**plan.__dict__, "block": block})
         root = markers.folder / "store.zarr" if is_tiff(target) else target
         plans = (plan, *(level_plan(level) for level in store.levels[1:]))
-        task = Task(source, engine, root, store.levels, plans, markers, found["fingerprint"], target)
+        task = Task(
+            source=source,
+            engine=engine,
+            root=root,
+            levels=store.levels,
+            plans=plans,
+            markers=markers,
+            fingerprint=found["fingerprint"],
+            target=target,
+        )
         complete = bool(found.pop("complete", False))
         if complete and not target.exists():  # removed since: nothing of it may be taken for done
             complete = False

@@ -156,19 +156,19 @@ def stack_engine(
         grain = getattr(find_stack_solver(method, params.get("engine", "fast"), device), "grain", 1)
     around = [by + 2 * (filters + grain - 1) for by in around] if any(around) else list(size)
     return StackEngine(
-        method,
-        params,
-        [asdict(found) for found in used],
-        kind,
-        tuple(noise.model for noise in noises),
-        others,
-        units,
-        (kind.lower(), "y", "x"),
-        (planes, *around),
-        max(map(find_planes, used)),
-        source.dtype.str,
-        device,
-        grain,
+        method=method,
+        params=params,
+        resolved=[asdict(found) for found in used],
+        kind=kind,
+        noises=tuple(noise.model for noise in noises),
+        others=others,
+        units=units,
+        axes=(kind.lower(), "y", "x"),
+        halo=(planes, *around),
+        in_flight=max(map(find_planes, used)),
+        dtype=source.dtype.str,
+        device=device,
+        grain=grain,
     )
 
 

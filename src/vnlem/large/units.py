@@ -133,7 +133,15 @@ def make_plan(layout: UnitLayout, memory: int, solving: Callable[[tuple[int, ...
         unit = _unit(layout, side)
         # The largest blocks are whole units; where a file is larger than that, it is solved in parts.
         for block in (_block(layout, unit, max(unit)), _block(layout, unit, side)):
-            plan = Plan(layout.shape, unit, block, layout.halo, layout.work_halo, layout.offset, layout.whole)
+            plan = Plan(
+                shape=layout.shape,
+                unit=unit,
+                block=block,
+                halo=layout.halo,
+                work_halo=layout.work_halo,
+                offset=layout.offset,
+                whole=layout.whole,
+            )
             taken = need(plan, layout.itemsize, solving)
             if taken <= memory:
                 return plan

@@ -42,7 +42,9 @@ def level_plan(level: Level) -> Plan:
         for axis, (size, file) in enumerate(zip(level.shape, level.file, strict=True))
     )
     none = (0,) * len(unit)
-    return Plan(level.shape, unit, unit, none, none, none, level.shape)
+    return Plan(
+        shape=level.shape, unit=unit, block=unit, halo=none, work_halo=none, offset=none, whole=level.shape
+    )
 
 
 def do_unit(task: Task, level: int, number: int, workers: int | None = None) -> int:

@@ -35,7 +35,16 @@ def open_folder(path: Path, axes: str | None) -> Source:
     opener = OpenZarr(str((path / image.paths[0]).resolve()))
     shape, order = image.levels[0].shape, tuple(range(len(image.axes)))
     array = opener()
-    return Source(str(path), opener, image.axes, shape, np.dtype(array.dtype), order, image, _array=array)
+    return Source(
+        name=str(path),
+        open=opener,
+        axes=image.axes,
+        shape=shape,
+        dtype=np.dtype(array.dtype),
+        order=order,
+        image=image,
+        _array=array,
+    )
 
 
 def open_array(array: Any, axes: str | None) -> Source | None:

@@ -163,14 +163,16 @@ def make_rule(params: VnlemParams, sigma: float, rings: RingLayout) -> kernels.R
     """Distances to weights, in the units of the features (E / q^2 times those of square patches)."""
     patch_noise = sigma**2 * rings.noise_energy
     return kernels.Rule(
-        params.rotation_margin > 0,
-        np.float32(1 + params.rotation_margin),
-        np.float32(0.1 * params.rotation_margin * patch_noise),
-        np.float32(2 * patch_noise if params.noise_correction else 0),
-        np.array([inverse_square(width, rings.distance_scale) for width in bandwidths_of(params)]),
-        params.noise_correction,
-        np.float32(params.gamma),
-        np.float32(STEP * math.sqrt(math.pi / 4) * params.patch_size),
+        with_margin=params.rotation_margin > 0,
+        factor=np.float32(1 + params.rotation_margin),
+        offset=np.float32(0.1 * params.rotation_margin * patch_noise),
+        noise=np.float32(2 * patch_noise if params.noise_correction else 0),
+        inverse_bandwidths=np.array(
+            [inverse_square(width, rings.distance_scale) for width in bandwidths_of(params)]
+        ),
+        own_as_best=params.noise_correction,
+        gamma=np.float32(params.gamma),
+        step=np.float32(STEP * math.sqrt(math.pi / 4) * params.patch_size),
     )
 
 
@@ -187,13 +189,13 @@ def bandwidths_of(params: VnlemParams) -> list[float]:
 def search_of(params: VnlemParams, rings: RingLayout, shape: tuple[int, int]) -> kernels.Search:
     """What to look for in an image of a shape, as the kernels take it."""
     return make_search(
-        rings,
-        min(params.patch_distance, max(shape)),
-        params.n_neighbors,
-        math.ceil(params.n_neighbors / 2),
-        params.angle_range,
-        params.angle_step,
-        params.try_unrotated,
+        rings=rings,
+        patch_distance=min(params.patch_distance, max(shape)),
+        n_candidates=params.n_neighbors,
+        n_neighbors=math.ceil(params.n_neighbors / 2),
+        angle_range=params.angle_range,
+        angle_step=params.angle_step,
+        try_unrotated=params.try_unrotated,
     )
 
 

@@ -75,6 +75,7 @@ class _Profile:
     boost: float
 
 
+# n_neighbors, patch_distance, step, passes, first_n_neighbors, first_patch_distance, first_step, boost
 _PROFILES = {
     "quality": _Profile(80, 26, 5, 5, 24, 18, 2, 1.2),
     "balanced": _Profile(64, 20, 5, 4, 20, 16, 4, 1.15),

@@ -47,6 +47,8 @@ class _Profile:
     boost: float
 
 
+# first_patch, patch, depth, reach, n_neighbors, patch_distance, step, plane_step, passes,
+# first_n_neighbors, first_step, boost
 _PROFILES = {
     ("T", "quality"): _Profile(7, 7, 2, 6, 80, 7, 4, 1, 5, 32, 4, 1.2),
     ("T", "balanced"): _Profile(7, 7, 2, 4, 64, 7, 5, 1, 4, 24, 4, 1.15),

@@ -288,16 +288,16 @@ class Matching:
             np.empty((len(references), count), np.int32), np.empty((len(references), count), np.uint8)
         )
         search = Search(
-            self.transforms,
-            self.weights,
-            layout.table(),
-            len(full),
-            max(1, int(MOST_COPIED * count)),
-            self.reach.patch_size,
-            self.reach.radius,
-            np.float32(self.factor),
-            np.float32(self.penalty),
-            np.float32(self.flat_energy),
+            transforms=self.transforms,
+            weights=self.weights,
+            sheets=layout.table(),
+            n_full=len(full),
+            n_copied=max(1, int(MOST_COPIED * count)),
+            patch_size=self.reach.patch_size,
+            radius=self.reach.radius,
+            factor=np.float32(self.factor),
+            penalty=np.float32(self.penalty),
+            flat_energy=np.float32(self.flat_energy),
         )
         first = layout.sheets[0]
         assert isinstance(first, ImageSheet)

@@ -162,10 +162,27 @@ def matches(
     rings = layout(patch_size)
     extended = Extended.of(standard, rings, scale)
     region = whole_region(extended, rings, scale, DEFAULT_ARC)
-    search = make_search(rings, 10, count, count, angle_range, angle_step, True)
+    search = make_search(
+        rings=rings,
+        patch_distance=10,
+        n_candidates=count,
+        n_neighbors=count,
+        angle_range=angle_range,
+        angle_step=angle_step,
+        try_unrotated=True,
+    )
     # A margin no rotation can make good leaves the Euclidean distance.
     one, far = np.float32(1), np.float32(1e30)
-    rule = kernels.Rule(not rotated, one, far, np.float32(0), np.array([one]), False, np.float32(2), one)
+    rule = kernels.Rule(
+        with_margin=not rotated,
+        factor=one,
+        offset=far,
+        noise=np.float32(0),
+        inverse_bandwidths=np.array([one]),
+        own_as_best=False,
+        gamma=np.float32(2),
+        step=one,
+    )
     own = row * region.raw.shape[1] + column
     found = find(ImageIndex.of(region, rings), search, rule, np.array([own]), prune=rotated)
     rows, columns = np.divmod(found.position[0], region.raw.shape[1])

@@ -154,14 +154,14 @@ class PlaneMatcher:
             about_mean = self._about_mean[plane, corners[:, 0], corners[:, 1]]
             penalties[about_mean < search.flat_energy * self._noise] = np.inf
         planes = Planes(
-            self._image,
-            self._energy,
-            self._invariants,
-            self._transforms,
-            search.patch_size,
-            search.depth,
-            search.radius,
-            np.float32(search.factor),
+            image=self._image,
+            energy=self._energy,
+            invariants=self._invariants,
+            transforms=self._transforms,
+            patch_size=search.patch_size,
+            depth=search.depth,
+            radius=search.radius,
+            factor=np.float32(search.factor),
         )
         match_planes_tile(
             planes, self._sizes, references, centres, penalties, members.positions, members.transforms

@@ -131,12 +131,12 @@ class ScaledSheet:
         height, width = self._reach.region.shape
         read = self._reach.region.read
         place = StretchPlace(
-            self._tile.top + TILE // 2,
-            self._tile.left + TILE // 2,
-            height,
-            width,
-            read.top,
-            read.left,
-            first,
+            centre_y=self._tile.top + TILE // 2,
+            centre_x=self._tile.left + TILE // 2,
+            height=height,
+            width=width,
+            origin_y=read.top,
+            origin_x=read.left,
+            first=first,
         )
         stretch_into(images, weights, self._floor, self._stretch, place, tall)

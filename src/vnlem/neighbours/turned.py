@@ -97,5 +97,13 @@ class TurnedSheet:
         """Turn the square."""
         height, width = self._reach.region.shape
         read = self._reach.region.read
-        place = TurnPlace(self._top, self._left, height, width, read.top, read.left, first)
+        place = TurnPlace(
+            top=self._top,
+            left=self._left,
+            height=height,
+            width=width,
+            origin_y=read.top,
+            origin_x=read.left,
+            first=first,
+        )
         turn_into(images, weights, self._floor, self._turn, place, tall)

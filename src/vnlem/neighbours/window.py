@@ -21,7 +21,13 @@ def make_search(
     angles = search_angles(angle_range, angle_step)
     cos, sin = rings.turns(angles)
     return kernels.Search(
-        patch_distance, n_candidates, n_neighbors, try_unrotated, cos, sin, _angle_tables(rings, angles)
+        patch_distance=patch_distance,
+        n_candidates=n_candidates,
+        n_neighbors=n_neighbors,
+        with_identity=try_unrotated,
+        cos=cos,
+        sin=sin,
+        angles=_angle_tables(rings, angles),
     )
 
 

@@ -172,7 +172,17 @@ def _from_bounds(sigma: float, epsilon: float, low: int, high: int, overlap: boo
     close, far = (np.array([getattr(bound, side) for bound in bounds]) for side in ("close", "far"))
     distance = np.full(len(sizes), epsilon)
     best = int(sizes[np.argmax(np.minimum(close, far))])
-    return PatchSizeAdvice(best, sizes, close, far, distance, 2 * distance, None, None, BY_BOUNDS)
+    return PatchSizeAdvice(
+        q=best,
+        sizes=sizes,
+        close=close,
+        far=far,
+        near_distance=distance,
+        far_distance=2 * distance,
+        risk=None,
+        bandwidth=None,
+        criterion=BY_BOUNDS,
+    )
 
 
 def _from_image(
@@ -206,14 +216,29 @@ def _from_image(
     inner = (height - 2 * margin) * (width - 2 * margin)
     chosen = np.sort(rng.choice(inner, size=min(n_references, inner), replace=False))
     rows, columns = (part + margin for part in np.divmod(chosen, width - 2 * margin))
-    distances = [_clean_distances(first, second, rows, columns, q, reach, noise_2) for q in sizes.tolist()]
+    distances = [
+        _clean_distances(
+            search=first, measure=second, rows=rows, columns=columns, q=q, reach=reach, sigma=noise_2
+        )
+        for q in sizes.tolist()
+    ]
     near, far = np.array(distances).T
     spread = [np.sqrt(8 * sigma**2 * (d2 + sigma**2 * sizes**2)) for d2 in (near, far)]
     k2 = ((far - near) / (spread[0] + spread[1])) ** 2
     bound = k2 / (1 + k2)
     best = int(sizes[np.argmin(risk)])
     bandwidth = noise_bandwidth(best, sigma / standard_scale(noisy[None], sigma)[1])
-    return PatchSizeAdvice(best, sizes, bound, bound, np.sqrt(near), np.sqrt(far), risk, bandwidth, BY_RISK)
+    return PatchSizeAdvice(
+        q=best,
+        sizes=sizes,
+        close=bound,
+        far=bound,
+        near_distance=np.sqrt(near),
+        far_distance=np.sqrt(far),
+        risk=risk,
+        bandwidth=bandwidth,
+        criterion=BY_RISK,
+    )
 
 
 def _clean_distances(

@@ -78,7 +78,16 @@ def features_of(
     fine = planes(engine, pixels, rows, layout.halo, phase_filters(layout.upsample, layout.average_down))
     where, weights = taps(layout.samples, layout.upsample)
     starts, real, imag, centre = dft(layout.orders, layout.samples, layout.channels)
-    sampling = Sampling(where, weights, starts, real, imag, centre, layout.lane_of(), layout.centre_lane)
+    sampling = Sampling(
+        where=where,
+        weights=weights,
+        starts=starts,
+        real=real,
+        imag=imag,
+        centre=centre,
+        lane_of=layout.lane_of(),
+        centre_lane=layout.centre_lane,
+    )
     raw, canonical, lengths = ring_features(engine, fine, angle, sampling, layout.halo, layout.lanes)
     if layout.average_down:
         sharp = xp.zeros_like(lengths)
@@ -96,26 +105,26 @@ def search_and_regressions(
     cosine, sine = column_tables(search.angles, len(search.cos))
     margin = (float(rule.factor), float(rule.offset)) if rule.with_margin else None
     return Search(
-        search.patch_distance,
-        search.n_candidates,
-        search.n_neighbors,
-        search.with_identity,
-        search.angles.starts,
-        search.angles.rows,
-        cosine,
-        sine,
-        margin,
+        patch_distance=search.patch_distance,
+        n_candidates=search.n_candidates,
+        n_neighbors=search.n_neighbors,
+        with_identity=search.with_identity,
+        starts=search.angles.starts,
+        rows=search.angles.rows,
+        cosine=cosine,
+        sine=sine,
+        margin=margin,
     ), [
         Regression(
-            float(rule.noise),
-            float(inverse_bandwidth),
-            rule.own_as_best,
-            float(rule.gamma),
-            float(rule.step),
-            search.with_identity,
-            np.tile(layout.lane_order, layout.channels),
-            search.cos,
-            search.sin,
+            noise=float(rule.noise),
+            inverse_bandwidth=float(inverse_bandwidth),
+            own_as_best=rule.own_as_best,
+            gamma=float(rule.gamma),
+            step=float(rule.step),
+            unturned=search.with_identity,
+            orders=np.tile(layout.lane_order, layout.channels),
+            cosine=search.cos,
+            sine=search.sin,
         )
         for inverse_bandwidth in rule.inverse_bandwidths
     ]

@@ -165,16 +165,16 @@ def _find_groups(
         image, energy = tiles.compared(compared, factors)
     n_members = _group_size(matching)
     field = Field(
-        image,
-        energy,
-        penalty,
-        np.argsort(_symmetries(matching.group, size), axis=1).astype(np.int16),
-        own.shape[1:],
-        size,
-        matching.reach.radius,
-        matching.factor,
-        max(1, int(MOST_COPIED * n_members)),
-        matching.copied_reach().radius,
+        image=image,
+        energy=energy,
+        penalty=penalty,
+        back=np.argsort(_symmetries(matching.group, size), axis=1).astype(np.int16),
+        shape=own.shape[1:],
+        patch_size=size,
+        radius=matching.reach.radius,
+        factor=matching.factor,
+        n_copied=max(1, int(MOST_COPIED * n_members)),
+        copied_radius=matching.copied_reach().radius,
     )
     return match(engine, field, batch.references, n_members, batch.centres)
 

@@ -138,7 +138,16 @@ class _Passes:
         search, settings = search_of(params, number), settings_of(params, number)
         rule = Rule(search.patch_size, settings.tau, settings.boost, settings.extra_load, search.depth)
         room = Room(_cover(params, search, sweep, shape), self._task.peak)
-        return PlanesOnDevice(engine, shape, sweep, search, rule, sites, sigma, room)
+        return PlanesOnDevice(
+            engine=engine,
+            shape=shape,
+            sweep=sweep,
+            search=search,
+            rule=rule,
+            sites=sites,
+            sigma=sigma,
+            room=room,
+        )
 
 
 def _cover(params: StackParams, search: Search, sweep: Sweep, shape: tuple[int, int, int]) -> int:
@@ -305,17 +314,17 @@ class PlanesOnDevice:
         centres = sites.centres(plane, references, len(self.frames) - search.depth + 1, search.patch_size)
         flat = search.flat_energy is not None
         field = Field(
-            self._pilot.planes,
-            self._energy.planes,
-            self._about_mean.planes[plane] if flat else None,
-            self._sizes.planes,
-            np.argsort(self._permutations, axis=1).astype(np.int16),
-            search.patch_size,
-            search.depth,
-            search.radius,
-            search.factor,
-            search.penalty * self._noise,
-            (search.flat_energy or 0.0) * self._noise,
+            image=self._pilot.planes,
+            energy=self._energy.planes,
+            about_mean=self._about_mean.planes[plane] if flat else None,
+            sizes=self._sizes.planes,
+            back=np.argsort(self._permutations, axis=1).astype(np.int16),
+            patch_size=search.patch_size,
+            depth=search.depth,
+            radius=search.radius,
+            factor=search.factor,
+            penalty=search.penalty * self._noise,
+            flat=(search.flat_energy or 0.0) * self._noise,
         )
         return match_planes(self._engine, field, references, centres, self._group_size(height, width))
 
