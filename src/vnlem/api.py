@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -15,9 +15,9 @@ from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import count_scales, in_rounds
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, to_host, where_it_is_asked
-from vnlem.pipeline.image import to_planes
+from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress
-from vnlem.pipeline.run import Result
+from vnlem.pipeline.run import Info, Result
 from vnlem.pipeline.warn import silent
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_METHOD, DEFAULT_SCALES, find_method
@@ -111,35 +111,29 @@ def denoise(
     if device != "cpu" and sigma is not None and noise_model == "auto":
         # On a GPU a given sigma is taken at its word: to doubt it, the image would have to come to the host.
         noise_model = "gaussian"
+    camera: dict[str, Any] = {"gain": gain, "offset": offset, "read_noise": read_noise}
+    options: dict[str, Any] = {
+        "preset": preset,
+        "workers": workers,
+        "progress": progress,
+        "return_info": return_info,
+        "device": device,
+        **params,
+    }
+    result: Result
     if axes is not None or is_set_of_images(image):
         if channel_axis is not None:
             raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
-        options: dict[str, Any] = {
-            "preset": preset,
-            "workers": workers,
-            "progress": progress,
-            "return_info": return_info,
-            "device": device,
-        }
-        camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
         page = only_page(image, axes, sigma)
-        stack: Result
         if page is not None:
-            options |= {"method": method, "noise_model": noise_model, **camera}
-            stack = denoise(page, sigma if sigma is None else np.ravel(sigma)[0], **options, **params)
-            back: Result = back_as(stack, str(axes), np.shape(image))
-            return back
-        stack = denoise_stack(
-            image,
-            sigma,
-            axes=axes,
-            method=method,
-            noise_model=noise_model,
-            camera=camera,
-            **options,
-            **params,
-        )
-        return stack
+            level = sigma if sigma is None else np.ravel(sigma)[0]
+            result = denoise(page, level, method=method, noise_model=noise_model, **camera, **options)
+            result = back_as(result, str(axes), np.shape(image))
+        else:
+            result = denoise_stack(
+                image, sigma, axes=axes, method=method, noise_model=noise_model, camera=camera, **options
+            )
+        return result
     known = _parameters_of(function)
     unknown = [name for name in params if name not in known]
     if unknown:
@@ -152,66 +146,64 @@ def denoise(
             raise ValueError(
                 "a dask array is denoised when it is computed; leave return_info and progress out"
             )
-        noise = {"noise_model": noise_model, "gain": gain, "offset": offset, "read_noise": read_noise}
-        lazy: Result = denoise_lazily(
-            image, sigma, method, channel_axis, workers, preset=preset, device=device, **noise, **params
-        )
-        return lazy
-    given = {"gain": gain, "offset": offset, "read_noise": read_noise}
+        more = {"preset": preset, "device": device, "noise_model": noise_model, **camera, **params}
+        result = denoise_lazily(image, sigma, method, channel_axis, workers, **more)
+        return result
     # The noise is looked for on the host; the denoising goes where it was asked for. Where all is told, what
     # lies on a GPU is left to the method.
     told = sigma is not None and noise_model == "gaussian"
     host = (np.zeros((1, 1)) if told else to_host(image)) if lies_on_gpu(image) else image
     planes = to_planes(host, None if told and lies_on_gpu(image) else channel_axis, signals=True)
     begun = time.perf_counter()
-    model = find_noise(planes, sigma, noise_model, given, plain=preset == "paper", workers=workers)
+    model = find_noise(planes, sigma, noise_model, camera, plain=preset == "paper", workers=workers)
     seconds = time.perf_counter() - begun
-    common = {
-        "preset": preset,
-        "channel_axis": channel_axis,
-        "workers": workers,
-        "progress": progress,
-        "return_info": return_info,
-        "device": device,
-        **params,
-    }
+    options["channel_axis"] = channel_axis
     if sigma is None and "scales" in known:
-        common.setdefault("scales", DEFAULT_SCALES)
+        options.setdefault("scales", DEFAULT_SCALES)
     if model is None or model.is_white:
-        result: Result = function(image, sigma if model is None else model.sigma, **common)
-        denoised, info = result if isinstance(result, tuple) else (result, None)
+        result = function(image, sigma if model is None else model.sigma, **options)
     else:
-        if model.ties_channels and "channels" in known:
-            wanted = params.get("channels", "auto")
-            levels = np.full(len(planes.data), model.sigma)
-            common["channels"] = handling(wanted, planes.data, levels, shared_noise=True)
-
-        # Halved before it is stabilised; what is correlated is halved after it was made white.
-        halved = model.varies and not model.is_correlated and "scales" in common
-        scales = common.pop("scales") if halved else 1
-        infos: list[Any] = []
-
-        def of_white_noise(stable: Any, level: Any, report: Progress) -> tuple[Any, Any]:
-            # Of few photons less noise is left than a sigma of one, and there is no sigma to be warned of.
-            with silent():
-                result = function(planes.layout(stable), level, **{**common, "progress": report})
-            found, about = result if isinstance(result, tuple) else (result, None)
-            infos.append(about)
-            return to_planes(found, planes.channel_axis, signals=True).data, about
-
-        threads = check_workers(workers)
-        back, info = in_rounds(model, planes.data, progress, of_white_noise, scales, threads)
-        denoised = planes.restore(back)
-        if info is not None:
-            spent = {name: sum(one.timings[name] for one in infos) for name in info.timings}
-            height, width = planes.data.shape[1:]
-            used = {"scales": count_scales(height, width, scales)} if halved else {}
-            info = replace(info, timings=spent, details=info.details | used)
-    if info is None:
-        return denoised
+        result = _between_transforms(function, planes, model, options)
+    if not isinstance(result, tuple):
+        return result
+    denoised, info = result
     timings = {**info.timings, "estimate_noise": seconds, "total": time.perf_counter() - begun}
     level = info.sigma if model is None or model.is_white else model.sigma
     return denoised, replace(info, sigma=level, timings=timings, noise=model)
+
+
+def _between_transforms(
+    function: Callable[..., Result], planes: Planes, model: NoiseModel, options: dict[str, Any]
+) -> Result:
+    """Denoise with a method for white noise: make the noise white, denoise, take the result back."""
+    if model.ties_channels and "channels" in _parameters_of(function):
+        levels = np.full(len(planes.data), model.sigma)
+        wanted = options.get("channels", "auto")
+        options = options | {"channels": handling(wanted, planes.data, levels, shared_noise=True)}
+    # Halved before it is stabilised; what is correlated is halved after it was made white.
+    halved = model.varies and not model.is_correlated and "scales" in options
+    scales = options["scales"] if halved else 1
+    options = {name: value for name, value in options.items() if not (halved and name == "scales")}
+    infos: list[Info] = []
+
+    def of_white_noise(stable: Any, level: Any, report: Progress) -> tuple[Any, Any]:
+        # Of few photons less noise is left than a sigma of one, and there is no sigma to be warned of.
+        with silent():
+            result = function(planes.layout(stable), level, **options | {"progress": report})
+        found, about = result if isinstance(result, tuple) else (result, None)
+        if about is not None:
+            infos.append(about)
+        return to_planes(found, planes.channel_axis, signals=True).data, about
+
+    threads = check_workers(options["workers"])
+    back, info = in_rounds(model, planes.data, options["progress"], of_white_noise, scales, threads)
+    denoised = planes.restore(back)
+    if info is None:
+        return denoised
+    spent = {name: sum(one.timings[name] for one in infos) for name in info.timings}
+    height, width = planes.data.shape[1:]
+    used = {"scales": count_scales(height, width, scales)} if halved else {}
+    return denoised, replace(info, timings=spent, details=info.details | used)
 
 
 @cache

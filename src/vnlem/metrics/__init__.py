@@ -7,7 +7,7 @@ from vnlem.metrics.emd import emd
 from vnlem.metrics.error import psnr, psnr_paper, rms, snr
 from vnlem.metrics.evaluate import Evaluation, evaluate
 from vnlem.metrics.fsim import fsim
-from vnlem.metrics.removed import Residual, residual_check
+from vnlem.metrics.residual import Residual, residual_check
 from vnlem.metrics.sobolev import sobolev
 from vnlem.metrics.ssim import ssim
 

@@ -1,1 +1,1 @@
-"""Which patches belong together: nearest neighbours under the rotation-invariant distance."""
+"""Which patches belong together: nearest neighbours of a pixel, and groups of patches."""
