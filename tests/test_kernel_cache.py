@@ -131,7 +131,7 @@ print(x[8], y[8], simd.__name__)
 IMPORTS = """
 import pkgutil, sys
 import vnlem.kernels.numba as kernels
-private = {"ahead", "cache", "compiler", "masks", "panel", "shortcuts", "simd", "squares"}
+private = {"ahead", "cache", "compiler", "correlations", "masks", "panel", "shortcuts", "simd", "squares"}
 for module in pkgutil.iter_modules(kernels.__path__):
     if module.name not in private:
         __import__(f"{kernels.__name__}.{module.name}")

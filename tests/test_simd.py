@@ -1,13 +1,14 @@
 """The vector instructions, and the loops that stand in for them, lane by lane against NumPy."""
 
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
-from vnlem.kernels.numba import loops, vectors
+from vnlem.kernels.numba import loops, panel_loops, symmetries, vectors
 from vnlem.kernels.numba.jit import from_python
 from vnlem.kernels.numba.lengths import FEW_ROWS, Left
+from vnlem.neighbours.groups import symmetries as turns_of
 
 
 def kernels_with(v):
@@ -25,6 +26,7 @@ def kernels_with(v):
         x = v.load(a, 0)
         out[0] = v.total(x)
         out[1] = v.item(a, 2)
+        out[2] = v.total(v.lane(v.load(a, 0), 5))
 
     @from_python
     def lanes(a, b, out):
@@ -62,8 +64,8 @@ def kernels_with(v):
         v.invert_square(source.reshape(-1), 3, source.shape[1], out)
 
     @from_python
-    def rows_of_pairs(sums, numbers, mask):
-        v.add_pairs(sums, 1, np.float32(0.5), np.float32(-2), numbers, 2, mask)
+    def rows_of_pairs(sums, numbers):
+        v.add_pairs(sums, 1, np.float32(0.5), np.float32(-2), numbers, 2)
 
     @from_python
     def bits(a, b, limit, out):
@@ -85,11 +87,18 @@ def kernels_with(v):
         v.add_panel(out[0], 2, 40, left, right, 1, offsets, np.float32(1))
         v.add_wide_panel(out[1], 2, 40, left, right, 1, offsets, np.float32(-1))
         v.add_half_panel(out[2], 2, 40, left, right, 1, offsets, np.float32(2))
+        v.set_panel(out[3], 2, 40, left, right, 1, offsets)
+        v.set_wide_panel(out[4], 2, 40, left, right, 1, offsets)
+        v.set_half_panel(out[5], 2, 40, left, right, 1, offsets)
 
     @from_python
-    def correlations(out, best, which, taps, image, offsets):
-        v.correlation_panel(out, 3, 40, taps, 0, image, 2, 40, offsets)
+    def correlations(out, best, which, taps, image, offsets, side):
+        v.correlation_panel(out, 3, 40, taps, image, 2, 40, (2, side, 320))
         v.largest_correlation_panel(best, which, 4, taps, 0, (1, 3), image, 2, offsets)
+
+    @from_python
+    def symmetric(best, which, parts, least, image, side):
+        v.symmetric_correlation_panel(best, which, 4, parts, 8, least, image, 2, (2, side, 40, 320))
 
     @from_python
     def windows(out, weights, small_weights, vectors, side):
@@ -106,9 +115,14 @@ def kernels_with(v):
     return SimpleNamespace(**{name: value for name, value in locals().items() if name != "v"})
 
 
-@pytest.fixture(params=[vectors, loops], ids=["chosen", "loops"])
+# What stands in for the vector instructions, under one name.
+PLAIN = ModuleType("plain")
+vars(PLAIN).update(vars(loops) | vars(panel_loops))
+
+
+@pytest.fixture(params=["chosen", "loops"])
 def module(request):
-    return request.param
+    return PLAIN if request.param == "loops" else vectors
 
 
 MADE = {}
@@ -137,10 +151,11 @@ def test_arithmetic_works_lane_by_lane_and_leaves_the_rest_alone(kernels, number
 
 def test_the_lanes_are_summed_and_a_number_is_read(kernels, numbers):
     a = numbers[0]
-    out = np.zeros(2)
+    out = np.zeros(3)
     kernels.reductions(a, out)
     assert out[0] == pytest.approx(a[:8].sum(), rel=1e-5)
     assert out[1] == a[2]
+    assert out[2] == 8 * a[5]
 
 
 def test_lanes_are_compared_one_by_one(kernels, numbers):
@@ -200,14 +215,13 @@ def test_comparisons_become_bits(kernels, numbers):
     assert out[2] == np.argmax(up_to)
 
 
-def test_eight_pairs_are_added_to_except_where_the_mask_is_zero(kernels, numbers):
+def test_eight_pairs_are_added_to(kernels, numbers):
     row = numbers[0]
     sums = np.arange(20, dtype=np.float32)
-    kernels.rows_of_pairs(sums, row, np.array([1, 1, 1, 0, 1, 1, 0, 0], np.float32))
+    kernels.rows_of_pairs(sums, row)
     expected = np.arange(20.0)
-    for i in (0, 1, 2, 4, 5):
-        expected[1 + 2 * i] += 0.5 * row[2 + i]
-        expected[2 + 2 * i] -= 2 * row[2 + i]
+    expected[1:17:2] += 0.5 * row[2:10]
+    expected[2:18:2] -= 2 * row[2:10]
     np.testing.assert_allclose(sums, expected, rtol=1e-6)
 
 
@@ -224,26 +238,34 @@ def test_a_pair_is_added_to(kernels):
     np.testing.assert_array_equal(numbers, [0, 1, 3.5, -3, 4, 5])
 
 
-def test_panels_of_a_product_are_added(kernels, module):
+def test_panels_of_a_product_are_added_and_written(kernels, module):
     rng = np.random.default_rng(2)
     left, right = (rng.standard_normal(shape).astype(np.float32) for shape in ((9, 30), (9, 40)))
     offsets = np.arange(9) * 40
-    out = np.ones((3, module.ROWS, 40), np.float32)
+    out = np.ones((6, module.ROWS, 40), np.float32)
     kernels.panels(out, Left(left, 3, 1, 30), right, offsets)
     product = left[:, 3 : 3 + module.ROWS].astype(float).T @ right[:, 1:]
-    for found, sign, width in zip(out, (1, -1, 2), (16, module.WIDE, 8), strict=True):
+    widths = (16, module.WIDE, 8)
+    for found, sign, width in zip(out[:3], (1, -1, 2), widths, strict=True):
         expected = np.ones((module.ROWS, 40))
         expected[:, 2 : 2 + width] += sign * product[:, :width]
         np.testing.assert_allclose(found, expected, atol=1e-4)
+    for found, width in zip(out[3:], widths, strict=True):
+        expected = np.ones((module.ROWS, 40))
+        expected[:, 2 : 2 + width] = product[:, :width]
+        np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_correlations_with_one_patch_and_with_the_best_of_several(kernels, module):
+@pytest.mark.parametrize("side", [1, 3, 8, 11])
+def test_correlations_with_one_patch_and_with_the_best_of_several(kernels, module, side):
     rng = np.random.default_rng(3)
-    image, taps = (rng.standard_normal(shape).astype(np.float32) for shape in ((16, 40), (8, 6)))
-    offsets = np.array([0, 1, 2, 40, 41, 42])
+    image = rng.standard_normal((32, 40)).astype(np.float32)
+    taps = rng.standard_normal((8, 2 * side * side)).astype(np.float32)
+    within = 40 * np.arange(side)[:, None] + np.arange(side)
+    offsets = np.concatenate([within.ravel(), 320 + within.ravel()])
     out = np.zeros((module.ROWS, 40), np.float32)
     best, which = np.full(24, -np.inf, np.float32), np.zeros(24, np.int32)
-    kernels.correlations(out, best, which, taps, image, offsets)
+    kernels.correlations(out, best, which, taps, image, offsets, side)
     flat = image.ravel().astype(float)
     for a in range(module.ROWS):
         seen = np.array([flat[2 + 40 * a + x + offsets] for x in range(16)])
@@ -251,6 +273,32 @@ def test_correlations_with_one_patch_and_with_the_best_of_several(kernels, modul
     fits = np.array([flat[2 + x + offsets] for x in range(16)]) @ taps[1:3].T
     np.testing.assert_allclose(best[4:20], fits.max(axis=1), atol=1e-4)
     np.testing.assert_array_equal(which[4:20], 1 + fits.argmax(axis=1))
+    assert np.isneginf(best[[3, 20]]).all()
+
+
+@pytest.mark.parametrize("side", [1, 2, 5, 6, 7, 8])
+@pytest.mark.parametrize("least", [0, 8, 9])
+def test_the_symmetries_of_the_square_are_compared_by_their_parts(kernels, side, least):
+    rng = np.random.default_rng(side)
+    image = rng.standard_normal((32, 40)).astype(np.float32)
+    patch = rng.standard_normal((2, side, side)).astype(np.float32)
+    taps = np.empty((8, 2 * side * side), np.float32)
+    for g, pixels in enumerate(turns_of("d4", side)):
+        for plane in range(2):
+            taps[g, plane * side * side + pixels] = patch[plane].ravel()
+    n_orbits = from_python(symmetries.orbits_of)(2, side)
+    parts = np.empty((n_orbits, 2, 4), np.float32)
+    from_python(symmetries.parts_of)(taps, 0, 2, side, parts)
+    best, which = np.full(24, -np.inf, np.float32), np.zeros(24, np.int32)
+    kernels.symmetric(best, which, parts.ravel(), least, image, side)
+    within = 40 * np.arange(side)[:, None] + np.arange(side)
+    offsets = np.concatenate([within.ravel(), 320 + within.ravel()])
+    fits = np.array([image.ravel().astype(float)[2 + x + offsets] for x in range(16)]) @ taps.T
+    if least == 9:
+        fits[:, 0] = -np.inf
+    np.testing.assert_allclose(best[4:20], fits.max(axis=1), atol=1e-4)
+    if side > 2:
+        np.testing.assert_array_equal(which[4:20], 8 + fits.argmax(axis=1))
     assert np.isneginf(best[[3, 20]]).all()
 
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from vnlem.estimate.aggregate import Aggregate
-from vnlem.kernels.numba import combine, match, ridge
+from vnlem.kernels.numba import combine, group_algebra, match, ridge
 from vnlem.kernels.numba.jit import from_python
-from vnlem.kernels.numba.members import centre, gather, put_back, rows_for
+from vnlem.kernels.numba.members import centre, gather, gather_rows, put_back, row_length, rows_for
 from vnlem.kernels.numba.sheets import Images, Sums
-from vnlem.kernels.numba.vectors import ROWS
 from vnlem.neighbours.groups import Matching, TileGroups, groups_in, symmetries
 from vnlem.neighbours.scaled import ScaledSheet
 from vnlem.neighbours.sheets import TILE, ImageSheet, Layout, Reach
@@ -24,34 +23,35 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("n", "k"), [(36, 16), (49, 64), (64, 80)])
-def test_gram_and_multiply_agree_with_matmul(n, k):
-    columns = random((n + ROWS - 1) // ROWS * ROWS, k)
-    columns[n:] = 0
-    strides = np.arange(max(len(columns), k)) * k
+def test_gram_matrices_agree_with_matmul(n, k):
+    columns = random(n + 3, k)
     gram = np.empty((k, k), np.float32)
-    from_python(combine.gram)(columns, strides[: len(columns)], gram)
+    from_python(group_algebra.gram)(columns, np.arange(n) * k, gram)
     blocks = np.arange(k) // 16
     written = blocks[:, None] <= blocks[None, :]
-    np.testing.assert_allclose(gram[written], (columns.T @ columns)[written], atol=1e-4)
-    gram = random(k, k)
-    product = np.empty_like(columns)
-    from_python(combine.multiply)(columns, gram, strides[:k], product)
-    np.testing.assert_allclose(product, columns @ gram, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(gram[written], (columns[:n].T @ columns[:n])[written], atol=1e-4)
+
+
+@pytest.mark.parametrize(("n", "k", "width"), [(9, 16, 8), (20, 32, 48), (64, 64, 56), (80, 80, 72)])
+def test_products_agree_with_matmul(n, k, width):
+    left, right, product = random(k, k), random(k, width, seed=1), np.empty((k, width), np.float32)
+    from_python(group_algebra.multiply)(left, right, np.arange(n) * width, product)
+    np.testing.assert_allclose(product[:n], left[:n, :n].T @ right[:n], rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("k", [16, 64, 96])
-def test_invert_agrees_with_numpy(k):
+def test_sweeping_leaves_minus_the_inverse(k):
     a = random(k, k).astype(np.float64)
     matrix = (a @ a.T + 5 * np.eye(k)).astype(np.float32)
     blocks = np.arange(k) // 16
-    inverse = np.where(blocks[:, None] <= blocks[None, :], matrix, np.float32(np.nan))
+    swept = np.where(blocks[:, None] <= blocks[None, :], matrix, np.float32(np.nan))
     scratch = [np.empty(shape, np.float32) for shape in (256, (16, k), (16, k))]
-    from_python(combine.invert)(inverse, np.arange(16) * k, *scratch)
-    np.testing.assert_allclose(inverse, np.linalg.inv(matrix.astype(np.float64)), atol=2e-5)
+    from_python(group_algebra.sweep)(swept, np.arange(16) * k, *scratch)
+    np.testing.assert_allclose(swept, -np.linalg.inv(matrix.astype(np.float64)), atol=2e-5)
 
 
 @pytest.mark.parametrize(("p", "k"), [(3, 5), (6, 20), (7, 16), (8, 24), (11, 9)])
-def test_patches_come_into_columns_and_go_back_where_they_were(p, k):
+def test_patches_come_into_columns_and_rows_and_go_back_where_they_were(p, k):
     rng = np.random.default_rng(p)
     height, stride, size = 40, 70, (k + 15) // 16 * 16
     image = random(height, stride, seed=p)
@@ -68,18 +68,35 @@ def test_patches_come_into_columns_and_go_back_where_they_were(p, k):
     np.testing.assert_array_equal(columns[: p * p, :k], expected)
     assert not columns[: p * p, k:].any()
 
+    lanes = (p + 7) // 8 * 8
+    rows = np.zeros((k, from_python(row_length)(p * p, p)), np.float32)
+    mask = (np.arange(lanes) < p).astype(np.float32)
+    from_python(gather_rows)(image.ravel(), offsets, places, chosen, mask, rows)
+    patches = rows.reshape(k, p, lanes)
+    first = image.ravel()[corners[0] + offsets[0]]
+    np.testing.assert_array_equal(patches[:, :, :p].reshape(k, p * p), (expected.T - first))
+    assert not patches[:, :, p:].any()
+
     corners[1] = -1
     factors = random(2, k, seed=1)
-    lanes = (p + 7) // 8 * 8
-    scratch = np.empty((8, p * lanes), np.float32), (np.arange(lanes) < p).astype(np.float32), p
     sums = np.zeros(2 * image.size, np.float32)
-    from_python(put_back)(columns, 2 * offsets, corners, chosen, factors, scratch, sums)
+    from_python(put_back)(rows, 2 * offsets, corners, chosen, factors, p, sums)
     wanted = np.zeros((image.size, 2))
     for j in range(k):
         if j != 1:
             at = corners[j] + offsets[chosen[j]]
-            wanted[at] += columns[: p * p, j, None].astype(float) * factors[:, j]
+            wanted[at] += (expected[:, j] - first)[:, None].astype(float) * factors[:, j]
     np.testing.assert_allclose(sums.reshape(-1, 2), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("k", [3, 8, 20])
+def test_centred_columns_have_no_mean(k):
+    columns = np.zeros((16, 32), np.float32)
+    columns[:, :k] = random(16, k)
+    expected = columns - np.where(np.arange(32) < k, columns[:, :k].mean(axis=1, keepdims=True), 0)
+    from_python(centre)(columns, k)
+    np.testing.assert_allclose(columns, expected, atol=1e-6)
+    assert not columns[:, k:].any()
 
 
 @pytest.mark.parametrize("group", ["identity", "c4", "d4"])
@@ -213,14 +230,14 @@ def test_groups_are_combined_alike_in_single_and_in_double_precision(k):
     numbers = np.ones((5, size), np.float32)
     numbers[:3, :k] = 1 + np.abs(random(3, k))
     single, double = np.empty((size, size), np.float32), np.empty((size, size), np.float32)
-    from_python(combine.gram)(columns, strides[:40], single)
+    from_python(group_algebra.gram)(columns, strides[:40], single)
     gain = np.empty(size, np.float32)
     from_python(combine.delicate_combination)(
         columns, numbers[0], numbers[1], numbers[2], k, np.empty((k + 1, k)), double, gain
     )
     scratch = np.empty(256, np.float32), np.empty((2, 16, size), np.float32)
     from_python(combine.combination)(single, numbers, k, strides[:16], *scratch)
-    np.testing.assert_allclose(single, double, atol=1e-5)
+    np.testing.assert_allclose(single[:k], double[:k], atol=1e-5)
     np.testing.assert_allclose(numbers[4, :k], gain[:k], rtol=1e-4)
 
 

@@ -1,9 +1,10 @@
 """The one way kernels are compiled.
 
 `compiler.py`, `shortcuts.py` and `cache.py` reach into Numba; `arrays.py`, `simd.py`, `masks.py`,
-`squares.py` and `panel.py` are written in LLVM's instructions. With VNLEM_PLAIN_KERNELS=1, and where a
-release of Numba lacks what these need, kernels are compiled and stored as Numba does by itself, with loops
-(`loops.py`) for the instructions. Results agree to rounding; calls take longer.
+`squares.py`, `panel.py` and `correlations.py` are written in LLVM's instructions. With
+VNLEM_PLAIN_KERNELS=1, and where a release of Numba lacks what these need, kernels are compiled and stored as
+Numba does by itself, with loops (`loops.py`, `panel_loops.py`) for the instructions. Results agree to
+rounding; calls take longer.
 """
 
 import os
@@ -20,7 +21,16 @@ def _is_plain() -> bool:
     if os.environ.get(PLAIN_KERNELS, "0") not in ("", "0"):
         return True
     try:
-        from vnlem.kernels.numba import arrays, cache, compiler, masks, panel, simd, squares  # noqa: F401
+        from vnlem.kernels.numba import (  # noqa: F401
+            arrays,
+            cache,
+            compiler,
+            correlations,
+            masks,
+            panel,
+            simd,
+            squares,
+        )
     except (ImportError, AttributeError) as error:
         tell(error)
         return True

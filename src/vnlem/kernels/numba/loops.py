@@ -1,4 +1,4 @@
-"""Plain loops in place of the vector instructions of `simd`, `masks`, `squares` and `panel`, and of `arrays`.
+"""Plain loops in place of the vector instructions of `simd`, `masks` and `squares`, and of `arrays`.
 
 They use nothing but what Numba offers to everybody, so they work with any release of it. A vector is a tuple
 of eight numbers. Each function means what its namesake means; results agree to rounding.
@@ -7,10 +7,7 @@ of eight numbers. Each function means what its namesake means; results agree to 
 import numpy as np
 
 from vnlem.kernels.numba.jit import allocating, inlined, nested
-from vnlem.kernels.numba.lengths import BLOCK, COLUMNS, FEW_ROWS, HALF, LANES
-
-ROWS = FEW_ROWS
-WIDE = COLUMNS
+from vnlem.kernels.numba.lengths import BLOCK, LANES
 
 
 @nested
@@ -93,6 +90,11 @@ def totals(a, b, c, d, e, f, g, h):
 
 
 @nested
+def lane(v, k):
+    return spread(v[k])
+
+
+@nested
 def larger(a, b):
     return (
         a[0] if a[0] > b[0] else b[0],
@@ -132,10 +134,10 @@ def add_pair(array, k, first, second, number):
 
 
 @nested
-def add_pairs(array, k, first, second, numbers, j, mask):
+def add_pairs(array, k, first, second, numbers, j):
     for i in range(LANES):
-        array[k + 2 * i] += first * mask[i] * numbers[j + i]
-        array[k + 2 * i + 1] += second * mask[i] * numbers[j + i]
+        array[k + 2 * i] += first * numbers[j + i]
+        array[k + 2 * i + 1] += second * numbers[j + i]
 
 
 @nested
@@ -202,118 +204,6 @@ def invert_square(source, at, step, target):
                 target[side * a + p] = np.float32(0)
                 for b in range(side):
                     target[side * a + b] -= factor * target[side * p + b]
-
-
-@nested
-def _add_row(out, at, factor, values, start, columns):
-    """out[at + x] += factor * values[start + x] for x < columns."""
-    for x in range(columns):
-        out[at + x] += factor * values[start + x]
-
-
-@nested
-def _add_panel(out, at, step, left, right, right_at, offsets, sign, columns):
-    factors, values = left.data.reshape(-1), right.reshape(-1)
-    flat = out.reshape(-1)
-    for i in range(offsets.size):
-        start = right_at + offsets[i]
-        for a in range(ROWS):
-            factor = sign * factors[left.at + a * left.step + i * left.along]
-            _add_row(flat, at + a * step, factor, values, start, columns)
-
-
-@nested
-def add_panel(out, out_at, out_step, left, right, right_at, offsets, sign):
-    _add_panel(out, out_at, out_step, left, right, right_at, offsets, sign, COLUMNS)
-
-
-@nested
-def add_wide_panel(out, out_at, out_step, left, right, right_at, offsets, sign):
-    _add_panel(out, out_at, out_step, left, right, right_at, offsets, sign, WIDE)
-
-
-@nested
-def add_half_panel(out, out_at, out_step, left, right, right_at, offsets, sign):
-    _add_panel(out, out_at, out_step, left, right, right_at, offsets, sign, HALF)
-
-
-@nested
-def correlation_panel(out, out_at, out_step, taps, taps_at, image, image_at, image_step, offsets):
-    flat, factors, values = out.reshape(-1), taps.reshape(-1), image.reshape(-1)
-    for a in range(ROWS):
-        at = out_at + a * out_step
-        for x in range(COLUMNS):
-            flat[at + x] = np.float32(0)
-        for i in range(offsets.size):
-            start = image_at + a * image_step + offsets[i]
-            _add_row(flat, at, factors[taps_at + i], values, start, COLUMNS)
-
-
-@nested
-def largest_correlation_panel(best, which, at, taps, first, competing, image, image_at, offsets):
-    values = image.reshape(-1)
-    for g in range(max(first, competing[0]), min(first + ROWS, competing[1])):
-        for x in range(0, COLUMNS, LANES):
-            sums = spread(np.float32(0))
-            for i in range(offsets.size):
-                sums = multiply_add(spread(taps[g, i]), load(values, image_at + offsets[i] + x), sums)
-            for k in range(LANES):
-                if sums[k] > best[at + x + k]:
-                    best[at + x + k] = sums[k]
-                    which[at + x + k] = g
-
-
-@nested
-def _window_panel(out, at, weights, vectors, first, dim, steps, shape):
-    """steps: from row to row of the vectors, side of a window; shape: pixels, columns."""
-    row_step, side = steps
-    rows, columns = shape
-    flat, factors, values = out.reshape(-1), weights.reshape(-1), vectors.reshape(-1)
-    for a in range(rows):
-        for x in range(columns):
-            flat[at + a * dim + x] = np.float32(0)
-        for r in range(side):
-            for c in range(side):
-                start = first + r * row_step + (a + c) * dim
-                factor = factors[(r * side + c) * rows + a]
-                _add_row(flat, at + a * dim, factor, values, start, columns)
-
-
-@nested
-def window_panel(out, out_at, weights, vectors, first, dim, row_step, side):
-    _window_panel(out, out_at, weights, vectors, first, dim, (row_step, side), (ROWS, COLUMNS))
-
-
-@nested
-def half_window_panel(out, out_at, weights, vectors, first, dim, row_step, side):
-    _window_panel(out, out_at, weights, vectors, first, dim, (row_step, side), (ROWS, HALF))
-
-
-@nested
-def small_window_panel(out, out_at, weights, vectors, first, dim, row_step, side):
-    _window_panel(out, out_at, weights, vectors, first, dim, (row_step, side), (FEW_ROWS, COLUMNS))
-
-
-@nested
-def half_small_window_panel(out, out_at, weights, vectors, first, dim, row_step, side):
-    _window_panel(out, out_at, weights, vectors, first, dim, (row_step, side), (FEW_ROWS, HALF))
-
-
-@nested
-def _copy(out, out_at, source, source_at, count):
-    flat, values = out.reshape(-1), source.reshape(-1)
-    for a in range(count):
-        flat[out_at + a] = values[source_at + a]
-
-
-@nested
-def copy_group(out, out_at, source, source_at):
-    _copy(out, out_at, source, source_at, ROWS)
-
-
-@nested
-def copy_small_group(out, out_at, source, source_at):
-    _copy(out, out_at, source, source_at, FEW_ROWS)
 
 
 @allocating

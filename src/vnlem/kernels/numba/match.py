@@ -1,43 +1,33 @@
-"""Block matching: the nearest patches of a window under the symmetries of the square.
-
-The reference patch is transformed, never the candidates, so that every load from the image is contiguous and
-the loops run over neighbouring candidates. Squared distances come as |c|^2 - 2 <c, r> + |r|^2, one
-multiply-add per pixel.
-"""
+"""Block matching: the nearest patches of a window under the symmetries of the square."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from vnlem.kernels.numba.candidates import (
+    INFINITY,
+    ONE_IN,
+    ROUNDING,
+    Fits,
+    correlate,
+    correlate_near,
+    fill_up,
+    largest_member,
+    make_few,
+    make_fits,
+    rank_moved,
+    rank_shifted,
+    split_taps,
+)
 from vnlem.kernels.numba.jit import nested, quick_kernel
 from vnlem.kernels.numba.scratch import empty, fill, larger_of, part, smaller_of, view_at, zeros
-from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
+from vnlem.kernels.numba.select import Few, smallest_of_few, take_smallest, take_up_to, threshold_of
 from vnlem.kernels.numba.sheets import patch_squares, patch_sums
-from vnlem.kernels.numba.vectors import COLUMNS, ROWS, bits_near, correlation_panel, largest_correlation_panel
+from vnlem.kernels.numba.symmetries import SYMMETRIES
+from vnlem.kernels.numba.vectors import COLUMNS, ROWS
 
 # Turned patches this near to the reference are not taken.
 NEAR = 3
-# With fewer turned members than one in so many, a group does without: a few are found by chance anywhere.
-ONE_IN = 8
-INFINITY = np.float32(np.inf)
-# Distances and their bounds may be wrong by this share of themselves and of the patches' squared norm.
-ROUNDING = np.float32(1e-5)
-
-
-@nested
-def correlate(window, offsets, taps, n_rows, out):
-    """Correlation with one patch, of one channel or several.
-
-    window (channels, ., width); offsets (n): of each pixel of a patch from its corner in `window`; taps
-    (., n), of which the first patch is used; out (., columns), columns a multiple of 16. Rows are written in
-    whole panels, at least n_rows of them.
-    """
-    width = window.shape[2]
-    n_columns = out.shape[1]
-    for row in range(0, n_rows, ROWS):
-        for x in range(0, n_columns, COLUMNS):
-            at = row * n_columns + x
-            correlation_panel(out, at, n_columns, taps, 0, window, row * width + x, width, offsets)
 
 
 @nested
@@ -81,15 +71,13 @@ class Scratch(NamedTuple):
     invariants: np.ndarray
     sums: np.ndarray  # (2, stride), double
     window: np.ndarray  # (planes, height, width): a copy of what is searched
-    offsets: np.ndarray  # of each pixel of a patch from its corner in `window`
-    taps: np.ndarray  # (g, pixels): the reference under every transform
+    fits: Fits
     products: np.ndarray  # (rows, lanes) of the search window: correlations
     norms: np.ndarray  # (rows, lanes): |candidate|^2 + |reference|^2
-    fits: np.ndarray  # (lanes): best correlation of a row
-    winners: np.ndarray  # (lanes): its transform
     shifted: np.ndarray  # ranks of patches that are shifted, no more
     best: np.ndarray  # ranks under all transforms, all sheets
     which: np.ndarray  # the transform of `best`
+    few: Few  # the nearest of `shifted` or `best`
     order: np.ndarray
 
 
@@ -103,33 +91,25 @@ def match_tile(tall, search, references, corners, positions, chosen):
     turned or reflected, or none.
     """
     n_planes, rows, stride = tall.compared.shape
-    n_transforms, area = search.transforms.shape
+    n_transforms = search.transforms.shape[0]
     n_sheets = search.sheets.shape[0]
     patch_size = search.patch_size
     side = 2 * search.radius + 1
     window_rows = (side + ROWS - 1) // ROWS * ROWS
     lanes = (side + COLUMNS - 1) // COLUMNS * COLUMNS
     window = zeros((n_planes, window_rows + patch_size - 1, lanes + patch_size - 1), np.float32)
-    _, height, width = window.shape
-    offsets = empty(n_planes * area, np.int64)
-    for plane in range(n_planes):
-        for u in range(area):
-            offsets[plane * area + u] = (plane * height + u // patch_size) * width + u % patch_size
     scratch = Scratch(
         empty((rows, stride), np.float32),
         zeros((2, rows, stride), np.float32),
         empty((2, stride), np.float64),
         window,
-        offsets,
-        # Missing transforms stay zero and are not looked at.
-        zeros(((n_transforms + ROWS - 1) // ROWS * ROWS, n_planes * area), np.float32),
+        make_fits(n_transforms, patch_size, window, lanes),
         empty((window_rows, lanes), np.float32),
         empty((window_rows, lanes), np.float32),
-        empty(lanes, np.float32),
-        empty(lanes, np.int32),
         empty(search.n_full * side * lanes, np.float32),
         empty(n_sheets * side * lanes, np.float32),
         empty(n_sheets * side * lanes, np.int32),
+        make_few(n_sheets * side * lanes),
         empty(positions.shape[1] + 1, np.int32),
     )
     fill(scratch.energy, INFINITY)
@@ -207,10 +187,17 @@ def _penalty_of(tall, search, top, left):
 @nested
 def _match_references(tall, search, references, corners, scratch, positions, chosen):
     """`match_tile` with its scratch."""
-    image = tall.compared
+    image, fits = tall.compared, scratch.fits
+    taps = fits.taps
     stride = image.shape[2]
     energy, invariants, window, norms = scratch.energy, scratch.invariants, scratch.window, scratch.norms
-    shifted, best, which, order = scratch.shifted, scratch.best, scratch.which, scratch.order
+    shifted, best, which, few, order = (
+        scratch.shifted,
+        scratch.best,
+        scratch.which,
+        scratch.few,
+        scratch.order,
+    )
     n_transforms = search.transforms.shape[0]
     n_sheets, n_full = search.sheets.shape[0], search.n_full
     n_members = positions.shape[1]
@@ -220,24 +207,26 @@ def _match_references(tall, search, references, corners, scratch, positions, cho
     for r in range(references.shape[0]):
         top, left = references[r, 0], references[r, 1]
         norm = energy[top, left]
-        _load_taps(image, search, top, left, 0, 1, scratch.taps)
+        _load_taps(image, search, top, left, 0, 1, taps)
         for sheet in range(n_full):
             n_rows = search.sheets[sheet, 1]
             _load_window(image, energy, search, sheet, view_at(corners, (r, sheet)), norm, window, norms)
-            correlate(window, scratch.offsets, scratch.taps, n_rows, scratch.products)
+            correlate(window, search.patch_size, taps, n_rows, scratch.products)
             values = part(shifted, sheet * per_sheet, (sheet + 1) * per_sheet)
-            _rank_shifted(scratch.products, norms, n_rows, values)
+            rank_shifted(scratch.products, norms, n_rows, values)
         own = (top - corners[r, 0, 0]) * lanes + left - corners[r, 0, 1]
         shifted[own] = 0.0
-        guess = threshold_of(shifted, n_members, guess)
-        limit = largest_up_to(shifted, guess)
+        n_taken, guess = take_smallest(shifted, n_members, guess, few)
+        limit = largest_member(few, n_taken, n_members, guess)
         n_moved = 0
         penalty = INFINITY
         if n_transforms > 1 or n_sheets > n_full:
             penalty = _penalty_of(tall, search, top, left)
         # Where enough shifted patches are nearer than the penalty no other can rank among the members.
         if penalty < limit:
-            _load_taps(image, search, top, left, 1, n_transforms, scratch.taps)
+            # Of all symmetries of the square two say everything, see `symmetries`.
+            _load_taps(image, search, top, left, 1, 2 if n_transforms == SYMMETRIES else n_transforms, taps)
+            split_taps(fits, image.shape[0], search.patch_size)
             # A transform has to bring a patch nearer than this.
             reach = (limit - penalty) / search.factor * (np.float32(1) + ROUNDING) + ROUNDING * norm
             own_invariants = (invariants[0, top, left], invariants[1, top, left])
@@ -259,10 +248,11 @@ def _match_references(tall, search, references, corners, scratch, positions, cho
                         part(view_at(invariants, (0, corner[0] + y)), corner[1], stride),
                         part(view_at(invariants, (1, corner[0] + y)), corner[1], stride),
                     )
-                    if _correlate_near(scratch, competing, y, own_invariants, lines, reach):
-                        _rank_moved(
-                            scratch.fits,
-                            scratch.winners,
+                    if correlate_near(
+                        window, search.patch_size, fits, y, competing, own_invariants, lines, reach
+                    ):
+                        rank_moved(
+                            fits,
                             view_at(norms, y),
                             search.factor,
                             penalty,
@@ -273,11 +263,14 @@ def _match_references(tall, search, references, corners, scratch, positions, cho
                     _forget_near(n_rows // 2, lanes, values)
             if n_sheets > n_full:
                 keep_best(part(best, n_full * per_sheet, best.size), search.n_copied)
-            _fill(order, smallest(best, n_members, own, guess, order)[0], own)
+            n_taken = take_up_to(best, limit, few)
+            fill_up(order, smallest_of_few(few, n_taken, n_members, own, limit, order), own)
             for j in range(n_members):
                 n_moved += order[j] >= n_full * per_sheet or which[order[j]] > 0
+            if n_moved * ONE_IN < n_members:
+                n_taken = take_up_to(shifted, limit, few)
         if n_moved * ONE_IN < n_members:
-            _fill(order, smallest(shifted, n_members, own, guess, order)[0], own)
+            fill_up(order, smallest_of_few(few, n_taken, n_members, own, limit, order), own)
             for j in range(n_members):
                 which[order[j]] = 0
         for j in range(n_members):
@@ -285,13 +278,6 @@ def _match_references(tall, search, references, corners, scratch, positions, cho
             row = corners[r, sheet, 0] + at // lanes
             positions[r, j] = row * stride + corners[r, sheet, 1] + at % lanes
             chosen[r, j] = which[order[j]]
-
-
-@nested
-def _fill(order, count, own):
-    """The reference in every place that is left over: too few distances are numbers."""
-    for j in range(count, order.size):
-        order[j] = own
 
 
 @nested
@@ -329,57 +315,6 @@ def _load_window(image, energy, search, sheet, corner, norm, window, norms):
             line[x] = source[x] + norm
         for x in range(n_columns, line.size):
             line[x] = INFINITY
-
-
-@nested
-def _rank_shifted(products, norms, n_rows, values):
-    """Squared distances of shifted patches; infinite in rows that are not searched."""
-    lanes = norms.shape[1]
-    for y in range(n_rows):
-        line, total = view_at(products, y), view_at(norms, y)
-        value = part(values, y * lanes, (y + 1) * lanes)
-        for x in range(lanes):
-            value[x] = larger_of(total[x] - np.float32(2.0) * line[x], np.float32(0.0))
-    for i in range(n_rows * lanes, values.size):
-        values[i] = INFINITY
-
-
-@nested
-def _correlate_near(scratch, competing, y, own, lines, reach):
-    """The best correlation of each candidate in row y with the reference under the competing transforms.
-
-    lines: the invariants of the row's candidates. Blocks of candidates whose invariants differ too much from
-    the reference's `own` are left out: none of them can be nearer than `reach`, whatever the transform.
-    Returns whether any block was looked at.
-    """
-    window, taps, fits, winners = scratch.window, scratch.taps, scratch.fits, scratch.winners
-    found = False
-    # A narrow window near the right border ends before the fits do: rows have room for one more block alone.
-    for x in range(0, smaller_of(fits.size, lines[0].size - COLUMNS + 1), COLUMNS):
-        if bits_near(lines[0], lines[1], x, own[0], own[1], reach) == 0:
-            continue
-        if not found:
-            fill(fits, -INFINITY)
-            fill(winners, 0)
-            found = True
-        at = y * window.shape[2] + x
-        for first in range(0, competing[1], ROWS):
-            largest_correlation_panel(fits, winners, x, taps, first, competing, window, at, scratch.offsets)
-    return found
-
-
-@nested
-def _rank_moved(fits, winners, norms, factor, penalty, values, marks):
-    """Give the candidates of a row to the transform that fits them best, where its rank is better.
-
-    All transforms have the same factor and penalty: the largest correlation has the best rank.
-    """
-    for x in range(values.size):
-        rank = factor * larger_of(norms[x] - np.float32(2.0) * fits[x], np.float32(0.0)) + penalty
-        value, mark, winner = values[x], marks[x], winners[x]
-        better = rank < value
-        values[x] = rank if better else value
-        marks[x] = winner if better else mark
 
 
 @nested

@@ -1,11 +1,10 @@
-"""The dense inner loops of matching, the ridge algebra and the patch graph, written in vector instructions.
+"""The dense inner loops of the ridge algebra and the patch graph, written in vector instructions.
 
-A panel is some rows by 32, 16 or 8 columns of a product of matrices, or of a correlation with patches, held
-in registers while the inner dimension runs. Plain loops reach a third of its speed: the compiler cannot know
-that the operands do not overlap.
+A panel is some rows by 32, 16 or 8 columns of a product of matrices held in registers while the inner
+dimension runs. Plain loops reach a third of its speed: the compiler cannot know that the operands do not
+overlap. `correlations` has those of matching.
 """
 
-import numpy as np
 from llvmlite import binding, ir
 from numba import config, types
 from numba.core import cgutils
@@ -27,12 +26,12 @@ def _has(feature):
 
 # A processor needs about eight sums under way to begin two multiply-adds in every cycle. Few rows of 16
 # columns are eight vectors where a vector holds 8 numbers, and only four where it holds 16.
-_LONG_VECTORS = _has("avx512f")
-ROWS = 8 if _LONG_VECTORS else FEW_ROWS
-WIDE = 32 if _LONG_VECTORS else COLUMNS  # as many columns as the registers hold
+LONG_VECTORS = _has("avx512f")
+ROWS = 8 if LONG_VECTORS else FEW_ROWS
+WIDE = 32 if LONG_VECTORS else COLUMNS  # as many columns as the registers hold
 
 
-class _Lanes:
+class VectorCode:
     """Code for vectors of some float32 lanes."""
 
     def __init__(self, context, builder, sig, args, lanes):
@@ -76,51 +75,72 @@ class _Lanes:
         self.builder.store(product, slot)
 
 
-def _make_add_panel(columns):
-    @intrinsic
-    def add_panel(
-        typing_context,
-        out,
-        out_at,
-        out_step,
-        left,
-        right,
-        right_at,
-        offsets,
-        sign,
-    ):
-        """Add a panel of a product to `out`; left: `Left`.
+def _product(lanes, sig, args):
+    """Sums of a panel of a product: one vector for every row. args: those of `set_panel`."""
+    context, builder = lanes.context, lanes.builder
+    packed, right_at = args[3], args[5]
+    left_array, left_at, left_step, left_along = cgutils.unpack_tuple(builder, packed, 4)
+    left_data = context.make_array(sig.args[3][0])(context, builder, left_array).data
+    right_data, offset_data = map(lanes.data_of, (4, 6))
+    table = context.make_array(sig.args[6])(context, builder, args[6])
+    (depth,) = cgutils.unpack_tuple(builder, table.shape, 1)
+    sums = lanes.sums(ROWS)
+    starts = [builder.add(left_at, builder.mul(lanes.whole(a), left_step)) for a in range(ROWS)]
+    with cgutils.for_range(builder, depth, intp=lanes.word) as loop:
+        offset = builder.load(builder.gep(offset_data, [loop.index]))
+        values = lanes.load(right_data, builder.add(right_at, offset))
+        along = builder.mul(loop.index, left_along)
+        for start, slot in zip(starts, sums, strict=True):
+            factor = builder.load(builder.gep(left_data, [builder.add(start, along)]))
+            lanes.add(slot, factor, values)
+    return [builder.load(slot) for slot in sums]
 
-        out[out_at + a out_step + x] +=
-            sign sum_i left.data[left.at + a left.step + i left.along] right[right_at + offsets[i] + x]
+
+def panel_rows(lanes, args):
+    """Where the rows of a panel lie in `out`; args: as above."""
+    builder = lanes.builder
+    starts = (builder.add(args[1], builder.mul(lanes.whole(a), args[2])) for a in range(ROWS))
+    return [lanes.at(lanes.data_of(0), start) for start in starts]
+
+
+def _make_set_panel(columns):
+    @intrinsic
+    def set_panel(typing_context, out, out_at, out_step, left, right, right_at, offsets):
+        """A panel of a product; left: `Left`.
+
+        out[out_at + a out_step + x] =
+            sum_i left.data[left.at + a left.step + i left.along] right[right_at + offsets[i] + x]
         for a < ROWS, x < columns and i < len(offsets). out, left.data, right: C-contiguous float32 arrays of
         any shape, indexed as flat memory; offsets: one-dimensional intp. Nothing is checked.
         """
         word = types.intp
+        signature = types.void(out, word, word, left, right, word, offsets)
+
+        def generate(context, builder, sig, args):
+            lanes = VectorCode(context, builder, sig, args, columns)
+            sums = _product(lanes, sig, args)
+            for total, at in zip(sums, panel_rows(lanes, args), strict=True):
+                builder.store(total, at, align=4)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return set_panel
+
+
+def _make_add_panel(columns):
+    @intrinsic
+    def add_panel(typing_context, out, out_at, out_step, left, right, right_at, offsets, sign):
+        """As `set_panel`, but `sign` times the panel is added to `out`."""
+        word = types.intp
         signature = types.void(out, word, word, left, right, word, offsets, types.float32)
 
         def generate(context, builder, sig, args):
-            lanes = _Lanes(context, builder, sig, args, columns)
-            _, out_at, out_step, packed, _, right_at, _, sign_value = args
-            left_array, left_at, left_step, left_along = cgutils.unpack_tuple(builder, packed, 4)
-            left_data = context.make_array(sig.args[3][0])(context, builder, left_array).data
-            out_data, right_data, offset_data = map(lanes.data_of, (0, 4, 6))
-            table = context.make_array(sig.args[6])(context, builder, args[6])
-            (depth,) = cgutils.unpack_tuple(builder, table.shape, 1)
-            sums = lanes.sums(ROWS)
-            starts = [builder.add(left_at, builder.mul(lanes.whole(a), left_step)) for a in range(ROWS)]
-            with cgutils.for_range(builder, depth, intp=lanes.word) as loop:
-                offset = builder.load(builder.gep(offset_data, [loop.index]))
-                values = lanes.load(right_data, builder.add(right_at, offset))
-                along = builder.mul(loop.index, left_along)
-                for start, slot in zip(starts, sums, strict=True):
-                    factor = builder.load(builder.gep(left_data, [builder.add(start, along)]))
-                    lanes.add(slot, factor, values)
-            signs = lanes.spread(sign_value)
-            for a, slot in enumerate(sums):
-                at = lanes.at(out_data, builder.add(out_at, builder.mul(lanes.whole(a), out_step)))
-                total = lanes.multiply_add(signs, builder.load(slot), builder.load(at, align=4))
-                builder.store(total, at, align=4)
+            lanes = VectorCode(context, builder, sig, args, columns)
+            sums = _product(lanes, sig, args)
+            signs = lanes.spread(args[7])
+            for total, at in zip(sums, panel_rows(lanes, args), strict=True):
+                builder.store(lanes.multiply_add(signs, total, builder.load(at, align=4)), at, align=4)
             return context.get_dummy_value()
 
         return signature, generate
@@ -128,92 +148,8 @@ def _make_add_panel(columns):
     return add_panel
 
 
-add_panel = _make_add_panel(COLUMNS)
-add_wide_panel = _make_add_panel(WIDE)
-add_half_panel = _make_add_panel(HALF)
-
-
-@intrinsic
-def correlation_panel(
-    typing_context, out, out_at, out_step, taps, taps_at, image, image_at, image_step, offsets
-):
-    """Correlation of an image with one patch, a panel of the result.
-
-    out[out_at + a out_step + x] = sum_i taps[taps_at + i] image[image_at + a image_step + offsets[i] + x]
-    for a < ROWS, x < 16 and i < len(offsets); otherwise as `add_panel`.
-    """
-    word = types.intp
-    signature = types.void(out, word, word, taps, word, image, word, word, offsets)
-
-    def generate(context, builder, sig, args):
-        lanes = _Lanes(context, builder, sig, args, COLUMNS)
-        _, out_at, out_step, _, taps_at, _, image_at, image_step, _ = args
-        out_data, tap_data, image_data, offset_data = map(lanes.data_of, (0, 3, 5, 8))
-        table = context.make_array(sig.args[8])(context, builder, args[8])
-        (depth,) = cgutils.unpack_tuple(builder, table.shape, 1)
-        sums = lanes.sums(ROWS)
-        starts = [builder.add(image_at, builder.mul(lanes.whole(a), image_step)) for a in range(ROWS)]
-        with cgutils.for_range(builder, depth, intp=lanes.word) as loop:
-            offset = builder.load(builder.gep(offset_data, [loop.index]))
-            factor = builder.load(builder.gep(tap_data, [builder.add(taps_at, loop.index)]))
-            for start, slot in zip(starts, sums, strict=True):
-                lanes.add(slot, factor, lanes.load(image_data, builder.add(start, offset)))
-        for a, slot in enumerate(sums):
-            at = lanes.at(out_data, builder.add(out_at, builder.mul(lanes.whole(a), out_step)))
-            builder.store(builder.load(slot), at, align=4)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-@intrinsic
-def largest_correlation_panel(
-    typing_context, best, which, at, taps, first, competing, image, image_at, offsets
-):
-    """Correlation of 16 places in an image with ROWS patches at once: which of them fits best.
-
-    taps (patches, n) holds patches first, first + 1, ..., of which competing[0] <= g < competing[1] compete.
-    best[at + x], the largest correlation so far, and which[at + x] (int32), its patch, are renewed, x < 16.
-    """
-    word = types.intp
-    signature = types.void(best, which, word, taps, word, types.UniTuple(word, 2), image, word, offsets)
-
-    def generate(context, builder, sig, args):
-        lanes = _Lanes(context, builder, sig, args, COLUMNS)
-        _, _, at, _, first, competing, _, image_at, _ = args
-        least, most = cgutils.unpack_tuple(builder, competing, 2)
-        best_data, which_data, tap_data, image_data, offset_data = map(lanes.data_of, (0, 1, 3, 6, 8))
-        table = context.make_array(sig.args[8])(context, builder, args[8])
-        (depth,) = cgutils.unpack_tuple(builder, table.shape, 1)
-        numbers = [builder.add(first, lanes.whole(a)) for a in range(ROWS)]
-        starts = [builder.mul(number, depth) for number in numbers]
-        sums = lanes.sums(ROWS)
-        with cgutils.for_range(builder, depth, intp=lanes.word) as loop:
-            offset = builder.load(builder.gep(offset_data, [loop.index]))
-            values = lanes.load(image_data, builder.add(image_at, offset))
-            for start, slot in zip(starts, sums, strict=True):
-                factor = builder.load(builder.gep(tap_data, [builder.add(start, loop.index)]))
-                lanes.add(slot, factor, values)
-        whole = ir.VectorType(ir.IntType(32), COLUMNS)
-        mark_at = builder.bitcast(builder.gep(which_data, [at]), whole.as_pointer())
-        largest, mark = lanes.load(best_data, at), builder.load(mark_at, align=4)
-        nothing = ir.Constant(lanes.vector, [-np.inf] * COLUMNS)
-        for number, slot in zip(numbers, sums, strict=True):
-            competes = builder.and_(
-                builder.icmp_signed(">=", number, least), builder.icmp_signed("<", number, most)
-            )
-            value = builder.select(competes, builder.load(slot), nothing)
-            better = builder.fcmp_ordered(">", value, largest)
-            largest = builder.select(better, value, largest)
-            small = builder.trunc(number, ir.IntType(32))
-            undefined = ir.Constant(whole, ir.Undefined)
-            one = builder.insert_element(undefined, small, lanes.whole(0))
-            mark = builder.select(better, builder.shuffle_vector(one, undefined, lanes.firsts), mark)
-        builder.store(largest, lanes.at(best_data, at), align=4)
-        builder.store(mark, mark_at, align=4)
-        return context.get_dummy_value()
-
-    return signature, generate
+set_panel, set_wide_panel, set_half_panel = map(_make_set_panel, (COLUMNS, WIDE, HALF))
+add_panel, add_wide_panel, add_half_panel = map(_make_add_panel, (COLUMNS, WIDE, HALF))
 
 
 def _make_window_panel(rows, columns):
@@ -230,7 +166,7 @@ def _make_window_panel(rows, columns):
         signature = types.void(out, word, weights, vectors, word, word, word, word)
 
         def generate(context, builder, sig, args):
-            lanes = _Lanes(context, builder, sig, args, columns)
+            lanes = VectorCode(context, builder, sig, args, columns)
             _, out_at, _, _, first, dim, row_step, side = args
             out_data, weight_data, vector_data = map(lanes.data_of, (0, 2, 3))
             sums = lanes.sums(rows)
@@ -275,11 +211,11 @@ half_small_window_panel = _make_window_panel(FEW_ROWS, HALF)
 def _make_copy(count):
     @intrinsic
     def copy_group(typing_context, out, out_at, source, source_at):
-        """out[out_at + a] = source[source_at + a] for a < count, as one vector; otherwise as `add_panel`."""
+        """out[out_at + a] = source[source_at + a] for a < count, as one vector; otherwise as `set_panel`."""
         signature = types.void(out, types.intp, source, types.intp)
 
         def generate(context, builder, sig, args):
-            lanes = _Lanes(context, builder, sig, args, count)
+            lanes = VectorCode(context, builder, sig, args, count)
             values = lanes.load(lanes.data_of(2), args[3])
             builder.store(values, lanes.at(lanes.data_of(0), args[1]), align=4)
             return context.get_dummy_value()

@@ -7,19 +7,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.kernels.numba.jit import kernel, nested
-from vnlem.kernels.numba.match import (
+from vnlem.kernels.numba.candidates import (
     INFINITY,
     ONE_IN,
     ROUNDING,
-    _correlate_near,
-    _fill,
-    _rank_moved,
-    _rank_shifted,
+    Fits,
     correlate,
+    correlate_near,
+    fill_up,
+    largest_member,
+    make_few,
+    make_fits,
+    rank_moved,
+    rank_shifted,
+    split_taps,
 )
+from vnlem.kernels.numba.jit import kernel, nested
 from vnlem.kernels.numba.scratch import empty, zeros
-from vnlem.kernels.numba.select import largest_up_to, smallest, threshold_of
+from vnlem.kernels.numba.select import Few, smallest_of_few, take_smallest, take_up_to
 from vnlem.kernels.numba.vectors import COLUMNS, ROWS
 
 
@@ -42,15 +47,13 @@ class _Scratch(NamedTuple):
     """What matching writes to on its way."""
 
     window: np.ndarray  # (depth, rows, columns): the pixels that are searched
-    offsets: np.ndarray  # (depth * p * p): of each pixel of a patch from its corner in `window`
-    taps: np.ndarray  # (transforms, depth * p * p): the reference under every transform
+    fits: Fits
     products: np.ndarray  # (rows, lanes): correlations
     norms: np.ndarray  # (rows, lanes): |candidate|^2 + |reference|^2
-    fits: np.ndarray  # (lanes)
-    winners: np.ndarray  # (lanes)
     ranks: np.ndarray  # (2, sites * side * lanes): of shifted patches, and under all transforms
     which: np.ndarray  # (sites * side * lanes): the transform
     corners: np.ndarray  # (sites, 2): of the windows
+    few: Few  # the nearest of some ranks
     order: np.ndarray  # (members + 1)
 
 
@@ -64,30 +67,22 @@ def match_planes_tile(planes, sizes, references, centres, penalties, positions, 
     members that are turned or reflected, or none. Written: positions (r, k), index into the flat image, the
     reference first; chosen (r, k), the index of the transform.
     """
-    n_transforms, n_pixels = planes.transforms.shape
+    n_transforms = planes.transforms.shape[0]
     p, depth = planes.patch_size, planes.depth
     n_sites = centres.shape[1]
     side = 2 * planes.radius + 1
     rows = (side + ROWS - 1) // ROWS * ROWS
     lanes = (side + COLUMNS - 1) // COLUMNS * COLUMNS
     window = zeros((depth, rows + p - 1, lanes + p - 1), np.float32)
-    _, height, width = window.shape
-    offsets = empty(n_pixels, np.int64)
-    for u in range(n_pixels):
-        plane, pixel = u // (p * p), u % (p * p)
-        offsets[u] = (plane * height + pixel // p) * width + pixel % p
     scratch = _Scratch(
         window,
-        offsets,
-        # Missing transforms stay zero and are not looked at.
-        zeros(((n_transforms + ROWS - 1) // ROWS * ROWS, n_pixels), np.float32),
+        make_fits(n_transforms, p, window, lanes),
         empty((rows, lanes), np.float32),
         empty((rows, lanes), np.float32),
-        empty(lanes, np.float32),
-        empty(lanes, np.int32),
         empty((2, n_sites * side * lanes), np.float32),
         zeros(n_sites * side * lanes, np.int32),
         empty((n_sites, 2), np.int64),
+        make_few(n_sites * side * lanes),
         empty(positions.shape[1] + 1, np.int32),
     )
     _match_references(planes, sizes, references, centres, penalties, scratch, positions, chosen)
@@ -96,8 +91,8 @@ def match_planes_tile(planes, sizes, references, centres, penalties, positions, 
 @nested
 def _match_references(planes, sizes, references, centres, penalties, scratch, positions, chosen):
     """`match_planes_tile` with its scratch."""
-    image, energy, invariants, transforms, p, _, radius, factor = planes
-    window, offsets, taps, products, norms, fits, winners, ranks, which, corners, order = scratch
+    image, energy, invariants, transforms, p, depth, radius, factor = planes
+    window, fits, products, norms, ranks, which, corners, few, order = scratch
     _, height, stride = image.shape
     n_transforms = transforms.shape[0]
     n_sites = centres.shape[1]
@@ -106,25 +101,27 @@ def _match_references(planes, sizes, references, centres, penalties, scratch, po
     lanes = norms.shape[1]
     per_site = side * lanes
     shifted, best = ranks[0], ranks[1]
-    limit = np.float32(0)
+    guess = np.float32(0)
     for r in range(references.shape[0]):
         plane, top, left = references[r, 0], references[r, 1], references[r, 2]
         norm = energy[plane, top, left]
-        _load_taps(image, transforms, p, references[r], taps)
+        _load_taps(image, transforms, p, references[r], fits.taps)
         for site in range(n_sites):
             values = shifted[site * per_site : (site + 1) * per_site]
             if centres[r, site, 0] < 0:
                 values[:] = INFINITY
                 continue
             n_rows = _load_window(planes, sizes, centres[r, site], norm, window, norms, corners[site])
-            correlate(window, offsets, taps, n_rows, products)
-            _rank_shifted(products, norms, n_rows, values)
+            correlate(window, p, fits.taps, n_rows, products)
+            rank_shifted(products, norms, n_rows, values)
         own = (top - corners[0, 0]) * lanes + left - corners[0, 1]
         shifted[own] = 0.0
-        limit = largest_up_to(shifted, threshold_of(shifted, n_members, limit))
+        n_taken, guess = take_smallest(shifted, n_members, guess, few)
+        limit = largest_member(few, n_taken, n_members, guess)
         n_moved = 0
         # Where enough shifted patches are nearer than the penalty no other can rank among the members.
         if n_transforms > 1 and penalties[r] < limit:
+            split_taps(fits, depth, p)
             # A transform has to bring a patch nearer than this.
             reach = (limit - penalties[r]) / factor * (np.float32(1) + ROUNDING) + ROUNDING * norm
             own_invariants = (invariants[0, plane, top, left], invariants[1, plane, top, left])
@@ -139,12 +136,13 @@ def _match_references(planes, sizes, references, centres, penalties, scratch, po
                 for y in range(n_rows):
                     row, column = corners[site, 0] + y, corners[site, 1]
                     lines = (invariants[0, there, row, column:], invariants[1, there, row, column:])
-                    if not _correlate_near(scratch, (1, n_transforms), y, own_invariants, lines, reach):
+                    if not correlate_near(
+                        window, p, fits, y, (1, n_transforms), own_invariants, lines, reach
+                    ):
                         continue
                     at = site * per_site + y * lanes
-                    _rank_moved(
+                    rank_moved(
                         fits,
-                        winners,
                         norms[y],
                         factor,
                         penalties[r],
@@ -154,11 +152,14 @@ def _match_references(planes, sizes, references, centres, penalties, scratch, po
             # The reference turned in place shares its noise: it is there as itself alone.
             best[own] = 0.0
             which[own] = 0
-            _fill(order, smallest(best, n_members, own, limit, order)[0], own)
+            n_taken = take_up_to(best, limit, few)
+            fill_up(order, smallest_of_few(few, n_taken, n_members, own, limit, order), own)
             for j in range(n_members):
                 n_moved += which[order[j]] > 0
+            if n_moved * ONE_IN < n_members:
+                n_taken = take_up_to(shifted, limit, few)
         if n_moved * ONE_IN < n_members:
-            _fill(order, smallest(shifted, n_members, own, limit, order)[0], own)
+            fill_up(order, smallest_of_few(few, n_taken, n_members, own, limit, order), own)
             for j in range(n_members):
                 which[order[j]] = 0
         for j in range(n_members):

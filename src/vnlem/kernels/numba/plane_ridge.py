@@ -54,7 +54,7 @@ def _filter_groups(images, rule, place, shape, positions, chosen, group, sums, w
     k = positions.shape[1]
     first_plane, top, left = place.corner
     noise = view_at(group.numbers, 2)
-    scratch = (group.rows, group.mask, side_by_side(place.offsets[0]))
+    wide = side_by_side(place.offsets[0])
     for r in range(positions.shape[0]):
         change = np.float32(0.0)
         energy = np.float32(0.0)
@@ -72,4 +72,4 @@ def _filter_groups(images, rule, place, shape, positions, chosen, group, sums, w
             row = (plane - first_plane) * sums_height + within // stride - top
             group.corners[j] = row * sums_width + within % stride - left
             weights[group.corners[j]] += group.factors[0, j]
-        put_back(group.estimate, place.places, group.corners, of_group, group.factors, scratch, sums)
+        put_back(group.estimate, place.places, group.corners, of_group, group.factors, wide, sums)

@@ -102,7 +102,6 @@ def _filter_groups(images, ridge, positions, chosen, work, group, sums, weights)
     residual, noise_energy = as_row(work.residual), as_row(work.noise_energy)
     flat_pilot, flat_working = as_row(pilot), as_row(working)
     noise = view_at(group.numbers, 2)
-    scratch = (group.rows, group.mask, ridge.patch_size)
     for r in range(positions.shape[0]):
         change = np.float32(0.0)
         energy = np.float32(0.0)
@@ -121,4 +120,4 @@ def _filter_groups(images, ridge, positions, chosen, work, group, sums, weights)
             group.corners[j] = at if at < n_own else -1
             if at < n_own:
                 weights[at] += group.factors[0, j]
-        put_back(group.estimate, work.places, group.corners, of_group, group.factors, scratch, sums)
+        put_back(group.estimate, work.places, group.corners, of_group, group.factors, ridge.patch_size, sums)

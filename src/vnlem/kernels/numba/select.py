@@ -5,15 +5,18 @@ count, where a quickselect would wait for a mispredicted branch at every other e
 as numbers: NaN of either sign is never counted, so it ranks behind infinity.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from vnlem.kernels.numba.jit import nested
-from vnlem.kernels.numba.scratch import bits_as, bits_of, from_bits, larger_of, smaller_of
+from vnlem.kernels.numba.scratch import bits_as, bits_of, from_bits, larger_of, part, smaller_of
 from vnlem.kernels.numba.vectors import BLOCK, bits_up_to, first_bit, store_places
 
 INFINITY = np.float32(np.inf)
 LARGEST = np.float32(3.4028235e38)  # of the finite ones
 WIDER = np.float32(4)  # the bracket around a guess grows by this factor
+FEW = 4  # so many times the wanted numbers are few: a threshold for them is found in a few steps
 # Of every number of eight bits: which are set, from the lowest on, four bits for each, and above how many.
 _PLACES = np.array(
     [
@@ -43,13 +46,13 @@ def _halfway(low, high):
 @nested
 def threshold_of(values, k, guess):
     """A number up to which exactly k of the values lie; with ties, the k-th smallest itself (`_bracket`)."""
-    threshold, _ = _bracket(values, k, guess)
+    threshold, _ = _bracket(values, k, k, guess)
     return threshold
 
 
 @nested
-def _bracket(values, k, guess):
-    """The threshold, and how many values are at most it.
+def _bracket(values, k, most, guess):
+    """A threshold, and how many values are at most it: k to `most` of them, or more with ties.
 
     values : float32, none negative, at most 2^24 of them, at least k of them finite. A bracket is sought
     around `guess`, the neighbour's answer as a rule, or around the mean where the guess is not positive.
@@ -67,7 +70,7 @@ def _bracket(values, k, guess):
     narrow = np.float32(1.0625)
     while True:
         count = _count_up_to(values, middle)
-        if count == k:
+        if k <= count <= most:
             return middle, count
         if count > k:
             high, up_to_high = middle, count
@@ -93,7 +96,7 @@ def _bracket(values, k, guess):
         if not low < middle < high:
             break
         count = _count_up_to(values, middle)
-        if count == k:
+        if k <= count <= most:
             return middle, count
         if count > k:
             high, up_to_high = middle, count
@@ -116,6 +119,56 @@ def largest_up_to(values, threshold):
     return from_bits(largest)
 
 
+class Few(NamedTuple):
+    """Some of many values, in their order, and where they are; room for all of them and sixteen more."""
+
+    values: np.ndarray  # float32
+    places: np.ndarray  # int32
+
+
+@nested
+def take_smallest(values, k, guess, few):
+    """Take the k smallest of the values and some more: further steps are then made on few numbers.
+
+    Returns how many were taken, and the threshold: a good `guess` for the next pixel.
+    """
+    threshold, _ = _bracket(values, k, FEW * k, guess)
+    return take_up_to(values, threshold, few), threshold
+
+
+@nested
+def take_up_to(values, threshold, few):
+    """Take all values that are at most the threshold; returns how many."""
+    n = 0
+    whole = values.size // BLOCK * BLOCK
+    for start in range(0, whole, BLOCK):
+        bits = bits_up_to(values, start, threshold)
+        # Eight places are written whatever the bits: no branch that depends on them.
+        low, high = _PLACES[bits & 255], _PLACES[bits >> 8]
+        store_places(few.places, n, start, low)
+        n += low >> 32
+        store_places(few.places, n, start + 8, high)
+        n += high >> 32
+    for i in range(whole, values.size):
+        few.places[n] = i
+        n += np.int64(values[i] <= threshold)
+    for i in range(n):
+        few.values[i] = values[few.places[i]]
+    return n
+
+
+@nested
+def smallest_of_few(few, n, limit, own, guess, chosen):
+    """`smallest` of the first n that were taken, `own` among them; chosen: where they are of all values."""
+    before = np.int64(0)
+    for i in range(n):
+        before += np.int64(few.places[i] < own)
+    count, _ = smallest(part(few.values, 0, n), limit, before, guess, chosen)
+    for j in range(count):
+        chosen[j] = few.places[chosen[j]]
+    return count
+
+
 @nested
 def smallest(values, limit, own, guess, chosen):
     """Indices of the `limit` smallest finite values, in their order.
@@ -132,7 +185,7 @@ def smallest(values, limit, own, guess, chosen):
     count = smaller_of(limit, _count_up_to(values, LARGEST))
     if count <= at:
         return at, np.float32(guess)
-    threshold, up_to_threshold = _bracket(values, count, guess)
+    threshold, up_to_threshold = _bracket(values, count, count, guess)
     if up_to_threshold == count:
         whole = values.size // BLOCK * BLOCK
         for start in range(0, whole, BLOCK):

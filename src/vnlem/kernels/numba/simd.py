@@ -181,6 +181,16 @@ def totals(typingctx, a, b, c, d, e, f, g, h):
 
 
 @intrinsic
+def lane(typingctx, vector, k):
+    """Eight times the number of lane k."""
+
+    def codegen(context, builder, signature, args):
+        return _spread(builder, builder.extract_element(*args))
+
+    return lanes(lanes, types.intp), codegen
+
+
+@intrinsic
 def larger(typingctx, a, b):
     """The larger of each two lanes."""
 
@@ -234,37 +244,30 @@ def add_pair(typingctx, array, k, first, second, number):
 
 
 @intrinsic
-def add_pairs(typingctx, array, k, first, second, numbers, j, mask):
-    """array[k + 2 i] += first * number, array[k + 2 i + 1] += second * number for i < 8.
-
-    The numbers are numbers[j + i], or zero where mask[i], which is zero or one, says so.
-    """
-    for row in (array, numbers, mask):
+def add_pairs(typingctx, array, k, first, second, numbers, j):
+    """array[k + 2 i] += first * numbers[j + i], array[k + 2 i + 1] += second * numbers[j + i] for i < 8."""
+    for row in (array, numbers):
         if not (is_row(row) and row.dtype == types.float32):
             return None
 
     def codegen(context, builder, signature, args):
-        def load_from(position, at):
-            data = context.make_array(signature.args[position])(context, builder, args[position]).data
-            return builder.load(builder.bitcast(builder.gep(data, [at]), _VECTOR.as_pointer()), align=4)
+        wide = ir.VectorType(_FLOAT, 2 * LANES)
 
-        zero = ir.Constant(ir.IntType(64), 0)
-        twice = ir.Constant(ir.VectorType(ir.IntType(32), 2 * LANES), [k // 2 for k in range(2 * LANES)])
-        mixed = ir.Constant(
-            ir.VectorType(ir.IntType(32), 2 * LANES), [k // 2 + LANES * (k % 2) for k in range(2 * LANES)]
+        def mixed(a, b, order):
+            return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), 2 * LANES), order))
+
+        source = context.make_array(signature.args[4])(context, builder, args[4]).data
+        place = builder.bitcast(builder.gep(source, [args[5]]), _VECTOR.as_pointer())
+        values = builder.load(place, align=4)
+        twice = mixed(values, values, [i // 2 for i in range(2 * LANES)])
+        pair = mixed(
+            _spread(builder, args[2]), _spread(builder, args[3]), [LANES * (i % 2) for i in range(2 * LANES)]
         )
-        kept = load_from(6, zero)
-        factors = [builder.fmul(_spread(builder, args[n]), kept, flags=FLAGS) for n in (2, 3)]
-        values = load_from(4, args[5])
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        place = builder.bitcast(builder.gep(data, [args[1]]), ir.VectorType(_FLOAT, 2 * LANES).as_pointer())
-        product = builder.fmul(
-            builder.shuffle_vector(*factors, mixed),
-            builder.shuffle_vector(values, values, twice),
-            flags=FLAGS,
-        )
-        builder.store(builder.fadd(builder.load(place, align=4), product, flags=FLAGS), place, align=4)
+        target = builder.bitcast(builder.gep(data, [args[1]]), wide.as_pointer())
+        product = builder.fmul(pair, twice, flags=FLAGS)
+        builder.store(builder.fadd(builder.load(target, align=4), product, flags=FLAGS), target, align=4)
         return context.get_dummy_value()
 
     word, number = types.intp, types.float32
-    return types.void(array, word, number, number, numbers, word, mask), codegen
+    return types.void(array, word, number, number, numbers, word), codegen
