@@ -138,7 +138,7 @@ def test_a_stencil_acts_like_its_matrix(reach):
     blocks = np.kron(np.eye(5), np.ones((2, 1)))[:9], np.kron(np.eye(4), np.ones((2, 1)))[:7]
     to_blocks = np.kron(*blocks)
     np.testing.assert_allclose(
-        graph.coarsened(2).sparse().toarray(), to_blocks.T @ matrix @ to_blocks, rtol=1e-5
+        graph.coarsened().sparse().toarray(), to_blocks.T @ matrix @ to_blocks, rtol=1e-5
     )
     factors = np.random.default_rng(3).uniform(0.5, 2, 63)
     graph.scale(factors)
@@ -200,7 +200,7 @@ def test_blocks_obey_the_algebra_of_matrices():
 
 def test_a_coarse_level_is_the_fine_one_seen_by_orthonormal_blocks():
     graph = random_graph(13, 10, 3)
-    coarse = graph.coarsened(2)
+    coarse = graph.coarsened()
     bottom = Level(coarse, coarse.degrees(), None)
     level = Level(graph, graph.degrees(), bottom)
     n = coarse.n_vertices

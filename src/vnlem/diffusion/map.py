@@ -149,7 +149,7 @@ def coordinates(eigenvalues: NDArray[np.float64], eigenvectors: NDArray[Any], ti
            [-0.5]])
     """
     powers = np.abs(eigenvalues[1:]) ** time
-    placed: NDArray[Any] = eigenvectors[:, 1:] * powers.astype(eigenvectors.dtype)
+    placed: NDArray[Any] = eigenvectors[..., 1:] * powers.astype(eigenvectors.dtype)
     return placed
 
 

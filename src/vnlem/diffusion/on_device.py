@@ -67,9 +67,8 @@ class DeviceGraph:
         """Squared distances to weights, in place."""
         kernels.gaussian(self._engine, self._graph, self.pad(inverse_scales.astype(np.float32)), noise)
 
-    def coarsened(self, factor: int) -> "DeviceGraph":
-        """The graph between blocks of factor x factor pixels, factor two."""
-        assert factor == 2
+    def coarsened(self) -> "DeviceGraph":
+        """The graph between blocks of 2x2 pixels."""
         return DeviceGraph(self._engine, kernels.coarsened(self._engine, self._graph))
 
     def count_components(self) -> int:

@@ -78,7 +78,7 @@ def leading_eigenpairs(
     block = 8 * math.ceil((count + GUARD) / 8)
     graphs, all_degrees = [graph], [degrees]
     while graphs[-1].n_vertices > max(DENSE, 4 * block):
-        graphs.append(graphs[-1].coarsened(2))
+        graphs.append(graphs[-1].coarsened())
         all_degrees.append(graphs[-1].degrees())
     level = Level(graphs.pop(), all_degrees.pop(), None)
     size = min(block, level.graph.n_vertices)

@@ -13,10 +13,11 @@ from vnlem.kernels.numba import stencil as kernels
 from vnlem.kernels.numba.vectors import ROWS as PIXELS_TOGETHER
 from vnlem.pipeline.workers import Pool
 
-# Rows of the image one task works on; fixed, so that sums do not depend on the number of workers.
+# Rows of the image one task works on, an even number. It is fixed, so that sums do not depend on the number
+# of workers.
 STRIP = 16
 # Below so many vertices waking threads takes longer than they save.
-MANY = 10_000
+MANY = 20_000
 ALONE = Pool(1)
 
 
@@ -213,14 +214,13 @@ class StencilGraph:
 
         self.pool.for_each(work, self._strips)
 
-    def coarsened(self, factor: int) -> "StencilGraph":
-        """The graph between blocks of factor x factor pixels: weights added up (P^T W P)."""
-        height, width = -(-self.height // factor), -(-self.width // factor)
+    def coarsened(self) -> "StencilGraph":
+        """The graph between blocks of 2x2 pixels: weights added up (P^T W P)."""
+        height, width = -(-self.height // 2), -(-self.width // 2)
         pool = self.pool if height * width >= MANY else ALONE
-        coarse = StencilGraph(height, width, (self.reach + factor - 1) // factor, pool)
+        coarse = StencilGraph(height, width, (self.reach + 1) // 2, pool)
         dy, dx = (np.ascontiguousarray(self.forward[:, axis]) for axis in (0, 1))
-        step = factor * max(STRIP // factor, 1)
-        strips = [(row, min(row + step, self.height)) for row in range(0, self.height, step)]
+        strips = [(row, min(row + STRIP, self.height)) for row in range(0, self.height, STRIP)]
 
         def work(rows: tuple[int, int]) -> None:
             kernels.coarsen(
@@ -230,7 +230,6 @@ class StencilGraph:
                 rows,
                 self.width,
                 self.reach,
-                factor,
                 coarse.slots,
                 coarse.reach,
             )
@@ -293,4 +292,7 @@ class StencilGraph:
 
     def count_components(self) -> int:
         """How many parts the graph falls into."""
-        return int(kernels.components(self.slots, self._forward_pixels, self._rows, self._columns))
+        nearest_first = np.argsort((self.forward**2).sum(axis=1), kind="stable")
+        return int(
+            kernels.components(self.slots, self._forward_pixels, nearest_first, self._rows, self._columns)
+        )

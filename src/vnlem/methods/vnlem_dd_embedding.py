@@ -26,6 +26,8 @@ from vnlem.pipeline.workers import Pool
 FLAT, STRUCTURED = 1.2, 1.8
 # Of the eigenpairs. Neighbours' ranks need no more: at a tenth of it the SNR is the same to 0.001 dB.
 RESIDUAL = 1e-3
+# Rows whose coordinates are placed together; fixed, so that sums do not depend on the number of workers.
+STRIP = 16
 
 
 def region_of(job: Job[Any], params: VnlemParams) -> kernels.Features:
@@ -85,7 +87,7 @@ def _embedding(
 
 
 def _placed(found: Spectrum, degrees: NDArray[np.float64], at_time: float, pool: Pool) -> NDArray[np.float32]:
-    """Diffusion coordinates of a mean square of one, (height, width, whole eights), row after row.
+    """Diffusion coordinates of a mean square of one, (height, width, whole eights), strip after strip.
 
     Whole vectors of eight numbers: the loop over coordinates then has no remainder.
     """
@@ -93,20 +95,20 @@ def _placed(found: Spectrum, degrees: NDArray[np.float64], at_time: float, pool:
     count -= 1
     padded = np.zeros((height, width, 8 * -(-count // 8)), dtype=np.float32)
     roots = np.sqrt(degrees).astype(np.float32).reshape(height, width, 1)
-    squares = np.zeros(height)
+    strips = [slice(top, top + STRIP) for top in range(0, height, STRIP)]
 
-    def place(row: int) -> None:
-        placed = coordinates(found.eigenvalues, found.vectors[row] / roots[row], at_time)
-        padded[row, :, :count] = placed
-        squares[row] = np.sum(placed.astype(np.float64) ** 2)
+    def place(strip: slice) -> float:
+        placed = coordinates(found.eigenvalues, found.vectors[strip] / roots[strip], at_time)
+        padded[strip, :, :count] = placed
+        return float(np.square(placed, dtype=np.float64).sum())
 
-    pool.for_each(place, range(height))
-    size = np.float32(max(math.sqrt(squares.sum() / (height * width * count)), 1e-30))
+    squares = sum(pool.results(place, strips))
+    size = np.float32(max(math.sqrt(squares / (height * width * count)), 1e-30))
 
-    def scale(row: int) -> None:
-        padded[row] /= size
+    def scale(strip: slice) -> None:
+        padded[strip] /= size
 
-    pool.for_each(scale, range(height))
+    pool.for_each(scale, strips)
     return padded
 
 

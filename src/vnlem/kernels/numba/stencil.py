@@ -121,8 +121,8 @@ def scale(weights, forward, factors, rows, columns):
 
 
 @kernel
-def coarsen(weights, dy, dx, rows, width, reach, factor, coarse, coarse_reach):
-    """Add up the weights between blocks of factor x factor pixels: the coarse graph's weights.
+def coarsen(weights, dy, dx, rows, width, reach, coarse, coarse_reach):
+    """Add up the weights between blocks of 2x2 pixels: the coarse graph's weights.
 
     rows: rows of the image (not padded), whole blocks. dy, dx: offsets of the forward slots. Of a pair in
     two blocks the first in reading order may lie in the later block, but then both lie in one row of blocks:
@@ -132,14 +132,14 @@ def coarsen(weights, dy, dx, rows, width, reach, factor, coarse, coarse_reach):
     coarse_side = 2 * coarse_reach + 1
     itself = coarse_reach + coarse_reach * coarse_side
     for y in range(rows[0], rows[1]):
-        blocks = coarse[y // factor + coarse_reach]
+        blocks = coarse[y // 2 + coarse_reach]
         for slot in range(n_forward + 1):
             own = weights[y + reach, slot, reach : reach + width]
             down, across = (dy[slot], dx[slot]) if slot < n_forward else (0, 0)
-            down = (y + down) // factor - y // factor
-            for phase in range(min(factor, width)):
-                # Of pixels x = phase, phase + factor, ... the neighbour lies so many blocks to the right.
-                right = (phase + across) // factor
+            down = (y + down) // 2 - y // 2
+            for phase in range(min(2, width)):
+                # Of pixels x = phase, phase + 2, ... the neighbour lies so many blocks to the right.
+                right = (phase + across) // 2
                 share = np.float32(1)
                 shift = 0
                 if down > 0:
@@ -152,23 +152,23 @@ def coarsen(weights, dy, dx, rows, width, reach, factor, coarse, coarse_reach):
                     # Both ends in one block: the pair counts twice, a pixel's own weight once.
                     target = itself
                     share = np.float32(2 if slot < n_forward else 1)
-                n_blocks = (width - phase + factor - 1) // factor
+                n_blocks = (width - phase + 1) // 2
                 first = coarse_reach + shift
                 sums = blocks[target, first : first + n_blocks]
                 for k in range(n_blocks):
-                    sums[k] += share * own[phase + k * factor]
+                    sums[k] += share * own[phase + 2 * k]
 
 
 @kernel
-def components(weights, forward, rows, columns):
-    """Number of connected components over edges of positive weight, by union-find."""
+def components(weights, forward, order, rows, columns):
+    """Number of connected components over edges of positive weight, by union-find.
+
+    order: of the slots. The first few make most graphs one piece, and then nothing more can change.
+    """
     stride = weights.shape[2]
     parent = multiples(weights.shape[0] * stride, 1)
     count = (rows[1] - rows[0]) * (columns[1] - columns[0])
-    # Slot after slot: the first few make most graphs one piece, and then nothing more can change.
-    for slot in range(forward.shape[0]):
-        if forward[slot] == 0:
-            continue
+    for slot in order:
         for y in range(rows[0], rows[1]):
             for x in range(columns[0], columns[1]):
                 if weights[y, slot, x] <= 0:
