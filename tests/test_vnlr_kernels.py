@@ -8,9 +8,9 @@ from vnlem.kernels.numba import combine, group_algebra, match, ridge
 from vnlem.kernels.numba.jit import from_python
 from vnlem.kernels.numba.members import centre, gather, gather_rows, put_back, row_length, rows_for
 from vnlem.kernels.numba.sheets import Images, Sums
-from vnlem.neighbours.groups import Matching, TileGroups, groups_in, symmetries
+from vnlem.neighbours.groups import groups_in, symmetries
 from vnlem.neighbours.scaled import ScaledSheet
-from vnlem.neighbours.sheets import TILE, ImageSheet, Layout, Reach
+from vnlem.neighbours.sheets import TILE, Layout, Reach
 from vnlem.neighbours.turned import TurnedSheet, square_side
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.schedule import Spans, Step
@@ -357,50 +357,6 @@ def test_scaled_sheets_agree_with_the_reference(corner):
         where = sheet.corners(np.array([[corner[0] + 9, corner[1] + 20]]))[0] + 6
         row, column = copies.centres((corner[0] + 9, corner[1] + 20), 7)[copies.copies.index(copy)]
         assert tuple(where) == (row - copy.first, column)
-
-
-class OtherFrame(ImageSheet):
-    """Another image of the same size, in which the same place is searched."""
-
-    put_back, same_noise = False, False
-
-    def __init__(self, reach, tile, images):
-        corners = np.minimum([[tile.top, tile.left], [tile.bottom, tile.right]], reach.region.shape)
-        super().__init__(reach, Tile(*reach.span(corners[:, 0], 0), *reach.span(corners[:, 1], 1)))
-        self._images = images
-
-    def fill(self, images, weights, tall, first):
-        super().fill(self._images, weights, tall, first)
-
-
-class Frames:
-    """Other frames of a movie, as sheets."""
-
-    def __init__(self, *frames):
-        self._frames = frames
-
-    def reach(self, radius, patch_size):
-        return radius
-
-    def sheets(self, reach, tile, least_variance):
-        return [OtherFrame(reach, tile, frame) for frame in self._frames]
-
-
-def test_another_frame_of_a_movie_can_be_a_sheet():
-    rng = np.random.default_rng(0)
-    frames = rng.standard_normal((2, 1, 40, 44)).astype(np.float32)
-    # What the first frame shows is in the other one too, two rows below and three columns to the left.
-    frames[1, 0, 12:24, 9:21] = frames[0, 0, 10:22, 12:24] + 0.01
-    image, other = (Images(frame, frame, frame, np.full((1, 1, 1), 0.1, np.float32)) for frame in frames)
-    reach = Reach(5, 6, Region.whole(40, 44))
-    matching = Matching(reach, "identity", 4, np.ones(1, np.float32), 1.3, 0.04, copies=(Frames(other),))
-    everything = Tile(0, 40, 0, 44)
-    references = np.array([[13, 15]])
-    layout = matching.layout(TileGroups(everything, references, everything))
-    members = matching.match(references, layout, layout.tall(image, matching.weights))
-    corners = [tuple(map(int, divmod(at, layout.stride))) for at in members.positions[0]]
-    assert corners[0] == (13, 15)
-    assert (40 + 15, 12) in corners
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.6, 0.7, 0.84, 1.25])
