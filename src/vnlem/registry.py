@@ -5,10 +5,10 @@ may ask for their own solvers and nothing heavy is loaded early. A new method is
 tables say what else a method can do, and a method may be missing from all of them.
 """
 
-import importlib
 from typing import Any
 
 from vnlem.pipeline import checks
+from vnlem.pipeline.places import load
 
 # Method name -> where its public function lives. What solves it is called `solve` and stands beside it: it
 # takes a Job and gives the denoised planes.
@@ -83,7 +83,7 @@ def find_method(name: str) -> Any:
     key = str(name).lower().replace("_", "-")
     if key not in METHODS:
         raise ValueError(f"unknown method {name!r}; the methods are {', '.join(METHODS)}")
-    return _load(METHODS[key])
+    return load(METHODS[key])
 
 
 def check_preset(method: str, preset: str) -> str:
@@ -119,13 +119,13 @@ def find_solver(method: str, engine: str, device: str = "cpu") -> Any:
         if (method, "cuda") not in SOLVERS:
             able = ", ".join(name for name, known in SOLVERS if known == "cuda")
             raise ValueError(f"{method} does not run on a GPU; pass device='cpu', or one of {able}")
-        return _load(SOLVERS[method, "cuda"])
+        return load(SOLVERS[method, "cuda"])
     if engine == "fast":
         module, _ = METHODS[method].split(":")
-        return _load(f"{module}:solve")
+        return load(f"{module}:solve")
     others = (known for name, known in SOLVERS if name == method and known != "cuda")
     checks.choice("engine", engine, ("fast", *others))
-    return _load(SOLVERS[method, engine])
+    return load(SOLVERS[method, engine])
 
 
 def find_halo(method: str) -> Any:
@@ -140,12 +140,12 @@ def find_halo(method: str) -> Any:
     """
     if method not in HALOS:
         raise ValueError(f"{method} needs the whole image at once; in parts there are {', '.join(HALOS)}")
-    return _load(HALOS[method])
+    return load(HALOS[method])
 
 
 def find_work_halo(method: str) -> Any:
     """The function that gives the mean width of what is worked on around a part of an image."""
-    return _load(WORK_HALOS[method]) if method in WORK_HALOS else find_halo(method)
+    return load(WORK_HALOS[method]) if method in WORK_HALOS else find_halo(method)
 
 
 def find_stack_method(name: str, kind: str = "") -> Any:
@@ -163,7 +163,7 @@ def find_stack_method(name: str, kind: str = "") -> Any:
     (True, True)
     """
     key = str(name).lower().replace("_", "-")
-    return _load(STACKS[key]) if key in STACKS and kind in STACK_KINDS[key] else None
+    return load(STACKS[key]) if key in STACKS and kind in STACK_KINDS[key] else None
 
 
 def find_stack_solver(name: str, engine: str, device: str) -> Any:
@@ -171,15 +171,10 @@ def find_stack_solver(name: str, engine: str, device: str) -> Any:
     if engine != "fast":
         raise ValueError(f"engine={engine!r} runs on the CPU only; pass device='cpu'")
     key = str(name).lower().replace("_", "-")
-    return _load(STACK_SOLVERS[key, device.partition(":")[0]])
+    return load(STACK_SOLVERS[key, device.partition(":")[0]])
 
 
 def find_stack_needs(name: str) -> tuple[Any, Any]:
     """The functions that give a stack method's halo and its planes in flight from its parameters."""
     key = str(name).lower().replace("_", "-")
-    return _load(STACK_HALOS[key]), _load(STACK_PLANES[key])
-
-
-def _load(place: str) -> Any:
-    module, name = place.split(":")
-    return getattr(importlib.import_module(module), name)
+    return load(STACK_HALOS[key]), load(STACK_PLANES[key])

@@ -1,6 +1,5 @@
 """Which denoisers take part: ``nlem``, ``vnlem:auto``, ``vnlem:angle_range=0``, ``bm3d``."""
 
-import importlib
 import inspect
 import json
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from vnlem.bench.peers import PEER_NAMES, find_peer
 from vnlem.bench.stack_peers import STACK_PEERS, find_stack_peer
+from vnlem.pipeline.places import load
 
 DEFAULTS = ("nlem", "vnlem", "vnlem-dd", "vnlr")
 PAGES = "pages"  # the word that asks for page by page on a stack
@@ -67,7 +67,7 @@ class Variant:
 
             # The noise is found in the image; one sigma would say nothing about its kind.
             return np.asarray(denoise(noisy, method=self.method, workers=threads, **arguments))
-        result: NDArray[Any] = _function(self.target)(noisy, sigma, workers=threads, **arguments)
+        result: NDArray[Any] = load(self.target)(noisy, sigma, workers=threads, **arguments)
         return result
 
     def _run_on_stack(
@@ -142,7 +142,7 @@ def _parse(text: str, protocol: str) -> Variant:
             f"unknown method {name!r}; the methods are {', '.join(METHODS)}, "
             f"the peers {', '.join((*PEER_NAMES, *STACK_PEERS))}"
         )
-    function = _function(METHODS[method])
+    function = load(METHODS[method])
     known = inspect.signature(function).parameters
     words = [part for part in parts if "=" not in part]
     blind = "noise_model=auto" in parts
@@ -181,8 +181,3 @@ def _settings(texts: list[str], function: Any, method: str, protocol: str) -> di
         if on_stacks is None:
             raise
         return parse_settings(texts, on_stacks, method)
-
-
-def _function(target: str) -> Any:
-    module, name = target.split(":")
-    return getattr(importlib.import_module(module), name)

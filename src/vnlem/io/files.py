@@ -121,9 +121,9 @@ def _one_sentence(place: Path) -> Iterator[None]:
 
 
 def _load(place: str) -> Callable[..., Any]:
-    """A function of this package; a format's libraries are loaded when a file of this format turns up."""
+    """A function of a format, whose libraries are loaded when a file of this format turns up."""
     module, name = place.split(":")
-    function: Callable[..., Any] = getattr(importlib.import_module(f"vnlem.io.{module}"), name)
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function
 
 

@@ -1,6 +1,5 @@
 """What is denoised: anything with shape, dtype and slicing, and how another process opens it again."""
 
-import importlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from vnlem.large.boxes import Box, describe, slices
 from vnlem.large.ngff import Image
 from vnlem.large.nodes import Node
+from vnlem.pipeline.places import load
 
 PLANE = ("y", "x")
 NAMES = ("t", "c", "z", "y", "x")  # the order of axes in NGFF
@@ -165,7 +165,7 @@ def _open_path(path: Path, axes: str | None) -> Source:
     opener = FOLDER if file.is_dir() else FILES.get(file.suffix.lower())
     if opener is None:
         raise ValueError(f"{path} is no zarr store, and no file with one of the suffixes {', '.join(FILES)}")
-    found: Source = _load(opener)(path, axes)
+    found: Source = load(opener)(path, axes)
     return found
 
 
@@ -176,13 +176,8 @@ def _open_array(array: Any, axes: str | None) -> Source:
                 f"the source must be a path or have shape, dtype and slicing, got {type(array).__name__}"
             )
     library = type(array).__module__.partition(".")[0]
-    found: Source | None = _load(ARRAYS[library])(array, axes) if library in ARRAYS else None
+    found: Source | None = load(ARRAYS[library])(array, axes) if library in ARRAYS else None
     return found or plain_source(name_of(array), Given(array), axes)
-
-
-def _load(place: str) -> Any:
-    module, name = place.split(":")
-    return getattr(importlib.import_module(module), name)
 
 
 def name_of(array: Any) -> str:
