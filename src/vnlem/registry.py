@@ -1,6 +1,6 @@
 """Which methods there are, where each one lives, and what solves it on which engine.
 
-Only this module knows the methods by name. Everything here is text until it is asked for, so that methods
+Only this module says where methods live. Everything here is text until it is asked for, so that methods
 may ask for their own solvers and nothing heavy is loaded early. A new method is a line in METHODS; the other
 tables say what else a method can do, and a method may be missing from all of them.
 """
@@ -22,6 +22,9 @@ METHODS = {
 }
 DEFAULT_METHOD = "vnlr"
 DEFAULT_SCALES = 3  # where the noise is estimated, for methods that can work at several
+
+# Methods whose kernels take longest to compile, and are begun first where several are compiled ahead.
+SLOW_TO_COMPILE = ("vnlem", "vnlem-dd", "vnlr")
 
 # Methods with parameters of the paper.
 METHODS_WITH_PAPER_PRESET = ("nlem", "vnlem", "vnlem-dd")

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from vnlem.pipeline import checks
-from vnlem.registry import METHODS, METHODS_WITH_PAPER_PRESET, find_method
+from vnlem.registry import METHODS, METHODS_WITH_PAPER_PRESET, SLOW_TO_COMPILE, find_method
 
 _CHILD = """
 import sys, time
@@ -25,8 +25,6 @@ for task in sys.argv[1:]:
     vnlem.denoise(image, 0.5, method=method, preset=preset or "auto", workers=1)
     print(method, time.perf_counter() - begun, flush=True)
 """
-# The longest first, so that no process is left with it at the end.
-_LONGEST_FIRST = ("vnlem", "vnlr", "vnlem-dd")
 
 
 def warm_up(methods: Iterable[str] | None = None, processes: int | None = None) -> dict[str, float]:
@@ -59,7 +57,8 @@ def warm_up(methods: Iterable[str] | None = None, processes: int | None = None) 
     for name in names:
         find_method(name)
     count = checks.whole("processes", (os.cpu_count() or 1) if processes is None else processes)
-    order = sorted(dict.fromkeys(names), key=lambda name: (name not in _LONGEST_FIRST, names.index(name)))
+    # The longest first, so that no process is left with it at the end.
+    order = sorted(dict.fromkeys(names), key=lambda name: (name not in SLOW_TO_COMPILE, names.index(name)))
     with ThreadPoolExecutor(count) as pool:
         seconds = dict(zip(order, pool.map(_compile, order), strict=True))
     return {name: seconds[name] for name in dict.fromkeys(names)}

@@ -13,11 +13,10 @@ import typer
 
 from vnlem.cli.table import metric_table
 from vnlem.pipeline.progress import Report, progress_bar
+from vnlem.registry import SLOW_TO_COMPILE
 from vnlem.warming import WarmUp
 
 SMALLEST, LARGEST = 64, 512
-# Their kernels are compiled by a second process while this one shows the others, in this order.
-SLOW_TO_COMPILE = ("vnlem", "vnlem-dd", "vnlr")
 # Errors beyond this many noise standard deviations are black or white in the error images.
 _ERROR_LIMIT = 1.5
 # The peers most people know; `vnlem bench` has the others.
@@ -64,6 +63,7 @@ def command(
     begun = time.perf_counter()
     denoisers = find_denoisers()
     rotating = particle_denoisers(denoisers)
+    # A second process compiles these while this one shows the others.
     with WarmUp([method for method in SLOW_TO_COMPILE if method in denoisers]) as warm_up:
         _show(out, f"camera, {size}x{size}", embedded_image(size), noise, denoisers, quiet, warm_up)
         _show(out / "particles", "half discs at random angles", particles(), noise, rotating, quiet, warm_up)
