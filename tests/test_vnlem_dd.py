@@ -79,6 +79,16 @@ def test_the_residual_of_an_images_eigenpairs_is_what_is_promised():
     assert found.products <= 8
 
 
+def test_many_coordinates_of_a_small_image_converge():
+    # The bases of the solver are half as large as the space, and nearly dependent.
+    steps = np.add.outer(np.arange(32) > 16, np.arange(32) > 10)
+    image = (steps + np.random.default_rng(0).normal(0, 0.3, steps.shape)).astype(np.float32)
+    graph = graph_of(image)
+    found = leading_eigenpairs(graph, graph.degrees(), 150, 1e-3)
+    assert found.residual < 1e-3
+    assert found.products <= 20
+
+
 @pytest.mark.parametrize("reach", [3, 10])
 def test_the_weights_are_gaussians_of_aligned_distances(noisy, reach):
     image = noisy[1]

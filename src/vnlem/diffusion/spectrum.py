@@ -24,7 +24,7 @@ GUARD = 9
 # last of many steps, not the first.
 FEW = 4
 MAX_ITERATIONS = 40
-# Directions whose squared length beside the others is up to this share are rounding.
+# Directions shorter than this beside the others are rounding.
 INDEPENDENT = 1e-5
 
 
@@ -157,9 +157,16 @@ def _bordered(matrix: Numbers, columns: Numbers) -> Numbers:
 def _ritz(gram: Numbers, energy: Numbers, size: int) -> tuple[Numbers, Numbers]:
     """The `size` largest Ritz values in the span of a basis, and the combinations of it that attain them.
 
-    Directions that float32 cannot tell from combinations of the others are left out.
+    By the eigenvectors of the Gram matrix: triangular factors (Cholesky, Gram and Schmidt) diverge where very
+    many vectors make a basis of nearly dependent ones.
     """
-    axes = small.orthonormal(gram, size, INDEPENDENT)
+    lengths, axes = small.largest_eigenpairs(gram, len(gram))
+    # Directions that float32 cannot tell from combinations of the others are left out; where fewer than
+    # `size` are left, the longest of them stay, too short to count.
+    shortest = INDEPENDENT * max(float(lengths[0]), 1e-30)
+    kept = lengths > shortest
+    kept[:size] = True
+    axes = np.ascontiguousarray(axes[:, kept] / np.sqrt(np.maximum(lengths[kept], shortest)))
     values, turn = small.largest_eigenpairs(small.congruent(energy, axes), size)
     return values, small.multiply(axes, turn)
 

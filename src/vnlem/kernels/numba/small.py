@@ -1,4 +1,4 @@
-"""Small dense matrices: products, independent combinations of a basis, the largest eigenpairs.
+"""Small dense matrices: products, the largest eigenpairs.
 
 NumPy would do, but BLAS threads spin between calls: with another process on the cores the eigenpairs of a
 matrix of 120x120 take a quarter of a second. This takes a thousandth, always.
@@ -131,35 +131,6 @@ def _reflect(reflected, factors, row):
     for k in range(row.shape[0] - 2, -1, -1):
         v, part = reflected[k, k + 1 :], row[k + 1 :]
         _add(part, -factors[k] * _dot(v, part), v)
-
-
-@kernel
-def orthonormal(gram, own, shortest):
-    """Combinations (columns) of a basis with inner products `gram` that are orthonormal.
-
-    One for each vector of the basis, from it and from those before it (Gram and Schmidt). None for a vector
-    whose part away from those before it has a square up to `shortest`: it is rounding. But the first `own`
-    have one each, which then is too short to count.
-    """
-    n = gram.shape[0]
-    rows, along = zeros((n, n), np.float64), empty(n, np.float64)
-    kept = 0
-    for j in range(n):
-        square = gram[j, j]
-        for i in range(kept):
-            along[i] = _dot(rows[i], gram[j])
-            square -= along[i] * along[i]
-        if square <= shortest and j >= own:
-            continue
-        row = rows[kept]
-        row[j] = 1
-        for i in range(kept):
-            _add(row, -along[i], rows[i])
-        length = np.sqrt(max(square, shortest))
-        for i in range(n):
-            row[i] /= length
-        kept += 1
-    return np.ascontiguousarray(rows[:kept].T)
 
 
 @nested
