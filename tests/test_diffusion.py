@@ -237,6 +237,10 @@ def test_repeated_eigenvalues_have_orthonormal_eigenvectors():
         check_largest_eigenpairs((matrix + matrix.T) / 2, 10)
 
 
+def test_numbers_whose_squares_vanish_do_no_harm():
+    check_largest_eigenpairs(np.full((20, 20), 1e-160) + np.diag(np.arange(20.0)), 6)
+
+
 def check_largest_eigenpairs(matrix, count):
     values, vectors = small.largest_eigenpairs(matrix, count)
     np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:count], atol=1e-12)

@@ -194,6 +194,20 @@ def test_every_time_point_and_channel_is_solved_on_its_own(tmp_path):
             assert np.array_equal(result[time, channel], Roughness().whole(pixels[time, channel]))
 
 
+def test_an_array_of_a_file_that_is_not_there_is_told(tmp_path):
+    np.save(tmp_path / "in.npy", np.zeros((4, 4)))
+    with pytest.raises(FileNotFoundError, match=r"there is no file or folder .*in\.npy:a"):
+        open_source(f"{tmp_path / 'in.npy'}:a")
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["a/b"] = np.zeros((4, 4))
+    for name in ("a", "c"):
+        with pytest.raises(ValueError, match=f"holds no data set {name}; it holds a/b"):
+            open_source(f"{tmp_path / 'in.h5'}:{name}")
+    with pytest.raises(FileNotFoundError, match="there is no file or folder"):
+        open_source(f"{tmp_path / 'in.h5'}:")
+
+
 @pytest.mark.parametrize("kind", ["numpy", "memmap", "npy", "h5py", "dask"])
 def test_anything_with_shape_dtype_and_slicing_can_be_a_source(tmp_path, kind):
     pixels = noise((3, 60, 70))

@@ -24,7 +24,14 @@ def open_file(path: Path, axes: str | None) -> Source:
     """A data set, by a path such as ``file.h5:dataset``."""
     if path.exists():
         raise ValueError(f"{path} is an HDF5 file; say which data set of it, as in {path}:dataset")
+    import h5py
+
     file, _, dataset = str(path).rpartition(":")
+    with h5py.File(file, "r") as opened:
+        names: list[str] = []
+        opened.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+    if dataset.strip("/") not in names:
+        raise ValueError(f"{file} holds no data set {dataset}; it holds {', '.join(names) or 'none'}")
     return plain_source(str(path), OpenHdf5(str(Path(file).resolve()), dataset), axes)
 
 

@@ -19,14 +19,15 @@ PLANE = ("y", "x")
 NAMES = ("t", "c", "z", "y", "x")  # the order of axes in NGFF
 TIFF_SUFFIXES = (".tif", ".tiff")
 
-# Suffix of a file -> what opens it: (path, axes) -> Source. The path may end in :NAME, which says what in the
-# file is meant. A new kind of source is a module and a line here.
+# Suffix of a file -> what opens it: (path, axes) -> Source. A new kind of source is a module and a line here.
 FILES = {
     ".npy": "vnlem.large.npy_source:open_file",
     ".h5": "vnlem.large.hdf5_source:open_file",
     ".hdf5": "vnlem.large.hdf5_source:open_file",
     **dict.fromkeys(TIFF_SUFFIXES, "vnlem.large.tiff_source:open_tiff"),
 }
+# In other files a path may end in :NAME, which says which array of the file is meant.
+ONE_ARRAY = (".npy", *TIFF_SUFFIXES)
 FOLDER = "vnlem.large.zarr_source:open_folder"
 # Library of an array -> what finds the file it lies in: (array, axes) -> Source, or None where there is none.
 ARRAYS = {
@@ -159,7 +160,9 @@ def open_source(source: Any, axes: str | None = None) -> Source:
 
 
 def _open_path(path: Path, axes: str | None) -> Source:
-    file = path if path.exists() else Path(str(path).rpartition(":")[0] or path)
+    before, colon, name = str(path).rpartition(":")
+    named = colon and name and Path(before).is_file() and Path(before).suffix.lower() not in ONE_ARRAY
+    file = Path(before) if named and not path.exists() else path
     if not file.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
     opener = FOLDER if file.is_dir() else FILES.get(file.suffix.lower())

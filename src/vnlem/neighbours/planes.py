@@ -27,6 +27,9 @@ def symmetries_of_block(group: str, patch_size: int, depth: int, *, reflect_dept
     >>> symmetries_of_block("identity", 1, 3, reflect_depth=True)
     array([[0, 1, 2], [2, 1, 0]])
     """
+    if group == "c4" and reflect_depth:
+        # Eight transforms that are not those of the square, for which matching takes eight (`candidates`).
+        raise ValueError("planes in reverse order exist for the groups identity and d4, got c4; use d4")
     plane = symmetries(group, patch_size)
     pixels = patch_size**2
     orders = [range(depth), range(depth - 1, -1, -1)] if reflect_depth and depth > 1 else [range(depth)]

@@ -33,7 +33,7 @@ class Planes(NamedTuple):
 
     image: np.ndarray  # (planes, H, stride)
     energy: np.ndarray  # (planes, H, stride), squared norms of patches at their corners; infinite for none
-    invariants: np.ndarray  # (2, planes, H, at least stride + COLUMNS), as in `match.Field`
+    invariants: np.ndarray  # (2, planes, H, at least stride + COLUMNS), as in `match.Scratch`
     # (g, depth * p * p), the identity first: [g, u] is the pixel of a member that lies on pixel u of the
     # reference.
     transforms: np.ndarray

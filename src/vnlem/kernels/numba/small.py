@@ -36,6 +36,10 @@ def _rotate(u, v, c, s):
         v[k] = s * before + c * v[k]
 
 
+# Squared lengths below it count as zero: two divided by them may be infinite.
+SMALLEST = 1e-290
+
+
 @nested
 def _make_tridiagonal(matrix, factors, beside, images):
     """Householder's reflections make a symmetric matrix tridiagonal, its diagonal in place.
@@ -50,7 +54,7 @@ def _make_tridiagonal(matrix, factors, beside, images):
         beside[k] = -length if v[0] > 0 else length
         v[0] -= beside[k]
         square = _dot(v, v)
-        factors[k] = 2 / square if square > 0 else 0.0
+        factors[k] = 2 / square if square > SMALLEST else 0.0
         rest = matrix[k + 1 :, k + 1 :]
         for i in range(n - k - 1):
             p[i] = factors[k] * _dot(rest[i], v)
