@@ -20,6 +20,7 @@ from skimage.restoration import denoise_nl_means
 
 import vnlem
 from vnlem.bench.peers import available_peers
+from vnlem.bench.sources import sources_hash
 
 WORKERS = 2
 
@@ -139,6 +140,7 @@ def peer_seconds(peer: str, noisy: np.ndarray, sigma: float) -> float:
 
 def measure_speed(repeats: int, only: str) -> list[str]:
     """Print the table of ratios; returns the lines that miss their limit."""
+    print(f"sources {sources_hash()}\n")
     print("| noise | method | seconds | peer | seconds | ratio | limit | |")
     print("|---|---|---|---|---|---|---|---|")
     missed: list[str] = []

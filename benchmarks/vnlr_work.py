@@ -13,6 +13,7 @@ import numpy as np
 from skimage import data
 
 import vnlem
+from vnlem.bench.sources import sources_hash
 from vnlem.kernels.numba.jit import from_python
 from vnlem.kernels.numba.vectors import LANES, multiply_add, plus, spread, total
 
@@ -76,7 +77,7 @@ def main() -> None:
     image = data.camera().astype(float)
     noisy = vnlem.noise.add_gaussian(image, SIGMA, seed=0)
     fastest = peak()
-    print(f"peak of one core: {fastest / 1e9:.0f} G multiply-adds a second\n")
+    print(f"sources {sources_hash()}; peak of one core: {fastest / 1e9:.0f} G multiply-adds a second\n")
     print("| profile | matching, shifts | with all transforms | algebra | CPU seconds | share of the peak |")
     print("|---|---:|---:|---:|---:|---:|")
     for profile in ("quality", "balanced", "fast"):

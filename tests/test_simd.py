@@ -94,11 +94,11 @@ def kernels_with(v):
     @from_python
     def correlations(out, best, which, taps, image, offsets, side):
         v.correlation_panel(out, 3, 40, taps, image, 2, 40, (2, side, 320))
-        v.largest_correlation_panel(best, which, 4, taps, 0, (1, 3), image, 2, offsets)
+        v.largest_correlation_panel(best, which, 4, taps, (0, 1, 3), image, 2, offsets)
 
     @from_python
     def symmetric(best, which, parts, least, image, side):
-        v.symmetric_correlation_panel(best, which, 4, parts, 8, least, image, 2, (2, side, 40, 320))
+        v.symmetric_correlation_panel(best, which, 4, parts, (8, least), image, 2, (2, side, 40, 320))
 
     @from_python
     def windows(out, weights, small_weights, vectors, side):

@@ -11,6 +11,7 @@ orientations is a plain distance of vectors.
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from vnlem.features.ring_sampling import filters_of, fine_phases, quarter_dft, taps
 from vnlem.features.upsample import REACH
 from vnlem.kernels.numba import rings as kernels
+from vnlem.kernels.sampling import Sampling
 
 # Angular orders are kept below this share of pi * radius: beyond it a ring of that radius on the pixel grid
 # holds more interpolation error than image.
@@ -281,8 +283,6 @@ def ring_features(
     """
     planes = np.stack([fine_phases(channel, rings.upsample, rings.average_down) for channel in padded])
     height, width = angles.shape
-    where, weights = taps(rings.samples, rings.upsample)
-    starts, real, imag, centre = quarter_dft(rings.orders, rings.samples, rings.channels)
     raw, canonical = out or (
         aligned((height, width, rings.dim)),
         aligned((height, width, rings.dim)),
@@ -291,20 +291,24 @@ def ring_features(
         planes,
         np.ascontiguousarray(angles, dtype=np.float32),
         rings.halo,
-        kernels.Sampling(
-            where=where,
-            weights=weights,
-            starts=starts,
-            real=real,
-            imag=imag,
-            centre=centre,
-            lane_of=rings.lane_of(),
-            centre_lane=rings.centre_lane,
-        ),
+        sampling_of(rings, quarter_dft),
         raw,
         canonical,
     )
     return raw, canonical
+
+
+def sampling_of(rings: RingLayout, transform: Callable[..., Any]) -> Sampling:
+    """Where the rings lie and what their samples make; transform: `dft` or `quarter_dft`.
+
+    Examples
+    --------
+    >>> sampling_of(layout(5), quarter_dft).where.shape[1:]
+    (4, 4)
+    """
+    where, weights = taps(rings.samples, rings.upsample)
+    starts, real, imag, centre = transform(rings.orders, rings.samples, rings.channels)
+    return Sampling(where, weights, starts, real, imag, centre, rings.lane_of(), rings.centre_lane)
 
 
 def aligned(shape: tuple[int, ...]) -> NDArray[np.float32]:

@@ -1,27 +1,14 @@
 """Ring features of all pixels on a device (rings.cu)."""
 
 import itertools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vnlem.kernels.cuda.engine import Engine
+from vnlem.kernels.sampling import Sampling
 
 Array = Any  # of the engine's library
-
-
-class Sampling(NamedTuple):
-    """Where the rings lie and what their samples make (see vnlem.features.rings)."""
-
-    where: NDArray[np.int64]  # (samples, 4, [phase y, phase x, dy, dx])
-    weights: NDArray[np.float32]  # (samples, 4)
-    starts: NDArray[np.int64]  # (rings + 1), first sample of each ring
-    real: NDArray[np.float32]  # (rings, orders, samples)
-    imag: NDArray[np.float32]
-    centre: float  # weight of the central pixel
-    lane_of: NDArray[np.int64]  # (rings, orders), lane of a coefficient
-    centre_lane: int
 
 
 def ring_features(

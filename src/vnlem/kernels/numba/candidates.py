@@ -125,13 +125,13 @@ def correlate_near(window, patch_size, fits, y, competing, own, lines, reach):
         if competing[1] % SYMMETRIES == 0:
             for first in range(0, competing[1], SYMMETRIES):
                 parts = as_row(view_at(fits.parts, first // SYMMETRIES))
-                symmetric_correlation_panel(
-                    fits.best, fits.which, x, parts, first, competing[0], window, at, patch
-                )
+                numbers = (first, competing[0])
+                symmetric_correlation_panel(fits.best, fits.which, x, parts, numbers, window, at, patch)
         else:
             for first in range(0, competing[1], ROWS):
+                all_numbers = (first, competing[0], competing[1])
                 largest_correlation_panel(
-                    fits.best, fits.which, x, fits.taps, first, competing, window, at, fits.offsets
+                    fits.best, fits.which, x, fits.taps, all_numbers, window, at, fits.offsets
                 )
     return found
 

@@ -116,26 +116,25 @@ def _if_it_competes(lanes, competes, value):
 
 
 @intrinsic
-def largest_correlation_panel(
-    typing_context, best, which, at, taps, first, competing, image, image_at, offsets
-):
+def largest_correlation_panel(typing_context, best, which, at, taps, numbers, image, image_at, offsets):
     """Correlation of 16 places in an image with ROWS patches at once: which of them fits best.
 
-    taps (patches, n) holds patches first, first + 1, ..., of which competing[0] <= g < competing[1] compete.
+    taps (patches, n) holds all patches. numbers: first, least, end; patches first, first + 1, ... are
+    compared, of which those from `least` up to `end` compete.
     best[at + x], the largest correlation so far, and which[at + x] (int32), its patch, are renewed, x < 16.
     """
     word = types.intp
-    signature = types.void(best, which, word, taps, word, types.UniTuple(word, 2), image, word, offsets)
+    signature = types.void(best, which, word, taps, types.UniTuple(word, 3), image, word, offsets)
 
     def generate(context, builder, sig, args):
         lanes = VectorCode(context, builder, sig, args, COLUMNS)
-        _, _, at, _, first, competing, _, image_at, _ = args
-        least, most = cgutils.unpack_tuple(builder, competing, 2)
-        tap_data, image_data, offset_data = map(lanes.data_of, (3, 6, 8))
-        table = context.make_array(sig.args[8])(context, builder, args[8])
+        _, _, at, _, numbers, _, image_at, _ = args
+        first, least, end = cgutils.unpack_tuple(builder, numbers, 3)
+        tap_data, image_data, offset_data = map(lanes.data_of, (3, 5, 7))
+        table = context.make_array(sig.args[7])(context, builder, args[7])
         (depth,) = cgutils.unpack_tuple(builder, table.shape, 1)
-        numbers = [builder.add(first, lanes.whole(a)) for a in range(ROWS)]
-        starts = [builder.mul(number, depth) for number in numbers]
+        patches = [builder.add(first, lanes.whole(a)) for a in range(ROWS)]
+        starts = [builder.mul(number, depth) for number in patches]
         sums = lanes.sums(ROWS)
         with cgutils.for_range(builder, depth, intp=lanes.word) as loop:
             offset = builder.load(builder.gep(offset_data, [loop.index]))
@@ -144,9 +143,9 @@ def largest_correlation_panel(
                 factor = builder.load(builder.gep(tap_data, [builder.add(start, loop.index)]))
                 lanes.add(slot, factor, values)
         candidates = []
-        for number, slot in zip(numbers, sums, strict=True):
+        for number, slot in zip(patches, sums, strict=True):
             competes = builder.and_(
-                builder.icmp_signed(">=", number, least), builder.icmp_signed("<", number, most)
+                builder.icmp_signed(">=", number, least), builder.icmp_signed("<", number, end)
             )
             candidates.append((number, _if_it_competes(lanes, competes, builder.load(slot))))
         _renew(lanes, at, candidates)
@@ -198,23 +197,25 @@ def _add_orbits(lanes, side, values, sums, table, entry):
 
 
 @intrinsic
-def symmetric_correlation_panel(typing_context, best, which, at, parts, first, least, image, image_at, patch):
-    """As `largest_correlation_panel` for one patch under the eight symmetries of the square, first, ...
+def symmetric_correlation_panel(typing_context, best, which, at, parts, numbers, image, image_at, patch):
+    """As `largest_correlation_panel` for one patch under the eight symmetries of the square.
 
-    parts: from `symmetries.parts_of`, one-dimensional; those from `least` on compete; patch: its planes, its
-    side, and the steps to the next row and plane of the image. The image is split as the patch is: a part
+    parts: from `symmetries.parts_of`, one-dimensional; numbers: first, least; patch: its planes, its side,
+    and the steps to the next row and plane of the image. The image is split as the patch is: a part
     that is even or odd under a reflection keeps its product but for the sign, so that two patches' products,
     a quarter of them all, are enough for eight.
     """
     word = types.intp
-    signature = types.void(best, which, word, parts, word, word, image, word, types.UniTuple(word, 4))
+    pair, four = types.UniTuple(word, 2), types.UniTuple(word, 4)
+    signature = types.void(best, which, word, parts, pair, image, word, four)
     width = COLUMNS if LONG_VECTORS else HALF
 
     def generate(context, builder, sig, args):
         lanes = VectorCode(context, builder, sig, args, width)
-        _, _, at, _, first, least, _, image_at, patch = args
+        _, _, at, _, numbers, _, image_at, patch = args
+        first, least = cgutils.unpack_tuple(builder, numbers, 2)
         planes, side, row_step, plane_step = cgutils.unpack_tuple(builder, patch, 4)
-        table, image_data = map(lanes.data_of, (3, 6))
+        table, image_data = map(lanes.data_of, (3, 5))
         for shift in range(0, COLUMNS, width):
             sums = lanes.sums(8)
             entry = cgutils.alloca_once_value(builder, lanes.whole(0))
@@ -228,17 +229,17 @@ def symmetric_correlation_panel(typing_context, best, which, at, parts, first, l
 
                 _add_orbits(lanes, side, values, sums, table, entry)
             fits = {}
-            for base, numbers in ((0, (0, 4, 6, 2)), (4, (1, 7, 5, 3))):
+            for base, order in ((0, (0, 4, 6, 2)), (4, (1, 7, 5, 3))):
                 even, odd, beside, across = (builder.load(sums[base + part]) for part in range(4))
                 as_is, upside_down = builder.fadd(even, odd), builder.fsub(even, odd)
                 more, less = builder.fadd(beside, across), builder.fsub(beside, across)
-                fits[numbers[0]], fits[numbers[1]] = builder.fadd(as_is, more), builder.fsub(as_is, more)
-                fits[numbers[2]] = builder.fadd(upside_down, less)
-                fits[numbers[3]] = builder.fsub(upside_down, less)
-            numbers = [builder.add(first, lanes.whole(g)) for g in range(8)]
+                fits[order[0]], fits[order[1]] = builder.fadd(as_is, more), builder.fsub(as_is, more)
+                fits[order[2]] = builder.fadd(upside_down, less)
+                fits[order[3]] = builder.fsub(upside_down, less)
             competes = builder.icmp_signed(">=", first, least)
             fits[0] = _if_it_competes(lanes, competes, fits[0])
-            _renew(lanes, builder.add(at, lanes.whole(shift)), [(numbers[g], fits[g]) for g in range(8)])
+            candidates = [(builder.add(first, lanes.whole(g)), fits[g]) for g in range(8)]
+            _renew(lanes, builder.add(at, lanes.whole(shift)), candidates)
         return context.get_dummy_value()
 
     return signature, generate

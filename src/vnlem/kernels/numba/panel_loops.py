@@ -84,9 +84,10 @@ def correlation_panel(out, out_at, out_step, taps, image, image_at, image_step, 
 
 
 @nested
-def largest_correlation_panel(best, which, at, taps, first, competing, image, image_at, offsets):
+def largest_correlation_panel(best, which, at, taps, numbers, image, image_at, offsets):
     values = image.reshape(-1)
-    for g in range(max(first, competing[0]), min(first + ROWS, competing[1])):
+    first, least, end = numbers
+    for g in range(max(first, least), min(first + ROWS, end)):
         for x in range(0, COLUMNS, LANES):
             sums = spread(np.float32(0))
             for i in range(offsets.size):
@@ -98,8 +99,9 @@ def largest_correlation_panel(best, which, at, taps, first, competing, image, im
 
 
 @nested
-def symmetric_correlation_panel(best, which, at, parts, first, least, image, image_at, patch):
+def symmetric_correlation_panel(best, which, at, parts, numbers, image, image_at, patch):
     values = image.reshape(-1)
+    first, least = numbers
     for g in range(max(least - first, 0), SYMMETRIES):
         # The first of each four is not reflected, the others from left to right, from top to bottom, or both.
         beside = np.float32(-1 if g in (4, 2, 7, 3) else 1)

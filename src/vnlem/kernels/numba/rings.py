@@ -53,19 +53,6 @@ def _make_scratch(starts, dim, highest):
     )
 
 
-class Sampling(NamedTuple):
-    """Where the rings lie and what their samples make (see vnlem.features.rings)."""
-
-    where: np.ndarray  # int64 (samples, 4, [phase y, phase x, dy, dx])
-    weights: np.ndarray  # (samples, 4)
-    starts: np.ndarray  # int64 (rings + 1), first sample of each ring
-    real: np.ndarray  # (rings, orders, samples of a quarter)
-    imag: np.ndarray
-    centre: float  # weight of the central pixel
-    lane_of: np.ndarray  # int64 (rings, orders), lane of a coefficient
-    centre_lane: int
-
-
 @kernel
 def ring_features(planes, angles, halo, sampling, raw, canonical):
     """planes (C, k, k, H + 2 halo, W + 2 halo), angles (H, W) -> raw, canonical (H, >= W, dim).

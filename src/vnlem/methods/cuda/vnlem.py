@@ -7,14 +7,14 @@ import numpy as np
 
 from vnlem.features import orientation
 from vnlem.features.canonical import disc_share
-from vnlem.features.ring_sampling import dft, taps
-from vnlem.features.rings import RingLayout
+from vnlem.features.ring_sampling import dft
+from vnlem.features.rings import RingLayout, sampling_of
 from vnlem.features.upsample import phase_filters
 from vnlem.kernels.cuda.aligned import Regression, estimate
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
 from vnlem.kernels.cuda.orientation import directions, gradients
 from vnlem.kernels.cuda.rid import Features, Search, neighbours
-from vnlem.kernels.cuda.rings import Sampling, ring_features
+from vnlem.kernels.cuda.rings import ring_features
 from vnlem.kernels.cuda.surround import grey, planes, sharpness
 from vnlem.methods.cuda.regions import in_regions
 from vnlem.methods.vnlem import combined, halo
@@ -76,18 +76,7 @@ def features_of(
         orientation.taper(params.arc),
     )
     fine = planes(engine, pixels, rows, layout.halo, phase_filters(layout.upsample, layout.average_down))
-    where, weights = taps(layout.samples, layout.upsample)
-    starts, real, imag, centre = dft(layout.orders, layout.samples, layout.channels)
-    sampling = Sampling(
-        where=where,
-        weights=weights,
-        starts=starts,
-        real=real,
-        imag=imag,
-        centre=centre,
-        lane_of=layout.lane_of(),
-        centre_lane=layout.centre_lane,
-    )
+    sampling = sampling_of(layout, dft)
     raw, canonical, lengths = ring_features(engine, fine, angle, sampling, layout.halo, layout.lanes)
     if layout.average_down:
         sharp = xp.zeros_like(lengths)
