@@ -132,6 +132,8 @@ def peer_seconds(peer: str, noisy: np.ndarray, sigma: float) -> float:
     """Seconds of one call; of a slow peer, of its only one."""
     if (peer, sigma) in SPENT:
         return SPENT[peer, sigma]
+    if peer in SLOW_PEERS:
+        PEERS[peer](noisy[:128, :128], sigma)  # its only call is not its first one
     spent = seconds(lambda: PEERS[peer](noisy, sigma))
     if peer in SLOW_PEERS:
         SPENT[peer, sigma] = spent
