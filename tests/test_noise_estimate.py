@@ -8,10 +8,11 @@ from scipy import fft, ndimage
 import vnlem
 from vnlem.bench.phantoms import discs, half_discs
 from vnlem.noise import NoiseModel, estimate_gain, estimate_noise
-from vnlem.noise.blocks import clipped, cosine, painted, usable
-from vnlem.noise.classes import Classes
+from vnlem.noise.auto import DEMANDS
+from vnlem.noise.blocks import cosine, left_by_clipping, painted, unclipped
 from vnlem.noise.correlated import _lower_quartile
 from vnlem.noise.fit import fit
+from vnlem.noise.levels import Levels
 from vnlem.pipeline.workers import Pool
 
 
@@ -131,10 +132,29 @@ def test_an_image_that_is_all_clipped_is_warned_of():
 def test_painted_blocks_are_known():
     noisy = np.random.default_rng(14).normal(size=(8, 8, 3))
     noisy[:, :, 1] = 4.0
-    found, none = painted(noisy), clipped(noisy, -9, 9)
-    assert found.tolist() == [False, True, False]
-    assert usable(found, none, enough=2).tolist() == [True, False, True]
-    assert usable(found, none, enough=3).all()
+    assert painted(noisy, noisy.var(axis=(0, 1)), 1e-9).tolist() == [False, True, False]
+
+
+def test_text_is_painted_and_counts_of_few_photons_are_not():
+    rng = np.random.default_rng(15)
+    text = np.where(rng.random((8, 8, 50)) < 0.3, 20.0, 230.0).round()
+    text[:, 3:] = 230
+    assert painted(text, text.var(axis=(0, 1)), 1.0).mean() > 0.9
+    counts = rng.poisson(0.8, (8, 8, 200)).astype(float)
+    assert painted(counts, counts.var(axis=(0, 1)), 1.0).mean() < 0.1
+
+
+def test_clipped_blocks_are_left_out_where_others_exist():
+    natural = np.array([True, True, True, False])
+    assert unclipped(natural, np.array([True, False, False, False]), 2).tolist() == [False, True, True, False]
+    assert unclipped(natural, np.array([True, True, False, False]), 2).tolist() == natural.tolist()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_clipping_leaves_the_variance_it_is_said_to(share):
+    noise = np.random.default_rng(16).standard_normal(200_000)
+    clipped = np.maximum(noise, np.quantile(noise, share))
+    assert left_by_clipping(np.array([share]))[0] == pytest.approx(clipped.var(), rel=0.02)
 
 
 @pytest.mark.parametrize("shape", [(6, 5), (8, 8), (1, 16)])
@@ -182,15 +202,6 @@ def test_classes_with_texture_have_no_say_in_the_curve():
     assert model.sigma == pytest.approx(5, rel=0.1)
 
 
-def test_a_line_that_ends_within_the_image_is_no_camera():
-    levels = np.linspace(10, 200, 24)
-    variances = np.maximum(0.2 * (levels - 90), 0.3)
-    unevenness = np.where(levels < 92, 6.0, 1.0)
-    curve, _ = fit(Classes(levels, variances, np.full(24, 0.03), unevenness, np.full(24, 3.0)))
-    assert curve.gain is None
-    assert curve.variance(20.0) > 0
-
-
 def test_texture_that_the_colours_share_is_not_their_noise():
     rng = np.random.default_rng(42)
     texture = 25 * ndimage.gaussian_filter(rng.standard_normal((160, 160)), 0.6)
@@ -199,7 +210,6 @@ def test_texture_that_the_colours_share_is_not_their_noise():
     model = estimate_noise(clean[..., None] + rng.normal(0, 6, (160, 160, 3)), channel_axis=-1)
     assert model.is_white
     assert model.sigma == pytest.approx(6, rel=0.06)
-    assert "safer" in model.doubt
 
 
 @pytest.mark.parametrize("sigma", [15, 25, 50])
@@ -226,23 +236,51 @@ def test_the_gain_of_dense_discs_is_read_inside_the_discs():
     np.testing.assert_allclose(np.sqrt(model.variance(np.array([340.0, 590.0]))), [18.4, 24.3], rtol=0.15)
 
 
-def test_one_flat_area_that_is_noisier_is_enough_for_a_line():
-    # Most classes are one dark background; objects of texture lead up to a bright area without any.
-    levels = np.concatenate([np.full(14, 10.0) + np.arange(14) * 0.01, np.linspace(15, 60, 10)])
-    variances = np.concatenate([np.full(14, 20.0), np.linspace(30, 120, 10)])
-    tilt = np.concatenate([np.full(14, 0.7), np.linspace(4, 6, 9), [0.7]])
-    curve, _ = fit(Classes(levels, variances, np.full(24, 0.05), np.ones(24), tilt))
-    assert len(curve.levels) > 1
-    tilt[-1] = 6.0
-    curve, _ = fit(Classes(levels, variances, np.full(24, 0.05), np.ones(24), tilt))
-    assert curve.variances == pytest.approx((20.0,), rel=0.1)
+def _levels(brightness, high, middle, unevenness=1.0):
+    count = len(brightness)
+    return Levels(brightness, high, middle, np.full(count, unevenness), np.full(count, 0.05))
+
+
+def test_a_line_needs_classes_that_look_like_noise():
+    levels = np.linspace(10, 200, 24)
+    rising = 20 + levels
+    camera = fit(_levels(levels, rising, 1.1 * rising), 50.0, DEMANDS["auto"]).gain
+    assert camera.gain == pytest.approx(1, rel=0.05)
+    # Texture has more at middle frequencies, or is uneven; and noise that is weak beside the contrast needs
+    # more evidence.
+    assert fit(_levels(levels, rising, 4 * rising), 50.0, DEMANDS["auto"]) is None
+    assert fit(_levels(levels, rising, 1.1 * rising, 2.0), 50.0, DEMANDS["auto"]) is None
+    weak = fit(_levels(levels, 100 + 0.5 * levels, 100 + 0.5 * levels), 300.0, DEMANDS["auto"])
+    assert weak is None
+
+
+def test_a_few_flat_areas_that_are_noisier_are_enough_for_a_line():
+    # Half of the classes are one dark background; objects of texture lead up to bright areas without any.
+    levels = np.concatenate([np.full(12, 10.0) + np.arange(12) * 0.01, np.linspace(15, 60, 12)])
+    variances = np.concatenate([np.full(12, 20.0), np.linspace(30, 120, 12)])
+    middle = variances * np.concatenate([np.ones(12), np.full(9, 5.0), np.ones(3)])
+    assert fit(_levels(levels, variances, middle), 20.0, DEMANDS["auto"]).gain is not None
+    middle[-3:] *= 5
+    assert fit(_levels(levels, variances, middle), 20.0, DEMANDS["auto"]) is None
 
 
 def test_a_bent_curve_is_right_at_its_ends():
     levels = np.concatenate([np.linspace(20, 150, 20), [240.0]])
     variances = (4 + 14 * np.sin(np.pi * levels / 255)) ** 2
-    curve, _ = fit(Classes(levels, variances, np.full(21, 0.05), np.ones(21), np.full(21, 0.7)))
+    curve = fit(_levels(levels, variances, variances), 50.0, DEMANDS["auto"])
     np.testing.assert_allclose(curve.variance(levels[[0, -1]]), variances[[0, -1]], rtol=0.05)
+
+
+def test_where_whole_areas_have_no_noise_the_line_begins_there():
+    levels = np.linspace(2, 20, 24)
+    variances = np.maximum(levels - 0.5, 0.1)
+    curve = fit(_levels(levels, variances, variances), 6.0, DEMANDS["auto"], dark=0.0)
+    assert curve.gain.offset == 0
+    assert curve.gain.read_noise == 0
+    assert curve.gain.gain == pytest.approx(1, rel=0.1)
+    # A black border around an image with an offset says nothing about its noise.
+    curve = fit(_levels(levels + 100, variances, variances), 6.0, DEMANDS["auto"], dark=0.0)
+    assert curve.gain.offset > 90
 
 
 def test_an_offset_above_pixels_becomes_read_noise():

@@ -1,24 +1,36 @@
-"""Which noise is this? The estimate that `denoise` makes where the user says nothing."""
+"""Which noise is this? The estimate that `denoise` makes where the user says nothing.
 
-from collections.abc import Callable
-from functools import cache, partial
-from typing import Any
+A wrong guess costs more on one side than on the other. Texture that is taken for noise is lost, up to 20 dB
+of it; noise that is left alone costs 2 to 5 dB at the most. So a model that removes more needs better
+evidence, and where evidence is weak the one with the least regret is taken:
+
+| model | it claims | evidence it needs | taken instead |
+|---|---|---|---|
+| none | nothing | too few blocks that are neither painted nor constant | |
+| white | the lower envelope over space, frequency and direction | none: little can be lost | |
+| line | photon noise, which rises with the brightness | classes that look like white noise | white |
+| bent curve | any smooth dependence on the brightness | nearly all classes | white |
+| correlated | power at low frequencies | the shape of a spectrum that texture does not have | white |
+
+The numbers are in `DEMANDS`, a row for each `caution`, and in `SHAPES`.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.noise import blocks as block
-from vnlem.noise.classes import PLAINLY_WHITE, Classes, measure
 from vnlem.noise.correlated import (
-    SIDE,
     SMALLEST_IMAGE,
     PowerEstimate,
     Spectrum,
     estimate_power,
-    mid_over_high,
+    floor_and_rise,
 )
 from vnlem.noise.curve import Curve
-from vnlem.noise.fit import LEAST_RATIO, fit, gain_of_planes, given_model
+from vnlem.noise.fit import Demands, fit, fit_correlated, gain_of_planes, given_model
+from vnlem.noise.levels import Levels, by_brightness, cut, white_level
 from vnlem.noise.model import NoiseModel, to_components
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
@@ -32,38 +44,71 @@ Float = NDArray[np.float64]
 KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated")
 SMALLEST_FOR_A_CURVE = 32
 MOST_CLIPPED = 0.95  # of the pixels at the limits: more hide the noise
-# Noise counts as correlated when its middle frequencies are so much stronger than its high ones. Texture
-# hardly gets there: flat blocks have little of it, and that at low frequencies.
-CORRELATED = 2.0
-# Correlated noise is told from texture by its evenness, so a line through it may vary by less than one
-# through noise that may be texture.
-LEAST_RATIO_CORRELATED = 1.4
-# Of the contrast: with less noise than this at high frequencies what lies at the middle ones is a smooth
-# image, and to call it noise would take it away.
-LEAST_CORRELATED = 0.01
-# The energies of flat blocks scatter about as those of noise do, by a factor of no more than this; texture
-# scatters more. What claims more of the image to be noise must look more like it: the limit falls by so much
-# times the share of the contrast that would be noise.
-MOST_UNEVEN, UNEVEN_BY_SHARE, LARGE_SHARE = 1.75, 1.5, 0.2
-LEAST_FLAT = 0.09  # of the blocks must look like noise and nothing else
-# What is said where two models are about as likely: the one that removes less is taken.
-TEXTURED = "hardly an area is flat: more may be noise, and the safer level is taken"
-SHARED = "more may be noise that the colours share, or texture; the safer of both, texture, is taken"
-UNLIKE_NOISE = "more may be correlated noise or texture, and the safer of both, texture, is taken"
+
+# What a curve has to show, by caution. Decided on photographs with white noise of sigma 0 to 20, which have
+# no curve, and on frames with real and simulated photon noise, which have one. At most 30 % of the classes of
+# the first look like noise that rises with the brightness, 33 to 100 % of the second. The hardest case is the
+# grain of a film: it rises too, but by no more than 8 standard errors; 100 to 10,000 photons rise by 7 to 40.
+# Real photon noise is 23 % of the contrast of its frame or more, grain 5 to 13 %.
+DEMANDS = {
+    "safe": Demands(0.8, 0.95, 0.95, weak=0.3, misfit=0.1, significance=10, weak_significance=20),
+    "auto": Demands(0.3, 0.6, 0.8, weak=0.22, misfit=0.12, significance=6, weak_significance=9),
+    "strong": Demands(0.15, 0.3, 0.5, weak=0.08, misfit=0.3, significance=4, weak_significance=6),
+}
+# At every brightness correlated noise has this much more power at middle frequencies than at high ones.
+LEAST_TILT = 1.5
+
+
+class Shape(NamedTuple):
+    """What correlated noise may look like. Powers are relative to that at 0.14 to 0.22 cycles per pixel."""
+
+    floor: float  # at most, above 0.45 cycles: it was demosaicked, resampled, blurred or scanned
+    rise: float  # at most, below 0.06 cycles: noise has a plateau there, texture rises
+    tilt: float  # at least, power at middle frequencies over that at high ones, usual for the classes
+    flat: float  # at least, share of the blocks that look like this noise and nothing else
+    uneven: float = np.inf  # at most, scatter of the energies of flat blocks over that of noise
+
+
+# Real cases have floors of 0.01 to 0.05. Grey photographs without noise have tilts up to 12 or rise by 4 and
+# more; in colour, where texture is mostly brightness, they rise by 9 and more or have floors above 0.045.
+# Noise that is as even as noise can be, over nearly half of the image, may have any spectrum that falls.
+SHAPES = {1: Shape(0.035, 4.0, 12.0, 0.12), 3: Shape(0.045, 9.0, 6.0, 0.09)}
+PLAIN = Shape(0.3, 6.0, 1.5, 0.4, uneven=1.25)
+LEAST_RISE = 0.6  # patterns that repeat have next to nothing at low frequencies
+# Noise that would be a large share of the contrast must be as even as noise is.
+LARGE_SHARE, MOST_UNEVEN = 0.15, 1.75
 # Coefficients of correlated noise are not quite independent, so the blocks that were chosen have a little
 # less of it than the others; and too little is worse than too much.
 CHOSEN_LOW = 1.2
 # Of a photograph the brightness has texture everywhere, which counts as noise and more than outweighs this.
 CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
+# Noise below the first of these shares of the contrast may be grain that belongs to the picture, and there is
+# little to gain: so much of its standard deviation is taken. Above the second all is.
+WEAK_NOISE, LESS_OF_WEAK_NOISE = (0.06, 0.12), 0.9
 # Components count as equally noisy when their variances differ by less.
 SAME_STRENGTH = 1.5
-WHITE = 1.25  # middle frequencies of white noise are no stronger than this beside its high ones
+MOST_EMPTY = 0.5  # of the pixels have counted nothing: sums of four of them show more
+PLAINLY_SHARED = 6.0  # the same where noise is weak, so that it may be the grain of a film
+MANY_LIKE_NOISE = 0.6  # of the classes: the noise of the brightness itself is plain to see
 MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
-MANY_FLAT = 0.3  # of the blocks: the noise of the brightness itself is plain to see
+
+# What is said where two models are about as likely: the one that removes less is taken.
+NOTHING = "hardly an area that is not constant is free of structure, so no noise can be told from it"
+TEXTURED = "there is texture almost everywhere: more may be noise, and the lower level is taken"
+SHARED = "the brightness may have more noise than the colours, or texture; the lower level is taken"
+UNLIKE_NOISE = "it may also be correlated noise or texture, and the safer of both, texture, is taken"
+BRIGHTER = (
+    "it may also depend on the brightness, but too few areas are flat to tell; the lower level is taken"
+)
 
 
 def estimate_noise(
-    image: ArrayLike, channel_axis: int | None = None, *, kind: str = "auto", workers: int | None = None
+    image: ArrayLike,
+    channel_axis: int | None = None,
+    *,
+    kind: str = "auto",
+    caution: str = "auto",
+    workers: int | None = None,
 ) -> NoiseModel:
     """What noise an image has: how strong at each brightness, and whether neighbouring pixels share it.
 
@@ -77,6 +122,9 @@ def estimate_noise(
         What to look for. "gaussian": white noise of one level. "poisson-gaussian": photon and read noise.
         "correlated": any dependence on the brightness, and correlation, whether it is plain or not. "auto":
         the simplest of these that the image does not contradict.
+    caution : {"auto", "safe", "strong"}
+        What to do in doubt, for `kind` "auto". "safe": the least noise that explains the image, so that
+        texture stays. "strong": the most, for images that are known to be noisy. "auto": in between.
     workers : int, optional
         Number of threads, at most four of them; they do not change the result.
 
@@ -88,11 +136,12 @@ def estimate_noise(
 
     Notes
     -----
-    Blocks of 8x8 pixels are sorted by brightness; the flat ones of each class give its variance, and the
-    simplest curve that explains the classes is taken: one level, a line (photon noise), a bent curve. The
-    image is stabilised with it, and the flat blocks of 16x16 pixels give the power of the noise at every
-    frequency. Flat blocks are chosen by other coefficients than those that are read, so the choice
-    has no bias. Clipped, saturated and painted areas are left out.
+    Blocks of 8x8 pixels are ranked by their texture. The flattest show the noise, at high and at middle
+    frequencies: white noise has as much of both, texture has more at middle ones. So each class of brightness
+    bounds its noise from below and from above. The level of white noise is the lower envelope over all blocks
+    and directions; a line or a bent curve is believed where enough classes look like noise; correlation,
+    where the spectrum has a shape that texture does not have. Clipped, constant and painted areas are left
+    out.
 
     Where noise and texture are about as likely, the model that removes less is taken, and `doubt` says so.
     An image too small for a curve or a spectrum gets a simpler model, with less confidence.
@@ -106,18 +155,21 @@ def estimate_noise(
     ('poisson-gaussian', 2)
     """
     checks.choice("kind", kind, KINDS)
+    checks.choice("caution", caution, tuple(DEMANDS))
     planes = to_planes(image, channel_axis, signals=True)
-    return estimate_of_planes(planes, kind, workers)
+    return estimate_of_planes(planes, kind, workers, caution)
 
 
-def estimate_of_planes(planes: Planes, kind: str = "auto", workers: int | None = None) -> NoiseModel:
+def estimate_of_planes(
+    planes: Planes, kind: str = "auto", workers: int | None = None, caution: str = "auto"
+) -> NoiseModel:
     """:func:`estimate_noise` of an image that is laid out as planes."""
     data = planes.data
     if float(np.ptp(data)) == 0:
         return NoiseModel.white(0.0, confidence=min(1.0, min(data.shape[1:]) / 64))
     unclipped = _unclipped(data)
     with _pool(workers) as pool:
-        model = _estimate(data, unclipped, kind, pool)
+        model = _estimate(data, unclipped, kind, pool, caution)
     share = 1.0 - np.count_nonzero(unclipped) / unclipped.size
     if share > MOST_CLIPPED and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0:
         warn(
@@ -131,58 +183,185 @@ def _pool(workers: int | None) -> Pool:
     return Pool(min(check_workers(workers), MOST_WORKERS))
 
 
-def _estimate(data: Float, unclipped: NDArray[np.bool_], kind: str, pool: Pool) -> NoiseModel:
+def _estimate(
+    data: Float, unclipped: NDArray[np.bool_], kind: str, pool: Pool, caution: str = "auto"
+) -> NoiseModel:
     smallest = min(data.shape[1:])
-    white = cache(partial(estimate_sigma_of_planes, data, pool))
+    size = min(1.0, data.shape[1] * data.shape[2] / 128**2)
+    if kind == "gaussian" or smallest < SMALLEST_FOR_A_CURVE:
+        return NoiseModel.white(estimate_sigma_of_planes(data, pool), confidence=min(1.0, smallest / 64))
     if kind == "poisson-gaussian":
         camera = gain_of_planes(data, pool)
-        return NoiseModel((Curve.of_camera(camera),), confidence=_confidence(data, 1.0))
-    if kind == "gaussian" or smallest < SMALLEST_FOR_A_CURVE:
-        return NoiseModel.white(white(), confidence=min(1.0, smallest / 64))
-    classes = [measure(plane, pool=pool) for plane in data]
-    curves = _curves(data, classes)
-    if any(max(curve.variances) <= 1e-26 * float(np.abs(data).max()) ** 2 for curve in curves):
-        return NoiseModel.white(white(), confidence=0.5)
-    if smallest < SMALLEST_IMAGE:
-        return _simplest(curves, 0.4, white)
-    stable = _stable(data, curves)
+        if camera is None:
+            return NoiseModel.white(0.0, 0.5, NOTHING)
+        return NoiseModel((Curve.of_camera(camera),), confidence=max(size, 0.05))
+    seen = [_Seen.of(plane, pool) for plane in data]
+    if not any(seen):
+        return NoiseModel.white(0.0, 0.5, NOTHING)
+    # A channel without noise of its own to be seen, such as one that is all zeros, follows the others.
+    channels = [one or next(filter(None, seen)) for one in seen]
+    correlated = kind == "correlated" or all(one.is_tilted for one in channels)
+    doubt = ""
+    if correlated and smallest >= SMALLEST_IMAGE:
+        model = _correlated(
+            data, channels, unclipped, pool, size, sure=kind == "correlated" or caution == "strong"
+        )
+        if model is not None and (caution != "safe" or kind == "correlated"):
+            return model
+        doubt = UNLIKE_NOISE
+    return _uncorrelated(data, channels, pool, size, caution, doubt)
+
+
+class _Seen(NamedTuple):
+    """What the blocks of a plane show."""
+
+    levels: Levels  # by brightness
+    white: float  # variance of white noise
+    bound: float  # what the flattest blocks show at high frequencies: no less than the noise
+    contrast: float  # standard deviation of the plane
+    dark: float | None  # a brightness that has no noise
+
+    @classmethod
+    def of(cls, plane: Float, pool: Pool) -> "_Seen | None":
+        """None where no block can hold noise."""
+        blocks = cut(plane, pool=pool)
+        if blocks is None:
+            return cls._of_few_counts(plane, pool)
+        levels = by_brightness(blocks)
+        bound, contrast = float(np.min(levels.high)), float(plane.std())
+        return cls(levels, white_level(blocks), bound, contrast, blocks.dark)
+
+    @classmethod
+    def _of_few_counts(cls, plane: Float, pool: Pool) -> "_Seen | None":
+        """What sums of four pixels show, where single ones have counted next to nothing."""
+        low = float(plane.min())
+        if np.mean(plane == low) < MOST_EMPTY or min(plane.shape) < 2 * SMALLEST_FOR_A_CURVE:
+            return None
+        height, width = (2 * (size // 2) for size in plane.shape)
+        four = plane[:height, :width].reshape(height // 2, 2, width // 2, 2).mean(axis=(1, 3))
+        seen = cls.of(four, pool)
+        if seen is None:
+            return None
+        # The mean of four pixels has a quarter of their variance. Nothing but counts has a mode of zero.
+        levels = replace(seen.levels, high=4 * seen.levels.high, middle=4 * seen.levels.middle)
+        return cls(levels, 0.0, 4 * seen.bound, float(plane.std()), low)
+
+    @property
+    def is_tilted(self) -> bool:
+        """Whether there is more power at middle frequencies than at high ones, at every brightness."""
+        return float(np.quantile(self._tilts, 0.05)) > LEAST_TILT
+
+    @property
+    def tilt(self) -> float:
+        """How much more there is, usually."""
+        return float(np.median(self._tilts))
+
+    @property
+    def _tilts(self) -> Float:
+        return self.levels.middle / np.maximum(self.levels.high, 1e-300)
+
+    @property
+    def share(self) -> float:
+        """Of the classes of brightness that look like white noise."""
+        return float(np.mean(self.levels.like_noise()))
+
+
+def _correlated(
+    data: Float, channels: list[_Seen], unclipped: NDArray[np.bool_], pool: Pool, size: float, sure: bool
+) -> NoiseModel | None:
+    """The model of noise that neighbouring pixels share; None where it looks like texture and is not sure."""
+    curves = [fit_correlated(one.levels).for_pixels(plane) for one, plane in zip(channels, data, strict=True)]
+    if any(not max(curve.variances) > 0 for curve in curves):
+        return None
+    stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, data, strict=True)])
     found = estimate_power(to_components(stable), unclipped, pool)
-    confidence = _confidence(data, found.share)
-    if kind == "auto" and len(data) == 3 and not _same_in_all_colours(found):
-        sigma = _sigma_of_colours(data, found, pool)
-        if sigma is not None:
-            return NoiseModel.white(sigma, confidence, SHARED)
-    # Correlated noise is so at every brightness. Where a twentieth of the classes has no more energy at low
-    # frequencies than white noise, all else is structure.
-    looks_correlated = (
-        float(np.median([mid_over_high(plane) for plane in found.power])) > CORRELATED
-        and float(np.median([np.quantile(seen.tilt, 0.05) for seen in classes])) > PLAINLY_WHITE
-        and white() > LEAST_CORRELATED * float(data.std())
+    tilt = float(np.median([one.tilt for one in channels]))
+    if not (sure or _has_shape_of_noise(found, stable, tilt)):
+        return None
+    strengths = found.power.mean(axis=(1, 2)) * (CHOSEN_LOW if len(data) != 3 else CHOSEN_LOW_IN_COLOUR)
+    confidence = float(np.clip(size * min(1.0, found.share / 0.2), 0.05, 1.0))
+    return NoiseModel(
+        tuple(curves), tuple(map(Spectrum.of, found.power)), tuple(map(float, strengths)), confidence
     )
-    if kind == "correlated" or (looks_correlated and _is_noise(found, stable)):
-        lines = _curves(data, classes, LEAST_RATIO_CORRELATED)
-        if lines != curves:
-            curves = lines
-            found = estimate_power(to_components(_stable(data, lines)), unclipped, pool)
-        return _correlated(curves, found.power, confidence)
-    if found.share < LEAST_FLAT and (looks_correlated or any(len(curve.levels) > 1 for curve in curves)):
-        # Hardly a block is flat: all that was seen may be texture. The quietest blocks bound the noise.
-        return NoiseModel.white(white(), confidence, TEXTURED)
-    return _simplest(curves, confidence, white, found.power, UNLIKE_NOISE if looks_correlated else "")
 
 
-def _curves(data: Float, classes: list[Classes], least_ratio: float = LEAST_RATIO) -> list[Curve]:
-    return [fit(seen, least_ratio)[0].for_pixels(plane) for seen, plane in zip(classes, data, strict=True)]
+def _has_shape_of_noise(found: PowerEstimate, stable: Float, tilt: float) -> bool:
+    """Whether the power of the brightness falls to next to nothing, and does not rise as texture does."""
+    floor, rise = floor_and_rise(found.power[0])
+    share = np.sqrt(found.power.mean()) / max(float(stable.std(axis=(1, 2)).mean()), 1e-300)
+    if rise < LEAST_RISE or (share > LARGE_SHARE and found.unevenness > MOST_UNEVEN):
+        return False
+    return any(
+        floor <= shape.floor
+        and rise <= shape.rise
+        and tilt >= shape.tilt
+        and found.share >= shape.flat
+        and found.unevenness <= shape.uneven
+        for shape in (SHAPES[3 if len(stable) == 3 else 1], PLAIN)
+    )
 
 
-def _stable(data: Float, curves: list[Curve]) -> Float:
-    return np.stack([curve.stabilise(plane) for curve, plane in zip(curves, data, strict=True)])
+def _uncorrelated(
+    data: Float, channels: list[_Seen], pool: Pool, size: float, caution: str, doubt: str
+) -> NoiseModel:
+    """White noise of one level where nothing speaks against it; else curves, or unlike components."""
+    confidence = float(
+        np.clip(size * min(1.0, 3 * float(np.mean([one.share for one in channels]))), 0.05, 1.0)
+    )
+    curves = [fit(one.levels, one.contrast, DEMANDS[caution], one.dark) for one in channels]
+    if sum(curve is not None for curve in curves) > len(curves) / 2:
+        whole = [
+            curve.for_pixels(plane) if curve is not None else Curve((float(plane.mean()),), (one.white,))
+            for curve, one, plane in zip(curves, channels, data, strict=True)
+        ]
+        return NoiseModel(tuple(whole), confidence=confidence)
+    levels = [_level(one, caution) for one in channels]
+    if len(data) == 3:
+        return _of_colours(data, levels, pool, caution, confidence, doubt)
+    if not doubt and confidence < 0.5:
+        doubt = TEXTURED
+    return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
 
 
-def _correlated(curves: list[Curve], power: Float, confidence: float) -> NoiseModel:
-    strengths = power.mean(axis=(1, 2)) * (CHOSEN_LOW if len(power) != 3 else CHOSEN_LOW_IN_COLOUR)
-    spectra = tuple(map(Spectrum.of, power))
-    return NoiseModel(tuple(curves), spectra, tuple(map(float, strengths)), confidence)
+def _level(seen: _Seen, caution: str, weak: bool = True) -> float:
+    """Variance of white noise; a little less of it where it is weak."""
+    if caution == "strong":
+        return max(seen.bound, seen.white)
+    if caution == "safe":
+        return min(seen.white, float(np.min(seen.levels.least())))
+    if not weak:
+        return seen.white
+    strength = np.sqrt(seen.white) / max(seen.contrast, 1e-300)
+    return seen.white * float(np.interp(strength, WEAK_NOISE, (LESS_OF_WEAK_NOISE, 1.0))) ** 2
+
+
+def _of_colours(
+    data: Float, levels: list[float], pool: Pool, caution: str, confidence: float, doubt: str
+) -> NoiseModel:
+    """White noise of three channels. The differences of the colours have little texture and show it best."""
+    parts = [_Seen.of(part, pool) for part in to_components(data)]
+    if any(part is None for part in parts):
+        return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
+    # Their level is known better than that of a grey image.
+    found = np.array([_level(part, caution, weak=False) for part in parts if part is not None], np.float64)
+    brightness = parts[0]
+    assert brightness is not None
+    lowest, mean = float(found.min()), float(found.mean())
+    if float(found.max()) <= SAME_STRENGTH * lowest:
+        # One picture has three estimates of one level; texture raises that of the brightness.
+        level = min(mean, float(found[1:].mean()))
+    else:
+        weak = np.sqrt(mean) < DEMANDS[caution].weak * brightness.contrast
+        plain = not weak or float(found.max()) > PLAINLY_SHARED * lowest
+        if brightness.share >= MANY_LIKE_NOISE and plain and lowest > 0:
+            curve = Curve((float(data.mean()),), (mean,))
+            return NoiseModel((curve,), strengths=tuple(map(float, found / mean)), confidence=confidence)
+        level, doubt = lowest, SHARED
+    least, most = min(levels), max(levels)
+    if most > SAME_STRENGTH * least > 0 and not doubt:
+        whole = (Curve((float(plane.mean()),), (own,)) for plane, own in zip(data, levels, strict=True))
+        return NoiseModel(tuple(whole), confidence=confidence)
+    return NoiseModel.white(float(np.sqrt(level)), confidence, doubt)
 
 
 def find_noise(
@@ -193,6 +372,7 @@ def find_noise(
     *,
     plain: bool = False,
     workers: int | None = None,
+    caution: str = "auto",
 ) -> NoiseModel | None:
     """The model `denoise` is to use, from its arguments; None where sigma says it all, e.g. as a map.
 
@@ -207,12 +387,15 @@ def find_noise(
         Estimate white noise where nothing is said.
     workers : int, optional
         Number of threads, at most four of them.
+    caution : {"auto", "safe", "strong"}
+        As in :func:`vnlem.estimate_noise`.
 
     Examples
     --------
     >>> find_noise(to_planes(np.zeros((8, 8))), 3.0, "gaussian", {}).describe()
     'white noise, sigma 3'
     """
+    checks.choice("caution", caution, tuple(DEMANDS))
     some = [name for name, value in camera.items() if value is not None]
     if isinstance(noise_model, NoiseModel):
         if sigma is not None or some:
@@ -241,7 +424,7 @@ def find_noise(
         found = given_model(**camera)
         return NoiseModel.camera(found.gain, found.offset, found.read_noise)
     kind = "gaussian" if plain and noise_model == "auto" else noise_model
-    return estimate_of_planes(planes, kind, workers)
+    return estimate_of_planes(planes, kind, workers, caution)
 
 
 def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> None:
@@ -266,66 +449,7 @@ def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> N
         )
 
 
-def _simplest(
-    curves: list[Curve],
-    confidence: float,
-    white: Callable[[], float],
-    power: Float | None = None,
-    doubt: str = "",
-) -> NoiseModel:
-    """White noise of one level where nothing speaks against it; else the curves, and unlike components.
-
-    white: the level that the quietest blocks show.
-    """
-    strengths: tuple[float, ...] = (1.0,)
-    if power is not None and len(power) == 3:
-        # At high frequencies, where the components hold the least of the image.
-        high = power[:, block.frequency(power.shape[1]) >= 0.5].mean(axis=1)
-        if high.max() > SAME_STRENGTH * high.min():
-            strengths = tuple(map(float, high))
-    if all(len(curve.levels) == 1 for curve in curves):
-        levels = np.sqrt([curve.variances[0] for curve in curves])
-        # Blocks without structure may still have the grain of a film.
-        sigma = min(white(), float(np.mean(levels)))
-        if len(strengths) == 1 and levels.max() < SAME_STRENGTH**0.5 * levels.min():
-            return NoiseModel.white(sigma, confidence, doubt)
-    return NoiseModel(tuple(curves), strengths=strengths, confidence=confidence, doubt=doubt)
-
-
-def _is_noise(found: PowerEstimate, stable: Float) -> bool:
-    """Whether what was found in the flat blocks is noise rather than the texture of an image without any."""
-    share = np.sqrt(found.power.mean()) / max(float(stable.std(axis=(1, 2)).mean()), 1e-300)
-    limit = MOST_UNEVEN - UNEVEN_BY_SHARE * min(share, LARGE_SHARE)
-    return found.share >= LEAST_FLAT and found.unevenness < limit
-
-
-def _same_in_all_colours(found: PowerEstimate) -> bool:
-    """Whether the brightness has the noise of the colours, or noise of its own that is no texture."""
-    high = found.power[:, block.frequency(SIDE) >= 0.5].mean(axis=1)
-    alike = bool(high[0] < SAME_STRENGTH * high[1:].mean())
-    plain = mid_over_high(found.power[0]) < WHITE and found.unevenness < WHITE and found.share >= MANY_FLAT
-    return (alike and mid_over_high(found.power[0]) < WHITE) or plain
-
-
-def _sigma_of_colours(data: Float, found: PowerEstimate, pool: Pool) -> float | None:
-    """Level of white noise that the differences of the colours show, which have little texture; else None."""
-    if any(mid_over_high(plane) > WHITE for plane in found.power[1:]):
-        return None
-    parts = to_components(data)
-    curves = [fit(measure(part, parts[0], pool))[0] for part in parts[1:]]
-    levels = [curve.variances[0] for curve in curves]
-    if any(len(curve.levels) > 1 for curve in curves) or max(levels) > SAME_STRENGTH * min(levels):
-        return None
-    return float(np.sqrt(np.mean(levels)))
-
-
 def _unclipped(data: Float) -> NDArray[np.bool_]:
     """Pixels away from the limits of every channel, (H, W)."""
     low, high = data.min(axis=(1, 2), keepdims=True), data.max(axis=(1, 2), keepdims=True)
     return np.asarray(((data > low) & (data < high)).all(axis=0))
-
-
-def _confidence(data: Float, share: float) -> float:
-    """More with more pixels and with more flat blocks."""
-    size = min(1.0, data.shape[1] * data.shape[2] / 128**2)
-    return float(np.clip(size * min(1.0, share / 0.2), 0.05, 1.0))

@@ -20,9 +20,13 @@ Float = NDArray[np.float64]
 
 MOST_BLOCKS = 2**14  # bounds time and memory for any image
 CLIPPED_SHARE = 0.05  # a block with more pixels at the image's limits may be clipped
+MOST_CLIPPED_SHARE = 0.55  # with more than half of its pixels clipped a block says nothing
 LEAST_UNCLIPPED = 0.25  # of the blocks must be unclipped for the others to be left out
 PART = 2048  # blocks that one worker looks at
-EQUAL_SHARE = 0.5  # a block with more pairs of equal neighbours was painted, not photographed
+EQUAL_SHARE = 0.5  # a block with more pairs of equal neighbours shows no noise, whatever it is
+EQUAL_MARGIN = 0.2  # share of equal neighbours by which chance may exceed what noise makes usual
+LEAST_COUNTS = 4  # times less variance than the block has as a whole may a part of it have
+SAMPLED = 512  # pixels along a side that say which values a plane has
 
 
 def cut(plane: NDArray[Any], side: int, step: int) -> NDArray[Any]:
@@ -137,49 +141,90 @@ def frequency(side: int) -> Float:
     return mean
 
 
-def painted(blocks: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether most neighbours in a block are equal: a label, a border, padding; no detector does that.
+def lattice(plane: NDArray[Any]) -> float:
+    """The smallest step between values of a plane: one for integers, tiny for real numbers.
 
     Examples
     --------
-    >>> painted(np.array([[[1.0, 1.0], [1.0, 2.0]], [[1.0, 3.0], [1.0, 4.0]]]))
+    >>> lattice(np.array([[8.0, 0.0], [24.0, 8.0]]))
+    8.0
+    """
+    rows, columns = (max(1, size // SAMPLED) for size in plane.shape)
+    values = np.unique(plane[::rows, ::columns])
+    return float(np.diff(values).min()) if values.size > 1 else 0.0
+
+
+def painted(blocks: NDArray[Any], variance: Float, step: float) -> NDArray[np.bool_]:
+    """Whether more neighbours are equal than noise explains: text, a label, a border, padding.
+
+    Parameters
+    ----------
+    blocks : ndarray
+        (rows, columns, n)
+    variance : ndarray
+        (n,), of the noise that a block can have.
+    step : float
+        Between the values that pixels can have. Two counts with this variance are equal as often as two of
+        Poisson's distribution are.
+
+    Examples
+    --------
+    >>> painted(np.array([[[1.0, 1.0], [1.0, 2.0]], [[1.0, 3.0], [1.0, 4.0]]]), np.array([0.0, 1.0]), 1.0)
     array([ True, False])
     """
+    from scipy import special
+
     across, down = blocks[:, 1:] == blocks[:, :-1], blocks[1:] == blocks[:-1]
-    shares = [_share(equal) for equal in (across, down) if equal.size]
-    return np.asarray(np.max(shares, axis=0) > EQUAL_SHARE if shares else np.zeros(blocks.shape[2], bool))
+    shares = [share_of(equal) for equal in (across, down) if equal.size]
+    if not shares:
+        return np.zeros(blocks.shape[2], bool)
+    equal = np.max(shares, axis=0)
+    # Counts of few photons may differ within a block: most of it is dark, some of it holds all the noise.
+    usual = special.i0e(2 * variance / max(LEAST_COUNTS * step**2, 1e-300))
+    return np.asarray(equal > np.minimum(usual + EQUAL_MARGIN, EQUAL_SHARE))
 
 
-def clipped(blocks: Float, low: float, high: float) -> NDArray[np.bool_]:
-    """Whether a block has many pixels at the smallest or the largest value of its image.
+def left_by_clipping(share: Float) -> Float:
+    """Variance of normal noise that is left when this share of it was clipped on one side.
 
     Examples
     --------
-    >>> clipped(np.array([[[0.0, 1.0], [0.0, 2.0]], [[1.0, 3.0], [2.0, 4.0]]]), 0.0, 9.0)
-    array([ True, False])
+    >>> left_by_clipping(np.array([0.0, 0.5])).round(2)
+    array([1.  , 0.34])
     """
-    return np.asarray(_share((blocks == low) | (blocks == high)) > CLIPPED_SHARE)
+    from scipy import special
+
+    limit = special.ndtri(np.clip(share, 1e-6, MOST_CLIPPED_SHARE))
+    density = np.exp(-(limit**2) / 2) / np.sqrt(2 * np.pi)
+    above = special.ndtr(-limit)
+    # Mean and mean square of max(x, limit) for normal x.
+    mean = density + limit * (1 - above)
+    square = above + limit * density + limit**2 * (1 - above)
+    return np.asarray(square - mean**2)
 
 
-def _share(seen: NDArray[np.bool_]) -> Float:
-    """Of the pixels of each block."""
+def share_of(seen: NDArray[np.bool_]) -> Float:
+    """Share of the pixels of each block (rows, columns, n).
+
+    Examples
+    --------
+    >>> share_of(np.array([[[True, False]], [[False, False]]]))
+    array([0.5, 0. ])
+    """
     share: Float = seen.sum(axis=(0, 1), dtype=np.uint16) / (seen.shape[0] * seen.shape[1])
     return share
 
 
-def usable(painted: NDArray[np.bool_], clipped: NDArray[np.bool_], enough: int) -> NDArray[np.bool_]:
-    """Blocks that show the noise as it is; where too few would be left, a weaker demand or none.
+def unclipped(natural: NDArray[np.bool_], clipped: NDArray[np.bool_], enough: int) -> NDArray[np.bool_]:
+    """Natural blocks that show the noise as it is; all natural ones where too few would be left.
 
     Examples
     --------
-    >>> usable(np.array([True, True, True]), np.array([True, True, True]), enough=2)
-    array([ True,  True,  True])
+    >>> unclipped(np.array([True, True, False]), np.array([True, False, False]), enough=1)
+    array([False,  True, False])
     """
-    natural = ~painted
-    if np.count_nonzero(natural) < enough:
-        return np.ones(len(natural), bool)
-    unclipped = natural & ~clipped
+    kept = natural & ~clipped
     # Where most blocks are clipped, those that are not were chosen by their noise; and what is clipped has
     # the noise that is to be removed.
     few = max(enough, LEAST_UNCLIPPED * np.count_nonzero(natural))
-    return natural if np.count_nonzero(unclipped) < few else unclipped
+    return natural if np.count_nonzero(kept) < few else kept

@@ -36,7 +36,7 @@ LINES = 16  # coefficients whose quartile one worker looks for at a time
 # Image structure always reaches into the lowest frequencies, also of flat blocks. The spectrum of noise
 # flattens there, so its logarithm rises no faster than between these two rings.
 NEAR_RING, FAR_RING = (3.5, 4.5), (6.0, 8.0)
-MIDDLE = 0.25, 0.45  # middle frequencies, where correlated noise is strong and structure of flat blocks weak
+MOST_MIDDLE = 0.45  # frequencies below it are middle ones, where structure of flat blocks is weak
 # Frequencies with less power than this multiple of the mean are taken to have that much: what little noise
 # they have must not decide which patches are alike, and an estimate of it is the least certain.
 FLOOR = 1.5
@@ -174,7 +174,7 @@ def _read_strata(
     """
     rows, columns = np.indices((SIDE, SIDE))
     beyond = np.hypot(rows, columns) >= NEAR_RING[0]
-    middle = beyond & (block.frequency(SIDE) < MIDDLE[1])
+    middle = beyond & (block.frequency(SIDE) < MOST_MIDDLE)
     halves = [(rows + columns) % 2 == parity for parity in (0, 1)]
     halves[0][0, 0] = False
     # A gradient is no doubt about the noise: the lowest frequencies have no say in the share.
@@ -289,17 +289,18 @@ def _smooth(power: Float) -> Float:
     return smooth
 
 
-def mid_over_high(power: Float) -> float:
-    """Power at middle frequencies over that at high ones: one for white noise.
+def floor_and_rise(power: Float) -> tuple[float, float]:
+    """Power above 0.45 and below 0.06 cycles per pixel, beside that at 0.14 to 0.22: one for white noise.
 
     Examples
     --------
-    >>> mid_over_high(np.ones((SIDE, SIDE)))
-    1.0
+    >>> floor_and_rise(np.ones((SIDE, SIDE)))
+    (1.0, 1.0)
     """
-    frequency = block.frequency(len(power))
-    middle = (frequency >= MIDDLE[0]) & (frequency < MIDDLE[1])
-    return float(power[middle].mean() / max(float(power[frequency >= 0.6].mean()), 1e-300))
+    cycles = np.hypot(*np.indices(power.shape)) / (2 * len(power))
+    usual = max(float(power[(cycles >= 0.14) & (cycles < 0.22)].mean()), 1e-300)
+    lowest = power[(cycles > 0) & (cycles < 0.06)]
+    return float(power[cycles >= 0.45].mean()) / usual, float(lowest.mean()) / usual
 
 
 def check_spectrum(power: Any) -> Spectrum:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.noise.classes import measure
+from vnlem.noise.levels import by_brightness, cut
 
 if TYPE_CHECKING:
     from vnlem.noise.model import NoiseModel
@@ -52,11 +52,12 @@ def _draw_curve(axes: Any, model: "NoiseModel", planes: NDArray[np.float64] | No
         if planes is not None:
             plane = planes[min(channel, len(planes) - 1)]
             low, high = float(plane.min()), float(plane.max())
-            if min(plane.shape) >= 32 and high > low:
-                found = measure(plane)
+            blocks = cut(plane) if min(plane.shape) >= 32 and high > low else None
+            if blocks is not None:
+                found = by_brightness(blocks)
                 # Blocks see the high frequencies alone; the model says what part of the noise that is.
-                share = np.median(found.variance / model.variance(found.brightness, channel))
-                axes.plot(found.brightness, np.sqrt(found.variance / share), ".", color=colour)
+                share = np.median(found.high / model.variance(found.brightness, channel))
+                axes.plot(found.brightness, np.sqrt(found.high / share), ".", color=colour)
         x = np.linspace(low, high if high > low else low + 1, 200)
         axes.plot(x, np.sqrt(model.variance(x, channel)), color=colour)
     axes.set(title="noise against brightness", xlabel="brightness", ylabel="sigma", ylim=(0, None))

@@ -1,110 +1,147 @@
-"""The simplest curve of the noise's variance against brightness that explains the classes of an image."""
+"""The simplest curve of the noise's variance against brightness that the levels of an image support.
 
-from typing import Any
+Sensors have few laws: one level; a line that rises with the brightness (photons and read noise); a smooth
+bend (cameras that bend their values). A brightness that shows nothing but texture has no say: the law goes
+on from where noise was seen.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.noise.classes import BLOCK_SIDE, MOST_TILTED, Classes, measure
 from vnlem.noise.curve import LEAST_SHARE, Curve
+from vnlem.noise.levels import SMALLEST, USUAL_LEAK, Levels, by_brightness, cut
 from vnlem.noise.poisson_gaussian import GainModel, check_model, gain_of_line, with_read_noise
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
 
-# Variances between the 5 % darkest and the 5 % brightest blocks that differ by less are taken for one: to
-# stabilise would gain little, and texture can feign as much.
-LEAST_RATIO = 1.6
-LEAST_BENT_RATIO = 1.7  # the same for bent curves, which follow whatever texture does
-# The same where the variances differ by no more than the square of a small share of the contrast: so do the
-# grain of a film and fine texture.
-GRAIN_RATIO, GRAIN = 2.2, 0.15
-# Of the energy that texture has at low frequencies no more than this share is found at high ones; and white
-# noise with texture has to explain the classes about as well as a line does. A bent curve follows whatever
-# there is, so it is beaten more easily.
-MOST_LEAKING, TEXTURE_MISFIT, BENT_MISFIT = 0.35, 1.25, 2.0
+# Variances that differ by less over the brightness of an image are taken for one: to stabilise would gain
+# little, and texture can feign as much.
+LEAST_RATIO, LEAST_WEAK_RATIO, LEAST_BENT_RATIO = 1.6, 2.2, 2.5
+# Correlated noise is told from texture by its shape, so its curve may vary by less; a line, a bent curve.
+LEAST_RATIO_CORRELATED = (1.4, 1.7)
+# A bent curve has to explain the levels so much better than a line: half the misfit, at least.
+BEND_GAIN = 0.5
 # A line that would end above so much of the range of the brightness describes no camera.
 LARGEST_OFFSET = 0.05
-# A bent curve has to explain the classes so much better than a line: half the squared error, at least.
-BEND_GAIN = 0.5
+TEXTURE_ERROR = 1.0  # relative, of the variance of a class with texture
 MOST_KNOTS = 8
-LEAST_EVEN = 0.25  # of the classes: with fewer the image shows no more than one level
+DARK_MISFIT = 0.35  # by which a line from the darkness may explain the levels worse than any other
+# Levels of correlated noise count while they are not much more uneven than most: compression and demosaicking
+# make noise itself uneven.
+MOST_UNEVEN, UNEVEN_BESIDE, MOST_UNEVEN_BESIDE = 2.0, 1.6, 3.0
 
 
-def fit(classes: Classes, least_ratio: float = LEAST_RATIO) -> tuple[Curve, float]:
-    """The simplest curve that explains the classes, and how much it varies: its largest over least value.
+class Demands(NamedTuple):
+    """What is demanded of a curve before it is believed."""
 
-    A line that varies by less than `least_ratio` is taken for one level.
+    support: float  # share of the classes of brightness that must look like noise
+    weak_support: float  # the same where the noise is weak beside the contrast
+    bent_support: float  # the same for bent and falling curves, which follow whatever texture does
+    weak: float  # noise below this share of the contrast is weak: little is gained, and much at stake
+    misfit: float  # mean relative difference of variances from the curve, where noise is weak
+    significance: float  # of the slope of a line, in standard errors
+    weak_significance: float  # the same where the noise is weak
+
+
+def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = None) -> Curve | None:
+    """The curve that the levels support; None where they are one level, texture or both.
+
+    Parameters
+    ----------
+    levels : Levels
+        By brightness.
+    contrast : float
+        Standard deviation of the image.
+    demands : Demands
+    dark : float, optional
+        A brightness that is known to have no noise.
 
     Examples
     --------
     >>> x = np.linspace(10, 200, 24)
-    >>> curve, ratio = fit(Classes(x, 4 + 2 * x, np.full(24, 0.03), np.ones(24), np.ones(24)))
-    >>> len(curve.levels), round(ratio, 1)
-    (2, 16.8)
+    >>> levels = Levels(x, 4 + 2 * x, 4 + 2 * x, np.ones(24), np.full(24, 0.05))
+    >>> curve = fit(levels, 50.0, Demands(0.3, 0.6, 0.8, 0.1, 0.1, 6.0, 9.0))
+    >>> curve.variance([10.0, 200.0]).round(6).tolist()
+    [24.0, 404.0]
     """
-    even = classes.even()
-    darkest = float(classes.brightness[0])
-    if np.count_nonzero(even) < max(4, LEAST_EVEN * even.size) <= even.size:
-        # Texture at every brightness: the quietest classes bound the noise, and nothing tells more.
-        quiet = np.sort(classes.variance)[: max(1, even.size // 4)]
-        return Curve((float(classes.brightness.mean()),), (float(quiet.mean()),)), 1.0
-    classes = classes.some(even) if even.any() else classes
-    x, y = classes.brightness, classes.variance
-    level = float(np.median(y))
-    if not level > 0 or x.size < 4 or np.ptp(x) <= 1e-9 * max(float(np.abs(x).max()), 1e-300):
-        return Curve((float(np.mean(x)),), (max(level, 0.0),)), 1.0
-    line = fit_line(classes)
-    bent = _fit_bent(classes)
-    span = np.linspace(x[0], x[-1], 50)
+    like_noise = levels.like_noise()
+    share = np.count_nonzero(like_noise) / like_noise.size
+    seen = levels.some(like_noise)
+    if seen.brightness.size < 4 or share < demands.support:
+        return None
+    # A little too much costs less than a little too little, once it is clear that this is noise.
+    variance = seen.high
+    doubt = _doubt(seen)
+    curve, ratio = _through(seen.brightness, variance, doubt, float(levels.brightness[0]))
+    is_line = len(curve.levels) == 2 and curve.gain is not None
+    weak = float(np.sqrt(np.mean(variance))) < demands.weak * contrast
+    if not is_line:
+        return curve if ratio >= LEAST_BENT_RATIO and share >= demands.bent_support and not weak else None
+    significance = _significance(seen.brightness, variance, doubt, curve)
+    if ratio < LEAST_RATIO or significance < demands.significance:
+        return None
+    if weak and (
+        share < demands.weak_support
+        or significance < demands.weak_significance
+        or ratio < LEAST_WEAK_RATIO
+        or _misfit(variance, curve.variance(seen.brightness)) > demands.misfit
+    ):
+        return None
+    return _from_dark(seen.brightness, variance, curve, dark)
+
+
+def _doubt(levels: Levels) -> Float:
+    """Relative error of variances: chance, and half of what texture may have leaked."""
+    leaked = (levels.high - levels.least()) / np.maximum(levels.high, 1e-300)
+    return np.asarray(np.hypot(levels.error, leaked / 2))
+
+
+def _from_dark(x: Float, y: Float, line: Curve, dark: float | None) -> Curve:
+    """The line that begins where there is no noise, if it explains the variances about as well."""
+    if dark is None or not (x > dark).any():
+        return line
+    counted = x > dark
+    slope = float(np.median(y[counted] / (x[counted] - dark)))
+    pure = Curve.of_camera(GainModel(slope, dark, 0.0))
+    misfit = _misfit(y, line.variance(x))
+    return pure if slope > 0 and _misfit(y, pure.variance(x)) < misfit + DARK_MISFIT else line
+
+
+def fit_correlated(levels: Levels) -> Curve:
+    """The simplest curve through the levels of noise that neighbouring pixels share, which is not white."""
+    usual = UNEVEN_BESIDE * float(np.quantile(levels.unevenness, 0.2))
+    even = levels.unevenness <= np.clip(usual, MOST_UNEVEN, MOST_UNEVEN_BESIDE)
+    seen = levels.some(even) if np.count_nonzero(even) >= max(4, even.size // 4) else levels
+    x, y = seen.brightness, seen.high
+    if x.size >= 4:
+        curve, ratio = _through(x, y, seen.error, float(levels.brightness[0]))
+        if ratio >= LEAST_RATIO_CORRELATED[len(curve.levels) > 2]:
+            return curve
+    return Curve((float(x.mean()),), (float(np.average(y, weights=1 / (y + np.median(y) + 1e-300))),))
+
+
+def _through(x: Float, y: Float, error: Float, darkest: float) -> tuple[Curve, float]:
+    """A line or a bent curve, and its largest over its least value between the first and the last x."""
+    line, bent = fit_line(x, y, error), _fit_bent(x, y)
     misfit = [np.median(np.abs(np.log(np.maximum(y, 1e-300) / c.variance(x)))) for c in (line, bent)]
     falls = line.variances[1] < line.variances[0] or _ends_within(line, darkest, float(x[-1]))
-    chosen = bent if falls or (misfit[1] < BEND_GAIN * misfit[0] and misfit[0] > 0.1) else line
-    values = chosen.variance(span)
-    ratio = float(values.max() / values.min())
-    middle = float(np.mean(x))
-    if ratio < (least_ratio if chosen is line else LEAST_BENT_RATIO):
-        return Curve((middle,), (float(np.average(y, weights=1 / (y + level))),)), ratio
-    allowed = (TEXTURE_MISFIT if chosen is line else BENT_MISFIT) * _misfit(y, chosen.variance(x))
-    plain = _beside_texture(classes, allowed)
-    if plain is not None:
-        return Curve((middle,), (plain,)), ratio
-    if (
-        np.ptp(values) < (GRAIN * float(np.std(x))) ** 2
-        and ratio < GRAIN_RATIO
-        and least_ratio >= LEAST_RATIO
-    ):
-        quiet = np.sort(y)[: max(1, y.size // 4)]
-        return Curve((middle,), (float(quiet.mean()),)), ratio
-    return chosen, ratio
+    curve = bent if falls or (misfit[1] < BEND_GAIN * misfit[0] and misfit[0] > 0.1) else line
+    values = curve.variance(np.linspace(x[0], x[-1], 50))
+    return curve, float(values.max() / max(float(values.min()), 1e-300))
 
 
-def _beside_texture(classes: Classes, most_misfit: float) -> float | None:
-    """Variance of white noise where texture explains why some classes have more of it; else None.
-
-    Texture has most of its energy at low frequencies, and the same share of that reaches the high ones.
-    """
-    least = float(np.quantile(classes.tilt, 0.1))
-    if least > MOST_TILTED:
-        return None
-    y = classes.variance
-    texture = np.maximum(classes.tilt - least, 0.0) * y
-    weights = np.ones_like(y)
-    share, level = 0.0, 0.0
-    for _ in range(50):
-        relative = weights / y**2
-        share, level = _line(texture, y, relative)
-        if not 0 < share < MOST_LEAKING:
-            share = min(max(share, 0.0), MOST_LEAKING)
-            level = float(np.average(y - share * texture, weights=relative))
-        weights = 1 / np.maximum(np.abs(y - level - share * texture) / y, classes.error)
-    if not level > 0:
-        return None
-    # One class without texture that has more noise than the others is enough to say so.
-    bounded = bool((y < LEAST_RATIO * (level + MOST_LEAKING * texture)).all())
-    explained = _misfit(y, level + share * texture) < max(most_misfit, float(classes.error[0]))
-    return level if bounded and explained else None
+def _significance(x: Float, y: Float, error: Float, line: Curve) -> float:
+    """Slope of a line over its standard error."""
+    fitted = np.maximum(line.variance(x), 1e-300)
+    weights = 1 / (np.maximum(error, 0.02) * fitted) ** 2
+    about = x - float(weights @ x) / float(weights.sum())
+    spread = float(weights @ about**2)
+    slope = float(weights @ (about * y)) / spread if spread > 0 else 0.0
+    return slope * float(np.sqrt(spread))
 
 
 def _line(x: Float, y: Float, weights: Float) -> tuple[float, float]:
@@ -118,8 +155,8 @@ def _line(x: Float, y: Float, weights: Float) -> tuple[float, float]:
 
 
 def _misfit(found: Float, fitted: Float) -> float:
-    """Mean relative difference of variances; a few classes may be all that speaks against a fit."""
-    return float(np.mean(np.abs(np.log(np.maximum(found, 1e-300) / fitted))))
+    """Mean relative difference of variances."""
+    return float(np.mean(np.abs(np.log(np.maximum(found, 1e-300) / np.maximum(fitted, 1e-300)))))
 
 
 def _ends_within(line: Curve, darkest: float, brightest: float) -> bool:
@@ -128,12 +165,11 @@ def _ends_within(line: Curve, darkest: float, brightest: float) -> bool:
     return camera is not None and camera.offset - darkest > LARGEST_OFFSET * (brightest - darkest)
 
 
-def fit_line(classes: Classes) -> Curve:
-    """A robust line through the classes: relative residuals, weights 1 / |residual|.
+def fit_line(x: Float, y: Float, error: Float) -> Curve:
+    """A robust line through variances y at brightness x: relative residuals, weights 1 / |residual|.
 
     Texture raises the variance of a class and nothing lowers it, so residuals above the line count half.
     """
-    x, y = classes.brightness, classes.variance
     floor = LEAST_SHARE * float(y.max()) + 1e-300
     centre, spread = float(x.mean()), max(float(np.ptp(x)), 1e-300)
     u = (x - centre) / spread
@@ -145,15 +181,16 @@ def fit_line(classes: Classes) -> Curve:
         fitted = slope * u + level
         scale = np.maximum(fitted, 0.05 * float(np.median(y)) + 1e-300)
         residual = (y - fitted) / scale
-        weights = np.where(residual > 0, 0.5, 1.0) / np.maximum(np.abs(residual), classes.error)
+        weights = np.where(residual > 0, 0.5, 1.0) / np.maximum(np.abs(residual), error)
     ends = (float(x[0]), float(x[-1]))
     values = [max(slope * (end - centre) / spread + level, floor) for end in ends]
+    if ends[0] == ends[1]:
+        return Curve(ends[:1], (values[0],))
     return Curve(ends, (values[0], values[1]))
 
 
-def _fit_bent(classes: Classes) -> Curve:
+def _fit_bent(x: Float, y: Float) -> Curve:
     """A piecewise linear curve through medians of neighbouring classes."""
-    x, y = classes.brightness, classes.variance
     # The ends are knots of their own: often the curve is steep there, and classes lie far apart.
     inner = np.arange(1, x.size - 1)
     parts = [np.array([0]), *np.array_split(inner, min(MOST_KNOTS - 2, max(1, inner.size // 3)))]
@@ -161,7 +198,7 @@ def _fit_bent(classes: Classes) -> Curve:
     levels = np.array([x[part].mean() for part in parts])
     values = np.array([np.median(y[part]) for part in parts])
     keep = np.concatenate([[True], np.diff(levels) > 1e-9 * np.ptp(x)])
-    values = np.maximum(values, LEAST_SHARE * values.max())
+    values = np.maximum(values, LEAST_SHARE * values.max() + 1e-300)
     return Curve(tuple(map(float, levels[keep])), tuple(map(float, values[keep])))
 
 
@@ -184,9 +221,9 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
 
     Notes
     -----
-    Blocks of 8x8 pixels are sorted into classes of equal brightness. In each class the blocks with the least
-    energy at low frequencies are taken to be flat, and the energy of their high frequencies is the variance
-    of the class. A line through the classes is fitted by iteratively reweighted least squares.
+    Blocks of 8x8 pixels are sorted into classes of equal brightness. The flattest blocks of each class give
+    its variance at high frequencies, less what texture may have leaked into them. A line through the classes
+    is fitted by iteratively reweighted least squares.
 
     Examples
     --------
@@ -196,23 +233,40 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
     >>> bool(abs(model.gain - 2.0) < 0.2)
     True
     """
-    return gain_of_planes(to_planes(image, channel_axis).data)
+    model = gain_of_planes(to_planes(image, channel_axis).data)
+    if model is None:
+        raise ValueError("the image has no noise from which a gain could be estimated; pass gain= or sigma=")
+    return model
 
 
-def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel:
-    """:func:`estimate_gain` of planes (C, H, W); pool: the threads to use, which do not change the result."""
-    if min(planes.shape[1:]) < 2 * BLOCK_SIDE:
+def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
+    """:func:`estimate_gain` of planes (C, H, W); None where no noise is to be seen.
+
+    pool: the threads to use, which do not change the result.
+    """
+    if min(planes.shape[1:]) < SMALLEST:
         raise ValueError(
             f"the image ({planes.shape[1]}x{planes.shape[2]}) is too small to estimate a gain; "
-            f"pass gain=, or an image of at least {2 * BLOCK_SIDE}x{2 * BLOCK_SIDE}"
+            f"pass gain=, or an image of at least {SMALLEST}x{SMALLEST}"
         )
-    line = fit_line(measure(planes.reshape(-1, planes.shape[2]), pool=pool))
-    (dark, bright), (first, last) = line.levels, line.variances
+    blocks = cut(planes.reshape(-1, planes.shape[2]), pool=pool)
+    if blocks is None:
+        return None
+    levels = by_brightness(blocks)
+    like_noise = levels.like_noise()
+    # Classes with texture have a say where nothing else shows their brightness.
+    variance = np.where(like_noise, levels.high, levels.least(USUAL_LEAK))
+    line = fit_line(levels.brightness, variance, np.where(like_noise, levels.error, TEXTURE_ERROR))
+    (dark, *rest), (first, *others) = line.levels, line.variances
+    bright, last = (rest[0], others[0]) if rest else (dark, first)
     # A line that does not rise is white noise: the least gain that arithmetic can tell from none.
     least = 1e-6 * max(first, last, 1e-300) / max(abs(dark), abs(bright), 1e-300)
     slope = (last - first) / (bright - dark) if bright > dark else 0.0
     if slope <= least:
         return gain_of_line(least, max((first + last) / 2 - least * dark, 0.0), min(dark, 0.0))
+    camera = _from_dark(levels.brightness, variance, line, blocks.dark).camera
+    if camera is not None:
+        return camera
     return with_read_noise(gain_of_line(slope, first - slope * dark, dark), dark, planes)
 
 

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.noise.blocks import cosine, in_parts, painted, windows
+from vnlem.noise import levels
+from vnlem.noise.blocks import cosine, in_parts, lattice, painted, windows
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.scale import standard_scale
@@ -18,6 +19,7 @@ HIGH_FREQUENCY = 0.5  # mean over the directions, 1 being the highest
 FLAT_FRACTION = 0.05  # of the blocks, by energy at low frequencies
 FEWEST_COEFFICIENTS = 2000  # so many independent ones give sigma to 1.6 %
 MOST_BLOCKS = 2**15  # bounds time and memory for any image
+SMALLEST_FOR_LEVELS = 4 * BLOCK_SIDE  # pixels a side from which levels of flat blocks are compared
 
 
 def estimate_sigma(image: ArrayLike, channel_axis: int | None = None, *, workers: int | None = None) -> float:
@@ -86,18 +88,28 @@ def _sigma_of_plane(plane: NDArray[np.float64], pool: Pool) -> float:
     spread = high - low
     if spread == 0:
         return 0.0
+    # Values lie in [0, 1], whatever the units; what rounding leaves of that is no noise.
+    plane = np.round((plane - low) / spread, 13)
+    if min(plane.shape) >= SMALLEST_FOR_LEVELS:
+        blocks = levels.cut(plane, pool=pool)
+        return 0.0 if blocks is None else spread * float(np.sqrt(levels.white_level(blocks)))
+    return spread * _relative_sigma(plane, pool)
+
+
+def _relative_sigma(plane: NDArray[np.float64], pool: Pool) -> float:
+    """Noise level of a signal or a small plane with values from 0 to 1."""
     side = SIGNAL_BLOCK if min(plane.shape) == 1 else BLOCK_SIDE
     # Evenly spread over the plane. An odd step does not stay in phase with the 8x8 grid a JPEG file leaves.
     view = windows(plane, side, 1, MOST_BLOCKS, longer=2)
     is_high = _mean_frequency(view.shape[:2]) >= HIGH_FREQUENCY
     is_low = ~is_high
     is_low[0, 0] = False
+    step = lattice(plane)
 
     def look(blocks: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
-        natural = ~painted(blocks)
-        unclipped = natural & ((blocks > low) & (blocks < high)).all(axis=(0, 1))
-        # From here on values lie in [0, 1], whatever the units.
-        energy = cosine((blocks - low) / spread) ** 2
+        energy = cosine(blocks) ** 2
+        natural = ~painted(blocks, energy[is_high].mean(axis=0), step)
+        unclipped = natural & ((blocks > 0) & (blocks < 1)).all(axis=(0, 1))
         return natural, unclipped, energy[is_low].sum(axis=0), energy[is_high]
 
     natural, unclipped, texture, energy = in_parts(look, [view], pool)
@@ -110,9 +122,7 @@ def _sigma_of_plane(plane: NDArray[np.float64], pool: Pool) -> float:
     blocks = np.flatnonzero(kept)
     n_flat = min(max(int(FLAT_FRACTION * blocks.size), enough), blocks.size)
     flattest = blocks[np.argsort(texture[blocks], kind="stable")[:n_flat]]
-    relative = float(np.sqrt(energy[:, flattest].mean()))
-    # Flat blocks without noise leave the transform's rounding, which is no noise.
-    return spread * relative if relative > 1e-13 else 0.0
+    return float(np.sqrt(energy[:, flattest].mean()))
 
 
 def _mean_frequency(shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -1,0 +1,283 @@
+"""Levels of noise: what the flattest blocks of an image say, everywhere and at each brightness.
+
+Noise is everywhere, structure is somewhere. So blocks of 8x8 pixels are ranked by their energy at one part of
+their coefficients, and the noise of the flattest is read from another part, at high and at middle
+frequencies. White noise has the same power at both. Texture has more at middle frequencies, and a part of
+that leaks into the high ones. So both together bound the noise from below and from above.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.noise import blocks as block
+from vnlem.pipeline.workers import Pool
+
+Float = NDArray[np.float64]
+
+SIDE = 8
+SMALLEST = 2 * SIDE  # pixels a side of an image that has levels
+# With fewer blocks that can hold noise, in number or as a share, an image has none that can be seen.
+FEWEST, LEAST_SHARE = 40, 0.01
+LEAST_EMPTY = 0.05  # of the blocks hold nothing but the smallest value: that value has no noise
+MOST_COUNTED = 3.0  # photons: with more, a pixel that has counted nothing is rare
+OVERLAP = 0.25  # of the information of a block is its own where blocks overlap by half in both directions
+
+CLASSES = 24  # of equal numbers of blocks, by brightness
+FLAT_SHARE = 0.12  # of the blocks of a class are read
+FEWEST_IN_CLASS = 24
+# Ranks of flatness that are read together, as shares of all blocks: from the flattest to textured ones.
+RANKS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+FEWEST_IN_RANK = 60
+# Directions of the cosine transform's half in which the flattest blocks vary the least.
+QUIET_DIRECTIONS, QUIET_SHARE, QUIET_BLOCKS = 8, 0.02, 200
+# Texture that has energy E above the noise at middle frequencies has at most this share of E at high ones;
+# that of photographs usually has the second.
+MOST_LEAK, USUAL_LEAK = 0.35, 0.15
+# The energies of blocks of noise scatter as a chi-squared variable does: by a factor of about one. Texture
+# scatters more, a pattern that repeats less.
+EVEN = (0.6, 1.4)
+MOST_BLUE = 0.8  # times the power at high frequencies: noise with less at middle ones is not white
+
+
+def _parts() -> tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]], Float]:
+    """High and middle coefficients of both halves of a chess board, and the weights of the ranking."""
+    rows, columns = np.indices((SIDE, SIDE))
+    frequency = block.frequency(SIDE)
+    odd = (rows + columns) % 2 == 1
+    high = (rows >= SIDE // 2) & (columns >= SIDE // 2)
+    middle = (frequency >= 0.25) & (frequency < 0.5) & ~high
+    # Slow changes of the brightness say nothing about texture at high frequencies.
+    return [high & ~odd, high & odd], [middle & ~odd, middle & odd], frequency**2
+
+
+HIGH, MIDDLE, _WEIGHTS = _parts()
+_RANKED = [np.where(high | middle, 0.0, _WEIGHTS) for high, middle in zip(HIGH, MIDDLE, strict=True)]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Variances that sets of flat blocks show, one number per set."""
+
+    brightness: Float
+    high: Float  # mean energy of a coefficient at high frequencies
+    middle: Float  # the same at middle frequencies
+    unevenness: Float  # scatter of the blocks' energies over that of noise
+    error: Float  # standard error of the energies, relative
+
+    def some(self, chosen: NDArray[Any]) -> "Levels":
+        """Some of the sets."""
+        return Levels(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+    def least(self, leak: float = MOST_LEAK) -> Float:
+        """Variance of white noise that is left once texture has leaked into the high frequencies.
+
+        Examples
+        --------
+        >>> Levels(*np.array([[0.0], [4.0], [8.0], [1.0], [0.1]])).least(0.2)
+        array([3.])
+        """
+        excess = np.maximum(self.middle - self.high, 0.0) * leak / (1 - leak)
+        return np.asarray(np.maximum(np.minimum(self.high, self.middle) - excess, 0.0))
+
+    def most(self) -> Float:
+        """Variance that white noise cannot exceed."""
+        return np.minimum(self.high, self.middle)
+
+    def like_noise(self) -> NDArray[np.bool_]:
+        """Sets that look like white noise, with a little texture at the most."""
+        even = (self.unevenness > EVEN[0]) & (self.unevenness < EVEN[1])
+        white = (self.least() > 0.3 * self.high) & (
+            self.middle > MOST_BLUE * self.high * (1 - 2 * self.error)
+        )
+        return np.asarray(even & white)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The blocks of a plane that can hold noise: neither painted nor clipped."""
+
+    coefficients: Float  # (SIDE, SIDE, n)
+    brightness: Float  # (n,)
+    row: NDArray[np.intp]  # (n,), of the grid of blocks
+    scores: tuple[Float, Float]  # texture, without the coefficients of one half that are read
+    dark: float | None  # the smallest value, where whole areas have it and so no noise: counts of nothing
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.brightness.size
+
+
+def cut(plane: Float, brightness: Float | None = None, pool: Pool | None = None) -> Blocks | None:
+    """The blocks of a plane (H, W) that can hold noise; None where there are next to none.
+
+    Parameters
+    ----------
+    plane : ndarray
+        Both sides at least SMALLEST.
+    brightness : ndarray, optional
+        (H, W), what the blocks are sorted by; the plane itself when None.
+    pool : Pool, optional
+        The threads to use; they do not change the result.
+
+    Examples
+    --------
+    >>> cut(np.random.default_rng(0).normal(size=(32, 32))).count
+    625
+    >>> cut(np.zeros((32, 32))) is None
+    True
+    """
+    low, high = float(plane.min()), float(plane.max())
+    step = block.lattice(plane)
+    both = HIGH[0] | HIGH[1]
+
+    def look(blocks: Float, *bright: Float) -> tuple[Any, ...]:
+        coefficients = block.cosine(blocks)
+        means = bright[0].mean(axis=(0, 1)) if bright else coefficients[0, 0] / SIDE
+        variance = np.mean(coefficients[both] ** 2, axis=0)
+        painted = block.painted(blocks, variance, step)
+        limits = [block.share_of(blocks == limit) for limit in (low, high)]
+        return coefficients, means, variance, painted, *limits
+
+    views = [block.windows(of, SIDE, 1, longer=2) for of in (plane, brightness) if of is not None]
+    coefficients, means, variance, painted, lowest, highest = block.in_parts(look, views, pool or Pool(1))
+    natural = ~painted
+    if np.count_nonzero(natural) < max(FEWEST, LEAST_SHARE * natural.size):
+        return None
+    dark = low if np.mean(lowest == 1) > LEAST_EMPTY and brightness is None else None
+    # Where whole areas have counted nothing, a pixel that has not either was not clipped.
+    clipped = highest if dark is not None else lowest + highest
+    kept = block.unclipped(natural, clipped > block.CLIPPED_SHARE, FEWEST)
+    # Counts of few photons are as they are; other noise that is clipped was stronger than it looks.
+    counts = float(np.median(variance[natural])) < MOST_COUNTED * step**2
+    if not counts and (clipped[kept] > block.CLIPPED_SHARE).any():
+        kept &= clipped <= block.MOST_CLIPPED_SHARE
+        coefficients = coefficients / np.sqrt(block.left_by_clipping(clipped))
+    if np.count_nonzero(kept) < FEWEST:
+        return None
+    row = np.repeat(np.arange(views[0].shape[2]), views[0].shape[3])[kept]
+    coefficients = coefficients[:, :, kept]
+    energy = (coefficients**2).reshape(SIDE**2, -1)
+    first, second = (np.asarray(weights.ravel() @ energy) for weights in _RANKED)
+    return Blocks(coefficients, means[kept], row, (first, second), dark)
+
+
+def by_brightness(blocks: Blocks) -> Levels:
+    """What the flattest blocks of every class of brightness show.
+
+    Examples
+    --------
+    >>> noisy = np.random.default_rng(0).normal(100, 5, (128, 128))
+    >>> levels = by_brightness(cut(noisy))
+    >>> levels.high.size, bool(abs(levels.high.mean() / 25 - 1) < 0.1)
+    (24, True)
+    """
+    order = np.argsort(blocks.brightness, kind="stable")
+    parts = np.array_split(order, max(1, min(CLASSES, blocks.count // FEWEST)))
+    read = [_read(blocks, part, 0, max(FEWEST_IN_CLASS, int(FLAT_SHARE * part.size))) for part in parts]
+    return Levels(*np.array(read).T)
+
+
+def by_flatness(blocks: Blocks) -> Levels:
+    """What blocks show, from the flattest to textured ones."""
+    every = np.arange(blocks.count)
+    read, first = [], 0
+    for share in RANKS:
+        last = min(blocks.count, max(int(share * blocks.count), first + FEWEST_IN_RANK))
+        if last - first < FEWEST_IN_RANK // 3:
+            break
+        read.append(_read(blocks, every, first, last - first))
+        first = last
+    return Levels(*np.array(read).T)
+
+
+def _read(blocks: Blocks, among: NDArray[np.intp], first: int, count: int) -> tuple[float, ...]:
+    """Brightness, energies, unevenness and error of some ranks of flatness among some blocks."""
+    count = min(count, among.size - first)
+    found = []
+    for half in (0, 1):
+        ranked = among[np.argsort(blocks.scores[half][among], kind="stable")[first : first + count]]
+        energy = blocks.coefficients[HIGH[half]][:, ranked] ** 2
+        high = float(energy.mean())
+        scatter = float(energy.mean(axis=0).std()) / max(high, 1e-300) / np.sqrt(2.0 / len(energy))
+        middle = float(np.mean(blocks.coefficients[MIDDLE[half]][:, ranked] ** 2))
+        found.append((float(blocks.brightness[ranked].mean()), high, middle, scatter))
+    error = float(np.sqrt(2.0 / (len(energy) * max(OVERLAP * count, 1.0))))
+    # Patterns may have all of their energy in one half, so that the other does not see them.
+    highs = [one[1] for one in found]
+    if abs(highs[0] - highs[1]) > error * (highs[0] + highs[1]):
+        return (*found[int(np.argmin(highs))], error)
+    return (*np.mean(found, axis=0), error / np.sqrt(2))
+
+
+def white_level(blocks: Blocks) -> float:
+    """Variance of white noise: the lower envelope over space, frequency and direction.
+
+    The level at high frequencies is followed from textured blocks to ever flatter ones, and on to where
+    middle frequencies have no more power than high ones. Where the flattest blocks, or their quietest
+    directions, plainly have less, they count.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> texture = 20 * np.sin(np.arange(128) * 1.1)[:, None] * np.sin(np.arange(128) * 0.9)
+    >>> bool(abs(white_level(cut(texture + rng.normal(0, 2, (128, 128)))) ** 0.5 / 2 - 1) < 0.1)
+    True
+    """
+    ranks = by_flatness(blocks)
+    flattest, error = float(ranks.most()[0]), float(ranks.error[0])
+    level = _without_leak(ranks)
+    if flattest < level * (1 - 2 * error):
+        level = flattest
+    quiet, error = _quiet_directions(blocks)
+    return quiet if quiet < level * (1 - 2 * error) else level
+
+
+def _without_leak(ranks: Levels) -> float:
+    """Where the line of high against middle energies meets white noise, which has as much of both."""
+    high, middle = ranks.high, ranks.middle
+    # The flatter the better: texture of another kind leaks otherwise.
+    weights = 1 / np.maximum(high * ranks.error, 1e-300) ** 2 / (1 + np.arange(high.size))
+    weights = weights / weights.sum()
+    x, y = float(weights @ middle), float(weights @ high)
+    spread = float(weights @ (middle - x) ** 2)
+    # One rank says nothing about the leak.
+    leak = float(weights @ ((middle - x) * (high - y))) / spread if spread > 0 and high.size > 2 else 1.0
+    leak = min(max(leak, 0.0), MOST_LEAK)
+    if high.size < 3:
+        return float(ranks.least()[0])
+    return max((y - leak * x) / (1 - leak), 0.0)
+
+
+def _quiet_directions(blocks: Blocks) -> tuple[float, float]:
+    """Energy of the flattest blocks in the directions in which they vary the least, and its relative error.
+
+    Patterns fill some directions of patch space and leave others to the noise. Directions are found in one
+    half of the blocks and read in the other, so that the choice has no bias.
+    """
+    rows, columns = np.indices((SIDE, SIDE))
+    count = min(blocks.count, max(QUIET_BLOCKS, int(QUIET_SHARE * blocks.count)))
+    energy = blocks.coefficients**2
+    levels, numbers = [], []
+    for parity in (0, 1):
+        ranking = (rows + columns) % 2 == parity
+        reading = ~ranking
+        reading[0, 0] = False
+        score = energy[ranking & (rows + columns > 0)].sum(axis=0)
+        flat = np.argsort(score, kind="stable")[:count]
+        vectors = blocks.coefficients[reading][:, flat]
+        group = blocks.row[flat] // (SIDE // 2) % 2
+        for side in (0, 1):
+            first, second = vectors[:, group == side], vectors[:, group != side]
+            if min(first.shape[1], second.shape[1]) < len(vectors):
+                continue
+            _, directions = np.linalg.eigh(first @ first.T / first.shape[1])
+            levels.append(float(np.mean((directions[:, :QUIET_DIRECTIONS].T @ second) ** 2)))
+            numbers.append(second.shape[1])
+    if not levels:
+        return np.inf, 1.0
+    own = max(OVERLAP * sum(numbers) / 2, 1.0)
+    return float(np.mean(levels)), float(np.sqrt(2.0 / (QUIET_DIRECTIONS * own)))
