@@ -160,6 +160,9 @@ def denoise(
     options["channel_axis"] = channel_axis
     if sigma is None and "scales" in known:
         options.setdefault("scales", DEFAULT_SCALES)
+    asked = options.get("channels", "auto") == "auto" and "channels" in known
+    if channel_axis is not None and asked and model is not None and not told:
+        options["channels"] = handling("auto", *model.seen_in(planes.data), shared_noise=model.ties_channels)
     if model is None or model.is_white:
         result = function(image, sigma if model is None else model.sigma, **options)
     else:
@@ -176,10 +179,6 @@ def _between_transforms(
     function: Callable[..., Result], planes: Planes, model: NoiseModel, options: dict[str, Any]
 ) -> Result:
     """Denoise with a method for white noise: make the noise white, denoise, take the result back."""
-    if model.ties_channels and "channels" in _parameters_of(function):
-        levels = np.full(len(planes.data), model.sigma)
-        wanted = options.get("channels", "auto")
-        options = options | {"channels": handling(wanted, planes.data, levels, shared_noise=True)}
     # Halved before it is stabilised; what is correlated is halved after it was made white.
     halved = model.varies and not model.is_correlated and "scales" in options
     scales = options["scales"] if halved else 1

@@ -173,6 +173,19 @@ class NoiseModel:
                     "Estimate the noise on this image's own values"
                 )
 
+    def seen_in(self, planes: Float) -> tuple[Float, Float]:
+        """Planes (C, H, W) whose noise is not correlated, and its root mean square in each of them.
+
+        Examples
+        --------
+        >>> NoiseModel.camera(gain=2.0).seen_in(np.full((1, 4, 4), 8.0))[1].tolist()
+        [4.0]
+        """
+        if self.is_correlated:
+            return self.stabilise(planes), np.ones(len(planes))
+        variances = [self.variance(plane, number).mean() for number, plane in enumerate(planes)]
+        return planes, np.sqrt(variances)
+
     def stabilise(self, planes: Float, floor: float = FLOOR, region: Region | None = None) -> Float:
         """Planes (C, H, W) whose noise is white, independent between channels, of standard deviation one.
 
