@@ -1,6 +1,7 @@
 """``vnlem.denoise_large``: from a store or a file to another, whatever their size."""
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from vnlem.large.requests import Region, parse_part, parse_region
 from vnlem.large.sample import take_sample
 from vnlem.large.sources import open_source
 from vnlem.pipeline.progress import Progress
+from vnlem.pipeline.warn import said_once
 from vnlem.registry import DEFAULT_METHOD
 
 
@@ -120,7 +122,7 @@ def denoise_large(
         workers=workers,
         progress=progress,
     )
-    try:
+    with said_once(), closing(opened):
         sample = take_sample(opened)
         elsewhere = cluster is not None and not dry_run
         engine = find_engine(
@@ -131,8 +133,6 @@ def denoise_large(
         store = target_store(opened, box, place)
         plan = plan_for(opened, engine, box, store.levels[0].file, memory_of_one(wishes))
         return forecast(opened, engine, box, plan, [level.shape for level in store.levels], workers)
-    finally:
-        opened.close()
 
 
 def _check_target(target: Path) -> None:

@@ -15,6 +15,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from vnlem.pipeline.warn import said_once
+
 INSTALL = "pip install 'vnlem[gpu]' (CUDA 13) or 'vnlem[gpu12]' (CUDA 12)"
 _CUDA = 2  # DLPack's number of the device type
 AT_ONCE = 3  # pages under way on a device: one is brought and one taken back while one is worked on
@@ -156,7 +158,8 @@ def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Argum
         call.update(options)
         image, in_pages = call["image"], _has_pages(call)
         if is_lazy(image):
-            return function(*given, **options)
+            with said_once():
+                return function(*given, **options)
 
         def run_at(place: Placement) -> Any:
             call.update(image=place.array, device=place.name)
@@ -164,7 +167,7 @@ def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Argum
                 call["sigma"] = place.beside(call["sigma"])
             return cast(Any, function)(**call)
 
-        with placed(image, call.get("device"), in_pages) as place:
+        with said_once(), placed(image, call.get("device"), in_pages) as place:
             # Outside of the handler the arrays of the failed attempt are gone.
             fits = True
             try:
