@@ -21,6 +21,7 @@ from vnlem.large.sources import Source
 from vnlem.large.stack_engine import stack_engine
 from vnlem.large.units import USUAL_SIDE
 from vnlem.noise import parts
+from vnlem.noise.advice import advise
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import count_photons, noise_in, plan_rounds, stand_for_mixture
@@ -151,6 +152,7 @@ def find_engine(
         recipe = recipe._replace(solve=find_solver(recipe.method, params.get("engine", "fast"), device))
     planes = _as_image(sample.planes, source.colour)
     noise = _noise(planes, sigma, options, plain=params.get("preset") == "paper")
+    advise(noise, planes, rounded=source.rounded)
     white = noise.is_white
     channels = "joint"
     if source.colour and len(planes.data) > 1:
@@ -175,7 +177,7 @@ def find_engine(
         axes=axes,
         halo=(0, halo, halo)[-len(axes) :],
         work_halo=(0, work, work)[-len(axes) :],
-        dtype=source.dtype.str,
+        dtype=source.result_dtype.str,
         channels=channels,
         device=device,
     )

@@ -71,6 +71,17 @@ class Node:
             {**self.documents, name: {**self.documents[name], "shape": list(shape)}},
         )
 
+    def with_dtype(self, dtype: np.dtype[Any] | None) -> "Node":
+        """The same array with another dtype, and no filters or fill value of the old one; None: as it is."""
+        if dtype is None:
+            return self
+        if self.zarr_format == 2:
+            own = {**self.metadata, "dtype": dtype.str, "fill_value": 0, "filters": None}
+            return Node(self.path, 2, {**self.documents, ".zarray": own})
+        codecs = _codecs_for(self.metadata["codecs"], dtype)
+        own = {**self.metadata, "data_type": dtype.name, "fill_value": 0, "codecs": codecs}
+        return Node(self.path, 3, {"zarr.json": own})
+
     def with_attributes(self, attributes: dict[str, Any]) -> "Node":
         """The same node with other attributes."""
         if self.zarr_format == 2:
@@ -84,6 +95,36 @@ class Node:
             return self
         document = {k: v for k, v in self.documents["zarr.json"].items() if k != "consolidated_metadata"}
         return Node(self.path, 3, {"zarr.json": document})
+
+
+# What does not depend on the dtype, beside codecs that hold others or the size of a number.
+_ANY_DTYPE = ("transpose", "gzip", "zstd", "crc32c")
+
+
+def _codecs_for(codecs: list[dict[str, Any]], dtype: np.dtype[Any]) -> list[dict[str, Any]]:
+    """The codecs of an array of zarr 3 for another dtype: shards and compression stay, filters go.
+
+    Examples
+    --------
+    >>> _codecs_for([{"name": "numcodecs.delta"}, {"name": "bytes"}, {"name": "zstd"}], np.dtype("float32"))
+    [{'name': 'bytes', 'configuration': {'endian': 'little'}}, {'name': 'zstd'}]
+    """
+    plain = {"name": "bytes", "configuration": {"endian": "little"}}
+    found = []
+    for codec in codecs:
+        name, settings = codec["name"], codec.get("configuration", {})
+        if name == "bytes":
+            found.append(plain)
+        elif name == "sharding_indexed":
+            inner = _codecs_for(settings["codecs"], dtype)
+            found.append({**codec, "configuration": {**settings, "codecs": inner}})
+        elif name == "blosc":
+            found.append({**codec, "configuration": {**settings, "typesize": dtype.itemsize}})
+        elif name in _ANY_DTYPE:
+            found.append(codec)
+    if not any(codec["name"] in ("bytes", "sharding_indexed") for codec in found):
+        found.insert(sum(codec["name"] == "transpose" for codec in found), plain)
+    return found
 
 
 def read_node(path: Path) -> Node | None:

@@ -42,7 +42,7 @@ def plan_for(source: Source, engine: Engine, box: Box, file: tuple[int, ...], me
         whole=source.shape,
         # Where the halo is as long as the axis, every part would read all of it.
         cut=tuple(0 < halo.get(axis, 0) < size for axis, size in zip(source.axes, source.shape, strict=True)),
-        itemsize=source.dtype.itemsize,
+        itemsize=max(source.dtype.itemsize, source.result_dtype.itemsize),
         cure=engine.cure,
     )
     solved = [source.axes.index(axis) for axis in engine.axes]
@@ -102,6 +102,7 @@ def prepare(
         "source": {
             "shape": list(source.shape),
             "dtype": str(source.dtype),
+            "result": str(source.result_dtype),
             "axes": list(source.axes),
             "sample": digest,
         },

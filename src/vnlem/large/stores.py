@@ -42,7 +42,7 @@ def store_like(source: Source, shape: tuple[int, ...], offset: tuple[int, ...]) 
     image = source.image
     assert image is not None
     if isinstance(image, Node):
-        copied = image.with_shape(shape)
+        copied = image.with_shape(shape).with_dtype(source.wanted)
         return Store((Level("", shape, image.file_shape),), _documents(copied, ""))
     documents = _documents(ngff.moved(image, offset).without_consolidated(), "")
     shapes = [shape]
@@ -57,7 +57,7 @@ def store_like(source: Source, shape: tuple[int, ...], offset: tuple[int, ...]) 
             between = read_node(image.group.path / parent)
             if between is not None:
                 documents |= _documents(between.without_consolidated(), str(parent))
-        documents |= _documents(node.with_shape(level_shape), path)
+        documents |= _documents(node.with_shape(level_shape).with_dtype(source.wanted), path)
         levels.append(Level(path, level_shape, node.file_shape))
     return Store(tuple(levels), documents)
 
@@ -99,7 +99,7 @@ def new_store(source: Source, shapes: list[tuple[int, ...]], name: str) -> Store
             shape=level_shape,
             chunks=(1,) * leading + (CHUNK_SIDE,) * 2,
             shards=(1,) * leading + tuple(side),
-            dtype=source.dtype.newbyteorder("="),
+            dtype=source.result_dtype.newbyteorder("="),
             dimension_names=source.axes,
             zarr_format=3,
         )

@@ -65,7 +65,7 @@ def _solve(task: Task, box: Box, workers: int | None) -> NDArray[Any]:
     read_box = plan.read_box(box)
     pixels = source.read(read_box)
     _check_finite(pixels, source, read_box)
-    result = np.empty([stop - start for start, stop in box], source.dtype)
+    result = np.empty([stop - start for start, stop in box], source.result_dtype)
     solved = [source.axes.index(name) for name in engine.axes]
     along = partial(_along, solved=solved)
     whole = tuple(source.shape[axis] for axis in solved)

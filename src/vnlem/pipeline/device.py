@@ -197,10 +197,10 @@ def is_lazy(image: Any) -> bool:
 
 
 def _has_pages(arguments: dict[str, Any]) -> bool:
-    """Whether the image is a stack, or a set of images of different sizes."""
+    """Whether the image is a stack, or a list of images."""
     image = arguments["image"]
-    several = isinstance(image, list | tuple) and len({np.shape(page) for page in image}) > 1
-    return several or arguments.get("axes") is not None
+    several = isinstance(image, list | tuple) and all(getattr(page, "ndim", 0) == 2 for page in image)
+    return arguments.get("axes") is not None or (several and arguments.get("channel_axis") is None)
 
 
 def side_by_side(device: str, work: Callable[[Item], Returned], items: Iterable[Item]) -> Iterator[Returned]:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.pipeline import checks, units_on_gpu
 from vnlem.pipeline.device import namespace
+from vnlem.pipeline.dtypes import as_dtype
 from vnlem.pipeline.units_on_gpu import LARGEST_VALUE as LARGEST_VALUE
 
 
@@ -36,27 +37,7 @@ class Planes:
 
     def like(self, image: NDArray[Any]) -> NDArray[Any]:
         """An image in the input's layout, in the input's dtype."""
-        xp = namespace(image)
-        if self.dtype.kind not in "iu":
-            result: NDArray[Any] = xp.ascontiguousarray(image.astype(self.dtype, copy=False))
-        elif units_on_gpu.usable(image):
-            result = xp.ascontiguousarray(units_on_gpu.rounded(image, self.dtype))
-        else:
-            result = _rounded(image, self.dtype)
-        return result
-
-
-def _rounded(image: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Floats as integers, clipped to the dtype's range."""
-    limits = np.iinfo(dtype)
-    # The largest 64-bit integers are no floats: the next float above would wrap around.
-    above = float(limits.max)
-    highest = above if above <= limits.max else np.nextafter(above, 0.0)
-    xp = namespace(image)
-    whole: NDArray[Any] = xp.clip(xp.rint(image), float(limits.min), highest).astype(dtype)
-    whole[image >= above] = limits.max
-    whole = xp.ascontiguousarray(whole)
-    return whole
+        return as_dtype(image, self.dtype)
 
 
 def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: bool = False) -> Planes:
