@@ -17,6 +17,7 @@ from vnlem.large.pyramid import covered, downsample
 from vnlem.large.sources import Source
 from vnlem.large.stores import Level, open_level, write_box
 from vnlem.large.units import Plan
+from vnlem.pipeline import checks
 
 PYRAMID_SIDE = 1024  # of a unit in coarser levels; it reads four times as many pixels
 
@@ -65,6 +66,8 @@ def _solve(task: Task, box: Box, workers: int | None) -> NDArray[Any]:
     read_box = plan.read_box(box)
     pixels = source.read(read_box)
     _check_finite(pixels, source, read_box)
+    if pixels.dtype.kind == "f":
+        checks.refuse_outliers(f"{source.name} at {describe(read_box, source.axes)}", pixels)
     result = np.empty([stop - start for start, stop in box], source.result_dtype)
     solved = [source.axes.index(name) for name in engine.axes]
     along = partial(_along, solved=solved)

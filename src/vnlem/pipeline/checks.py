@@ -11,6 +11,12 @@ from vnlem.pipeline.device import namespace
 
 # No length, count or number of repetitions is meant to be larger; the product of two still fits 64 bits.
 LARGEST_WHOLE = 2**31 - 1
+# Values so much larger than all others are no part of an image: beside them single precision would not resolve
+# the others.
+APART = 1e6
+FEW = 1e-3  # of all values: so few of them are broken pixels
+NO_DATA = 1e15  # values of at least this size that stand apart mark pixels without data, however many
+_LOOK = 2**16  # values that are looked at first
 
 
 def whole(name: str, value: Any, smallest: int = 1, largest: int = LARGEST_WHOLE) -> int:
@@ -172,3 +178,37 @@ def refuse_infinite(name: str, values: NDArray[np.float64]) -> None:
             f"{name} holds {int(bad.sum())} NaN or infinite values, the first at index {first}; "
             "replace them first, e.g. with numpy.nan_to_num or by inpainting"
         )
+
+
+def refuse_outliers(name: str, values: NDArray[Any], largest: float | None = None) -> None:
+    """One clear sentence where some values are far beyond all others; `largest`: of their absolute values.
+
+    Examples
+    --------
+    >>> refuse_outliers("the image", np.array([0.1, 0.2, 300.0]))
+    >>> refuse_outliers("the image", np.array([0.1, 0.2, -3.4e38]))
+    Traceback (most recent call last):
+    ...
+    ValueError: the image holds -3.4e+38 (1 value of 3, the first at index (2,)), where all others are at most \
+0.2: a broken pixel or one without data; replace it, e.g. image[abs(image) > 2e+02] = the mean of the others
+    """
+    if largest is None:
+        largest = float(max(values.max(), -values.min()))
+    flat = values.reshape(-1)
+    seen = abs(flat[:: -(-flat.size // _LOOK)])
+    if not bool(((seen > 0) & (seen <= largest / APART)).any()):
+        return
+    sizes = abs(values)
+    apart = sizes > largest / APART
+    others = float(sizes[~apart].max())
+    count = int(apart.sum())
+    if others == 0 or float(sizes[apart].min()) < APART * others:
+        return
+    if largest < NO_DATA and count > max(1, FEW * values.size):
+        return
+    first = tuple(int(k) for k in namespace(values).argwhere(apart)[0])
+    raise ValueError(
+        f"{name} holds {float(values[first]):g} ({count} value{'s' if count > 1 else ''} of {values.size}, "
+        f"the first at index {first}), where all others are at most {others:g}: a broken pixel or one without "
+        f"data; replace it, e.g. image[abs(image) > {1e3 * others:.1g}] = the mean of the others"
+    )

@@ -92,7 +92,12 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     statistics = units_on_gpu.statistics(values) if units_on_gpu.usable(values) else None
     if statistics is None or not math.isfinite(statistics.largest):
         checks.refuse_infinite("the image", values)
-    if (max(values.max(), -values.min()) if statistics is None else statistics.largest) > LARGEST_VALUE:
+    largest = float(max(values.max(), -values.min()) if statistics is None else statistics.largest)
+    if array.dtype.kind == "f" or array.dtype.itemsize > 2:
+        # A second look waits for a GPU again: there values that mark missing data are looked for alone.
+        if statistics is None or largest >= checks.NO_DATA:
+            checks.refuse_outliers("the image", values, largest)
+    if largest > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
     if channel_axis is not None:
         planes = xp.moveaxis(values, channel_axis, 0)
