@@ -11,8 +11,8 @@ from vnlem.pipeline.device import namespace
 
 # No length, count or number of repetitions is meant to be larger; the product of two still fits 64 bits.
 LARGEST_WHOLE = 2**31 - 1
-# Values so much larger than all others are no part of an image: beside them single precision would not resolve
-# the others.
+# Values so much larger than all others are no part of an image: beside them single precision would not
+# resolve the others.
 APART = 1e6
 FEW = 1e-3  # of all values: so few of them are broken pixels
 NO_DATA = 1e15  # values of at least this size that stand apart mark pixels without data, however many
@@ -189,8 +189,9 @@ def refuse_outliers(name: str, values: NDArray[Any], largest: float | None = Non
     >>> refuse_outliers("the image", np.array([0.1, 0.2, -3.4e38]))
     Traceback (most recent call last):
     ...
-    ValueError: the image holds -3.4e+38 (1 value of 3, the first at index (2,)), where all others are at most \
-0.2: a broken pixel or one without data; replace it, e.g. image[abs(image) > 2e+02] = the mean of the others
+    ValueError: the image holds -3.4e+38 (1 value of 3, the first at index (2,)), where all others are at \
+most 0.2: a broken pixel or one without data; replace it, e.g. image[abs(image) > 2e+02] = the mean of \
+the others
     """
     if largest is None:
         largest = float(max(values.max(), -values.min()))
@@ -209,6 +210,6 @@ def refuse_outliers(name: str, values: NDArray[Any], largest: float | None = Non
     first = tuple(int(k) for k in namespace(values).argwhere(apart)[0])
     raise ValueError(
         f"{name} holds {float(values[first]):g} ({count} value{'s' if count > 1 else ''} of {values.size}, "
-        f"the first at index {first}), where all others are at most {others:g}: a broken pixel or one without "
-        f"data; replace it, e.g. image[abs(image) > {1e3 * others:.1g}] = the mean of the others"
+        f"the first at index {first}), where all others are at most {others:g}: a broken pixel or one "
+        f"without data; replace it, e.g. image[abs(image) > {1e3 * others:.1g}] = the mean of the others"
     )

@@ -93,10 +93,10 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     if statistics is None or not math.isfinite(statistics.largest):
         checks.refuse_infinite("the image", values)
     largest = float(max(values.max(), -values.min()) if statistics is None else statistics.largest)
-    if array.dtype.kind == "f" or array.dtype.itemsize > 2:
-        # A second look waits for a GPU again: there values that mark missing data are looked for alone.
-        if statistics is None or largest >= checks.NO_DATA:
-            checks.refuse_outliers("the image", values, largest)
+    wide = array.dtype.kind == "f" or array.dtype.itemsize > 2
+    # A second look waits for a GPU again: there values that mark missing data are looked for alone.
+    if wide and (statistics is None or largest >= checks.NO_DATA):
+        checks.refuse_outliers("the image", values, largest)
     if largest > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
     if channel_axis is not None:
