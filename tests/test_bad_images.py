@@ -16,9 +16,7 @@ def noisy(shape=(48, 48), dtype=np.float64):
 def test_one_value_far_beyond_all_others_is_told(value, sigma, method):
     image = noisy()
     image[3, 4] = value
-    with pytest.raises(
-        ValueError, match=r"\(1 value of 2304, the first at index \(3, 4\)\).*replace"
-    ):
+    with pytest.raises(ValueError, match=r"\(1 value of 2304, the first at index \(3, 4\)\).*replace"):
         vnlem.denoise(image, sigma, method=method)
 
 

@@ -226,3 +226,20 @@ def test_a_picture_with_other_pixels_can_be_written_under_the_old_metadata(tmp_p
     after = io.read(tmp_path / "b.tif")
     assert after.pixels.dtype == np.float32
     assert after.page_shape == (20, 30)
+
+
+@pytest.mark.parametrize("options", [(), ("--page-by-page",)])
+def test_a_damaged_page_of_a_compressed_stack_is_told(cli, tmp_path, options):
+    source = tmp_path / "in.tif"
+    stack = np.random.default_rng(0).integers(0, 255, (5, 64, 64), dtype=np.uint8)
+    tifffile.imwrite(source, stack, compression="zlib", metadata={"axes": "TYX"}, photometric="minisblack")
+    with tifffile.TiffFile(source) as tif:
+        start = tif.pages[3].dataoffsets[0]
+    content = bytearray(source.read_bytes())
+    content[start : start + 40] = b"\x55" * 40
+    source.write_bytes(content)
+    told_noise = ("--method", "nlm", "--sigma", "9")
+    status, _, told = cli("denoise", source, tmp_path / "out.tif", *told_noise, *options)
+    assert status == 2
+    assert f"cannot read {source}: page 4 of 5 is damaged (" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["in.tif"]

@@ -18,6 +18,7 @@ from vnlem.pipeline.axes import LETTERS
 from vnlem.pipeline.dtypes import check_dtype
 from vnlem.pipeline.progress import Report, progress_bar
 from vnlem.pipeline.settings import parse_settings
+from vnlem.pipeline.warn import said_once
 from vnlem.registry import DEFAULT_METHOD, METHODS, find_method, find_stack_method
 from vnlem.stacks import denoise_pages_on_disk
 
@@ -247,11 +248,12 @@ def denoise_pages(
         report(len(found) / n_pages)
         return pixels
 
-    if pages is None or out is None:
-        return picture.map(one), found
-    for number, page in enumerate(pages):
-        out.put(number, one(page))
-    return picture, found
+    with said_once():
+        if pages is None or out is None:
+            return picture.map(one), found
+        for number, page in enumerate(pages):
+            out.put(number, one(page))
+        return picture, found
 
 
 def _checked_profile(profile: str, function: Any, method: str) -> str:

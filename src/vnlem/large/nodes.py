@@ -38,6 +38,8 @@ class Node:
         if self.zarr_format == 2:
             return self.documents.get(".zattrs", {})
         found: dict[str, Any] = self.documents["zarr.json"].get("attributes", {})
+        if not isinstance(found, dict):
+            raise damaged(self.path, f"its attributes are {type(found).__name__} and not an object")
         return found
 
     @property
@@ -125,6 +127,43 @@ def _codecs_for(codecs: list[dict[str, Any]], dtype: np.dtype[Any]) -> list[dict
     if not any(codec["name"] in ("bytes", "sharding_indexed") for codec in found):
         found.insert(sum(codec["name"] == "transpose" for codec in found), plain)
     return found
+
+
+# What an array must say about itself.
+_NEEDED = {
+    2: ("shape", "chunks", "dtype", "fill_value", "order"),
+    3: ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"),
+}
+
+
+def check_array(node: Node) -> None:
+    """Read all that an array says about itself; one sentence where that cannot be used."""
+    import zarr
+
+    missing = [name for name in _NEEDED[node.zarr_format] if name not in node.metadata]
+    if missing:
+        raise damaged(node.path, f"{missing[0]!r} is missing")
+    try:
+        shape = zarr.open_array(str(node.path), mode="r").shape
+        chunks = node.file_shape
+    except Exception as error:  # what zarr raises on damaged documents is of every kind
+        reason = " ".join(str(error).split()).rstrip(".")
+        if not reason or isinstance(error, KeyError) or any(word in reason for word in ("<class", "__")):
+            reason = "zarr cannot make sense of them"
+        raise damaged(node.path, reason) from error
+    if node.shape != shape or len(chunks) != len(shape) or min(chunks, default=1) < 1:
+        raise damaged(node.path, f"its shape {list(node.shape)} does not fit its chunks {list(chunks)}")
+
+
+def damaged(path: Path, reason: str) -> ValueError:
+    """The error for metadata that cannot be used.
+
+    Examples
+    --------
+    >>> damaged(Path("a.zarr"), "'shape' is missing")
+    ValueError("cannot read a.zarr: its metadata are damaged ('shape' is missing); restore them from a copy")
+    """
+    return ValueError(f"cannot read {path}: its metadata are damaged ({reason}); restore them from a copy")
 
 
 def read_node(path: Path) -> Node | None:
