@@ -17,7 +17,7 @@ from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import count_scales, in_rounds
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, to_host, where_it_is_asked
 from vnlem.pipeline.dtypes import as_dtype, check_dtype, taken_up
-from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.image import Planes, check_values, to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Info, Result
 from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page
@@ -130,6 +130,11 @@ def denoise(
     }
     result: Result
     if axes is not None or (channel_axis is None and is_list_of_images(image)):
+        if is_lazy(image):
+            raise ValueError(
+                f"a dask array must be one image, and axes={axes!r} names a stack; use vnlem.denoise_large, "
+                "or pass a NumPy array (image.compute())"
+            )
         if channel_axis is not None:
             raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
         page = only_page(image, axes, sigma)
@@ -191,6 +196,7 @@ def _denoise_image(
     unseen = sigma is not None and noise_model == "gaussian" and lies_on_gpu(image)
     host = np.zeros((1, 1)) if unseen else to_host(image) if lies_on_gpu(image) else image
     planes = to_planes(host, None if unseen else channel_axis, signals=True)
+    check_values(planes)
     begun = time.perf_counter()
     model = find_noise(planes, sigma, noise_model, camera, plain=plain, workers=workers)
     seconds = time.perf_counter() - begun

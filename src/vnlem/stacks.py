@@ -22,7 +22,7 @@ from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, sh
 from vnlem.pipeline.carrier import Carrier
 from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace, side_by_side, to_host
 from vnlem.pipeline.dtypes import as_dtype, readable_as, taken_up
-from vnlem.pipeline.image import Planes
+from vnlem.pipeline.image import Planes, check_values
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
 from vnlem.pipeline.run import NEGLIGIBLE, Info
 from vnlem.pipeline.stack_input import as_array, is_list_of_pages, sigma_per_channel
@@ -236,6 +236,16 @@ def denoise_series(
         yield bring.back(result, given)
 
 
+def check_page(planes: Planes, index: int, count: int) -> None:
+    """Refuse a page with values that no image has; an error says which page of how many it was."""
+    try:
+        check_values(planes)
+    except ValueError as error:
+        if count == 1:
+            raise
+        raise ValueError(f"page {index + 1} of {count}: {error}") from error
+
+
 def _advise(noise: StackNoise, planes: Planes) -> None:
     """What is to be told of a stack, from a page that is on the host."""
     if not lies_on_gpu(planes.data):
@@ -252,7 +262,10 @@ class _Bring:
 
     def __call__(self, given: NDArray[Any], index: int) -> Planes:
         there = to_host(given) if self._carrier is None else self._carrier.bring(given)
-        return planes_of(there, index, self._count)
+        planes = planes_of(there, index, self._count)
+        if not lies_on_gpu(planes.data):
+            check_page(planes, index, self._count)
+        return planes
 
     def back(self, result: NDArray[Any], given: NDArray[Any]) -> NDArray[Any]:
         """What was made of a page, where the page was given from."""
@@ -291,8 +304,11 @@ def _page_by_page(
     def one(item: tuple[int, NDArray[Any]]) -> tuple[NDArray[Any], Info]:
         index, given = item
         planes = None if white else planes_of(to_host(given), index, len(pages))
-        if index == 0:
-            _advise(noise, planes or planes_of(to_host(given), index, len(pages)))
+        if index == 0 or not lies_on_gpu(given):
+            seen = planes or planes_of(to_host(given), index, len(pages))
+            check_page(seen, index, len(pages))
+            if index == 0:
+                _advise(noise, seen)
         page = carrier.bring(given) if planes is None else noise.forward(planes)
         part = _share(report, index, 1, len(pages)) if params["device"] == "cpu" else None
         try:

@@ -1,5 +1,6 @@
 """Dask arrays in, lazy Dask arrays out: each block of the result is solved from the pixels it needs."""
 
+import math
 from itertools import product
 from typing import Any
 
@@ -32,6 +33,11 @@ def denoise_lazily(
         raise ValueError(
             f"a dask array must have two dimensions, or three with channel_axis, got shape {image.shape}; "
             "use vnlem.denoise_large for stacks"
+        )
+    if any(math.isnan(size) for size in image.shape):
+        raise ValueError(
+            f"the dask array has chunks of unknown size (shape {image.shape}); "
+            "call its compute_chunk_sizes() first"
         )
     names = ["y", "x"]
     if channel_axis is not None:

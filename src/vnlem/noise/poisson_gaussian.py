@@ -24,6 +24,7 @@ TABLE_END = 300.0
 NODES = 64
 # So many times the read noise below the offset, the mean of the transform is its straight line.
 BELOW = 8.0
+LARGEST = 1e60  # gain, offset or read noise, whose products neither overflow nor vanish
 MOST_SPREAD = 1e8  # read noise in photons above which there is nothing but white noise
 
 
@@ -55,9 +56,9 @@ def check_model(gain: Any, offset: Any, read_noise: Any) -> GainModel:
     GainModel(gain=1.0, offset=0.0, read_noise=2.0)
     """
     return GainModel(
-        checks.real("gain", gain, 0, open_low=True),
-        checks.real("offset", offset),
-        checks.real("read_noise", read_noise, 0),
+        checks.real("gain", gain, 1 / LARGEST, LARGEST),
+        checks.real("offset", offset, -LARGEST, LARGEST),
+        checks.real("read_noise", read_noise, 0, LARGEST),
     )
 
 
@@ -194,6 +195,8 @@ def gain_of_line(slope: float, level: float, darkest: float) -> GainModel:
     >>> gain_of_line(2.0, -60.0, 35.0)
     GainModel(gain=2.0, offset=30.0, read_noise=0.0)
     """
+    if not slope >= 1 / LARGEST or not np.isfinite(level):  # an image without noise has no line
+        return GainModel(1 / LARGEST, min(darkest, 0.0), 0.0)
     end = -level / slope
     lowest = end if 0 < end <= darkest else darkest
     offset = 0.0 if end <= 0 <= darkest else lowest

@@ -1,6 +1,7 @@
 """Checks of single parameters, shared by the methods: what was wrong, what was got, how to cure it."""
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -156,16 +157,49 @@ def numbers(name: str, array: ArrayLike) -> NDArray[np.float64]:
             f"{name} is a masked array, and a mask would be lost; fill the masked pixels first, e.g. with "
             "array.filled(numpy.ma.median(array)), and put the mask back on the result"
         )
-    xp = namespace(array)
-    given = xp.asarray(array)
+    given = as_array(name, array)
     if given.dtype.kind not in "biuf":
+        cure = {"c": "take e.g. its real part", "O": "convert it with numpy.asarray(..., float)"}
         raise TypeError(
-            f"{name} must hold integers or floats, got dtype {given.dtype}; take e.g. its real part"
+            f"{name} must hold integers or floats, got dtype {given.dtype}; "
+            f"{cure.get(given.dtype.kind, 'convert it to numbers first')}"
         )
     if given.size == 0:
         raise ValueError(f"{name} is empty (shape {given.shape}); pass at least one value")
     values: NDArray[np.float64] = given.astype(np.float64)
     return values
+
+
+def as_array(name: str, given: Any) -> Any:
+    """What was given as an array where it lies, or a clear error.
+
+    Examples
+    --------
+    >>> as_array("the image", [[1, 2], [3]])
+    Traceback (most recent call last):
+    ...
+    ValueError: the image must be an array of numbers, but the rows of the list have different lengths
+    """
+    if isinstance(given, str | bytes | os.PathLike):
+        raise TypeError(
+            f"{name} must be an array of numbers, got the path or text {shown(given)}; "
+            "read a file with vnlem.io.read(path).pixels"
+        )
+    try:
+        array = namespace(given).asarray(given)
+    except ValueError:
+        if not isinstance(given, list | tuple):
+            raise
+        raise ValueError(
+            f"{name} must be an array of numbers, but the rows of the list have different lengths"
+        ) from None
+    if array.ndim == 0 and array.dtype.kind == "O":
+        raise TypeError(f"{name} must be an array of numbers, got {_kind_of(given)}")
+    return array
+
+
+def _kind_of(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def refuse_infinite(name: str, values: NDArray[np.float64]) -> None:

@@ -149,12 +149,19 @@ def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Argum
     """
 
     signature = inspect.signature(function)
+    any_more = inspect.Parameter.VAR_KEYWORD
+    known = [name for name, one in signature.parameters.items() if one.kind is not any_more]
 
     @wraps(function)
     def wrapped(*given: Arguments.args, **options: Arguments.kwargs) -> Returned:
         call: dict[str, Any] = dict(zip(_LEADING, given, strict=False))
         if len(given) > len(_LEADING) or "image" not in {**call, **options} or call.keys() & options.keys():
             signature.bind(*given, **options)  # says what is wrong
+        if len(known) == len(signature.parameters):
+            unknown = [name for name in options if name not in known]
+            if unknown:
+                own = ", ".join(name for name in known if name not in _LEADING)
+                raise TypeError(f"{function.__name__} has no parameter {unknown[0]!r}; it has {own}")
         call.update(options)
         image, in_pages = call["image"], _has_pages(call)
         if is_lazy(image):

@@ -50,7 +50,7 @@ def taken_up(image: Any, wanted: np.dtype[Any]) -> Any:
     >>> taken_up([[1, 2]], np.dtype("float32")).dtype
     dtype('float64')
     """
-    array = image if hasattr(image, "astype") else namespace(image).asarray(image)
+    array = image if hasattr(image, "astype") else checks.as_array("the image", image)
     kind = getattr(array.dtype, "kind", "")
     return array.astype(readable_as(array.dtype, wanted)) if kind in tuple("biuf") else image
 

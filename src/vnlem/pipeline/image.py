@@ -12,6 +12,9 @@ from vnlem.pipeline.device import namespace
 from vnlem.pipeline.dtypes import as_dtype
 from vnlem.pipeline.units_on_gpu import LARGEST_VALUE as LARGEST_VALUE
 
+# Single precision reaches less far in both directions.
+LARGEST_UNIT = 1e50
+
 
 @dataclass(frozen=True)
 class Planes:
@@ -40,6 +43,32 @@ class Planes:
         return as_dtype(image, self.dtype)
 
 
+def check_values(planes: Planes) -> None:
+    """Refuse an image with values that stand apart, or in units whose squares would overflow or vanish.
+
+    Examples
+    --------
+    >>> check_values(to_planes(np.full((2, 2), 1e80)))
+    Traceback (most recent call last):
+    ...
+    ValueError: the image holds values up to 1e+80, whose squares are too large; divide it by a constant first
+    """
+    if planes.dtype.kind != "f" and planes.dtype.itemsize <= 2:
+        return
+    largest = float(max(planes.data.max(), -planes.data.min()))
+    checks.refuse_outliers("the image", planes.layout(planes.data), largest)
+    if largest > LARGEST_UNIT:
+        raise ValueError(
+            f"the image holds values up to {largest:g}, whose squares are too large; "
+            "divide it by a constant first"
+        )
+    if 0 < largest < 1 / LARGEST_UNIT:
+        raise ValueError(
+            f"the image holds values up to {largest:g}, whose squares are too small; "
+            "multiply it by a constant first"
+        )
+
+
 def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: bool = False) -> Planes:
     """Check an image and lay it out as float64 channel planes (C, H, W).
 
@@ -60,7 +89,7 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     if np.ma.isMaskedArray(image):
         checks.finite("the image", image)  # says why
     xp = namespace(image)
-    array = xp.asarray(image)
+    array = checks.as_array("the image", image)
     if array.dtype.kind == "b":
         raise TypeError("the image is boolean; convert it to a grey scale first, e.g. image.astype(float)")
     if channel_axis is not None:
@@ -93,10 +122,6 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     if statistics is None or not math.isfinite(statistics.largest):
         checks.refuse_infinite("the image", values)
     largest = float(max(values.max(), -values.min()) if statistics is None else statistics.largest)
-    wide = array.dtype.kind == "f" or array.dtype.itemsize > 2
-    # A second look waits for a GPU again: there values that mark missing data are looked for alone.
-    if wide and (statistics is None or largest >= checks.NO_DATA):
-        checks.refuse_outliers("the image", values, largest)
     if largest > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
     if channel_axis is not None:

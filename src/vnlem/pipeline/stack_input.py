@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PagesOf, check_axes, series_of, shown_size
 from vnlem.pipeline.device import lies_on_gpu
 from vnlem.pipeline.sigma import check_sigma
@@ -81,7 +82,7 @@ def is_list_of_pages(image: Any, axes: str | None) -> bool:
 
 def as_array(image: Any) -> Any:
     """A stack as an array, where it lies."""
-    return image if lies_on_gpu(image) else np.asarray(image)
+    return image if lies_on_gpu(image) else checks.as_array("the stack", image)
 
 
 def sigma_per_channel(sigma: Any, n_channels: int) -> list[Any]:
