@@ -197,7 +197,7 @@ def test_a_tiff_of_different_images_is_refused(tmp_path):
     with tifffile.TiffWriter(tmp_path / "a.tif") as tif:
         tif.write(random_array((20, 30)), metadata=None)
         tif.write(random_array((50, 15)), metadata=None)
-    with pytest.raises(ValueError, match="2 images of different shape or type"):
+    with pytest.raises(ValueError, match=r"it holds 2 images \(.*\); save the one"):
         io.read(tmp_path / "a.tif")
 
 
@@ -243,3 +243,11 @@ def test_a_damaged_page_of_a_compressed_stack_is_told(cli, tmp_path, options):
     assert status == 2
     assert f"cannot read {source}: page 4 of 5 is damaged (" in told
     assert [path.name for path in tmp_path.iterdir()] == ["in.tif"]
+
+
+def test_the_positions_of_an_ome_file_are_named(tmp_path):
+    with tifffile.TiffWriter(tmp_path / "a.ome.tif", ome=True) as tif:
+        for name in ("left", "right"):
+            tif.write(random_array((20, 30)), metadata={"axes": "YX", "Name": name}, photometric="minisblack")
+    with pytest.raises(ValueError, match=r"2 images \(left 20x30 uint8, right 20x30 uint8\); save the one"):
+        io.read(tmp_path / "a.ome.tif")

@@ -1,6 +1,7 @@
 """``vnlem denoise IN OUT``: one file in, one file out."""
 
 import inspect
+import math
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -145,7 +146,9 @@ def command(
     if not quiet:
         estimated = sigma is None and gain is None and noise is None
         level = f"{_noise_of(found)} ({'estimated' if estimated else 'given'})"
-        count = f", {picture.n_pages} pages" if picture.page_axes else ""
+        sizes = zip(picture.pixels.shape, letters, strict=False)
+        n_pages = math.prod(n for n, axis in sizes if axis not in "YX") if letters else picture.n_pages
+        count = f", {n_pages} pages" if n_pages > 1 or picture.page_axes else ""
         print(f"{method}{count}, {level}, {time.perf_counter() - begun:.1f} s: {target}")
 
 

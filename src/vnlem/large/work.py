@@ -18,6 +18,7 @@ from vnlem.large.sources import Source
 from vnlem.large.stores import Level, open_level, write_box
 from vnlem.large.units import Plan
 from vnlem.pipeline import checks
+from vnlem.pipeline.workers import check_workers
 
 PYRAMID_SIDE = 1024  # of a unit in coarser levels; it reads four times as many pixels
 
@@ -54,7 +55,8 @@ def do_unit(task: Task, level: int, number: int, workers: int | None = None) -> 
         box = task.plans[level].box(number)
         pixels = _solve(task, box, workers) if level == 0 else _downsample(task, level, box)
         array = open_level(task.root, task.levels[level], "r+")
-        files, size = write_box(array, task.root, task.levels[level], box, pixels)
+        threads = check_workers(workers)
+        files, size = write_box(array, task.root, task.levels[level], box, pixels, threads)
         task.markers.set_done(level, number, fingerprint=task.fingerprint, files=files, bytes=size)
     except Exception as error:
         raise explain(error, task.target) from error
