@@ -180,3 +180,11 @@ def test_pages_that_do_not_fit_in_memory_together_are_told_before_the_work(cli, 
     )
     assert [path.name for path in tmp_path.iterdir()] == ["in.tif"]
     assert cli("denoise", *arguments, "--page-by-page")[0] == 0
+
+
+def test_pages_are_counted_along_the_axes_that_are_named(cli, tmp_path):
+    np.save(tmp_path / "in.npy", np.random.default_rng(0).normal(100, 10, (20, 22, 5)))
+    options = ("--axes", "YXT", "--method", "nlm", "--sigma", "8")
+    status, out, _ = cli("denoise", tmp_path / "in.npy", tmp_path / "out.npy", *options)
+    assert status == 0
+    assert out.startswith("nlm, 5 pages, sigma 8 (given)")

@@ -10,7 +10,15 @@ from cuda_on_cpu import COMPILER, Emulator
 import vnlem
 from vnlem import registry
 from vnlem.kernels.cuda import engine
+from vnlem.methods import channels as of_methods
+from vnlem.methods.vnlr_params import VnlrParams, resolve
+from vnlem.pipeline import device as devices
 from vnlem.pipeline.device import choose
+from vnlem.pipeline.regions import Region
+from vnlem.pipeline.run import Job
+from vnlem.pipeline.tiles import Tile
+
+ENGINE = engine.Engine
 
 
 class FakeArray(np.ndarray):
@@ -217,6 +225,45 @@ def test_independent_channels_come_back_as_what_they_were(fake_gpu, function, si
     assert type(result) is FakeArray
     assert info.device == "cuda:0"
     np.testing.assert_allclose(np.asarray(result), function(image, sigma, **options), atol=0.1)
+
+
+@needs_compiler
+@pytest.mark.parametrize("channels", ["auto", "joint"])
+def test_channels_are_looked_at_on_the_host_once(fake_gpu, monkeypatch, channels):
+    brought = []
+    monkeypatch.setattr(
+        of_methods, "to_host", lambda array: brought.append(array.shape) or devices.to_host(array)
+    )
+    image = np.stack([noisy((40, 44)), 0.5 * noisy((40, 44))])
+    options = {"channel_axis": 0, "passes": 1, "patch_distance": 4, "n_neighbors": 8, "scales": 2}
+    vnlem.denoise(fake_gpu.asarray(image), 10, channels=channels, **options)
+    assert brought == ([image.shape] if channels == "auto" else [])
+
+
+def test_parts_of_a_large_image_rehearse_once():
+    keys = []
+    pixels = np.zeros((1, 600, 700), np.float32)
+    solver = engine.compiled_at_once(lambda job, device: job.pixels)
+    device = types.SimpleNamespace(rehearse=lambda key, work: keys.append(key))
+    params = VnlrParams(**vars(resolve(0.5, "fast")))
+    for number in range(3):
+        region = Region((5000, 5000), Tile(0, 100, 0, 100 * number + 100), Tile(0, 600, 0, 700))
+        solver(Job(pixels[:, : 600 - number], 0.5, params, 1, None, region=region), device)
+    assert len(set(keys)) == 1
+    solver(Job(pixels[:, :40], 0.5, params, 1, None), device)
+    solver(Job(np.zeros((3, 600, 700), np.float32), 0.5, params, 1, None), device)
+    assert len(set(keys)) == 3
+
+
+def test_what_was_rehearsed_is_not_kept_for_ever(fake_gpu, monkeypatch):
+    monkeypatch.setattr(engine, "_REHEARSED", set())
+    device = ENGINE.__new__(ENGINE)
+    device.xp = fake_gpu
+    worked = []
+    for key in [*range(2 * engine.MOST_REHEARSED), 2 * engine.MOST_REHEARSED - 1]:
+        device.rehearse(key, lambda key=key: worked.append(key))
+    assert len(worked) == 2 * engine.MOST_REHEARSED
+    assert len(engine._REHEARSED) <= engine.MOST_REHEARSED
 
 
 @needs_compiler

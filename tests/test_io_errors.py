@@ -197,7 +197,7 @@ def test_a_tiff_of_different_images_is_refused(tmp_path):
     with tifffile.TiffWriter(tmp_path / "a.tif") as tif:
         tif.write(random_array((20, 30)), metadata=None)
         tif.write(random_array((50, 15)), metadata=None)
-    with pytest.raises(ValueError, match="2 images of different shape or type"):
+    with pytest.raises(ValueError, match=r"it holds 2 images \(.*\); save the one"):
         io.read(tmp_path / "a.tif")
 
 
@@ -226,3 +226,28 @@ def test_a_picture_with_other_pixels_can_be_written_under_the_old_metadata(tmp_p
     after = io.read(tmp_path / "b.tif")
     assert after.pixels.dtype == np.float32
     assert after.page_shape == (20, 30)
+
+
+@pytest.mark.parametrize("options", [(), ("--page-by-page",)])
+def test_a_damaged_page_of_a_compressed_stack_is_told(cli, tmp_path, options):
+    source = tmp_path / "in.tif"
+    stack = np.random.default_rng(0).integers(0, 255, (5, 64, 64), dtype=np.uint8)
+    tifffile.imwrite(source, stack, compression="zlib", metadata={"axes": "TYX"}, photometric="minisblack")
+    with tifffile.TiffFile(source) as tif:
+        start = tif.pages[3].dataoffsets[0]
+    content = bytearray(source.read_bytes())
+    content[start : start + 40] = b"\x55" * 40
+    source.write_bytes(content)
+    told_noise = ("--method", "nlm", "--sigma", "9")
+    status, _, told = cli("denoise", source, tmp_path / "out.tif", *told_noise, *options)
+    assert status == 2
+    assert f"cannot read {source}: page 4 of 5 is damaged (" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["in.tif"]
+
+
+def test_the_positions_of_an_ome_file_are_named(tmp_path):
+    with tifffile.TiffWriter(tmp_path / "a.ome.tif", ome=True) as tif:
+        for name in ("left", "right"):
+            tif.write(random_array((20, 30)), metadata={"axes": "YX", "Name": name}, photometric="minisblack")
+    with pytest.raises(ValueError, match=r"2 images \(left 20x30 uint8, right 20x30 uint8\); save the one"):
+        io.read(tmp_path / "a.ome.tif")

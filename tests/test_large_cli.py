@@ -71,13 +71,16 @@ def test_parts_and_resume(cli, image, tmp_path):
     ("arguments", "sentence"),
     [
         (("--region", "y=5:4"), "does not lie in 0:90"),
+        (("--region", "x=0:9,x=0:5"), "region names the axis 'x' twice"),
         (("--part", "x"), "part must look like 3/16"),
+        (("--part", "1/0"), "part must name at least one part"),
         (("--channels", "first"), "--channels is for files that fit in memory"),
         (("--overwrite",), "--overwrite is for files that fit in memory"),
         (("--memory", "lots"), "memory must be a number of bytes"),
+        (("--memory", "1e999"), "memory must be a number of bytes"),
         (("--cluster", "local:none"), "cluster must be 'local:N' or the address of a scheduler"),
     ],
-    ids=["region", "part", "channels", "overwrite", "memory", "cluster"],
+    ids=["region", "region twice", "part", "no part", "channels", "overwrite", "memory", "much", "cluster"],
 )
 def test_bad_options_are_told_in_one_line(cli, image, tmp_path, arguments, sentence):
     status, _, err = cli("denoise", image[0], tmp_path / "out.ome.zarr", *OPTIONS, *arguments)

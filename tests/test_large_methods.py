@@ -110,7 +110,7 @@ def test_above_the_size_of_a_sample_parts_have_its_noise_and_scale(tmp_path):
     everything = ((0, side), (0, side))
     whole = engine.solve(np.asarray(mapped), Place(everything, everything, (side, side)), None)
     assert np.array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
-    assert engine.sizes[0].scale.noise == pytest.approx(12, rel=0.1)
+    assert engine.sizes[0].level == pytest.approx(12, rel=0.1)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
@@ -224,6 +224,37 @@ def test_a_lazy_colour_image(small_units):
     lazy = vnlem.denoise(da.from_array(pixels, chunks=(40, 40, 3)), 100, method="nlm", channel_axis=-1)
     whole = vnlem.denoise(pixels, 100, method="nlm", channel_axis=-1)
     assert np.array_equal(lazy.compute(scheduler="sync"), whole)
+
+
+def channels_of(kind, shape=(96, 120)):
+    """Three clean channels: with the same edges, with edges of their own, or one picture three times."""
+    y, x = np.mgrid[: shape[0], : shape[1]]
+    disc, stripes, slopes = (y - 40) ** 2 + (x - 50) ** 2 < 600, x // 14 % 2 == 0, (x + y) // 17 % 2 == 0
+    own = {"separate": [disc, stripes, slopes], "joint": [disc, 0.8 * disc, 0.5 * disc]}
+    return 100.0 * np.stack(own.get(kind, [disc] * 3))
+
+
+@pytest.mark.parametrize("noise", [{"sigma": 15.0}, {}, {"gain": 20.0}, {"gain": 100.0}])
+@pytest.mark.parametrize("kind", ["separate", "joint", "same"])
+def test_channels_of_a_lazy_image_are_handled_as_in_memory(small_units, kind, noise):
+    clean = channels_of(kind)
+    rng = np.random.default_rng(0)
+    if "gain" in noise:
+        noisy = noise["gain"] * rng.poisson(clean / noise["gain"] + 0.5)
+    else:
+        noisy = clean + rng.normal(0, 15.0, clean.shape)
+    if kind == "same":
+        noisy = np.stack([noisy[0]] * 3)
+    options = {"channel_axis": 0, "patch_distance": 4, "passes": 1, "scales": 2, **noise}
+    whole = vnlem.denoise(noisy, **options)
+    lazy = vnlem.denoise(da.from_array(noisy, chunks=(3, 50, 60)), **options)
+    assert np.array_equal(lazy.compute(scheduler="sync"), whole)
+    told = vnlem.denoise(da.from_array(noisy, chunks=(3, 50, 60)), channels=kind, **options)
+    assert np.array_equal(told.compute(scheduler="sync"), whole)
+    if kind != "same":
+        other = "joint" if kind == "separate" else "separate"
+        forced = vnlem.denoise(da.from_array(noisy, chunks=(3, 50, 60)), channels=other, **options)
+        assert not np.array_equal(forced.compute(scheduler="sync"), whole)
 
 
 @pytest.mark.parametrize(

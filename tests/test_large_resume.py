@@ -17,7 +17,7 @@ zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 from large_engine import Roughness, noise  # noqa: E402
 from large_stores import files_of, make_image  # noqa: E402
 
-from vnlem.large import work  # noqa: E402
+from vnlem.large import prepare, work  # noqa: E402
 from vnlem.large.execute import Wishes, execute  # noqa: E402
 from vnlem.large.sample import take_sample  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
@@ -231,3 +231,49 @@ def test_a_target_that_cannot_be_written_is_refused_at_once(image):
         pytest.skip("no folder that nobody may write in")
     with pytest.raises(OSError, match=r"no permission to write|cannot write"):
         run(path, Path("/sys/out.ome.zarr"))
+
+
+@pytest.mark.parametrize("left_over", [False, True], ids=["new", "of a target that was removed"])
+def test_of_two_processes_that_begin_one_target_one_is_refused(image, tmp_path, monkeypatch, left_over):
+    path, pixels = image
+    target = tmp_path / "out.zarr"
+    if left_over:
+        run(path, target)
+        shutil.rmtree(target)
+    began, store_of = [], prepare.target_store
+
+    def other_begins_first(*arguments):
+        if not began:
+            began.append(True)
+            run(path, target)
+        return store_of(*arguments)
+
+    monkeypatch.setattr(prepare, "target_store", other_begins_first)
+    with pytest.raises(FileExistsError, match=r"out.zarr (exists|was begun)"):
+        run(path, target)
+    np.testing.assert_array_equal(zarr.open_array(target / "0")[:], Roughness().whole(pixels))
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_process_that_comes_too_late_to_begin_is_refused(image, tmp_path, monkeypatch):
+    monkeypatch.setattr(prepare.Markers, "claim_run", lambda self, values: False)
+    with pytest.raises(FileExistsError, match="was begun by another process at the same time"):
+        run(image[0], tmp_path / "out.zarr")
+
+
+def test_a_full_disk_is_one_sentence_and_nothing_more(tmp_path):
+    resource = pytest.importorskip("resource")
+    pixels = np.random.default_rng(0).integers(0, 60000, (256, 256), dtype=np.uint16)
+    zarr.create_array(tmp_path / "in.zarr", data=pixels, chunks=(32, 32))
+    code = (
+        "import resource, sys\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({1500}, {resource.RLIM_INFINITY}))\n"
+        "from vnlem.cli import main\n"
+        "main(['denoise', sys.argv[1], sys.argv[2], '--sigma', '18000', '--method', 'nlm', '--quiet'])\n"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "in.zarr", tmp_path / "out.zarr"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    told = [line for line in done.stderr.splitlines() if "warning" not in line]
+    assert len(told) == 1
+    assert "cannot write" in told[0]

@@ -1,5 +1,6 @@
 """OME-Zarr in, OME-Zarr out: blocks equal the whole, metadata stay, pyramids are rebuilt."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,7 @@ zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 from large_engine import Roughness, noise  # noqa: E402
 from large_stores import document, files_of, halved, make_image  # noqa: E402
 
+import vnlem  # noqa: E402
 from vnlem.large.boxes import slices  # noqa: E402
 from vnlem.large.execute import Wishes, execute  # noqa: E402
 from vnlem.large.requests import parse_region  # noqa: E402
@@ -234,3 +236,65 @@ def test_too_little_memory_is_said_before_anything_is_written(tmp_path):
     with pytest.raises(ValueError, match=r"too little: one unit of work .* allow more memory"):
         run(tmp_path / "in.ome.zarr", tmp_path / "out.ome.zarr", memory=10_000)
     assert not (tmp_path / "out.ome.zarr").exists()
+
+
+NAMES = {"0.4": ".zarray", "0.5": "zarr.json"}
+DAMAGE = {
+    "0.4": [(name, None) for name in ("fill_value", "shape", "chunks", "dtype", "order")]
+    + [("shape", "x"), ("shape", [48]), ("shape", [-1, 3]), ("chunks", 7), ("chunks", [0, 0])]
+    + [("dtype", "foo"), ("compressor", "zz"), ("fill_value", {"a": 1})],
+    "0.5": [(name, None) for name in ("fill_value", "shape", "chunk_grid", "data_type", "codecs")]
+    + [("shape", "x"), ("shape", [4.5, "a"]), ("chunk_grid", 7), ("codecs", "zz"), ("data_type", "foo")],
+}
+
+
+@pytest.mark.parametrize("level", ["0", "1"])
+@pytest.mark.parametrize(
+    ("version", "name", "value"), [(version, *case) for version, cases in DAMAGE.items() for case in cases]
+)
+def test_damaged_metadata_of_any_level_are_told_before_anything_is_written(
+    tmp_path, version, level, name, value
+):
+    make_image(tmp_path / "in.zarr", noise((96, 96)), version, "yx", (32, 32))
+    path = tmp_path / "in.zarr" / level / NAMES[version]
+    values = {key: old for key, old in document(path).items() if key != name}
+    path.write_text(json.dumps(values if value is None else {**values, name: value}))
+    with pytest.raises(ValueError, match=r"cannot read .*: its metadata are damaged .*; restore") as told:
+        vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", 180.0, method="nlm")
+    assert "<class" not in str(told.value)
+    assert "__" not in str(told.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.zarr"]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "text",
+        [1],
+        {"ome": {"version": "0.5", "multiscales": "a"}},
+        {"ome": {"version": "0.5", "multiscales": [5]}},
+        {"ome": {"version": "0.5", "multiscales": [{"axes": 5, "datasets": []}]}},
+        {"ome": {"version": "0.5", "multiscales": [{"axes": [{"name": 3}], "datasets": [{"path": 0}]}]}},
+        {"ome": {"version": "0.5", "multiscales": [{"axes": [{"name": "y"}], "datasets": []}]}},
+    ],
+)
+def test_damaged_attributes_are_told(tmp_path, attributes):
+    make_image(tmp_path / "in.zarr", noise((96, 96)), "0.5", "yx", (32, 32))
+    path = tmp_path / "in.zarr" / "zarr.json"
+    path.write_text(json.dumps({**document(path), "attributes": attributes}))
+    with pytest.raises(ValueError, match=r"cannot read .*: its metadata are damaged"):
+        vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", 180.0, method="nlm")
+
+
+def test_a_region_of_an_image_without_scales_is_told_before_anything_is_written(tmp_path):
+    make_image(tmp_path / "in.zarr", noise((96, 96)), "0.5", "yx", (32, 32))
+    path = tmp_path / "in.zarr" / "zarr.json"
+    values = document(path)
+    for level in values["attributes"]["ome"]["multiscales"][0]["datasets"]:
+        del level["coordinateTransformations"]
+    path.write_text(json.dumps(values))
+    with pytest.raises(ValueError, match="'coordinateTransformations' must give each level a scale"):
+        vnlem.denoise_large(
+            tmp_path / "in.zarr", tmp_path / "out.zarr", 180.0, method="nlm", region={"y": (10, 40)}
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["in.zarr"]

@@ -53,6 +53,27 @@ def test_the_inverse_rises_without_steps():
     assert np.diff(values).max() < 0.5
 
 
+@pytest.mark.parametrize("read_noise", [0.0, 0.1, 2.0, 1e4])
+def test_values_below_the_offset_stay_what_they_are(read_noise):
+    model = GainModel(2.0, 100.0, read_noise)
+    far = np.array([-1e6, -1e5]) - 20 * read_noise
+    np.testing.assert_allclose(unstabilise(stabilise(far, model), model), far, rtol=1e-9)
+    near = np.linspace(-5 * read_noise - 50, 100, 300)
+    back = unstabilise(stabilise(near, model), model)
+    assert (np.diff(back) > 0).all()
+    # Read noise bends the transform's mean where it reaches above the offset.
+    assert np.abs(back - near).max() < 0.5 * max(read_noise, 2.0)
+
+
+def test_a_dark_image_keeps_its_level_and_its_offset_is_doubted():
+    with pytest.warns(UserWarning, match="the offset 0 lies above most of the image, whose median is -50"):
+        assert vnlem.denoise(np.full((64, 64), -50.0), gain=1.0).mean() == pytest.approx(-50)
+    counts = np.random.default_rng(0).poisson(6, (96, 96)).astype(np.uint16)
+    with pytest.warns(UserWarning, match="the offset 100 lies above most of the image"):
+        result = vnlem.denoise(counts, gain=1.0, offset=100, dtype="float32")
+    assert result.mean() == pytest.approx(counts.mean(), abs=0.1)
+
+
 @pytest.mark.parametrize(
     "model", [GainModel(2.0, 0.0, 5.0), GainModel(0.5, 0.0, 0.0), GainModel(4.0, 30.0, 0.0)]
 )

@@ -151,3 +151,12 @@ def test_tiles_have_the_bits_of_the_whole(shape, noise):
             np.testing.assert_array_equal(
                 join_in_tiles(fine, coarse, sigma, pool, *how), join(fine, coarse, sigma, *how)
             )
+
+
+def test_an_image_of_noise_is_told_once_whatever_the_scales_and_channels():
+    noise = np.random.default_rng(0).normal(0, 10, (3, 64, 64))
+    with pytest.warns(UserWarning, match="accounts for all") as caught:
+        vnlem.denoise_vnlr(
+            noise, 11.0, channel_axis=0, channels="separate", scales=2, profile="fast", patch_distance=3
+        )
+    assert len(caught) == 1

@@ -9,6 +9,7 @@ from vnlem.estimate.planes import Sweep
 from vnlem.methods.vnlr_stack import solve_stack
 from vnlem.methods.vnlr_stack_params import resolve_stack
 from vnlem.pipeline.stack_task import StackTask
+from vnlem.stacks import denoise_pages_on_disk
 
 SMALL = {"patch_size": 4, "n_neighbors": 10, "patch_distance": 3, "step": 3, "passes": 2, "plane_distance": 1}
 
@@ -218,6 +219,29 @@ def test_pages_are_read_and_given_while_only_some_are_held():
     in_flight = Sweep(60, params.reach, 3, 1).in_flight(0, 2)[1]
     assert max(ahead) <= (params.passes + 1) * in_flight
     assert given == 59
+
+
+class Counting:
+    """An array of pages that counts how often each is read."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+        self.reads = np.zeros(array.shape[0], int)
+
+    def __getitem__(self, index):
+        self.reads[index[0]] += 1
+        return self.array[index]
+
+
+def test_no_page_is_read_for_its_shape_alone():
+    movie = np.random.default_rng(0).normal(100, 10, (30, 16, 16))
+    pages, out = Counting(movie), np.empty_like(movie)
+    camera = {"gain": None, "offset": None, "read_noise": None}
+    options = {"axes": "TYX", "method": "nlm", "noise_model": "gaussian", "workers": 1, "progress": False}
+    denoise_pages_on_disk(pages, out, 9.0, device="cpu", **camera, **options)
+    # Once for the units of the whole, once to be denoised.
+    assert pages.reads.max() == 2
+    np.testing.assert_array_equal(out, vnlem.denoise(movie, 9.0, axes="TYX", method="nlm"))
 
 
 def test_progress_runs_over_all_pages():

@@ -123,3 +123,12 @@ def test_is_refused_with_a_search_over_the_image():
         vnlem.denoise_vnlem(noisy, 0.3, search="image", adapt=True)
     _, info = vnlem.denoise_vnlem(noisy, 0.3, search="image", return_info=True)
     assert info.parameters["adapt"] is False
+
+
+@pytest.mark.filterwarnings("ignore:.*nothing but noise")
+@pytest.mark.parametrize("sigma", [20.0, 135.0, 1e4])
+def test_far_too_much_noise_does_not_leave_the_range_of_the_image(sigma):
+    image = np.random.default_rng(0).uniform(60, 195, (48, 40))
+    result = vnlem.denoise_vnlem(image, sigma)
+    assert image.min() - 1 < result.min()
+    assert result.max() < image.max() + 1

@@ -6,6 +6,7 @@ from vnlr_scene import QUICK, error, noisy_scene, scene
 
 import vnlem
 from vnlem.bench import phantoms
+from vnlem.features import channels as of_channels
 
 
 def test_a_sigma_map_of_one_value_is_the_scalar():
@@ -79,3 +80,41 @@ def test_a_channel_without_noise_beside_noisy_ones_has_no_say_in_the_details():
         noisy, [10, 1e-160, 10], channel_axis=0, channels="separate", return_info=True
     )
     assert len(info.details["turned_share"]) == info.parameters["passes"] + 1
+
+
+def related(contrast, sigma, shape=(128, 128)):
+    """A colour picture: the same edges in all channels, of different strength."""
+    clean = contrast * np.stack([scene(*shape), 0.7 * scene(*shape), 0.4 * scene(*shape)]) / 100
+    return clean + np.random.default_rng(1).normal(0, sigma, clean.shape)
+
+
+@pytest.mark.parametrize("contrast", [100, 30, 10, 3])
+def test_colours_stay_together_however_strong_the_noise(contrast):
+    noisy = related(contrast, 20.0)
+    assert of_channels.handling("auto", noisy, np.full(3, 20.0)) == "joint"
+
+
+@pytest.mark.parametrize("told", [0.3, 0.7, 1.3])
+def test_noise_that_is_told_wrongly_does_not_part_colours(told):
+    noisy = related(60, 20.0)
+    assert of_channels.handling("auto", noisy, np.full(3, told * 20.0)) == "joint"
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-12, 1e12, 1e200])
+def test_the_units_of_channels_do_not_matter(scale):
+    apart = np.random.default_rng(0).normal(size=(3, 64, 64)).cumsum(axis=1).cumsum(axis=2)
+    assert of_channels.handling("auto", scale * apart, np.full(3, scale)) == "separate"
+    assert of_channels.handling("auto", scale * related(100, 5.0), np.full(3, 5.0 * scale)) == "joint"
+
+
+@pytest.mark.parametrize("noise", [{"sigma": 15.0}, {}, {"gain": 2.0}, {"noise_model": "correlated"}])
+def test_how_channels_are_handled_is_decided_once_on_the_whole_image(monkeypatch, noise):
+    seen = []
+    relation = of_channels.relation
+    monkeypatch.setattr(
+        of_channels, "relation", lambda planes, level: seen.append(planes.shape) or relation(planes, level)
+    )
+    noisy = np.maximum(related(100, 15.0, (96, 96)) + 60, 1.0)
+    vnlem.denoise(noisy, channel_axis=0, scales=2, **QUICK, **noise)
+    # Where the noise is correlated the channels share it, and there is nothing to decide.
+    assert seen in ([(3, 96, 96)], []) if "noise_model" in noise else seen == [(3, 96, 96)]

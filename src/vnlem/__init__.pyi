@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from vnlem import figures as figures
 from vnlem import io as io
@@ -77,6 +77,7 @@ def denoise(
     gain: float | None = None,
     offset: float | None = None,
     read_noise: float | None = None,
+    dtype: DTypeLike | None = None,
     **params: Any,
 ) -> NDArray[Any]: ...
 @overload
@@ -96,6 +97,7 @@ def denoise(
     gain: float | None = None,
     offset: float | None = None,
     read_noise: float | None = None,
+    dtype: DTypeLike | None = None,
     **params: Any,
 ) -> tuple[NDArray[Any], Info]: ...
 @overload
@@ -115,6 +117,7 @@ def denoise(
     gain: float | None = None,
     offset: float | None = None,
     read_noise: float | None = None,
+    dtype: DTypeLike | None = None,
     **params: Any,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
 def denoise_large(
@@ -134,6 +137,7 @@ def denoise_large(
     workers: int | None = None,
     progress: Progress = False,
     device: str | None = None,
+    dtype: DTypeLike | None = None,
     **params: Any,
 ) -> Summary | Forecast: ...
 @overload

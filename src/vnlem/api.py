@@ -8,20 +8,23 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from vnlem.features.channels import handling
+from vnlem.noise.advice import advise
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import count_scales, in_rounds
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, to_host, where_it_is_asked
-from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.dtypes import as_dtype, check_dtype, taken_up
+from vnlem.pipeline.image import Planes, check_values, to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Info, Result
+from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page
 from vnlem.pipeline.warn import silent
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_METHOD, DEFAULT_SCALES, find_method
-from vnlem.stacks import back_as, denoise_stack, is_set_of_images, only_page
+from vnlem.stacks import denoise_stack
 
 # Arguments of `denoise` itself, the same for every method.
 _COMMON = ("preset", "channel_axis", "workers", "progress", "return_info", "device")
@@ -44,6 +47,7 @@ def denoise(
     gain: float | None = None,
     offset: float | None = None,
     read_noise: float | None = None,
+    dtype: DTypeLike | None = None,
     **params: Any,
 ) -> Result:
     """Denoise an image.
@@ -51,10 +55,10 @@ def denoise(
     Parameters
     ----------
     image : array_like
-        Grey image (H, W); colour image with `channel_axis`; stack with `axes`; or a list of images of
-        different sizes. The methods nlm, nlem and nlpr also take a signal (N,). A dask array gives a lazy
-        dask array. Integers come back in their dtype, rounded and clipped; floats are never rescaled or
-        clipped.
+        Grey image (H, W); colour image with `channel_axis`; stack with `axes`; or a list of images. The
+        methods nlm, nlem and nlpr also take a signal (N,). A dask array gives a lazy dask array. Integers
+        come back in their dtype, rounded and clipped, unless `dtype` says otherwise; floats are never
+        rescaled or clipped.
     sigma : float, optional
         Standard deviation of white noise, in the units of the pixels. When None the noise is estimated.
     method : str
@@ -91,6 +95,9 @@ def denoise(
         The model pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), for "auto" and
         "poisson-gaussian"; without `gain` all three are estimated by :func:`vnlem.noise.estimate_gain`.
         Offset and read noise are 0 when only the gain is given.
+    dtype : dtype, optional
+        Of the result; that of the image when None. "float32" where integers are small numbers of photons,
+        whose means would be rounded away.
     **params
         Parameters of the method: see ``vnlem.denoise_nlm`` and its companions.
 
@@ -111,6 +118,7 @@ def denoise(
     if device != "cpu" and sigma is not None and noise_model == "auto":
         # On a GPU a given sigma is taken at its word: to doubt it, the image would have to come to the host.
         noise_model = "gaussian"
+    wanted = None if dtype is None else check_dtype(dtype)
     camera: dict[str, Any] = {"gain": gain, "offset": offset, "read_noise": read_noise}
     options: dict[str, Any] = {
         "preset": preset,
@@ -121,17 +129,30 @@ def denoise(
         **params,
     }
     result: Result
-    if axes is not None or is_set_of_images(image):
+    if axes is not None or (channel_axis is None and is_list_of_images(image)):
+        if is_lazy(image):
+            raise ValueError(
+                f"a dask array must be one image, and axes={axes!r} names a stack; use vnlem.denoise_large, "
+                "or pass a NumPy array (image.compute())"
+            )
         if channel_axis is not None:
             raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
         page = only_page(image, axes, sigma)
         if page is not None:
             level = sigma if sigma is None else np.ravel(sigma)[0]
-            result = denoise(page, level, method=method, noise_model=noise_model, **camera, **options)
+            same: dict[str, Any] = {"method": method, "noise_model": noise_model, "dtype": wanted}
+            result = denoise(page, level, **same, **camera, **options)
             result = back_as(result, str(axes), np.shape(image))
         else:
             result = denoise_stack(
-                image, sigma, axes=axes, method=method, noise_model=noise_model, camera=camera, **options
+                image,
+                sigma,
+                axes=axes,
+                method=method,
+                noise_model=noise_model,
+                camera=camera,
+                dtype=wanted,
+                **options,
             )
         return result
     known = _parameters_of(function)
@@ -147,19 +168,45 @@ def denoise(
                 "a dask array is denoised when it is computed; leave return_info and progress out"
             )
         more = {"preset": preset, "device": device, "noise_model": noise_model, **camera, **params}
-        result = denoise_lazily(image, sigma, method, channel_axis, workers, **more)
+        result = denoise_lazily(image, sigma, method, channel_axis, workers, dtype=wanted, **more)
         return result
+    options["channel_axis"] = channel_axis
+    if wanted is None:
+        return _denoise_image(function, image, sigma, noise_model, camera, options)
+    result = _denoise_image(function, taken_up(image, wanted), sigma, noise_model, camera, options)
+    if isinstance(result, tuple):
+        return as_dtype(result[0], wanted), result[1]
+    return as_dtype(result, wanted)
+
+
+def _denoise_image(
+    function: Callable[..., Result],
+    image: Any,
+    sigma: Any,
+    noise_model: Any,
+    camera: dict[str, Any],
+    options: dict[str, Any],
+) -> Result:
+    """Denoise one image, where it lies."""
+    known = _parameters_of(function)
+    channel_axis, workers = options["channel_axis"], options["workers"]
+    plain = options["preset"] == "paper"
     # The noise is looked for on the host; the denoising goes where it was asked for. Where all is told, what
     # lies on a GPU is left to the method.
-    told = sigma is not None and noise_model == "gaussian"
-    host = (np.zeros((1, 1)) if told else to_host(image)) if lies_on_gpu(image) else image
-    planes = to_planes(host, None if told and lies_on_gpu(image) else channel_axis, signals=True)
+    unseen = sigma is not None and noise_model == "gaussian" and lies_on_gpu(image)
+    host = np.zeros((1, 1)) if unseen else to_host(image) if lies_on_gpu(image) else image
+    planes = to_planes(host, None if unseen else channel_axis, signals=True)
+    check_values(planes)
     begun = time.perf_counter()
-    model = find_noise(planes, sigma, noise_model, camera, plain=preset == "paper", workers=workers)
+    model = find_noise(planes, sigma, noise_model, camera, plain=plain, workers=workers)
     seconds = time.perf_counter() - begun
-    options["channel_axis"] = channel_axis
+    if model is not None and not unseen:
+        advise(model, planes, rounded=planes.dtype.kind in "iu")
+        if channel_axis is not None and options.get("channels", "auto") == "auto" and "channels" in known:
+            shared, seen = model.ties_channels, model.seen_in(planes.data)
+            options = options | {"channels": handling("auto", *seen, shared_noise=shared)}
     if sigma is None and "scales" in known:
-        options.setdefault("scales", DEFAULT_SCALES)
+        options = {"scales": DEFAULT_SCALES} | options
     if model is None or model.is_white:
         result = function(image, sigma if model is None else model.sigma, **options)
     else:
@@ -176,10 +223,6 @@ def _between_transforms(
     function: Callable[..., Result], planes: Planes, model: NoiseModel, options: dict[str, Any]
 ) -> Result:
     """Denoise with a method for white noise: make the noise white, denoise, take the result back."""
-    if model.ties_channels and "channels" in _parameters_of(function):
-        levels = np.full(len(planes.data), model.sigma)
-        wanted = options.get("channels", "auto")
-        options = options | {"channels": handling(wanted, planes.data, levels, shared_noise=True)}
     # Halved before it is stabilised; what is correlated is halved after it was made white.
     halved = model.varies and not model.is_correlated and "scales" in options
     scales = options["scales"] if halved else 1

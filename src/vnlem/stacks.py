@@ -5,79 +5,34 @@ series; any other method gets them one by one, with the noise estimated once for
 """
 
 import inspect
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.noise.advice import advise
 from vnlem.noise.pages import Pages, StackNoise, StackUnits, planes_of, units_of
 from vnlem.pipeline import units_on_gpu
-from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, shown_size
+from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, shapes_of
 from vnlem.pipeline.carrier import Carrier
 from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace, side_by_side, to_host
-from vnlem.pipeline.image import Planes
+from vnlem.pipeline.dtypes import as_dtype, readable_as, taken_up
+from vnlem.pipeline.image import Planes, check_values
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
 from vnlem.pipeline.run import NEGLIGIBLE, Info
-from vnlem.pipeline.sigma import check_sigma
+from vnlem.pipeline.stack_input import as_array, is_list_of_pages, sigma_per_channel
 from vnlem.pipeline.stack_task import Part, StackTask
+from vnlem.pipeline.warn import said_once, silent
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import find_method, find_stack_method
 
 # Arguments of a method's function that are no parameters of the method.
 _ARGUMENTS = ("image", "sigma", "task", "workers", "progress", "return_info", "channel_axis")
-
-
-def is_set_of_images(image: Any) -> bool:
-    """Whether the input is a list of images of different sizes, which no array can hold.
-
-    Examples
-    --------
-    >>> is_set_of_images([np.zeros((4, 5)), np.zeros((6, 7))]), is_set_of_images([[1, 2], [3, 4]])
-    (True, False)
-    """
-    return (
-        isinstance(image, list | tuple)
-        and len(image) > 0
-        and all(isinstance(page, np.ndarray) and page.ndim == 2 for page in image)
-        and len({page.shape for page in image}) > 1
-    )
-
-
-def only_page(image: Any, axes: str | None, sigma: Any) -> NDArray[Any] | None:
-    """The page of a stack that has only one; None for any other stack.
-
-    Examples
-    --------
-    >>> only_page(np.zeros((1, 4, 5)), "TYX", None).shape, only_page(np.zeros((2, 4, 5)), "TYX", None)
-    ((4, 5), None)
-    """
-    if is_set_of_images(image):
-        return None
-    array = _as_array(image)
-    letters = check_axes(axes, array.shape)
-    _sigma_per_channel(sigma, dict(zip(letters, array.shape, strict=True)).get("C", 1))
-    if math.prod(size for letter, size in zip(letters, array.shape, strict=True) if letter not in "YX") > 1:
-        return None
-    return PagesOf(array, letters, series_of(letters, array.shape, "")[0])[0]
-
-
-def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
-    """What denoising gave for the only page, as the stack of one page that it was.
-
-    Examples
-    --------
-    >>> back_as(np.zeros((4, 5)), "TYX", (1, 4, 5)).shape, back_as(np.zeros((4, 5)), "XYT", (5, 4, 1)).shape
-    ((1, 4, 5), (5, 4, 1))
-    """
-    page, *info = result if isinstance(result, tuple) else (result,)
-    letters = axes.upper()
-    page = (page.T if letters.index("Y") > letters.index("X") else page).reshape(shape)
-    return (page, *info) if info else page
 
 
 def denoise_pages_on_disk(
@@ -106,7 +61,7 @@ def denoise_pages_on_disk(
     """
     camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
     name = choose(device)
-    with current(name):
+    with said_once(), current(name):
         return denoise_stack(pages, sigma, out=out, camera=camera, return_info=True, device=name, **options)
 
 
@@ -123,6 +78,7 @@ def denoise_stack(
     return_info: bool,
     out: Any = None,
     device: str = "cpu",
+    dtype: np.dtype[Any] | None = None,
     **params: Any,
 ) -> Any:
     """Denoise a stack: see :func:`vnlem.denoise`, whose arguments these are.
@@ -143,6 +99,8 @@ def denoise_stack(
         whole pages, and those in flight are in memory.
     device : str
         "cpu" or "cuda:N"; on a GPU some pages are under way at a time.
+    dtype : dtype, optional
+        Of the result, and of `out` where it is given; that of the stack when None.
 
     Returns
     -------
@@ -151,19 +109,21 @@ def denoise_stack(
     begun = time.perf_counter()
     check_workers(workers)
     plain = params.get("preset") == "paper"
-    pages_given = image if _is_list_of_pages(image, axes) else None
+    pages_given = image if is_list_of_pages(image, axes) else None
     if pages_given is not None:
-        plans: list[tuple[str, int, Pages]] = [("N", 0, list(pages_given))]
+        given = pages_given if dtype is None else [taken_up(page, dtype) for page in pages_given]
+        plans: list[tuple[str, int, Pages]] = [("N", 0, list(given))]
         result: Any = [None] * len(pages_given)
     else:
-        array = _as_array(image) if out is None else image
+        array = as_array(image) if out is None else image
         letters = check_axes(axes, array.shape)
-        result = namespace(array).empty_like(array) if out is None else out
+        result = namespace(array).empty_like(array, dtype=dtype) if out is None else out
+        read = None if dtype is None else readable_as(array.dtype, dtype)
         all_series = series_of(letters, array.shape, helpful_axis(array, letters))
-        plans = [(one.kind, one.channel, PagesOf(array, letters, one)) for one in all_series]
+        plans = [(one.kind, one.channel, PagesOf(array, letters, one, read)) for one in all_series]
         outputs = [PagesOf(result, letters, one) for one in all_series]
     n_channels = 1 + max(channel for _, channel, _ in plans)
-    sigmas = _sigma_per_channel(sigma, n_channels)
+    sigmas = sigma_per_channel(sigma, n_channels)
     total = sum(len(pages) for _, _, pages in plans)
     infos: list[dict[str, Any]] = []
     with reporting(progress, method) as report:
@@ -187,6 +147,7 @@ def denoise_stack(
                 **params,
             )
             for index, page in enumerate(done):
+                page = page if dtype is None else as_dtype(page, dtype)
                 if pages_given is not None:
                     # Not in memory that is locked for copies.
                     result[index] = namespace(page).array(page) if device != "cpu" else page
@@ -232,12 +193,14 @@ def denoise_series(
     mean, scale, peak = 0.0, 0.0, 0.0
     if prepare is not None:
         check_params(prepare, method, params)
-        mean, scale, peak = units or units_on(device, pages, noise)
+        # Of noise that was made white there is no sigma to be warned of.
+        with nullcontext() if noise.model.is_white else silent():
+            mean, scale, peak = units or units_on(device, pages, noise)
     if prepare is None or noise.sigma <= NEGLIGIBLE * scale:
         params = params | {"device": device}
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
         return
-    sizes = [noise.size_of(pages[index].shape) for index in range(len(pages))]
+    sizes = [noise.size_of(shape) for shape in shapes_of(pages)]
     level, threads = noise.sigma / scale, check_workers(workers)
     task = StackTask(kind, sizes, level, threads, report=report, device=device, part=part, peak=peak)
     used, solve = prepare(task, **params)
@@ -249,6 +212,8 @@ def denoise_series(
     def standard(given: NDArray[Any], index: int) -> tuple[Planes, Any, Any]:
         """A page as planes, its white values, and these in the units of the solver."""
         planes = bring(given, index)
+        if index == 0 and part is None:
+            _advise(noise, planes)
         values = noise.forward(planes)
         if units_on_gpu.usable(values):
             return planes, values, units_on_gpu.standardised(values, mean, scale)
@@ -271,6 +236,22 @@ def denoise_series(
         yield bring.back(result, given)
 
 
+def check_page(planes: Planes, index: int, count: int) -> None:
+    """Refuse a page with values that no image has; an error says which page of how many it was."""
+    try:
+        check_values(planes)
+    except ValueError as error:
+        if count == 1:
+            raise
+        raise ValueError(f"page {index + 1} of {count}: {error}") from error
+
+
+def _advise(noise: StackNoise, planes: Planes) -> None:
+    """What is to be told of a stack, from a page that is on the host."""
+    if not lies_on_gpu(planes.data):
+        advise(noise.model, planes, rounded=planes.dtype.kind in "iu")
+
+
 class _Bring:
     """Pages of a series as planes, where they are worked on, and back."""
 
@@ -281,7 +262,10 @@ class _Bring:
 
     def __call__(self, given: NDArray[Any], index: int) -> Planes:
         there = to_host(given) if self._carrier is None else self._carrier.bring(given)
-        return planes_of(there, index, self._count)
+        planes = planes_of(there, index, self._count)
+        if not lies_on_gpu(planes.data):
+            check_page(planes, index, self._count)
+        return planes
 
     def back(self, result: NDArray[Any], given: NDArray[Any]) -> NDArray[Any]:
         """What was made of a page, where the page was given from."""
@@ -320,6 +304,11 @@ def _page_by_page(
     def one(item: tuple[int, NDArray[Any]]) -> tuple[NDArray[Any], Info]:
         index, given = item
         planes = None if white else planes_of(to_host(given), index, len(pages))
+        if index == 0 or not lies_on_gpu(given):
+            seen = planes or planes_of(to_host(given), index, len(pages))
+            check_page(seen, index, len(pages))
+            if index == 0:
+                _advise(noise, seen)
         page = carrier.bring(given) if planes is None else noise.forward(planes)
         part = _share(report, index, 1, len(pages)) if params["device"] == "cpu" else None
         try:
@@ -340,36 +329,6 @@ def _page_by_page(
         if report is not None and params["device"] != "cpu":
             report(index + 1, len(pages))
         yield denoised
-
-
-def _is_list_of_pages(image: Any, axes: str | None) -> bool:
-    """A list of images is kept as a list where sizes differ; otherwise it is an array like any other."""
-    if not is_set_of_images(image):
-        return False
-    if axes is not None and axes.upper() != "NYX":
-        sizes = sorted({shown_size(page.shape) for page in image})
-        raise ValueError(
-            f"the pages of a stack with axes {axes!r} must have one size, got {' and '.join(sizes[:2])}; "
-            "only a set of images (axes='NYX') may hold several"
-        )
-    return True
-
-
-def _as_array(image: Any) -> Any:
-    """A stack as an array, where it lies."""
-    return image if lies_on_gpu(image) else np.asarray(image)
-
-
-def _sigma_per_channel(sigma: Any, n_channels: int) -> list[Any]:
-    if sigma is None or np.ndim(sigma) == 0:
-        return [sigma] * n_channels
-    values = np.asarray(sigma)
-    if values.shape != (n_channels,):
-        raise ValueError(
-            f"sigma must be one number, or one for each of the {n_channels} channels (axis C), "
-            f"got an array of shape {values.shape}"
-        )
-    return [check_sigma(value) for value in values]
 
 
 def check_params(function: Any, method: str, params: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """``vnlem denoise IN OUT``: one file in, one file out."""
 
 import inspect
+import math
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,14 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from vnlem.api import denoise
 from vnlem.cli import large
 from vnlem.cli.help import parameter_help
 from vnlem.pipeline.axes import LETTERS
+from vnlem.pipeline.dtypes import check_dtype
 from vnlem.pipeline.progress import Report, progress_bar
 from vnlem.pipeline.settings import parse_settings
+from vnlem.pipeline.warn import said_once
 from vnlem.registry import DEFAULT_METHOD, METHODS, find_method, find_stack_method
 from vnlem.stacks import denoise_pages_on_disk
 
@@ -72,6 +76,10 @@ def command(
     cluster: large.Cluster = None,
     part: large.Part = None,
     axes: large.Axes = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(help="dtype of OUT, e.g. float32 for small numbers of photons; that of IN by default."),
+    ] = None,
 ) -> None:
     """Denoise an image file.
 
@@ -82,6 +90,7 @@ def command(
     from vnlem import io
 
     begun = time.perf_counter()
+    wanted = None if dtype is None else check_dtype(dtype)
     function = find_method(method)
     parameters = _settings(settings or [], function, method)
     if profile is not None:
@@ -94,7 +103,7 @@ def command(
             raise ValueError(f"--noise {noise} holds the whole model; leave --noise-model {noise_model} out")
         model = NoiseModel.load(noise)
     camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
-    wanted = large.LargeOptions(
+    asked = large.LargeOptions(
         memory=memory,
         resume=resume,
         region=region,
@@ -104,26 +113,26 @@ def command(
         axes=axes,
         page_by_page=page_by_page,
     )
-    if large.is_large(source, target, wanted):
+    if large.is_large(source, target, asked):
         large.refuse(channels=channels != "auto", overwrite=overwrite)
         options = {"method": method, "preset": preset, "noise_model": model, **camera, **parameters}
-        large.run(source, target, sigma, wanted, workers, quiet, device=device, **options)
+        large.run(source, target, sigma, asked, workers, quiet, device=device, dtype=wanted, **options)
         return
     common: dict[str, Any] = {"method": method, "preset": preset, "workers": workers, "device": device}
-    common |= {"noise_model": model, **camera, **parameters}
+    common |= {"noise_model": model, "dtype": wanted, **camera, **parameters}
     with ExitStack() as held:
         picture, pages = held.enter_context(_opened(source, target, channels, axes))
         letters = "" if page_by_page else _stack_axes(axes, picture)
         if target.exists() and target.samefile(source):
             raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
-        io.check_writable(target, picture)
+        io.check_writable(target, _to_be_written(picture, wanted))
         if target.exists() and not overwrite:
             raise ValueError(f"OUT exists ({target}); choose another name, or replace it with --overwrite")
         if letters and len(letters) == picture.pixels.ndim:
             large.check_fits(letters, picture.pixels.shape, method, {"preset": preset, **parameters})
         out = None
         if pages is not None:
-            out = held.enter_context(io.ScratchPages(target, pages.shape, pages.dtype))
+            out = held.enter_context(io.ScratchPages(target, pages.shape, wanted or pages.dtype))
         with progress_bar(f"denoising {source.name}", quiet=quiet) as report:
             if letters:
                 common |= {"axes": letters, "progress": lambda done, total: report(done / max(total, 1))}
@@ -133,12 +142,21 @@ def command(
         if out is None:
             io.write(target, result)
         else:
-            io.write_pages(target, picture, out)
+            io.write_pages(target, _to_be_written(picture, wanted), out)
     if not quiet:
         estimated = sigma is None and gain is None and noise is None
         level = f"{_noise_of(found)} ({'estimated' if estimated else 'given'})"
-        count = f", {picture.n_pages} pages" if picture.page_axes else ""
+        sizes = zip(picture.pixels.shape, letters, strict=False)
+        n_pages = math.prod(n for n, axis in sizes if axis not in "YX") if letters else picture.n_pages
+        count = f", {n_pages} pages" if n_pages > 1 or picture.page_axes else ""
         print(f"{method}{count}, {level}, {time.perf_counter() - begun:.1f} s: {target}")
+
+
+def _to_be_written(picture: "Picture", dtype: Any) -> "Picture":
+    """What OUT will hold, in another dtype: the pixels are zeros that take no memory."""
+    if dtype is None:
+        return picture
+    return replace(picture, pixels=np.broadcast_to(np.zeros((), dtype), picture.pixels.shape))
 
 
 @contextmanager
@@ -233,11 +251,12 @@ def denoise_pages(
         report(len(found) / n_pages)
         return pixels
 
-    if pages is None or out is None:
-        return picture.map(one), found
-    for number, page in enumerate(pages):
-        out.put(number, one(page))
-    return picture, found
+    with said_once():
+        if pages is None or out is None:
+            return picture.map(one), found
+        for number, page in enumerate(pages):
+            out.put(number, one(page))
+        return picture, found
 
 
 def _checked_profile(profile: str, function: Any, method: str) -> str:

@@ -73,15 +73,23 @@ def checked_series(tif: TiffFile, path: Path) -> TiffPageSeries:
     if not tif.series:
         raise ValueError("it holds no image")
     if len(tif.series) > 1:
-        shapes = ", ".join("x".join(map(str, series.shape)) for series in tif.series[:4])
-        raise ValueError(
-            f"it holds {len(tif.series)} images of different shape or type ({shapes}); "
-            "save the one to denoise as a file of its own"
-        )
+        raise ValueError(f"it holds {several_images(tif)}")
     series = tif.series[0]
     _check_colours(series.keyframe)
     _check_complete(series, path.stat().st_size)
     return series
+
+
+def several_images(tif: TiffFile) -> str:
+    """How many images a file holds, which, and what to do about it."""
+    shown = [
+        " ".join(filter(None, (series.name, "x".join(map(str, series.shape)), str(series.dtype))))
+        for series in tif.series[:4]
+    ]
+    more = ", ..." if len(tif.series) > 4 else ""
+    return (
+        f"{len(tif.series)} images ({', '.join(shown)}{more}); save the one to denoise as a file of its own"
+    )
 
 
 def describe(tif: TiffFile, series: TiffPageSeries) -> Metadata:

@@ -64,6 +64,20 @@ class _TiffPages(PagesOnDisk):
 
     def page(self, number: int) -> NDArray[Any]:
         """One page, in the byte order of this machine."""
+        try:
+            return self._decoded(number).astype(self.dtype, copy=False)
+        except (MemoryError, ImportError):
+            raise
+        except Exception as error:  # what decoders raise on damaged data is of every kind
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+            name = self._tif.filehandle.path
+            raise ValueError(
+                f"cannot read {name}: page {number + 1} of {len(self)} is damaged ({reason})"
+            ) from error
+
+    def _decoded(self, number: int) -> NDArray[Any]:
         shape = self.shape[-2:]
         if self._series.dataoffset is not None:
             stored = self.dtype.newbyteorder(self._tif.byteorder)
@@ -73,4 +87,4 @@ class _TiffPages(PagesOnDisk):
         else:
             found = self._series.pages[number]
             page = np.zeros(shape, self.dtype) if found is None else found.asarray()
-        return page.astype(self.dtype, copy=False)
+        return page

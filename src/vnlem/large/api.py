@@ -1,8 +1,11 @@
 """``vnlem.denoise_large``: from a store or a file to another, whatever their size."""
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+from numpy.typing import DTypeLike
 
 from vnlem.large.dry_run import Forecast, forecast
 from vnlem.large.execute import Summary, Wishes, execute, memory_of_one
@@ -12,7 +15,9 @@ from vnlem.large.prepare import is_tiff, plan_for, target_store
 from vnlem.large.requests import Region, parse_part, parse_region
 from vnlem.large.sample import take_sample
 from vnlem.large.sources import open_source
+from vnlem.pipeline.dtypes import check_dtype
 from vnlem.pipeline.progress import Progress
+from vnlem.pipeline.warn import said_once
 from vnlem.registry import DEFAULT_METHOD
 
 
@@ -33,6 +38,7 @@ def denoise_large(
     workers: int | None = None,
     progress: Progress = False,
     device: str | None = None,
+    dtype: DTypeLike | None = None,
     **params: Any,
 ) -> Summary | Forecast:
     """Denoise an image that need not fit in memory.
@@ -79,6 +85,8 @@ def denoise_large(
         Where to solve the units: on the CPU when None. On a GPU they come one after the other, with the bytes
         that the whole image would have there. With a cluster "cuda" is the first GPU that a worker sees, and
         there need not be one here.
+    dtype : dtype, optional
+        Of the result; that of the source when None.
     **params
         What :func:`vnlem.denoise` takes besides: parameters of the method, the noise model.
 
@@ -111,6 +119,7 @@ def denoise_large(
         raise ValueError(
             f"the target is the source ({place}); choose another name, so that the original stays"
         )
+    opened.wanted = None if dtype is None else check_dtype(dtype)
     box = parse_region(region, opened.axes, opened.shape)
     wishes = Wishes(
         memory=default_memory() if memory is None else parse_bytes(memory),
@@ -120,7 +129,7 @@ def denoise_large(
         workers=workers,
         progress=progress,
     )
-    try:
+    with said_once(), closing(opened):
         sample = take_sample(opened)
         elsewhere = cluster is not None and not dry_run
         engine = find_engine(
@@ -131,8 +140,6 @@ def denoise_large(
         store = target_store(opened, box, place)
         plan = plan_for(opened, engine, box, store.levels[0].file, memory_of_one(wishes))
         return forecast(opened, engine, box, plan, [level.shape for level in store.levels], workers)
-    finally:
-        opened.close()
 
 
 def _check_target(target: Path) -> None:

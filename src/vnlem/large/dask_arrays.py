@@ -1,5 +1,6 @@
 """Dask arrays in, lazy Dask arrays out: each block of the result is solved from the pixels it needs."""
 
+import math
 from itertools import product
 from typing import Any
 
@@ -16,9 +17,15 @@ from vnlem.large.sources import Source, open_source
 
 
 def denoise_lazily(
-    image: Any, sigma: float | None, method: str, channel_axis: int | None, workers: int | None, **params: Any
+    image: Any,
+    sigma: float | None,
+    method: str,
+    channel_axis: int | None,
+    workers: int | None,
+    dtype: np.dtype[Any] | None = None,
+    **params: Any,
 ) -> Any:
-    """What :func:`vnlem.denoise` does with a Dask array: a lazy one of the same shape and dtype.
+    """What :func:`vnlem.denoise` does with a Dask array: a lazy one of the same shape, in `dtype` or its own.
 
     A sample, on which noise and scale are estimated, is computed at once; the rest when it is asked for.
     """
@@ -27,11 +34,16 @@ def denoise_lazily(
             f"a dask array must have two dimensions, or three with channel_axis, got shape {image.shape}; "
             "use vnlem.denoise_large for stacks"
         )
+    if any(math.isnan(size) for size in image.shape):
+        raise ValueError(
+            f"the dask array has chunks of unknown size (shape {image.shape}); "
+            "call its compute_chunk_sizes() first"
+        )
     names = ["y", "x"]
     if channel_axis is not None:
         names.insert(range(3)[channel_axis], "c")
     source = open_source(image, "".join(names))
-    source.colour = channel_axis is not None
+    source.colour, source.wanted = channel_axis is not None, dtype
     engine = find_engine(source, take_sample(source), sigma, method, params, stack=False)
     return lazily(image, source, engine, default_memory(), workers)
 
@@ -51,8 +63,8 @@ def lazily(array: Any, source: Source, engine: Engine, memory: int, workers: int
         box = plan.box(number)
         read = plan.read_box(box)
         pixels = straight[slices(read)]
-        result = solve(pixels, box, read, source.axes, source.shape, engine, workers)
-        blocks[place] = da.from_delayed(result, extent(box), dtype=source.dtype)
+        result = solve(pixels, box, read, source.axes, source.shape, source.result_dtype.str, engine, workers)
+        blocks[place] = da.from_delayed(result, extent(box), dtype=source.result_dtype)
     found = da.block(blocks.tolist())
     return found.transpose(tuple(int(axis) for axis in np.argsort(source.order)))
 
@@ -63,6 +75,7 @@ def solve_unit(
     read: Box,
     axes: tuple[str, ...],
     shape: tuple[int, ...],
+    dtype: str,
     engine: Engine,
     workers: int | None,
 ) -> NDArray[Any]:
@@ -74,7 +87,7 @@ def solve_unit(
         tuple(box[axis] for axis in solved),
         tuple(shape[axis] for axis in solved),
     )
-    result = np.empty(extent(box), pixels.dtype)
+    result = np.empty(extent(box), np.dtype(dtype))
     counted: list[Any] = [
         range(size) if axis not in solved else [slice(None)] for axis, size in enumerate(result.shape)
     ]

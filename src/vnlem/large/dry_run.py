@@ -76,7 +76,7 @@ def forecast(
     source: Source, engine: Engine, box: Box, plan: Plan, levels: list[tuple[int, ...]], workers: int | None
 ) -> Forecast:
     """Look ahead: the plan, and the time that one small piece takes."""
-    itemsize = source.dtype.itemsize
+    itemsize = source.result_dtype.itemsize
     pixels = prod(plan.shape)
     written = sum(prod(shape) for shape in levels)
     return Forecast(

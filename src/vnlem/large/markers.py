@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from vnlem.large.nodes import PARTIAL, write_json
 SUFFIX = ".vnlem"
 PER_FOLDER = 1000
 DIGITS = 9  # of a marker's name
+TRIES = 5  # to begin a run while others drop what is left of an old one
 
 
 def fingerprint(values: dict[str, Any]) -> str:
@@ -60,15 +62,29 @@ class Markers:
 
     def claim_run(self, values: dict[str, Any]) -> bool:
         """Say what this run is unless another did before; of several at once exactly one succeeds."""
-        mine = self.folder / f"run-{secrets.token_hex(6)}{PARTIAL}"
-        write_json(mine, values)
-        try:
-            os.link(mine, self.folder / "run.json")
-        except FileExistsError:
-            return False
-        finally:
-            mine.unlink()
-        return True
+        for _ in range(TRIES):
+            mine = self.folder / f"run-{secrets.token_hex(6)}{PARTIAL}"
+            with suppress(FileNotFoundError):  # another process dropped the folder of an old run
+                write_json(mine, values)
+                try:
+                    os.link(mine, self.folder / "run.json")
+                except FileExistsError:
+                    return False
+                finally:
+                    mine.unlink(missing_ok=True)
+                return True
+        return False
+
+    def forget_run(self) -> None:
+        """Drop all that is said of a run whose target was removed since; one that began meanwhile stays."""
+        aside = self.folder.with_name(f"{self.folder.name}.{secrets.token_hex(6)}{PARTIAL}")
+        with suppress(FileNotFoundError):
+            self.folder.rename(aside)
+        found = Markers(aside).read_run()
+        if found is not None and not found.get("complete"):
+            with suppress(OSError):
+                aside.rename(self.folder)
+        shutil.rmtree(aside, ignore_errors=True)
 
     def set_done(self, level: int, number: int, **values: Any) -> None:
         """Mark a unit as done."""

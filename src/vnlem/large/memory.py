@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+MOST = 2.0**63
 SHARE_OF_FREE = 0.5  # left to the file cache and to everybody else: as much again
 
 
@@ -13,16 +14,17 @@ def parse_bytes(text: str | int | float) -> int:
 
     Examples
     --------
-    >>> parse_bytes("1.5GB"), parse_bytes("512 MiB"), parse_bytes(1000)
-    (1610612736, 536870912, 1000)
+    >>> parse_bytes("1.5GB"), parse_bytes("512 MiB"), parse_bytes("1e9"), parse_bytes(1000)
+    (1610612736, 536870912, 1000000000, 1000)
     """
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise TypeError(f"memory must be a number of bytes or a text like '4GB', got {text!r}")
-    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(?:i?B)?\s*", str(text), re.IGNORECASE)
-    value = int(float(match[1]) * UNITS[match[2].upper()]) if match else 0
-    if value < 1:
+    number = r"[0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?"
+    match = re.fullmatch(rf"\s*({number})\s*([KMGT]?)(?:i?B)?\s*", str(text), re.IGNORECASE)
+    value = float(match[1]) * UNITS[match[2].upper()] if match else 0.0
+    if not 1 <= value < MOST:
         raise ValueError(f"memory must be a number of bytes or a text like '4GB' or '800MB', got {text!r}")
-    return value
+    return int(value)
 
 
 def human_bytes(count: float) -> str:

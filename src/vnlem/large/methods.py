@@ -4,22 +4,24 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate.scales import check_scales, count_scales, halve
+from vnlem.features.channels import handling
 from vnlem.large.engine import BYTES_ALWAYS, Engine, Place
 from vnlem.large.gpu import Units, find_device, kind_of, one_at_a_time
 from vnlem.large.halved import half_of
 from vnlem.large.rounds import RoundOfParts, reach_of_rounds, solve_in_rounds, work_of_rounds
 from vnlem.large.sample import Sample, is_all
-from vnlem.large.scales import Size
+from vnlem.large.scales import Group, Size, pictures
 from vnlem.large.sources import Source
 from vnlem.large.stack_engine import stack_engine
 from vnlem.large.units import USUAL_SIDE
 from vnlem.noise import parts
+from vnlem.noise.advice import advise
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import count_photons, noise_in, plan_rounds, stand_for_mixture
@@ -56,6 +58,7 @@ class MethodEngine:
     halo: tuple[int, ...]
     work_halo: tuple[int, ...]
     dtype: str
+    channels: str = "joint"  # or "separate" or "same": how channels are denoised
     device: str = "cpu"  # or "cuda", the first GPU of whoever solves, or "cuda:N"
 
     @property
@@ -104,12 +107,16 @@ class MethodEngine:
             "method": self.method,
             "device": kind_of(self.device),
             "solver": f"{self.solver.__module__}.{self.solver.__name__}",
-            "parameters": [asdict(size.params) for one in self.rounds for size in one.sizes],
-            "scales": [size.scale._asdict() for one in self.rounds for size in one.sizes],
+            "parameters": [asdict(group.params) for group in self._groups()],
+            "scales": [group.scale._asdict() for group in self._groups()],
             "rounds": [one.halvings for one in self.rounds],
+            "channels": self.channels,
             "noise": self.noise.describe(),
             "noise_model": self.noise.to_dict(),
         }
+
+    def _groups(self) -> list[Group]:
+        return [group for one in self.rounds for size in one.sizes for group in size.groups]
 
 
 def find_engine(
@@ -140,17 +147,25 @@ def find_engine(
         raise TypeError(f"method {method!r} has no parameter {unknown[0]!r}; it has {', '.join(known)}")
     scales = params.pop("scales", DEFAULT_SCALES if sigma is None else 1) if "scales" in known else 1
     recipe = recipe_of(function, **params)
+    wanted = params.get("channels", "auto" if "channels" in known else "joint")
     if device != "cpu":
         recipe = recipe._replace(solve=find_solver(recipe.method, params.get("engine", "fast"), device))
     planes = _as_image(sample.planes, source.colour)
     noise = _noise(planes, sigma, options, plain=params.get("preset") == "paper")
+    advise(noise, planes, rounded=source.rounded)
     white = noise.is_white
+    channels = "joint"
+    if source.colour and len(planes.data) > 1:
+        channels = wanted
+        if wanted == "auto":
+            channels = handling("auto", *noise.seen_in(planes.data), shared_noise=noise.ties_channels)
     height, width = source.shape[-2:]
     # Of noise that was made white there is no sigma to be warned of.
     with nullcontext() if white else silent():
         units = Units(device, is_all(source))
-        rounds = tuple(_rounds(recipe, planes.data, noise, (height, width), check_scales(scales), units))
-    _check_size(source, recipe.min_size(rounds[-1].sizes[0].params))
+        sizing = _Sizing(recipe, units, channels)
+        rounds = tuple(_rounds(sizing, planes.data, noise, (height, width), check_scales(scales)))
+    _check_size(source, max(recipe.min_size(group.params) for group in rounds[-1].sizes[0].groups))
     axes = ("c", "y", "x") if source.colour else ("y", "x")
     filters = parts.halo(noise)
     halo, work = reach_of_rounds(rounds, filters) + filters, work_of_rounds(rounds, USUAL_SIDE, filters)
@@ -162,18 +177,14 @@ def find_engine(
         axes=axes,
         halo=(0, halo, halo)[-len(axes) :],
         work_halo=(0, work, work)[-len(axes) :],
-        dtype=source.dtype.str,
+        dtype=source.result_dtype.str,
+        channels=channels,
         device=device,
     )
 
 
 def _rounds(
-    recipe: Recipe,
-    planes: NDArray[np.float64],
-    noise: NoiseModel,
-    shape: tuple[int, int],
-    scales: int,
-    units: Units,
+    sizing: "_Sizing", planes: NDArray[np.float64], noise: NoiseModel, shape: tuple[int, int], scales: int
 ) -> Iterator[RoundOfParts]:
     """What every round must know, from a sample of an image of this shape."""
     # Where it depends on the brightness alone, noise is made white at each size by itself.
@@ -183,7 +194,7 @@ def _rounds(
         sizes = []
         for number in range(count_scales(*shape, scales)):
             stable = halve(stable) if number else stable
-            sizes.append(_size(recipe, units.of(stable, level / 2**number), None))
+            sizes.append(sizing.of(stable, level / 2**number))
         yield RoundOfParts(0, tuple(sizes))
         return
     for one in plan_rounds(count_photons(noise, planes), *shape):
@@ -193,28 +204,44 @@ def _rounds(
         for number in range(count_scales(*size, scales)):
             seen = halve(seen) if number else seen
             own = noise_in(noise, one).with_share(0.5**number)
-            if one.mixed:
-                measured = units.by(stand_for_mixture(own, seen), 1.0)
-            else:
-                measured = units.of(own.stabilise(seen), 1.0)
-            sizes.append(_size(recipe, measured, own))
+            stands = stand_for_mixture(own, seen) if one.mixed else own.stabilise(seen)
+            sizes.append(sizing.of(stands, 1.0, own, mixed=one.mixed))
         yield RoundOfParts(one.halvings, tuple(sizes))
 
 
-def _size(recipe: Recipe, measured: tuple[Scale, float | None], noise: NoiseModel | None) -> Size:
-    scale, peak = measured
-    negligible = scale.noise <= NEGLIGIBLE * scale.scale
-    params = recipe.resolve(NEGLIGIBLE if negligible else scale.sigma)
-    halo, work = (find(recipe.method)(params) for find in (find_halo, find_work_halo))
-    return Size(
-        scale=scale,
-        params=params,
-        halo=halo,
-        work_halo=work,
-        grain=getattr(recipe.solve, "grain", 1),
-        peak=peak,
-        noise=noise,
-    )
+class _Sizing(NamedTuple):
+    """How one size of an image is prepared."""
+
+    recipe: Recipe
+    units: Units
+    channels: str
+
+    def of(
+        self,
+        planes: NDArray[np.float64],
+        level: float,
+        noise: NoiseModel | None = None,
+        *,
+        mixed: bool = False,
+    ) -> Size:
+        """The size whose planes these are, or stand for; noise of pixels that are yet to be stabilised."""
+        measure = self.units.by if mixed else self.units.of
+        return Size(
+            tuple(
+                # Sums follow the order of the numbers in memory.
+                self._group(chosen, *measure(np.ascontiguousarray(picture), level))
+                for chosen, picture in pictures(planes, self.channels)
+            ),
+            same=self.channels == "same",
+            grain=getattr(self.recipe.solve, "grain", 1),
+            noise=noise,
+        )
+
+    def _group(self, channels: tuple[int, ...], scale: Scale, peak: float | None) -> Group:
+        negligible = scale.noise <= NEGLIGIBLE * scale.scale
+        params = self.recipe.resolve(NEGLIGIBLE if negligible else scale.sigma)
+        halo, work = (find(self.recipe.method)(params) for find in (find_halo, find_work_halo))
+        return Group(channels, scale, params, halo, work, peak)
 
 
 def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) -> NoiseModel:

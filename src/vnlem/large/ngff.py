@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vnlem.large.nodes import Node, read_node
+from vnlem.large.nodes import Node, check_array, damaged, read_node
 
 VERSIONS = ("0.4", "0.5")
 CHANNEL = "c"
@@ -31,10 +31,14 @@ def find_image(path: Path) -> Image | Node:
     if node is None:
         raise ValueError(f"{path} holds no zarr group or array; name the folder of a zarr store")
     if node.is_array:
+        check_array(node)
         return node
     content, version = _content(node)
     if "plate" in content:
-        example = f"{content['plate']['wells'][0]['path']}/0" if content["plate"].get("wells") else "A/1/0"
+        try:
+            example = f"{content['plate']['wells'][0]['path']}/0"
+        except (KeyError, IndexError, TypeError):
+            example = "A/1/0"
         raise ValueError(f"{path} is a plate of wells; denoise its images one by one, e.g. {path / example}")
     if "well" in content:
         raise ValueError(f"{path} is a well; denoise its images one by one, e.g. {path / '0'}")
@@ -57,7 +61,9 @@ def _content(node: Node) -> tuple[dict[str, Any], str | None]:
 
 def _image(node: Node, content: dict[str, Any], version: str | None) -> Image:
     images = content["multiscales"]
-    if not isinstance(images, list) or len(images) != 1:
+    if not isinstance(images, list) or not all(isinstance(image, dict) for image in images):
+        raise damaged(node.path, "'multiscales' is no list of images")
+    if len(images) != 1:
         raise ValueError(f"{node.path} must describe exactly one multiscale image, got {len(images)}")
     (image,) = images
     version = str(version or image.get("version"))
@@ -67,17 +73,26 @@ def _image(node: Node, content: dict[str, Any], version: str | None) -> Image:
             "convert it first"
         )
     try:
-        axes = tuple(axis["name"].lower() for axis in image["axes"])
-        paths = tuple(level["path"] for level in image["datasets"])
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{node.path} has no complete multiscales metadata ({error} is missing)") from error
+        axes = tuple(str.lower(axis["name"]) for axis in image["axes"])
+        paths = tuple(str.strip(level["path"]) for level in image["datasets"])
+    except KeyError as error:
+        raise damaged(node.path, f"{error} is missing in 'multiscales'") from error
+    except TypeError as error:
+        raise damaged(node.path, "'multiscales' must name its axes and the paths of its datasets") from error
+    if not paths:
+        raise damaged(node.path, "'multiscales' names no datasets")
     levels = []
     for path in paths:
         level = read_node(node.path / path)
         if level is None or not level.is_array:
             raise ValueError(f"{node.path} names the array {path!r}, which is not there")
+        check_array(level)
         if len(level.shape) != len(axes):
             raise ValueError(f"{node.path / path} has {len(level.shape)} axes, its metadata {len(axes)}")
+        if 0 in level.shape:
+            raise ValueError(
+                f"{node.path / path} is empty (shape {level.shape}); it needs at least one pixel"
+            )
         levels.append(level)
     return Image(node, version, axes, paths, tuple(levels))
 
@@ -94,6 +109,15 @@ def moved(image: Image, offset: tuple[int, ...]) -> Node:
     attributes = copy.deepcopy(image.group.attributes)
     content = attributes.get("ome", attributes)
     datasets = content["multiscales"][0]["datasets"]
+    try:
+        _move(datasets, offset)
+    except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+        reason = "'coordinateTransformations' must give each level a scale for every axis"
+        raise damaged(image.group.path, reason) from error
+    return image.group.with_attributes(attributes)
+
+
+def _move(datasets: list[dict[str, Any]], offset: tuple[int, ...]) -> None:
     finest = next(t["scale"] for t in datasets[0]["coordinateTransformations"] if t["type"] == "scale")
     by = [scale * start for scale, start in zip(finest, offset, strict=True)]
     for level in datasets:
@@ -105,7 +129,6 @@ def moved(image: Image, offset: tuple[int, ...]) -> Node:
                 break
         else:
             transformations.append({"type": "translation", "translation": by})
-    return image.group.with_attributes(attributes)
 
 
 def describe_new(

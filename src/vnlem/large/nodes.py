@@ -38,6 +38,8 @@ class Node:
         if self.zarr_format == 2:
             return self.documents.get(".zattrs", {})
         found: dict[str, Any] = self.documents["zarr.json"].get("attributes", {})
+        if not isinstance(found, dict):
+            raise damaged(self.path, f"its attributes are {type(found).__name__} and not an object")
         return found
 
     @property
@@ -71,6 +73,17 @@ class Node:
             {**self.documents, name: {**self.documents[name], "shape": list(shape)}},
         )
 
+    def with_dtype(self, dtype: np.dtype[Any] | None) -> "Node":
+        """The same array with another dtype, and no filters or fill value of the old one; None: as it is."""
+        if dtype is None:
+            return self
+        if self.zarr_format == 2:
+            own = {**self.metadata, "dtype": dtype.str, "fill_value": 0, "filters": None}
+            return Node(self.path, 2, {**self.documents, ".zarray": own})
+        codecs = _codecs_for(self.metadata["codecs"], dtype)
+        own = {**self.metadata, "data_type": dtype.name, "fill_value": 0, "codecs": codecs}
+        return Node(self.path, 3, {"zarr.json": own})
+
     def with_attributes(self, attributes: dict[str, Any]) -> "Node":
         """The same node with other attributes."""
         if self.zarr_format == 2:
@@ -84,6 +97,73 @@ class Node:
             return self
         document = {k: v for k, v in self.documents["zarr.json"].items() if k != "consolidated_metadata"}
         return Node(self.path, 3, {"zarr.json": document})
+
+
+# What does not depend on the dtype, beside codecs that hold others or the size of a number.
+_ANY_DTYPE = ("transpose", "gzip", "zstd", "crc32c")
+
+
+def _codecs_for(codecs: list[dict[str, Any]], dtype: np.dtype[Any]) -> list[dict[str, Any]]:
+    """The codecs of an array of zarr 3 for another dtype: shards and compression stay, filters go.
+
+    Examples
+    --------
+    >>> _codecs_for([{"name": "numcodecs.delta"}, {"name": "bytes"}, {"name": "zstd"}], np.dtype("float32"))
+    [{'name': 'bytes', 'configuration': {'endian': 'little'}}, {'name': 'zstd'}]
+    """
+    plain = {"name": "bytes", "configuration": {"endian": "little"}}
+    found = []
+    for codec in codecs:
+        name, settings = codec["name"], codec.get("configuration", {})
+        if name == "bytes":
+            found.append(plain)
+        elif name == "sharding_indexed":
+            inner = _codecs_for(settings["codecs"], dtype)
+            found.append({**codec, "configuration": {**settings, "codecs": inner}})
+        elif name == "blosc":
+            found.append({**codec, "configuration": {**settings, "typesize": dtype.itemsize}})
+        elif name in _ANY_DTYPE:
+            found.append(codec)
+    if not any(codec["name"] in ("bytes", "sharding_indexed") for codec in found):
+        found.insert(sum(codec["name"] == "transpose" for codec in found), plain)
+    return found
+
+
+# What an array must say about itself.
+_NEEDED = {
+    2: ("shape", "chunks", "dtype", "fill_value", "order"),
+    3: ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"),
+}
+
+
+def check_array(node: Node) -> None:
+    """Read all that an array says about itself; one sentence where that cannot be used."""
+    import zarr
+
+    missing = [name for name in _NEEDED[node.zarr_format] if name not in node.metadata]
+    if missing:
+        raise damaged(node.path, f"{missing[0]!r} is missing")
+    try:
+        shape = zarr.open_array(str(node.path), mode="r").shape
+        chunks = node.file_shape
+    except Exception as error:  # what zarr raises on damaged documents is of every kind
+        reason = " ".join(str(error).split()).rstrip(".")
+        if not reason or isinstance(error, KeyError) or any(word in reason for word in ("<class", "__")):
+            reason = "zarr cannot make sense of them"
+        raise damaged(node.path, reason) from error
+    if node.shape != shape or len(chunks) != len(shape) or min(chunks, default=1) < 1:
+        raise damaged(node.path, f"its shape {list(node.shape)} does not fit its chunks {list(chunks)}")
+
+
+def damaged(path: Path, reason: str) -> ValueError:
+    """The error for metadata that cannot be used.
+
+    Examples
+    --------
+    >>> damaged(Path("a.zarr"), "'shape' is missing")
+    ValueError("cannot read a.zarr: its metadata are damaged ('shape' is missing); restore them from a copy")
+    """
+    return ValueError(f"cannot read {path}: its metadata are damaged ({reason}); restore them from a copy")
 
 
 def read_node(path: Path) -> Node | None:

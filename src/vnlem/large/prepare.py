@@ -1,7 +1,6 @@
 """From what a caller asks for to a task that workers can do: plan, store, markers."""
 
 import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ def plan_for(source: Source, engine: Engine, box: Box, file: tuple[int, ...], me
         whole=source.shape,
         # Where the halo is as long as the axis, every part would read all of it.
         cut=tuple(0 < halo.get(axis, 0) < size for axis, size in zip(source.axes, source.shape, strict=True)),
-        itemsize=source.dtype.itemsize,
+        itemsize=max(source.dtype.itemsize, source.result_dtype.itemsize),
         cure=engine.cure,
     )
     solved = [source.axes.index(axis) for axis in engine.axes]
@@ -102,6 +101,7 @@ def prepare(
         "source": {
             "shape": list(source.shape),
             "dtype": str(source.dtype),
+            "result": str(source.result_dtype),
             "axes": list(source.axes),
             "sample": digest,
         },
@@ -112,11 +112,14 @@ def prepare(
         found = markers.read_run()
         if not (resume or join):
             refuse_existing(target)
-            found = None  # of a target that was removed since
-            shutil.rmtree(markers.folder, ignore_errors=True)
+            if found is not None:  # of a target that was removed since
+                markers.forget_run()
+                found = None
         store = target_store(source, box, target)
         if found is None:
             if target.exists():
+                if not (resume or join):
+                    refuse_existing(target)
                 raise ValueError(
                     f"{target} exists and there is no {markers.folder.name} that says how it was made; "
                     "remove it or choose another name"
@@ -129,7 +132,15 @@ def prepare(
             }
             if not target.parent.is_dir():
                 raise FileNotFoundError(f"there is no folder {target.parent}; create it first")
-            found = run if markers.claim_run(run) else markers.read_run()
+            if markers.claim_run(run):
+                found = run
+            elif resume or join:
+                found = markers.read_run()
+            else:
+                raise FileExistsError(
+                    f"{target} was begun by another process at the same time; let one of them do it, "
+                    "or give each a part of it (--part 1/2, --part 2/2)"
+                )
         assert found is not None
         _check_same(found, settings, target)
         plan = Plan.from_json(found["plan"])

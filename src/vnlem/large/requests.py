@@ -4,7 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from vnlem.large.boxes import Box, describe
+from vnlem.pipeline import checks
 
 Region = str | Mapping[str, Any]
 
@@ -46,6 +49,8 @@ def _named(region: Region | None) -> dict[str, tuple[int | None, int | None]]:
         if match is None:
             raise ValueError(f"region must look like y=0:2048,x=0:2048, got {region!r}")
         name, start, stop, index = match.groups()
+        if name in found:
+            raise ValueError(f"region names the axis {name!r} twice; name every axis once, got {region!r}")
         if index is not None:
             found[name] = _span(int(index))
         else:
@@ -54,11 +59,16 @@ def _named(region: Region | None) -> dict[str, tuple[int | None, int | None]]:
 
 
 def _span(value: Any) -> tuple[int | None, int | None]:
-    if isinstance(value, slice):
-        return value.start, value.stop
-    if isinstance(value, int):
-        return value, value + 1
-    start, stop = value
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value), int(value) + 1
+    span = (value.start, value.stop) if isinstance(value, slice) and value.step in (None, 1) else value
+    try:
+        start, stop = (None if end is None else checks.whole("an end", end, 0) for end in span)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"region must give an axis its first pixel and the one after its last, such as (0, 2048), "
+            f"got {checks.shown(value)}"
+        ) from None
     return start, stop
 
 
@@ -78,6 +88,8 @@ def parse_part(part: str | tuple[int, int] | None) -> tuple[int, int]:
             raise ValueError(f"part must look like 3/16 (the third of sixteen), got {part!r}")
         part = (int(match[1]), int(match[2]))
     number, count = part
+    if count < 1:
+        raise ValueError(f"part must name at least one part, such as 1/1 or 3/16, got {number}/{count}")
     if not 1 <= number <= count:
         raise ValueError(f"part must lie between 1/{count} and {count}/{count}, got {number}/{count}")
     return number, count

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vnlem.large.boxes import Box
 from vnlem.large.sources import Source
+from vnlem.pipeline import checks
 
 MOST_PIXELS = 2**24  # up to here the sample is the array itself
 TILE = 512
@@ -50,6 +51,8 @@ def take_sample(source: Source) -> Sample:
         planes = _mosaic(source, channels)
     if planes.dtype.kind == "f" and not np.isfinite(planes).all():
         raise ValueError(f"{source.name} holds NaN or infinite values; replace them first")
+    if planes.dtype.kind == "f":
+        checks.refuse_outliers(source.name, planes)
     digest = hashlib.sha256(np.ascontiguousarray(planes).tobytes()).hexdigest()[:32]
     return Sample(planes, digest)
 

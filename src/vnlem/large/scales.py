@@ -26,16 +26,30 @@ JOIN_REACH_IN_UNITS = 16
 
 
 @dataclass(frozen=True)
-class Size:
-    """One size of the image: units of its pixels, and the method's parameters and halos for its noise."""
+class Group:
+    """Channels that are denoised together: units of their pixels, parameters and halos for their noise."""
 
+    channels: tuple[int, ...]
     scale: Scale
     params: Any
     halo: int
     work_halo: int
-    grain: int = 1  # parts are read from multiples of it on, for solvers whose sums begin anew there
     peak: float | None = None  # the largest absolute value in units of the scale, for solvers of a GPU
+
+
+@dataclass(frozen=True)
+class Size:
+    """One size of the image, and how its channels are denoised there."""
+
+    groups: tuple[Group, ...]
+    same: bool = False  # whether the channels of the only group are one picture: it is their mean
+    grain: int = 1  # parts are read from multiples of it on, for solvers whose sums begin anew there
     noise: NoiseModel | None = None  # of pixels that are yet to be stabilised
+
+    @property
+    def level(self) -> float:
+        """Standard deviation of the noise, where it is the same in all channels."""
+        return self.groups[0].scale.noise
 
     @property
     def margin(self) -> int:
@@ -43,7 +57,29 @@ class Size:
 
         Beyond the halo: as far as the multiple of the grain before the part, and up to one before its halo.
         """
-        return self.halo + 2 * (self.grain - 1)
+        return max(group.halo for group in self.groups) + 2 * (self.grain - 1)
+
+    @property
+    def work_halo(self) -> int:
+        """Pixels around a part that are worked on."""
+        return max(group.work_halo for group in self.groups)
+
+
+def pictures(planes: NDArray[np.float64], handling: str) -> list[tuple[tuple[int, ...], NDArray[np.float64]]]:
+    """The pictures that planes (C, H, W) are denoised as, each with its channels.
+
+    Examples
+    --------
+    >>> planes = np.zeros((3, 4, 5))
+    >>> [(c, p.shape) for c, p in pictures(planes, "same")]
+    [((0, 1, 2), (1, 4, 5))]
+    >>> [c for c, _ in pictures(planes, "separate")]
+    [(0,), (1,), (2,)]
+    """
+    every = tuple(range(len(planes)))
+    if handling == "separate":
+        return [((channel,), planes[channel : channel + 1]) for channel in every]
+    return [(every, planes.mean(axis=0, keepdims=True) if handling == "same" else planes)]
 
 
 def solve_at_sizes(
@@ -66,7 +102,7 @@ def solve_at_sizes(
     smaller, known = halve_part(planes, read, shape)
     below = solve_at_sizes(smaller, Region(half, coarse, known), sizes[1:], solver, workers)
     if first.noise is None:
-        joined = join(result, below, first.scale.noise)
+        joined = join(result, below, first.level)
     else:
         joined = join_in_units(first.noise, result, below)
     return part_of(joined, fine, write)
@@ -84,16 +120,21 @@ def _solve(
     around = grown(write, size.margin, shape)
     around = around._replace(top=_up(around.top, size.grain), left=_up(around.left, size.grain))
     pixels = part_of(planes, read, around)
-    solved = solve_region(
-        pixels if size.noise is None else size.noise.stabilise(pixels),
-        Region(shape, write, around),
-        size.scale,
-        size.params,
-        solver,
-        workers=workers,
-        peak=size.peak,
-    )
-    return solved if size.noise is None else size.noise.unstabilise(solved)
+    if size.noise is not None:
+        pixels = size.noise.stabilise(pixels)
+    own = Region(shape, write, around)
+
+    def solved(group: Group, picture: NDArray[np.float64]) -> NDArray[np.float64]:
+        return solve_region(picture, own, group.scale, group.params, solver, workers=workers, peak=group.peak)
+
+    if size.same:
+        (group,) = size.groups
+        mean = pixels.mean(axis=0, keepdims=True)
+        rows, columns = own.written()
+        result = pixels[:, rows, columns] + (solved(group, mean) - mean[:, rows, columns])
+    else:
+        result = np.concatenate([solved(group, pixels[list(group.channels)]) for group in size.groups])
+    return result if size.noise is None else size.noise.unstabilise(result)
 
 
 def _join_reach(size: Size) -> int:

@@ -51,6 +51,7 @@ class Source:
     colour: bool = False  # whether the channels are colours, to be denoised together
     guessed: bool = False  # whether nobody said what its pages are; then they stand alone
     details: dict[str, Any] = field(default_factory=dict)  # sizes of pixels, units, names of channels
+    wanted: np.dtype[Any] | None = None  # dtype of the result, where it is not that of the source
     _array: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -111,6 +112,16 @@ class Source:
                 close()
             elif file is not None:
                 file.close()
+
+    @property
+    def result_dtype(self) -> np.dtype[Any]:
+        """The dtype of what is written."""
+        return self.dtype if self.wanted is None else self.wanted
+
+    @property
+    def rounded(self) -> bool:
+        """Whether the result is rounded to integers that nobody asked for."""
+        return self.wanted is None and self.dtype.kind in "iu"
 
     @property
     def travels(self) -> bool:

@@ -15,10 +15,12 @@ from vnlem.large.gpu import kind_of, one_at_a_time
 from vnlem.large.sample import MOST_PIXELS
 from vnlem.large.sources import Source
 from vnlem.noise import parts
+from vnlem.noise.advice import advise
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import StackNoise, StackUnits, sampled_pages, units_of
+from vnlem.noise.pages import StackNoise, StackUnits, checked_page, sampled_pages, units_of
 from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of
 from vnlem.pipeline.device import choose, current, why_no_gpu
+from vnlem.pipeline.dtypes import as_dtype, readable_as
 from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.stack_task import Part, StackTask
@@ -67,9 +69,10 @@ class StackEngine:
         first, last = inside(place.write, place.read)[0]
         known = parts.steps(self.noises[channel], place.region).stabilise.write
         part = Part((place.read[0][0], known.top, known.left), _three(place.whole))
-        result = np.empty(extent(place.write), np.dtype(self.dtype))
+        wanted = np.dtype(self.dtype)
+        result = np.empty(extent(place.write), wanted)
         pages = denoise_series(
-            list(pixels),
+            list(pixels.astype(readable_as(pixels.dtype, wanted)) if wanted != pixels.dtype else pixels),
             self.kind,
             StackNoise(self.noises[channel], place.region),
             method=self.method,
@@ -86,7 +89,7 @@ class StackEngine:
                 if number >= last:
                     break
                 if number >= first:
-                    result[number - first] = page
+                    result[number - first] = as_dtype(page, wanted)
         return result
 
     def _from_grain(self, pixels: NDArray[Any], place: Place) -> tuple[NDArray[Any], Place]:
@@ -139,6 +142,7 @@ def stack_engine(
     for channel in range(1 + max(one.channel for one in all_series)):
         pages = [_pages(source, letters, one) for one in all_series if one.channel == channel]
         noises.append(StackNoise.of(list(pages), given, noise_model, camera, plain=plain))
+        advise(noises[-1].model, checked_page(pages[0], 0), rounded=source.rounded)
     others = tuple(name for name in source.axes if name not in (kind.lower(), "y", "x"))
     units, used = {}, []
     size, count = (source.shape[-2], source.shape[-1]), len(all_series[0].pages)
@@ -166,7 +170,7 @@ def stack_engine(
         axes=(kind.lower(), "y", "x"),
         halo=(planes, *around),
         in_flight=max(map(find_planes, used)),
-        dtype=source.dtype.str,
+        dtype=source.result_dtype.str,
         device=device,
         grain=grain,
     )

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vnlem.large import ngff
-from vnlem.large.boxes import Box, slices
+from vnlem.large.boxes import Box, inside, slices
 from vnlem.large.nodes import Node, read_node, write_json
 from vnlem.large.sources import Source
+from vnlem.pipeline.workers import for_each
 
 # Of stores made here. A shard of 2048 x 2048 is what a unit of work covers, a chunk is what viewers fetch.
 CHUNK_SIDE = 512
@@ -42,7 +44,7 @@ def store_like(source: Source, shape: tuple[int, ...], offset: tuple[int, ...]) 
     image = source.image
     assert image is not None
     if isinstance(image, Node):
-        copied = image.with_shape(shape)
+        copied = image.with_shape(shape).with_dtype(source.wanted)
         return Store((Level("", shape, image.file_shape),), _documents(copied, ""))
     documents = _documents(ngff.moved(image, offset).without_consolidated(), "")
     shapes = [shape]
@@ -57,7 +59,7 @@ def store_like(source: Source, shape: tuple[int, ...], offset: tuple[int, ...]) 
             between = read_node(image.group.path / parent)
             if between is not None:
                 documents |= _documents(between.without_consolidated(), str(parent))
-        documents |= _documents(node.with_shape(level_shape), path)
+        documents |= _documents(node.with_shape(level_shape).with_dtype(source.wanted), path)
         levels.append(Level(path, level_shape, node.file_shape))
     return Store(tuple(levels), documents)
 
@@ -99,7 +101,7 @@ def new_store(source: Source, shapes: list[tuple[int, ...]], name: str) -> Store
             shape=level_shape,
             chunks=(1,) * leading + (CHUNK_SIDE,) * 2,
             shards=(1,) * leading + tuple(side),
-            dtype=source.dtype.newbyteorder("="),
+            dtype=source.result_dtype.newbyteorder("="),
             dimension_names=source.axes,
             zarr_format=3,
         )
@@ -132,15 +134,22 @@ def open_level(root: Path, level: Level, mode: str = "r") -> Any:
     return zarr.open_array(str(root / level.path), mode=mode)
 
 
-def write_box(array: Any, root: Path, level: Level, box: Box, pixels: NDArray[Any]) -> tuple[int, int]:
+def write_box(
+    array: Any, root: Path, level: Level, box: Box, pixels: NDArray[Any], workers: int = 1
+) -> tuple[int, int]:
     """Write whole files and wait until they are safe; returns how many there are and their bytes.
 
-    What lies there from an interrupted run goes first: it may be torn, and must not be read again.
+    What lies there from an interrupted run goes first: it may be torn, and must not be read again. Each file
+    is written by itself: of many at once zarr would leave the others under way where one fails.
     """
     paths = [root / level.path / key for key in file_keys(array, level, box)]
     for path in paths:
         path.unlink(missing_ok=True)
-    array[slices(box)] = pixels
+
+    def write(part: Box) -> None:
+        array[slices(part)] = pixels[slices(inside(part, box))]
+
+    for_each(write, list(file_boxes(level, box)), workers)
     count = total = 0
     for path in paths:
         try:
@@ -160,6 +169,21 @@ def measure_box(array: Any, root: Path, level: Level, box: Box) -> tuple[int, in
         with contextlib.suppress(FileNotFoundError):
             sizes.append((root / level.path / key).stat().st_size)
     return len(sizes), sum(sizes)
+
+
+def file_boxes(level: Level, box: Box) -> Iterator[Box]:
+    """The parts of a box that lie in one file each.
+
+    Examples
+    --------
+    >>> list(file_boxes(Level("0", (5, 9), (4, 8)), ((0, 5), (0, 8))))
+    [((0, 4), (0, 8)), ((4, 5), (0, 8))]
+    """
+    cuts = [
+        [(max(line, start), min(line + side, stop)) for line in range(start // side * side, stop, side)]
+        for (start, stop), side in zip(box, level.file, strict=True)
+    ]
+    yield from itertools.product(*cuts)
 
 
 def file_keys(array: Any, level: Level, box: Box) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tifffile import TiffFile, TiffPageSeries, imread
 
+from vnlem.io.tiff import several_images
 from vnlem.large.sources import NAMES, Source
 
 _SAMPLES = "S"
@@ -43,10 +44,7 @@ def open_tiff(path: Path, axes: str | None) -> Source:
     """A TIFF file with one image."""
     with TiffFile(path) as tif:
         if len(tif.series) != 1:
-            raise ValueError(
-                f"{path} holds {len(tif.series)} images of different shape or type; save the one to denoise "
-                "as a file of its own"
-            )
+            raise ValueError(f"{path} holds {several_images(tif)}")
         series = tif.series[0]
         names = _names(series, axes, path)
         colour = _SAMPLES in series.axes

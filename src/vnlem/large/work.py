@@ -17,6 +17,8 @@ from vnlem.large.pyramid import covered, downsample
 from vnlem.large.sources import Source
 from vnlem.large.stores import Level, open_level, write_box
 from vnlem.large.units import Plan
+from vnlem.pipeline import checks
+from vnlem.pipeline.workers import check_workers
 
 PYRAMID_SIDE = 1024  # of a unit in coarser levels; it reads four times as many pixels
 
@@ -53,7 +55,8 @@ def do_unit(task: Task, level: int, number: int, workers: int | None = None) -> 
         box = task.plans[level].box(number)
         pixels = _solve(task, box, workers) if level == 0 else _downsample(task, level, box)
         array = open_level(task.root, task.levels[level], "r+")
-        files, size = write_box(array, task.root, task.levels[level], box, pixels)
+        threads = check_workers(workers)
+        files, size = write_box(array, task.root, task.levels[level], box, pixels, threads)
         task.markers.set_done(level, number, fingerprint=task.fingerprint, files=files, bytes=size)
     except Exception as error:
         raise explain(error, task.target) from error
@@ -65,7 +68,9 @@ def _solve(task: Task, box: Box, workers: int | None) -> NDArray[Any]:
     read_box = plan.read_box(box)
     pixels = source.read(read_box)
     _check_finite(pixels, source, read_box)
-    result = np.empty([stop - start for start, stop in box], source.dtype)
+    if pixels.dtype.kind == "f":
+        checks.refuse_outliers(f"{source.name} at {describe(read_box, source.axes)}", pixels)
+    result = np.empty([stop - start for start, stop in box], source.result_dtype)
     solved = [source.axes.index(name) for name in engine.axes]
     along = partial(_along, solved=solved)
     whole = tuple(source.shape[axis] for axis in solved)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.features.channels import handling
-from vnlem.pipeline.device import lies_on_gpu, to_host
+from vnlem.pipeline.device import lies_on_gpu, namespace, to_host
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Info, Result
@@ -19,21 +19,27 @@ from vnlem.pipeline.stand_in import StandIn
 Denoise = Callable[[Any, Any, int | None, Progress], Result]
 
 
+def choose_handling(image: ArrayLike, sigma: Any, axis: int) -> str:
+    """How the channels of an image ask to be denoised: "joint", "separate" or "same"."""
+    planes = to_planes(to_host(image), axis)
+    levels = _levels(planes, sigma.noise if isinstance(sigma, StandIn) else sigma)
+    if len(planes.data) == 1 or levels is None:
+        return "joint"
+    noise = np.array([float(np.sqrt(np.mean(np.square(level)))) for level in levels])
+    return handling("auto", planes.data, noise)
+
+
 def by_channels(
     denoise: Denoise, image: ArrayLike, sigma: Any, axis: int, progress: Progress, channels: str
 ) -> Result:
-    """Denoise an image with channels as its channels ask for; channels: "auto" or "separate"."""
-    planes = to_planes(to_host(image), axis)
+    """Denoise an image with channels, where it lies; channels: "joint", "separate" or "same"."""
+    planes = to_planes(image, axis)
     count = len(planes.data)
     stands = isinstance(sigma, StandIn)
     levels = _levels(planes, sigma.noise if stands else sigma)
-    if count == 1 or levels is None:
+    if channels == "joint" or count == 1 or levels is None:
         return denoise(image, sigma, axis, progress)
-    noise = np.array([float(np.sqrt(np.mean(np.square(level)))) for level in levels])
-    kind = handling(channels, planes.data, noise)
-    if kind == "joint":
-        return denoise(image, sigma, axis, progress)
-    if kind == "same":
+    if channels == "same":
         mean = planes.data.mean(axis=0)
         level = sigma.part(lambda every: every.mean(axis=0, keepdims=True)) if stands else levels[0]
         done = denoise(mean, level, None, progress)
@@ -45,7 +51,7 @@ def by_channels(
         own = sigma.part(itemgetter(slice(number, number + 1))) if stands else level
         parts.append(denoise(plane, own, None, _share(progress, number, count)))
     images = [part[0] if isinstance(part, tuple) else part for part in parts]
-    restored = planes.restore(np.stack(images))
+    restored = planes.restore(namespace(images[0]).stack(images))
     infos = [part[1] for part in parts if isinstance(part, tuple)]
     return (restored, _together(infos)) if infos else restored
 
@@ -56,7 +62,7 @@ def _levels(planes: Planes, sigma: Any) -> list[Any] | None:
     if sigma is None:
         from vnlem.noise.white import estimate_sigma_of_planes
 
-        return [estimate_sigma_of_planes(plane[None]) for plane in planes.data]
+        return [estimate_sigma_of_planes(to_host(plane)[None]) for plane in planes.data]
     sigma = to_host(sigma) if lies_on_gpu(sigma) else sigma
     try:
         values = np.asarray(sigma, np.float64)

@@ -42,6 +42,8 @@ from vnlem.registry import check_preset, find_solver
 TILE = 128
 # Pixels whose estimate over the whole image one task makes.
 PIXELS_AT_ONCE = 4096
+# Noise in units of the clean image, of which no less than a tenth of the noise is assumed to be there.
+NOTHING_BUT_NOISE = 9.9
 
 
 def denoise_vnlem(
@@ -186,7 +188,8 @@ def denoise_vnlem(
     def resolve(noise: float) -> VnlemParams:
         params = check_params(**with_defaults(preset, noise, given))
         check_engine(params, engine)
-        return params
+        # Where the noise is said to be all of the image, Stein's estimate of the error has nothing to go by.
+        return replace(params, adapt=False) if noise >= NOTHING_BUT_NOISE else params
 
     return run(
         image,

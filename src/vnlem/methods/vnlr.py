@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from vnlem.estimate.scales import check_scales
 from vnlem.features.channels import CHANNELS
-from vnlem.methods.channels import by_channels
+from vnlem.methods.channels import by_channels, choose_handling
 from vnlem.methods.scales import denoise_at_scales
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.methods.vnlr_params import resolve as resolve
@@ -85,11 +85,12 @@ def denoise_vnlr(
         each pass.
     device : {None, "cpu", "cuda", "cuda:1", "auto"}
         Where to run, see :func:`vnlem.denoise`.
-    channels : {"auto", "joint", "separate"}
-        Whether channels share their groups of patches. "auto" decides by the image: channels with the same
-        edges at the same places, as those of a photograph, are handled jointly, independent ones (stains,
-        fluorescence) one by one, and channels that are one picture, noise included, as that picture. Three
-        channels that are handled jointly are taken for RGB and compared in opponent colours.
+    channels : {"auto", "joint", "separate", "same"}
+        Whether channels share their groups of patches. "auto" decides by the image, once: channels with
+        the same edges at the same places, as those of a photograph, are handled jointly, independent ones
+        (stains, fluorescence) one by one ("separate"), and channels that are one picture, noise included, as
+        that picture ("same"). Three channels that are handled jointly are taken for RGB and compared in
+        opponent colours.
     aim : {"fidelity", "perception"}
         "fidelity" makes the expected error small. "perception" is for images that are looked at: the last
         pass is made twice, the sharper of the two counts where structure was lost, and local contrast that
@@ -130,6 +131,10 @@ def denoise_vnlr(
     True
     """
     check_preset("vnlr", preset)
+    checks.choice("channels", channels, CHANNELS)
+    if channel_axis is not None and channels == "auto":
+        # Once, on the image at its full size: every scale and every round is handled alike.
+        channels = choose_handling(image, sigma, channel_axis)
     if check_scales(scales) > 1:
         return denoise_at_scales(
             denoise_vnlr,
@@ -183,7 +188,6 @@ def denoise_vnlr(
             min_size=lambda params: max(params.patch_sizes),
         )
 
-    checks.choice("channels", channels, CHANNELS)
     if channel_axis is not None and channels != "joint":
         return by_channels(one, image, sigma, channel_axis, progress, channels)
     return one(image, sigma, channel_axis, progress)

@@ -170,7 +170,7 @@ def search_angles(angle_range: float, angle_step: float) -> NDArray[np.float64]:
 
 
 def check_angles(angle_range: Any, angle_step: Any) -> tuple[float, float]:
-    """A search range of 0 to 180 degrees and a positive step, or one clear sentence.
+    """A search range of 0 to 180 degrees and a step of at least 0.01 degrees, or one clear sentence.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def check_angles(angle_range: Any, angle_step: Any) -> tuple[float, float]:
     (30.0, 5.0)
     """
     angle_range = checks.real("angle_range", angle_range, 0, 180)
-    return angle_range, checks.real("angle_step", angle_step, 0, 180, open_low=True)
+    return angle_range, checks.real("angle_step", angle_step, 0.01, 180)
 
 
 def _check_patch(name: str, patch: ArrayLike) -> NDArray[np.float64]:

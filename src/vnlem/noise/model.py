@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise.correlated import FLOOR, Spectrum, check_spectrum
 from vnlem.noise.curve import Curve, check_curve
-from vnlem.noise.poisson_gaussian import GainModel
+from vnlem.noise.poisson_gaussian import LARGEST, GainModel
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.regions import Region
@@ -62,7 +63,7 @@ class NoiseModel:
     @classmethod
     def white(cls, sigma: float, confidence: float = 1.0, doubt: str = "") -> "NoiseModel":
         """White noise of one standard deviation."""
-        sigma = checks.real("sigma", sigma, 0)
+        sigma = checks.real("sigma", sigma, 0, LARGEST)
         return cls((Curve((0.0,), (sigma**2,)),), confidence=confidence, doubt=doubt)
 
     @classmethod
@@ -173,6 +174,19 @@ class NoiseModel:
                     "Estimate the noise on this image's own values"
                 )
 
+    def seen_in(self, planes: Float) -> tuple[Float, Float]:
+        """Planes (C, H, W) whose noise is not correlated, and its root mean square in each of them.
+
+        Examples
+        --------
+        >>> NoiseModel.camera(gain=2.0).seen_in(np.full((1, 4, 4), 8.0))[1].tolist()
+        [4.0]
+        """
+        if self.is_correlated:
+            return self.stabilise(planes), np.ones(len(planes))
+        variances = [self.variance(plane, number).mean() for number, plane in enumerate(planes)]
+        return planes, np.sqrt(variances)
+
     def stabilise(self, planes: Float, floor: float = FLOOR, region: Region | None = None) -> Float:
         """Planes (C, H, W) whose noise is white, independent between channels, of standard deviation one.
 
@@ -265,6 +279,12 @@ class NoiseModel:
         missing = [name for name in ("curves", "spectra", "strengths", "confidence") if name not in values]
         if missing:
             raise ValueError(f"the noise model lacks {missing[0]!r}; make it again with vnlem noise")
+        for name, wanted in (("curves", "object"), ("spectra", "square table"), ("strengths", "number")):
+            if not isinstance(values[name], list) or not all(map(_KINDS[name], values[name])):
+                raise ValueError(
+                    f"the noise model is damaged ({name!r} must be a list, one {wanted} per channel; got "
+                    f"{checks.shown(values[name])}); make it again with vnlem noise"
+                )
         try:
             curves = tuple(
                 check_curve(c["levels"], c["variances"], c.get("camera")) for c in values["curves"]
@@ -313,6 +333,39 @@ class NoiseModel:
         from vnlem.noise.draw import draw
 
         return draw(self, path, None if image is None else to_planes(image, channel_axis).data)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_number, value))
+
+
+def _is_curve(value: Any) -> bool:
+    """Whether this can be a curve in a noise model's file."""
+    if not isinstance(value, dict):
+        return False
+    if not (_are_numbers(value.get("levels")) and _are_numbers(value.get("variances"))):
+        return False
+    camera = value.get("camera")
+    names = {"gain", "offset", "read_noise"}
+    return camera is None or (isinstance(camera, dict) and set(camera) == names)
+
+
+def _is_spectrum(value: Any) -> bool:
+    """Whether this can be a spectrum in a noise model's file."""
+    if value is None:
+        return True
+    return isinstance(value, list) and all(map(_are_numbers, value)) and len({len(row) for row in value}) == 1
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "curves": _is_curve,
+    "spectra": _is_spectrum,
+    "strengths": _is_number,
+}
 
 
 def to_components(planes: Float) -> Float:

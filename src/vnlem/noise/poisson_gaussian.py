@@ -22,9 +22,10 @@ Float = NDArray[np.float64]
 TABLE_END = 300.0
 # Read noise is integrated over this many points of a Gauss-Hermite rule.
 NODES = 64
-# Read noise in photons: above the first the table does not resolve the line below no photons, above the
-# second there is nothing but white noise.
-RESOLVED_SPREAD, MOST_SPREAD = 1e3, 1e8
+# So many times the read noise below the offset, the mean of the transform is its straight line.
+BELOW = 8.0
+LARGEST = 1e60  # gain, offset or read noise, whose products neither overflow nor vanish
+MOST_SPREAD = 1e8  # read noise in photons above which there is nothing but white noise
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ def check_model(gain: Any, offset: Any, read_noise: Any) -> GainModel:
     GainModel(gain=1.0, offset=0.0, read_noise=2.0)
     """
     return GainModel(
-        checks.real("gain", gain, 0, open_low=True),
-        checks.real("offset", offset),
-        checks.real("read_noise", read_noise, 0),
+        checks.real("gain", gain, 1 / LARGEST, LARGEST),
+        checks.real("offset", offset, -LARGEST, LARGEST),
+        checks.real("read_noise", read_noise, 0, LARGEST),
     )
 
 
@@ -121,7 +122,8 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
     Returns
     -------
     ndarray of float64
-        The mean pixel values. Below the offset, where no photon count comes, the inverse is a straight line.
+        The mean pixel values. Below the offset, where no photon count comes, the inverse is the transform's
+        own straight line: what lies there keeps its value.
 
     Notes
     -----
@@ -153,20 +155,18 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
     far = safe**2 / 4 - 0.125 - spread**2 + np.sqrt(1.5) / (4 * safe)
     # The two pieces meet without a step.
     far += photons[-1] - (means[-1] ** 2 / 4 - 0.125 - spread**2 + np.sqrt(1.5) / (4 * means[-1]))
-    # Below the mean at no photons the straight line goes on: backgrounds that were subtracted are negative.
-    # With so much read noise that is the transform's own line; its table would not resolve it.
-    if spread > RESOLVED_SPREAD:
-        slope = np.sqrt(0.375 + spread**2)
-    else:
-        slope = (photons[1] - photons[0]) / (means[1] - means[0])
-    near = np.interp(values, means, photons) + slope * np.minimum(values - means[0], 0.0)
+    # Below the table the transform's straight line goes on: backgrounds that were subtracted are negative.
+    near = np.interp(values, means, photons) + np.sqrt(0.375 + spread**2) * np.minimum(values - means[0], 0.0)
     result: Float = np.where(values <= means[-1], near, far)
     return np.asarray(result * model.gain + model.offset)
 
 
 @lru_cache(maxsize=32)
 def _table(spread: float) -> tuple[Float, Float]:
-    """Mean of the transform at photon numbers from 0 to TABLE_END, for read noise `spread` in photons."""
+    """Mean of the transform at photon numbers up to TABLE_END, for read noise `spread` in photons.
+
+    Below no photons there is read noise alone.
+    """
     from scipy import stats
 
     photons = np.concatenate(
@@ -177,7 +177,11 @@ def _table(spread: float) -> tuple[Float, Float]:
     weights = weights / weights.sum()
     transformed = _root(counts[:, None] + spread * nodes[None, :], spread) @ weights
     means = stats.poisson.pmf(counts[None, :], photons[:, None]) @ transformed
-    return means, photons
+    if spread == 0:
+        return means, photons
+    below = -spread * np.linspace(BELOW, 0.0, 400)[:-1]
+    means_below = _root(below[:, None] + spread * nodes[None, :], spread) @ weights
+    return np.concatenate([means_below, means]), np.concatenate([below, photons])
 
 
 def gain_of_line(slope: float, level: float, darkest: float) -> GainModel:
@@ -191,6 +195,8 @@ def gain_of_line(slope: float, level: float, darkest: float) -> GainModel:
     >>> gain_of_line(2.0, -60.0, 35.0)
     GainModel(gain=2.0, offset=30.0, read_noise=0.0)
     """
+    if not slope >= 1 / LARGEST or not np.isfinite(level):  # an image without noise has no line
+        return GainModel(1 / LARGEST, min(darkest, 0.0), 0.0)
     end = -level / slope
     lowest = end if 0 < end <= darkest else darkest
     offset = 0.0 if end <= 0 <= darkest else lowest

@@ -137,7 +137,8 @@ def series_of(letters: str, shape: tuple[int, ...], kind: str) -> list[Series]:
 class PagesOf:
     """The pages of a series, each cut from the array when it is asked for.
 
-    The array may lie on the disk: what it is asked for is whole pages.
+    The array may lie on the disk: what it is asked for is whole pages. They come in the dtype `dtype`, where
+    it is given.
 
     Examples
     --------
@@ -147,8 +148,8 @@ class PagesOf:
     (2, (3, 4))
     """
 
-    def __init__(self, array: Any, letters: str, series: Series) -> None:
-        self._array, self._series = array, series
+    def __init__(self, array: Any, letters: str, series: Series, dtype: np.dtype[Any] | None = None) -> None:
+        self._array, self._series, self._dtype = array, series, dtype
         self._transposed = letters.index("Y") > letters.index("X")
 
     def __len__(self) -> int:
@@ -156,14 +157,36 @@ class PagesOf:
 
     def __getitem__(self, index: int) -> NDArray[Any]:
         page: NDArray[Any] = self._array[self._series.pages[index]]
+        page = page if self._dtype is None else page.astype(self._dtype, copy=False)
         return page.T if self._transposed else page
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         return (self[index] for index in range(len(self)))
 
+    @property
+    def page_shape(self) -> tuple[int, ...]:
+        """Height and width of every page."""
+        sizes = zip(self._array.shape, self._series.pages[0], strict=True)
+        shape = tuple(size for size, part in sizes if isinstance(part, slice))
+        return shape[::-1] if self._transposed else shape
+
     def put(self, index: int, page: NDArray[Any]) -> None:
         """Write a page into the array."""
         self._array[self._series.pages[index]] = page.T if self._transposed else page
+
+
+def shapes_of(pages: Any) -> list[tuple[int, ...]]:
+    """Height and width of each page of a list or of :class:`PagesOf`, of which none is read for that.
+
+    Examples
+    --------
+    >>> stack = np.zeros((4, 3, 2))
+    >>> shapes_of(PagesOf(stack, "XYT", series_of("XYT", stack.shape, "T")[0]))
+    [(3, 4), (3, 4)]
+    """
+    if isinstance(pages, PagesOf):
+        return [pages.page_shape] * len(pages)
+    return [page.shape for page in pages]
 
 
 def shown_size(shape: tuple[int, ...]) -> str:

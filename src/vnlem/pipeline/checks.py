@@ -1,6 +1,7 @@
 """Checks of single parameters, shared by the methods: what was wrong, what was got, how to cure it."""
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,12 @@ from vnlem.pipeline.device import namespace
 
 # No length, count or number of repetitions is meant to be larger; the product of two still fits 64 bits.
 LARGEST_WHOLE = 2**31 - 1
+# Values so much larger than all others are no part of an image: beside them single precision would not
+# resolve the others.
+APART = 1e6
+FEW = 1e-3  # of all values: so few of them are broken pixels
+NO_DATA = 1e15  # values of at least this size that stand apart mark pixels without data, however many
+_LOOK = 2**16  # values that are looked at first
 
 
 def whole(name: str, value: Any, smallest: int = 1, largest: int = LARGEST_WHOLE) -> int:
@@ -150,16 +157,49 @@ def numbers(name: str, array: ArrayLike) -> NDArray[np.float64]:
             f"{name} is a masked array, and a mask would be lost; fill the masked pixels first, e.g. with "
             "array.filled(numpy.ma.median(array)), and put the mask back on the result"
         )
-    xp = namespace(array)
-    given = xp.asarray(array)
+    given = as_array(name, array)
     if given.dtype.kind not in "biuf":
+        cure = {"c": "take e.g. its real part", "O": "convert it with numpy.asarray(..., float)"}
         raise TypeError(
-            f"{name} must hold integers or floats, got dtype {given.dtype}; take e.g. its real part"
+            f"{name} must hold integers or floats, got dtype {given.dtype}; "
+            f"{cure.get(given.dtype.kind, 'convert it to numbers first')}"
         )
     if given.size == 0:
         raise ValueError(f"{name} is empty (shape {given.shape}); pass at least one value")
     values: NDArray[np.float64] = given.astype(np.float64)
     return values
+
+
+def as_array(name: str, given: Any) -> Any:
+    """What was given as an array where it lies, or a clear error.
+
+    Examples
+    --------
+    >>> as_array("the image", [[1, 2], [3]])
+    Traceback (most recent call last):
+    ...
+    ValueError: the image must be an array of numbers, but the rows of the list have different lengths
+    """
+    if isinstance(given, str | bytes | os.PathLike):
+        raise TypeError(
+            f"{name} must be an array of numbers, got the path or text {shown(given)}; "
+            "read a file with vnlem.io.read(path).pixels"
+        )
+    try:
+        array = namespace(given).asarray(given)
+    except ValueError:
+        if not isinstance(given, list | tuple):
+            raise
+        raise ValueError(
+            f"{name} must be an array of numbers, but the rows of the list have different lengths"
+        ) from None
+    if array.ndim == 0 and array.dtype.kind == "O":
+        raise TypeError(f"{name} must be an array of numbers, got {_kind_of(given)}")
+    return array
+
+
+def _kind_of(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def refuse_infinite(name: str, values: NDArray[np.float64]) -> None:
@@ -172,3 +212,38 @@ def refuse_infinite(name: str, values: NDArray[np.float64]) -> None:
             f"{name} holds {int(bad.sum())} NaN or infinite values, the first at index {first}; "
             "replace them first, e.g. with numpy.nan_to_num or by inpainting"
         )
+
+
+def refuse_outliers(name: str, values: NDArray[Any], largest: float | None = None) -> None:
+    """One clear sentence where some values are far beyond all others; `largest`: of their absolute values.
+
+    Examples
+    --------
+    >>> refuse_outliers("the image", np.array([0.1, 0.2, 300.0]))
+    >>> refuse_outliers("the image", np.array([0.1, 0.2, -3.4e38]))
+    Traceback (most recent call last):
+    ...
+    ValueError: the image holds -3.4e+38 (1 value of 3, the first at index (2,)), where all others are at \
+most 0.2: a broken pixel or one without data; replace it, e.g. image[abs(image) > 2e+02] = the mean of \
+the others
+    """
+    if largest is None:
+        largest = float(max(values.max(), -values.min()))
+    flat = values.reshape(-1)
+    seen = abs(flat[:: -(-flat.size // _LOOK)])
+    if not bool(((seen > 0) & (seen <= largest / APART)).any()):
+        return
+    sizes = abs(values)
+    apart = sizes > largest / APART
+    others = float(sizes[~apart].max())
+    count = int(apart.sum())
+    if others == 0 or float(sizes[apart].min()) < APART * others:
+        return
+    if largest < NO_DATA and count > max(1, FEW * values.size):
+        return
+    first = tuple(int(k) for k in namespace(values).argwhere(apart)[0])
+    raise ValueError(
+        f"{name} holds {float(values[first]):g} ({count} value{'s' if count > 1 else ''} of {values.size}, "
+        f"the first at index {first}), where all others are at most {others:g}: a broken pixel or one "
+        f"without data; replace it, e.g. image[abs(image) > {1e3 * others:.1g}] = the mean of the others"
+    )

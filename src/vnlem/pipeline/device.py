@@ -15,6 +15,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from vnlem.pipeline.warn import said_once
+
 INSTALL = "pip install 'vnlem[gpu]' (CUDA 13) or 'vnlem[gpu12]' (CUDA 12)"
 _CUDA = 2  # DLPack's number of the device type
 AT_ONCE = 3  # pages under way on a device: one is brought and one taken back while one is worked on
@@ -147,16 +149,24 @@ def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Argum
     """
 
     signature = inspect.signature(function)
+    any_more = inspect.Parameter.VAR_KEYWORD
+    known = [name for name, one in signature.parameters.items() if one.kind is not any_more]
 
     @wraps(function)
     def wrapped(*given: Arguments.args, **options: Arguments.kwargs) -> Returned:
         call: dict[str, Any] = dict(zip(_LEADING, given, strict=False))
         if len(given) > len(_LEADING) or "image" not in {**call, **options} or call.keys() & options.keys():
             signature.bind(*given, **options)  # says what is wrong
+        if len(known) == len(signature.parameters):
+            unknown = [name for name in options if name not in known]
+            if unknown:
+                own = ", ".join(name for name in known if name not in _LEADING)
+                raise TypeError(f"{function.__name__} has no parameter {unknown[0]!r}; it has {own}")
         call.update(options)
         image, in_pages = call["image"], _has_pages(call)
         if is_lazy(image):
-            return function(*given, **options)
+            with said_once():
+                return function(*given, **options)
 
         def run_at(place: Placement) -> Any:
             call.update(image=place.array, device=place.name)
@@ -164,7 +174,7 @@ def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Argum
                 call["sigma"] = place.beside(call["sigma"])
             return cast(Any, function)(**call)
 
-        with placed(image, call.get("device"), in_pages) as place:
+        with said_once(), placed(image, call.get("device"), in_pages) as place:
             # Outside of the handler the arrays of the failed attempt are gone.
             fits = True
             try:
@@ -194,10 +204,10 @@ def is_lazy(image: Any) -> bool:
 
 
 def _has_pages(arguments: dict[str, Any]) -> bool:
-    """Whether the image is a stack, or a set of images of different sizes."""
+    """Whether the image is a stack, or a list of images."""
     image = arguments["image"]
-    several = isinstance(image, list | tuple) and len({np.shape(page) for page in image}) > 1
-    return several or arguments.get("axes") is not None
+    several = isinstance(image, list | tuple) and all(getattr(page, "ndim", 0) == 2 for page in image)
+    return arguments.get("axes") is not None or (several and arguments.get("channel_axis") is None)
 
 
 def side_by_side(device: str, work: Callable[[Item], Returned], items: Iterable[Item]) -> Iterator[Returned]:

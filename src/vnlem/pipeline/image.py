@@ -9,7 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.pipeline import checks, units_on_gpu
 from vnlem.pipeline.device import namespace
+from vnlem.pipeline.dtypes import as_dtype
 from vnlem.pipeline.units_on_gpu import LARGEST_VALUE as LARGEST_VALUE
+
+# Single precision reaches less far in both directions.
+LARGEST_UNIT = 1e50
 
 
 @dataclass(frozen=True)
@@ -36,27 +40,33 @@ class Planes:
 
     def like(self, image: NDArray[Any]) -> NDArray[Any]:
         """An image in the input's layout, in the input's dtype."""
-        xp = namespace(image)
-        if self.dtype.kind not in "iu":
-            result: NDArray[Any] = xp.ascontiguousarray(image.astype(self.dtype, copy=False))
-        elif units_on_gpu.usable(image):
-            result = xp.ascontiguousarray(units_on_gpu.rounded(image, self.dtype))
-        else:
-            result = _rounded(image, self.dtype)
-        return result
+        return as_dtype(image, self.dtype)
 
 
-def _rounded(image: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Floats as integers, clipped to the dtype's range."""
-    limits = np.iinfo(dtype)
-    # The largest 64-bit integers are no floats: the next float above would wrap around.
-    above = float(limits.max)
-    highest = above if above <= limits.max else np.nextafter(above, 0.0)
-    xp = namespace(image)
-    whole: NDArray[Any] = xp.clip(xp.rint(image), float(limits.min), highest).astype(dtype)
-    whole[image >= above] = limits.max
-    whole = xp.ascontiguousarray(whole)
-    return whole
+def check_values(planes: Planes) -> None:
+    """Refuse an image with values that stand apart, or in units whose squares would overflow or vanish.
+
+    Examples
+    --------
+    >>> check_values(to_planes(np.full((2, 2), 1e80)))
+    Traceback (most recent call last):
+    ...
+    ValueError: the image holds values up to 1e+80, whose squares are too large; divide it by a constant first
+    """
+    if planes.dtype.kind != "f" and planes.dtype.itemsize <= 2:
+        return
+    largest = float(max(planes.data.max(), -planes.data.min()))
+    checks.refuse_outliers("the image", planes.layout(planes.data), largest)
+    if largest > LARGEST_UNIT:
+        raise ValueError(
+            f"the image holds values up to {largest:g}, whose squares are too large; "
+            "divide it by a constant first"
+        )
+    if 0 < largest < 1 / LARGEST_UNIT:
+        raise ValueError(
+            f"the image holds values up to {largest:g}, whose squares are too small; "
+            "multiply it by a constant first"
+        )
 
 
 def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: bool = False) -> Planes:
@@ -79,7 +89,7 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     if np.ma.isMaskedArray(image):
         checks.finite("the image", image)  # says why
     xp = namespace(image)
-    array = xp.asarray(image)
+    array = checks.as_array("the image", image)
     if array.dtype.kind == "b":
         raise TypeError("the image is boolean; convert it to a grey scale first, e.g. image.astype(float)")
     if channel_axis is not None:
@@ -111,7 +121,8 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     statistics = units_on_gpu.statistics(values) if units_on_gpu.usable(values) else None
     if statistics is None or not math.isfinite(statistics.largest):
         checks.refuse_infinite("the image", values)
-    if (max(values.max(), -values.min()) if statistics is None else statistics.largest) > LARGEST_VALUE:
+    largest = float(max(values.max(), -values.min()) if statistics is None else statistics.largest)
+    if largest > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
     if channel_axis is not None:
         planes = xp.moveaxis(values, channel_axis, 0)

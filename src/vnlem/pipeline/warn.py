@@ -13,6 +13,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 _IMPORTING = ("<frozen importlib", importlib.__file__)
 
 _silent = ContextVar("silent", default=False)
+_said: ContextVar[set[tuple[str, int]] | None] = ContextVar("said", default=None)
 
 
 @contextmanager
@@ -32,6 +33,27 @@ def silent() -> Iterator[None]:
         _silent.reset(token)
 
 
+@contextmanager
+def said_once() -> Iterator[None]:
+    """Each place of the package warns at most once: a call may come there for every scale, channel and page.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught, said_once():
+    ...     warnings.simplefilter("always")
+    ...     for scale in range(3):
+    ...         warn(f"scale {scale} has no structure")
+    >>> [str(one.message) for one in caught]
+    ['scale 0 has no structure']
+    """
+    token = _said.set(set()) if _said.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            _said.reset(token)
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn about the innermost line that is not the package's own.
 
@@ -46,6 +68,11 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     if _silent.get():
         return
     frame = sys._getframe(1)
+    said, origin = _said.get(), (frame.f_code.co_filename, frame.f_lineno)
+    if said is not None:
+        if origin in said:
+            return
+        said.add(origin)
     while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, *_IMPORTING)):
         frame = frame.f_back
     place = frame.f_globals

@@ -112,6 +112,8 @@ class Engine:
 
         with ThreadPoolExecutor(max(len(wanted), 1)) as pool:
             list(pool.map(compile_one, sorted(wanted)))
+        if len(_REHEARSED) >= MOST_REHEARSED:
+            _REHEARSED.clear()
         _REHEARSED.add((key, device))
 
     def launch(
@@ -153,6 +155,9 @@ _REHEARSED: set[tuple[Hashable, int]] = set()
 _CONSTANTS: dict[Hashable, Any] = {}
 _BRINGING = Lock()
 MOST_CONSTANTS = 256
+MOST_REHEARSED = 256
+# Pixels a side beyond which no window is cut off by the image: kernels of larger images are the same.
+LARGE_SIDE = 256
 
 
 def compiled_at_once(solve: Callable[[Job[Any], Engine], Any]) -> Callable[..., Any]:
@@ -167,7 +172,8 @@ def compiled_at_once(solve: Callable[[Job[Any], Engine], Any]) -> Callable[..., 
         rehearsal = replace(job, progress=None, details={})
         # Real numbers are arguments of kernels and never sizes they are compiled for.
         sizes = [value for value in vars(job.params).values() if not isinstance(value, float)]
-        key = (solve.__module__, repr(sizes), job.pixels.shape, job.region)
+        channels, *sides = job.pixels.shape
+        key = (solve.__module__, repr(sizes), channels, *(min(side, LARGE_SIDE) for side in sides))
         engine.rehearse(key, lambda: solve(rehearsal, engine))
         return solve(job, engine)
 

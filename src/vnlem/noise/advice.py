@@ -1,0 +1,66 @@
+"""What a user is told about an image and its noise before the work: one sentence each, with the cure."""
+
+import numpy as np
+
+from vnlem.noise.model import NoiseModel
+from vnlem.pipeline.image import Planes
+from vnlem.pipeline.warn import warn
+
+# Rounding to integers adds a variance of 1/12. Beside noise of at least this variance, or in an image of at
+# least this standard deviation, that is little.
+LEAST_NOISE_VARIANCE = 6.0
+LEAST_CONTRAST = 5.0
+BELOW_OFFSET = 3.0  # read noise by which most pixels lie below the offset: then the offset is wrong
+
+
+def advise(model: NoiseModel, planes: Planes, *, rounded: bool) -> None:
+    """Warn of an offset above the image, and of integers that cannot hold the result.
+
+    Parameters
+    ----------
+    model : NoiseModel
+    planes : Planes
+        The image, or a page or a sample of it, as it was given.
+    rounded : bool
+        Whether the result will be rounded to integers that nobody asked for.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from vnlem.pipeline.image import to_planes
+    >>> counts = to_planes(np.random.default_rng(0).poisson(0.5, (64, 64)))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     advise(NoiseModel.camera(1.0), counts, rounded=True)
+    >>> str(caught[0].message).partition(";")[2]
+    " pass dtype='float32' (--dtype float32)"
+    """
+    _check_offset(model, planes)
+    if rounded:
+        _check_rounding(model, planes)
+
+
+def _check_offset(model: NoiseModel, planes: Planes) -> None:
+    for number, plane in enumerate(planes.data):
+        camera = model.curves[min(number, len(model.curves) - 1)].gain
+        if camera is None:
+            continue
+        middle = float(np.median(plane))
+        if middle < camera.offset - camera.gain - BELOW_OFFSET * camera.read_noise:
+            warn(
+                f"the offset {camera.offset:g} lies above most of the image, whose median is {middle:g}: "
+                "there are no photons below the offset; check offset (--offset)"
+            )
+            return
+
+
+def _check_rounding(model: NoiseModel, planes: Planes) -> None:
+    noise = np.mean([model.variance(plane, number).mean() for number, plane in enumerate(planes.data)])
+    if not 0 < noise < LEAST_NOISE_VARIANCE:
+        return
+    variance = float(planes.data.var(axis=(1, 2)).mean())
+    if variance < LEAST_CONTRAST**2 + noise:
+        warn(
+            f"the pixels are small whole numbers (standard deviation {variance**0.5:.2g}), and as "
+            f"{planes.dtype} most of the result is rounded away; pass dtype='float32' (--dtype float32)"
+        )

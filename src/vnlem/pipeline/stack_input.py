@@ -1,0 +1,97 @@
+"""What a stack was given as: an array with axes, a list of images, a stack of a single page."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.pipeline import checks
+from vnlem.pipeline.axes import PagesOf, check_axes, series_of, shown_size
+from vnlem.pipeline.device import lies_on_gpu
+from vnlem.pipeline.sigma import check_sigma
+
+
+def is_list_of_images(image: Any) -> bool:
+    """Whether the input is a list of grey images; those of one size may also be an array's pages or channels.
+
+    Examples
+    --------
+    >>> is_list_of_images([np.zeros((4, 5)), np.zeros((6, 7))]), is_list_of_images([[1, 2], [3, 4]])
+    (True, False)
+    """
+    return (
+        isinstance(image, list | tuple)
+        and len(image) > 0
+        and all(isinstance(page, np.ndarray) and page.ndim == 2 for page in image)
+    )
+
+
+def only_page(image: Any, axes: str | None, sigma: Any) -> NDArray[Any] | None:
+    """The page of a stack that has only one; None for any other stack.
+
+    Examples
+    --------
+    >>> only_page(np.zeros((1, 4, 5)), "TYX", None).shape, only_page(np.zeros((2, 4, 5)), "TYX", None)
+    ((4, 5), None)
+    """
+    if is_list_of_pages(image, axes):
+        return None
+    array = as_array(image)
+    letters = check_axes(axes, array.shape)
+    sigma_per_channel(sigma, dict(zip(letters, array.shape, strict=True)).get("C", 1))
+    if math.prod(size for letter, size in zip(letters, array.shape, strict=True) if letter not in "YX") > 1:
+        return None
+    return PagesOf(array, letters, series_of(letters, array.shape, "")[0])[0]
+
+
+def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
+    """What denoising gave for the only page, as the stack of one page that it was.
+
+    Examples
+    --------
+    >>> back_as(np.zeros((4, 5)), "TYX", (1, 4, 5)).shape, back_as(np.zeros((4, 5)), "XYT", (5, 4, 1)).shape
+    ((1, 4, 5), (5, 4, 1))
+    """
+    page, *info = result if isinstance(result, tuple) else (result,)
+    letters = axes.upper()
+    page = (page.T if letters.index("Y") > letters.index("X") else page).reshape(shape)
+    return (page, *info) if info else page
+
+
+def is_list_of_pages(image: Any, axes: str | None) -> bool:
+    """A list of images is kept as a list where no axes are named or sizes differ; else it is an array.
+
+    Examples
+    --------
+    >>> is_list_of_pages([np.zeros((4, 5))] * 3, None), is_list_of_pages([np.zeros((4, 5))] * 3, "TYX")
+    (True, False)
+    """
+    if not is_list_of_images(image):
+        return False
+    sizes = sorted({shown_size(page.shape) for page in image})
+    if axes is None:
+        return True
+    if len(sizes) > 1 and str(axes).upper() != "NYX":
+        raise ValueError(
+            f"the pages of a stack with axes {axes!r} must have one size, got {' and '.join(sizes[:2])}; "
+            "only a set of images (axes='NYX') may hold several"
+        )
+    return len(sizes) > 1
+
+
+def as_array(image: Any) -> Any:
+    """A stack as an array, where it lies."""
+    return image if lies_on_gpu(image) else checks.as_array("the stack", image)
+
+
+def sigma_per_channel(sigma: Any, n_channels: int) -> list[Any]:
+    if sigma is None or np.ndim(sigma) == 0:
+        return [sigma] * n_channels
+    values = np.asarray(sigma)
+    if values.shape != (n_channels,):
+        raise ValueError(
+            f"sigma must be one number, or one for each of the {n_channels} channels (axis C), "
+            f"got an array of shape {values.shape}"
+        )
+    return [check_sigma(value) for value in values]
