@@ -236,14 +236,14 @@ def small_vnlr_job(group):
 @pytest.mark.parametrize(
     ("solver", "make", "channels", "most"),
     [
-        (cuda_nlm, nlm_job, 1, 9500),
-        (cuda_vnlr, small_vnlr_job("d4"), 1, 22000),
-        (cuda_vnlr, small_vnlr_job("identity"), 3, 50000),
+        (cuda_nlm, nlm_job, 1, 4800),
+        (cuda_vnlr, small_vnlr_job("d4"), 1, 10000),
+        (cuda_vnlr, small_vnlr_job("identity"), 3, 26000),
     ],
     ids=["nlm", "vnlr", "vnlr in colour"],
 )
 def test_an_image_that_does_not_fit_is_solved_in_parts(solver, make, channels, most):
-    pixels = pattern(channels, 70, 160)
+    pixels = pattern(channels, 40, 140)
     job, whole = make(pixels), make(pixels)
     expected = solver.solve(whole, Emulator())
     found = solver.solve(job, SmallDevice(most))

@@ -17,7 +17,6 @@ import pytest
 
 import vnlem
 from vnlem.kernels.numba.ahead import Helpers, name_of
-from vnlem.kernels.numba.forked import can_fork
 from vnlem.kernels.numba.select import smallest
 
 KERNEL = """
@@ -224,8 +223,7 @@ def test_code_of_other_sources_is_not_used(stored):
     assert len(list(Path(folder).glob("*.nbi"))) == 1  # what the old sources left is gone
 
 
-@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc"])
-@pytest.mark.parametrize("left", [0.5, 0.0])
+@pytest.mark.parametrize(("pattern", "left"), [("*.nbi", 0.5), ("*.nbc", 0.0)])
 def test_damaged_files_are_compiled_anew(install, pattern, left):
     folder = Path(install.call()[2])
     (file,) = folder.glob(pattern)
@@ -335,7 +333,11 @@ def test_a_fault_of_a_kernel_is_told_as_it_is(install):
 
 @pytest.mark.parametrize(
     ("compilers", "before", "helper"),
-    [("2", "", "Fork" if can_fork() else "Popen"), ("2", ANOTHER_THREAD, "Popen"), ("1", "", "")],
+    [
+        ("2", "", "Fork" if sys.platform == "linux" else "Popen"),
+        ("2", ANOTHER_THREAD, "Popen"),
+        ("1", "", ""),
+    ],
     ids=["a copy", "a new process", "nobody"],
 )
 def test_another_process_compiles_the_last_kernels_of_a_call(install, compilers, before, helper):

@@ -22,7 +22,7 @@ from vnlem.large.execute import Wishes, execute  # noqa: E402
 from vnlem.large.sample import take_sample  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 
-KILLS = int(os.environ.get("VNLEM_KILLS", "4"))
+KILLS = int(os.environ.get("VNLEM_KILLS", "3"))
 
 
 def run(path, target, engine=None, **wishes):
