@@ -14,11 +14,13 @@ def test_every_parameter_of_a_method_is_drawn(method):
     assert names <= set(any_call.RANGES), "add the new parameter to RANGES in tests/any_call.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, CALLS, CHUNK))
 def test_any_call_is_refused_in_one_sentence_or_gives_a_sound_image(first):
     assert not wrong(any_call, first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, FILES, CHUNK))
 def test_any_damaged_file_is_refused_in_one_sentence_or_gives_a_sound_file(first):
     pytest.importorskip("zarr", reason="needs the extra 'large'")

@@ -57,9 +57,12 @@ MODULES = {
     "nlm of a colour signal": ("nlm", {"RX": 2, "RY": 0, "CHANNELS": 3, "ROWS": 1, "WARPS": 1, "PARTS": 1}),
 }
 
-pytestmark = pytest.mark.skipif(
-    nvrtc.library() is None, reason="NVRTC is not installed: pip install nvidia-cuda-nvrtc"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        nvrtc.library() is None, reason="NVRTC is not installed: pip install nvidia-cuda-nvrtc"
+    ),
+]
 
 
 def test_every_file_of_kernels_is_compiled_here():

@@ -14,7 +14,7 @@ from vnlem.methods.vnlr_stack_params import resolve_stack
 from vnlem.neighbours import alike
 from vnlem.pipeline.stack_task import StackTask
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")]
 
 SMALL = {"patch_size": 4, "n_neighbors": 10, "patch_distance": 3, "step": 3, "passes": 2, "plane_distance": 1}
 

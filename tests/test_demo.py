@@ -18,6 +18,7 @@ def run(*arguments):
     return left.value.code
 
 
+@pytest.mark.slow
 def test_the_demo_denoises_with_every_method_and_writes_every_picture(tmp_path, capsys):
     folder = tmp_path / "deep" / "demo"
     assert run("demo", "--size", 64, "--out", folder) == 0

@@ -92,6 +92,7 @@ def test_the_fast_engine_follows_its_plain_model(preset, sigma):
 
 
 # At the paper's noise, neighbours at the original resolution are another draw among like patches.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fine", "sigma", "decibels", "common"),
     [

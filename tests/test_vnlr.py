@@ -16,7 +16,10 @@ import vnlem
 from vnlem.methods.vnlr import resolve
 
 
-@pytest.mark.parametrize("group", ["identity", "c4", "d4", "so2", "similarity"])
+@pytest.mark.parametrize(
+    "group",
+    ["identity", "c4", "d4", *(pytest.param(name, marks=pytest.mark.slow) for name in ("so2", "similarity"))],
+)
 def test_fast_engine_agrees_with_the_reference(group):
     noisy = noisy_scene(height=20, width=26)
     options = dict(group=group, return_info=True, **QUICK)
@@ -30,6 +33,7 @@ def test_fast_engine_agrees_with_the_reference(group):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("profile", "group"), [("fast", "d4"), ("balanced", "d4"), ("quality", "identity"), ("fast", "so2")]
 )
@@ -44,6 +48,7 @@ def test_fast_engine_agrees_with_the_reference_in_a_profile_across_the_border_of
     assert np.abs(fast - slow).max() < 1e-3 * 255
 
 
+@pytest.mark.slow
 def test_fast_engine_agrees_with_the_reference_in_colour_and_with_a_sigma_map():
     clean = np.stack([scene(24, 28), scene(24, 28)[::-1], 100 + 0 * scene(24, 28)], axis=-1)
     sigma = np.full((24, 28), 20.0)
@@ -209,6 +214,7 @@ def test_a_window_beyond_the_image_is_the_image():
     )
 
 
+@pytest.mark.slow
 def test_the_run_that_compiles_gives_the_same_bytes_as_later_ones(tmp_path):
     program = (
         "import hashlib, numpy as np, vnlem\n"
