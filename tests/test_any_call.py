@@ -5,7 +5,7 @@ import pytest
 
 from vnlem.registry import METHODS
 
-CALLS, FILES, CHUNK = 300, 150, 50
+CALLS, FILES, CHUNK = 300, 100, 50
 
 
 @pytest.mark.parametrize("method", METHODS)
