@@ -1,23 +1,36 @@
-"""A few hundred calls of any kind, the same ones every time; `make fuzz` draws thousands."""
+"""A few hundred drawn calls and damaged files, the same ones every time; `make fuzz` draws thousands."""
 
-import inspect
-
+import any_call
 import pytest
-from any_call import COMMON, RANGES, draw, problems
 
-from vnlem.registry import METHODS, find_method
+from vnlem.registry import METHODS
 
-CHUNK = 25
+CALLS, FILES, CHUNK = 300, 100, 50
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_parameter_of_a_method_is_drawn(method):
-    names = set(inspect.signature(find_method(method)).parameters)
-    assert names <= {*RANGES, *COMMON}, "add the new parameter to RANGES in tests/any_call.py"
+    names = any_call.parameters_of(method, "stack")
+    assert names <= set(any_call.RANGES), "add the new parameter to RANGES in tests/any_call.py"
 
 
-@pytest.mark.parametrize("first", range(0, 400, CHUNK))
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, CALLS, CHUNK))
 def test_any_call_is_refused_in_one_sentence_or_gives_a_sound_image(first):
-    cases = map(draw, range(first, first + CHUNK))
-    wrong = {str(case): found for case in cases if (found := problems(case))}
-    assert not wrong
+    assert not wrong(any_call, first)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, FILES, CHUNK))
+def test_any_damaged_file_is_refused_in_one_sentence_or_gives_a_sound_file(first):
+    pytest.importorskip("zarr", reason="needs the extra 'large'")
+    pytest.importorskip("h5py", reason="one of the formats")
+    import any_file
+
+    assert not wrong(any_file, first)
+
+
+def wrong(kind, first):
+    """What is wrong with which of the drawn cases."""
+    cases = map(kind.draw, range(first, first + CHUNK))
+    return {str(case): found for case in cases if (found := kind.problems(case))}

@@ -22,6 +22,8 @@ from vnlem.bench.workers import run_tasks
 from vnlem.cli import main
 from vnlem.cli.bench import make_cases
 
+pytestmark = pytest.mark.slow
+
 AWGN = [Case("awgn", 0, 20.0)]
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 

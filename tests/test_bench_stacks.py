@@ -29,6 +29,7 @@ def folder(tmp_path):
     return place
 
 
+@pytest.mark.slow
 def test_stacks_of_a_folder_are_measured(cli, folder, tmp_path):
     status, out, err = cli(
         "bench", folder, "--out", tmp_path / "out", "--protocol", "stack", "--sigma", "20",

@@ -14,7 +14,7 @@ from vnlem.methods.vnlr_stack_params import resolve_stack
 from vnlem.neighbours import alike
 from vnlem.pipeline.stack_task import StackTask
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")]
 
 SMALL = {"patch_size": 4, "n_neighbors": 10, "patch_distance": 3, "step": 3, "passes": 2, "plane_distance": 1}
 
@@ -36,8 +36,10 @@ def vnlr_on_both(kind, planes, engine=None, **given):
     return here, there
 
 
-@pytest.mark.parametrize("group", ["identity", "c4", "d4"])
-@pytest.mark.parametrize(("kind", "depth"), [("T", 2), ("T", 1), ("Z", 3), ("N", 1)])
+@pytest.mark.parametrize(
+    ("kind", "depth", "group"),
+    [("T", 2, "d4"), ("T", 1, "identity"), ("T", 1, "c4"), ("Z", 3, "d4"), ("Z", 3, "c4"), ("N", 1, "d4")],
+)
 def test_vnlr_gives_what_the_cpu_gives(kind, depth, group):
     planes = drifting(6)
     here, there = vnlr_on_both(kind, planes, group=group, patch_depth=depth)

@@ -3,11 +3,14 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 from docs_output import PAGE, agree, shown_commands, stale
 
 
+@pytest.mark.slow
 def test_shown_output_is_what_the_commands_print():
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     assert len(list(shown_commands(lines))) >= 8

@@ -20,6 +20,7 @@ from vnlem.noise.curve import Curve
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.device import why_no_gpu
 
+pytestmark = pytest.mark.slow
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
 SMALL = {"patch_distance": 3, "n_neighbors": 8, "passes": 1, "patch_size": 4, "step": 4}
 SHARED = NoiseModel(

@@ -14,6 +14,8 @@ from vnlem.large.sample import take_sample  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 
 # Small windows, so that small images have blocks with an inside; all other parameters as they come.
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "nlm": {"patch_distance": 4},
     "nlem": {"patch_distance": 4},
@@ -82,7 +84,6 @@ def test_parts_at_several_scales_equal_the_whole(tmp_path, small_units, shape):
         assert np.array_equal(zarr.open_array(target / "0")[:], whole[box])
 
 
-@pytest.mark.slow
 def test_above_the_size_of_a_sample_parts_have_its_noise_and_scale(tmp_path):
     """More than 16.8 million pixels: the sample is 64 tiles, whatever the parts."""
     side = 4101

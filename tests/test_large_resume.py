@@ -22,7 +22,8 @@ from vnlem.large.execute import Wishes, execute  # noqa: E402
 from vnlem.large.sample import take_sample  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 
-KILLS = int(os.environ.get("VNLEM_KILLS", "4"))
+pytestmark = pytest.mark.slow
+KILLS = int(os.environ.get("VNLEM_KILLS", "3"))
 
 
 def run(path, target, engine=None, **wishes):
@@ -38,7 +39,6 @@ def image(tmp_path):
     return make_image(tmp_path / "in.ome.zarr", pixels, "0.5", "zyx", (1, 32, 32), (1, 64, 64)), pixels
 
 
-@pytest.mark.slow
 def test_killed_at_random_moments_and_resumed_it_has_the_same_bytes(image, tmp_path):
     path, _ = image
     run(path, tmp_path / "whole.ome.zarr")

@@ -15,6 +15,8 @@ from vnlem.methods.vnlr_stack_params import halo, resolve_stack  # noqa: E402
 from vnlem.pipeline.stack_task import Part, StackTask  # noqa: E402
 
 # Small windows, so that small stacks have parts with an inside.
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "T": {"patch_size": 5, "plane_distance": 1, "passes": 1, "n_neighbors": 12, "patch_distance": 3},
     "Z": {"patch_distance": 2, "plane_distance": 1, "passes": 1, "n_neighbors": 12, "patch_depth": 2},

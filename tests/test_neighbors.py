@@ -44,6 +44,7 @@ def blobs(places, size):
     return image
 
 
+@pytest.mark.slow
 def test_dilation_finds_larger_and_smaller_copies():
     places = [(20, 20, 1.0, 0.0), (20, 60, 0.7, 0.5), (60, 24, 1.4, -0.4), (62, 62, 1.0, 1.0)]
     image = blobs(places, 84)
@@ -62,6 +63,7 @@ def test_dilation_finds_larger_and_smaller_copies():
         assert np.abs(other - first).max() < 0.15
 
 
+@pytest.mark.slow
 def test_dilated_matches_are_the_nearest_of_all_by_the_distance_itself():
     image = ndimage.gaussian_filter(np.random.default_rng(0).normal(0, 1, (14, 15)), 1.2)
     options = {"patch_size": 5, "scales": (0.8, 1.0, 1.3)}

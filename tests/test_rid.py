@@ -46,15 +46,17 @@ def by_pixels(a, b, angles, shape="disc"):
     return ((turned - rotators[0].patches(middle, middle, 0.0)) ** 2).sum(axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "least"), [("disc", 0.99), ("square", 0.97)])
 def test_ring_distances_are_those_of_rotated_pixels(pairs, shape, least):
     angles = np.radians(np.arange(-180, 180, 5.0))
-    fast = np.array([vnlem.rid(a, b, patch_size=13, angles="all") for a, b in pairs])
-    slow = np.sqrt([by_pixels(a, b, angles, shape).min() for a, b in pairs])
+    fast = np.array([vnlem.rid(a, b, patch_size=13, angles="all") for a, b in pairs[:30]])
+    slow = np.sqrt([by_pixels(a, b, angles, shape).min() for a, b in pairs[:30]])
     assert np.corrcoef(fast, slow)[0, 1] > least
     assert 0.9 < np.median(fast / slow) < 1.1
 
 
+@pytest.mark.slow
 def test_rings_and_pixels_find_the_same_angle(pairs):
     # Of patches that have little in common many angles are as good as the best; so each patch is paired
     # with a rotated and noisy copy of itself.

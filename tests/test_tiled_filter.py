@@ -9,6 +9,8 @@ from vnlem.noise.correlated import Spectrum
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.tiles import Tile
 
+pytestmark = pytest.mark.slow
+
 SPECTRUM = Spectrum.of(1 + 20 * np.exp(-np.add.outer(np.arange(16.0), 2 * np.arange(16.0)) / 4))
 # Around the borders of tiles, smaller than the filter's reach, and a signal.
 SHAPES = [(64, 65), (127, 129), (176, 40), (113, 192), (20, 33), (1, 200)]

@@ -229,3 +229,11 @@ def test_a_pixel_among_many_like_ones_keeps_its_weight():
     image += 1e-6 * np.random.default_rng(0).standard_normal(image.shape)
     result = vnlem.denoise_vnlem_dd(image, 1e-6, scope="image", average_down=False, channel_axis=-1)
     np.testing.assert_allclose(result, image, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["vnlem", "vnlem-dd"])
+def test_a_window_wider_than_the_image_is_the_image(method):
+    image = np.random.default_rng(2).normal(0, 1, (15, 17)) + np.arange(17)
+    options = {"method": method, "n_neighbors": 60, "coarse_patch_size": 0, "patch_size": 5}
+    wide, wider = (vnlem.denoise(image, 1.0, patch_distance=d, **options) for d in (17, 100))
+    np.testing.assert_array_equal(wide, wider)

@@ -9,6 +9,7 @@ import vnlem
 from vnlem.methods.vnlr import resolve
 
 
+@pytest.mark.slow
 def test_perception_agrees_with_the_reference_in_colour_and_with_a_sigma_map():
     clean = np.stack([scene(24, 28), scene(24, 28)[::-1], 100 + 0 * scene(24, 28)], axis=-1)
     sigma = np.full((24, 28), 20.0)

@@ -9,6 +9,7 @@ import pytest
 import vnlem
 
 
+@pytest.mark.slow
 def test_a_later_process_compiles_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     assert set(vnlem.warm_up(["nlm", "NLM"], processes=2)) == {"nlm"}

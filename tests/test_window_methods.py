@@ -40,6 +40,7 @@ def test_fast_regression_equals_the_reference_on_random_images(gamma, seed):
     assert np.linalg.norm(fast - slow) < 1e-4 * np.linalg.norm(slow)
 
 
+@pytest.mark.slow
 def test_fast_nlem_with_the_papers_preset_equals_the_reference(noisy):
     fast = vnlem.denoise_nlem(noisy, 0.5, preset="paper")
     slow = vnlem.denoise_nlem(noisy, 0.5, preset="paper", engine="reference")

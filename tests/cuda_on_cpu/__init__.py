@@ -3,8 +3,10 @@
 The kernels are compiled as C++ with a header that plays CUDA; arrays are NumPy's.
 """
 
+import atexit
 import ctypes
 import hashlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +20,9 @@ import numpy as np
 from vnlem.kernels.cuda.engine import THREADS, options_of, pack, source_of
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
+FLAGS = ("-O1", "-w", "-fPIC", "-shared", "-U_FORTIFY_SOURCE")
+_COMMAND = (COMPILER, *FLAGS)
+_KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\(.*?\) )?(\w+)\(')
 _LOCK = threading.Lock()
 _HEADER = Path(__file__).with_name("cuda_on_cpu.h")
 _FOLDER = Path(tempfile.gettempdir()) / "vnlem-cuda-on-cpu"
@@ -54,32 +59,42 @@ class Emulator:
 
 @cache
 def _library(name: str, kernel: str, options: tuple[str, ...]) -> ctypes.CDLL:
-    source = f'#include "{_HEADER}"\n' + source_of(name)
-    source += (
-        f'\nextern "C" void launch_{kernel}(const int* grid, int threads, int shared, void** arguments) '
-        f"{{ emulated::launch({kernel}, grid, threads, shared, arguments); }}"
-    )
-    key = hashlib.sha256((source + _HEADER.read_text() + repr(options)).encode()).hexdigest()[:16]
+    """The file of a kernel with these macros; several processes may compile it at once."""
+    source = f'#include "{_HEADER.name}"\n' + source_of(name)
+    for each in sorted({kernel, *_unconditional_kernels(source)}):
+        source += (
+            f'\nextern "C" void launch_{each}(const int* grid, int threads, int shared, void** arguments) '
+            f"{{ emulated::launch({each}, grid, threads, shared, arguments); }}"
+        )
+    key = hashlib.sha256((source + _HEADER.read_text() + repr((FLAGS, options))).encode()).hexdigest()[:16]
     library = _FOLDER / f"{name}-{key}.so"
     if not library.exists():
         _FOLDER.mkdir(exist_ok=True)
-        written = library.with_suffix(".cpp")
-        written.write_text(source)
-        partial = library.with_suffix(".partial")
-        subprocess.run(
-            [
-                COMPILER,
-                "-O2",
-                "-w",
-                "-fPIC",
-                "-shared",
-                "-U_FORTIFY_SOURCE",
-                *options,
-                written,
-                "-o",
-                partial,
-            ],
-            check=True,
-        )
-        partial.rename(library)
+        with tempfile.TemporaryDirectory(dir=_FOLDER) as folder:
+            written, partial = Path(folder) / f"{name}.cpp", Path(folder) / library.name
+            written.write_text(source)
+            subprocess.run([*_COMMAND, "-I", _header_folder(), *options, written, "-o", partial], check=True)
+            partial.rename(library)
     return ctypes.CDLL(str(library))
+
+
+@cache
+def _header_folder() -> str:
+    """The header in a folder of this process, with what compilers that read their own form of it want."""
+    folder = tempfile.mkdtemp(dir=_FOLDER)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    header = shutil.copy(_HEADER, folder)
+    subprocess.run(
+        [*_COMMAND, *options_of({}), "-x", "c++-header", header, "-o", f"{header}.gch"], check=True
+    )
+    return folder
+
+
+def _unconditional_kernels(source: str) -> list[str]:
+    """Kernels that are there whatever the macros are, to be compiled together."""
+    found, depth = [], 0
+    for line in source.splitlines():
+        depth += line.startswith("#if") - line.startswith("#endif")
+        if depth == 0:
+            found += _KERNEL.findall(line)
+    return found

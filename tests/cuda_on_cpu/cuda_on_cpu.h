@@ -76,11 +76,14 @@ inline void yield() {
     if (!_setjmp(threads[current].place)) _longjmp(scheduler, 1);
 }
 
+// A coroutine serves one block after the other: to begin one takes calls of the system.
 inline void start() {
-    body(body_argument);
-    threads[current].ended = true;
-    --alive;
-    _longjmp(scheduler, 1);
+    for (;;) {
+        body(body_argument);
+        threads[current].ended = true;
+        --alive;
+        yield();
+    }
 }
 
 struct Barrier {
@@ -140,7 +143,7 @@ inline void run_block(int n_threads) {
     for (int t = 0; t < n_threads; ++t) {
         Coroutine& thread = threads[t];
         if (!thread.stack) thread.stack = (char*)std::malloc(STACK);
-        thread.begun = thread.ended = false;
+        thread.ended = false;
         thread.index = {t, 0, 0};
     }
     while (alive > 0)
