@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vnlem import __version__
 from vnlem.api import denoise
 from vnlem.cli import large
 from vnlem.cli.help import parameter_help
@@ -114,7 +115,7 @@ def command(
     with ExitStack() as held:
         picture, pages = held.enter_context(_opened(source, target, channels, axes))
         letters = "" if page_by_page else _stack_axes(axes, picture)
-        if target.exists() and target.samefile(source):
+        if target.exists() and target.samefile(io.split_series(source)[0]):
             raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
         io.check_writable(target, picture)
         if target.exists() and not overwrite:
@@ -130,10 +131,11 @@ def command(
                 result, found = _denoise_stack(picture, pages, out, sigma, common)
             else:
                 result, found = denoise_pages(picture, sigma, report, pages, out, **common)
+        result = _with_history(result, method, found)
         if out is None:
             io.write(target, result)
         else:
-            io.write_pages(target, picture, out)
+            io.write_pages(target, result, out)
     if not quiet:
         estimated = sigma is None and gain is None and noise is None
         level = f"{_noise_of(found)} ({'estimated' if estimated else 'given'})"
@@ -150,7 +152,7 @@ def _opened(
     from vnlem import io
 
     in_pages = axes is None or set(axes[-2:].upper()) == {"Y", "X"}
-    if in_pages and channels in ("auto", "none") and io.is_tiff_name(target):
+    if in_pages and channels in ("auto", "none") and io.takes_pages(target):
         with io.open_pages(source) as opened:
             if opened is not None:
                 yield opened.picture, opened.pages
@@ -171,6 +173,12 @@ def _denoise_stack(
         return replace(picture, pixels=pixels), info.details.get("noise_models", [info.noise])
     _, info = denoise_pages_on_disk(pages, out, sigma, **options)
     return picture, info.details["noise_models"]
+
+
+def _with_history(picture: "Picture", method: str, found: list[Any]) -> "Picture":
+    """The picture with a line that says how it was denoised."""
+    line = f"vnlem {__version__} denoise, method {method}, {_noise_of(found)}"
+    return replace(picture, metadata=replace(picture.metadata, history=line))
 
 
 def _settings(settings: list[str], function: Any, method: str) -> dict[str, Any]:

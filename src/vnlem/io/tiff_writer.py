@@ -64,9 +64,9 @@ def write(path: Path, picture: Picture, *, ome: bool = False, pages: PagesOnDisk
         tif.write(**pixels, metadata={"axes": axes} if several else None, software=False, **options)
 
 
-def write_ome(path: Path, picture: Picture) -> None:
+def write_ome(path: Path, picture: Picture, *, pages: PagesOnDisk | None = None) -> None:
     """Write an OME-TIFF file."""
-    write(path, picture, ome=True)
+    write(path, picture, ome=True, pages=pages)
 
 
 def _pixels(array: NDArray[Any], pages: PagesOnDisk | None) -> dict[str, Any]:
