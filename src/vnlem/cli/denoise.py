@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 
 def command(
     source: Annotated[
-        Path, typer.Argument(metavar="IN", help="PNG, JPEG, TIFF or NPY file, or an OME-Zarr store.")
+        Path,
+        typer.Argument(
+            metavar="IN",
+            help="Image file, such as PNG, TIFF, NIfTI, MRC, FITS, CZI, ND2 or LIF, or an OME-Zarr store; "
+            "FILE:2 is the second image of a file that holds several.",
+        ),
     ],
     target: Annotated[
         Path, typer.Argument(metavar="OUT", help="File or store to write; its suffix decides the format.")

@@ -27,8 +27,9 @@ def exit_status(run: Callable[[], Any]) -> int:
     >>> exit_status(lambda: None)
     0
     """
-    # tifffile logs what it thinks of a file; what matters of it reaches the user as an error.
-    logging.getLogger("tifffile").setLevel(logging.CRITICAL)
+    # Readers log what they think of a file; what matters of it reaches the user as an error.
+    for reader in ("tifffile", "nibabel.global", "liffile", "nd2"):
+        logging.getLogger(reader).setLevel(logging.CRITICAL)
     with warnings.catch_warnings(), _clean_end():
         warnings.simplefilter("ignore")  # what is meant for developers
         warnings.simplefilter("default", UserWarning)

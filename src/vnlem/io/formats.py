@@ -36,6 +36,7 @@ class Format:
     asks_channels: bool = False
     pages: bool = False
     alpha: bool = True
+    colour: bool = True
     any_channels: bool = False
     page_axes: int | None = None  # the largest number of axes that count pages
     # What reads planes one by one, and files with several images: (plain file, the file it was unpacked from)
@@ -136,6 +137,7 @@ FORMATS |= {
         "vnlem.io.nifti:write",
         pages=True,
         alpha=False,
+        colour=False,
         page_axes=2,
         open="vnlem.io.nifti:open_file",
         streams=True,
@@ -153,6 +155,7 @@ FORMATS |= {
         "vnlem.io.mrc:write",
         pages=True,
         alpha=False,
+        colour=False,
         page_axes=2,
         open="vnlem.io.mrc:open_file",
         streams=True,
@@ -170,6 +173,7 @@ FORMATS |= {
         "vnlem.io.fits:write",
         pages=True,
         alpha=False,
+        colour=False,
         open="vnlem.io.fits:open_file",
         streams=True,
         packed=True,
@@ -328,6 +332,8 @@ def _needs(picture: Picture) -> list[tuple[str, Callable[[Format], bool]]]:
     n_axes = len(picture.page_axes)
     if n_axes > 1:
         needs.append((f"{n_axes} axes of pages", lambda f: f.page_axes is None or n_axes <= f.page_axes))
+    if picture.channel_axis is not None:
+        needs.append(("colours", lambda format_: format_.colour))
     if picture.n_channels not in (1, 3) or (picture.channel_axis is not None and picture.n_channels == 1):
         needs.append((f"{picture.n_channels} colour channels", lambda format_: format_.any_channels))
     if picture.alpha is not None:

@@ -36,6 +36,8 @@ class Series:
     name : str
         What the file calls it.
     metadata : Metadata
+    preferred : bool
+        Whether it is the one that is meant where nobody names one.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class Series:
     key: str = "1"
     name: str = ""
     metadata: Metadata = field(default_factory=Metadata)
+    preferred: bool = False
 
     @property
     def is_colour(self) -> bool:
@@ -125,8 +128,9 @@ def choose_series(found: list[Series], key: str, place: Path) -> Series:
     """
     if not found:
         raise ValueError("it holds no image")
-    if not key and len(found) == 1:
-        return found[0]
+    likely = [series for series in found if series.preferred] or found
+    if not key and len(likely) == 1:
+        return likely[0]
     # Exact names come first, so that an image called "2" can be had by its name.
     for attribute in ("name", "key"):
         chosen = [series for series in found if key and getattr(series, attribute) == key]
