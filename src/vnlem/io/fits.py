@@ -14,7 +14,7 @@ from vnlem.io.packed import unpacked
 from vnlem.io.pages import PagesOnDisk
 from vnlem.io.picture import Metadata, Picture
 from vnlem.io.scaled import Scaling
-from vnlem.io.series import Series
+from vnlem.io.series import Series, unique_letters
 
 _BLOCK = 2880
 _COPIED = 2**22
@@ -24,7 +24,6 @@ _ABOUT_THE_PIXELS = ("CHECKSUM", "DATASUM", "DATAMIN", "DATAMAX")  # no longer t
 _TIME = ("TIME", "UTC", "TAI", "TDB")
 _SPECTRUM = ("FREQ", "WAVE", "AWAV", "ENER", "VELO", "VRAD", "VOPT", "STOKES")
 _SCIENCE = "SCI"
-_FREE_LETTERS = "QRUVWIJKLM"
 
 
 @dataclass(frozen=True)
@@ -105,13 +104,13 @@ def _scaling(header: Any) -> Scaling:
 
 def _axes(header: Any, count: int) -> str:
     """Letters for the axes: those of time and of the spectrum are named by the header."""
-    free = iter(_FREE_LETTERS)
-    letters: list[str] = []
-    for axis in range(count, 2, -1):
-        kind = str(header.get(f"CTYPE{axis}", "")).upper()
-        wanted = "T" if kind.startswith(_TIME) else "C" if kind.startswith(_SPECTRUM) else ""
-        letters.append(wanted if wanted and wanted not in letters else next(free))
-    return "".join(letters) + "YX"
+    kinds = [str(header.get(f"CTYPE{axis}", "")).upper() for axis in range(count, 2, -1)]
+    return (
+        unique_letters(
+            "T" if kind.startswith(_TIME) else "C" if kind.startswith(_SPECTRUM) else "" for kind in kinds
+        )
+        + "YX"
+    )
 
 
 def write(path: Path, picture: Picture, *, pages: PagesOnDisk | None = None) -> None:

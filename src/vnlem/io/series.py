@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from vnlem.io.picture import Metadata, Picture
 
 _ALL = slice(None)
 SAMPLES = "S"
+# For axes that are neither time, channel, depth nor a set of images: pages along them stand alone.
+_FREE_LETTERS = "QRUVWIJKLMABDEFGHOP"
 _MOST_LISTED = 8
 
 
@@ -68,7 +70,7 @@ class Series:
 
     def page(self, number: int, rows: slice = _ALL, columns: slice = _ALL) -> NDArray[Any]:
         """A plane, or a part of it, in memory and in the byte order of this machine."""
-        return np.ascontiguousarray(self.read(number, rows, columns), self.dtype)
+        return np.array(self.read(number, rows, columns), self.dtype, order="C")
 
     def whole(self) -> Picture:
         """All pixels."""
@@ -147,3 +149,18 @@ def listed_series(series: Series) -> str:
     """An image of a file in a few words: ``2 (Series 2, 10x64x64)``."""
     size = "x".join(map(str, series.shape))
     return f"{series.key} ({series.name}, {size})" if series.name else f"{series.key} ({size})"
+
+
+def unique_letters(wanted: Iterable[str]) -> str:
+    """A letter for each axis: the one that is wanted, or a free one where it is empty or taken.
+
+    Examples
+    --------
+    >>> unique_letters(["T", "C", "", "C", "Y", "X"])
+    'TCQRYX'
+    """
+    free = iter(_FREE_LETTERS)
+    letters = ""
+    for letter in wanted:
+        letters += letter if letter and letter not in letters else next(free)
+    return letters
