@@ -132,6 +132,15 @@ def open_series(path: str | os.PathLike[str]) -> Iterator[list[Series]]:
     ------
     list of Series
         Its images; their planes can be read until the block ends.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> path = os.path.join(tempfile.mkdtemp(), "stack.fits")
+    >>> write(path, np.arange(600, dtype=np.uint16).reshape(5, 10, 12))
+    >>> with open_series(path) as (series,):
+    ...     series.axes, series.shape, int(series.page(1)[0, 0])
+    ('QYX', (5, 10, 12), 120)
     """
     place = Path(path)
     found = find_format(sniff(place))

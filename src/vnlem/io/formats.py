@@ -23,7 +23,27 @@ GROUP = "vnlem.formats"
 
 @dataclass(frozen=True)
 class Format:
-    """What a format is called and what it can hold."""
+    """What a format is called, what it can hold, and where the functions that read and write it live.
+
+    Examples
+    --------
+    A package that reads files of its own adds to its ``pyproject.toml``::
+
+        [project.entry-points."vnlem.formats"]
+        raster = "my_package.raster:FORMAT"
+
+    >>> FORMAT = Format(
+    ...     "raster",
+    ...     (".raster",),
+    ...     (b"RASTER",),
+    ...     ("uint8",),
+    ...     "",
+    ...     "my_package.raster:write",
+    ...     open="my_package.raster:open_file",
+    ... )
+    >>> FORMAT.begins(b"RASTER 20 30")
+    True
+    """
 
     title: str
     suffixes: tuple[str, ...]
