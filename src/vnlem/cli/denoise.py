@@ -12,7 +12,7 @@ import typer
 
 from vnlem import __version__
 from vnlem.api import denoise
-from vnlem.cli import large
+from vnlem.cli import batch, large
 from vnlem.cli.help import parameter_help
 from vnlem.pipeline.axes import LETTERS
 from vnlem.pipeline.progress import Report, progress_bar
@@ -78,15 +78,22 @@ def command(
     cluster: large.Cluster = None,
     part: large.Part = None,
     axes: large.Axes = None,
-) -> None:
-    """Denoise an image file.
+    pattern: batch.Pattern = None,
+    to: batch.To = None,
+) -> str:
+    """Denoise an image file, or with --pattern the files of a folder.
 
     Pixels keep their dtype, pages, alpha and metadata. The frames of a movie (axis T) and the slices of a
     volume (Z) help each other, where the file or --axes names the axes; other pages are denoised one by one.
     From TIFF to TIFF only the pages in work are in memory. Nothing is written unless everything went well.
     """
+    arguments = dict(locals())
     from vnlem import io
 
+    if pattern is not None:
+        return batch.run(command, arguments)
+    if to is not None:
+        raise ValueError("--to is for the files of a folder, with --pattern; OUT says it for a single file")
     begun = time.perf_counter()
     function = find_method(method)
     parameters = _settings(settings or [], function, method)
@@ -113,13 +120,12 @@ def command(
     if large.is_large(source, target, wanted):
         large.refuse(channels=channels != "auto", overwrite=overwrite)
         options = {"method": method, "preset": preset, "noise_model": model, **camera, **parameters}
-        large.run(source, target, sigma, wanted, workers, quiet, device=device, **options)
-        return
+        return large.run(source, target, sigma, wanted, workers, quiet, device=device, **options)
     common: dict[str, Any] = {"method": method, "preset": preset, "workers": workers, "device": device}
     common |= {"noise_model": model, **camera, **parameters}
     with ExitStack() as held:
         picture, pages = held.enter_context(_opened(source, target, channels, axes))
-        letters = "" if page_by_page else _stack_axes(axes, picture)
+        letters = "" if page_by_page else stack_axes(axes, picture)
         if target.exists() and target.samefile(io.split_series(source)[0]):
             raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
         io.check_writable(target, picture)
@@ -141,11 +147,13 @@ def command(
             io.write(target, result)
         else:
             io.write_pages(target, result, out)
+    estimated = sigma is None and gain is None and noise is None
+    level = f"{_noise_of(found)} ({'estimated' if estimated else 'given'})"
+    count = f", {picture.n_pages} pages" if picture.page_axes else ""
+    line = f"{method}{count}, {level}, {time.perf_counter() - begun:.1f} s: {target}"
     if not quiet:
-        estimated = sigma is None and gain is None and noise is None
-        level = f"{_noise_of(found)} ({'estimated' if estimated else 'given'})"
-        count = f", {picture.n_pages} pages" if picture.page_axes else ""
-        print(f"{method}{count}, {level}, {time.perf_counter() - begun:.1f} s: {target}")
+        print(line)
+    return line
 
 
 @contextmanager
@@ -201,7 +209,7 @@ def _settings(settings: list[str], function: Any, method: str) -> dict[str, Any]
         raise
 
 
-def _stack_axes(axes: str | None, picture: "Picture") -> str:
+def stack_axes(axes: str | None, picture: "Picture") -> str:
     """The letters of a stack whose pages may help each other; empty for anything else."""
     if axes is not None:
         return axes.upper()

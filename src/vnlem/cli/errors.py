@@ -54,7 +54,7 @@ def exit_status(run: Callable[[], Any]) -> int:
         except Exception as error:
             if os.environ.get(_DEBUG) or not _is_bad_input(error):
                 raise
-            _say(f"error: {_one_line(error)}")
+            _say(f"error: {one_line(error)}")
             return BAD_INPUT
 
 
@@ -86,7 +86,14 @@ def _is_bad_input(error: Exception) -> bool:
     )
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """What went wrong, in one line.
+
+    Examples
+    --------
+    >>> one_line(ValueError("it is\\n damaged"))
+    'it is damaged'
+    """
     if hasattr(error, "format_message"):
         text = error.format_message()
         context = getattr(error, "ctx", None)

@@ -138,7 +138,7 @@ def run(
     workers: int | None,
     quiet: bool,
     **params: Any,
-) -> None:
+) -> str:
     """Do it, and say what was done."""
     _need_extra()
     from vnlem.large.api import denoise_large
@@ -163,10 +163,13 @@ def run(
         )
     if isinstance(found, Forecast):
         print(found)
-    elif not quiet:
-        what = f"{found.units_done} of {found.units} units, {human_time(found.seconds)}"
-        state = "" if found.complete else " (other parts are not done yet)"
-        print(f"{found.settings['method']}, {found.settings['noise']}, {what}: {target}{state}")
+        return str(found)
+    what = f"{found.units_done} of {found.units} units, {human_time(found.seconds)}"
+    state = "" if found.complete else " (other parts are not done yet)"
+    line = f"{found.settings['method']}, {found.settings['noise']}, {what}: {target}{state}"
+    if not quiet:
+        print(line)
+    return line
 
 
 def _need_extra() -> None:

@@ -271,7 +271,9 @@ def find_format(name: str) -> Format:
 def sniff(path: Path) -> str:
     """The format of a file, from its first bytes."""
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name an image file")
+        raise IsADirectoryError(
+            f"{path} is a folder; name an image file, or those to denoise with --pattern '*.tif'"
+        )
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     start, packed = head(path)
