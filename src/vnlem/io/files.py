@@ -4,6 +4,7 @@ import errno
 import importlib
 import os
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -151,12 +152,15 @@ def open_series(path: str | os.PathLike[str]) -> Iterator[list[Series]]:
         with _one_sentence(place), _readers_warnings_ignored():
             plain = stack.enter_context(unpacked(place)) if found.packed else place
             series = stack.enter_context(_load(found.open)(plain, place))
-        yield [replace(one, read=_in_one_sentence(one.read, place)) for one in series]
+        lock = threading.Lock()
+        yield [replace(one, read=_guarded(one.read, place, lock)) for one in series]
 
 
-def _in_one_sentence(read: Callable[..., Any], place: Path) -> Callable[..., Any]:
+def _guarded(read: Callable[..., Any], place: Path, lock: threading.Lock) -> Callable[..., Any]:
+    """A reader that tells what goes wrong in one sentence, and is asked by one thread at a time."""
+
     def guarded(*arguments: Any) -> Any:
-        with _one_sentence(place), _readers_warnings_ignored():
+        with lock, _one_sentence(place), _readers_warnings_ignored():
             return read(*arguments)
 
     return guarded

@@ -1,8 +1,9 @@
 """FITS: images of telescopes. One extension is denoised, all others are copied byte for byte."""
 
 import math
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from numpy.typing import NDArray
 from vnlem.io.packed import unpacked
 from vnlem.io.pages import PagesOnDisk
 from vnlem.io.picture import Metadata, Picture
+from vnlem.io.raw_planes import RawPlanes
 from vnlem.io.scaled import Scaling
 from vnlem.io.series import Series, unique_letters
 
-_BLOCK = 2880
+_BLOCK, _CARD = 2880, 80
 _COPIED = 2**22
 _BITPIX = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
 _OTHER_SIGN = {"int8": "u1", "uint16": ">i2", "uint32": ">i4", "uint64": ">i8"}
@@ -43,18 +45,35 @@ def open_file(path: Path, place: Path) -> Iterator[list[Series]]:
     """All images of a plain FITS file: the primary one, image extensions, and those that fpack compressed."""
     from astropy.io import fits
 
-    with fits.open(path, memmap=True, do_not_scale_image_data=True, ignore_missing_simple=False) as opened:
+    with (
+        ExitStack() as held,
+        open(path, "rb") as stream,
+        fits.open(path, memmap=False, do_not_scale_image_data=True, ignore_missing_simple=False) as opened,
+    ):
         size = path.stat().st_size
         found = []
         for number, hdu in enumerate(opened):
             info = hdu.fileinfo()
             if info["datLoc"] + info["datSpan"] > size:
                 raise ValueError(f"it is truncated: extension {number} ends behind the end of the file")
+            stream.seek(info["hdrLoc"])
+            if not _is_one_header(stream.read(info["datLoc"] - info["hdrLoc"])):
+                raise ValueError(
+                    f"it is damaged: the header of extension {number} does not end where it should"
+                )
             if isinstance(hdu, fits.PrimaryHDU | fits.ImageHDU | fits.CompImageHDU) and len(hdu.shape) > 1:
-                found.append(_series(hdu, number, place))
+                found.append(_series(hdu, number, path, place, held))
         if not found:
             raise ValueError("it holds no image, only tables or spectra; name a FITS file with an image")
         yield _with_preferred(found)
+
+
+def _is_one_header(header: bytes) -> bool:
+    """Whether a header has a last card and nothing behind it; astropy takes some for longer than they are."""
+    cards = [header[at : at + _CARD].rstrip(b" \x00") for at in range(0, len(header), _CARD)]
+    if b"END" not in cards or any(cards[cards.index(b"END") + 1 :]):
+        return False
+    return sum(card.startswith(b"NAXIS   =") for card in cards) == 1
 
 
 def _with_preferred(found: list[Series]) -> list[Series]:
@@ -65,7 +84,7 @@ def _with_preferred(found: list[Series]) -> list[Series]:
     return [replace(series, preferred=wanted == [series]) for series in found]
 
 
-def _series(hdu: Any, number: int, place: Path) -> Series:
+def _series(hdu: Any, number: int, path: Path, place: Path, held: ExitStack) -> Series:
     from astropy.io import fits
 
     header = hdu.header.copy()
@@ -76,8 +95,13 @@ def _series(hdu: Any, number: int, place: Path) -> Series:
     axes = _axes(header, len(shape))
     compressed = isinstance(hdu, fits.CompImageHDU)
     native = FitsHeader(header, scaling, place, span, shape, compressed)
+    planes = held.enter_context(
+        RawPlanes(path, scaling.stored, int(info["datLoc"]), (math.prod(shape[:-2]), shape[-2], shape[-1]))
+    )
 
     def read(plane: int, rows: slice, columns: slice) -> NDArray[Any]:
+        if not compressed:
+            return scaling.to_values(planes.read(plane, rows, columns))
         place_of = np.unravel_index(plane, shape[:-2])
         stored = np.asarray(hdu.section[(*(slice(int(k), int(k) + 1) for k in place_of), rows, columns)])
         return scaling.to_values(stored.reshape(stored.shape[-2:]))
@@ -117,15 +141,18 @@ def write(path: Path, picture: Picture, *, pages: PagesOnDisk | None = None) -> 
     """Write a plain FITS file; `pages` hold the pixels where the picture's own only have their shape."""
     shape, dtype = picture.pixels.shape, picture.pixels.dtype
     native = picture.metadata.native if picture.metadata.format == "fits" else None
-    header, scaling = _header(native, shape, dtype, picture.metadata.history)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of cards that were not standard before
+        header, scaling = _header(native, shape, dtype, picture.metadata.history)
+        text = header.tostring()
     with open(path, "wb") as stream:
         # A corner of the image, which only tries out whether it can be written, has no other extensions.
         if native is None or native.image_shape != shape:
-            _write_image(stream, header, scaling, picture, pages)
+            _write_image(stream, text, scaling, picture, pages)
             return
         with unpacked(native.place) as plain, open(plain, "rb") as source:
             _copy(source, stream, 0, native.span[0])
-            _write_image(stream, header, scaling, picture, pages)
+            _write_image(stream, text, scaling, picture, pages)
             source.seek(0, 2)
             _copy(source, stream, native.span[1], source.tell())
 
@@ -179,9 +206,9 @@ def _set_scaling(header: Any, scaling: Scaling) -> None:
 
 
 def _write_image(
-    stream: Any, header: Any, scaling: Scaling, picture: Picture, pages: PagesOnDisk | None
+    stream: Any, header: str, scaling: Scaling, picture: Picture, pages: PagesOnDisk | None
 ) -> None:
-    stream.write(header.tostring().encode("ascii"))
+    stream.write(header.encode("ascii", "replace"))
     count = 0
     for page in picture.pages() if pages is None else pages:
         count += stream.write(scaling.to_stored(page).tobytes())

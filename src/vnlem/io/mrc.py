@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vnlem.io.pages import PagesOnDisk
 from vnlem.io.picture import Calibration, Metadata, Picture
+from vnlem.io.raw_planes import RawPlanes
 from vnlem.io.series import Series
 from vnlem.io.units import size_in
 
@@ -35,7 +36,7 @@ class MrcHeader:
 
 @contextmanager
 def open_file(path: Path, place: Path) -> Iterator[list[Series]]:
-    """The stack or volume of a plain MRC file, mapped into memory."""
+    """The stack or volume of a plain MRC file."""
     import mrcfile
     from mrcfile.utils import data_dtype_from_header, data_shape_from_header
 
@@ -54,15 +55,15 @@ def open_file(path: Path, place: Path) -> Iterator[list[Series]]:
             f"{_sizes_do_not_fit(header)}, {expected} bytes in all, and it has {found}; copy it again from "
             "its source"
         )
-    stored = np.memmap(path, dtype, "r", start, (math.prod(shape[:-2]), *shape[-2:]))
-    pixels = stored.view(np.uint8) if _has_unsigned_bytes(header) else stored
-    native = np.dtype(np.uint16) if pixels.dtype == np.uint8 else dtype.newbyteorder("=")
+    unsigned = _has_unsigned_bytes(header)
+    native = np.dtype(np.uint16) if unsigned else dtype.newbyteorder("=")
     axes = _axes(shape, header, place)
     metadata = Metadata(
         "mrc", axes=axes, native=MrcHeader(header, extended), calibration=_calibration(header, axes)
     )
-    read = lambda number, rows, columns: pixels[number, rows, columns]  # noqa: E731
-    yield [Series(axes, shape, native, read, metadata=metadata)]
+    stored = np.dtype(np.uint8) if unsigned else dtype
+    with RawPlanes(path, stored, start, _sections(shape)) as planes:
+        yield [Series(axes, shape, native, planes.read, metadata=metadata)]
 
 
 def _sizes_do_not_fit(header: Any) -> str:
@@ -135,8 +136,8 @@ def _shape_of(header: Any) -> tuple[int, int, int]:
     return int(header.nz), int(header.ny), int(header.nx)
 
 
-def _sections(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return math.prod(shape[:-2]), *shape[-2:]
+def _sections(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    return math.prod(shape[:-2]), shape[-2], shape[-1]
 
 
 def _grid(shape: tuple[int, ...], axes: str) -> tuple[int, ...]:

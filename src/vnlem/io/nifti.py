@@ -11,6 +11,7 @@ import numpy as np
 
 from vnlem.io.pages import PagesOnDisk
 from vnlem.io.picture import Calibration, Metadata, Picture
+from vnlem.io.raw_planes import RawPlanes
 from vnlem.io.scaled import Scaling
 from vnlem.io.series import Series
 from vnlem.io.units import size_in
@@ -38,7 +39,7 @@ class NiftiHeader:
 
 @contextmanager
 def open_file(path: Path, place: Path) -> Iterator[list[Series]]:
-    """The volume, or volumes, of a plain NIfTI or MGH file, mapped into memory."""
+    """The volume, or volumes, of a plain NIfTI or MGH file."""
     with open(path, "rb") as stream:
         start = stream.read(540)
     header, scaling, offset, ends = (
@@ -58,14 +59,15 @@ def open_file(path: Path, place: Path) -> Iterator[list[Series]]:
             f"its length does not fit its header, which says {sizes} voxels of {scaling.stored.name}, "
             f"{needed} bytes in all, and it has {found}; copy it again from its source"
         )
-    # The first axis of the file varies fastest: in the order of memory it is the last.
-    stored = np.memmap(path, scaling.stored, "r", offset, (math.prod(shape[2:]), shape[1], shape[0]))
     axes = _axes(header, shape, place)
     metadata = Metadata(
         "nifti", axes=axes, native=NiftiHeader(header, scaling), calibration=_calibration(header, axes)
     )
-    read = lambda number, rows, columns: scaling.to_values(stored[number, rows, columns])  # noqa: E731
-    yield [Series(axes, shape[::-1], scaling.dtype, read, metadata=metadata)]
+    # The first axis of the file varies fastest: in the order of memory it is the last.
+    order = (math.prod(shape[2:]), shape[1], shape[0])
+    with RawPlanes(path, scaling.stored, offset, order) as planes:
+        read = lambda *part: scaling.to_values(planes.read(*part))  # noqa: E731
+        yield [Series(axes, shape[::-1], scaling.dtype, read, metadata=metadata)]
 
 
 def _read(path: Path, start: bytes) -> tuple[Any, Scaling, int, bool]:

@@ -118,4 +118,5 @@ def _packer(suffix: str, stream: Any) -> Any:
     if suffix == ".bz2":
         return bz2.BZ2File(stream, "wb")
     # Neither name nor date of the plain file goes into the header: the same pixels give the same bytes.
-    return gzip.GzipFile("", "wb", 6, stream, mtime=0)
+    # Noise packs hardly better with more effort, which takes many times as long.
+    return gzip.GzipFile("", "wb", 1, stream, mtime=0)
