@@ -254,7 +254,7 @@ def _say(row: Row, quiet: bool) -> None:
     if row.status == "failed":
         print(f"vnlem: {row.file}{image} failed: {row.message}", file=sys.stderr)
     elif not quiet:
-        print(f"{row.file}{image}: {row.found}: {row.output}")
+        print(f"{row.file}{image}: {row.found}: {row.output}", flush=True)
 
 
 def _write_table(target: Path, rows: list[Row], earlier: dict[str, Row]) -> None:
