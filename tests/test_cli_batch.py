@@ -58,6 +58,14 @@ def test_folders_below_keep_their_place(cli, folder, tmp_path):
     assert said.splitlines()[-1] == f"4 images of 4 files: {tmp_path / 'out' / 'vnlem.csv'}"
 
 
+def test_out_may_lie_in_the_folder(cli, folder, monkeypatch):
+    (folder / "c.png").unlink()
+    monkeypatch.chdir(folder)
+    for _ in range(2):
+        assert cli("denoise", ".", folder / "out", "--pattern", "**/*.png", "--overwrite", *HALVING)[0] == 0
+    assert names(folder / "out") == ["a.png", "b.png", "below/e.png", "d.png", "vnlem.csv", "vnlem.json"]
+
+
 def test_a_run_is_continued_where_it_stopped(cli, folder, tmp_path):
     out = tmp_path / "out"
     assert cli("denoise", folder, out, "--pattern", "*.png", *HALVING)[0] == 2

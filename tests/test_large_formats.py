@@ -76,3 +76,13 @@ def test_a_set_of_images_stands_alone_unless_axes_are_named(tmp_path):
     source = open_source(tmp_path / "a.mrcs")
     assert (source.axes, source.guessed) == (("t", "y", "x"), True)
     assert open_source(tmp_path / "a.mrcs", "zyx").axes == ("z", "y", "x")
+
+
+def test_a_file_of_big_planes_is_done_in_parts(cli, tmp_path, monkeypatch):
+    path = czi_stack(tmp_path / "a.czi", scene((120, 150)), "YX")
+    options = ("--method", "nlm", "--sigma", 60)
+    assert "units" not in cli("denoise", path, tmp_path / "small.ome.tif", *options)[1]
+    monkeypatch.setattr("vnlem.cli.large.SHARE_OF_MEMORY", 1e-12)
+    assert "units" in cli("denoise", path, tmp_path / "big.ome.tif", *options)[1]
+    small, big = (io.read(tmp_path / name) for name in ("small.ome.tif", "big.ome.tif"))
+    np.testing.assert_array_equal(small.pixels, big.pixels)

@@ -140,7 +140,7 @@ def _matching(source: Path, target: Path, pattern: str) -> list[Path]:
             f"--pattern {pattern!r} does not do ({error}); take e.g. '*.tif' or '**/*.tif'"
         ) from error
     files = [path for path in found if path.is_file() or _is_store(path)]
-    files = [path for path in files if target not in path.parents]
+    files = [path for path in files if target.resolve() not in path.resolve().parents]
     if not files:
         raise ValueError(f"no file in {source} matches {pattern!r}; take e.g. '*.tif' or '**/*.tif'")
     return files

@@ -94,7 +94,7 @@ def _series(hdu: Any, number: int, path: Path, place: Path, held: ExitStack) -> 
     span = (int(info["hdrLoc"]), int(info["datLoc"] + info["datSpan"]))
     axes = _axes(header, len(shape))
     compressed = isinstance(hdu, fits.CompImageHDU)
-    native = FitsHeader(header, scaling, place, span, shape, compressed)
+    native = FitsHeader(header, scaling, place.resolve(), span, shape, compressed)
     planes = held.enter_context(
         RawPlanes(path, scaling.stored, int(info["datLoc"]), (math.prod(shape[:-2]), shape[-2], shape[-1]))
     )
