@@ -1,7 +1,7 @@
 """Simulated particles of a known volume: one by one, together, and two filters, as a Markdown table.
 
 Projections at random angles, each with a contrast transfer function of its own and white noise. The low-pass
-is told the best width and the Wiener filter the noise. SNR is the ratio of variances; FRC is the highest
+has the best width, the Wiener filter the true noise level. SNR is the ratio of variances; FRC is the highest
 frequency (cycles per pixel) at which the mean ring correlation with the clean projections is at least 0.5.
 
 python benchmarks/particles.py DATA/formats/clean70SRibosome_vol_65p.mrc [--images 60] [--snr 0.05 0.1 0.3 1]
@@ -89,7 +89,7 @@ def results(noisy: Stack, clean: Stack, sigma: float) -> dict[str, Callable[[], 
     return {
         "noisy": lambda: noisy,
         "low-pass, best width": lambda: low_pass(noisy, clean),
-        "Wiener, noise told": lambda: wiener(noisy, sigma),
+        "Wiener, known noise": lambda: wiener(noisy, sigma),
         "VNLR, one by one": one_by_one,
         "VNLR, one by one, so2": lambda: one_by_one(group="so2"),
         "VNLR, together": lambda: vnlem.denoise(noisy, sigma, axes="NYX"),

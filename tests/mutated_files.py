@@ -226,7 +226,7 @@ def run(name, cases, seed=0):
             plain.unlink()
             for case in range(cases):
                 draw = random.Random(f"{name} {seed} {case}")
-                # Of packed files the content is damaged, and sometimes the packing.
+                # Of compressed files the content is damaged, and sometimes the compressed bytes too.
                 broken = damaged(content, draw)
                 if name.endswith(".gz"):
                     broken = gzip.compress(broken, mtime=0)

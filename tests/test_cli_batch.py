@@ -154,14 +154,14 @@ def test_another_suffix_and_two_files_of_one_name(cli, tmp_path):
         (("in", "in", "--pattern", "*.png"), "OUT is IN (in); choose another folder"),
         (("in", "in/a.png", "--pattern", "*.png"), "OUT (in/a.png) must be a folder"),
         (("in", "no/out", "--pattern", "*.png"), "there is no folder no; create it first"),
-        (("in", "out", "--pattern", "/x"), "--pattern '/x' does not do"),
+        (("in", "out", "--pattern", "/x"), "--pattern '/x' is not a valid pattern"),
         (
             ("in", "out", "--pattern", "*.png", "--to", "tif"),
             "--to must be a suffix such as .ome.tif, got 'tif'",
         ),
         (("in", "out", "--pattern", "*.png", "--dry-run"), "--dry-run is for a single file"),
         (("in", "out", "--pattern", "*.png", "--resume", "--overwrite"), "choose one of them"),
-        (("in", "out.png"), "in is a folder; name an image file, or those to denoise with --pattern"),
+        (("in", "out.png"), "in is a folder; name an image file, or denoise its files with --pattern"),
         (("in/a.png", "out.png", "--to", ".tif"), "--to is for the files of a folder"),
     ],
 )

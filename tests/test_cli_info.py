@@ -51,7 +51,7 @@ def test_the_image_that_is_taken_without_a_name_is_marked(cli, tmp_path):
     extensions = [fits.ImageHDU(random_array((20, 30), "float32"), name=name) for name in ("SCI", "VAR")]
     fits.HDUList([fits.PrimaryHDU(), *extensions]).writeto(tmp_path / "a.fits")
     out = cli("info", tmp_path / "a.fits")[1]
-    assert "image 1 (SCI), which denoise takes\n" in out
+    assert "image 1 (SCI) (default)\n" in out
     assert "image 2 (VAR)\n" in out
 
 

@@ -1,4 +1,4 @@
-"""The table of formats: by content and suffix, from other packages, packed, and without their readers."""
+"""The table of formats: by content and suffix, from other packages, compressed, without their readers."""
 
 import gzip
 import importlib.metadata
@@ -40,7 +40,7 @@ def raster(monkeypatch):
         "",
         "raster_format:write",
         open="raster_format:open_file",
-        packed=True,
+        compressible=True,
     )
     monkeypatch.setitem(sys.modules, "raster_format", module)
     entry = importlib.metadata.EntryPoint("raster", "raster_format:RASTER", "vnlem.formats")
@@ -69,7 +69,7 @@ def test_an_entry_point_that_is_no_format_is_refused(raster, tmp_path):
         io.read(tmp_path / "a.raster")
 
 
-def test_packed_files_are_read_and_written_and_leave_nothing_behind(raster, tmp_path, monkeypatch):
+def test_compressed_files_are_read_and_written_and_leave_nothing_behind(raster, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     io.write(tmp_path / "a.raster.gz", random_array(GREY))
     assert gzip.decompress((tmp_path / "a.raster.gz").read_bytes()).startswith(b"RASTER")
@@ -80,7 +80,7 @@ def test_packed_files_are_read_and_written_and_leave_nothing_behind(raster, tmp_
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.raster.gz", "b.raster.gz"]
 
 
-def test_a_packed_file_that_is_cut_is_damaged(raster, tmp_path):
+def test_a_compressed_file_that_is_cut_is_damaged(raster, tmp_path):
     io.write(tmp_path / "a.raster.gz", random_array(GREY))
     whole = (tmp_path / "a.raster.gz").read_bytes()
     for end in (5, 12, len(whole) // 2, len(whole) - 4):
@@ -89,10 +89,10 @@ def test_a_packed_file_that_is_cut_is_damaged(raster, tmp_path):
             io.read(tmp_path / "a.raster.gz")
 
 
-def test_a_format_that_is_never_packed_says_unpack_it(tmp_path):
+def test_a_format_that_is_never_compressed_says_decompress_it(tmp_path):
     io.write(tmp_path / "a.png", random_array(GREY))
     (tmp_path / "a.png.gz").write_bytes(gzip.compress((tmp_path / "a.png").read_bytes()))
-    with pytest.raises(ValueError, match="it is a compressed PNG file; unpack it first"):
+    with pytest.raises(ValueError, match="it is a compressed PNG file; decompress it first"):
         io.read(tmp_path / "a.png.gz")
 
 

@@ -137,12 +137,12 @@ def _matching(source: Path, target: Path, pattern: str) -> list[Path]:
         found = sorted(source.glob(pattern))
     except (ValueError, NotImplementedError) as error:
         raise ValueError(
-            f"--pattern {pattern!r} does not do ({error}); take e.g. '*.tif' or '**/*.tif'"
+            f"--pattern {pattern!r} is not a valid pattern ({error}); use e.g. '*.tif' or '**/*.tif'"
         ) from error
     files = [path for path in found if path.is_file() or _is_store(path)]
     files = [path for path in files if target.resolve() not in path.resolve().parents]
     if not files:
-        raise ValueError(f"no file in {source} matches {pattern!r}; take e.g. '*.tif' or '**/*.tif'")
+        raise ValueError(f"no file in {source} matches {pattern!r}; use e.g. '*.tif' or '**/*.tif'")
     return files
 
 

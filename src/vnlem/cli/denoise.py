@@ -121,6 +121,10 @@ def command(
         large.refuse(channels=channels != "auto", overwrite=overwrite)
         options = {"method": method, "preset": preset, "noise_model": model, **camera, **parameters}
         return large.run(source, target, sigma, wanted, workers, quiet, device=device, **options)
+    if source.is_dir():
+        raise IsADirectoryError(
+            f"{source} is a folder; name an image file, or denoise its files with --pattern '*.tif'"
+        )
     common: dict[str, Any] = {"method": method, "preset": preset, "workers": workers, "device": device}
     common |= {"noise_model": model, **camera, **parameters}
     with ExitStack() as held:

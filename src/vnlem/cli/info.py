@@ -56,7 +56,7 @@ def command(
     for row in rows:
         if several:
             named = f" ({row['name']})" if row["name"] else ""
-            print(f"image {row['key']}{named}" + (", which denoise takes" if row["preferred"] else ""))
+            print(f"image {row['key']}{named}" + (" (default)" if row["preferred"] else ""))
         for name, text in _lines(row):
             print(f"  {name:<9} {text}")
 

@@ -15,8 +15,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from vnlem.io.atomic import whole_file
+from vnlem.io.compression import compressing, decompressed
 from vnlem.io.formats import FAMILY, find_format, format_of, format_that_holds, sniff
-from vnlem.io.packed import packing, unpacked
 from vnlem.io.pages import OpenedPages, PagesOnDisk, cannot_write
 from vnlem.io.picture import Picture, corner, from_array
 from vnlem.io.series import Series, SeriesPages, choose_series, split_series
@@ -62,7 +62,7 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
     found = find_format(sniff(place))
     if found.open and channels in ("auto", "none"):
         with open_series(place) as series, _one_sentence(place):
-            return choose_series(series, key, place).whole()
+            return choose_series(series, key, place).read_all()
     if key:
         raise ValueError(
             f"{path} asks for one of several images; {place} is a {found.title} file, which holds one"
@@ -127,7 +127,7 @@ def open_series(path: str | os.PathLike[str]) -> Iterator[list[Series]]:
     Parameters
     ----------
     path : str or path
-        A NIfTI, MGH, MRC, FITS, CZI, ND2 or LIF file.
+        A NIfTI, MGH, MRC, FITS, CZI, ND2 or LIF file, or one of a format that another package brings.
 
     Yields
     ------
@@ -150,7 +150,7 @@ def open_series(path: str | os.PathLike[str]) -> Iterator[list[Series]]:
     found.check_library()
     with ExitStack() as stack:
         with _one_sentence(place), _readers_warnings_ignored():
-            plain = stack.enter_context(unpacked(place)) if found.packed else place
+            plain = stack.enter_context(decompressed(place)) if found.compressible else place
             series = stack.enter_context(_load(found.open)(plain, place))
         lock = threading.Lock()
         yield [replace(one, read=_guarded(one.read, place, lock)) for one in series]
@@ -206,7 +206,7 @@ def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
     ----------
     path : str or path
         The suffix decides the format: .png, .jpg, .jpeg, .tif, .tiff or .npy; .ome.tif gives OME-TIFF,
-        .nii NIfTI, .mrc MRC, .fits FITS, and .gz behind one of these three packs them.
+        .nii NIfTI, .mrc MRC and .fits FITS, also compressed (.nii.gz, .mrc.gz, .fits.gz).
     picture : Picture or array_like
         What :func:`read` gave, perhaps with other pixels, or a bare array (grey, or with a last axis of 2, 3
         or 4 for grey+alpha, RGB, RGBA).
@@ -285,7 +285,7 @@ def _encode(name: str, path: Path, picture: Picture, **pages: PagesOnDisk) -> No
     if FAMILY.get(name, name) != picture.metadata.format:
         picture = upright(picture)
     found = find_format(name)
-    with packing(path) if found.packed else nullcontext(path) as plain:
+    with compressing(path) if found.compressible else nullcontext(path) as plain:
         _load(found.write)(plain, picture, **pages)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.io.packed import unpacked
+from vnlem.io.compression import decompressed
 from vnlem.io.pages import PagesOnDisk
 from vnlem.io.picture import Metadata, Picture
 from vnlem.io.raw_planes import RawPlanes
@@ -69,7 +69,7 @@ def open_file(path: Path, place: Path) -> Iterator[list[Series]]:
 
 
 def _is_one_header(header: bytes) -> bool:
-    """Whether a header has a last card and nothing behind it; astropy takes some for longer than they are."""
+    """Whether this is one header: astropy reads on into the next one where the END card is damaged."""
     cards = [header[at : at + _CARD].rstrip(b" \x00") for at in range(0, len(header), _CARD)]
     if b"END" not in cards or any(cards[cards.index(b"END") + 1 :]):
         return False
@@ -150,7 +150,7 @@ def write(path: Path, picture: Picture, *, pages: PagesOnDisk | None = None) -> 
         if native is None or native.image_shape != shape:
             _write_image(stream, text, scaling, picture, pages)
             return
-        with unpacked(native.place) as plain, open(plain, "rb") as source:
+        with decompressed(native.place) as plain, open(plain, "rb") as source:
             _copy(source, stream, 0, native.span[0])
             _write_image(stream, text, scaling, picture, pages)
             source.seek(0, 2)

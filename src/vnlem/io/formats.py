@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from vnlem.io.compression import head
 from vnlem.io.ome import DTYPES, PAGE_AXES
-from vnlem.io.packed import head
 from vnlem.io.picture import Picture
 
 GROUP = "vnlem.formats"
@@ -59,11 +59,11 @@ class Format:
     colour: bool = True
     any_channels: bool = False
     page_axes: int | None = None  # the largest number of axes that count pages
-    # What reads planes one by one, and files with several images: (plain file, the file it was unpacked from)
+    # What reads planes one by one, and files with several images: (plain file, the file as it was named)
     # -> context manager that gives a list of Series.
     open: str = ""
     streams: bool = False  # whether `write` takes pages=PagesOnDisk, so that pixels need not be in memory
-    packed: bool = False  # whether files may be packed by gzip or bzip2
+    compressible: bool = False  # whether files may be compressed by gzip or bzip2
     signs: tuple[tuple[int, bytes], ...] = ()  # what stands elsewhere than at the beginning, and where
     library: str = ""  # the reader that an extra brings
     extra: str = ""
@@ -88,8 +88,8 @@ _INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "i
 _FLOATS = ("float16", "float32", "float64")
 
 
-def _with_packed(*suffixes: str) -> tuple[str, ...]:
-    return tuple(suffix + packed for suffix in suffixes for packed in ("", ".gz", ".bz2"))
+def _with_compressed(*suffixes: str) -> tuple[str, ...]:
+    return tuple(suffix + end for suffix in suffixes for end in ("", ".gz", ".bz2"))
 
 
 FORMATS = {
@@ -161,14 +161,14 @@ FORMATS |= {
         page_axes=2,
         open="vnlem.io.nifti:open_file",
         streams=True,
-        packed=True,
+        compressible=True,
         signs=((344, b"n+1\x00"), (344, b"ni1\x00"), (4, b"n+2\x00"), (4, b"ni2\x00")),
         library="nibabel",
         extra="mri",
     ),
     "mrc": Format(
         "MRC",
-        _with_packed(".mrc", ".mrcs", ".map", ".rec", ".st", ".ali"),
+        _with_compressed(".mrc", ".mrcs", ".map", ".rec", ".st", ".ali"),
         (),
         ("int8", "int16", "uint16", "float16", "float32"),
         "",
@@ -179,14 +179,14 @@ FORMATS |= {
         page_axes=2,
         open="vnlem.io.mrc:open_file",
         streams=True,
-        packed=True,
+        compressible=True,
         signs=((208, b"MAP"),),
         library="mrcfile",
         extra="em",
     ),
     "fits": Format(
         "FITS",
-        _with_packed(".fits", ".fit", ".fts"),
+        _with_compressed(".fits", ".fit", ".fts"),
         (b"SIMPLE  =",),
         ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"),
         "",
@@ -196,7 +196,7 @@ FORMATS |= {
         colour=False,
         open="vnlem.io.fits:open_file",
         streams=True,
-        packed=True,
+        compressible=True,
         library="astropy",
         extra="astro",
     ),
@@ -232,7 +232,7 @@ FORMATS |= {
         "",
         "",
         open="vnlem.io.nifti:open_file",
-        packed=True,
+        compressible=True,
         library="nibabel",
         extra="mri",
         instead=".nii.gz",
@@ -271,17 +271,15 @@ def find_format(name: str) -> Format:
 def sniff(path: Path) -> str:
     """The format of a file, from its first bytes."""
     if path.is_dir():
-        raise IsADirectoryError(
-            f"{path} is a folder; name an image file, or those to denoise with --pattern '*.tif'"
-        )
+        raise IsADirectoryError(f"{path} is a folder; name an image file")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
-    start, packed = head(path)
+    start, compressed = head(path)
     for name, format_ in all_formats():
         if format_.begins(start):
-            if packed and not format_.packed:
+            if compressed and not format_.compressible:
                 raise ValueError(
-                    f"cannot read {path}: it is a compressed {format_.title} file; unpack it first"
+                    f"cannot read {path}: it is a compressed {format_.title} file; decompress it first"
                 )
             return name
     if not start:

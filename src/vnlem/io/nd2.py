@@ -66,8 +66,8 @@ class _Frames:
         places = getattr(self._opened._rdr, "_frame_offsets", None)
         if isinstance(places, dict):
             stored = self._opened.attributes
-            packed = stored.compressionType is not None
-            length = 1 if packed else stored.heightPx * (stored.widthBytes or 0)
+            compressed = stored.compressionType is not None
+            length = 1 if compressed else stored.heightPx * (stored.widthBytes or 0)
             if number not in places or places[number] + length > self._size:
                 raise ValueError(f"it is truncated: frame {number + 1} is missing")
 

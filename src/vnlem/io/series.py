@@ -72,8 +72,8 @@ class Series:
         """A plane, or a part of it, in memory and in the byte order of this machine."""
         return np.array(self.read(number, rows, columns), self.dtype, order="C")
 
-    def whole(self) -> Picture:
-        """All pixels."""
+    def read_all(self) -> Picture:
+        """The picture with all its pixels."""
         pixels = np.empty((self.n_planes, *self.shape[-3 if self.is_colour else -2 :]), self.dtype)
         for number, plane in enumerate(pixels):
             plane[...] = self.read(number, _ALL, _ALL)

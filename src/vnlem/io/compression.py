@@ -1,6 +1,6 @@
-"""Files inside gzip or bzip2: unpacked to a temporary file when they are read, packed when they are complete.
+"""Files inside gzip or bzip2: decompressed to a temporary file for reading, compressed when complete.
 
-So every reader of a format works on plain files, which it can map into memory.
+So the reader of a format works on plain files, in which it can seek.
 """
 
 import bz2
@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-# Suffix -> how a packed file begins, and what opens it.
-_PACKERS: dict[str, tuple[bytes, Callable[..., Any]]] = {
+# Suffix -> how a compressed file begins, and what opens it.
+_OPENERS: dict[str, tuple[bytes, Callable[..., Any]]] = {
     ".gz": (b"\x1f\x8b", gzip.open),
     ".bz2": (b"BZh", bz2.open),
 }
@@ -24,7 +24,7 @@ _BLOCK = 2**20
 
 
 def head(path: Path, count: int = 560) -> tuple[bytes, bool]:
-    """How a file begins, unpacked, and whether it was packed.
+    """How a file begins, decompressed, and whether it was compressed.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def head(path: Path, count: int = 560) -> tuple[bytes, bool]:
 
 
 def _opener_of(start: bytes) -> Callable[..., Any] | None:
-    return next((opener for magic, opener in _PACKERS.values() if start.startswith(magic)), None)
+    return next((opener for magic, opener in _OPENERS.values() if start.startswith(magic)), None)
 
 
 def _reason(error: Exception) -> str:
@@ -54,8 +54,8 @@ def _reason(error: Exception) -> str:
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[Path]:
-    """The plain file: itself, or a temporary one where it is packed."""
+def decompressed(path: Path) -> Iterator[Path]:
+    """The plain file: itself, or a temporary one where it is compressed."""
     with open(path, "rb") as stream:
         opener = _opener_of(stream.read(8))
     if opener is None:
@@ -76,47 +76,47 @@ def unpacked(path: Path) -> Iterator[Path]:
         os.unlink(name)
 
 
-def _copy(packed: Any, plain: Any, path: Path) -> None:
-    while block := packed.read(_BLOCK):
+def _copy(stream: Any, plain: Any, path: Path) -> None:
+    while block := stream.read(_BLOCK):
         try:
             plain.write(block)
         except OSError as error:
             folder = tempfile.gettempdir()
             raise OSError(
                 error.errno,
-                f"cannot unpack {path} to {folder} ({error.strerror}); make room there, or set TMPDIR",
+                f"cannot decompress {path} to {folder} ({error.strerror}); make room there, or set TMPDIR",
             ) from error
 
 
 @contextmanager
-def packing(path: Path) -> Iterator[Path]:
-    """A plain file to write to; it is packed into `path` at the end where the suffix asks for that.
+def compressing(path: Path) -> Iterator[Path]:
+    """A plain file to write to; it is compressed into `path` at the end where the suffix asks for that.
 
     Examples
     --------
     >>> file = Path(tempfile.mkdtemp()) / "a.gz"
-    >>> with packing(file) as plain:
+    >>> with compressing(file) as plain:
     ...     _ = plain.write_bytes(b"hello")
     >>> gzip.decompress(file.read_bytes()), len(list(file.parent.iterdir()))
     (b'hello', 1)
     """
     suffix = path.suffix.lower()
-    if suffix not in _PACKERS:
+    if suffix not in _OPENERS:
         yield path
         return
     handle, name = tempfile.mkstemp(prefix=".vnlem-", suffix=Path(path.stem).suffix, dir=path.parent)
     os.close(handle)
     try:
         yield Path(name)
-        with open(name, "rb") as plain, open(path, "wb") as stream, _packer(suffix, stream) as packed:
-            shutil.copyfileobj(plain, packed, _BLOCK)
+        with open(name, "rb") as plain, open(path, "wb") as stream, _compressor(suffix, stream) as compressed:
+            shutil.copyfileobj(plain, compressed, _BLOCK)
     finally:
         Path(name).unlink(missing_ok=True)
 
 
-def _packer(suffix: str, stream: Any) -> Any:
+def _compressor(suffix: str, stream: Any) -> Any:
     if suffix == ".bz2":
         return bz2.BZ2File(stream, "wb")
     # Neither name nor date of the plain file goes into the header: the same pixels give the same bytes.
-    # Noise packs hardly better with more effort, which takes many times as long.
+    # Higher levels take many times as long and hardly make noise smaller.
     return gzip.GzipFile("", "wb", 1, stream, mtime=0)
