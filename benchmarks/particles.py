@@ -40,7 +40,7 @@ def projections(volume: Stack, count: int, rng: np.random.Generator) -> Stack:
     """Images of the volume from all sides, with variance 1 over all of them."""
     centre = (np.array(volume.shape) - 1) / 2
     found = []
-    for turn in Rotation.random(count, rng=rng).as_matrix():
+    for turn in Rotation.random(count, rng).as_matrix():
         image = ndimage.affine_transform(volume, turn, centre - turn @ centre, order=1).sum(axis=0)
         optics = transfer(len(image), rng.uniform(*DEFOCUS))
         found.append(fft.ifft2(fft.fft2(image - image.mean()) * optics).real)

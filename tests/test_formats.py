@@ -5,6 +5,7 @@ import importlib.metadata
 import importlib.util
 import sys
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -138,3 +139,18 @@ def test_an_image_of_a_file_that_holds_one_cannot_be_named(tmp_path):
 def test_every_suffix_belongs_to_one_format():
     suffixes = [suffix for format_ in formats.FORMATS.values() for suffix in format_.suffixes]
     assert len(suffixes) == len(set(suffixes))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint16", "int16"])
+@pytest.mark.parametrize("name", ["a.mrc", "a.nii", "a.fits"])
+def test_pixels_of_another_dtype_change_the_header_and_nothing_else(tmp_path, name, dtype):
+    pytest.importorskip({"m": "mrcfile", "n": "nibabel", "f": "astropy"}[name[2]])
+    metadata = io.Metadata("tiff", axes="ZYX", calibration=io.Calibration({"X": 2.0}, {"X": "millimeter"}))
+    io.write(tmp_path / name, io.Picture(random_array((3, 20, 30), "uint16"), metadata=metadata))
+    picture = io.read(tmp_path / name)
+    changed = replace(picture, pixels=picture.pixels.astype(dtype))
+    io.write(tmp_path / f"b{name}", changed)
+    again = io.read(tmp_path / f"b{name}")
+    assert again.pixels.dtype == dtype
+    assert again.metadata.calibration == picture.metadata.calibration
+    np.testing.assert_array_equal(again.pixels, changed.pixels)
