@@ -200,7 +200,7 @@ BAD_DENOISE = {
     "missing file": (["no.png", "out.png"], "there is no file"),
     "folder as input": (["folder.png", "out.png"], "is a folder"),
     "truncated": (["cut.png", "out.png"], "it is truncated"),
-    "not an image": (["text.png", "out.png"], "not a PNG, JPEG, TIFF or NPY file"),
+    "not an image": (["text.png", "out.png"], "not a PNG, JPEG, TIFF, NPY, NIfTI"),
     "1-bit": (["bits.png", "out.png"], "convert it to 8-bit grey"),
     "NaN": (["nan.npy", "out.npy"], "1 NaN or infinite values, the first at index (3, 4)"),
     "NaN in a page": (["nan-stack.npy", "out.npy"], "page 2 of 2: the image holds 1 NaN"),

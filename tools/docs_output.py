@@ -67,6 +67,10 @@ def prepare(folder: Path) -> None:
     )
     stack = np.clip(pages, 0, 65535).astype(np.uint16)
     tifffile.imwrite(folder / "stack.tif", stack, imagej=True, metadata={"axes": "ZYX", "unit": "um"})
+    (folder / "scans").mkdir()
+    whole = (folder / "stack.tif").read_bytes()
+    for name, content in (("a.tif", whole), ("b.tif", whole[:30000]), ("c.tif", whole)):
+        (folder / "scans" / name).write_bytes(content)
 
 
 def output_of(command: str, folder: Path) -> list[str]:

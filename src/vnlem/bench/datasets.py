@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vnlem.io.formats import FORMATS
 
-READABLE = tuple(suffix for known in FORMATS.values() for suffix in known.suffixes)
+READABLE = tuple(suffix for known in FORMATS.values() if known.read for suffix in known.suffixes)
 # Images of these kinds cannot be read: they are named in the report rather than passed over in silence.
 UNREADABLE = (".bmp", ".gif", ".webp", ".jp2", ".pgm", ".ppm", ".heic", ".dng")
 MANIFEST = "MANIFEST.csv"

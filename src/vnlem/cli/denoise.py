@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from vnlem import __version__
 from vnlem.api import denoise
-from vnlem.cli import large
+from vnlem.cli import batch, large
 from vnlem.cli.help import parameter_help
 from vnlem.pipeline.axes import LETTERS
 from vnlem.pipeline.dtypes import check_dtype
@@ -29,7 +30,12 @@ if TYPE_CHECKING:
 
 def command(
     source: Annotated[
-        Path, typer.Argument(metavar="IN", help="PNG, JPEG, TIFF or NPY file, or an OME-Zarr store.")
+        Path,
+        typer.Argument(
+            metavar="IN",
+            help="Image file, such as PNG, TIFF, NIfTI, MRC, FITS, CZI, ND2 or LIF, or an OME-Zarr store; "
+            "FILE:2 is the second image of a file that holds several.",
+        ),
     ],
     target: Annotated[
         Path, typer.Argument(metavar="OUT", help="File or store to write; its suffix decides the format.")
@@ -76,19 +82,26 @@ def command(
     cluster: large.Cluster = None,
     part: large.Part = None,
     axes: large.Axes = None,
+    pattern: batch.Pattern = None,
+    to: batch.To = None,
     dtype: Annotated[
         str | None,
         typer.Option(help="dtype of OUT, e.g. float32 for small numbers of photons; that of IN by default."),
     ] = None,
-) -> None:
-    """Denoise an image file.
+) -> str:
+    """Denoise an image file, or with --pattern the files of a folder.
 
     Pixels keep their dtype, pages, alpha and metadata. The frames of a movie (axis T) and the slices of a
     volume (Z) help each other, where the file or --axes names the axes; other pages are denoised one by one.
     From TIFF to TIFF only the pages in work are in memory. Nothing is written unless everything went well.
     """
+    arguments = dict(locals())
     from vnlem import io
 
+    if pattern is not None:
+        return batch.run(command, arguments)
+    if to is not None:
+        raise ValueError("--to is for the files of a folder, with --pattern; OUT says it for a single file")
     begun = time.perf_counter()
     wanted = None if dtype is None else check_dtype(dtype)
     function = find_method(method)
@@ -116,14 +129,17 @@ def command(
     if large.is_large(source, target, asked):
         large.refuse(channels=channels != "auto", overwrite=overwrite)
         options = {"method": method, "preset": preset, "noise_model": model, **camera, **parameters}
-        large.run(source, target, sigma, asked, workers, quiet, device=device, dtype=wanted, **options)
-        return
+        return large.run(source, target, sigma, asked, workers, quiet, device=device, dtype=wanted, **options)
+    if source.is_dir():
+        raise IsADirectoryError(
+            f"{source} is a folder; name an image file, or denoise its files with --pattern '*.tif'"
+        )
     common: dict[str, Any] = {"method": method, "preset": preset, "workers": workers, "device": device}
     common |= {"noise_model": model, "dtype": wanted, **camera, **parameters}
     with ExitStack() as held:
         picture, pages = held.enter_context(_opened(source, target, channels, axes))
-        letters = "" if page_by_page else _stack_axes(axes, picture)
-        if target.exists() and target.samefile(source):
+        letters = "" if page_by_page else stack_axes(axes, picture)
+        if target.exists() and target.samefile(io.split_series(source)[0]):
             raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
         io.check_writable(target, _to_be_written(picture, wanted))
         if target.exists() and not overwrite:
@@ -139,17 +155,20 @@ def command(
                 result, found = _denoise_stack(picture, pages, out, sigma, common)
             else:
                 result, found = denoise_pages(picture, sigma, report, pages, out, **common)
+        result = _with_history(result, method, found)
         if out is None:
             io.write(target, result)
         else:
-            io.write_pages(target, _to_be_written(picture, wanted), out)
+            io.write_pages(target, _to_be_written(result, wanted), out)
+    estimated = sigma is None and gain is None and noise is None
+    level = f"{_noise_of(found)} ({'estimated' if estimated else 'given'})"
+    sizes = zip(picture.pixels.shape, letters, strict=False)
+    n_pages = math.prod(n for n, axis in sizes if axis not in "YX") if letters else picture.n_pages
+    count = f", {n_pages} pages" if n_pages > 1 or picture.page_axes else ""
+    line = f"{method}{count}, {level}, {time.perf_counter() - begun:.1f} s: {target}"
     if not quiet:
-        estimated = sigma is None and gain is None and noise is None
-        level = f"{_noise_of(found)} ({'estimated' if estimated else 'given'})"
-        sizes = zip(picture.pixels.shape, letters, strict=False)
-        n_pages = math.prod(n for n, axis in sizes if axis not in "YX") if letters else picture.n_pages
-        count = f", {n_pages} pages" if n_pages > 1 or picture.page_axes else ""
-        print(f"{method}{count}, {level}, {time.perf_counter() - begun:.1f} s: {target}")
+        print(line)
+    return line
 
 
 def _to_be_written(picture: "Picture", dtype: Any) -> "Picture":
@@ -168,7 +187,7 @@ def _opened(
     from vnlem import io
 
     in_pages = axes is None or set(axes[-2:].upper()) == {"Y", "X"}
-    if in_pages and channels in ("auto", "none") and io.is_tiff_name(target):
+    if in_pages and channels in ("auto", "none") and io.takes_pages(target):
         with io.open_pages(source) as opened:
             if opened is not None:
                 yield opened.picture, opened.pages
@@ -191,6 +210,12 @@ def _denoise_stack(
     return picture, info.details["noise_models"]
 
 
+def _with_history(picture: "Picture", method: str, found: list[Any]) -> "Picture":
+    """The picture with a line that says how it was denoised."""
+    line = f"vnlem {__version__} denoise, method {method}, {_noise_of(found)}"
+    return replace(picture, metadata=replace(picture.metadata, history=line))
+
+
 def _settings(settings: list[str], function: Any, method: str) -> dict[str, Any]:
     """--set as keywords: parameters of the method, or of what it does with stacks."""
     try:
@@ -206,7 +231,7 @@ def _settings(settings: list[str], function: Any, method: str) -> dict[str, Any]
         raise
 
 
-def _stack_axes(axes: str | None, picture: "Picture") -> str:
+def stack_axes(axes: str | None, picture: "Picture") -> str:
     """The letters of a stack whose pages may help each other; empty for anything else."""
     if axes is not None:
         return axes.upper()

@@ -27,8 +27,9 @@ def exit_status(run: Callable[[], Any]) -> int:
     >>> exit_status(lambda: None)
     0
     """
-    # tifffile logs what it thinks of a file; what matters of it reaches the user as an error.
-    logging.getLogger("tifffile").setLevel(logging.CRITICAL)
+    # Readers log what they think of a file; what matters of it reaches the user as an error.
+    for reader in ("tifffile", "nibabel.global", "liffile", "nd2"):
+        logging.getLogger(reader).setLevel(logging.CRITICAL)
     with warnings.catch_warnings(), _clean_end():
         warnings.simplefilter("ignore")  # what is meant for developers
         warnings.simplefilter("default", UserWarning)
@@ -53,7 +54,7 @@ def exit_status(run: Callable[[], Any]) -> int:
         except Exception as error:
             if os.environ.get(_DEBUG) or not _is_bad_input(error):
                 raise
-            _say(f"error: {_one_line(error)}")
+            _say(f"error: {one_line(error)}")
             return BAD_INPUT
 
 
@@ -85,7 +86,14 @@ def _is_bad_input(error: Exception) -> bool:
     )
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """What went wrong, in one line.
+
+    Examples
+    --------
+    >>> one_line(ValueError("it is\\n damaged"))
+    'it is damaged'
+    """
     if hasattr(error, "format_message"):
         text = error.format_message()
         context = getattr(error, "ctx", None)

@@ -1,5 +1,6 @@
 """The options of ``vnlem denoise`` for images larger than memory, and what they do."""
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,17 +74,34 @@ ZARR_DOCUMENTS = ("zarr.json", ".zgroup", ".zarray")
 
 
 def is_large(source: Path, target: Path, options: LargeOptions) -> bool:
-    """Whether this is work for ``vnlem.denoise_large``: zarr, one of its options, or a big TIFF file."""
+    """Whether this is work for ``vnlem.denoise_large``: zarr, one of its options, or a file of big planes."""
     is_store = any((source / name).exists() for name in ZARR_DOCUMENTS)
     if options.any or is_store or any(".zarr" in path.name.lower() for path in (source, target)):
         return True
-    tiffs = all(path.suffix.lower() in TIFF_SUFFIXES for path in (source, target))
-    if not tiffs or not source.is_file():
+    if target.suffix.lower() not in TIFF_SUFFIXES:
         return False
     from vnlem.large.memory import free_memory
 
+    if source.suffix.lower() not in TIFF_SUFFIXES:
+        return _plane_bytes(source) > SHARE_OF_MEMORY * free_memory()
+    if not source.is_file():
+        return False
     size, most = os.path.getsize(source), SHARE_OF_MEMORY * free_memory()
     return size > most and size > most * _pages_of(source)
+
+
+def _plane_bytes(source: Path) -> int:
+    """Bytes of a plane of a file that is read plane by plane; none of a file that is read whole."""
+    from vnlem import io
+    from vnlem.io.series import choose_series
+
+    place, key = io.split_series(source)
+    try:
+        with io.open_series(place) as found:
+            series = choose_series(found, key, place)
+            return math.prod(series.shape) // series.n_planes * series.dtype.itemsize
+    except (ValueError, OSError):
+        return 0  # what is wrong with it is told where it is read
 
 
 def _pages_of(source: Path) -> int:
@@ -138,7 +156,7 @@ def run(
     workers: int | None,
     quiet: bool,
     **params: Any,
-) -> None:
+) -> str:
     """Do it, and say what was done."""
     _need_extra()
     from vnlem.large.api import denoise_large
@@ -163,10 +181,13 @@ def run(
         )
     if isinstance(found, Forecast):
         print(found)
-    elif not quiet:
-        what = f"{found.units_done} of {found.units} units, {human_time(found.seconds)}"
-        state = "" if found.complete else " (other parts are not done yet)"
-        print(f"{found.settings['method']}, {found.settings['noise']}, {what}: {target}{state}")
+        return str(found)
+    what = f"{found.units_done} of {found.units} units, {human_time(found.seconds)}"
+    state = "" if found.complete else " (other parts are not done yet)"
+    line = f"{found.settings['method']}, {found.settings['noise']}, {what}: {target}{state}"
+    if not quiet:
+        print(line)
+    return line
 
 
 def _need_extra() -> None:

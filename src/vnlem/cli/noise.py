@@ -8,7 +8,7 @@ import typer
 
 
 def command(
-    image: Annotated[Path, typer.Argument(metavar="IMAGE", help="PNG, JPEG, TIFF or NPY file.")],
+    image: Annotated[Path, typer.Argument(metavar="IMAGE", help="Image file of any format.")],
     out: Annotated[
         Path | None,
         typer.Option(help="Write a picture (.png, .pdf, .svg), or the model itself (.json)."),

@@ -1,24 +1,30 @@
-"""Image files in and out: PNG, JPEG, TIFF and NPY.
+"""Image files in and out: PNG, JPEG, TIFF, NPY, NIfTI, MRC and FITS; CZI, ND2 and LIF in.
 
 :func:`read` gives a :class:`Picture`, whose pages a denoiser works on one by one; :func:`write` puts it
 back with its dtype, its alpha and what the file said about itself. :func:`open_pages` and
 :func:`write_pages` do the same for stacks, page by page.
 """
 
-from vnlem.io.files import check_writable, open_pages, read, write, write_pages
-from vnlem.io.formats import is_tiff_name
+from vnlem.io.files import check_writable, open_pages, open_series, read, write, write_pages
+from vnlem.io.formats import Format, takes_pages
 from vnlem.io.pages import PagesOnDisk, ScratchPages
-from vnlem.io.picture import Metadata, Picture
+from vnlem.io.picture import Calibration, Metadata, Picture
+from vnlem.io.series import Series, split_series
 
 __all__ = [
+    "Calibration",
+    "Format",
     "Metadata",
     "PagesOnDisk",
     "Picture",
     "ScratchPages",
+    "Series",
     "check_writable",
-    "is_tiff_name",
     "open_pages",
+    "open_series",
     "read",
+    "split_series",
+    "takes_pages",
     "write",
     "write_pages",
 ]

@@ -4,22 +4,23 @@ import errno
 import importlib
 import os
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from vnlem.io.atomic import whole_file
-from vnlem.io.formats import FAMILY, FORMATS, format_of, format_that_holds, sniff
-from vnlem.io.pages import PagesOnDisk, cannot_write
+from vnlem.io.compression import compressing, decompressed
+from vnlem.io.formats import FAMILY, find_format, format_of, format_that_holds, sniff
+from vnlem.io.pages import OpenedPages, PagesOnDisk, cannot_write
 from vnlem.io.picture import Picture, corner, from_array
+from vnlem.io.series import Series, SeriesPages, choose_series, split_series
 from vnlem.io.upright import upright
-
-if TYPE_CHECKING:
-    from vnlem.io.tiff_pages import OpenedPages
 
 
 def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
@@ -28,7 +29,8 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
     Parameters
     ----------
     path : str or path
-        A PNG, JPEG, TIFF or NPY file. The content decides which, not the name.
+        An image file of any format in the table of docs/files.md; the content decides which, not the name.
+        ``file.lif:2`` is the image number 2, or of that name, of a file that holds several.
     channels : {"auto", "last", "first", "none"}
         Which axis of a TIFF or NPY array holds colour. "auto": what the TIFF file says (its sample axis), or
         in NPY files a last axis of 2, 3 or 4 (grey+alpha, RGB, RGBA). "last" and "first": the axis after or
@@ -56,8 +58,15 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
     >>> picture.pixels.dtype, picture.pixels.shape, picture.n_pages
     (dtype('uint16'), (20, 30), 1)
     """
-    place = Path(path)
-    found = FORMATS[sniff(place)]
+    place, key = split_series(path)
+    found = find_format(sniff(place))
+    if found.open and channels in ("auto", "none"):
+        with open_series(place) as series, _one_sentence(place):
+            return choose_series(series, key, place).read_all()
+    if key:
+        raise ValueError(
+            f"{path} asks for one of several images; {place} is a {found.title} file, which holds one"
+        )
     if channels != "auto" and not found.asks_channels:
         raise ValueError(
             f"channels={channels!r} is for TIFF and NPY files; {place} is a {found.title} file, "
@@ -69,7 +78,7 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
 
 
 @contextmanager
-def open_pages(path: str | os.PathLike[str]) -> "Iterator[OpenedPages | None]":
+def open_pages(path: str | os.PathLike[str]) -> Iterator[OpenedPages | None]:
     """Open a stack of pages without reading it whole.
 
     Parameters
@@ -80,8 +89,8 @@ def open_pages(path: str | os.PathLike[str]) -> "Iterator[OpenedPages | None]":
     Yields
     ------
     OpenedPages or None
-        The pages of a grey TIFF file, and what it says about itself; None for a file that :func:`read` has
-        to read whole.
+        The pages of a grey file, and what it says about itself; None for a file that :func:`read` has to
+        read whole.
 
     Examples
     --------
@@ -92,8 +101,15 @@ def open_pages(path: str | os.PathLike[str]) -> "Iterator[OpenedPages | None]":
     ...     opened.picture.n_pages, int(opened.pages.page(1)[0, 0])
     (5, 120)
     """
-    place = Path(path)
-    if sniff(place) != "tiff":
+    place, key = split_series(path)
+    name = sniff(place)
+    if find_format(name).open:
+        with open_series(place) as found:
+            with _one_sentence(place):
+                series = choose_series(found, key, place)
+            yield None if series.is_colour else OpenedPages(series.blank(), SeriesPages(series))
+        return
+    if name != "tiff":
         yield None
         return
     from vnlem.io import tiff_pages
@@ -105,6 +121,60 @@ def open_pages(path: str | os.PathLike[str]) -> "Iterator[OpenedPages | None]":
 
 
 @contextmanager
+def open_series(path: str | os.PathLike[str]) -> Iterator[list[Series]]:
+    """Open a file of a format that may hold several images, without reading their pixels.
+
+    Parameters
+    ----------
+    path : str or path
+        A NIfTI, MGH, MRC, FITS, CZI, ND2 or LIF file, or one of a format that another package brings.
+
+    Yields
+    ------
+    list of Series
+        Its images; their planes can be read until the block ends.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> path = os.path.join(tempfile.mkdtemp(), "stack.fits")
+    >>> write(path, np.arange(600, dtype=np.uint16).reshape(5, 10, 12))
+    >>> with open_series(path) as (series,):
+    ...     series.axes, series.shape, int(series.page(1)[0, 0])
+    ('QYX', (5, 10, 12), 120)
+    """
+    place = Path(path)
+    found = find_format(sniff(place))
+    if not found.open:
+        raise ValueError(f"{place} is a {found.title} file, which holds one image; read it whole")
+    found.check_library()
+    with ExitStack() as stack:
+        with _one_sentence(place), _readers_warnings_ignored():
+            plain = stack.enter_context(decompressed(place)) if found.compressible else place
+            series = stack.enter_context(_load(found.open)(plain, place))
+        lock = threading.Lock()
+        yield [replace(one, read=_guarded(one.read, place, lock)) for one in series]
+
+
+def _guarded(read: Callable[..., Any], place: Path, lock: threading.Lock) -> Callable[..., Any]:
+    """A reader that tells what goes wrong in one sentence, and is asked by one thread at a time."""
+
+    def guarded(*arguments: Any) -> Any:
+        with lock, _one_sentence(place), _readers_warnings_ignored():
+            return read(*arguments)
+
+    return guarded
+
+
+@contextmanager
+def _readers_warnings_ignored() -> Iterator[None]:
+    """Readers warn of headers that they can read all the same."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
 def _one_sentence(place: Path) -> Iterator[None]:
     """What decoders raise on damaged files is of every kind: one sentence for all of it."""
     try:
@@ -113,6 +183,8 @@ def _one_sentence(place: Path) -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
+            raise
+        if str(error).startswith(f"cannot read {place}"):
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
         if not isinstance(error, OSError | ValueError):
@@ -133,7 +205,8 @@ def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
     Parameters
     ----------
     path : str or path
-        The suffix decides the format: .png, .jpg, .jpeg, .tif, .tiff or .npy; .ome.tif gives OME-TIFF.
+        The suffix decides the format: .png, .jpg, .jpeg, .tif, .tiff or .npy; .ome.tif gives OME-TIFF,
+        .nii NIfTI, .mrc MRC and .fits FITS, also compressed (.nii.gz, .mrc.gz, .fits.gz).
     picture : Picture or array_like
         What :func:`read` gave, perhaps with other pixels, or a bare array (grey, or with a last axis of 2, 3
         or 4 for grey+alpha, RGB, RGBA).
@@ -168,12 +241,12 @@ def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
 
 
 def write_pages(path: str | os.PathLike[str], picture: Picture, pages: PagesOnDisk) -> None:
-    """Write pages that lie on the disk as a TIFF file, whole or not at all, without holding them all.
+    """Write pages that lie on the disk, whole or not at all, without holding them all.
 
     Parameters
     ----------
     path : str or path
-        .tif or .tiff; .ome.tif gives OME-TIFF.
+        A name of which :func:`takes_pages` is true, such as .tif, .ome.tif, .nii.gz, .mrc or .fits.
     picture : Picture
         What :func:`open_pages` says about the file that the pages came from.
     pages : PagesOnDisk
@@ -195,10 +268,8 @@ def write_pages(path: str | os.PathLike[str], picture: Picture, pages: PagesOnDi
     """
     place = Path(path)
     check_writable(place, picture)
-    from vnlem.io import tiff_writer
-
     with _written_whole(place) as temporary:
-        tiff_writer.write(temporary, picture, ome=format_of(place) == "ome", pages=pages)
+        _encode(format_of(place), temporary, picture, pages=pages)
 
 
 @contextmanager
@@ -210,10 +281,12 @@ def _written_whole(place: Path) -> Iterator[Path]:
         raise cannot_write(place, error) from error
 
 
-def _encode(name: str, path: Path, picture: Picture) -> None:
+def _encode(name: str, path: Path, picture: Picture, **pages: PagesOnDisk) -> None:
     if FAMILY.get(name, name) != picture.metadata.format:
         picture = upright(picture)
-    _load(FORMATS[name].write)(path, picture)
+    found = find_format(name)
+    with compressing(path) if found.compressible else nullcontext(path) as plain:
+        _load(found.write)(plain, picture, **pages)
 
 
 def check_writable(path: str | os.PathLike[str], picture: Picture) -> None:

@@ -1,38 +1,97 @@
-"""Formats of image files: how their files begin and are called, and what each can hold."""
+"""Formats of image files: how their files begin and are called, and what each can hold.
 
+A format is a module and an entry in :data:`FORMATS`. Other packages add theirs through the entry point group
+``vnlem.formats``: the name of the entry is the name of the format, its value a :class:`Format`.
+"""
+
+import functools
+import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import numpy as np
 
+from vnlem.io.compression import head
 from vnlem.io.ome import DTYPES, PAGE_AXES
 from vnlem.io.picture import Picture
+
+GROUP = "vnlem.formats"
 
 
 @dataclass(frozen=True)
 class Format:
-    """What a format is called and what it can hold."""
+    """What a format is called, what it can hold, and where the functions that read and write it live.
+
+    Examples
+    --------
+    A package that reads files of its own adds to its ``pyproject.toml``::
+
+        [project.entry-points."vnlem.formats"]
+        raster = "my_package.raster:FORMAT"
+
+    >>> FORMAT = Format(
+    ...     "raster",
+    ...     (".raster",),
+    ...     (b"RASTER",),
+    ...     ("uint8",),
+    ...     "",
+    ...     "my_package.raster:write",
+    ...     open="my_package.raster:open_file",
+    ... )
+    >>> FORMAT.begins(b"RASTER 20 30")
+    True
+    """
 
     title: str
     suffixes: tuple[str, ...]
     magic: tuple[bytes, ...]  # how its files begin
     dtypes: tuple[str, ...]
     # Where its functions live: path -> Picture, or (path, channels) -> Picture where the file does not say
-    # which axis is colour; and (path, Picture) -> None.
+    # which axis is colour; and (path, Picture) -> None. Empty where `open` reads, or nothing writes.
     read: str
     write: str
     asks_channels: bool = False
     pages: bool = False
     alpha: bool = True
+    colour: bool = True
     any_channels: bool = False
     page_axes: int | None = None  # the largest number of axes that count pages
+    # What reads planes one by one, and files with several images: (plain file, the file as it was named)
+    # -> context manager that gives a list of Series.
+    open: str = ""
+    streams: bool = False  # whether `write` takes pages=PagesOnDisk, so that pixels need not be in memory
+    compressible: bool = False  # whether files may be compressed by gzip or bzip2
+    signs: tuple[tuple[int, bytes], ...] = ()  # what stands elsewhere than at the beginning, and where
+    library: str = ""  # the reader that an extra brings
+    extra: str = ""
+    instead: str = ".ome.tif or .ome.zarr"  # what to write where this format is only read
+
+    def begins(self, start: bytes) -> bool:
+        """Whether the first bytes of a file are those of this format."""
+        return (bool(self.magic) and start.startswith(self.magic)) or any(
+            start[place : place + len(sign)] == sign for place, sign in self.signs
+        )
+
+    def check_library(self) -> None:
+        """Say which extra to install where the reader of the format is missing."""
+        if self.library and importlib.util.find_spec(self.library) is None:
+            raise ValueError(
+                f"{self.title} files need the package {self.library}: pip install 'vnlem[{self.extra}]'"
+            )
 
 
 # A new format is a module and an entry here.
 _INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
 _FLOATS = ("float16", "float32", "float64")
+
+
+def _with_compressed(*suffixes: str) -> tuple[str, ...]:
+    return tuple(suffix + end for suffix in suffixes for end in ("", ".gz", ".bz2"))
+
+
 FORMATS = {
     "png": Format(
         "PNG",
@@ -61,6 +120,7 @@ FORMATS = {
         asks_channels=True,
         pages=True,
         any_channels=True,
+        streams=True,
     ),
     "ome": Format(
         "OME-TIFF",
@@ -73,6 +133,7 @@ FORMATS = {
         pages=True,
         any_channels=True,
         page_axes=len(PAGE_AXES),
+        streams=True,
     ),
     "npy": Format(
         "NPY",
@@ -86,7 +147,125 @@ FORMATS = {
         any_channels=True,
     ),
 }
+FORMATS |= {
+    "nifti": Format(
+        "NIfTI",
+        (".nii", ".nii.gz"),
+        (),
+        ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"),
+        "",
+        "vnlem.io.nifti:write",
+        pages=True,
+        alpha=False,
+        colour=False,
+        page_axes=2,
+        open="vnlem.io.nifti:open_file",
+        streams=True,
+        compressible=True,
+        signs=((344, b"n+1\x00"), (344, b"ni1\x00"), (4, b"n+2\x00"), (4, b"ni2\x00")),
+        library="nibabel",
+        extra="mri",
+    ),
+    "mrc": Format(
+        "MRC",
+        _with_compressed(".mrc", ".mrcs", ".map", ".rec", ".st", ".ali"),
+        (),
+        ("int8", "int16", "uint16", "float16", "float32"),
+        "",
+        "vnlem.io.mrc:write",
+        pages=True,
+        alpha=False,
+        colour=False,
+        page_axes=2,
+        open="vnlem.io.mrc:open_file",
+        streams=True,
+        compressible=True,
+        signs=((208, b"MAP"),),
+        library="mrcfile",
+        extra="em",
+    ),
+    "fits": Format(
+        "FITS",
+        _with_compressed(".fits", ".fit", ".fts"),
+        (b"SIMPLE  =",),
+        ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"),
+        "",
+        "vnlem.io.fits:write",
+        pages=True,
+        alpha=False,
+        colour=False,
+        open="vnlem.io.fits:open_file",
+        streams=True,
+        compressible=True,
+        library="astropy",
+        extra="astro",
+    ),
+    "czi": Format("CZI", (".czi",), (b"ZISRAWFILE",), (), "", "", open="vnlem.io.czi:open_file"),
+    "nd2": Format(
+        "ND2",
+        (".nd2",),
+        (b"\xda\xce\xbe\x0a", b"\x00\x00\x00\x0cjP  "),
+        (),
+        "",
+        "",
+        open="vnlem.io.nd2:open_file",
+        library="nd2",
+        extra="microscopes",
+    ),
+    "lif": Format(
+        "LIF",
+        (".lif",),
+        (b"\x70\x00\x00\x00",),
+        (),
+        "",
+        "",
+        open="vnlem.io.lif:open_file",
+        library="liffile",
+        extra="microscopes",
+    ),
+    # The beginning is weak (version 1, and a width below 65536), so it comes last.
+    "mgh": Format(
+        "MGH",
+        (".mgh", ".mgz"),
+        (b"\x00\x00\x00\x01\x00\x00",),
+        (),
+        "",
+        "",
+        open="vnlem.io.nifti:open_file",
+        compressible=True,
+        library="nibabel",
+        extra="mri",
+        instead=".nii.gz",
+    ),
+}
 FAMILY = {"ome": "tiff"}  # a format and its reader's name for it
+
+
+@functools.cache
+def _from_elsewhere() -> dict[str, Format]:
+    """The formats of other packages."""
+    found = {entry.name: entry.load() for entry in entry_points(group=GROUP) if entry.name not in FORMATS}
+    for name, format_ in found.items():
+        if not isinstance(format_, Format):
+            raise TypeError(f"the entry point {name!r} of {GROUP} must be a vnlem.io.Format, got {format_!r}")
+    return found
+
+
+def all_formats() -> Iterator[tuple[str, Format]]:
+    """Names and formats: the package's own first; those of other packages are looked for when needed."""
+    yield from FORMATS.items()
+    yield from _from_elsewhere().items()
+
+
+def find_format(name: str) -> Format:
+    """The format of a name.
+
+    Examples
+    --------
+    >>> find_format("png").title
+    'PNG'
+    """
+    return FORMATS[name] if name in FORMATS else _from_elsewhere()[name]
 
 
 def sniff(path: Path) -> str:
@@ -95,45 +274,69 @@ def sniff(path: Path) -> str:
         raise IsADirectoryError(f"{path} is a folder; name an image file")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
-    with open(path, "rb") as stream:
-        start = stream.read(16)
-    for name, format_ in FORMATS.items():
-        if format_.magic and start.startswith(format_.magic):
+    start, compressed = head(path)
+    for name, format_ in all_formats():
+        if format_.begins(start):
+            if compressed and not format_.compressible:
+                raise ValueError(
+                    f"cannot read {path}: it is a compressed {format_.title} file; decompress it first"
+                )
             return name
     if not start:
         raise ValueError(f"cannot read {path}: it is empty")
-    titles = _either([format_.title for format_ in FORMATS.values() if format_.magic])
+    titles = _either([format_.title for _, format_ in all_formats() if format_.magic or format_.signs])
     raise ValueError(f"cannot read {path}: it is not a {titles} file; convert it to one of them")
 
 
 def format_of(path: Path) -> str:
     """The format a file name asks for."""
-    for name in ("ome", *FORMATS):
-        if path.name.lower().endswith(FORMATS[name].suffixes) and path.suffix:
-            return name
-    suffixes = [suffix for name, format_ in FORMATS.items() if name != "ome" for suffix in format_.suffixes]
+    matches = [
+        (len(suffix), name)
+        for name, format_ in all_formats()
+        for suffix in format_.suffixes
+        if path.name.lower().endswith(suffix) and path.suffix
+    ]
+    if matches:
+        return max(matches)[1]
+    suffixes = [suffix for format_ in _general() for suffix in format_.suffixes]
     got = f"the suffix {path.suffix!r}" if path.suffix else "no suffix"
     raise ValueError(f"{path} has {got}, which names no format; choose {_either(suffixes)}")
 
 
-def is_tiff_name(path: str | os.PathLike[str]) -> bool:
-    """Whether a file name asks for TIFF.
+def _general() -> list[Format]:
+    """The formats to suggest to someone whose format will not do: those that need no further package."""
+    return [
+        format_ for name, format_ in FORMATS.items() if name != "ome" and format_.write and not format_.extra
+    ]
+
+
+def takes_pages(path: str | os.PathLike[str]) -> bool:
+    """Whether a file of this name can be written page by page.
 
     Examples
     --------
-    >>> is_tiff_name("a.ome.tif"), is_tiff_name("a.png")
-    (True, False)
+    >>> takes_pages("a.ome.tif"), takes_pages("a.png"), takes_pages("a")
+    (True, False, False)
     """
-    return os.fspath(path).lower().endswith(FORMATS["tiff"].suffixes)
+    try:
+        return find_format(format_of(Path(path))).streams
+    except ValueError:
+        return False
 
 
 def format_that_holds(path: Path, picture: Picture) -> tuple[str, str]:
     """The format a file name asks for, and its suffix there; an error where it cannot hold the picture."""
     name = format_of(path)
-    suffix = next(s for s in FORMATS[name].suffixes if path.name.lower().endswith(s))
+    format_ = find_format(name)
+    suffix = max((s for s in format_.suffixes if path.name.lower().endswith(s)), key=len)
+    if not format_.write:
+        raise ValueError(
+            f"{format_.title} files ({suffix}) are read and not written; choose {format_.instead}"
+        )
+    format_.check_library()
     for what, holds in _needs(picture):
-        if not holds(FORMATS[name]):
-            able = [f for k, f in FORMATS.items() if k != "ome" and all(h(f) for _, h in _needs(picture))]
+        if not holds(format_):
+            able = [f for f in _general() if all(h(f) for _, h in _needs(picture))]
             cure = f"choose {_either([s for f in able for s in f.suffixes])}" if able else "convert it first"
             raise ValueError(f"a {suffix} file cannot hold {what}; {cure}")
     return name, suffix
@@ -149,6 +352,8 @@ def _needs(picture: Picture) -> list[tuple[str, Callable[[Format], bool]]]:
     n_axes = len(picture.page_axes)
     if n_axes > 1:
         needs.append((f"{n_axes} axes of pages", lambda f: f.page_axes is None or n_axes <= f.page_axes))
+    if picture.channel_axis is not None:
+        needs.append(("colours", lambda format_: format_.colour))
     if picture.n_channels not in (1, 3) or (picture.channel_axis is not None and picture.n_channels == 1):
         needs.append((f"{picture.n_channels} colour channels", lambda format_: format_.any_channels))
     if picture.alpha is not None:

@@ -3,7 +3,11 @@
 import os
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
+
+from vnlem.io.picture import Calibration
+from vnlem.io.units import OME_UNITS
 
 PAGE_AXES = "TZC"  # what OME counts pages by
 # OME has no name for other types of pixels.
@@ -75,3 +79,23 @@ def axes_for(axes: str) -> str:
     unknown = len(pages) - len(known)
     given = iter(["Z"] if unknown == 1 and "Z" in free else free[len(free) - unknown :])
     return "".join(letter if letter in "YXS" or letter in known else next(given) for letter in axes)
+
+
+def describe(calibration: Calibration, axes: str) -> dict[str, Any]:
+    """What tifffile is to write into OME-XML about an image with these axes.
+
+    Examples
+    --------
+    >>> describe(Calibration({"X": 0.2}, {"X": "micrometer"}, ("GFP", "RFP")), "CYX")
+    {'axes': 'CYX', 'PhysicalSizeX': 0.2, 'PhysicalSizeXUnit': 'µm', 'Channel': {'Name': ['GFP', 'RFP']}}
+    """
+    metadata: dict[str, Any] = {"axes": axes}
+    for axis, size in calibration.sizes.items():
+        key = "TimeIncrement" if axis == "T" else f"PhysicalSize{axis}"
+        metadata[key] = size
+        unit = calibration.units.get(axis)
+        if unit:
+            metadata[f"{key}Unit"] = OME_UNITS.get(unit, unit)
+    if calibration.channels and "C" in axes:
+        metadata["Channel"] = {"Name": list(calibration.channels)}
+    return metadata

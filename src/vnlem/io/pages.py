@@ -5,11 +5,14 @@ import math
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vnlem.io.picture import Picture
 
 
 class PagesOnDisk(ABC):
@@ -53,6 +56,22 @@ class PagesOnDisk(ABC):
     @abstractmethod
     def page(self, number: int) -> NDArray[Any]:
         """One page, counted in the order of the array."""
+
+
+@dataclass(frozen=True)
+class OpenedPages:
+    """A file whose pages are read when they are asked for.
+
+    Attributes
+    ----------
+    picture : Picture
+        What the file says about itself. Its pixels are zeros that take no memory.
+    pages : PagesOnDisk
+        The pixels.
+    """
+
+    picture: Picture
+    pages: PagesOnDisk
 
 
 class ScratchPages(PagesOnDisk):

@@ -34,13 +34,37 @@ class Resolution:
 
 
 @dataclass(frozen=True)
+class Calibration:
+    """What one step along an axis is, and what the channels are called.
+
+    Attributes
+    ----------
+    sizes : dict
+        Axis letter ("X", "Y", "Z", "T") -> length or duration of a step.
+    units : dict
+        Axis letter -> unit as OME-Zarr spells it: "micrometer", "angstrom", "second".
+    channels : tuple of str
+        Names of the channels (axis C).
+
+    Examples
+    --------
+    >>> Calibration({"X": 0.2, "Y": 0.2}, {"X": "micrometer", "Y": "micrometer"}, ("GFP",)).sizes["X"]
+    0.2
+    """
+
+    sizes: dict[str, float] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+    channels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Metadata:
     """What a file says about its picture, beyond the pixels.
 
     Attributes
     ----------
     format : str
-        "png", "jpeg", "tiff" or "npy"; empty for a picture that came from no file.
+        The name of the format in the table of formats; empty for a picture that came from no file.
     resolution : Resolution, optional
     icc_profile, exif : bytes, optional
         The colour profile; the EXIF block, without its JPEG prefix.
@@ -49,7 +73,11 @@ class Metadata:
     axes : str
         One letter per axis of the file's array (tifffile's letters), empty where the format has none.
     native : object
-        What only the same format can hold: PNG chunks, JPEG segments, TIFF tags.
+        What only the same format can hold: PNG chunks, JPEG segments, TIFF tags, headers.
+    calibration : Calibration
+        Sizes of pixels and names of channels, where a format has them apart from `resolution`.
+    history : str
+        What was done to the pixels, in one line, for formats that keep such lines.
 
     Examples
     --------
@@ -64,6 +92,8 @@ class Metadata:
     orientation: int = 1
     axes: str = ""
     native: Any = None
+    calibration: Calibration = field(default_factory=Calibration)
+    history: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tifffile import TiffFile, TiffPageSeries
 
-from vnlem.io.pages import PagesOnDisk
+from vnlem.io.pages import OpenedPages, PagesOnDisk
 from vnlem.io.picture import Picture
 from vnlem.io.tiff import PALETTE, checked_series, describe
-
-
-@dataclass(frozen=True)
-class OpenedPages:
-    """A file whose pages are read when they are asked for.
-
-    Attributes
-    ----------
-    picture : Picture
-        What the file says about itself. Its pixels are zeros that take no memory.
-    pages : PagesOnDisk
-        The pixels.
-    """
-
-    picture: Picture
-    pages: PagesOnDisk
 
 
 @contextmanager

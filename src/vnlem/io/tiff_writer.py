@@ -7,9 +7,9 @@ from typing import Any
 from numpy.typing import NDArray
 from tifffile import TiffWriter
 
-from vnlem.io.ome import axes_for, without_file_names
+from vnlem.io.ome import axes_for, describe, without_file_names
 from vnlem.io.pages import PagesOnDisk
-from vnlem.io.picture import Picture
+from vnlem.io.picture import Picture, Resolution
 from vnlem.io.tiff import (
     DATETIME,
     DESCRIPTION,
@@ -21,6 +21,7 @@ from vnlem.io.tiff import (
     Tag,
     TiffLayout,
 )
+from vnlem.io.units import size_in
 
 _ALPHA = 2  # unassociated: colours are not multiplied by it
 _SUBFILE_TYPE = 254
@@ -61,12 +62,13 @@ def write(path: Path, picture: Picture, *, ome: bool = False, pages: PagesOnDisk
             )
         several = ome or len(axes.replace("S", "")) > 2
         pixels = _pixels(array, pages)
-        tif.write(**pixels, metadata={"axes": axes} if several else None, software=False, **options)
+        metadata = describe(picture.metadata.calibration, axes) if ome else {"axes": axes}
+        tif.write(**pixels, metadata=metadata if several else None, software=False, **options)
 
 
-def write_ome(path: Path, picture: Picture) -> None:
+def write_ome(path: Path, picture: Picture, *, pages: PagesOnDisk | None = None) -> None:
     """Write an OME-TIFF file."""
-    write(path, picture, ome=True)
+    write(path, picture, ome=True, pages=pages)
 
 
 def _pixels(array: NDArray[Any], pages: PagesOnDisk | None) -> dict[str, Any]:
@@ -128,7 +130,7 @@ def _options(picture: Picture, layout: TiffLayout | None) -> dict[str, Any]:
         options["photometric"] = RGB if colour else MINISBLACK
         options["planarconfig"] = None if n_samples == 1 else (2 if picture.channel_axis == -3 else 1)
         options["extrasamples"] = extra or None
-        resolution = picture.metadata.resolution
+        resolution = picture.metadata.resolution or _resolution(picture)
         if resolution is not None:
             options["resolution"] = (resolution.x, resolution.y)
             options["resolutionunit"] = _RESOLUTION_UNITS[resolution.unit]
@@ -141,6 +143,12 @@ def _options(picture: Picture, layout: TiffLayout | None) -> dict[str, Any]:
     if layout.resolution is not None:
         options |= {"resolution": layout.resolution, "resolutionunit": layout.resolution_unit}
     return options
+
+
+def _resolution(picture: Picture) -> Resolution | None:
+    """Pixels per centimetre, where another format says how long a pixel is."""
+    x, y = (size_in(picture.metadata.calibration, axis, "centimeter") for axis in "XY")
+    return Resolution(1 / x, 1 / y, "cm") if x and y else None
 
 
 def _axes(picture: Picture, array: NDArray[Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.io.formats import find_format, sniff
 from vnlem.large.boxes import Box, describe, slices
 from vnlem.large.ngff import Image
 from vnlem.large.nodes import Node
@@ -29,6 +30,7 @@ FILES = {
 # In other files a path may end in :NAME, which says which array of the file is meant.
 ONE_ARRAY = (".npy", *TIFF_SUFFIXES)
 FOLDER = "vnlem.large.zarr_source:open_folder"
+SERIES = "vnlem.large.format_source:open_file"
 # Library of an array -> what finds the file it lies in: (array, axes) -> Source, or None where there is none.
 ARRAYS = {
     "numpy": "vnlem.large.npy_source:open_array",
@@ -176,11 +178,19 @@ def _open_path(path: Path, axes: str | None) -> Source:
     file = Path(before) if named and not path.exists() else path
     if not file.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
-    opener = FOLDER if file.is_dir() else FILES.get(file.suffix.lower())
+    opener = FOLDER if file.is_dir() else FILES.get(file.suffix.lower()) or _plane_by_plane(file)
     if opener is None:
         raise ValueError(f"{path} is no zarr store, and no file with one of the suffixes {', '.join(FILES)}")
     found: Source = load(opener)(path, axes)
     return found
+
+
+def _plane_by_plane(file: Path) -> str | None:
+    """What opens a file of a format that is known by its content, and read plane by plane."""
+    try:
+        return SERIES if find_format(sniff(file)).open else None
+    except ValueError:
+        return None
 
 
 def _open_array(array: Any, axes: str | None) -> Source:

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.io.atomic import whole_file
+from vnlem.io.ome import describe
+from vnlem.io.picture import Calibration
 from vnlem.large.stores import open_level
 from vnlem.large.work import Task
 
 TILE = 512
 _LARGEST_CLASSIC = 2**32 - 2**25  # room for the tags below the 4 GB that 32-bit offsets reach
-_OME_UNITS = {"micrometer": "µm", "nanometer": "nm", "millimeter": "mm", "second": "s", "millisecond": "ms"}
 
 
 def assemble(task: Task) -> None:
@@ -107,16 +108,10 @@ def _metadata(details: dict[str, Any], axes: tuple[str, ...], ome: bool) -> dict
     names = "".join("S" if axis == "c" and axes[-1] == "c" else axis.upper() for axis in axes)
     if not ome:
         return {"axes": names} if len(names.replace("S", "")) > 2 else None
-    metadata: dict[str, Any] = {"axes": names}
-    for axis, size in details.get("pixel_sizes", {}).items():
-        key = "TimeIncrement" if axis == "t" else f"PhysicalSize{axis.upper()}"
-        metadata[key] = size
-        unit = details.get("units", {}).get(axis)
-        if unit:
-            metadata[f"{key}Unit"] = _OME_UNITS.get(unit, unit)
-    if details.get("channels") and "C" in names:
-        metadata["Channel"] = {"Name": [channel["label"] for channel in details["channels"]]}
-    return metadata
+    sizes = {axis.upper(): size for axis, size in details.get("pixel_sizes", {}).items()}
+    units = {axis.upper(): unit for axis, unit in details.get("units", {}).items()}
+    channels = tuple(channel["label"] for channel in details.get("channels") or ())
+    return describe(Calibration(sizes, units, channels), names)
 
 
 def _resolution(details: dict[str, Any], ome: bool) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def values_of(name: str, array: ArrayLike) -> NDArray[np.float64]:
 
 
 def pair_of(
-    clean: ArrayLike, other: ArrayLike, other_name: str = "other"
+    clean: ArrayLike, other: ArrayLike, other_name: str = "other", name: str = "clean"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Two arrays of one shape as float64 values.
 
@@ -33,10 +33,10 @@ def pair_of(
     >>> pair_of([1, 2], [3, 4])
     (array([1., 2.]), array([3., 4.]))
     """
-    first, second = values_of("clean", clean), values_of(other_name, other)
+    first, second = values_of(name, clean), values_of(other_name, other)
     if first.shape != second.shape:
         raise ValueError(
-            f"clean and {other_name} must have the same shape, got {first.shape} and {second.shape}; "
+            f"{name} and {other_name} must have the same shape, got {first.shape} and {second.shape}; "
             "crop or resize one of them"
         )
     return first, second
