@@ -1,5 +1,7 @@
 """Pictures for tests of files."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from PIL import ImageCms
@@ -26,5 +28,6 @@ def rewrite(source, target, change=None):
     return before, io.read(target)
 
 
+@cache
 def srgb_profile():
     return ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()

@@ -77,6 +77,7 @@ def denoise(
     gain: float | None = None,
     offset: float | None = None,
     read_noise: float | None = None,
+    caution: str = "auto",
     dtype: DTypeLike | None = None,
     **params: Any,
 ) -> NDArray[Any]: ...
@@ -97,6 +98,7 @@ def denoise(
     gain: float | None = None,
     offset: float | None = None,
     read_noise: float | None = None,
+    caution: str = "auto",
     dtype: DTypeLike | None = None,
     **params: Any,
 ) -> tuple[NDArray[Any], Info]: ...
@@ -117,6 +119,7 @@ def denoise(
     gain: float | None = None,
     offset: float | None = None,
     read_noise: float | None = None,
+    caution: str = "auto",
     dtype: DTypeLike | None = None,
     **params: Any,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
@@ -582,6 +585,7 @@ def estimate_noise(
     channel_axis: int | None = None,
     *,
     kind: str = "auto",
+    caution: str = "auto",
     workers: int | None = None,
 ) -> NoiseModel: ...
 def estimate_sigma(

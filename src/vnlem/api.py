@@ -47,6 +47,7 @@ def denoise(
     gain: float | None = None,
     offset: float | None = None,
     read_noise: float | None = None,
+    caution: str = "auto",
     dtype: DTypeLike | None = None,
     **params: Any,
 ) -> Result:
@@ -95,6 +96,9 @@ def denoise(
         The model pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), for "auto" and
         "poisson-gaussian"; without `gain` all three are estimated by :func:`vnlem.noise.estimate_gain`.
         Offset and read noise are 0 when only the gain is given.
+    caution : {"auto", "safe", "strong"}
+        What to take for noise in doubt, where the noise is estimated. "safe": the least that explains the
+        image, so that texture stays. "strong": the most, for images that are known to be noisy.
     dtype : dtype, optional
         Of the result; that of the image when None. "float32" where integers are small numbers of photons,
         whose means would be rounded away.
@@ -119,7 +123,12 @@ def denoise(
         # On a GPU a given sigma is taken at its word: to doubt it, the image would have to come to the host.
         noise_model = "gaussian"
     wanted = None if dtype is None else check_dtype(dtype)
-    camera: dict[str, Any] = {"gain": gain, "offset": offset, "read_noise": read_noise}
+    about_noise: dict[str, Any] = {
+        "gain": gain,
+        "offset": offset,
+        "read_noise": read_noise,
+        "caution": caution,
+    }
     options: dict[str, Any] = {
         "preset": preset,
         "workers": workers,
@@ -141,7 +150,7 @@ def denoise(
         if page is not None:
             level = sigma if sigma is None else np.ravel(sigma)[0]
             same: dict[str, Any] = {"method": method, "noise_model": noise_model, "dtype": wanted}
-            result = denoise(page, level, **same, **camera, **options)
+            result = denoise(page, level, **same, **about_noise, **options)
             result = back_as(result, str(axes), np.shape(image))
         else:
             result = denoise_stack(
@@ -150,7 +159,7 @@ def denoise(
                 axes=axes,
                 method=method,
                 noise_model=noise_model,
-                camera=camera,
+                about_noise=about_noise,
                 dtype=wanted,
                 **options,
             )
@@ -167,13 +176,13 @@ def denoise(
             raise ValueError(
                 "a dask array is denoised when it is computed; leave return_info and progress out"
             )
-        more = {"preset": preset, "device": device, "noise_model": noise_model, **camera, **params}
+        more = {"preset": preset, "device": device, "noise_model": noise_model, **about_noise, **params}
         result = denoise_lazily(image, sigma, method, channel_axis, workers, dtype=wanted, **more)
         return result
     options["channel_axis"] = channel_axis
     if wanted is None:
-        return _denoise_image(function, image, sigma, noise_model, camera, options)
-    result = _denoise_image(function, taken_up(image, wanted), sigma, noise_model, camera, options)
+        return _denoise_image(function, image, sigma, noise_model, about_noise, options)
+    result = _denoise_image(function, taken_up(image, wanted), sigma, noise_model, about_noise, options)
     if isinstance(result, tuple):
         return as_dtype(result[0], wanted), result[1]
     return as_dtype(result, wanted)
@@ -184,7 +193,7 @@ def _denoise_image(
     image: Any,
     sigma: Any,
     noise_model: Any,
-    camera: dict[str, Any],
+    about_noise: dict[str, Any],
     options: dict[str, Any],
 ) -> Result:
     """Denoise one image, where it lies."""
@@ -198,7 +207,7 @@ def _denoise_image(
     planes = to_planes(host, None if unseen else channel_axis, signals=True)
     check_values(planes)
     begun = time.perf_counter()
-    model = find_noise(planes, sigma, noise_model, camera, plain=plain, workers=workers)
+    model = find_noise(planes, sigma, noise_model, about_noise, plain=plain, workers=workers)
     seconds = time.perf_counter() - begun
     if model is not None and not unseen:
         advise(model, planes, rounded=planes.dtype.kind in "iu")

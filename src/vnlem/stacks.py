@@ -44,6 +44,7 @@ def denoise_pages_on_disk(
     gain: Any,
     offset: Any,
     read_noise: Any,
+    caution: Any = "auto",
     **options: Any,
 ) -> Any:
     """Denoise a stack that is not in memory: whole pages are asked of `pages` and given to `out`.
@@ -52,17 +53,18 @@ def denoise_pages_on_disk(
     ----------
     pages, out
         Arrays with a shape and with pages that can be had, or set, by their index.
-    sigma, device, gain, offset, read_noise, options
+    sigma, device, gain, offset, read_noise, caution, options
         As in :func:`vnlem.denoise`.
 
     Returns
     -------
     (out, Info)
     """
-    camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
+    about_noise = {"gain": gain, "offset": offset, "read_noise": read_noise, "caution": caution}
     name = choose(device)
     with said_once(), current(name):
-        return denoise_stack(pages, sigma, out=out, camera=camera, return_info=True, device=name, **options)
+        given: dict[str, Any] = {"about_noise": about_noise, "return_info": True, "device": name}
+        return denoise_stack(pages, sigma, out=out, **given, **options)
 
 
 def denoise_stack(
@@ -72,7 +74,7 @@ def denoise_stack(
     axes: str | None,
     method: str,
     noise_model: Any,
-    camera: dict[str, Any],
+    about_noise: dict[str, Any],
     workers: int | None,
     progress: Progress,
     return_info: bool,
@@ -90,8 +92,8 @@ def denoise_stack(
     axes : str or None
     method : str
     noise_model : str or NoiseModel
-    camera : dict
-        gain, offset, read_noise.
+    about_noise : dict
+        gain, offset, read_noise, caution.
     workers, progress, return_info, params
         As in :func:`vnlem.denoise`.
     out : array_like, optional
@@ -133,7 +135,7 @@ def denoise_stack(
         for number, (kind, channel, pages) in enumerate(plans):
             if channel not in known:
                 same = [other for _, c, other in plans if c == channel]
-                known[channel] = StackNoise.of(same, sigmas[channel], noise_model, camera, plain=plain)
+                known[channel] = StackNoise.of(same, sigmas[channel], noise_model, about_noise, plain=plain)
             part = _share(report, at, len(pages), total)
             done = denoise_series(
                 pages,

@@ -51,6 +51,9 @@ def command(
     gain: Annotated[float | None, typer.Option(help="Grey levels per photon, for photon noise.")] = None,
     offset: Annotated[float | None, typer.Option(help="The camera's level without light.")] = None,
     read_noise: Annotated[float | None, typer.Option(help="Standard deviation without light.")] = None,
+    caution: Annotated[
+        str, typer.Option(help="In doubt what is noise: 'auto', 'safe' (texture stays) or 'strong'.")
+    ] = "auto",
     noise: Annotated[
         Path | None, typer.Option(metavar="MODEL.json", help="A noise model that 'vnlem noise' wrote.")
     ] = None,
@@ -115,7 +118,7 @@ def command(
         if noise_model != "auto":
             raise ValueError(f"--noise {noise} holds the whole model; leave --noise-model {noise_model} out")
         model = NoiseModel.load(noise)
-    camera = {"gain": gain, "offset": offset, "read_noise": read_noise}
+    about_noise = {"gain": gain, "offset": offset, "read_noise": read_noise, "caution": caution}
     asked = large.LargeOptions(
         memory=memory,
         resume=resume,
@@ -128,14 +131,14 @@ def command(
     )
     if large.is_large(source, target, asked):
         large.refuse(channels=channels != "auto", overwrite=overwrite)
-        options = {"method": method, "preset": preset, "noise_model": model, **camera, **parameters}
+        options = {"method": method, "preset": preset, "noise_model": model, **about_noise, **parameters}
         return large.run(source, target, sigma, asked, workers, quiet, device=device, dtype=wanted, **options)
     if source.is_dir():
         raise IsADirectoryError(
             f"{source} is a folder; name an image file, or denoise its files with --pattern '*.tif'"
         )
     common: dict[str, Any] = {"method": method, "preset": preset, "workers": workers, "device": device}
-    common |= {"noise_model": model, "dtype": wanted, **camera, **parameters}
+    common |= {"noise_model": model, "dtype": wanted, **about_noise, **parameters}
     with ExitStack() as held:
         picture, pages = held.enter_context(_opened(source, target, channels, axes))
         letters = "" if page_by_page else stack_axes(axes, picture)

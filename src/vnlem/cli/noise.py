@@ -16,6 +16,9 @@ def command(
     kind: Annotated[
         str, typer.Option(help="'auto', 'gaussian', 'poisson-gaussian' or 'correlated'.")
     ] = "auto",
+    caution: Annotated[
+        str, typer.Option(help="In doubt what is noise: 'auto', 'safe' (texture stays) or 'strong'.")
+    ] = "auto",
     page: Annotated[int, typer.Option(help="The page of a file with several, from 1.")] = 1,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the model as JSON and nothing else.")
@@ -36,7 +39,7 @@ def command(
     if not 1 <= page <= len(pages):
         raise ValueError(f"the file has {len(pages)} pages, got --page {page}")
     pixels = pages[page - 1]
-    model = estimate_noise(pixels, picture.channel_axis, kind=kind)
+    model = estimate_noise(pixels, picture.channel_axis, kind=kind, caution=caution)
     if out is not None and out.suffix.lower() == ".json":
         model.save(out)
     elif out is not None:

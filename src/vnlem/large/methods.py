@@ -22,7 +22,7 @@ from vnlem.large.stack_engine import stack_engine
 from vnlem.large.units import USUAL_SIDE
 from vnlem.noise import parts
 from vnlem.noise.advice import advise
-from vnlem.noise.auto import find_noise
+from vnlem.noise.auto import ABOUT_NOISE, find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import count_photons, noise_in, plan_rounds, stand_for_mixture
 from vnlem.pipeline.image import Planes
@@ -43,7 +43,7 @@ BYTES_OF_SIZES = 70
 BYTES_OF_NOISE = 30  # more where the noise is made white before
 BYTES_OF_ROUND = 15  # more for each round after the first
 CURE = "allow more memory"
-_NOISE_OPTIONS = ("noise_model", "gain", "offset", "read_noise")
+_NOISE_OPTIONS = ("noise_model", *ABOUT_NOISE)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from vnlem.large.sample import MOST_PIXELS
 from vnlem.large.sources import Source
 from vnlem.noise import parts
 from vnlem.noise.advice import advise
+from vnlem.noise.auto import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import StackNoise, StackUnits, checked_page, sampled_pages, units_of
 from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of
@@ -33,7 +34,6 @@ BYTES_IN_FLIGHT = 65
 # bits may depend on the part. Sums on a GPU are whole numbers whose unit follows the brightest pixel.
 BRIGHTER = 2.0**6
 CURE = "allow more memory, take profile='fast', or denoise page by page (stack=False, --page-by-page)"
-_CAMERA = ("gain", "offset", "read_noise")
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def stack_engine(
     prepare = find_stack_method(method, kind)
     if not kind or prepare is None:
         return None
-    camera = {name: params.pop(name, None) for name in _CAMERA}
+    about_noise = {name: params.pop(name, None) for name in ABOUT_NOISE}
     noise_model = params.pop("noise_model", "auto")
     check_params(prepare, method, params)
     all_series = series_of(letters, source.shape, kind)
@@ -141,7 +141,7 @@ def stack_engine(
     noises: list[StackNoise] = []
     for channel in range(1 + max(one.channel for one in all_series)):
         pages = [_pages(source, letters, one) for one in all_series if one.channel == channel]
-        noises.append(StackNoise.of(list(pages), given, noise_model, camera, plain=plain))
+        noises.append(StackNoise.of(list(pages), given, noise_model, about_noise, plain=plain))
         advise(noises[-1].model, checked_page(pages[0], 0), rounded=source.rounded)
     others = tuple(name for name in source.axes if name not in (kind.lower(), "y", "x"))
     units, used = {}, []

@@ -14,7 +14,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from vnlem.napari.settings import DEVICES, GROUPS, NOISE_KINDS, PROFILES, WITH_PROFILES, Settings
+from vnlem.napari.settings import CAUTIONS, DEVICES, GROUPS, NOISE_KINDS, PROFILES, WITH_PROFILES, Settings
 from vnlem.registry import DEFAULT_METHOD, METHODS
 
 _NOISE_WORDS = {
@@ -31,6 +31,7 @@ _GROUP_WORDS = {
     "so2": "any angle (slower)",
     "similarity": "any angle and size (slowest)",
 }
+_CAUTION_WORDS = {"auto": "auto", "safe": "safe: texture stays", "strong": "strong: known to be noisy"}
 _ESTIMATED = "estimated"
 
 
@@ -42,6 +43,8 @@ class SettingsForm(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._noise = _combo([(_NOISE_WORDS[kind], kind) for kind in NOISE_KINDS])
+        self._caution = _combo([(_CAUTION_WORDS[name], name) for name in CAUTIONS])
+        self._caution.setToolTip("What to take for noise where texture looks like it")
         self._sigma = _number("Standard deviation of the noise, in the units of the pixels")
         self._gain = _number("Pixel units per photon")
         self._offset = _number("Pixel value of no light")
@@ -59,6 +62,7 @@ class SettingsForm(QWidget):
         self._form.setContentsMargins(0, 0, 0, 0)
         rows: list[tuple[str, QWidget]] = [
             ("noise", self._noise),
+            ("caution", self._caution),
             ("sigma", self._sigma),
             ("gain", self._gain),
             ("offset", self._offset),
@@ -92,6 +96,7 @@ class SettingsForm(QWidget):
             group=self._group.currentData(),
             device=self._device.currentData(),
             noise=self._noise.currentData(),
+            caution=self._caution.currentData(),
             sigma=self._sigma.value() or None,
             gain=self._gain.value() or None,
             offset=self._offset.value(),
@@ -107,6 +112,7 @@ class SettingsForm(QWidget):
             (self._group, settings.group),
             (self._device, settings.device),
             (self._noise, settings.noise),
+            (self._caution, settings.caution),
         ):
             control.setCurrentIndex(control.findData(choice))
         for control, value in (
@@ -125,6 +131,7 @@ class SettingsForm(QWidget):
     def _show_what_applies(self) -> None:
         noise, method = self._noise.currentData(), self._method.currentData()
         shown = {
+            self._caution: noise == "auto",
             self._sigma: noise == "gaussian",
             self._gain: noise == "poisson-gaussian",
             self._offset: noise == "poisson-gaussian" and self._gain.value() > 0,

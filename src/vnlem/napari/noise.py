@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from vnlem.napari.settings import Settings
 from vnlem.noise import NoiseModel, estimate_noise
+from vnlem.noise.auto import ABOUT_NOISE
 
 
 def find_noise(page: NDArray[Any], settings: Settings, channel_axis: int | None = None) -> NoiseModel:
@@ -24,7 +25,7 @@ def find_noise(page: NDArray[Any], settings: Settings, channel_axis: int | None 
         return NoiseModel.white(settings.sigma)
     if settings.noise == "poisson-gaussian" and settings.gain is not None:
         return NoiseModel.camera(settings.gain, settings.offset or 0.0, settings.read_noise or 0.0)
-    return estimate_noise(page, channel_axis, kind=settings.noise)
+    return estimate_noise(page, channel_axis, kind=settings.noise, caution=settings.caution)
 
 
 def noise_arguments(settings: Settings) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def noise_arguments(settings: Settings) -> dict[str, Any]:
     >>> noise_arguments(Settings(noise="gaussian", sigma=2.0))["sigma"]
     2.0
     """
-    none = {"sigma": None, "noise_model": "auto", "gain": None, "offset": None, "read_noise": None}
+    none = {"sigma": None, "noise_model": "auto", **dict.fromkeys(ABOUT_NOISE)}
     if settings.noise == "file":
         return {**none, "noise_model": _saved(settings)}
     return {**none, **settings.noise_arguments()}

@@ -8,6 +8,7 @@ from vnlem.registry import DEFAULT_METHOD
 PROFILES = ("quality", "balanced", "fast")
 GROUPS = ("d4", "identity", "c4", "so2", "similarity")
 DEVICES = ("cpu", "cuda", "auto")
+CAUTIONS = ("auto", "safe", "strong")
 NOISE_KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated", "file")
 # The methods that take a profile and a group of rotations.
 WITH_PROFILES = ("vnlr",)
@@ -28,6 +29,7 @@ class Settings:
     group: str = "d4"
     device: str = "cpu"
     noise: str = "auto"
+    caution: str = "auto"
     sigma: float | None = None
     gain: float | None = None
     offset: float | None = None
@@ -53,7 +55,9 @@ class Settings:
             known = {"gain": self.gain, "offset": self.offset, "read_noise": self.read_noise}
             chosen = {name: value for name, value in known.items() if value is not None}
             return {"noise_model": "poisson-gaussian", **(chosen if self.gain is not None else {})}
-        return {"noise_model": "correlated"} if self.noise == "correlated" else {}
+        if self.noise == "correlated":
+            return {"noise_model": "correlated"}
+        return {} if self.caution == "auto" else {"caution": self.caution}
 
     def arguments(self) -> dict[str, Any]:
         """All arguments of ``vnlem.denoise`` that differ from what it would do by itself."""

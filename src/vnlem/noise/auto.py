@@ -30,7 +30,7 @@ from vnlem.noise.correlated import (
 )
 from vnlem.noise.curve import Curve
 from vnlem.noise.fit import Demands, fit, fit_correlated, gain_of_planes, given_model
-from vnlem.noise.levels import Levels, by_brightness, cut, white_level
+from vnlem.noise.levels import Differences, Levels, by_brightness, cut, white_level
 from vnlem.noise.model import NoiseModel, to_components
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
@@ -41,6 +41,7 @@ from vnlem.pipeline.workers import Pool, check_workers
 
 Float = NDArray[np.float64]
 
+ABOUT_NOISE = ("gain", "offset", "read_noise", "caution")  # arguments of `denoise`
 KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated")
 SMALLEST_FOR_A_CURVE = 32
 MOST_CLIPPED = 0.95  # of the pixels at the limits: more hide the noise
@@ -84,9 +85,10 @@ CHOSEN_LOW = 1.2
 CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
 # Noise below the first of these shares of the contrast may be grain that belongs to the picture, and there is
 # little to gain: so much of its standard deviation is taken. Above the second all is.
-WEAK_NOISE, LESS_OF_WEAK_NOISE = (0.06, 0.12), 0.9
+WEAK_NOISE, LESS_OF_WEAK_NOISE = (0.04, 0.07), 0.9
 # Components count as equally noisy when their variances differ by less.
 SAME_STRENGTH = 1.5
+CHANCE = 0.1  # by which two estimates of one variance may differ
 MOST_EMPTY = 0.5  # of the pixels have counted nothing: sums of four of them show more
 PLAINLY_SHARED = 6.0  # the same where noise is weak, so that it may be the grain of a film
 MANY_LIKE_NOISE = 0.6  # of the classes: the noise of the brightness itself is plain to see
@@ -161,15 +163,19 @@ def estimate_noise(
 
 
 def estimate_of_planes(
-    planes: Planes, kind: str = "auto", workers: int | None = None, caution: str = "auto"
+    planes: Planes,
+    kind: str = "auto",
+    workers: int | None = None,
+    caution: str = "auto",
+    differences: Differences | None = None,
 ) -> NoiseModel:
-    """:func:`estimate_noise` of an image that is laid out as planes."""
+    """:func:`estimate_noise` of an image that is laid out as planes, or of some pages of a stack."""
     data = planes.data
     if float(np.ptp(data)) == 0:
         return NoiseModel.white(0.0, confidence=min(1.0, min(data.shape[1:]) / 64))
     unclipped = _unclipped(data)
     with _pool(workers) as pool:
-        model = _estimate(data, unclipped, kind, pool, caution)
+        model = _estimate(data, unclipped, kind, pool, caution, differences)
     share = 1.0 - np.count_nonzero(unclipped) / unclipped.size
     if share > MOST_CLIPPED and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0:
         warn(
@@ -184,7 +190,12 @@ def _pool(workers: int | None) -> Pool:
 
 
 def _estimate(
-    data: Float, unclipped: NDArray[np.bool_], kind: str, pool: Pool, caution: str = "auto"
+    data: Float,
+    unclipped: NDArray[np.bool_],
+    kind: str,
+    pool: Pool,
+    caution: str = "auto",
+    differences: Differences | None = None,
 ) -> NoiseModel:
     smallest = min(data.shape[1:])
     size = min(1.0, data.shape[1] * data.shape[2] / 128**2)
@@ -200,6 +211,8 @@ def _estimate(
         return NoiseModel.white(0.0, 0.5, NOTHING)
     # A channel without noise of its own to be seen, such as one that is all zeros, follows the others.
     channels = [one or next(filter(None, seen)) for one in seen]
+    if differences is not None and min(differences.noise.shape) >= SMALLEST_FOR_A_CURVE:
+        channels = [one.or_less(differences, pool) for one in channels]
     correlated = kind == "correlated" or all(one.is_tilted for one in channels)
     doubt = ""
     if correlated and smallest >= SMALLEST_IMAGE:
@@ -230,6 +243,17 @@ class _Seen(NamedTuple):
         levels = by_brightness(blocks)
         bound, contrast = float(np.min(levels.high)), float(plane.std())
         return cls(levels, white_level(blocks), bound, contrast, blocks.dark)
+
+    def or_less(self, differences: Differences, pool: Pool) -> "_Seen":
+        """What differences of pages show, in which structure cancels; this where they show no less."""
+        blocks = cut(differences.noise, differences, pool)
+        if blocks is None:
+            return self
+        white = white_level(blocks)
+        if white > self.white * (1 + CHANCE):
+            return self
+        levels = by_brightness(blocks)
+        return self._replace(levels=levels, white=white, bound=float(np.min(levels.high)))
 
     @classmethod
     def _of_few_counts(cls, plane: Float, pool: Pool) -> "_Seen | None":
@@ -368,11 +392,11 @@ def find_noise(
     planes: Planes,
     sigma: Any,
     noise_model: Any,
-    camera: dict[str, Any],
+    about_noise: dict[str, Any],
     *,
     plain: bool = False,
     workers: int | None = None,
-    caution: str = "auto",
+    differences: Differences | None = None,
 ) -> NoiseModel | None:
     """The model `denoise` is to use, from its arguments; None where sigma says it all, e.g. as a map.
 
@@ -381,21 +405,23 @@ def find_noise(
     planes : Planes
     sigma, noise_model
         As in :func:`vnlem.denoise`.
-    camera : dict
-        gain, offset and read_noise, None where not given.
+    about_noise : dict
+        What else `denoise` was given: ABOUT_NOISE, None where it was not.
     plain : bool
         Estimate white noise where nothing is said.
     workers : int, optional
         Number of threads, at most four of them.
-    caution : {"auto", "safe", "strong"}
-        As in :func:`vnlem.estimate_noise`.
+    differences : Differences, optional
+        Of neighbouring pages, where the planes are pages of a stack.
 
     Examples
     --------
     >>> find_noise(to_planes(np.zeros((8, 8))), 3.0, "gaussian", {}).describe()
     'white noise, sigma 3'
     """
+    caution = about_noise.get("caution") or "auto"
     checks.choice("caution", caution, tuple(DEMANDS))
+    camera = {name: about_noise.get(name) for name in ABOUT_NOISE if name != "caution"}
     some = [name for name, value in camera.items() if value is not None]
     if isinstance(noise_model, NoiseModel):
         if sigma is not None or some:
@@ -424,7 +450,7 @@ def find_noise(
         found = given_model(**camera)
         return NoiseModel.camera(found.gain, found.offset, found.read_noise)
     kind = "gaussian" if plain and noise_model == "auto" else noise_model
-    return estimate_of_planes(planes, kind, workers, caution)
+    return estimate_of_planes(planes, kind, workers, caution, differences)
 
 
 def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> None:

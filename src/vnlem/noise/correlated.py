@@ -211,8 +211,11 @@ def _energies(planes: Float, keep: "NDArray[np.bool_] | None", pool: Pool) -> tu
         return coefficients**2, coefficients[0, 0, 0], *kept
 
     energy, brightness, *kept = block.in_parts(look, views, pool)
-    if kept and FEWEST_GOOD <= np.count_nonzero(kept[0]) < brightness.size:
-        return energy[..., kept[0]], brightness[kept[0]]
+    # A block of one value shows no noise.
+    varied = energy[0].sum(axis=(0, 1)) > (1 + 1e-12) * energy[0, 0, 0]
+    for good in (varied & kept[0] if kept else varied, varied):
+        if np.count_nonzero(good) >= FEWEST_GOOD:
+            return energy[..., good], brightness[good]
     return energy, brightness
 
 

@@ -29,7 +29,7 @@ BEND_GAIN = 0.5
 LARGEST_OFFSET = 0.05
 TEXTURE_ERROR = 1.0  # relative, of the variance of a class with texture
 MOST_KNOTS = 8
-DARK_MISFIT = 0.35  # by which a line from the darkness may explain the levels worse than any other
+DARK_MISFIT = 0.4  # mean relative difference of variances from a line that begins in the darkness
 # Levels of correlated noise count while they are not much more uneven than most: compression and demosaicking
 # make noise itself uneven.
 MOST_UNEVEN, UNEVEN_BESIDE, MOST_UNEVEN_BESIDE = 2.0, 1.6, 3.0
@@ -76,6 +76,9 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
     # A little too much costs less than a little too little, once it is clear that this is noise.
     variance = seen.high
     doubt = _doubt(seen)
+    pure = _from_dark(seen.brightness, variance, dark)
+    if pure is not None:
+        return pure
     curve, ratio = _through(seen.brightness, variance, doubt, float(levels.brightness[0]))
     is_line = len(curve.levels) == 2 and curve.gain is not None
     weak = float(np.sqrt(np.mean(variance))) < demands.weak * contrast
@@ -91,7 +94,7 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
         or _misfit(variance, curve.variance(seen.brightness)) > demands.misfit
     ):
         return None
-    return _from_dark(seen.brightness, variance, curve, dark)
+    return curve
 
 
 def _doubt(levels: Levels) -> Float:
@@ -100,15 +103,16 @@ def _doubt(levels: Levels) -> Float:
     return np.asarray(np.hypot(levels.error, leaked / 2))
 
 
-def _from_dark(x: Float, y: Float, line: Curve, dark: float | None) -> Curve:
-    """The line that begins where there is no noise, if it explains the variances about as well."""
+def _from_dark(x: Float, y: Float, dark: float | None) -> Curve | None:
+    """The line of pure counts, which begins where there is no noise; None where it explains too little."""
     if dark is None or not (x > dark).any():
-        return line
+        return None
     counted = x > dark
-    slope = float(np.median(y[counted] / (x[counted] - dark)))
-    pure = Curve.of_camera(GainModel(slope, dark, 0.0))
-    misfit = _misfit(y, line.variance(x))
-    return pure if slope > 0 and _misfit(y, pure.variance(x)) < misfit + DARK_MISFIT else line
+    ratios = y[counted] / (x[counted] - dark)
+    gain = float(np.median(ratios))
+    if not gain > 0 or _misfit(ratios, np.full(ratios.size, gain)) > DARK_MISFIT:
+        return None
+    return Curve.of_camera(GainModel(gain, dark, 0.0))
 
 
 def fit_correlated(levels: Levels) -> Curve:
@@ -126,7 +130,10 @@ def fit_correlated(levels: Levels) -> Curve:
 
 def _through(x: Float, y: Float, error: Float, darkest: float) -> tuple[Curve, float]:
     """A line or a bent curve, and its largest over its least value between the first and the last x."""
-    line, bent = fit_line(x, y, error), _fit_bent(x, y)
+    line = fit_line(x, y, error)
+    if len(line.levels) == 1:
+        return line, 1.0
+    bent = _fit_bent(x, y)
     misfit = [np.median(np.abs(np.log(np.maximum(y, 1e-300) / c.variance(x)))) for c in (line, bent)]
     falls = line.variances[1] < line.variances[0] or _ends_within(line, darkest, float(x[-1]))
     curve = bent if falls or (misfit[1] < BEND_GAIN * misfit[0] and misfit[0] > 0.1) else line
@@ -256,6 +263,9 @@ def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
     like_noise = levels.like_noise()
     # Classes with texture have a say where nothing else shows their brightness.
     variance = np.where(like_noise, levels.high, levels.least(USUAL_LEAK))
+    pure = _from_dark(levels.brightness, variance, blocks.dark)
+    if pure is not None:
+        return pure.camera
     line = fit_line(levels.brightness, variance, np.where(like_noise, levels.error, TEXTURE_ERROR))
     (dark, *rest), (first, *others) = line.levels, line.variances
     bright, last = (rest[0], others[0]) if rest else (dark, first)
@@ -264,9 +274,6 @@ def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
     slope = (last - first) / (bright - dark) if bright > dark else 0.0
     if slope <= least:
         return gain_of_line(least, max((first + last) / 2 - least * dark, 0.0), min(dark, 0.0))
-    camera = _from_dark(levels.brightness, variance, line, blocks.dark).camera
-    if camera is not None:
-        return camera
     return with_read_noise(gain_of_line(slope, first - slope * dark, dark), dark, planes)
 
 

@@ -7,7 +7,7 @@ that leaks into the high ones. So both together bound the noise from below and f
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,10 @@ Float = NDArray[np.float64]
 SIDE = 8
 SMALLEST = 2 * SIDE  # pixels a side of an image that has levels
 # With fewer blocks that can hold noise, in number or as a share, an image has none that can be seen.
-FEWEST, LEAST_SHARE = 40, 0.01
-LEAST_EMPTY = 0.05  # of the blocks hold nothing but the smallest value: that value has no noise
+FEWEST, LEAST_SHARE, LEAST_SHARE_OF_COUNTS = 40, 0.05, 0.01
+# Where so many blocks hold nothing but the smallest value, or counts are so few that as many pixels have it,
+# that value has no noise.
+LEAST_EMPTY, LEAST_EMPTY_PIXELS = 0.05, 0.3
 MOST_COUNTED = 3.0  # photons: with more, a pixel that has counted nothing is rare
 OVERLAP = 0.25  # of the information of a block is its own where blocks overlap by half in both directions
 
@@ -39,6 +41,9 @@ MOST_LEAK, USUAL_LEAK = 0.35, 0.15
 # The energies of blocks of noise scatter as a chi-squared variable does: by a factor of about one. Texture
 # scatters more, a pattern that repeats less.
 EVEN = (0.6, 1.4)
+# Scatter of the flattest blocks of all from which on they hold texture, and the share of their level that is
+# taken for noise at the least.
+TEXTURED, LEAST_OF_TEXTURED = 1.3, 0.35
 MOST_BLUE = 0.8  # times the power at high frequencies: noise with less at middle ones is not white
 
 
@@ -55,6 +60,14 @@ def _parts() -> tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]], Float]:
 
 HIGH, MIDDLE, _WEIGHTS = _parts()
 _RANKED = [np.where(high | middle, 0.0, _WEIGHTS) for high, middle in zip(HIGH, MIDDLE, strict=True)]
+
+
+class Differences(NamedTuple):
+    """Planes (H, W) that show the noise of a stack: of neighbouring pages, in which structure cancels."""
+
+    noise: Float  # of the variance that a page has
+    brightness: Float  # of the pages at the same place
+    clipped: NDArray[np.int8]  # -1 and 1 where a page has its smallest or largest value, else 0
 
 
 @dataclass(frozen=True)
@@ -111,15 +124,15 @@ class Blocks:
         return self.brightness.size
 
 
-def cut(plane: Float, brightness: Float | None = None, pool: Pool | None = None) -> Blocks | None:
+def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None) -> Blocks | None:
     """The blocks of a plane (H, W) that can hold noise; None where there are next to none.
 
     Parameters
     ----------
     plane : ndarray
         Both sides at least SMALLEST.
-    brightness : ndarray, optional
-        (H, W), what the blocks are sorted by; the plane itself when None.
+    of : Differences, optional
+        What the plane is the noise of: says its brightness, and which pixels were clipped.
     pool : Pool, optional
         The threads to use; they do not change the result.
 
@@ -134,25 +147,30 @@ def cut(plane: Float, brightness: Float | None = None, pool: Pool | None = None)
     step = block.lattice(plane)
     both = HIGH[0] | HIGH[1]
 
-    def look(blocks: Float, *bright: Float) -> tuple[Any, ...]:
+    def look(blocks: Float, *more: NDArray[Any]) -> tuple[Any, ...]:
         coefficients = block.cosine(blocks)
-        means = bright[0].mean(axis=(0, 1)) if bright else coefficients[0, 0] / SIDE
+        means = more[0].mean(axis=(0, 1)) if more else coefficients[0, 0] / SIDE
         variance = np.mean(coefficients[both] ** 2, axis=0)
         painted = block.painted(blocks, variance, step)
-        limits = [block.share_of(blocks == limit) for limit in (low, high)]
+        clipped = (more[1] < 0, more[1] > 0) if more else (blocks == low, blocks == high)
+        limits = [block.share_of(one) for one in clipped]
         return coefficients, means, variance, painted, *limits
 
-    views = [block.windows(of, SIDE, 1, longer=2) for of in (plane, brightness) if of is not None]
+    planes: list[NDArray[Any]] = [plane] if of is None else [plane, of.brightness, of.clipped]
+    views = [block.windows(one, SIDE, 1, longer=2) for one in planes]
     coefficients, means, variance, painted, lowest, highest = block.in_parts(look, views, pool or Pool(1))
     natural = ~painted
-    if np.count_nonzero(natural) < max(FEWEST, LEAST_SHARE * natural.size):
+    if np.count_nonzero(natural) < FEWEST:
         return None
-    dark = low if np.mean(lowest == 1) > LEAST_EMPTY and brightness is None else None
+    # Counts of few photons are as they are; other noise that is clipped was stronger than it looks.
+    counts = float(np.median(variance[natural])) < MOST_COUNTED * step**2
+    empty = np.mean(lowest == 1) > LEAST_EMPTY or (counts and np.mean(lowest[natural]) > LEAST_EMPTY_PIXELS)
+    dark = low if empty and of is None else None
+    if np.mean(natural) < (LEAST_SHARE if dark is None else LEAST_SHARE_OF_COUNTS):
+        return None
     # Where whole areas have counted nothing, a pixel that has not either was not clipped.
     clipped = highest if dark is not None else lowest + highest
     kept = block.unclipped(natural, clipped > block.CLIPPED_SHARE, FEWEST)
-    # Counts of few photons are as they are; other noise that is clipped was stronger than it looks.
-    counts = float(np.median(variance[natural])) < MOST_COUNTED * step**2
     if not counts and (clipped[kept] > block.CLIPPED_SHARE).any():
         kept &= clipped <= block.MOST_CLIPPED_SHARE
         coefficients = coefficients / np.sqrt(block.left_by_clipping(clipped))
@@ -218,7 +236,8 @@ def white_level(blocks: Blocks) -> float:
 
     The level at high frequencies is followed from textured blocks to ever flatter ones, and on to where
     middle frequencies have no more power than high ones. Where the flattest blocks, or their quietest
-    directions, plainly have less, they count.
+    directions, plainly have less, they count. Where even the flattest blocks are as uneven as texture, the
+    level is lower still.
 
     Examples
     --------
@@ -233,7 +252,10 @@ def white_level(blocks: Blocks) -> float:
     if flattest < level * (1 - 2 * error):
         level = flattest
     quiet, error = _quiet_directions(blocks)
-    return quiet if quiet < level * (1 - 2 * error) else level
+    if quiet < level * (1 - 2 * error):
+        return quiet
+    textured = float(ranks.unevenness[:2].mean()) > TEXTURED
+    return max(LEAST_OF_TEXTURED * level, min(level, float(ranks.least()[0]))) if textured else level
 
 
 def _without_leak(ranks: Levels) -> float:

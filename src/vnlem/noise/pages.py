@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.noise.auto import find_noise
+from vnlem.noise.frames import PAIRS, matched
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.parts import steps
 from vnlem.pipeline.axes import PagesOf
@@ -43,12 +44,14 @@ class StackNoise:
 
     @classmethod
     def of(
-        cls, series: list[Pages], sigma: Any, noise_model: Any, camera: dict[str, Any], *, plain: bool
+        cls, series: list[Pages], sigma: Any, noise_model: Any, about_noise: dict[str, Any], *, plain: bool
     ) -> "StackNoise":
         """What is given, or estimated on some pages of all series of a channel."""
         told = sigma is not None and noise_model == "gaussian"
         sample = to_planes(np.zeros((1, 1)) if told else _mosaic(sampled_pages(series)))
-        model = find_noise(sample, sigma, noise_model, camera, plain=plain)
+        pairs = [] if told else neighbouring_pages(series)
+        found = matched(pairs) if pairs else None
+        model = find_noise(sample, sigma, noise_model, about_noise, plain=plain, differences=found)
         assert model is not None  # a level per channel is a single number here
         return cls(model)
 
@@ -87,6 +90,14 @@ def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
     most = max(1, min(SAMPLE, len(places), int(SAMPLE_PIXELS / max(series[0][0].size, 1))))
     chosen = np.unique(np.linspace(0, len(places) - 1, most).astype(int))
     return [checked_page(places[i][0], places[i][1]).data[0] for i in chosen]
+
+
+def neighbouring_pages(series: list[Pages]) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Some pairs of neighbours of one size, spread over all series."""
+    places = [(pages, index) for pages in series for index in range(len(pages) - 1)]
+    chosen = np.unique(np.linspace(0, len(places) - 1, min(PAIRS, len(places))).astype(int))
+    pairs = [[checked_page(places[i][0], places[i][1] + k).data[0] for k in (0, 1)] for i in chosen]
+    return [(first, second) for first, second in pairs if first.shape == second.shape]
 
 
 def checked_page(pages: Pages, index: int) -> Planes:

@@ -1,0 +1,144 @@
+"""What the default must never do: take structure for noise, or noise for nothing."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import ndimage
+from skimage import data
+
+import vnlem
+from vnlem.noise import estimate_noise
+from vnlem.noise.pages import StackNoise
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import harm
+
+PATTERNS = (harm.text, harm.lines, harm.halftone, harm.zone_plate, harm.weave, harm.screenshot)
+PHOTOGRAPHS = {
+    "camera": data.camera(),
+    "coins": data.coins(),
+    "grass": data.grass()[:256, :256],
+    "gravel": data.gravel()[:256, :256],
+    "brick": data.brick()[:256, :256],
+    "page": data.page(),
+}
+
+
+def level(image):
+    model = estimate_noise(image)
+    assert not model.is_correlated
+    return float(np.sqrt(model.variance(np.asarray(image, float).mean())))
+
+
+@pytest.mark.parametrize("sigma", [2, 5, 15])
+@pytest.mark.parametrize("make", PATTERNS, ids=lambda make: make.__name__)
+def test_patterns_are_not_noise(make, sigma):
+    found = level(harm.white(make(), sigma, 1)[1])
+    assert found < 1.1 * sigma
+    # The zone plate leaks into every frequency there is.
+    assert found > (0.6 if make is harm.zone_plate else 0.85) * sigma
+
+
+@pytest.mark.parametrize("make", PATTERNS, ids=lambda make: make.__name__)
+def test_clean_patterns_stay_as_they_are(make):
+    clean = make()[:192, :192].astype(np.uint8)
+    change = vnlem.denoise(clean, profile="fast").astype(float) - clean
+    assert np.sqrt(np.mean(change**2)) < 0.5
+
+
+@pytest.mark.parametrize("sigma", [2, 5, 10, 20])
+@pytest.mark.parametrize("name", PHOTOGRAPHS)
+def test_texture_does_not_raise_the_level_of_white_noise(name, sigma):
+    found = level(harm.white(PHOTOGRAPHS[name].astype(float), sigma, 2)[1])
+    # These photographs have grain of their own, up to a standard deviation of two; grass is all texture.
+    assert (0.1 if name == "grass" else 0.75) * sigma < found < 1.1 * np.hypot(sigma, 2)
+
+
+@pytest.mark.parametrize("name", PHOTOGRAPHS)
+def test_photographs_with_little_noise_do_not_become_worse(name):
+    clean, noisy = harm.white(PHOTOGRAPHS[name][:192, :192].astype(float), 2, 3)
+    denoised = vnlem.denoise(noisy, profile="fast")
+    assert harm.psnr(clean, denoised) > harm.psnr(clean, noisy) - 0.1
+
+
+@pytest.mark.parametrize("case", list(harm.backgrounds())[:9], ids=lambda case: case.name)
+def test_counts_on_an_empty_background_are_photons(case):
+    _, noisy = case.make()
+    camera = estimate_noise(noisy).gain
+    assert camera is not None
+    assert camera.gain == pytest.approx(case.told["gain"], rel=0.15)
+    assert camera.offset == 0
+    assert camera.read_noise == 0
+
+
+@pytest.mark.parametrize("photons", [0.1, 0.3])
+def test_next_to_no_photons_still_show_their_gain(photons):
+    y, x = np.mgrid[:256, :256]
+    mean = photons * (1 + (np.hypot(y - 128, x - 128) < 70))
+    camera = estimate_noise(np.random.default_rng(1).poisson(mean)).gain
+    assert camera is not None
+    assert camera.gain == pytest.approx(1, rel=0.3)
+
+
+def test_noise_that_is_clipped_at_white_is_not_halved():
+    page = np.where(np.arange(256)[:, None] % 32 < 4, 40.0, 255.0) * np.ones(256)
+    assert level(harm.white(page, 10, 4)[1]) == pytest.approx(10, rel=0.15)
+
+
+def test_texture_with_the_spectrum_of_blur_is_not_correlated_noise():
+    rng = np.random.default_rng(5)
+    # Leaves: smooth at fine scales like correlated noise, but of another strength everywhere.
+    leaves = ndimage.gaussian_filter(rng.standard_normal((256, 256)), 1.0)
+    strength = np.exp(15 * ndimage.gaussian_filter(rng.standard_normal((256, 256)), 8))
+    model = estimate_noise(120 + 150 * leaves * strength / strength.mean())
+    assert not model.is_correlated
+    assert model.sigma < 3
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        np.random.default_rng(6).integers(0, 2, (64, 64)),
+        np.pad(np.random.default_rng(7).poisson(3.0, (20, 20)), 60).astype(np.uint16),
+        np.random.default_rng(8).normal(0, 1, (32, 32)),
+        np.full((40, 40), 7, np.uint8),
+        np.indices((64, 64)).sum(axis=0) % 2,
+        np.eye(128),
+    ],
+    ids=["two values", "mostly zeros", "all noise", "constant", "checkerboard", "diagonal"],
+)
+@pytest.mark.parametrize("caution", ["safe", "auto", "strong"])
+@pytest.mark.filterwarnings("ignore:.*can hardly be seen:UserWarning")
+def test_odd_images_get_a_model_without_words_of_numpys(image, caution):
+    model = estimate_noise(image, caution=caution)
+    assert np.isfinite(model.sigma)
+    assert model.describe()
+
+
+def test_caution_orders_what_is_taken_for_noise():
+    noisy = harm.white(PHOTOGRAPHS["grass"].astype(float), 5, 9)[1]
+    safe, usual, strong = (estimate_noise(noisy, caution=c).sigma for c in ("safe", "auto", "strong"))
+    assert safe <= usual <= strong
+    assert safe < strong
+    results = [vnlem.denoise(noisy[:96, :96], caution=c, profile="fast") for c in ("safe", "strong")]
+    assert not np.array_equal(*results)
+    with pytest.raises(ValueError, match="caution must be one of"):
+        vnlem.denoise(noisy, caution="none")
+
+
+def test_differences_of_frames_show_the_noise_of_a_textured_movie():
+    texture = data.gravel().astype(float)
+    rng = np.random.default_rng(10)
+    frames = [texture[k : k + 128, 2 * k : 2 * k + 128] + rng.normal(0, 4, (128, 128)) for k in range(6)]
+    model = StackNoise.of([frames], None, "auto", {}, plain=False).model
+    assert model.sigma == pytest.approx(4, rel=0.12)
+    assert model.is_white
+
+
+def test_frames_that_repeat_do_not_hide_the_noise():
+    frame = 100 + np.random.default_rng(11).normal(0, 5, (96, 96))
+    assert StackNoise.of([[frame] * 4], None, "auto", {}, plain=False).model.sigma == pytest.approx(
+        5, rel=0.1
+    )
