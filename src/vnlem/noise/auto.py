@@ -85,7 +85,7 @@ CHOSEN_LOW = 1.2
 CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
 # Noise below the first of these shares of the contrast may be grain that belongs to the picture, and there is
 # little to gain: so much of its standard deviation is taken. Above the second all is.
-WEAK_NOISE, LESS_OF_WEAK_NOISE = (0.04, 0.07), 0.9
+WEAK_NOISE, LESS_OF_WEAK_NOISE = (0.05, 0.1), 0.9
 # Components count as equally noisy when their variances differ by less.
 SAME_STRENGTH = 1.5
 CHANCE = 0.1  # by which two estimates of one variance may differ
