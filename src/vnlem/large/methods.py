@@ -153,6 +153,8 @@ def find_engine(
     planes = _as_image(sample.planes, source.colour)
     check_values(planes)
     noise = _noise(planes, sigma, options, plain=params.get("preset") == "paper")
+    if not noise.is_white and is_all(source) and float(np.ptp(planes.data)) == 0:
+        noise = NoiseModel.white(0.0)  # as in memory: nothing is there to be taken away
     advise(noise, planes, rounded=source.rounded)
     white = noise.is_white
     channels = "joint"
