@@ -151,3 +151,19 @@ def test_a_stack_in_parts_takes_a_dtype(tmp_path):
     vnlem.denoise_large(movie, tmp_path / "out.zarr", 0.6, axes="tyx", dtype="float32", **QUICK)
     expected = vnlem.denoise(movie, 0.6, axes="TYX", dtype="float32", **QUICK)
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], expected)
+
+
+@pytest.mark.parametrize("options", [(), ("--memory", "1GB")], ids=["in memory", "in parts"])
+def test_ome_metadata_say_the_dtype_of_the_result(cli, tmp_path, options):
+    pytest.importorskip("zarr", reason="needs the extra 'large'")
+    stack = counts((4, 48, 48))
+    about = {"axes": "TYX", "SignificantBits": 8, "PhysicalSizeX": 0.5}
+    tifffile.imwrite(tmp_path / "in.ome.tif", stack, metadata=about, photometric="minisblack")
+    told = ("--sigma", "0.6", "--method", "nlm", "--quiet", "--dtype", "float32")
+    status, _, err = cli("denoise", tmp_path / "in.ome.tif", tmp_path / "out.ome.tif", *told, *options)
+    assert status == 0, err
+    with tifffile.TiffFile(tmp_path / "out.ome.tif") as tif:
+        assert tif.series[0].dtype == np.float32
+        assert 'Type="float"' in tif.ome_metadata
+        assert "SignificantBits" not in tif.ome_metadata
+        assert 'PhysicalSizeX="0.5"' in tif.ome_metadata

@@ -266,6 +266,8 @@ def test_channels_of_a_lazy_image_are_handled_as_in_memory(small_units, kind, no
         ({"method": "nlm", "gamma": 1}, "method 'nlm' has no parameter 'gamma'"),
         ({"method": "nlm", "patch_size": 4}, "patch_size must be odd"),
         ({"region": "q=0:5"}, "region names the axis 'q'"),
+        ({"region": {"y": "abc"}}, "region must give an axis its first pixel and the one after its last"),
+        ({"region": {"y": slice(0, 9, 2)}}, "region must give an axis its first pixel"),
         ({"memory": "much"}, "memory must be a number of bytes or a text"),
         ({"part": "5/4"}, "part must lie between"),
     ],

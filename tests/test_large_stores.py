@@ -298,3 +298,14 @@ def test_a_region_of_an_image_without_scales_is_told_before_anything_is_written(
             tmp_path / "in.zarr", tmp_path / "out.zarr", 180.0, method="nlm", region={"y": (10, 40)}
         )
     assert [path.name for path in tmp_path.iterdir()] == ["in.zarr"]
+
+
+def test_codecs_that_cannot_write_are_told_before_anything_is_written(tmp_path):
+    make_image(tmp_path / "in.zarr", noise((96, 96)), "0.4", "yx", (32, 32))
+    path = tmp_path / "in.zarr" / "1" / ".zarray"
+    values = document(path)
+    values["compressor"] = {"id": "zstd", "level": []}
+    path.write_text(json.dumps(values))
+    with pytest.raises(ValueError, match=r"arrays with the metadata of .* cannot be written; restore them"):
+        vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", 180.0, method="nlm")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.zarr"]

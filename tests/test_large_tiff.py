@@ -8,6 +8,7 @@ zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 
 from large_engine import Roughness, noise  # noqa: E402
 
+import vnlem  # noqa: E402
 from vnlem.large.execute import Wishes, execute  # noqa: E402
 from vnlem.large.requests import parse_region  # noqa: E402
 from vnlem.large.sample import take_sample  # noqa: E402
@@ -114,3 +115,13 @@ def test_what_cannot_be_read_in_parts_is_said_in_one_sentence(tmp_path):
         tif.write(noise((32, 50)), metadata=None)
     with pytest.raises(ValueError, match=r"holds 2 images \(.*\); save the one"):
         open_source(tmp_path / "two.tif")
+
+
+def test_damaged_metadata_of_a_tiff_file_are_told(tmp_path):
+    source = tmp_path / "in.ome.tif"
+    tifffile.imwrite(source, noise((3, 48, 48)), metadata={"axes": "TYX"}, photometric="minisblack")
+    content = source.read_bytes()
+    source.write_bytes(content.replace(b'DimensionOrder="', b"DimensionOrder=@", 1))
+    with pytest.raises(ValueError, match=r"cannot read .*in.ome.tif: it is damaged \("):
+        vnlem.denoise_large(source, tmp_path / "out.zarr", 180.0, method="nlm")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.ome.tif"]

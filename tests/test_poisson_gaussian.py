@@ -140,3 +140,11 @@ def test_white_noise_may_be_called_photon_noise(monkeypatch):
     monkeypatch.setattr("vnlem.noise.auto.gain_of_planes", lambda *_: GainModel(1.3e-8, 0.0, 2.0))
     denoised = vnlem.denoise(noisy, noise_model="poisson-gaussian", scales=3, profile="fast")
     assert np.abs(denoised - clean).mean() < np.abs(noisy - clean).mean()
+
+
+@pytest.mark.parametrize("level", [0.0, 1.4, 7.0, 300.0])
+def test_a_constant_stays_what_it_is_whatever_the_camera(level):
+    image = np.full((40, 40), level)
+    assert np.array_equal(vnlem.denoise(image, gain=1.0, read_noise=1.0), image)
+    da = pytest.importorskip("dask.array", reason="needs the extra 'large'")
+    assert np.array_equal(vnlem.denoise(da.from_array(image), gain=1.0, read_noise=1.0).compute(), image)

@@ -218,6 +218,9 @@ def _denoise_image(
         options = {"scales": DEFAULT_SCALES} | options
     if model is None or model.is_white:
         result = function(image, sigma if model is None else model.sigma, **options)
+    elif float(np.ptp(planes.data)) == 0:
+        # Without any noise there is no bias that the inverse of the transform could take back.
+        result = function(image, 0.0, **options)
     else:
         result = _between_transforms(function, planes, model, options)
     if not isinstance(result, tuple):

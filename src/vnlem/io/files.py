@@ -61,7 +61,7 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
     place, key = split_series(path)
     found = find_format(sniff(place))
     if found.open and channels in ("auto", "none"):
-        with open_series(place) as series, _one_sentence(place):
+        with open_series(place) as series, one_sentence(place):
             return choose_series(series, key, place).read_all()
     if key:
         raise ValueError(
@@ -72,7 +72,7 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
             f"channels={channels!r} is for TIFF and NPY files; {place} is a {found.title} file, "
             "which says itself where its colours are"
         )
-    with _one_sentence(place):
+    with one_sentence(place):
         picture: Picture = _load(found.read)(place, *([channels] if found.asks_channels else []))
         return picture
 
@@ -105,7 +105,7 @@ def open_pages(path: str | os.PathLike[str]) -> Iterator[OpenedPages | None]:
     name = sniff(place)
     if find_format(name).open:
         with open_series(place) as found:
-            with _one_sentence(place):
+            with one_sentence(place):
                 series = choose_series(found, key, place)
             yield None if series.is_colour else OpenedPages(series.blank(), SeriesPages(series))
         return
@@ -115,7 +115,7 @@ def open_pages(path: str | os.PathLike[str]) -> Iterator[OpenedPages | None]:
     from vnlem.io import tiff_pages
 
     with ExitStack() as stack:
-        with _one_sentence(place):
+        with one_sentence(place):
             opened = stack.enter_context(tiff_pages.open_pages(place))
         yield opened
 
@@ -149,7 +149,7 @@ def open_series(path: str | os.PathLike[str]) -> Iterator[list[Series]]:
         raise ValueError(f"{place} is a {found.title} file, which holds one image; read it whole")
     found.check_library()
     with ExitStack() as stack:
-        with _one_sentence(place), _readers_warnings_ignored():
+        with one_sentence(place), _readers_warnings_ignored():
             plain = stack.enter_context(decompressed(place)) if found.compressible else place
             series = stack.enter_context(_load(found.open)(plain, place))
         lock = threading.Lock()
@@ -160,7 +160,7 @@ def _guarded(read: Callable[..., Any], place: Path, lock: threading.Lock) -> Cal
     """A reader that tells what goes wrong in one sentence, and is asked by one thread at a time."""
 
     def guarded(*arguments: Any) -> Any:
-        with lock, _one_sentence(place), _readers_warnings_ignored():
+        with lock, one_sentence(place), _readers_warnings_ignored():
             return read(*arguments)
 
     return guarded
@@ -175,7 +175,7 @@ def _readers_warnings_ignored() -> Iterator[None]:
 
 
 @contextmanager
-def _one_sentence(place: Path) -> Iterator[None]:
+def one_sentence(place: Path) -> Iterator[None]:
     """What decoders raise on damaged files is of every kind: one sentence for all of it."""
     try:
         yield

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
+
 from vnlem.io.picture import Calibration
 from vnlem.io.units import OME_UNITS
 
@@ -14,6 +16,9 @@ PAGE_AXES = "TZC"  # what OME counts pages by
 DTYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "float32", "float64")
 
 _ROOT_UUID = re.compile(rb"(<(?:\w+:)?OME\b[^>]*?)\s+UUID\s*=\s*(?:\"[^\"]*\"|'[^']*')")
+_PIXELS = re.compile(rb"<(?:\w+:)?Pixels\b[^>]*>")
+_TYPE = re.compile(rb"(\sType\s*=\s*[\"'])(\w+)([\"'])")
+_BITS = re.compile(rb"\sSignificantBits\s*=\s*(?:\"[^\"]*\"|'[^']*')")
 _FILE = re.compile(rb"<((?:\w+:)?)UUID\b(?:[^>]*/>|.*?</\1UUID\s*>)", re.DOTALL)
 
 
@@ -63,6 +68,27 @@ def without_file_names(xml: bytes) -> bytes:
     b'<OME><TiffData IFD="0"></TiffData>'
     """
     return _FILE.sub(b"", _ROOT_UUID.sub(rb"\1", xml))
+
+
+def with_dtype(xml: bytes, dtype: np.dtype[Any]) -> bytes:
+    """OME-XML for pixels of another dtype.
+
+    Examples
+    --------
+    >>> with_dtype(b'<Pixels Type="uint8" SignificantBits="8" SizeX="9">', np.dtype("float32"))
+    b'<Pixels Type="float" SizeX="9">'
+    """
+    if dtype.name not in DTYPES:
+        raise ValueError(f"OME has no name for pixels of the type {dtype.name}")
+    name = {"float32": b"float", "float64": b"double"}.get(dtype.name, dtype.name.encode())
+
+    def changed(tag: re.Match[bytes]) -> bytes:
+        text = tag[0]
+        if _TYPE.search(text) is None or _TYPE.search(text)[2] == name:  # type: ignore[index]
+            return text
+        return _BITS.sub(b"", _TYPE.sub(rb"\1" + name + rb"\3", text))
+
+    return _PIXELS.sub(changed, xml)
 
 
 def axes_for(axes: str) -> str:

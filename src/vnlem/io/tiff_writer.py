@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 from tifffile import TiffWriter
 
-from vnlem.io.ome import axes_for, describe, without_file_names
+from vnlem.io.ome import axes_for, describe, with_dtype, without_file_names
 from vnlem.io.pages import PagesOnDisk
 from vnlem.io.picture import Picture, Resolution
 from vnlem.io.tiff import (
@@ -97,7 +97,7 @@ def _write_pages(
         subfile = kept.pop(_SUBFILE_TYPE, None)
         description = _text(kept.pop(DESCRIPTION, None))
         if layout.kind == "ome" and description is not None:
-            description = without_file_names(description)
+            description = with_dtype(without_file_names(description), pages.dtype)
         resolution = [kept.pop(code, None) for code in (X_RESOLUTION, Y_RESOLUTION)]
         if None not in resolution:
             options = options | {"resolution": tuple(tag[3] for tag in resolution if tag is not None)}

@@ -25,7 +25,7 @@ from vnlem.noise.advice import advise
 from vnlem.noise.auto import ABOUT_NOISE, find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import count_photons, noise_in, plan_rounds, stand_for_mixture
-from vnlem.pipeline.image import Planes
+from vnlem.pipeline.image import Planes, check_values
 from vnlem.pipeline.recipes import Recipe, recipe_of
 from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.scale import Scale
@@ -151,7 +151,10 @@ def find_engine(
     if device != "cpu":
         recipe = recipe._replace(solve=find_solver(recipe.method, params.get("engine", "fast"), device))
     planes = _as_image(sample.planes, source.colour)
+    check_values(planes)
     noise = _noise(planes, sigma, options, plain=params.get("preset") == "paper")
+    if not noise.is_white and is_all(source) and float(np.ptp(planes.data)) == 0:
+        noise = NoiseModel.white(0.0)  # as in memory: nothing is there to be taken away
     advise(noise, planes, rounded=source.rounded)
     white = noise.is_white
     channels = "joint"

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from vnlem.pipeline import checks
+
 PARTIAL = ".partial"  # also what zarr calls a file that it is writing
 DOCUMENTS = {2: (".zgroup", ".zarray", ".zattrs"), 3: ("zarr.json",)}
 
@@ -39,7 +41,7 @@ class Node:
             return self.documents.get(".zattrs", {})
         found: dict[str, Any] = self.documents["zarr.json"].get("attributes", {})
         if not isinstance(found, dict):
-            raise damaged(self.path, f"its attributes are {type(found).__name__} and not an object")
+            raise damaged(self.path, "'attributes' must be an object with names and values")
         return found
 
     @property
@@ -143,12 +145,17 @@ def check_array(node: Node) -> None:
     missing = [name for name in _NEEDED[node.zarr_format] if name not in node.metadata]
     if missing:
         raise damaged(node.path, f"{missing[0]!r} is missing")
+    sizes = {"shape": node.metadata["shape"], "chunks": node.metadata.get("chunks", [])}
+    for name, value in sizes.items():
+        if not (isinstance(value, list) and all(isinstance(size, int) and size >= 0 for size in value)):
+            raise damaged(node.path, f"{name!r} must be a list of whole numbers, got {checks.shown(value)}")
     try:
         shape = zarr.open_array(str(node.path), mode="r").shape
         chunks = node.file_shape
     except Exception as error:  # what zarr raises on damaged documents is of every kind
         reason = " ".join(str(error).split()).rstrip(".")
-        if not reason or isinstance(error, KeyError) or any(word in reason for word in ("<class", "__")):
+        # What is meant for programmers says nothing to others.
+        if not reason or isinstance(error, KeyError | TypeError) or "<class" in reason or "__" in reason:
             reason = "zarr cannot make sense of them"
         raise damaged(node.path, reason) from error
     if node.shape != shape or len(chunks) != len(shape) or min(chunks, default=1) < 1:

@@ -12,7 +12,7 @@ from vnlem.large.errors import explain
 from vnlem.large.markers import Markers, fingerprint
 from vnlem.large.pyramid import level_shapes
 from vnlem.large.sources import TIFF_SUFFIXES, Source
-from vnlem.large.stores import SMALLEST_LEVEL, Store, create, new_store, shape_of_part, store_like
+from vnlem.large.stores import SMALLEST_LEVEL, Store, create, new_store, shape_of_part, store_like, try_out
 from vnlem.large.units import Plan, UnitLayout, make_plan
 from vnlem.large.work import Task, level_plan
 
@@ -132,6 +132,8 @@ def prepare(
             }
             if not target.parent.is_dir():
                 raise FileNotFoundError(f"there is no folder {target.parent}; create it first")
+            if source.image is not None:
+                try_out(store, source.name)
             if markers.claim_run(run):
                 found = run
             elif resume or join:

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,6 +126,22 @@ def create(root: Path, store: Store) -> None:
         path = root / name
         if not path.exists():
             write_json(path, document)
+
+
+def try_out(store: Store, name: str) -> None:
+    """Write a pixel of every level elsewhere, so that codecs that cannot write are known before the work."""
+    with tempfile.TemporaryDirectory() as folder:
+        create(Path(folder), store)
+        try:
+            for level in store.levels:
+                array = open_level(Path(folder), level, "r+")
+                array[tuple(slice(0, 1) for _ in level.shape)] = 1
+        except Exception as error:  # what codecs raise is of every kind
+            if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
+                raise
+            raise ValueError(
+                f"arrays with the metadata of {name} cannot be written; restore them from a copy"
+            ) from error
 
 
 def open_level(root: Path, level: Level, mode: str = "r") -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tifffile import TiffFile, TiffPageSeries, imread
 
+from vnlem.io.files import one_sentence
 from vnlem.io.tiff import several_images
 from vnlem.large.sources import NAMES, Source
 
@@ -37,21 +38,22 @@ class OpenTiff:
         import zarr
 
         # The view holds the file open; closing the view closes the file.
-        return zarr.open_array(imread(self.path, aszarr=True, level=0), mode="r")
+        with one_sentence(Path(self.path)):
+            return zarr.open_array(imread(self.path, aszarr=True, level=0), mode="r")
 
 
 def open_tiff(path: Path, axes: str | None) -> Source:
     """A TIFF file with one image."""
-    with TiffFile(path) as tif:
-        if len(tif.series) != 1:
-            raise ValueError(f"{path} holds {several_images(tif)}")
+    with one_sentence(path), TiffFile(path) as tif:
+        if not tif.series:
+            raise ValueError("it holds no image")
+        if len(tif.series) > 1:
+            raise ValueError(f"it holds {several_images(tif)}")
         series = tif.series[0]
-        names = _names(series, axes, path)
+        names = _names(series, axes)
         colour = _SAMPLES in series.axes
         if colour and series.keyframe.extrasamples:
-            raise ValueError(
-                f"{path} has an alpha channel; large TIFF files can be grey or RGB, remove it first"
-            )
+            raise ValueError("it has an alpha channel; large TIFF files can be grey or RGB, remove it first")
         details = _details(tif, series, names)
         shape, dtype = series.shape, series.dtype
     order = tuple(sorted(range(len(names)), key=lambda axis: NAMES.index(names[axis])))
@@ -68,7 +70,7 @@ def open_tiff(path: Path, axes: str | None) -> Source:
     )
 
 
-def _names(series: TiffPageSeries, axes: str | None, path: Path) -> tuple[str, ...]:
+def _names(series: TiffPageSeries, axes: str | None) -> tuple[str, ...]:
     """Our name for each axis of the file; pages that the file does not explain are time points."""
     if axes is not None:
         names = tuple(axes.lower())
@@ -76,7 +78,7 @@ def _names(series: TiffPageSeries, axes: str | None, path: Path) -> tuple[str, .
         names = tuple({_SAMPLES: "c", "I": "t", "Q": "t", "R": "t"}.get(a, a.lower()) for a in series.axes)
     if len(names) != len(series.shape) or len(set(names)) != len(names) or not set(names) <= set(NAMES):
         raise ValueError(
-            f"{path} has the axes {series.axes} (shape {series.shape}); say what they are, e.g. axes='tzyx'"
+            f"it has the axes {series.axes} (shape {series.shape}); say what they are, e.g. axes='tzyx'"
         )
     return names
 

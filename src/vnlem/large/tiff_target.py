@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.io.atomic import whole_file
-from vnlem.io.ome import describe
+from vnlem.io.ome import describe, with_dtype
 from vnlem.io.picture import Calibration
 from vnlem.large.stores import open_level
 from vnlem.large.work import Task
@@ -59,7 +59,7 @@ def assemble(task: Task) -> None:
                 shape=_shape(array.shape, source.axes, axes),
                 dtype=array.dtype.newbyteorder("="),
                 metadata=_metadata(source.details, axes, ome) if first and description is None else None,
-                description=description.encode() if first and description else None,
+                description=with_dtype(description.encode(), array.dtype) if first and description else None,
                 subifds=len(arrays) - 1 if first and len(arrays) > 1 else None,
                 subfiletype=0 if first else 1,
                 **options,
