@@ -63,7 +63,7 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
             f"channels={channels!r} is for TIFF and NPY files; {place} is a {found.title} file, "
             "which says itself where its colours are"
         )
-    with _one_sentence(place):
+    with one_sentence(place):
         picture: Picture = _load(found.read)(place, *([channels] if found.asks_channels else []))
         return picture
 
@@ -99,20 +99,29 @@ def open_pages(path: str | os.PathLike[str]) -> "Iterator[OpenedPages | None]":
     from vnlem.io import tiff_pages
 
     with ExitStack() as stack:
-        with _one_sentence(place):
+        with one_sentence(place):
             opened = stack.enter_context(tiff_pages.open_pages(place))
         yield opened
 
 
 @contextmanager
-def _one_sentence(place: Path) -> Iterator[None]:
-    """What decoders raise on damaged files is of every kind: one sentence for all of it."""
+def one_sentence(place: Path) -> Iterator[None]:
+    """What decoders raise on damaged files is of every kind: one sentence that names the file.
+
+    Examples
+    --------
+    >>> with one_sentence(Path("cells.tif")):
+    ...     raise KeyError("shape")
+    Traceback (most recent call last):
+    ...
+    ValueError: cannot read cells.tif: it is damaged ('shape')
+    """
     try:
         yield
     except (ImportError, Warning):
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        if (isinstance(error, OSError) and error.errno is not None) or str(place) in str(error):
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
         if not isinstance(error, OSError | ValueError):
