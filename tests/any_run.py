@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-HANGS = 300  # seconds; kernels may have to be compiled
+HANGS = 120  # seconds; kernels may have to be compiled
 CHUNK = 50  # cases of a process
 
 # Words of Python and of other libraries, which no user can act on.
