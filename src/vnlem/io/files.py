@@ -106,16 +106,7 @@ def open_pages(path: str | os.PathLike[str]) -> "Iterator[OpenedPages | None]":
 
 @contextmanager
 def one_sentence(place: Path) -> Iterator[None]:
-    """What decoders raise on damaged files is of every kind: one sentence that names the file.
-
-    Examples
-    --------
-    >>> with one_sentence(Path("cells.tif")):
-    ...     raise KeyError("shape")
-    Traceback (most recent call last):
-    ...
-    ValueError: cannot read cells.tif: it is damaged ('shape')
-    """
+    """What decoders raise on damaged files is of every kind: one sentence for all of it."""
     try:
         yield
     except (ImportError, Warning):
