@@ -226,3 +226,11 @@ def test_a_picture_with_other_pixels_can_be_written_under_the_old_metadata(tmp_p
     after = io.read(tmp_path / "b.tif")
     assert after.pixels.dtype == np.float32
     assert after.page_shape == (20, 30)
+
+
+def test_words_of_other_libraries_are_told_as_the_cause(tmp_path):
+    np.save(tmp_path / "a.npy", random_array(GREY))
+    data = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(data.replace(b"'fortran_order': False", b"'fortran_order':  f()  "))
+    with pytest.raises(ValueError, match=r"cannot read .*: it is damaged \(.*\)$"):
+        io.read(tmp_path / "a.npy")

@@ -4,6 +4,7 @@ import errno
 import importlib
 import os
 import tempfile
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,6 +21,8 @@ from vnlem.io.upright import upright
 
 if TYPE_CHECKING:
     from vnlem.io.tiff_pages import OpenedPages
+
+_PACKAGE = Path(__file__).parents[1]
 
 
 def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
@@ -115,7 +118,8 @@ def one_sentence(place: Path) -> Iterator[None]:
         if (isinstance(error, OSError) and error.errno is not None) or str(place) in str(error):
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
-        if not isinstance(error, OSError | ValueError):
+        place_of_error = traceback.extract_tb(error.__traceback__)[-1].filename
+        if not Path(place_of_error).is_relative_to(_PACKAGE):  # not a sentence of our own
             reason = f"it is damaged ({reason})"
         raise ValueError(f"cannot read {place}: {reason}") from error
 
