@@ -315,9 +315,10 @@ def _faults(case: Case, result: np.ndarray, sigma: float) -> list[str]:
         found.append(f"the mean moved by {shift:.4g}, sigma is {sigma:.4g}")
     darkest, brightest = min(low, float(case.clean.min())), max(high, float(case.clean.max()))
     outside = max(darkest - float(after.min()), float(after.max()) - brightest)
-    if outside > min(3 * sigma, high - low) + grain:
+    if outside > (min(3 * sigma, high - low) if high > low else 3 * sigma) + grain:
         found.append(f"the range is left by {outside:.4g}, sigma is {sigma:.4g}")
-    if low == high and outside > grain:
+    white = not {"gain", "noise_model"} & set(case.parameters)
+    if low == high and white and outside > grain:
         found.append(f"a constant has changed by {outside:.4g}")
     if promises_error(case):
         error, noise = (float(np.sqrt(np.mean((a - case.clean) ** 2))) for a in (after, before))

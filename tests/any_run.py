@@ -14,24 +14,26 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-HANGS = 300  # seconds; kernels may have to be compiled
+HANGS = 120  # seconds; kernels may have to be compiled
 CHUNK = 50  # cases of a process
 
 # Words of Python and of other libraries, which no user can act on.
 FOREIGN = re.compile(
     r"Traceback|NoneType|has no attribute|object is not|not subscriptable|unsupported operand|positional arg"
     r"|unexpected keyword|KeyError|IndexError|invalid literal|could not convert|cannot reshape|broadcast"
-    r"|buffer size|unpack requires|list index|ufunc|<class|<built-in|0x[0-9a-f]{6}|inhomogeneous"
+    r"|buffer size|unpack requires|list index|ufunc|<built-in|0x[0-9a-f]{6}|inhomogeneous"
 )
 
 
 def unclear(error: BaseException) -> list[str]:
     """What is wrong with an error. The package raises one sentence on purpose, in its own words."""
+    if isinstance(error, MemoryError):  # the command line says so by itself
+        return []
     last = traceback.extract_tb(error.__traceback__)[-1]
     own = "vnlem" in last.filename and (last.line or "").startswith("raise ")
     text = str(error)
     words = re.sub(r"\(.*\)", "", text)  # what caused it may be told in brackets
-    kind = isinstance(error, ValueError | TypeError | OSError | ImportError | MemoryError)
+    kind = isinstance(error, ValueError | TypeError | OSError | ImportError)
     if own and kind and text and "\n" not in text and not FOREIGN.search(words):
         return []
     return [f"unclear {type(error).__name__}: {' '.join(text.split())[:300]} ({last.filename}:{last.lineno})"]

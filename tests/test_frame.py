@@ -107,6 +107,12 @@ def test_tiny_images_are_denoised_with_a_patch_that_fits(height, width):
 
 BAD_INPUT = {
     "nan": (lambda a: np.where(a > 150, np.nan, a), {}, ValueError, "NaN or infinite values, the first at"),
+    "signalling nan": (
+        lambda a: np.where(a > 150, 0x7FA00000, 0).astype(np.uint32).view(np.float32),
+        {},
+        ValueError,
+        "NaN or infinite values, the first at",
+    ),
     "infinity": (lambda a: np.where(a > 150, np.inf, a), {}, ValueError, "NaN or infinite"),
     "empty": (lambda a: a[:0], {}, ValueError, "empty"),
     "scalar": (lambda a: a[0, 0], {}, ValueError, "two dimensions"),

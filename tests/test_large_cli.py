@@ -1,5 +1,7 @@
 """``vnlem denoise`` with stores and with the options for large images."""
 
+import os
+
 import numpy as np
 import pytest
 import tifffile
@@ -10,6 +12,7 @@ from large_engine import noise  # noqa: E402
 from large_stores import files_of, make_image  # noqa: E402
 
 import vnlem  # noqa: E402
+from vnlem import io  # noqa: E402
 
 
 @pytest.fixture
@@ -108,3 +111,31 @@ def test_a_store_cannot_become_a_png(cli, image, tmp_path):
     status, _, err = cli("denoise", image[0], tmp_path / "out.png", *OPTIONS)
     assert status == 2
     assert "must be a zarr store (.zarr) or a TIFF file (.tif)" in err
+
+
+@pytest.mark.parametrize("left", [0, 4, 200], ids=["empty", "only its first bytes", "cut in its header"])
+@pytest.mark.parametrize("suffix", [".tif", ".npy", ".h5"])
+def test_a_damaged_file_is_told_in_one_sentence(cli, tmp_path, suffix, left):
+    path = tmp_path / f"in{suffix}"
+    if suffix == ".h5":
+        h5py = pytest.importorskip("h5py", reason="one of the formats")
+        with h5py.File(path, "w") as file:
+            file["pixels"] = np.zeros((40, 44), np.uint16)
+    else:
+        io.write(path, np.zeros((40, 44), np.uint16))
+    os.truncate(path, left if suffix != ".npy" else left // 4)
+    source = f"{path}:pixels" if suffix == ".h5" else path
+    status, _, err = cli("denoise", source, tmp_path / "out.zarr", "--sigma", "5")
+    assert status == 2
+    assert err.startswith(f"vnlem: error: cannot read {source}")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "out.zarr").exists()
+
+
+def test_a_group_of_no_zarr_format_is_refused_before_anything_is_written(cli, tmp_path):
+    make_image(tmp_path / "in.ome.zarr", noise((1, 40, 44)), "0.4", "cyx", (1, 32, 32))
+    (tmp_path / "in.ome.zarr" / ".zgroup").write_text('{"zarr_format": 1.5}')
+    status, _, err = cli("denoise", tmp_path / "in.ome.zarr", tmp_path / "out.ome.zarr", *OPTIONS)
+    assert (status, err.count("\n")) == (2, 1)
+    assert "it is damaged (zarr_format must be 2, got 1.5)" in err
+    assert not (tmp_path / "out.ome.zarr").exists()

@@ -5,6 +5,7 @@ import importlib
 import os
 import tempfile
 import threading
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -21,6 +22,8 @@ from vnlem.io.pages import OpenedPages, PagesOnDisk, cannot_write
 from vnlem.io.picture import Picture, corner, from_array
 from vnlem.io.series import Series, SeriesPages, choose_series, split_series
 from vnlem.io.upright import upright
+
+_PACKAGE = Path(__file__).parents[1]
 
 
 def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
@@ -182,12 +185,13 @@ def one_sentence(place: Path) -> Iterator[None]:
     except (ImportError, Warning):
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        if (isinstance(error, OSError) and error.errno is not None) or str(place) in str(error):
             raise
         if str(error).startswith(f"cannot read {place}"):
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
-        if not isinstance(error, OSError | ValueError):
+        place_of_error = traceback.extract_tb(error.__traceback__)[-1].filename
+        if not Path(place_of_error).is_relative_to(_PACKAGE):  # not a sentence of our own
             reason = f"it is damaged ({reason})"
         raise ValueError(f"cannot read {place}: {reason}") from error
 

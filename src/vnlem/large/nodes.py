@@ -184,6 +184,11 @@ def read_node(path: Path) -> Node | None:
     """
     for zarr_format, names in ((3, DOCUMENTS[3]), (2, DOCUMENTS[2])):
         documents = {name: _read_json(path / name) for name in names if (path / name).is_file()}
+        for name in documents.keys() - {".zattrs"}:
+            told = documents[name].get("zarr_format")
+            if told != zarr_format:
+                reason = f"zarr_format must be {zarr_format}, got {told!r}"
+                raise ValueError(f"cannot read {path / name}: it is damaged ({reason})")
         if documents.keys() - {".zattrs"}:
             return Node(path, zarr_format, documents)
     return None

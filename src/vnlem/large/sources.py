@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.io.files import one_sentence
 from vnlem.io.formats import find_format, sniff
 from vnlem.large.boxes import Box, describe, slices
 from vnlem.large.ngff import Image
@@ -181,7 +182,8 @@ def _open_path(path: Path, axes: str | None) -> Source:
     opener = FOLDER if file.is_dir() else FILES.get(file.suffix.lower()) or _plane_by_plane(file)
     if opener is None:
         raise ValueError(f"{path} is no zarr store, and no file with one of the suffixes {', '.join(FILES)}")
-    found: Source = load(opener)(path, axes)
+    with one_sentence(path):
+        found: Source = load(opener)(path, axes)
     return found
 
 
