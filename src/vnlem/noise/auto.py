@@ -34,7 +34,7 @@ from vnlem.noise.levels import Differences, Levels, by_brightness, cut, white_le
 from vnlem.noise.model import NoiseModel, to_components
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
-from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.image import Planes, check_values, to_planes
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.warn import warn
 from vnlem.pipeline.workers import Pool, check_workers
@@ -83,9 +83,9 @@ LARGE_SHARE, MOST_UNEVEN = 0.15, 1.75
 CHOSEN_LOW = 1.2
 # Of a photograph the brightness has texture everywhere, which counts as noise and more than outweighs this.
 CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
-# Noise below the first of these shares of the contrast may be grain that belongs to the picture, and there is
-# little to gain: so much of its standard deviation is taken. Above the second all is.
-WEAK_NOISE, LESS_OF_WEAK_NOISE = (0.05, 0.1), 0.9
+# Where every brightness has texture, the level at high frequencies is no more than a bound: so much of its
+# standard deviation is taken. Patterns are tilted more, and leave the high frequencies to the noise.
+TAKEN_OF_TEXTURED, MOST_TILTED_TEXTURE = 0.9, 4.0
 # Components count as equally noisy when their variances differ by less.
 SAME_STRENGTH = 1.5
 CHANCE = 0.1  # by which two estimates of one variance may differ
@@ -170,6 +170,7 @@ def estimate_of_planes(
     differences: Differences | None = None,
 ) -> NoiseModel:
     """:func:`estimate_noise` of an image that is laid out as planes, or of some pages of a stack."""
+    check_values(planes)
     data = planes.data
     if float(np.ptp(data)) == 0:
         return NoiseModel.white(0.0, confidence=min(1.0, min(data.shape[1:]) / 64))
@@ -347,16 +348,14 @@ def _uncorrelated(
     return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
 
 
-def _level(seen: _Seen, caution: str, weak: bool = True) -> float:
-    """Variance of white noise; a little less of it where it is weak."""
+def _level(seen: _Seen, caution: str) -> float:
+    """Variance of white noise."""
     if caution == "strong":
         return max(seen.bound, seen.white)
     if caution == "safe":
         return min(seen.white, float(np.min(seen.levels.least())))
-    if not weak:
-        return seen.white
-    strength = np.sqrt(seen.white) / max(seen.contrast, 1e-300)
-    return seen.white * float(np.interp(strength, WEAK_NOISE, (LESS_OF_WEAK_NOISE, 1.0))) ** 2
+    textured = seen.is_tilted and seen.tilt < MOST_TILTED_TEXTURE
+    return seen.white * TAKEN_OF_TEXTURED**2 if textured else seen.white
 
 
 def _of_colours(
@@ -366,8 +365,7 @@ def _of_colours(
     parts = [_Seen.of(part, pool) for part in to_components(data)]
     if any(part is None for part in parts):
         return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
-    # Their level is known better than that of a grey image.
-    found = np.array([_level(part, caution, weak=False) for part in parts if part is not None], np.float64)
+    found = np.array([_level(part, caution) for part in parts if part is not None], np.float64)
     brightness = parts[0]
     assert brightness is not None
     lowest, mean = float(found.min()), float(found.mean())

@@ -65,6 +65,8 @@ class Spectrum:
     def of(cls, power: ArrayLike) -> "Spectrum":
         """From an array of powers of any scale."""
         values = np.asarray(power, np.float64)
+        if not values.any():
+            return cls.white()
         values = values / values.mean()
         return cls(tuple(tuple(map(float, row)) for row in values))
 

@@ -29,7 +29,9 @@ BEND_GAIN = 0.5
 LARGEST_OFFSET = 0.05
 TEXTURE_ERROR = 1.0  # relative, of the variance of a class with texture
 MOST_KNOTS = 8
-DARK_MISFIT = 0.4  # mean relative difference of variances from a line that begins in the darkness
+# Mean relative difference of variances from a line that begins in the darkness, and how much larger than that
+# from one level it may be.
+DARK_MISFIT, DARK_LOSS = 0.4, 0.1
 # Levels of correlated noise count while they are not much more uneven than most: compression and demosaicking
 # make noise itself uneven.
 MOST_UNEVEN, UNEVEN_BESIDE, MOST_UNEVEN_BESIDE = 2.0, 1.6, 3.0
@@ -91,6 +93,8 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
         share < demands.weak_support
         or significance < demands.weak_significance
         or ratio < LEAST_WEAK_RATIO
+        or float(np.median(seen.middle / seen.high))
+        < 1.0  # texture adds to photons, grain is scanned and sharp
         or _misfit(variance, curve.variance(seen.brightness)) > demands.misfit
     ):
         return None
@@ -108,9 +112,11 @@ def _from_dark(x: Float, y: Float, dark: float | None) -> Curve | None:
     if dark is None or not (x > dark).any():
         return None
     counted = x > dark
-    ratios = y[counted] / (x[counted] - dark)
+    ratios, level = y[counted] / (x[counted] - dark), y[counted]
     gain = float(np.median(ratios))
-    if not gain > 0 or _misfit(ratios, np.full(ratios.size, gain)) > DARK_MISFIT:
+    misfit = [_misfit(values, np.full(values.size, np.median(values))) for values in (ratios, level)]
+    # A dark border around noise of one level is explained by that level alone.
+    if not gain > 0 or misfit[0] > min(DARK_MISFIT, misfit[1] + DARK_LOSS):
         return None
     return Curve.of_camera(GainModel(gain, dark, 0.0))
 
@@ -177,7 +183,7 @@ def fit_line(x: Float, y: Float, error: Float) -> Curve:
 
     Texture raises the variance of a class and nothing lowers it, so residuals above the line count half.
     """
-    floor = LEAST_SHARE * float(y.max()) + 1e-300
+    floor = LEAST_SHARE * float(y.max()) + 1e-140
     centre, spread = float(x.mean()), max(float(np.ptp(x)), 1e-300)
     u = (x - centre) / spread
     scale = np.maximum(y, floor)
@@ -186,7 +192,7 @@ def fit_line(x: Float, y: Float, error: Float) -> Curve:
     for _ in range(50):
         slope, level = _line(u, y, weights / scale**2)
         fitted = slope * u + level
-        scale = np.maximum(fitted, 0.05 * float(np.median(y)) + 1e-300)
+        scale = np.maximum(fitted, 0.05 * float(np.median(y)) + 1e-140)
         residual = (y - fitted) / scale
         weights = np.where(residual > 0, 0.5, 1.0) / np.maximum(np.abs(residual), error)
     ends = (float(x[0]), float(x[-1]))

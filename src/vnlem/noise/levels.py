@@ -41,9 +41,9 @@ MOST_LEAK, USUAL_LEAK = 0.35, 0.15
 # The energies of blocks of noise scatter as a chi-squared variable does: by a factor of about one. Texture
 # scatters more, a pattern that repeats less.
 EVEN = (0.6, 1.4)
-# Scatter of the flattest blocks of all from which on they hold texture, and the share of their level that is
-# taken for noise at the least.
-TEXTURED, LEAST_OF_TEXTURED = 1.3, 0.35
+# Scatter of the flattest blocks of all from which on they hold texture, and the share of their energy that is
+# taken for noise at the most.
+TEXTURED, MOST_OF_TEXTURED = 1.3, 0.35
 MOST_BLUE = 0.8  # times the power at high frequencies: noise with less at middle ones is not white
 
 
@@ -255,7 +255,7 @@ def white_level(blocks: Blocks) -> float:
     if quiet < level * (1 - 2 * error):
         return quiet
     textured = float(ranks.unevenness[:2].mean()) > TEXTURED
-    return max(LEAST_OF_TEXTURED * level, min(level, float(ranks.least()[0]))) if textured else level
+    return min(level, MOST_OF_TEXTURED * float(ranks.high[0])) if textured else level
 
 
 def _without_leak(ranks: Levels) -> float:

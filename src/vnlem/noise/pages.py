@@ -1,6 +1,7 @@
 """The noise of a stack: found once on some of its pages, and then the same for all pages of a channel."""
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from vnlem.noise.auto import find_noise
 from vnlem.noise.frames import PAIRS, matched
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.parts import steps
-from vnlem.pipeline.axes import PagesOf
+from vnlem.pipeline.axes import PagesOf, shapes_of
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.regions import Region
@@ -87,7 +88,7 @@ class StackNoise:
 def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
     """Some pages, spread over all series."""
     places = [(pages, index) for pages in series for index in range(len(pages))]
-    most = max(1, min(SAMPLE, len(places), int(SAMPLE_PIXELS / max(series[0][0].size, 1))))
+    most = max(1, min(SAMPLE, len(places), int(SAMPLE_PIXELS / max(prod(shapes_of(series[0])[0]), 1))))
     chosen = np.unique(np.linspace(0, len(places) - 1, most).astype(int))
     return [checked_page(places[i][0], places[i][1]).data[0] for i in chosen]
 

@@ -39,8 +39,11 @@ def _size(model: "NoiseModel") -> str:
             f"photon noise (Poisson-Gaussian), gain {camera.gain:.3g}, offset {camera.offset:.3g}, "
             f"read noise {camera.read_noise:.3g}"
         )
-    curve = varying[0]
-    deviations = np.sqrt(model.variance(np.asarray(curve.levels)))
+    # The channel whose noise varies the most says it for all.
+    spreads = [max(curve.variances) / max(min(curve.variances), 1e-300) for curve in model.curves]
+    channel = int(np.argmax(spreads))
+    curve = model.curves[channel]
+    deviations = np.sqrt(model.variance(np.asarray(curve.levels), channel))
     low, high = int(np.argmin(deviations)), int(np.argmax(deviations))
     return (
         f"noise that depends on the brightness, sigma {deviations[low]:.3g} at {curve.levels[low]:.4g} "
