@@ -115,7 +115,7 @@ def one_sentence(place: Path) -> Iterator[None]:
     except (ImportError, Warning):
         raise
     except Exception as error:
-        if (isinstance(error, OSError) and error.errno is not None) or str(place) in str(error):
+        if (isinstance(error, OSError) and error.filename is not None) or str(place) in str(error):
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
         place_of_error = traceback.extract_tb(error.__traceback__)[-1].filename
