@@ -33,7 +33,7 @@ demo: $(VENV)/.installed
 	$(BIN)/vnlem demo
 
 # Files of tests side by side on all cores.
-SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist loadfile
+SIDE_BY_SIDE := -n logical --maxprocesses 8 --dist loadfile
 
 test: lint
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)

@@ -147,6 +147,24 @@ def test_a_damaged_png_is_a_clear_error(tmp_path):
         io.read(tmp_path / "a.png")
 
 
+def test_words_of_other_libraries_are_told_as_the_cause(tmp_path):
+    np.save(tmp_path / "a.npy", random_array(GREY))
+    data = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(data.replace(b"'fortran_order': False", b"'fortran_order':  f()  "))
+    with pytest.raises(ValueError, match=r"cannot read .*: it is damaged \(.*\)$"):
+        io.read(tmp_path / "a.npy")
+
+
+def test_a_place_that_no_file_has_is_told_as_damage(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(22, "Invalid argument")
+
+    io.write(tmp_path / "a.npy", random_array(GREY))
+    monkeypatch.setattr("vnlem.io.npy.read", fail)
+    with pytest.raises(ValueError, match=r"cannot read .*a\.npy: .*Invalid argument"):
+        io.read(tmp_path / "a.npy")
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     place=st.integers(0, 10_000), value=st.integers(0, 255), suffix=st.sampled_from([".png", ".tif", ".npy"])

@@ -132,10 +132,19 @@ def test_a_damaged_file_is_told_in_one_sentence(cli, tmp_path, suffix, left):
     assert not (tmp_path / "out.zarr").exists()
 
 
-def test_a_group_of_no_zarr_format_is_refused_before_anything_is_written(cli, tmp_path):
-    make_image(tmp_path / "in.ome.zarr", noise((1, 40, 44)), "0.4", "cyx", (1, 32, 32))
-    (tmp_path / "in.ome.zarr" / ".zgroup").write_text('{"zarr_format": 1.5}')
+@pytest.mark.parametrize(
+    ("version", "document", "words"),
+    [
+        ("0.4", '{"zarr_format": 1.5}', "(zarr_format must be 2, got 1.5)"),
+        ("0.5", '{"zarr_format": 3, "node_type": 1}', "(node_type is no group or array)"),
+    ],
+)
+def test_a_group_of_no_known_kind_is_refused_before_anything_is_written(
+    cli, tmp_path, version, document, words
+):
+    make_image(tmp_path / "in.ome.zarr", noise((1, 40, 44)), version, "cyx", (1, 32, 32))
+    (tmp_path / "in.ome.zarr" / {"0.4": ".zgroup", "0.5": "zarr.json"}[version]).write_text(document)
     status, _, err = cli("denoise", tmp_path / "in.ome.zarr", tmp_path / "out.ome.zarr", *OPTIONS)
     assert (status, err.count("\n")) == (2, 1)
-    assert "it is damaged (zarr_format must be 2, got 1.5)" in err
+    assert f"it is damaged {words}" in err
     assert not (tmp_path / "out.ome.zarr").exists()

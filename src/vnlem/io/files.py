@@ -185,7 +185,7 @@ def one_sentence(place: Path) -> Iterator[None]:
     except (ImportError, Warning):
         raise
     except Exception as error:
-        if (isinstance(error, OSError) and error.errno is not None) or str(place) in str(error):
+        if (isinstance(error, OSError) and error.filename is not None) or str(place) in str(error):
             raise
         if str(error).startswith(f"cannot read {place}"):
             raise

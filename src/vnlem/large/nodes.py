@@ -189,6 +189,10 @@ def read_node(path: Path) -> Node | None:
             if told != zarr_format:
                 reason = f"zarr_format must be {zarr_format}, got {told!r}"
                 raise ValueError(f"cannot read {path / name}: it is damaged ({reason})")
+        if documents.get("zarr.json", {}).get("node_type", "group") not in ("group", "array"):
+            raise ValueError(
+                f"cannot read {path / 'zarr.json'}: it is damaged (node_type is no group or array)"
+            )
         if documents.keys() - {".zattrs"}:
             return Node(path, zarr_format, documents)
     return None
