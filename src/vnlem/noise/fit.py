@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise.curve import LEAST_SHARE, Curve
-from vnlem.noise.levels import SMALLEST, USUAL_LEAK, Levels, by_brightness, cut
+from vnlem.noise.levels import SIDE, SMALLEST, USUAL_LEAK, Levels, by_brightness, cut
 from vnlem.noise.poisson_gaussian import GainModel, check_model, gain_of_line, with_read_noise
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.workers import Pool
@@ -29,6 +29,7 @@ BEND_GAIN = 0.5
 LARGEST_OFFSET = 0.05
 TEXTURE_ERROR = 1.0  # relative, of the variance of a class with texture
 MOST_KNOTS = 8
+SAME_BRIGHTNESS = 4.0  # standard errors of a block's mean
 # Mean relative difference of variances from a line that begins in the darkness, and how much larger than that
 # from one level it may be.
 DARK_MISFIT, DARK_LOSS = 0.4, 0.1
@@ -101,6 +102,17 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
     return curve
 
 
+def _from_darkest(x: Float, y: Float) -> Curve | None:
+    """The rising line from the darkest classes on; None where it explains too little."""
+    few = max(1, x.size // 8)
+    dark, level = float(x[:few].mean()), float(y[:few].mean())
+    slope = float(np.median((y[few:] - level) / (x[few:] - dark)))
+    if not (slope > 0 and level > 0):
+        return None
+    line = Curve((dark, float(x[-1])), (level, level + slope * (float(x[-1]) - dark)))
+    return line if _misfit(y, line.variance(x)) < DARK_MISFIT else None
+
+
 def _doubt(levels: Levels) -> Float:
     """Relative error of variances: chance, and half of what texture may have leaked."""
     leaked = (levels.high - levels.least()) / np.maximum(levels.high, 1e-300)
@@ -139,12 +151,29 @@ def _through(x: Float, y: Float, error: Float, darkest: float) -> tuple[Curve, f
     line = fit_line(x, y, error)
     if len(line.levels) == 1:
         return line, 1.0
+    if _ends_within(line, darkest, float(x[-1])):
+        # There is noise in the dark. The line begins there, and edges made some classes look noisier.
+        begun = _from_darkest(x, y)
+        if begun is not None:
+            return begun, begun.variances[1] / begun.variances[0]
     bent = _fit_bent(x, y)
-    misfit = [np.median(np.abs(np.log(np.maximum(y, 1e-300) / c.variance(x)))) for c in (line, bent)]
+    at, seen = _merged(x, y)
+    misfit = [np.median(np.abs(np.log(np.maximum(seen, 1e-300) / c.variance(at)))) for c in (line, bent)]
     falls = line.variances[1] < line.variances[0] or _ends_within(line, darkest, float(x[-1]))
     curve = bent if falls or (misfit[1] < BEND_GAIN * misfit[0] and misfit[0] > 0.1) else line
     values = curve.variance(np.linspace(x[0], x[-1], 50))
     return curve, float(values.max() / max(float(values.min()), 1e-300))
+
+
+def _merged(x: Float, y: Float) -> tuple[Float, Float]:
+    """Classes that differ by no more than the noise of a block's mean are one brightness: a background."""
+    starts = [0]
+    for number in range(1, x.size):
+        first = starts[-1]
+        if x[number] - x[first] > SAME_BRIGHTNESS * np.sqrt(max(float(y[first]), 0.0)) / SIDE:
+            starts.append(number)
+    counts = np.diff([*starts, x.size])
+    return np.add.reduceat(x, starts) / counts, np.add.reduceat(y, starts) / counts
 
 
 def _significance(x: Float, y: Float, error: Float, line: Curve) -> float:

@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter
 
-from vnlem.kernels.numba.motion import block_motion
 from vnlem.noise.levels import Differences
 
 Float = NDArray[np.float64]
@@ -14,7 +12,7 @@ Float = NDArray[np.float64]
 PAIRS = 4  # of neighbours, spread over the stack
 LARGEST = 512  # pixels a side of what is looked at, in the middle of a page
 # Blocks are matched on smooth pages: the choice must not depend on the high frequencies that show the noise.
-SMOOTHING = 5
+SMOOTHING = 2.0
 CELL, HALF_BLOCK, LONGEST = 8, 8, 12
 
 
@@ -43,11 +41,16 @@ def _middle(page: Any) -> Float:
 
 
 def _matched(first: Float, second: Float) -> Differences:
+    from scipy.ndimage import gaussian_filter
+
+    from vnlem.kernels.numba.motion import block_motion  # compiled only where there is a stack
+
     height, width = (min(sizes) for sizes in zip(first.shape, second.shape, strict=True))
     first, second = first[:height, :width], second[:height, :width]
     unit = max(float(first.std()), 1e-300)
     smooth = [
-        uniform_filter((page - first.mean()) / unit, SMOOTHING).astype(np.float32) for page in (first, second)
+        gaussian_filter((page - first.mean()) / unit, SMOOTHING).astype(np.float32)
+        for page in (first, second)
     ]
     moves = np.zeros((-(-height // CELL), -(-width // CELL), 2), np.int64)
     block_motion(smooth[0], smooth[1], (CELL, HALF_BLOCK, LONGEST, np.float32(1e-5)), moves)

@@ -36,8 +36,8 @@ FEWEST_IN_RANK = 60
 # Directions of the cosine transform's half in which the flattest blocks vary the least.
 QUIET_DIRECTIONS, QUIET_SHARE, QUIET_BLOCKS = 8, 0.02, 200
 # Texture that has energy E above the noise at middle frequencies has at most this share of E at high ones;
-# that of photographs usually has the second.
-MOST_LEAK, USUAL_LEAK = 0.35, 0.15
+# that of photographs usually has the second, give or take the third.
+MOST_LEAK, USUAL_LEAK, LEAK_SPREAD = 0.35, 0.15, 0.1
 # The energies of blocks of noise scatter as a chi-squared variable does: by a factor of about one. Texture
 # scatters more, a pattern that repeats less.
 EVEN = (0.6, 1.4)
@@ -260,17 +260,17 @@ def white_level(blocks: Blocks) -> float:
 
 def _without_leak(ranks: Levels) -> float:
     """Where the line of high against middle energies meets white noise, which has as much of both."""
+    if ranks.high.size < 3:
+        return float(ranks.least()[0])
     high, middle = ranks.high, ranks.middle
     # The flatter the better: texture of another kind leaks otherwise.
-    weights = 1 / np.maximum(high * ranks.error, 1e-300) ** 2 / (1 + np.arange(high.size))
-    weights = weights / weights.sum()
-    x, y = float(weights @ middle), float(weights @ high)
+    weights = 1 / np.maximum(high * ranks.error, 1e-140) ** 2 / (1 + np.arange(high.size))
+    x, y = (float(weights @ values) / float(weights.sum()) for values in (middle, high))
+    # Where the texture hardly differs between the ranks, the usual leak is as good a guess as any.
+    usual = 1 / LEAK_SPREAD**2
     spread = float(weights @ (middle - x) ** 2)
-    # One rank says nothing about the leak.
-    leak = float(weights @ ((middle - x) * (high - y))) / spread if spread > 0 and high.size > 2 else 1.0
+    leak = (float(weights @ ((middle - x) * (high - y))) + usual * USUAL_LEAK) / (spread + usual)
     leak = min(max(leak, 0.0), MOST_LEAK)
-    if high.size < 3:
-        return float(ranks.least()[0])
     return max((y - leak * x) / (1 - leak), 0.0)
 
 

@@ -32,6 +32,9 @@ def _size(model: "NoiseModel") -> str:
     varying = [curve for curve in model.curves if len(curve.levels) > 1]
     if not varying:
         kind = "noise of one level" if model.is_correlated else "white noise"
+        levels = [np.sqrt(float(model.variance(0.0, c))) for c in range(len(model.curves))]
+        if len(levels) > 1 and max(levels) > 1.05 * min(levels):
+            return f"{kind}, sigma {', '.join(f'{level:.3g}' for level in levels)} in the channels"
         return f"{kind}, sigma {model.sigma:.3g}"
     camera = model.gain
     if camera is not None:
