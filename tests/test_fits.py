@@ -151,7 +151,9 @@ def test_a_file_without_an_image_is_told(tmp_path):
 def test_a_file_that_is_cut_is_told(tmp_path, end):
     path = observation(tmp_path / "a.fits", random_array((3, *SHAPE), "float32"))
     path.write_bytes(path.read_bytes()[:end])
-    with pytest.raises(ValueError, match=r"^cannot read .*a\.fits: (it is truncated|it is damaged .Empty or corrupt)"):
+    with pytest.raises(
+        ValueError, match=r"^cannot read .*a\.fits: (it is truncated|it is damaged .Empty or corrupt)"
+    ):
         io.read(path)
 
 

@@ -82,11 +82,11 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
     pure = _from_dark(seen.brightness, variance, dark)
     if pure is not None:
         return pure
-    curve, ratio = _through(seen.brightness, variance, doubt, float(levels.brightness[0]))
-    is_line = len(curve.levels) == 2 and curve.gain is not None
     weak = float(np.sqrt(np.mean(variance))) < demands.weak * contrast
-    if not is_line:
-        return curve if ratio >= LEAST_BENT_RATIO and share >= demands.bent_support and not weak else None
+    may_bend = bool(share >= demands.bent_support) and not weak
+    curve, ratio = _through(seen.brightness, variance, doubt, float(levels.brightness[0]), may_bend)
+    if curve.gain is None:
+        return curve if may_bend and ratio >= LEAST_BENT_RATIO else None
     significance = _significance(seen.brightness, variance, doubt, curve)
     if ratio < LEAST_RATIO or significance < demands.significance:
         return None
@@ -94,8 +94,8 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
         share < demands.weak_support
         or significance < demands.weak_significance
         or ratio < LEAST_WEAK_RATIO
-        or float(np.median(seen.middle / seen.high))
-        < 1.0  # texture adds to photons, grain is scanned and sharp
+        # Texture adds to photon noise at middle frequencies; a scanned grain may have less there.
+        or float(np.median(seen.middle / seen.high)) < 1.0
         or _misfit(variance, curve.variance(seen.brightness)) > demands.misfit
     ):
         return None
@@ -146,21 +146,20 @@ def fit_correlated(levels: Levels) -> Curve:
     return Curve((float(x.mean()),), (float(np.average(y, weights=1 / (y + np.median(y) + 1e-300))),))
 
 
-def _through(x: Float, y: Float, error: Float, darkest: float) -> tuple[Curve, float]:
+def _through(x: Float, y: Float, error: Float, darkest: float, may_bend: bool = True) -> tuple[Curve, float]:
     """A line or a bent curve, and its largest over its least value between the first and the last x."""
     line = fit_line(x, y, error)
     if len(line.levels) == 1:
         return line, 1.0
     if _ends_within(line, darkest, float(x[-1])):
         # There is noise in the dark. The line begins there, and edges made some classes look noisier.
-        begun = _from_darkest(x, y)
-        if begun is not None:
-            return begun, begun.variances[1] / begun.variances[0]
+        line = _from_darkest(x, y) or line
     bent = _fit_bent(x, y)
     at, seen = _merged(x, y)
     misfit = [np.median(np.abs(np.log(np.maximum(seen, 1e-300) / c.variance(at)))) for c in (line, bent)]
     falls = line.variances[1] < line.variances[0] or _ends_within(line, darkest, float(x[-1]))
-    curve = bent if falls or (misfit[1] < BEND_GAIN * misfit[0] and misfit[0] > 0.1) else line
+    bends = misfit[1] < BEND_GAIN * misfit[0] and misfit[0] > (0.1 if may_bend else DARK_MISFIT)
+    curve = bent if falls or bends else line
     values = curve.variance(np.linspace(x[0], x[-1], 50))
     return curve, float(values.max() / max(float(values.min()), 1e-300))
 
