@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from skimage import data
 
 import vnlem
 from vnlem import io
@@ -51,12 +52,30 @@ def test_the_noise_as_a_picture(cli, frame):
         (("--out", "noise.doc"), "must end in"),
         (("--page", 2), "has 1 pages"),
         (("--kind", "pink"), "kind must be one of"),
+        (("--caution", "none"), "caution must be one of"),
     ],
 )
 def test_wrong_options_of_noise(cli, frame, options, message):
     status, _, err = cli("noise", frame, *options)
     assert status == 2
     assert message in err
+
+
+def test_noise_says_what_it_may_be_in_doubt(cli, frame, tmp_path):
+    assert "large parts of the image show this noise" in cli("noise", frame)[1]
+    np.save(tmp_path / "grass.npy", data.grass()[:160, :160])
+    status, out, _ = cli("noise", tmp_path / "grass.npy")
+    assert status == 0
+    assert "(--caution safe), or as much as" in out
+
+
+def test_denoise_takes_the_caution_it_is_given(cli, tmp_path):
+    np.save(tmp_path / "in.npy", data.grass()[:96, :96])
+    for caution in ("safe", "strong"):
+        target = tmp_path / f"{caution}.npy"
+        assert cli("denoise", tmp_path / "in.npy", target, "--caution", caution, "--profile", "fast")[0] == 0
+        expected = vnlem.denoise(data.grass()[:96, :96], caution=caution, profile="fast")
+        np.testing.assert_array_equal(np.load(target), expected)
 
 
 def test_denoise_with_a_model_that_was_written(cli, frame):

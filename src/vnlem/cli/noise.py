@@ -49,5 +49,13 @@ def command(
         return
     print(f"{image}: {model.describe()}")
     print(f"kind {model.kind}, confidence {model.confidence:.2f}")
+    if model.doubt or model.confidence < 0.5:
+        bounds = (
+            estimate_noise(pixels, picture.channel_axis, kind=kind, caution=c) for c in ("safe", "strong")
+        )
+        low, high = ("none" if b.sigma == 0 else b.describe().split(";")[0] for b in bounds)
+        print(f"it may be as little as {low} (--caution safe), or as much as {high} (--caution strong)")
+    else:
+        print("large parts of the image show this noise and nothing else")
     if out is not None:
         print(f"written: {out}")
