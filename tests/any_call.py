@@ -4,10 +4,10 @@
     python tests/any_call.py --only 1234         one of them, told in full
 
 A case follows from its number alone. A call may refuse with one sentence of the package. What it returns must
-be finite, of the input's shape and dtype, keep the mean to within the noise and the range to within what the
-noise allows; nobody but the package may warn. What the scene has beyond the range of a clipped image is no
-fault. With the true noise level, parameters that do not ask for blur and enough pixels its error is not above
-that of the noisy image. A dask array gives the bytes of the array.
+be finite, of the input's shape, of its dtype or the given one, keep the mean to within the noise and the
+range to within what the noise allows; nobody but the package may warn. What the scene has beyond the range
+of a clipped image is no fault. With the true noise level, parameters that do not ask for blur and enough
+pixels its error is not above that of the noisy image. A dask array gives the bytes of the array.
 """
 
 import inspect
@@ -138,6 +138,8 @@ def draw(number: int) -> Case:
     height, width = (int(n) for n in rng.integers(14, 33, 2))
     if rng.random() < 0.12:
         height, width = (int(n) for n in rng.integers(1, 12, 2))
+    elif rng.random() < 0.1:
+        height, width = (int(n) for n in rng.integers(33, 80, 2))
     content = one(tuple(CONTENTS))
     depth = {"colour": one((1, 2, 3, 3, 4)), "stack": one((1, 2, 3, 4)), "set": 3}.get(kind)
     clean = picture(content, (height, width) if depth is None else (height, width, depth), rng)
@@ -163,6 +165,10 @@ def draw(number: int) -> Case:
     elif rng.random() < 0.15:
         sigma, told = None, _noise_model(contrast, noise, rng, one)
         parameters |= told
+    if sigma is None and rng.random() < 0.3:
+        parameters["caution"] = one(("safe", "auto", "strong"))
+    if rng.random() < 0.05:
+        parameters["dtype"] = one(("float32", "float64"))
     true = noises == "white" and content not in UNTRUE
     case = Case(number, method, kind, content, clean, pixels, noise, sigma, parameters, truthful=true)
     return _laid_out(case, rng, one)
@@ -300,7 +306,7 @@ def _level(case: Case, info: Any) -> float:
 
 def _faults(case: Case, result: np.ndarray, sigma: float) -> list[str]:
     given = case.pixels
-    if result.shape != given.shape or result.dtype != given.dtype:
+    if result.shape != given.shape or result.dtype != case.parameters.get("dtype", given.dtype):
         return [f"{result.shape} {result.dtype} came back"]
     before, after = given.astype(np.float64), result.astype(np.float64)
     bad = int((~np.isfinite(after)).sum())
