@@ -99,9 +99,6 @@ NOTHING = "hardly an area that is not constant is free of structure, so no noise
 TEXTURED = "there is texture almost everywhere: more may be noise, and the lower level is taken"
 SHARED = "the brightness may have more noise than the colours, or texture; the lower level is taken"
 UNLIKE_NOISE = "it may also be correlated noise or texture, and the safer of both, texture, is taken"
-BRIGHTER = (
-    "it may also depend on the brightness, but too few areas are flat to tell; the lower level is taken"
-)
 
 
 def estimate_noise(
