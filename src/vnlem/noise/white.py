@@ -41,14 +41,14 @@ def estimate_sigma(image: ArrayLike, channel_axis: int | None = None, *, workers
 
     Notes
     -----
-    Blocks of 8x8 pixels are transformed by the orthonormal discrete cosine transform, under which white
-    noise stays white. The 5 % of the blocks with the least energy at low frequencies are taken to be flat,
-    and the energy of their high frequencies is averaged: white noise has independent coefficients, so
-    choosing blocks by the low ones does not bias the mean of the high ones. What texture the flattest blocks
-    have is counted as noise, so the estimate is high where sigma is small and no region is flat. Blocks that
-    touch the image's smallest or largest value are left out where enough others exist: noise that was
-    clipped there would look too small. So are blocks in which most neighbours are equal: labels, borders and
-    padding have no noise.
+    The level is the lower envelope over space, frequency and direction of what flat blocks of 8x8 pixels
+    show: see ``vnlem.noise.levels``. Grain that is the same everywhere counts as noise. Constant and painted
+    blocks (labels, borders, text) are left out, clipped ones where enough others exist.
+
+    Images of less than 32x32 pixels and signals have too few blocks for that. The 5 % of their blocks with the
+    least energy at low frequencies are taken to be flat, and the energy of their high frequencies is averaged:
+    white noise has independent coefficients, so choosing blocks by the low ones does not bias the mean of the
+    high ones.
 
     The noise must be white: after a JPEG compression, a demosaicking or a resampling the estimate is too low.
 
