@@ -45,10 +45,10 @@ def estimate_sigma(image: ArrayLike, channel_axis: int | None = None, *, workers
     show: see ``vnlem.noise.levels``. Grain that is the same everywhere counts as noise. Constant and painted
     blocks (labels, borders, text) are left out, clipped ones where enough others exist.
 
-    Images of less than 32x32 pixels and signals have too few blocks for that. The 5 % of their blocks with the
-    least energy at low frequencies are taken to be flat, and the energy of their high frequencies is averaged:
-    white noise has independent coefficients, so choosing blocks by the low ones does not bias the mean of the
-    high ones.
+    Images of less than 32x32 pixels and signals have too few blocks for that. The 5 % of their blocks with
+    the least energy at low frequencies are taken to be flat, and the energy of their high frequencies is
+    averaged: white noise has independent coefficients, so choosing blocks by the low ones does not bias the
+    mean of the high ones.
 
     The noise must be white: after a JPEG compression, a demosaicking or a resampling the estimate is too low.
 
