@@ -141,7 +141,7 @@ def test_a_method_may_be_told_that_the_noise_depends_on_the_signal():
         ("nlem:fast", "'fast' in 'nlem:fast' is neither a preset"),
         ("nlm:paper", "preset='paper' exists for"),
         ("nlm:angle=3", "has no parameter 'angle'"),
-        ("bm3d:auto", "takes no preset"),
+        ("skimage-nlm:auto", "takes no preset"),
         ("nlm,NLM", "the same thing twice: nlm and NLM"),
         (",", "names no method"),
     ],
