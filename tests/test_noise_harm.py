@@ -142,3 +142,8 @@ def test_frames_that_repeat_do_not_hide_the_noise():
     assert StackNoise.of([[frame] * 4], None, "auto", {}, plain=False).model.sigma == pytest.approx(
         5, rel=0.1
     )
+
+
+def test_a_constant_page_beside_others_is_no_problem():
+    pages = [np.full((40, 40), 7.0), 7 + np.random.default_rng(12).normal(0, 1e3, (40, 40))]
+    assert np.isfinite(StackNoise.of([pages], None, "auto", {}, plain=False).model.sigma)

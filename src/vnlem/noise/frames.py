@@ -47,7 +47,7 @@ def _matched(first: Float, second: Float) -> Differences:
 
     height, width = (min(sizes) for sizes in zip(first.shape, second.shape, strict=True))
     first, second = first[:height, :width], second[:height, :width]
-    unit = max(float(first.std()), 1e-300)
+    unit = max(float(first.std()), float(second.std())) or 1.0
     smooth = [
         gaussian_filter((page - first.mean()) / unit, SMOOTHING).astype(np.float32)
         for page in (first, second)

@@ -50,7 +50,7 @@ class StackNoise:
         """What is given, or estimated on some pages of all series of a channel."""
         told = sigma is not None and noise_model == "gaussian"
         sample = to_planes(np.zeros((1, 1)) if told else _mosaic(sampled_pages(series)))
-        pairs = [] if told else neighbouring_pages(series)
+        pairs = neighbouring_pages(series) if sigma is None else []
         found = matched(pairs) if pairs else None
         model = find_noise(sample, sigma, noise_model, about_noise, plain=plain, differences=found)
         assert model is not None  # a level per channel is a single number here
