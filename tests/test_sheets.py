@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vnlem.kernels.numba.sheets import Images
+from vnlem.kernels.cpu.sheets import Images
 from vnlem.neighbours.groups import Matching, TileGroups
 from vnlem.neighbours.sheets import ImageSheet, Reach
 from vnlem.pipeline.regions import Region

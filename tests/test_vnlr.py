@@ -68,7 +68,7 @@ def test_every_number_of_workers_gives_the_same_bytes():
 
 def test_the_order_in_which_tiles_are_worked_through_does_not_change_the_result():
     from vnlem.estimate.ridge import Pass, PassSettings, run_passes
-    from vnlem.kernels.numba.sheets import Images
+    from vnlem.kernels.cpu.sheets import Images
     from vnlem.neighbours.groups import Matching, TileGrid
     from vnlem.neighbours.sheets import Reach
     from vnlem.pipeline.regions import Region

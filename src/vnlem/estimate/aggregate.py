@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.kernels.numba.sheets import Images, Sums, Totals, settle
+from vnlem.kernels.cpu.sheets import Images, Sums, Totals, settle
 from vnlem.neighbours.sheets import Layout
 from vnlem.pipeline.schedule import Span, Spans, Step
 from vnlem.pipeline.tiles import Tile

@@ -11,7 +11,7 @@ import numpy as np
 
 from vnlem.estimate.planes import Frame, PlanesInFlight, Sweep, run_planes, work_on
 from vnlem.estimate.ridge import PassSettings
-from vnlem.kernels.numba.sheets import PADDING
+from vnlem.kernels.cpu.sheets import PADDING
 from vnlem.methods.vnlr_stack_params import StackParams, resolve_stack
 from vnlem.neighbours.alike import Alike
 from vnlem.neighbours.motion import Motion

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 
-from vnlem.kernels.numba.motion import block_motion
+from vnlem.kernels.cpu.motion import BlockSearch, block_motion
 from vnlem.pipeline.workers import Pool
 
 CELL = 8  # pixels between blocks
@@ -13,10 +13,10 @@ LONGEST = 12  # pixels from one frame to the next
 SMOOTHING = 3  # pixels; on a frame without a pilot single pixels are mostly noise
 
 
-def cost_of_shift(noisy: bool, sigma: float) -> np.float32:
+def cost_of_shift(noisy: bool, sigma: float) -> float:
     """What a pixel of shift has to save: a little of the noise that is left in a block's difference."""
     share = 0.02 / SMOOTHING**2 if noisy else 1e-5
-    return np.float32(share * (2 * HALF_BLOCK) ** 2 * sigma**2)
+    return share * (2 * HALF_BLOCK) ** 2 * sigma**2
 
 
 class Motion:
@@ -34,7 +34,7 @@ class Motion:
 
     def __init__(self, *, noisy: bool, sigma: float, pool: Pool) -> None:
         self._noisy, self._pool = noisy, pool
-        self._settings = (CELL, HALF_BLOCK, LONGEST, cost_of_shift(noisy, sigma))
+        self._search = BlockSearch(CELL, HALF_BLOCK, LONGEST, cost_of_shift(noisy, sigma))
         self._count = 0  # frames in flight
         self._last: NDArray[np.float32] | None = None  # of these
         self._onward: list[NDArray[np.int64]] = []  # from frame i to frame i + 1
@@ -48,7 +48,7 @@ class Motion:
             cells = (-(-frame.shape[0] // CELL), -(-frame.shape[1] // CELL), 2)
             onward, back = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
             pairs = [(before, seen, onward), (seen, before, back)]
-            self._pool.for_each(lambda pair: block_motion(pair[0], pair[1], self._settings, pair[2]), pairs)
+            self._pool.for_each(lambda pair: block_motion(pair[0], pair[1], self._search, pair[2]), pairs)
             self._onward.append(onward)
             self._back.append(back)
         self._last = seen

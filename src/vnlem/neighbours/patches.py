@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.numba.sheets import PADDING
+from vnlem.kernels.cpu.sheets import PADDING
 
 
 def patch_sums(values: NDArray[np.floating], patch_size: int) -> NDArray[np.float64]:

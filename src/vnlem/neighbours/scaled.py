@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.numba.sheets import Images, Tall
+from vnlem.kernels.cpu.sheets import Images, Tall
 from vnlem.kernels.numba.stretch import Stretch, StretchPlace, stretch_into
 from vnlem.neighbours.sheets import TILE, Reach, Sheet, Whole
 from vnlem.pipeline.tiles import Tile

@@ -3,7 +3,7 @@
 A tile of reference patches looks at some sheets. The first is what lies around the tile in the image itself.
 Others may follow: turned copies (group "so2"), scaled copies (group "similarity"), or any other image that
 :class:`Copies` make sheets of. Every sheet is cut to what the tile can reach and laid below the one before in
-the tile's tall arrays (`vnlem.kernels.numba.sheets.Tall`). The kernels know nothing else: a member is a row
+the tile's tall arrays (`vnlem.kernels.cpu.sheets.Tall`). The kernels know nothing else: a member is a row
 and a column of the tall arrays.
 
 A sheet says
@@ -21,7 +21,7 @@ A sheet says
   what lies on it, is no member: it would agree with the reference's noise.
 
 A patch may span several planes: the tall arrays have an axis `depth`, and a sheet fills all planes of each of
-its rows, with `kernels.numba.sheets.cut` once per plane. Movies, volumes and sets of images are searched in
+its rows, with `kernels.cpu.sheets.cut` once per plane. Movies, volumes and sets of images are searched in
 the planes themselves, which come and go one by one (`vnlem.neighbours.planes`).
 """
 
@@ -31,7 +31,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.numba.sheets import PADDING, Images, Sums, Tall, cut
+from vnlem.kernels.cpu.sheets import PADDING, CutPlace, Images, Sums, Tall, cut
 from vnlem.kernels.numba.vectors import COLUMNS
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.tiles import Tile
@@ -115,7 +115,7 @@ class ImageSheet:
     def fill(self, images: Images, weights: NDArray[np.float32], tall: Tall, first: int) -> None:
         """Copy the area."""
         top, left = self.home()
-        cut(images, weights, (top, left, self.height, self.width, 0, first), tall)
+        cut(images, weights, CutPlace(top, left, self.height, self.width, 0, first), tall)
 
     def home(self) -> tuple[int, int]:
         """Where the sheet begins in the arrays of the region."""

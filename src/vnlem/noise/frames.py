@@ -43,7 +43,7 @@ def _middle(page: Any) -> Float:
 def _matched(first: Float, second: Float) -> Differences:
     from scipy.ndimage import gaussian_filter
 
-    from vnlem.kernels.numba.motion import block_motion  # compiled only where there is a stack
+    from vnlem.kernels.cpu.motion import BlockSearch, block_motion
 
     height, width = (min(sizes) for sizes in zip(first.shape, second.shape, strict=True))
     first, second = first[:height, :width], second[:height, :width]
@@ -53,7 +53,7 @@ def _matched(first: Float, second: Float) -> Differences:
         for page in (first, second)
     ]
     moves = np.zeros((-(-height // CELL), -(-width // CELL), 2), np.int64)
-    block_motion(smooth[0], smooth[1], (CELL, HALF_BLOCK, LONGEST, np.float32(1e-5)), moves)
+    block_motion(smooth[0], smooth[1], BlockSearch(CELL, HALF_BLOCK, LONGEST, 1e-5), moves)
     rows, columns = np.indices((height, width))
     shift = moves[rows // CELL, columns // CELL]
     there = second[

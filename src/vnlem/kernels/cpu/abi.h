@@ -1,0 +1,7 @@
+// The number of the interface between the library and Python: raise it with every change of a declaration.
+#pragma once
+#include <cstdint>
+
+namespace vnlem {
+constexpr int32_t kAbi = 1;  // as in library.py
+}

@@ -1,0 +1,205 @@
+"""Declare a C++ kernel to Python: a function without a body, whose annotations are its C signature.
+
+    @kernel
+    def add_up(values: Float2, scale: float, sums: Written[Float1]) -> int:
+        "Docstring."
+
+declares `int64_t vnlem_add_up(const Array<const float, 2>&, double, const Array<float, 1>&)`. An argument is
+an array, a number, or a NamedTuple of these, which is a struct of the same name and fields in C++. Arrays are
+checked before the call, so that a wrong one gives a sentence and not a crash. `TABLE` holds all declarations;
+a test compares it with the C++ sources.
+"""
+
+import ctypes
+import functools
+import inspect
+import struct
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.kernels.cpu.library import load
+
+OUT_OF_MEMORY = -1
+WRITTEN = "written"
+
+T = TypeVar("T")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class ArrayType(NamedTuple):
+    """A C-contiguous array: element type and number of dimensions."""
+
+    dtype: np.dtype[Any]
+    ndim: int
+
+
+def _of(dtype: type, ndim: int) -> ArrayType:
+    return ArrayType(np.dtype(dtype), ndim)
+
+
+# An array that the kernel writes to.
+Written = Annotated[T, WRITTEN]
+
+Float1 = Annotated[NDArray[np.float32], _of(np.float32, 1)]
+Float2 = Annotated[NDArray[np.float32], _of(np.float32, 2)]
+Float3 = Annotated[NDArray[np.float32], _of(np.float32, 3)]
+Float4 = Annotated[NDArray[np.float32], _of(np.float32, 4)]
+Float5 = Annotated[NDArray[np.float32], _of(np.float32, 5)]
+Double1 = Annotated[NDArray[np.float64], _of(np.float64, 1)]
+Double2 = Annotated[NDArray[np.float64], _of(np.float64, 2)]
+Double3 = Annotated[NDArray[np.float64], _of(np.float64, 3)]
+Int1 = Annotated[NDArray[np.int32], _of(np.int32, 1)]
+Int2 = Annotated[NDArray[np.int32], _of(np.int32, 2)]
+Int3 = Annotated[NDArray[np.int32], _of(np.int32, 3)]
+Long1 = Annotated[NDArray[np.int64], _of(np.int64, 1)]
+Long2 = Annotated[NDArray[np.int64], _of(np.int64, 2)]
+Long3 = Annotated[NDArray[np.int64], _of(np.int64, 3)]
+Long4 = Annotated[NDArray[np.int64], _of(np.int64, 4)]
+Byte1 = Annotated[NDArray[np.uint8], _of(np.uint8, 1)]
+Byte2 = Annotated[NDArray[np.uint8], _of(np.uint8, 2)]
+Byte3 = Annotated[NDArray[np.uint8], _of(np.uint8, 3)]
+
+
+class Field(NamedTuple):
+    """An argument of a kernel or a field of a struct; kind: an ArrayType, int, float, bool or a struct."""
+
+    name: str
+    kind: Any
+    written: bool
+
+    @property
+    def code(self) -> str:
+        """How it lies in memory, in the letters of `struct`: every word has eight bytes."""
+        if isinstance(self.kind, ArrayType):
+            return "q" * (1 + self.kind.ndim)
+        if is_struct(self.kind):
+            return "".join(field.code for field in fields_of(self.kind))
+        return "d" if self.kind is float else "q"
+
+    @property
+    def by_reference(self) -> bool:
+        """Whether C++ gets the address of its words."""
+        return isinstance(self.kind, ArrayType) or is_struct(self.kind)
+
+
+def is_struct(kind: Any) -> bool:
+    """Whether a type is a NamedTuple, which kernels see as a struct."""
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+@functools.cache
+def fields_of(kind: type) -> list[Field]:
+    """The fields of a struct."""
+    hints = get_type_hints(kind, include_extras=True)
+    return [_field(name, hints[name]) for name in kind._fields]  # type: ignore[attr-defined]
+
+
+def _field(name: str, hint: Any) -> Field:
+    if get_origin(hint) is not Annotated:
+        if not (hint in (int, float, bool) or is_struct(hint)):
+            raise TypeError(f"a kernel cannot take {name}: {hint}; use the types of kernels/cpu/declare.py")
+        return Field(name, hint, False)
+    notes = get_args(hint)[1:]
+    kind = next((note for note in notes if isinstance(note, ArrayType)), get_args(hint)[0])
+    return Field(name, kind, WRITTEN in notes)
+
+
+def _put(field: Field, value: Any, words: list[Any], where: str) -> None:
+    """Append the words of a value to a list, or say what is wrong with it."""
+    kind = field.kind
+    if isinstance(kind, ArrayType):
+        if (
+            isinstance(value, np.ndarray)
+            and value.dtype == kind.dtype
+            and value.ndim == kind.ndim
+            and value.flags.c_contiguous
+            and (value.flags.writeable or not field.written)
+        ):
+            words.append(value.ctypes.data)
+            words.extend(value.shape)
+            return
+        raise TypeError(f"{where}{field.name} must be {_wanted(field)}, got {_got(value)}")
+    if is_struct(kind):
+        if not isinstance(value, tuple) or len(value) != len(fields_of(kind)):
+            raise TypeError(f"{where}{field.name} must be a {kind.__name__}, got {_got(value)}")
+        for inner, item in zip(fields_of(kind), value, strict=True):
+            _put(inner, item, words, f"{where}{field.name}.")
+        return
+    try:
+        words.append(float(value) if kind is float else int(value))
+    except (TypeError, ValueError):
+        raise TypeError(f"{where}{field.name} must be a {kind.__name__}, got {_got(value)}") from None
+
+
+def _wanted(field: Field) -> str:
+    access = "writable, " if field.written else ""
+    return f"a {access}C-contiguous array of {field.kind.dtype} with {field.kind.ndim} dimensions"
+
+
+def _got(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return type(value).__name__
+    order = "C-contiguous" if value.flags.c_contiguous else "not C-contiguous"
+    access = "" if value.flags.writeable else ", read-only"
+    return f"an array of {value.dtype} with {value.ndim} dimensions, {order}{access}"
+
+
+class Declaration(NamedTuple):
+    """A kernel as the table has it."""
+
+    symbol: str
+    fields: list[Field]
+
+
+TABLE: dict[str, Declaration] = {}
+
+
+def kernel(function: Function) -> Function:
+    """The C++ kernel that a function without a body declares. Python's lock is released while it runs."""
+    return _bound(function, ctypes.CDLL)
+
+
+def brief_kernel(function: Function) -> Function:
+    """A kernel that takes some microseconds: it keeps Python's lock, which would take longer to get back."""
+    return _bound(function, ctypes.PyDLL)
+
+
+def _bound(function: Function, loader: type[ctypes.CDLL]) -> Function:
+    symbol = f"vnlem_{function.__name__}"
+    hints = get_type_hints(function, include_extras=True)
+    fields = [_field(name, hints[name]) for name in inspect.signature(function).parameters]
+    TABLE[symbol] = Declaration(symbol, fields)
+    layout = struct.Struct("".join(field.code for field in fields))
+    room = ctypes.c_char * max(layout.size, 1)
+    starts = [sum(len(before.code) for before in fields[:i]) for i in range(len(fields))]
+    places = [(start, field.by_reference) for start, field in zip(starts, fields, strict=True)]
+
+    @functools.cache
+    def entry() -> Any:
+        found = getattr(load(loader), symbol)
+        found.restype = ctypes.c_int64
+        found.argtypes = [
+            ctypes.c_void_p if f.by_reference else ctypes.c_double if f.kind is float else ctypes.c_int64
+            for f in fields
+        ]
+        return found
+
+    @functools.wraps(function)
+    def call(*args: Any) -> Any:
+        if len(args) != len(fields):
+            raise TypeError(f"{function.__name__} takes {len(fields)} arguments, got {len(args)}")
+        words: list[Any] = []
+        for field, value in zip(fields, args, strict=True):
+            _put(field, value, words, "")
+        buffer = room()
+        layout.pack_into(buffer, 0, *words)
+        begin = ctypes.addressof(buffer)
+        result = entry()(*(begin + 8 * start if refers else words[start] for start, refers in places))
+        if result == OUT_OF_MEMORY:
+            raise MemoryError(f"not enough memory for the scratch arrays of {function.__name__}")
+        return result
+
+    return call  # type: ignore[return-value]

@@ -1,0 +1,99 @@
+"""The images of a tile as VNLR's kernels see them, and the way back into the image.
+
+What a tile may look at is cut out of the image and laid into one tall array per image: its sheets one below
+the other (see `vnlem.neighbours.sheets`). A patch is then one number, row * stride + column of its corner in
+the tall arrays, whatever it was cut from. Everything a tile computes depends on its tall arrays alone.
+"""
+
+from typing import NamedTuple
+
+from vnlem.kernels.cpu.declare import Byte2, Float1, Float3, Float4, Float5, Written, brief_kernel, kernel
+
+# Candidates are compared in blocks of sixteen, so tall arrays have spare columns.
+PADDING = 24
+
+
+class Images(NamedTuple):
+    """The images of one pass, (channels, H, W); variance also (channels, 1, 1)."""
+
+    noisy: Float3
+    working: Written[Float3]  # ever less noisy
+    pilot: Written[Float3]  # the best estimate so far
+    variance: Float3  # of the noise in `noisy`
+
+
+class Tall(NamedTuple):
+    """The tall arrays of one tile. A patch has `depth` planes, one for an image, more in a volume."""
+
+    compared: Written[Float3]  # (channels * depth, rows, stride): what patches are compared on
+    pilot: Written[Float4]  # (channels, depth, rows, stride)
+    working: Written[Float4]
+    change: Written[Float4]  # (noisy - working)^2
+    variance: Written[Float4]
+    outside: Written[Byte2]  # (rows, stride): not zero where a sheet shows nothing of its image
+
+
+class Sums(NamedTuple):
+    """What groups add to an image: weighted changes per pixel, weights at the patches' top left corners."""
+
+    changes: Written[Float5]  # (channels, depth, rows, columns, 2): of the pilot and the working image
+    weights: Written[Float3]  # (channels, rows, columns)
+
+
+class CutPlace(NamedTuple):
+    """A rectangle of the images, and where it goes in the tall arrays."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+    plane: int
+    first: int  # row
+
+
+@brief_kernel
+def cut(images: Images, weights: Float1, place: CutPlace, tall: Tall) -> None:
+    """Copy a rectangle of the images into the tall arrays. weights: of each channel in comparisons."""
+
+
+class Totals(NamedTuple):
+    """Sums of the image, (channels, H, W): as `Sums`, and the weights that the next pass will add up."""
+
+    changes: Written[Float4]
+    weights: Written[Float3]
+    next_weights: Written[Float3]
+
+
+class TilePlace(NamedTuple):
+    """Where a tile lies in the image, which it may exceed."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+
+
+class Rectangle(NamedTuple):
+    """Rows top to bottom, columns left to right."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+
+@kernel
+def settle(
+    tile: Sums,
+    place: TilePlace,
+    total: Totals,
+    patch_size: int,
+    done: Rectangle,
+    needed: Rectangle,
+    images: Images,
+) -> int:
+    """Add a tile's sums to those of the image, and make the changes where no more are to come, in place.
+
+    done: where no more are to come; needed: where changes are made. Where no more are to come the sums are
+    cleared for the next pass, those of the tile for another tile. Returns how many pixels no patch covers.
+    """

@@ -1,0 +1,68 @@
+// Vectors of the compiler's vector extensions. Arithmetic works lane by lane: a * b + c is one instruction.
+#pragma once
+#include <cstdint>
+
+namespace vnlem {
+
+// Numbers in a register of the processor.
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX__)
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+// Vector registers.
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int kRegisters = 32;
+#else
+constexpr int kRegisters = 16;
+#endif
+
+template <class T, int N>
+struct VectorOf {
+    typedef T type __attribute__((vector_size(N * sizeof(T))));
+    // The same anywhere in memory.
+    typedef T unaligned __attribute__((vector_size(N * sizeof(T)), aligned(alignof(T)), may_alias));
+};
+template <class T, int N>
+using Vector = typename VectorOf<T, N>::type;
+template <int N>
+using Floats = Vector<float, N>;
+template <int N>
+using Ints = Vector<int32_t, N>;
+
+template <int N, class T>
+inline Vector<T, N> load(const T* from) {
+    return *reinterpret_cast<const typename VectorOf<T, N>::unaligned*>(from);
+}
+
+template <int N, class T>
+inline void store(T* to, Vector<T, N> value) {
+    *reinterpret_cast<typename VectorOf<T, N>::unaligned*>(to) = value;
+}
+
+template <int N, class T>
+inline Vector<T, N> spread(T value) {
+    return Vector<T, N>{} + value;
+}
+
+// The sum of all lanes, one half added to the other until one is left, so that it is the same everywhere.
+template <int N, class T>
+inline T total(Vector<T, N> v) {
+    if constexpr (N == 1) {
+        return v[0];
+    } else {
+        Vector<T, N / 2> halves[2];
+        __builtin_memcpy(halves, &v, sizeof v);
+        return total<N / 2, T>(halves[0] + halves[1]);
+    }
+}
+
+// a where it is larger (smaller), else b; b where a is not a number.
+template <class V>
+inline V larger(V a, V b) { return a > b ? a : b; }
+template <class V>
+inline V smaller(V a, V b) { return a < b ? a : b; }
+
+}  // namespace vnlem
