@@ -161,28 +161,3 @@ def test_auto_beats_the_papers_preset_on_a_photograph():
     for measure in ("psnr", "ssim", "fsim"):
         better = getattr(vnlem.metrics.evaluate(clean, auto), measure)
         assert better > getattr(vnlem.metrics.evaluate(clean, paper), measure)
-
-
-def test_selection_takes_the_smallest_with_ties_to_the_lower_index():
-    from vnlem.kernels.numba import select
-    from vnlem.kernels.numba.jit import from_python
-
-    smallest = from_python(select.smallest)
-    rng = np.random.default_rng(4)
-    guess = np.int32(0)
-    for trial in range(200):
-        size = int(rng.integers(2, 60))
-        values = rng.integers(0, 12, size).astype(np.float32)  # many ties
-        if trial % 2:
-            values = rng.random(size).astype(np.float32)
-        values[rng.random(size) < 0.2] = np.inf
-        own = int(rng.integers(size))
-        values[own] = 0
-        limit = int(rng.integers(1, size + 1))
-        chosen = np.empty(limit + 1, np.int32)
-        count, guess = smallest(values, limit, own, guess, chosen)
-        order = np.argsort(values, kind="stable")
-        expected = [i for i in order if np.isfinite(values[i]) and i != own]
-        assert count == min(limit, np.isfinite(values).sum())
-        assert chosen[0] == own
-        assert sorted(chosen[1:count]) == sorted(expected[: count - 1])
