@@ -44,7 +44,7 @@ inline void store(T* to, Vector<T, N> value) {
 
 template <int N, class T>
 inline Vector<T, N> spread(T value) {
-    return Vector<T, N>{} + value;
+    return value - Vector<T, N>{};  // which is value, also for -0
 }
 
 // The sum of all lanes, one half added to the other until one is left, so that it is the same everywhere.
@@ -64,5 +64,14 @@ template <class V>
 inline V larger(V a, V b) { return a > b ? a : b; }
 template <class V>
 inline V smaller(V a, V b) { return a < b ? a : b; }
+
+// Whether a comparison is true in any lane.
+template <int N>
+inline bool any(Ints<N> comparison) {
+    Vector<int64_t, 2> parts[N / 4];
+    __builtin_memcpy(parts, &comparison, sizeof comparison);
+    for (int part = 1; part < N / 4; part++) parts[0] |= parts[part];
+    return (parts[0][0] | parts[0][1]) != 0;
+}
 
 }  // namespace vnlem
