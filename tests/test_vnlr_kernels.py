@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from vnlem.estimate.aggregate import Aggregate
-from vnlem.kernels.numba import combine, group_algebra, match, ridge
+from vnlem.kernels.cpu import match
+from vnlem.kernels.cpu.sheets import Images, Sums
+from vnlem.kernels.numba import combine, group_algebra, ridge
 from vnlem.kernels.numba.jit import from_python
 from vnlem.kernels.numba.members import centre, gather, gather_rows, put_back, row_length, rows_for
-from vnlem.kernels.cpu.sheets import Images, Sums
-from vnlem.neighbours.groups import groups_in, symmetries
+from vnlem.neighbours.groups import symmetries
 from vnlem.neighbours.scaled import ScaledSheet
 from vnlem.neighbours.sheets import TILE, Layout, Reach
 from vnlem.neighbours.turned import TurnedSheet, square_side
@@ -97,81 +98,6 @@ def test_centred_columns_have_no_mean(k):
     from_python(centre)(columns, k)
     np.testing.assert_allclose(columns, expected, atol=1e-6)
     assert not columns[:, k:].any()
-
-
-@pytest.mark.parametrize("group", ["identity", "c4", "d4"])
-@pytest.mark.parametrize(("channels", "width", "steps"), [(1, 40, 0), (1, 40, 5), (3, 40, 5), (2, 11, 5)])
-def test_matching_agrees_with_all_distances(group, channels, width, steps):
-    height, radius, k, p = 40, 6, 9, 5
-    image = random(channels, height, width, seed=3)
-    # Steps of brightness: most candidates are left out by their mean, before any transform is tried.
-    image += steps * (np.arange(height)[:, None] // 7 % 3 + np.arange(width) // 5 % 2)
-    references = np.array([[0, 0], [17, width // 2], [35, width - p], [3, 3]])
-    corners, transforms = groups_in(
-        image,
-        references,
-        patch_size=p,
-        radius=radius,
-        n_members=k,
-        group=group,
-        factor=1.1,
-        penalty=0.4 / channels,
-        variance=1.0,
-    )
-    windows = np.lib.stride_tricks.sliding_window_view(image.astype(np.float64), (p, p), axis=(1, 2))
-    patches = np.moveaxis(windows, 0, 2).reshape(*windows.shape[1:3], channels, -1)
-    for (top, left), members, chosen in zip(references, corners, transforms, strict=True):
-        sides = [min(2 * radius + 1, n) for n in patches.shape[:2]]
-        corner = [
-            min(max(at - radius, 0), n - side)
-            for at, n, side in zip((top, left), patches.shape, sides, strict=False)
-        ]
-        rows, columns = (slice(at, at + side) for at, side in zip(corner, sides, strict=True))
-        moved = patches[rows, columns][..., symmetries(group, p)]
-        ranks = np.sum((moved - patches[top, left][:, None]) ** 2, axis=(2, 4))
-        ranks[..., 1:] = 1.1 * ranks[..., 1:] + 0.4 * p * p
-        best, which = ranks.min(axis=-1), ranks.argmin(axis=-1)
-        nearest = np.argsort(best, axis=None, kind="stable")[:k]
-        if 8 * np.count_nonzero(which.flat[nearest]) < k:  # too few: shifted patches alone
-            which[:] = 0
-            nearest = np.argsort(ranks[..., 0], axis=None, kind="stable")[:k]
-        y, x = members.T
-        assert (y[0], x[0], chosen[0]) == (top, left, 0)
-        found = set(zip(y - corner[0], x - corner[1], chosen, strict=True))
-        assert found == {(*divmod(at, sides[1]), which.flat[at]) for at in nearest}
-
-
-def test_where_distances_are_no_numbers_the_reference_takes_their_place():
-    image = random(1, 20, 20)
-    image[0, 8:] = np.nan
-    corners, _ = groups_in(
-        image,
-        np.array([[12, 12], [3, 3]]),
-        patch_size=5,
-        radius=4,
-        n_members=9,
-        group="d4",
-        factor=1.0,
-        penalty=0.04,
-        variance=1.0,
-    )
-    y, x = np.moveaxis(corners, -1, 0)
-    assert y.max() < 16
-    assert x.max() < 16
-
-
-def test_all_but_the_best_become_infinite_and_ties_go_to_the_first():
-    values = np.array([3, 1, 2, 2, np.inf, 2, 0], np.float32)
-    from_python(match.keep_best)(values, 4)
-    np.testing.assert_array_equal(values, [np.inf, 1, 2, 2, np.inf, np.inf, 0])
-
-
-def test_the_symmetries_are_the_eight_distinct_ones():
-    table = symmetries("d4", 3)
-    assert len({tuple(row) for row in table}) == 8
-    patch = np.arange(9).reshape(3, 3)
-    np.testing.assert_array_equal(patch.ravel()[table[1]].reshape(3, 3), np.rot90(patch))
-    np.testing.assert_array_equal(patch.ravel()[table[4]].reshape(3, 3), patch[:, ::-1])
 
 
 def settled(images, patch_size, tiles):
@@ -269,20 +195,9 @@ def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_tog
             tall.compared[:, rows, : self.width] = self._planes
             tall.variance[:, :, rows] = 0.01
 
-    layout = Layout.of([Frame(planes) for planes in frames], radius)
+    layout = Layout.of([Frame(planes) for planes in frames])
     tall = layout.tall(Images(*[frames[:1, 0]] * 4), np.ones(1, np.float32), depth=2)
-    search = match.Search(
-        symmetries("identity", p),
-        np.ones(1, np.float32),
-        layout.table(),
-        3,
-        1,
-        p,
-        radius,
-        np.float32(1),
-        np.float32(1),
-        np.float32(0),
-    )
+    search = match.Search(1, np.ones(1, np.float32), layout.table(), 3, 1, p, radius, 1, 1, 0)
     reference = np.array([[8, 9]])
     positions, chosen = np.empty((1, 3), np.int32), np.empty((1, 3), np.uint8)
     match.match_tile(tall, search, reference, layout.corners(reference), positions, chosen)
@@ -319,7 +234,7 @@ def test_a_turned_sheet_shows_each_point_where_it_says(angle):
     spot = np.exp(-((y - 42) ** 2 + (x - 71) ** 2) / 8.0)[None].astype(np.float32)
     reach = Reach(1, 6, Region.whole(80, 90))
     sheet = TurnedSheet(reach, Tile(0, 64, 64, 128), square_side(TILE, 6, 1), angle, 0.0)
-    layout = Layout.of([sheet], 6)
+    layout = Layout.of([sheet])
     tall = layout.tall(Images(spot, spot, spot, np.ones((1, 1, 1), np.float32)), np.ones(1, np.float32))
     row, column = sheet.corners(np.array([[42, 71]]))[0] + 6
     assert tall.pilot[0, 0, row, column] > 0.85
@@ -335,7 +250,7 @@ def scaled_sheet(image, factor, corner, radius=6, patch_size=7):
     sheet = ScaledSheet(reach, tile, factor, 0.0)
     planes = image[None].astype(np.float32)
     images = Images(planes, planes, planes, np.full((1, 1, 1), 2.0, np.float32))
-    tall = Layout.of([sheet], radius).tall(images, np.ones(1, np.float32))
+    tall = Layout.of([sheet]).tall(images, np.ones(1, np.float32))
     side = sheet.height
     return sheet, tall.pilot[0, 0, :side, :side], tall.variance[0, 0, 0, 0], tall.outside[:side, :side]
 

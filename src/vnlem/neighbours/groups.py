@@ -11,7 +11,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.numba.match import Search, match_tile
+from vnlem.kernels.cpu.match import Search, match_tile
 from vnlem.kernels.cpu.sheets import Images, Tall
 from vnlem.neighbours import scaled, turned
 from vnlem.neighbours.sheets import LARGE_TILE, MANY_PIXELS, TILE, Copies, ImageSheet, Layout, Reach, Sheet
@@ -263,7 +263,7 @@ class Matching:
         sheets: list[Sheet] = [ImageSheet(self.reach, groups.area)]
         for kind in self.copies:
             sheets += kind.sheets(self.copied_reach(), groups.tile, self.least_variance)
-        return Layout.of(sheets, self.reach.radius)
+        return Layout.of(sheets)
 
     def tile_side(self) -> int:
         """Of the tiles of a pass: copies are made of what lies around tiles of one size."""
@@ -288,16 +288,16 @@ class Matching:
             np.empty((len(references), count), np.int32), np.empty((len(references), count), np.uint8)
         )
         search = Search(
-            transforms=self.transforms,
+            transforms=len(self.transforms),
             weights=self.weights,
             sheets=layout.table(),
             n_full=len(full),
             n_copied=max(1, int(MOST_COPIED * count)),
             patch_size=self.reach.patch_size,
             radius=self.reach.radius,
-            factor=np.float32(self.factor),
-            penalty=np.float32(self.penalty),
-            flat_energy=np.float32(self.flat_energy),
+            factor=self.factor,
+            penalty=self.penalty,
+            flat_energy=self.flat_energy,
         )
         first = layout.sheets[0]
         assert isinstance(first, ImageSheet)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.numba.plane_match import Planes, match_planes_tile
-from vnlem.kernels.numba.vectors import COLUMNS
+from vnlem.kernels.cpu.plane_match import Planes, match_planes_tile
 from vnlem.neighbours.groups import Members, positions_in_part, symmetries
 from vnlem.neighbours.patches import blank_planes, patch_sums
 from vnlem.neighbours.sheets import TILE
@@ -91,18 +90,18 @@ class PlaneMatcher:
         planes, height, width = shape
         blank = blank_planes(planes, height, width)
         self._image = blank
-        # Whole blocks of candidates are read, also where a plane is narrower than the window.
-        columns = max(blank.shape[2], 2 * search.radius + 1) + COLUMNS
         self._energy = np.full(blank.shape, np.inf, np.float32)
-        self._invariants = np.zeros((2, planes, height, columns), np.float32)
+        self._invariants = np.zeros((2, *blank.shape), np.float32)
         self._about_mean = np.zeros((0 if search.flat_energy is None else planes, height, width), np.float32)
         self._sizes = np.zeros((planes, 2), np.int64)
         self._count = 0  # planes in flight
         # Sums over patches of the last planes, as many as a patch spans.
         self._squares: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._values: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
-        self._transforms = symmetries_of_block(
-            search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
+        self._transforms = len(
+            symmetries_of_block(
+                search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
+            )
         )
 
     def push(self, plane: NDArray[np.float32]) -> None:
@@ -164,7 +163,7 @@ class PlaneMatcher:
             patch_size=search.patch_size,
             depth=search.depth,
             radius=search.radius,
-            factor=np.float32(search.factor),
+            factor=search.factor,
         )
         match_planes_tile(
             planes, self._sizes, references, centres, penalties, members.positions, members.transforms

@@ -32,7 +32,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.kernels.cpu.sheets import PADDING, CutPlace, Images, Sums, Tall, cut
-from vnlem.kernels.numba.vectors import COLUMNS
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.tiles import Tile
 
@@ -133,14 +132,14 @@ class Layout(NamedTuple):
     own_rows: int  # rows of the sheets that are put back
 
     @classmethod
-    def of(cls, sheets: Sequence[Sheet], radius: int) -> "Layout":
+    def of(cls, sheets: Sequence[Sheet]) -> "Layout":
         """One below the other."""
         firsts, row, own = [], 0, 0
         for sheet in sheets:
             firsts.append(row)
             row += sheet.height
             own = row if sheet.put_back else own
-        stride = max(max(sheet.width for sheet in sheets), 2 * radius + 1 + COLUMNS) + PADDING
+        stride = max(sheet.width for sheet in sheets) + PADDING
         return cls(sheets, tuple(firsts), row, stride, own)
 
     def table(self) -> Whole:

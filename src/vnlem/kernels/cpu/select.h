@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "array.h"
+#include "scratch.h"
 #include "simd.h"
 
 namespace vnlem {
@@ -212,6 +212,10 @@ struct Few {
     Array<float, 1> values;
     Array<int32_t, 1> places;
 };
+
+inline Few make_few(Arena& arena, int64_t count) {
+    return {arena.empty<float>(count + kBlock), arena.empty<int32_t>(count + kBlock)};
+}
 
 // Take all values that are at most the threshold; returns how many.
 inline int64_t take_up_to(const Values& values, float threshold, const Few& few) {

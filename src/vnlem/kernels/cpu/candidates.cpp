@@ -1,0 +1,180 @@
+// The nearest patches of a reference among the candidates of some windows: see candidates.h.
+#include "candidates.h"
+
+namespace vnlem {
+
+namespace {
+
+// With fewer turned members than one in so many, a group does without: a few are found by chance anywhere.
+constexpr int64_t kOneIn = 8;
+// Turned patches this near to the reference are not taken.
+constexpr int64_t kNear = 3;
+// Distances and their bounds may be wrong by this share of themselves and of the patches' squared norm.
+constexpr float kRounding = 1e-5f;
+
+// Make all but the k smallest values infinite; ties go to the lower index.
+void keep_smallest(const Array<float, 1>& values, int64_t k) {
+    const float threshold = threshold_of(values, k, 0);
+    int64_t ties = k;
+    for (int64_t i = 0; i < values.shape[0]; i++) ties -= values[i] < threshold;
+    for (int64_t i = 0; i < values.shape[0]; i++) {
+        if (values[i] == threshold && ties > 0)
+            ties--;
+        else if (!(values[i] < threshold))
+            values[i] = INFINITY;
+    }
+}
+
+// The ranks of a window's candidates under transforms.
+struct Transformed {
+    Reference reference;
+    PatchShape shape;
+    MatchRule rule;
+    float reach;  // a transform has to bring a patch nearer than this
+    bool as_it_is;  // whether the patch that is only shifted competes too
+    int64_t lanes;
+    Array<float, 2> numbers;
+    Array<Wide, 2> rows;
+    float* values;
+    int32_t* which;
+};
+
+// Of kWide candidates in row y.
+template <int kSide>
+BestFit best_fit(const Transformed& task, int64_t y) {
+    const int64_t side = kSide ? kSide : task.shape.side;
+    const int32_t symmetries = int32_t(task.rule.symmetries);
+    BestFit fit;
+    for (int32_t order = 0; order < task.rule.orders; order++) {
+        PartProducts sums = {};
+        const float* numbers = task.numbers[order].data;
+        for (int64_t plane = 0; plane < task.shape.planes; plane++)
+            numbers = add_part_products<kSide>(task.rows[plane].data + y * side, numbers, side, sums);
+        compete(sums, order * symmetries, order == 0 && !task.as_it_is, symmetries, fit);
+    }
+    return fit;
+}
+
+// Give the candidates of a window to the transform that fits them best, where its rank is better. All transforms
+// have the same factor and penalty: the largest correlation has the best rank.
+template <int kSide>
+void rank_transformed(const Transformed task, const Window window) {
+    const Reference& reference = task.reference;
+    const PatchShape& shape = task.shape;
+    const int64_t side = kSide ? kSide : shape.side;
+    for (int64_t x = 0; x < window.columns; x += kWide) {
+        int64_t split = 0;  // rows of the image that are split
+        for (int64_t y = 0; y < window.rows; y++) {
+            const int64_t at = y * shape.stride + x;
+            // Candidates whose invariants differ too much are left out: none of them can be nearer than `reach`,
+            // whatever the transform.
+            const Wide level = load<kWide>(window.level + at) - reference.level;
+            const Wide contrast = load<kWide>(window.contrast + at) - reference.contrast;
+            if (!any<kWide>(level * level + contrast * contrast < spread<kWide>(task.reach))) continue;
+            for (split = larger_of(split, y); split < y + side; split++)
+                for (int64_t plane = 0; plane < shape.planes; plane++)
+                    split_row(window.pixels + plane * shape.plane_step + split * shape.stride + x, side,
+                              task.rows[plane].data + split * side);
+            const BestFit fit = best_fit<kSide>(task, y);
+            const Wide squared = squared_distance(window.energy + at, reference.norm, fit.largest, window.columns - x);
+            const Wide rank = task.rule.factor * squared + reference.penalty;
+            float* const value = task.values + y * task.lanes + x;
+            int32_t* const mark = task.which + y * task.lanes + x;
+            const WideInts better = rank < load<kWide>(value);
+            store<kWide, float>(value, better ? rank : load<kWide>(value));
+            store<kWide, int32_t>(mark, better ? fit.which : load<kWide>(mark));
+        }
+    }
+}
+
+void rank_transformed(const Transformed& task, const Window& window) {
+    switch (task.shape.side) {
+        case 4: return rank_transformed<4>(task, window);
+        case 5: return rank_transformed<5>(task, window);
+        case 6: return rank_transformed<6>(task, window);
+        case 7: return rank_transformed<7>(task, window);
+        case 8: return rank_transformed<8>(task, window);
+        default: return rank_transformed<0>(task, window);
+    }
+}
+
+// The reference turned in place shares its noise: no help, and no independent witness.
+void forget_near(int64_t radius, int64_t lanes, const Array<float, 1>& values) {
+    const int64_t first = larger_of<int64_t>(radius - kNear, 0), last = smaller_of(radius + kNear, 2 * radius);
+    for (int64_t y = first; y <= last; y++) values.part(y * lanes + first, y * lanes + last + 1).fill(INFINITY);
+}
+
+}  // namespace
+
+void Matcher::match(const Reference& reference, const Array<Window, 1>& windows) {
+    const Ranks& ranks = ranks_;
+    const int64_t members = ranks.order.shape[0] - 1, full = rule_.n_full * ranks.per_window;
+    for (int64_t w = 0; w < rule_.n_full; w++)
+        rank_shifted(windows[w], shape_, reference.pixels, reference.norm, ranks.lanes, of_window(ranks.shifted, w));
+    ranks.shifted[reference.own] = 0;
+    const Selected taken = take_smallest(ranks.shifted, members, guess_, ranks.few);
+    guess_ = taken.threshold;
+    const Values nearest = ranks.few.values.part(0, taken.count);
+    const float limit = largest_up_to(nearest, threshold_of(nearest, members, guess_));
+    // Where enough shifted patches are nearer than the penalty no other can rank among the members.
+    if (reference.penalty < limit) {
+        rank_moved(reference, windows, limit);
+        choose(ranks.few_moved, take_up_to(ranks.best, limit, ranks.few_moved), limit, reference.own);
+        int64_t moved = 0;
+        for (int64_t j = 0; j < members; j++)
+            moved += (ranks.order[j] >= full) | (ranks.which[ranks.order[j]] > 0);
+        if (moved * kOneIn >= members) return;
+    }
+    choose(ranks.few, taken.count, limit, reference.own);
+    for (int64_t j = 0; j < members; j++) ranks.which[ranks.order[j]] = 0;
+}
+
+// The ranks of all candidates under all transforms.
+void Matcher::rank_moved(const Reference& reference, const Array<Window, 1>& windows, float limit) const {
+    const Ranks& ranks = ranks_;
+    const float reach = (limit - reference.penalty) / rule_.factor * (1 + kRounding) + kRounding * reference.norm;
+    for (int64_t order = 0; order < rule_.orders; order++) {
+        float* to = ranks.numbers[order].data;
+        for (int64_t plane = 0; plane < shape_.planes; plane++) {
+            const int64_t from = order == 0 ? plane : shape_.planes - 1 - plane;
+            to = split_reference(reference.pixels + from * shape_.plane_step, shape_.stride, shape_.side, to);
+        }
+    }
+    std::memcpy(ranks.best.data, ranks.shifted.data, sizeof(float) * ranks.shifted.shape[0]);
+    ranks.which.part(0, ranks.shifted.shape[0]).fill(0);
+    for (int64_t w = 0; w < windows.shape[0]; w++) {
+        const bool full = w < rule_.n_full;
+        const Array<float, 1> values = of_window(ranks.best, w);
+        if (!full) values.fill(INFINITY);
+        rank_transformed({reference, shape_, rule_, reach, !full, ranks.lanes, ranks.numbers, ranks.rows, values.data,
+                          of_window(ranks.which, w).data},
+                         windows[w]);
+        if (windows[w].forgets_near) forget_near(windows[w].rows / 2, ranks.lanes, values);
+    }
+    if (windows.shape[0] > rule_.n_full)
+        keep_smallest(ranks.best.part(rule_.n_full * ranks.per_window, ranks.best.shape[0]), rule_.n_copied);
+}
+
+// The members among those that were taken.
+void Matcher::choose(const Few& few, int64_t taken, float limit, int64_t own) const {
+    const int64_t members = ranks_.order.shape[0] - 1;
+    for (int64_t j = smallest_of_few(few, taken, members, own, limit, ranks_.order); j <= members; j++)
+        ranks_.order[j] = int32_t(own);
+}
+
+void Matcher::write(const Array<Window, 1>& windows, const Array<int32_t, 1>& positions,
+                    const Array<uint8_t, 1>& chosen) const {
+    const int32_t lanes = int32_t(ranks_.lanes), per_window = int32_t(ranks_.per_window);
+    const int32_t stride = int32_t(shape_.stride);
+    // Quotients by multiplication; the half keeps roundings away from whole numbers.
+    const double per_lane = 1.0 / lanes, per_place = 1.0 / per_window;
+    for (int64_t j = 0; j < positions.shape[0]; j++) {
+        const int32_t place = ranks_.order[j];
+        const int32_t window = int32_t((place + 0.5) * per_place), at = place - window * per_window;
+        const int32_t row = int32_t((at + 0.5) * per_lane);
+        positions[j] = int32_t(windows[window].first) + row * stride + at - row * lanes;
+        chosen[j] = uint8_t(ranks_.which[place]);
+    }
+}
+
+}  // namespace vnlem

@@ -1,0 +1,90 @@
+// The nearest patches of a reference among the candidates of some windows: shifted, turned or reflected.
+//
+// The reference patch is transformed, never the candidates, so that loads from the image are contiguous.
+#pragma once
+#include "scratch.h"
+#include "select.h"
+#include "symmetries.h"
+
+namespace vnlem {
+
+// How members are ranked.
+struct MatchRule {
+    int64_t radius;  // of the windows
+    int64_t symmetries, orders;  // of the square: 1, 4 or 8; of planes: 1, or 2 for those in reverse
+    int64_t n_full;  // so many windows, the first ones, are of the image itself; members of others only contribute
+    int64_t n_copied;  // the most members from the others
+    float factor;  // a member that is turned, reflected or of another window ranks with factor * d^2 + a penalty
+
+    MatchRule(int64_t radius, int64_t transforms, int64_t n_full, int64_t n_copied, double factor)
+        : radius(radius),
+          symmetries(transforms % kSymmetries == 0 ? kSymmetries : transforms == 4 ? 4 : 1),
+          orders(transforms / symmetries),
+          n_full(n_full),
+          n_copied(n_copied),
+          factor(float(factor)) {}
+};
+
+// The reference patch.
+struct Reference {
+    const float* pixels;
+    float norm;  // squared
+    float level, contrast;
+    float penalty;
+    int64_t own;  // its place in the first window
+};
+
+// Room for the ranks of all candidates. Rows of candidates begin at whole vectors.
+struct Ranks {
+    int64_t lanes, per_window;
+    Array<float, 1> shifted, best;  // by shifts alone, by all transforms
+    Array<int32_t, 1> which;  // the transform of `best`
+    Few few, few_moved;  // the nearest of `shifted` and of `best`
+    Array<int32_t, 1> order;  // the members
+    Array<float, 2> numbers;  // of the reference for every order of planes, see `split_reference`
+    Array<Wide, 2> rows;  // of the image for each plane, see `split_row`
+
+    Ranks(Arena& arena, const PatchShape& shape, const MatchRule& rule, int64_t windows, int64_t members)
+        : lanes(rounded_up(2 * rule.radius + 1, kWide)),
+          per_window(rounded_up((2 * rule.radius + 1) * lanes, kBlock)),
+          shifted(arena.empty<float>(rule.n_full * per_window)),
+          best(arena.empty<float>(windows * per_window)),
+          which(arena.zeros<int32_t>(windows * per_window)),
+          few(make_few(arena, rule.n_full * per_window)),
+          few_moved(make_few(arena, windows * per_window)),
+          order(arena.empty<int32_t>(members + 1)),
+          numbers(arena.empty<float>(rule.orders, shape.planes * shape.side * shape.side)),
+          rows(arena.empty<Wide>(shape.planes, (2 * rule.radius + shape.side) * shape.side)) {}
+};
+
+// Finds the members of one reference after the other.
+class Matcher {
+public:
+    Matcher(const PatchShape& shape, const MatchRule& rule, const Ranks& ranks)
+        : shape_(shape), rule_(rule), ranks_(ranks) {}
+
+    // Find the members of a reference, as many as `order` has room for but one; their places are in `order`, their
+    // transforms in `which`. There are either enough members that are turned or reflected, or none. The
+    // reference takes the places that are left over where too few distances are numbers.
+    void match(const Reference& reference, const Array<Window, 1>& windows);
+
+    // The positions of the members that were found, and their transforms.
+    void write(const Array<Window, 1>& windows, const Array<int32_t, 1>& positions,
+               const Array<uint8_t, 1>& chosen) const;
+
+private:
+    template <class T>
+    Array<T, 1> of_window(const Array<T, 1>& values, int64_t w) const {
+        return values.part(w * ranks_.per_window, (w + 1) * ranks_.per_window);
+    }
+
+    void choose(const Few& few, int64_t taken, float limit, int64_t own) const;
+    void rank_moved(const Reference& reference, const Array<Window, 1>& windows, float limit) const;
+
+    const PatchShape shape_;
+    const MatchRule rule_;
+    const Ranks& ranks_;
+    float guess_ = 0;
+};
+
+}  // namespace vnlem
