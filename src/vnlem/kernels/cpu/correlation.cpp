@@ -3,21 +3,11 @@
 // A panel is some rows of kWide candidates, whose sums stay in registers.
 #include "correlation.h"
 
-#include <utility>
+#include "unroll.h"
 
 namespace vnlem {
 
 namespace {
-
-// body(0), body(1), ... with numbers that are known to the compiler.
-template <class Body, int... kNumber>
-inline __attribute__((always_inline)) void unroll(Body body, std::integer_sequence<int, kNumber...>) {
-    (body(std::integral_constant<int, kNumber>()), ...);
-}
-template <int kCount, class Body>
-inline __attribute__((always_inline)) void unroll(Body body) {
-    unroll(body, std::make_integer_sequence<int, kCount>());
-}
 
 // As many rows as leave registers for the taps of a column.
 constexpr int kMostRows = kRegisters == 32 ? 8 : 6;

@@ -6,6 +6,7 @@
 // parts are enough, and their sums with signs are the correlations.
 #pragma once
 #include "correlation.h"
+#include "unroll.h"
 
 namespace vnlem {
 
@@ -14,12 +15,22 @@ constexpr int kSymmetries = 8;  // in the order of `neighbours.groups.symmetries
 // Visit the pixels of a square, y and x below the middle, so that those that symmetries carry into each other come
 // together: diagonal(y) the four corners of a square; pair(y, x) four at (y, x) and four at (x, y), y < x; middle(y)
 // the four ends of the axes; centre() alone. Sides that are even have no axes.
-template <class Diagonal, class Pair, class Middle, class Centre>
-inline void visit_orbits(int64_t side, Diagonal diagonal, Pair pair, Middle middle, Centre centre) {
-    const int64_t half = side / 2;
-    for (int64_t y = 0; y < half; y++) {
+// kSide: the side if it is known to the compiler, which then visits without loops, else 0.
+template <int kSide, class Diagonal, class Pair, class Middle, class Centre>
+inline __attribute__((always_inline)) void visit_orbits(int64_t side, Diagonal diagonal, Pair pair, Middle middle,
+                                                        Centre centre) {
+    if constexpr (kSide > 0) {
+        unroll<kSide / 2>([&](auto y) {
+            diagonal(y);
+            unroll<kSide / 2 - 1 - y>([&](auto beyond) { pair(y, y + 1 + beyond); });
+            if (kSide % 2) middle(y);
+        });
+        if (kSide % 2) centre();
+        return;
+    }
+    for (int64_t y = 0; y < side / 2; y++) {
         diagonal(y);
-        for (int64_t x = y + 1; x < half; x++) pair(y, x);
+        for (int64_t x = y + 1; x < side / 2; x++) pair(y, x);
         if (side % 2) middle(y);
     }
     if (side % 2) centre();
@@ -41,7 +52,7 @@ inline float* split_reference(const float* patch, int64_t stride, int64_t side, 
         return Split{0.25f * (even_above + even_below), 0.25f * (even_above - even_below),
                      0.25f * (odd_above + odd_below), 0.25f * (odd_above - odd_below)};
     };
-    visit_orbits(
+    visit_orbits<0>(
         side,
         [&](int64_t y) {
             const Split part = split(y, y);
@@ -83,10 +94,10 @@ struct PartProducts {
 // Add the products with a plane of the reference, numbers from `split_reference`; rows (side, side): of the image, from
 // `split_row`. kSide: the side if it is known to the compiler, else 0. Returns where the numbers end.
 template <int kSide>
-inline const float* add_part_products(const Wide* rows, const float* numbers, int64_t any_side, PartProducts& sums) {
+inline __attribute__((always_inline)) const float* add_part_products(const Wide* rows, const float* numbers, int64_t any_side, PartProducts& sums) {
     const int64_t side = kSide ? kSide : any_side, last = side - 1, middle = side / 2;
     const auto at = [&](int64_t y, int64_t x) { return rows[y * side + x]; };
-    visit_orbits(
+    visit_orbits<kSide>(
         side,
         [&](int64_t y) {
             const Wide even = at(y, y), even_below = at(last - y, y);
