@@ -56,9 +56,10 @@ BestFit best_fit(const Transformed& task, int64_t y) {
 }
 
 // Give the candidates of a window to the transform that fits them best, where its rank is better. All transforms
-// have the same factor and penalty: the largest correlation has the best rank.
+// have the same factor and penalty: the largest correlation has the best rank. Not inlined: registers are allotted
+// for one side of patches at a time.
 template <int kSide>
-void rank_transformed(const Transformed task, const Window window) {
+__attribute__((noinline)) void rank_transformed(const Transformed task, const Window window) {
     const Reference& reference = task.reference;
     const PatchShape& shape = task.shape;
     const int64_t side = kSide ? kSide : shape.side;
