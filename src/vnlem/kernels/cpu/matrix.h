@@ -25,15 +25,15 @@ struct Product {
 
 enum class Into { kSet, kAdd, kSubtract };
 
-// Two multiply-adds of four cycles may begin in every cycle, so eight or more sums must be under way. Factors
-// take registers of their own where instructions cannot read them from memory.
-constexpr int kTileRows = kRegisters >= 32 ? 8 : 4;
+// x86 begins two multiply-adds of four cycles in every cycle, so eight sums must be under way; ARM's larger
+// processors begin four. More rows would only lengthen the way in and out of a tile.
+constexpr int kTileRows = kLanes == 4 && kRegisters >= 32 ? 8 : 4;
 constexpr int kTileVectors = 2;
-// Rows of a product come in multiples of it, as columns do.
+// Rows and columns of a product come in multiples of it.
 constexpr int kEight = 8;
 
 template <int Rows, int Vectors, int Wide, Into into>
-inline void product_tile(Left left, Right right, int64_t depth, Product out) {
+VNLEM_INLINE void product_tile(Left left, Right right, int64_t depth, Product out) {
     Floats<Wide> sums[Rows][Vectors] = {};
     for (int64_t i = 0; i < depth; i++) {
         Floats<Wide> values[Vectors];
@@ -54,7 +54,7 @@ inline void product_tile(Left left, Right right, int64_t depth, Product out) {
 
 // kTileRows rows of a product, from column x on: the widest tiles first.
 template <Into into, int Vectors = kTileVectors, int Wide = kLanes>
-inline void product_rows(Left left, Right right, int64_t depth, int64_t x, int64_t width, Product out) {
+VNLEM_INLINE void product_rows(Left left, Right right, int64_t depth, int64_t x, int64_t width, Product out) {
     for (; x + Vectors * Wide <= width; x += Vectors * Wide)
         product_tile<kTileRows, Vectors, Wide, into>(left, {right.data + x, right.step}, depth,
                                                      {out.data + x, out.step});

@@ -2,6 +2,9 @@
 #pragma once
 #include <cstdint>
 
+// A function whose call would cost more than it does, or put the vectors of its caller into memory.
+#define VNLEM_INLINE inline __attribute__((always_inline))
+
 namespace vnlem {
 
 // Numbers in a register of the processor.
@@ -49,7 +52,7 @@ inline Vector<T, N> spread(T value) {
 
 // body(0), body(1) ... one after the other: what they keep in an array of vectors stays in registers.
 template <int Count, class Body>
-inline __attribute__((always_inline)) void unrolled(const Body& body) {
+VNLEM_INLINE void unrolled(const Body& body) {
     if constexpr (Count > 1) unrolled<Count - 1>(body);
     body(Count - 1);
 }
