@@ -10,8 +10,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.kernels.cpu.copies import Stretch, StretchPlace, stretch_into
 from vnlem.kernels.cpu.sheets import Images, Tall
-from vnlem.kernels.numba.stretch import Stretch, StretchPlace, stretch_into
 from vnlem.neighbours.sheets import TILE, Reach, Sheet, Whole
 from vnlem.pipeline.tiles import Tile
 

@@ -15,17 +15,11 @@ constexpr double kLeastDoubleLoad = 1e-12;
 
 typedef Floats<kLanes> Lanes;
 
-float trace_of(const Array<float, 2>& matrix, int64_t k) {
-    float trace = 0;
-    for (int64_t i = 0; i < k; i++) trace += matrix(i, i);
-    return trace;
-}
-
 // Whether single precision cannot resolve the loads beside the Gram matrix.
-bool is_delicate(const Group& group) {
+bool is_delicate(float trace, const Group& group) {
     float least = __builtin_inff();
     for (int64_t i = 0; i < group.k; i++) least = smaller_of(least, group.load[i]);
-    return least < kLeastLoad * trace_of(group.theta, group.k);
+    return least < kLeastLoad * trace;
 }
 
 // Turn the Gram matrix of a centred group into its change Theta - I, in place; write the noise gains.
@@ -33,15 +27,17 @@ bool is_delicate(const Group& group) {
 // Theta - I = -P diag(shrink), P = (G + diag(load))^-1 made to annihilate constants, so that each column of Theta
 // sums to one. Columns k.. are padding: their load is one and they stay out of every sum; rows k.. are left with
 // numbers that mean nothing. gain[j] = sum_i Theta_ij^2 noise_i / noise_j.
-void combination(const Group& group) {
+void combination(float trace, const Group& group) {
     const Array<float, 2>& matrix = group.theta;
     const int64_t k = group.k, size = matrix.shape[0];
     // A constant added to all entries does not change the result, since P annihilates constants. It keeps the
     // inverse small in their direction, where the Gram matrix of a centred group is zero.
-    const float constant = trace_of(matrix, k) / float(k * k);
+    const float constant = trace / float(k * k);
     for (int64_t i = 0; i < k; i++) {
         float* const row = &matrix(i, 0);
-        for (int64_t j = i / kBlock * kBlock; j < k; j++) row[j] += constant;
+        int64_t j = i / kBlock * kBlock;
+        for (; j + kLanes <= k; j += kLanes) store<kLanes>(row + j, load<kLanes>(row + j) + constant);
+        for (; j < k; j++) row[j] += constant;
     }
     for (int64_t i = 0; i < size; i++) matrix(i, i) += i < k ? group.load[i] : 1.0f;
     sweep(matrix, group.pivots);
@@ -71,7 +67,11 @@ void combination(const Group& group) {
         if (i < k) change(i, squares[0]);
         store<kLanes>(group.gain.data + j, squares[0] + squares[1]);
     }
-    for (int64_t j = 0; j < k; j++) group.gain[j] = group.gain[j] / group.noise[j] + 2 * matrix(j, j) + 1;
+    for (int64_t j = 0; j < k; j++) sums[j] = matrix(j, j);
+    for (int64_t j = 0; j < size; j += kLanes) {
+        const Lanes gain = load<kLanes>(group.gain.data + j) / load<kLanes>(group.noise.data + j);
+        store<kLanes>(group.gain.data + j, gain + 2.0f * load<kLanes>(sums + j) + 1.0f);
+    }
 }
 
 // Replace a symmetric positive definite matrix by its inverse.
@@ -135,9 +135,10 @@ void delicate_combination(int64_t n, const Group& group) {
 
 Group::Group(Arena& arena, int64_t count, const Patch& patch)
     : k(count), members(arena.empty<int64_t>(count)), corners(arena.empty<int64_t>(count)) {
-    const int64_t size = round_up(k, kBlock), length = round_up(patch.length(), kBlock);
+    const int64_t size = round_up(k, kBlock), length = round_up(patch.length(), kBlock) + kBlock;
     const int64_t n_rows = round_up(patch.pixels() - patch.wide + patch.row_step(), 8);
     noise = arena.empty<float>(size);
+    weights = arena.empty<float>(k);
     gain = arena.empty<float>(size);
     load = arena.empty<float>(size);
     shrink = arena.empty<float>(size);
@@ -172,15 +173,23 @@ float combine(const float* pilot, const float* working, const Patch& patch, cons
     locate(pilot, patch, group.members, chosen, group.upright, group.rows);
     gather_centred(group.rows, k, patch, group.mean, group.columns);
     gram(group.columns, patch.pixels(), group.theta);
-    if (is_delicate(group)) {
+    float trace = 0;
+    for (int64_t j = 0; j < k; j++) trace += group.theta(j, j);
+    if (is_delicate(trace, group)) {
         delicate_combination(patch.pixels(), group);
     } else {
-        combination(group);
+        combination(trace, group);
     }
     locate(working, patch, group.members, chosen, group.upright, group.rows);
     gather_rows(group.rows, k, patch, group.changes);
-    multiply<Into::kSet>({group.theta.data, 1, size}, round_up(k, kTileRows), {group.changes.data, length},
-                         patch.length(), k, {group.estimate.data, length});
+    // The first of the rows is zero.
+    multiply<Into::kSet>(Transposed{group.theta.data + size, size}, round_up(k, 4), {&group.changes(1, 0), length},
+                         patch.length(), k - 1, {group.estimate.data, length});
+    const float least_gain = float(1.0 / double(k));
+    for (int64_t j = 0; j < k; j++) {
+        const float gain = larger_of(group.gain.data[j], least_gain);
+        group.weights.data[j] = 1.0f / (gain * __builtin_sqrtf(gain));
+    }
     return 1.0f - smaller_of(tau / left_over, 1.0f);
 }
 

@@ -17,9 +17,9 @@ struct Group {
     Array<int64_t, 1> members;       // (k): corners in the images
     Array<int64_t, 1> corners;       // (k): the same in the accumulators, negative where one is not put back
     Array<float, 1> noise;           // (size): noise energies, those beyond the members one
-    Array<float, 1> gain;            // (size): noise gains
+    Array<float, 1> weights;         // (k): in the image, from the noise gains
     Array<float, 2> estimate;        // (size, length): the change of every member
-    Array<float, 1> load, shrink, sums, mean;
+    Array<float, 1> load, shrink, sums, gain, mean;
     Array<const float*, 2> rows;     // see `locate`
     Array<float, 2> upright, columns, changes, theta;
     Array<float, 3> pivots;
@@ -28,16 +28,10 @@ struct Group {
     Group(Arena& arena, int64_t k, const Patch& patch);
 };
 
-// Estimate every member of a group: its change in group.estimate, the noise gains in group.gain. chosen (k): how
+// Estimate every member of a group: its change in group.estimate, its weight in group.weights. chosen (k): how
 // each is turned; changed: how much of the noise energy the working patches have lost. Returns the share of the
 // change that the next working image takes over.
 float combine(const float* pilot, const float* working, const Patch& patch, const Array<const uint8_t, 1>& chosen,
               float changed, const Rule& rule, const Group& group);
-
-// Weight of a member of a group of k from its noise gain.
-inline float aggregation_weight(float gain, int64_t k) {
-    const float bounded = larger_of(gain, float(1.0 / double(k)));
-    return 1.0f / (bounded * __builtin_sqrtf(bounded));
-}
 
 }  // namespace vnlem

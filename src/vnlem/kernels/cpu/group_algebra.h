@@ -13,7 +13,7 @@ constexpr int64_t kBlock = 16;
 inline void gram(const Array<float, 2>& columns, int64_t n, const Array<float, 2>& out) {
     const int64_t k = out.shape[0];
     for (int64_t i = 0; i < k; i += kBlock)
-        multiply<Into::kSet>({columns.data + i, 1, k}, kBlock, {columns.data + i, k}, k - i, n, {&out(i, i), k});
+        multiply<Into::kSet>(Transposed{columns.data + i, k}, kBlock, {columns.data + i, k}, k - i, n, {&out(i, i), k});
 }
 
 // Turn a symmetric positive definite matrix (k, k), k a multiple of 16, into minus its inverse, in place.
@@ -24,7 +24,7 @@ inline void sweep(const Array<float, 2>& matrix, const Array<float, 3>& scratch)
     float* const before = scratch[0].data;
     float* const turned = scratch[1].data;
     alignas(64) float block[kBlock * kBlock];
-    const Left inverse = {block, 1, kBlock};  // symmetric
+    const Transposed inverse = {block, kBlock};  // symmetric
     for (int64_t p = 0; p < k; p += kBlock) {
         const int64_t after = p + kBlock, rest = k - after;
         float* const pivots = matrix.data + p * k;
@@ -34,13 +34,13 @@ inline void sweep(const Array<float, 2>& matrix, const Array<float, 3>& scratch)
         multiply<Into::kSet>(inverse, kBlock, {before, k}, p, kBlock, {turned, k});
         multiply<Into::kSet>(inverse, kBlock, {pivots + after, k}, rest, kBlock, {turned + after, k});
         for (int64_t i = 0; i < p; i += kBlock) {
-            const Left own = {before + i, 1, k};
+            const Transposed own = {before + i, k};
             float* const row = matrix.data + i * k;
             multiply<Into::kSubtract>(own, kBlock, {turned + i, k}, p - i, kBlock, {row + i, k});
             multiply<Into::kSubtract>(own, kBlock, {turned + after, k}, rest, kBlock, {row + after, k});
         }
         for (int64_t i = after; i < k; i += kBlock)
-            multiply<Into::kSubtract>({pivots + i, 1, k}, kBlock, {turned + i, k}, k - i, kBlock,
+            multiply<Into::kSubtract>(Transposed{pivots + i, k}, kBlock, {turned + i, k}, k - i, kBlock,
                                       {matrix.data + i * k + i, k});
         transpose(turned, k, kBlock, p, matrix.data + p, k);
         for (int64_t a = 0; a < kBlock; a++) {

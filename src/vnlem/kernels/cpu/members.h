@@ -79,18 +79,18 @@ inline void gather_centred(const Array<const float*, 2>& rows, int64_t k, const 
     }
 }
 
-// Rows (., length) of the group less the first of them; numbers beyond a row of the patch become zero.
+// Rows (., length) of the group less the first of them, which is left alone; numbers beyond a row of the patch
+// become zero.
 inline void gather_rows(const Array<const float*, 2>& rows, int64_t k, const Patch& patch,
                         const Array<float, 2>& out) {
     const int64_t step = patch.row_step();
-    Ints<kSquare> numbers;
-    unrolled<kSquare>([&](int x) { numbers[x] = x; });
+    const Ints<kSquare> numbers = numbered<kSquare>();
     for (int64_t r = 0; r < patch.rows(); r++) {
-        const float** const begins = &rows(r, 0);
+        const float* const* const begins = &rows(r, 0);
         for (int64_t x = 0; x < step; x += kSquare) {
             const Ints<kSquare> inside = numbers < int32_t(patch.wide - x);
             const Floats<kSquare> own = load<kSquare>(begins[0] + x);
-            for (int64_t j = 0; j < k; j++) {
+            for (int64_t j = 1; j < k; j++) {
                 const Floats<kSquare> change = load<kSquare>(begins[j] + x) - own;
                 store<kSquare>(&out(j, r * step + x), inside ? change : Floats<kSquare>{});
             }
@@ -108,13 +108,12 @@ VNLEM_INLINE void twice(Floats<4> row, Floats<4>& low, Floats<4>& high) {
     high = __builtin_shufflevector(row, row, 2, 2, 3, 3);
 }
 
-// Add a member's row (length) to the accumulators, two numbers a pixel, at its corner. factors: of the row in the
-// two numbers. An upright member is added by vectors: zeros are added to what lies beside it.
-inline void put_back(const float* row, const Patch& patch, int64_t transform, const float (&factors)[2], float* sums) {
+// Add a member's row (length) to the accumulators, two numbers a pixel, at its corner. first, second: factors of
+// the row in the two. An upright member is added by vectors: zeros are added to what lies beside it.
+inline void put_back(const float* row, const Patch& patch, int64_t transform, float first, float second, float* sums) {
     const int64_t step = patch.row_step();
     const int64_t* const shifts = &patch.places(transform, 0);
-    Floats<kSquare> pair;
-    unrolled<kSquare>([&](int x) { pair[x] = factors[x % 2]; });
+    const Floats<kSquare> pair = (numbered<kSquare>() & 1) == 0 ? Floats<kSquare>{} + first : Floats<kSquare>{} + second;
     for (int64_t r = 0; r < patch.rows(); r++) {
         if (transform == 0) {
             float* const at = sums + shifts[r * patch.wide];
@@ -128,8 +127,8 @@ inline void put_back(const float* row, const Patch& patch, int64_t transform, co
         } else {
             for (int64_t x = 0; x < patch.wide; x++) {
                 float* const at = sums + shifts[r * patch.wide + x];
-                at[0] += factors[0] * row[r * step + x];
-                at[1] += factors[1] * row[r * step + x];
+                at[0] += first * row[r * step + x];
+                at[1] += second * row[r * step + x];
             }
         }
     }

@@ -52,10 +52,9 @@ void filter_groups(const Flat& images, const Rule& rule, const Patch& patch, con
         for (int64_t j = 0; j < k; j++) {
             const int64_t corner = group.corners[j];
             if (corner < 0) continue;
-            const float weight = aggregation_weight(group.gain[j], k);
-            const float factors[2] = {weight, weight * taken};
+            const float weight = group.weights[j];
             weights[corner] += weight;
-            put_back(&group.estimate(j, 0), patch, chosen(r, j), factors, sums + 2 * corner);
+            put_back(&group.estimate(j, 0), patch, chosen(r, j), weight, taken * weight, sums + 2 * corner);
         }
     }
 }
