@@ -1,8 +1,8 @@
 """Copies of a square of an image: turned by any angle, or made smaller or larger.
 
-Three shears turn a square, each a shift of rows; rows, then columns are scaled. Both by a few taps of a windowed
-sinc, so that white noise stays nearly white and nothing aliases, and a pixel of the copy depends on some pixels
-around its source and on nothing else. Images are mirrored at their borders.
+Three shears turn a square, each a shift of rows; a change of size scales columns, then rows. All use a few
+taps of a windowed sinc: white noise stays nearly white, nothing aliases, and a pixel of the copy depends on
+some pixels around its source and on nothing else. Images are mirrored at their borders.
 """
 
 from typing import NamedTuple

@@ -113,7 +113,8 @@ VNLEM_INLINE void twice(Floats<4> row, Floats<4>& low, Floats<4>& high) {
 inline void put_back(const float* row, const Patch& patch, int64_t transform, float first, float second, float* sums) {
     const int64_t step = patch.row_step();
     const int64_t* const shifts = &patch.places(transform, 0);
-    const Floats<kSquare> pair = (numbered<kSquare>() & 1) == 0 ? Floats<kSquare>{} + first : Floats<kSquare>{} + second;
+    const Ints<kSquare> even = (numbered<kSquare>() & 1) == 0;
+    const Floats<kSquare> pair = even ? Floats<kSquare>{} + first : Floats<kSquare>{} + second;
     for (int64_t r = 0; r < patch.rows(); r++) {
         if (transform == 0) {
             float* const at = sums + shifts[r * patch.wide];
