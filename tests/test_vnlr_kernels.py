@@ -3,113 +3,142 @@
 import numpy as np
 import pytest
 
-from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.cpu import match
-from vnlem.kernels.cpu.sheets import Images, Sums
-from vnlem.kernels.numba import combine, group_algebra, ridge
-from vnlem.kernels.numba.jit import from_python
-from vnlem.kernels.numba.members import centre, gather, gather_rows, put_back, row_length, rows_for
+from vnlem.kernels.cpu.ridge import Place, PlaneImages, Ridge, Rule, filter_planes_tile, filter_tile
+from vnlem.kernels.cpu.sheets import PADDING, Images, Sums, Tall
 from vnlem.neighbours.groups import symmetries
+from vnlem.neighbours.planes import symmetries_of_block
 from vnlem.neighbours.scaled import ScaledSheet
 from vnlem.neighbours.sheets import TILE, Layout, Reach
 from vnlem.neighbours.turned import TurnedSheet, square_side
 from vnlem.pipeline.regions import Region
-from vnlem.pipeline.schedule import Spans, Step
 from vnlem.pipeline.tiles import Tile
 from vnlem.reference.copies import Copies, turn_square
+from vnlem.reference.vnlr import combination
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-@pytest.mark.parametrize(("n", "k"), [(36, 16), (49, 64), (64, 80)])
-def test_gram_matrices_agree_with_matmul(n, k):
-    columns = random(n + 3, k)
-    gram = np.empty((k, k), np.float32)
-    from_python(group_algebra.gram)(columns, np.arange(n) * k, gram)
-    blocks = np.arange(k) // 16
-    written = blocks[:, None] <= blocks[None, :]
-    np.testing.assert_allclose(gram[written], (columns[:n].T @ columns[:n])[written], atol=1e-4)
+PILOT, STEIN = Rule(False, 0.0, 1.1, 0.3), Rule(True, 0.6, 0.0, 0.75)
 
 
-@pytest.mark.parametrize(("n", "k", "width"), [(9, 16, 8), (20, 32, 48), (64, 64, 56), (80, 80, 72)])
-def test_products_agree_with_matmul(n, k, width):
-    left, right, product = random(k, k), random(k, width, seed=1), np.empty((k, width), np.float32)
-    from_python(group_algebra.multiply)(left, right, np.arange(n) * width, product)
-    np.testing.assert_allclose(product[:n], left[:n, :n].T @ right[:n], rtol=1e-4, atol=1e-3)
+def filtered(images, offsets, places, positions, chosen, n_own, rule, size):
+    """Changes (size, 2) and weights (size) of groups, in double precision; images: flat."""
+    pilot, working, change, variance = (image.astype(np.float64) for image in images)
+    sums, weights = np.zeros((size, 2)), np.zeros(size)
+    for members, turns in zip(positions, chosen, strict=True):
+        at = members[:, None] + offsets[turns]
+        noise = variance[at].sum(axis=1)
+        left = max(1 - np.sqrt(change[at].sum() / noise.sum()), 1.02 * rule.tau, 0.02)
+        noise = noise * np.where(members < n_own, 1.0, 4.0)
+        load = noise * (rule.extra_load if rule.without_pilot else rule.boost * left**2)
+        theta = combination(pilot[at].T, load, noise + load if rule.without_pilot else load)
+        gain = np.sum(theta**2 * noise[:, None], axis=0) / noise
+        changes = (theta - np.eye(len(members))).T @ working[at]
+        shares = [1.0, 1.0 - min(rule.tau / left, 1.0)]
+        for j in np.flatnonzero(members < n_own):
+            weight = max(gain[j], 1 / len(members)) ** -1.5
+            sums[members[j] + places[turns[j]]] += weight * np.outer(changes[j], shares)
+            weights[members[j]] += weight
+    return sums, weights
 
 
-@pytest.mark.parametrize("k", [16, 64, 96])
-def test_sweeping_leaves_minus_the_inverse(k):
-    a = random(k, k).astype(np.float64)
-    matrix = (a @ a.T + 5 * np.eye(k)).astype(np.float32)
-    blocks = np.arange(k) // 16
-    swept = np.where(blocks[:, None] <= blocks[None, :], matrix, np.float32(np.nan))
-    scratch = [np.empty(shape, np.float32) for shape in (256, (16, k), (16, k))]
-    from_python(group_algebra.sweep)(swept, np.arange(16) * k, *scratch)
-    np.testing.assert_allclose(swept, -np.linalg.inv(matrix.astype(np.float64)), atol=2e-5)
+def a_tile(p, k, depth, scale, groups=3, channels=2):
+    """Random tall arrays, of which the last rows are not put back, and random groups in them."""
+    rng = np.random.default_rng(p * k)
+    rows, own_rows, stride = 33 + p, 29, 37 + PADDING
+    shape = (channels, depth, rows, stride)
+    pilot, working = (scale * rng.standard_normal(shape) for _ in range(2))
+    change, variance = rng.uniform(0, 0.3, shape), rng.uniform(0.5, 1.5, shape)
+    tall = Tall(*(a.astype(np.float32) for a in (pilot[0], pilot, working, change, variance)), None)
+    tall = tall._replace(outside=np.zeros((rows, stride), np.uint8))
+    y, x = rng.integers(0, rows - p + 1, (groups, k)), rng.integers(0, 37 - p + 1, (groups, k))
+    y[(y < own_rows) & (y + p > own_rows)] = own_rows  # no patch is cut
+    chosen = rng.integers(0, 8, (groups, k)) * rng.integers(0, 2, (groups, k))
+    return tall, own_rows, (y * stride + x).astype(np.int32), chosen.astype(np.uint8)
 
 
-@pytest.mark.parametrize(("p", "k"), [(3, 5), (6, 20), (7, 16), (8, 24), (11, 9)])
-def test_patches_come_into_columns_and_rows_and_go_back_where_they_were(p, k):
-    rng = np.random.default_rng(p)
-    height, stride, size = 40, 70, (k + 15) // 16 * 16
-    image = random(height, stride, seed=p)
+@pytest.mark.parametrize("rule", [PILOT, STEIN])
+@pytest.mark.parametrize(
+    ("p", "k", "depth"),
+    [(2, 3, 1), (5, 2, 1), (6, 20, 2), (7, 64, 1), (8, 37, 1), (8, 80, 1), (11, 9, 1), (17, 5, 1)],
+)
+def test_groups_are_filtered_as_the_formulas_say(p, k, depth, rule):
+    tall, own_rows, positions, chosen = a_tile(p, k, depth, 3.0)
+    stride = tall.pilot.shape[3]
     turns = symmetries("d4", p)
-    offsets = (turns // p * stride + turns % p).astype(np.int64)
-    corners = rng.integers(0, height - p, k) * stride + rng.integers(0, stride - p - 24, k)
-    chosen = (rng.integers(0, 8, k) * rng.integers(0, 2, k)).astype(np.uint8)
-    places = np.zeros(size, np.int64)
-    places[:k] = corners
-    columns = np.full((from_python(rows_for)(p * p, p), size), 7, np.float32)
-    columns[:, k:] = 0
-    from_python(gather)(image.ravel(), offsets, places, chosen, columns)
-    expected = image.ravel()[corners + offsets[chosen].T]
-    np.testing.assert_array_equal(columns[: p * p, :k], expected)
-    assert not columns[: p * p, k:].any()
-
-    lanes = (p + 7) // 8 * 8
-    rows = np.zeros((k, from_python(row_length)(p * p, p)), np.float32)
-    mask = (np.arange(lanes) < p).astype(np.float32)
-    from_python(gather_rows)(image.ravel(), offsets, places, chosen, mask, rows)
-    patches = rows.reshape(k, p, lanes)
-    first = image.ravel()[corners[0] + offsets[0]]
-    np.testing.assert_array_equal(patches[:, :, :p].reshape(k, p * p), (expected.T - first))
-    assert not patches[:, :, p:].any()
-
-    corners[1] = -1
-    factors = random(2, k, seed=1)
-    sums = np.zeros(2 * image.size, np.float32)
-    from_python(put_back)(rows, 2 * offsets, corners, chosen, factors, p, sums)
-    wanted = np.zeros((image.size, 2))
-    for j in range(k):
-        if j != 1:
-            at = corners[j] + offsets[chosen[j]]
-            wanted[at] += (expected[:, j] - first)[:, None].astype(float) * factors[:, j]
-    np.testing.assert_allclose(sums.reshape(-1, 2), wanted, atol=1e-5)
+    tile = Sums(
+        np.zeros((2, depth, own_rows, stride, 2), np.float32), np.zeros((2, own_rows, stride), np.float32)
+    )
+    moved = filter_tile(tall, Ridge(turns, p, own_rows, rule), positions, chosen, tile)
+    n_own = own_rows * stride
+    assert moved == np.count_nonzero((chosen > 0) | (positions >= n_own))
+    at = turns // p * stride + turns % p
+    offsets, places = (
+        np.concatenate([at + plane * step for plane in range(depth)], axis=1)
+        for step in (tall.pilot.shape[2] * stride, n_own)
+    )
+    for c in range(2):
+        images = [image[c].ravel() for image in tall[1:5]]
+        sums, weights = filtered(images, offsets, places, positions, chosen, n_own, rule, depth * n_own)
+        np.testing.assert_allclose(
+            tile.changes[c].reshape(-1, 2), sums, rtol=1e-3, atol=1e-3 * np.abs(sums).max()
+        )
+        np.testing.assert_allclose(tile.weights[c].ravel(), weights[:n_own], rtol=1e-3)
 
 
-@pytest.mark.parametrize("k", [3, 8, 20])
-def test_centred_columns_have_no_mean(k):
-    columns = np.zeros((16, 32), np.float32)
-    columns[:, :k] = random(16, k)
-    expected = columns - np.where(np.arange(32) < k, columns[:, :k].mean(axis=1, keepdims=True), 0)
-    from_python(centre)(columns, k)
-    np.testing.assert_allclose(columns, expected, atol=1e-6)
-    assert not columns[:, k:].any()
+@pytest.mark.parametrize("scale", [10.0, 30.0, 1e3, 1e5, 1e6])
+def test_groups_with_little_noise_are_filtered_in_double_precision(scale):
+    # From the second on single precision cannot tell the noise beside the image, in the last not even double.
+    tall, own_rows, positions, chosen = a_tile(6, 20, 1, scale, channels=1)
+    stride, turns = tall.pilot.shape[3], symmetries("d4", 6)
+    tile = Sums(
+        np.zeros((1, 1, own_rows, stride, 2), np.float32), np.zeros((1, own_rows, stride), np.float32)
+    )
+    filter_tile(tall, Ridge(turns, 6, own_rows, PILOT), positions, chosen, tile)
+    offsets, n_own = turns // 6 * stride + turns % 6, own_rows * stride
+    images = [image[0].ravel() for image in tall[1:5]]
+    sums, weights = filtered(images, offsets, offsets, positions, chosen, n_own, PILOT, n_own)
+    np.testing.assert_allclose(tile.changes.reshape(-1, 2), sums, atol=2e-3 * np.abs(sums).max())
+    np.testing.assert_allclose(tile.weights.ravel(), weights, rtol=2e-3)
 
 
-def settled(images, patch_size, tiles):
-    """Tiles (first row, sums), as high as the image and one after the other."""
-    height = images.noisy.shape[1]
-    spans = Spans([(first, height) for first, _ in tiles], [(0, images.noisy.shape[2])])
-    aggregate = Aggregate(images, Tile(0, height, 0, images.noisy.shape[2]))
-    aggregate.add_pass(spans, patch_size, Tile(0, height, 0, images.noisy.shape[2]))
-    for row, (first, sums) in enumerate(tiles):
-        aggregate.put(Step(0, row, 0), sums, (first, 0, *sums.weights.shape[1:]))
-        aggregate.settle(Step(0, row, 0))
-    return aggregate
+@pytest.mark.parametrize(("p", "k", "depth"), [(4, 7, 3), (7, 24, 1), (5, 64, 2)])
+def test_groups_in_planes_are_filtered_as_the_formulas_say(p, k, depth):
+    rng = np.random.default_rng(k)
+    shape, width = (5, 24, 23 + PADDING), 23
+    pilot, working = (3 * rng.standard_normal(shape).astype(np.float32) for _ in range(2))
+    change, variance = (rng.uniform(a, b, shape).astype(np.float32) for a, b in ((0, 0.3), (0.5, 1.5)))
+    pixels = symmetries_of_block("d4", p, depth, reflect_depth=True)
+
+    def offsets_in(height, stride):
+        plane, pixel = np.divmod(pixels, p * p)
+        return (plane * height + pixel // p) * stride + pixel % p
+
+    offsets = offsets_in(*shape[1:])
+    first, size = np.array([1, 2, 3]), np.array([depth + 1, 17, 19])
+    corners = first + rng.integers(0, size - (depth, p, p) + 1, (3, k, 3))
+    positions = np.ravel_multi_index(tuple(np.moveaxis(corners, -1, 0)), shape).astype(np.int32)
+    chosen = rng.integers(0, len(pixels), (3, k)).astype(np.uint8)
+    totals = [np.zeros(shape, np.float32) for _ in range(2)]
+    flat = [image.ravel() for image in (change, variance)]
+    for z, y, x in np.ndindex(5 - depth + 1, 24 - p + 1, width - p + 1):
+        at = np.ravel_multi_index((z, y, x), shape) + offsets[0]
+        for total, image in zip(totals, flat, strict=True):
+            total[z, y, x] = image[at].sum()
+    room = np.zeros(2 * size.prod() + PADDING, np.float32)
+    sums, weights = room[: 2 * size.prod()].reshape(*size, 2), np.zeros(size, np.float32)
+    place = Place(offsets, 2 * offsets_in(size[1], size[2]), *first)
+    filter_planes_tile(PlaneImages(pilot, working, *totals), PILOT, place, positions, chosen, sums, weights)
+    images = [image.ravel() for image in (pilot, working, change, variance)]
+    everywhere = filtered(images, offsets, offsets, positions, chosen, pilot.size, PILOT, pilot.size)
+    part = tuple(slice(a, a + n) for a, n in zip(first, size, strict=True))
+    for found, wanted in zip((sums, weights), everywhere, strict=True):
+        expected = wanted.reshape(*shape, *found.shape[3:])[part]
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+    assert not room[2 * size.prod() :].any()
 
 
 def test_changes_are_weighted_means_over_the_patches_that_cover_a_pixel():
@@ -146,27 +175,6 @@ def test_a_pixel_that_no_patch_covers_is_told():
         settled(images, 2, [(0, sums)])
 
 
-@pytest.mark.parametrize("k", [9, 20])
-def test_groups_are_combined_alike_in_single_and_in_double_precision(k):
-    size = (k + 15) // 16 * 16
-    columns = np.zeros((40, size), np.float32)
-    columns[:36, :k] = random(36, k)
-    from_python(centre)(columns, k)
-    strides = np.arange(64) * size
-    numbers = np.ones((5, size), np.float32)
-    numbers[:3, :k] = 1 + np.abs(random(3, k))
-    single, double = np.empty((size, size), np.float32), np.empty((size, size), np.float32)
-    from_python(group_algebra.gram)(columns, strides[:40], single)
-    gain = np.empty(size, np.float32)
-    from_python(combine.delicate_combination)(
-        columns, numbers[0], numbers[1], numbers[2], k, np.empty((k + 1, k)), double, gain
-    )
-    scratch = np.empty(256, np.float32), np.empty((2, 16, size), np.float32)
-    from_python(combine.combination)(single, numbers, k, strides[:16], *scratch)
-    np.testing.assert_allclose(single[:k], double[:k], atol=1e-5)
-    np.testing.assert_allclose(numbers[4, :k], gain[:k], rtol=1e-4)
-
-
 def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_together():
     # Three frames, the first the image itself, and patches of two planes: only their sum tells them apart.
     rng = np.random.default_rng(5)
@@ -195,7 +203,7 @@ def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_tog
             tall.compared[:, rows, : self.width] = self._planes
             tall.variance[:, :, rows] = 0.01
 
-    layout = Layout.of([Frame(planes) for planes in frames])
+    layout = Layout.of([Frame(planes) for planes in frames], radius)
     tall = layout.tall(Images(*[frames[:1, 0]] * 4), np.ones(1, np.float32), depth=2)
     search = match.Search(1, np.ones(1, np.float32), layout.table(), 3, 1, p, radius, 1, 1, 0)
     reference = np.array([[8, 9]])
@@ -204,9 +212,8 @@ def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_tog
     rows, columns = np.divmod(positions[0], layout.stride)
     assert set(zip(rows // height, rows % height, columns, strict=True)) == {(0, 8, 9), (1, 6, 10), (2, 9, 7)}
     sums = layout.sums(1, depth=2)
-    rule = combine.Rule(False, np.float32(0), np.float32(1), np.float32(0))
-    settings = ridge.Ridge(symmetries("identity", p), p, layout.own_rows, rule)
-    ridge.filter_tile(tall, settings, positions, chosen, sums)
+    settings = Ridge(symmetries("identity", p), p, layout.own_rows, Rule(False, 0.0, 1.0, 0.0))
+    filter_tile(tall, settings, positions, chosen, sums)
     # Every member gets its change back, in both planes of its own frame.
     touched = np.abs(sums.changes[0, :, :, :, 0]) > 0
     for row, column in zip(rows, columns, strict=True):
@@ -234,7 +241,7 @@ def test_a_turned_sheet_shows_each_point_where_it_says(angle):
     spot = np.exp(-((y - 42) ** 2 + (x - 71) ** 2) / 8.0)[None].astype(np.float32)
     reach = Reach(1, 6, Region.whole(80, 90))
     sheet = TurnedSheet(reach, Tile(0, 64, 64, 128), square_side(TILE, 6, 1), angle, 0.0)
-    layout = Layout.of([sheet])
+    layout = Layout.of([sheet], 6)
     tall = layout.tall(Images(spot, spot, spot, np.ones((1, 1, 1), np.float32)), np.ones(1, np.float32))
     row, column = sheet.corners(np.array([[42, 71]]))[0] + 6
     assert tall.pilot[0, 0, row, column] > 0.85
@@ -250,7 +257,7 @@ def scaled_sheet(image, factor, corner, radius=6, patch_size=7):
     sheet = ScaledSheet(reach, tile, factor, 0.0)
     planes = image[None].astype(np.float32)
     images = Images(planes, planes, planes, np.full((1, 1, 1), 2.0, np.float32))
-    tall = Layout.of([sheet]).tall(images, np.ones(1, np.float32))
+    tall = Layout.of([sheet], radius).tall(images, np.ones(1, np.float32))
     side = sheet.height
     return sheet, tall.pilot[0, 0, :side, :side], tall.variance[0, 0, 0, 0], tall.outside[:side, :side]
 

@@ -12,12 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.kernels.cpu.sheets import Images, Sums, Totals, settle
+from vnlem.kernels.cpu.sheets import Images, Rectangle, Sums, TilePlace, Totals, settle
 from vnlem.neighbours.sheets import Layout
 from vnlem.pipeline.schedule import Span, Spans, Step
 from vnlem.pipeline.tiles import Tile
-
-Place = tuple[int, int, int, int]
 
 
 class _PassOf(NamedTuple):
@@ -27,7 +25,7 @@ class _PassOf(NamedTuple):
     patch_size: int
     rows: list[Span]  # of the rectangle that is done with each row of tiles
     columns: list[Span]
-    needed: Tile  # in the arrays
+    needed: Rectangle  # in the arrays
 
 
 class Aggregate:
@@ -43,7 +41,7 @@ class Aggregate:
         self._changes = np.zeros((*shape, 2), np.float32)
         self._weights = np.zeros((2, *shape), np.float32)
         self._passes: list[_PassOf] = []
-        self._waiting: dict[Step, tuple[Sums, Place]] = {}
+        self._waiting: dict[Step, tuple[Sums, TilePlace]] = {}
         # Memory that is new to a process is slow to write.
         self._unused: dict[tuple[int, ...], list[Sums]] = {}
 
@@ -57,7 +55,7 @@ class Aggregate:
                 patch_size,
                 _done_with(spans.rows, read.top, self._changes.shape[1]),
                 _done_with(spans.columns, read.left, self._changes.shape[2]),
-                Tile(
+                Rectangle(
                     needed.top - read.top,
                     needed.bottom - read.top,
                     needed.left - read.left,
@@ -74,15 +72,15 @@ class Aggregate:
                 return unused.pop()
         return layout.sums(len(self._images.noisy))
 
-    def put(self, step: Step, tile: Sums, place: Place) -> None:
-        """Keep what a tile has found, for place: y, x, height, width."""
+    def put(self, step: Step, tile: Sums, place: TilePlace) -> None:
+        """Keep what a tile has found, for a place in the arrays."""
         self._waiting[step] = tile, place
 
     def settle(self, step: Step) -> None:
         """Add what a tile has found, and change the pixels that no other tile will add to."""
         tile, place = self._waiting.pop(step)
         one = self._passes[step.number]
-        rectangle = Tile(*one.rows[step.row], *one.columns[step.column])
+        rectangle = Rectangle(*one.rows[step.row], *one.columns[step.column])
         missing = settle(tile, place, one.totals, one.patch_size, rectangle, one.needed, self._images)
         self._unused.setdefault(tile.weights.shape[1:], []).append(tile)
         if missing:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate.ridge import PassSettings
-from vnlem.kernels.numba.plane_ridge import Place, PlaneImages, filter_planes_tile
+from vnlem.kernels.cpu.ridge import Place, PlaneImages, filter_planes_tile
 from vnlem.kernels.cpu.sheets import PADDING
 from vnlem.neighbours.groups import Members, positions_in_part
 from vnlem.neighbours.patches import blank_planes, patch_sums, spread_over_patches
@@ -175,7 +175,7 @@ class PlanesInFlight:
         filter_planes_tile(
             self._images,
             settings.rule(),
-            Place(self._offsets, 2 * self._offsets_in(shape[1], shape[2]), corner),
+            Place(self._offsets, 2 * self._offsets_in(shape[1], shape[2]), *corner),
             members.positions,
             members.transforms,
             sums,

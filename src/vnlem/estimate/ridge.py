@@ -11,9 +11,8 @@ from itertools import accumulate
 import numpy as np
 
 from vnlem.estimate.aggregate import Aggregate
-from vnlem.kernels.numba.combine import Rule
-from vnlem.kernels.numba.ridge import Ridge, filter_tile
-from vnlem.kernels.cpu.sheets import Images, Tall
+from vnlem.kernels.cpu.ridge import Ridge, Rule, filter_tile
+from vnlem.kernels.cpu.sheets import Images, Tall, TilePlace
 from vnlem.neighbours.groups import Matching, Members, TileGrid
 from vnlem.neighbours.sheets import ImageSheet, Layout
 from vnlem.pipeline.progress import ProgressCallback
@@ -34,12 +33,7 @@ class PassSettings:
 
     def rule(self) -> Rule:
         """The same for kernels."""
-        return Rule(
-            self.extra_load is not None,
-            np.float32(self.extra_load or 0.0),
-            np.float32(self.boost),
-            np.float32(self.tau),
-        )
+        return Rule(self.extra_load is not None, self.extra_load or 0.0, self.boost, self.tau)
 
 
 @dataclass(frozen=True)
@@ -135,11 +129,11 @@ def _ridge(one: Pass, layout: Layout) -> Ridge:
     )
 
 
-def _place(layout: Layout) -> tuple[int, int, int, int]:
-    """Where a tile's sums belong in the arrays of the region: y, x, height, width."""
+def _place(layout: Layout) -> TilePlace:
+    """Where a tile's sums belong in the arrays of the region."""
     own = layout.sheets[0]
     assert isinstance(own, ImageSheet)
-    return (*own.home(), own.height, own.width)
+    return TilePlace(*own.home(), own.height, own.width)
 
 
 class _Scratch(threading.local):

@@ -10,8 +10,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.kernels.cpu.copies import Stretch, StretchPlace, stretch_into
 from vnlem.kernels.cpu.sheets import Images, Tall
-from vnlem.kernels.numba.stretch import Stretch, StretchPlace, stretch_into
 from vnlem.neighbours.sheets import TILE, Reach, Sheet, Whole
 from vnlem.pipeline.tiles import Tile
 
@@ -61,7 +61,7 @@ def make_stretch(factor: float, side: int) -> Stretch:
     # Source positions, from the tile's pixel TILE // 2: the centre of a tile lies half a pixel before it.
     bases, taps = _taps((np.arange(side) - (side - 1) / 2) / factor - 0.5, factor)
     noise = (taps**2).sum(axis=1).mean() ** 2
-    return Stretch(factor, bases, taps.astype(np.float32), np.float32(noise))
+    return Stretch(factor, bases, taps.astype(np.float32), float(noise))
 
 
 def resized(image: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
@@ -113,7 +113,7 @@ class ScaledSheet:
 
     def __init__(self, reach: Reach, tile: Tile, factor: float, least_variance: float) -> None:
         self._reach, self._tile = reach, tile
-        self._floor = np.float32(least_variance)
+        self._floor = least_variance
         self.height = self.width = side_of(factor, reach.radius, reach.patch_size)
         self._stretch = make_stretch(factor, self.height)
         self.candidates = (2 * reach.radius + 1, 2 * reach.radius + 1)

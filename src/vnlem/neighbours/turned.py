@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.kernels.cpu.copies import Turn, TurnPlace, turn_into
 from vnlem.kernels.cpu.sheets import Images, Tall
-from vnlem.kernels.numba.turn import Turn, TurnPlace, turn_into
 from vnlem.neighbours.sheets import TILE, Reach, Sheet, Whole
 from vnlem.pipeline.tiles import Tile
 
@@ -75,7 +75,7 @@ class TurnedSheet:
 
     def __init__(self, reach: Reach, tile: Tile, side: int, degrees: float, least_variance: float) -> None:
         self._reach, self._turn = reach, make_turn(side, degrees)
-        self._floor = np.float32(least_variance)
+        self._floor = least_variance
         self.height = self.width = side
         full = 2 * reach.radius + 1
         self.candidates = (full, full)

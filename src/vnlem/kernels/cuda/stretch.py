@@ -11,7 +11,7 @@ Array = Any  # of the engine's library
 
 
 class Scaling(NamedTuple):
-    """A change of size of squares, see `vnlem.kernels.numba.stretch.Stretch`."""
+    """A change of size of squares, see `vnlem.kernels.cpu.copies.Stretch`."""
 
     bases: Array  # int32 (side)
     taps: Array  # float32 (side, taps)

@@ -10,7 +10,7 @@ Array = Any  # of the engine's library
 
 
 class Turns(NamedTuple):
-    """The turns of squares of one size, see `vnlem.kernels.numba.turn.Turn`."""
+    """The turns of squares of one size, see `vnlem.kernels.cpu.copies.Turn`."""
 
     quarter: Array  # uint8 (turns)
     bases: Array  # int32 (turns, 2, side)

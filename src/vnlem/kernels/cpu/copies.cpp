@@ -1,0 +1,199 @@
+// Turned and scaled copies of a square of an image: see copies.py.
+#include "scratch.h"
+#include "sheets.h"
+
+namespace vnlem {
+
+struct Turn {
+    int64_t quarter;
+    Array<const int64_t, 2> bases;
+    Array<const float, 3> taps;
+    double cosine, sine;
+};
+
+struct TurnPlace {
+    int64_t top, left, height, width, origin_y, origin_x, first;
+};
+
+struct Stretch {
+    double factor;
+    Array<const int64_t, 1> bases;
+    Array<const float, 2> taps;
+    double noise;
+};
+
+struct StretchPlace {
+    int64_t centre_y, centre_x, height, width, origin_y, origin_x, first;
+};
+
+namespace {
+
+typedef Array<const float, 2> Image;
+typedef Array<float, 2> Square;
+
+// Positions of the whole image from `begin` on, mirrored at its borders, in an array of `length` that begins at
+// `origin`.
+void set_mirrored(int64_t begin, int64_t count, int64_t origin, int64_t length, const Array<int64_t, 1>& out) {
+    for (int64_t i = 0; i < out.shape[0]; i++) {
+        int64_t position = (begin + i) % (2 * count);
+        if (position < 0) position += 2 * count;
+        if (position >= count) position = 2 * count - 1 - position;
+        out[i] = smaller_of(larger_of<int64_t>(position - origin, 0), length - 1);
+    }
+}
+
+// Fill the tall arrays from a row on with copies. copy(value) returns the copy, a square, of the image whose pixels
+// value(y, x) gives.
+template <class Copy>
+void fill(const Images& images, const Array<const float, 1>& weights, float floor, float noise, int64_t first,
+          const Tall& tall, Copy copy) {
+    for (int64_t c = 0; c < images.noisy.shape[0]; c++) {
+        const Image noisy = images.noisy[c], working = images.working[c], pilot = images.pilot[c];
+        const Image variance = images.variance[c];
+        // What becomes of the numbers of a copy.
+        const auto write = [&](const Square& square, const Square& out, auto become) {
+            for (int64_t y = 0; y < square.shape[0]; y++)
+                for (int64_t x = 0; x < square.shape[1]; x++) out(first + y, x) = become(square(y, x));
+        };
+        const Square piloted = copy([&](int64_t y, int64_t x) { return pilot(y, x); });
+        write(piloted, tall.pilot[c][0], [](float number) { return number; });
+        write(piloted, tall.compared[c], [&](float number) { return weights[c] * number; });
+        const Square changed = copy([&](int64_t y, int64_t x) { return noisy(y, x) - working(y, x); });
+        write(changed, tall.change[c][0], [](float number) { return number * number; });
+        const Square worked = copy([&](int64_t y, int64_t x) { return working(y, x); });
+        write(worked, tall.working[c][0], [](float number) { return number; });
+        if (variance.shape[1] > 1) {
+            const Square varied = copy([&](int64_t y, int64_t x) { return variance(y, x); });
+            write(varied, tall.variance[c][0], [&](float number) { return noise * larger_of(number, floor); });
+        } else {
+            write(worked, tall.variance[c][0], [&](float) { return noise * variance(0, 0); });
+        }
+    }
+}
+
+// Mark the pixels of a square that show nothing of the image. shown(y, x): whether one does.
+template <class Shown>
+void mark_outside(int64_t side, int64_t first, const Array<uint8_t, 2>& outside, Shown shown) {
+    for (int64_t y = 0; y < side; y++)
+        for (int64_t x = 0; x < side; x++) outside(first + y, x) = !shown(y, x);
+}
+
+// out[y, x] = source[y] at x - shift of the row; nothing lies outside.
+void shear(const Square& source, const Array<const int64_t, 1>& bases, const Image& taps, const Square& out) {
+    const int64_t side = source.shape[0], n_taps = taps.shape[1];
+    for (int64_t y = 0; y < side; y++) {
+        out[y].fill(0);
+        for (int64_t m = 0; m < n_taps; m++) {
+            const int64_t offset = m - n_taps / 2 - bases[y];
+            const int64_t begin = larger_of<int64_t>(0, -offset), end = smaller_of(side, side - offset);
+            const float factor = taps(y, m);
+            const float* const line = &source(y, 0);
+            float* const to = &out(y, 0);
+            for (int64_t x = begin; x < end; x++) to[x] += factor * line[x + offset];
+        }
+    }
+}
+
+// out[i] = sum_m taps[i, m] source[bases[i] - bases[0] + m], rows of numbers.
+void scale_rows(const Square& source, const Stretch& stretch, const Square& out) {
+    out.fill(0);
+    for (int64_t i = 0; i < out.shape[0]; i++) {
+        for (int64_t m = 0; m < stretch.taps.shape[1]; m++) {
+            const float factor = stretch.taps(i, m);
+            const float* const line = &source(stretch.bases[i] - stretch.bases[0] + m, 0);
+            float* const to = &out(i, 0);
+            for (int64_t j = 0; j < out.shape[1]; j++) to[j] += factor * line[j];
+        }
+    }
+}
+
+void transpose(const Square& source, const Square& out) {
+    for (int64_t y = 0; y < source.shape[0]; y++)
+        for (int64_t x = 0; x < source.shape[1]; x++) out(x, y) = source(y, x);
+}
+
+struct TurnScratch {
+    Array<int64_t, 1> rows, columns;
+    Square a, b, c;
+    TurnScratch(Arena& arena, int64_t side)
+        : rows(arena.empty<int64_t>(side)),
+          columns(arena.empty<int64_t>(side)),
+          a(arena.empty<float>(side, side)),
+          b(arena.empty<float>(side, side)),
+          c(arena.empty<float>(side, side)) {}
+};
+
+struct StretchScratch {
+    Array<int64_t, 1> rows, columns;
+    Square source, across, turned, square;
+    StretchScratch(Arena& arena, int64_t count, int64_t side)
+        : rows(arena.empty<int64_t>(count)),
+          columns(arena.empty<int64_t>(count)),
+          source(arena.empty<float>(count, count)),
+          across(arena.empty<float>(side, count)),
+          turned(arena.empty<float>(count, side)),
+          square(arena.empty<float>(side, side)) {}
+};
+
+}  // namespace
+
+VNLEM_EXPORT int64_t vnlem_turn_into(const Images& images, const Array<const float, 1>& weights, double floor,
+                                     const Turn& turn, const TurnPlace& place, const Tall& tall) {
+    const int64_t side = turn.bases.shape[1];
+    Scratch<TurnScratch> scratch(side);
+    if (!scratch) return kOutOfMemory;
+    const Square a = scratch->a, b = scratch->b, c = scratch->c;
+    set_mirrored(place.top, place.height, place.origin_y, images.noisy.shape[1], scratch->rows);
+    set_mirrored(place.left, place.width, place.origin_x, images.noisy.shape[2], scratch->columns);
+    fill(images, weights, float(floor), 1.0f, place.first, tall, [&](auto value) {
+        for (int64_t i = 0; i < side; i++) {
+            for (int64_t j = 0; j < side; j++) {
+                const float number = value(scratch->rows[i], scratch->columns[j]);
+                (turn.quarter ? a(side - 1 - j, i) : a(i, j)) = number;
+            }
+        }
+        shear(a, turn.bases[0], turn.taps[0], b);
+        transpose(b, c);
+        shear(c, turn.bases[1], turn.taps[1], b);
+        transpose(b, c);
+        shear(c, turn.bases[0], turn.taps[0], a);
+        return a;
+    });
+    const double centre = double(side - 1) / 2;
+    mark_outside(side, place.first, tall.outside, [&](int64_t i, int64_t j) {
+        const double y = double(i) - centre, x = double(j) - centre;
+        const double v = turn.cosine * y + turn.sine * x + centre + double(place.top);
+        const double h = -turn.sine * y + turn.cosine * x + centre + double(place.left);
+        return 0 <= v && v <= double(place.height - 1) && 0 <= h && h <= double(place.width - 1);
+    });
+    return 0;
+}
+
+VNLEM_EXPORT int64_t vnlem_stretch_into(const Images& images, const Array<const float, 1>& weights, double floor,
+                                        const Stretch& stretch, const StretchPlace& place, const Tall& tall) {
+    const int64_t side = stretch.bases.shape[0], low = stretch.bases[0];
+    const int64_t count = stretch.bases[side - 1] + stretch.taps.shape[1] - low;
+    Scratch<StretchScratch> scratch(count, side);
+    if (!scratch) return kOutOfMemory;
+    const Square source = scratch->source;
+    set_mirrored(place.centre_y + low, place.height, place.origin_y, images.noisy.shape[1], scratch->rows);
+    set_mirrored(place.centre_x + low, place.width, place.origin_x, images.noisy.shape[2], scratch->columns);
+    fill(images, weights, float(floor), float(stretch.noise), place.first, tall, [&](auto value) {
+        // Columns as rows, so that both axes are scaled by whole rows.
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t j = 0; j < count; j++) source(j, i) = value(scratch->rows[i], scratch->columns[j]);
+        scale_rows(source, stretch, scratch->across);
+        transpose(scratch->across, scratch->turned);
+        scale_rows(scratch->turned, stretch, scratch->square);
+        return scratch->square;
+    });
+    const double centre = double(side - 1) / 2;
+    mark_outside(side, place.first, tall.outside, [&](int64_t i, int64_t j) {
+        const double y = (double(i) - centre) / stretch.factor + (double(place.centre_y) - 0.5);
+        const double x = (double(j) - centre) / stretch.factor + (double(place.centre_x) - 0.5);
+        return 0 <= y && y <= double(place.height - 1) && 0 <= x && x <= double(place.width - 1);
+    });
+    return 0;
+}
+
+}  // namespace vnlem

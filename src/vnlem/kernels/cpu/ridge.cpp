@@ -1,0 +1,147 @@
+// Groups of patches, each combined and put back: see ridge.py.
+#include "combine.h"
+#include "sheets.h"
+
+namespace vnlem {
+
+struct Ridge {
+    Array<const int64_t, 2> transforms;
+    int64_t patch_size, own_rows;
+    Rule rule;
+};
+
+struct PlaneImages {
+    Array<const float, 3> pilot, working, residual, noise;
+};
+
+struct Place {
+    Array<const int64_t, 2> offsets, places;
+    int64_t plane, top, left;
+};
+
+namespace {
+
+// Members that are not put back count as noisier: their noise is partly that of members that are.
+constexpr float kCopiedNoise = 4.0f;
+
+// One channel of the images as flat arrays; residual, noise: sums over patches, at their corners.
+struct Flat {
+    const float *pilot, *working, *residual, *noise;
+};
+
+// Estimate groups and add them up. corner_of(position): where in the accumulators a member belongs, in pixels;
+// negative where it is not put back.
+template <class CornerOf>
+void filter_groups(const Flat& images, const Rule& rule, const Patch& patch, const Array<const int32_t, 2>& positions,
+                   const Array<const uint8_t, 2>& chosen, const Group& group, CornerOf corner_of, float* sums,
+                   float* weights) {
+    const int64_t k = group.k;
+    for (int64_t r = 0; r < positions.shape[0]; r++) {
+        const Array<const int32_t, 1> members = positions[r];
+        float change = 0, energy = 0;
+        for (int64_t j = 0; j < k; j++) {
+            const int64_t at = members[j];
+            const float noise = images.noise[at];
+            group.members[j] = at;
+            group.corners[j] = corner_of(at);
+            change += images.residual[at];
+            energy += noise;
+            group.noise[j] = group.corners[j] < 0 ? kCopiedNoise * noise : noise;
+        }
+        const float taken = combine(images.pilot, images.working, patch, chosen[r], change / energy, rule, group);
+        for (int64_t j = 0; j < k; j++) {
+            const int64_t corner = group.corners[j];
+            if (corner < 0) continue;
+            const float weight = group.weights[j];
+            weights[corner] += weight;
+            put_back(&group.estimate(j, 0), patch, chosen(r, j), weight, taken * weight, sums + 2 * corner);
+        }
+    }
+}
+
+// What the groups of a tile share.
+struct TileScratch {
+    Array<int64_t, 2> offsets, places;
+    Array<float, 2> residual, noise, sums;
+    Patch patch;
+    Group group;
+
+    TileScratch(Arena& arena, const Tall& tall, const Ridge& ridge, int64_t k)
+        : offsets(arena.empty<int64_t>(ridge.transforms.shape[0], tall.pilot.shape[1] * ridge.transforms.shape[1])),
+          places(arena.empty<int64_t>(offsets.shape[0], offsets.shape[1])),
+          residual(arena.zeros<float>(tall.pilot.shape[2], tall.pilot.shape[3])),
+          noise(arena.zeros<float>(tall.pilot.shape[2], tall.pilot.shape[3])),
+          sums(arena.empty<float>(2, tall.pilot.shape[3])),
+          patch{offsets, places, ridge.patch_size},
+          group(arena, k, patch) {}
+};
+
+// Where the pixels of a patch lie in the tall arrays and in the accumulators.
+void set_places(const Tall& tall, const Ridge& ridge, const TileScratch& scratch) {
+    const int64_t p = ridge.patch_size, stride = tall.pilot.shape[3], area = ridge.transforms.shape[1];
+    const int64_t plane_step = tall.pilot.shape[2] * stride, own_step = ridge.own_rows * stride;
+    for (int64_t g = 0; g < ridge.transforms.shape[0]; g++) {
+        for (int64_t plane = 0; plane < tall.pilot.shape[1]; plane++) {
+            for (int64_t u = 0; u < area; u++) {
+                const int64_t v = ridge.transforms(g, u), at = v / p * stride + v % p;
+                scratch.offsets(g, plane * area + u) = plane * plane_step + at;
+                scratch.places(g, plane * area + u) = 2 * (plane * own_step + at);
+            }
+        }
+    }
+}
+
+struct PlanesScratch {
+    Patch patch;
+    Group group;
+
+    PlanesScratch(Arena& arena, const Place& place, int64_t wide, int64_t k)
+        : patch{place.offsets, place.places, wide}, group(arena, k, patch) {}
+};
+
+// How many of a patch's pixels lie side by side; shifts: of them all, in an image with spare columns.
+int64_t side_by_side(const Array<const int64_t, 1>& shifts) {
+    int64_t count = 1;
+    while (count < shifts.shape[0] && shifts[count] == shifts[count - 1] + 1) count++;
+    return count;
+}
+
+}  // namespace
+
+VNLEM_EXPORT int64_t vnlem_filter_tile(const Tall& tall, const Ridge& ridge, const Array<const int32_t, 2>& positions,
+                                       const Array<const uint8_t, 2>& chosen, const Sums& tile) {
+    Scratch<TileScratch> scratch(tall, ridge, positions.shape[1]);
+    if (!scratch) return kOutOfMemory;
+    set_places(tall, ridge, *scratch);
+    const int64_t n_own = ridge.own_rows * tall.pilot.shape[3];
+    const auto corner_of = [=](int64_t at) { return at < n_own ? at : -1; };
+    for (int64_t c = 0; c < tall.pilot.shape[0]; c++) {
+        patch_sums<float>(tall.change[c], ridge.patch_size, scratch->sums, scratch->residual);
+        patch_sums<float>(tall.variance[c], ridge.patch_size, scratch->sums, scratch->noise);
+        const Flat images = {tall.pilot[c].data, tall.working[c].data, scratch->residual.data, scratch->noise.data};
+        filter_groups(images, ridge.rule, scratch->patch, positions, chosen, scratch->group, corner_of,
+                      tile.changes[c].data, tile.weights[c].data);
+    }
+    int64_t moved = 0;
+    for (int64_t i = 0; i < positions.size(); i++) moved += chosen.data[i] > 0 || positions.data[i] >= n_own;
+    return moved;
+}
+
+VNLEM_EXPORT int64_t vnlem_filter_planes_tile(const PlaneImages& images, const Rule& rule, const Place& place,
+                                              const Array<const int32_t, 2>& positions,
+                                              const Array<const uint8_t, 2>& chosen, const Array<float, 4>& sums,
+                                              const Array<float, 3>& weights) {
+    Scratch<PlanesScratch> scratch(place, side_by_side(place.offsets[0]), positions.shape[1]);
+    if (!scratch) return kOutOfMemory;
+    const int64_t stride = images.pilot.shape[2], plane_size = images.pilot.shape[1] * stride;
+    const auto corner_of = [&](int64_t at) {
+        const int64_t plane = at / plane_size - place.plane, within = at % plane_size;
+        const int64_t row = plane * sums.shape[1] + within / stride - place.top;
+        return row * sums.shape[2] + within % stride - place.left;
+    };
+    const Flat flat = {images.pilot.data, images.working.data, images.residual.data, images.noise.data};
+    filter_groups(flat, rule, scratch->patch, positions, chosen, scratch->group, corner_of, sums.data, weights.data);
+    return 0;
+}
+
+}  // namespace vnlem
