@@ -60,27 +60,41 @@ inline void fold(const float* a, const float* const* others, int64_t lanes, cons
     }
 }
 
-// The inner products with `Lanes` candidates at +-angle for some angles from number m on, where they are larger
-// than the best so far; a tie changes nothing. +t and -t share their sums, one even and one odd in t.
-template <int Lanes, int Count>
-inline void try_angles(const float* across, const Angles& angles, int64_t columns, int64_t m, Floats<Lanes>& best,
-                       Ints<Lanes>& which) {
-    Floats<Lanes> even[Count] = {}, odd[Count] = {};
-    for (int64_t k = 0; k < angles.kept.shape[0]; k++) {
-        const float* const at = across + kTogether * angles.kept[k];
-        const Floats<Lanes> u = load<Lanes>(at), v = load<Lanes>(at + kTogether * columns);
-        for (int t = 0; t < Count; t++) {
-            even[t] += angles.cos(m + t, k) * u;
-            odd[t] += angles.sin(m + t, k) * v;
+// Candidates whose sums are in registers at once: comparisons must be those of one register.
+constexpr int kParts = kLanes == 16 ? 1 : 2;
+
+struct BestTurns {
+    Floats<kLanes> value[kParts];
+    Ints<kLanes> which[kParts];
+};
+
+// The inner products with candidates at +-angle for some angles from number m on, where they are larger than the
+// best so far; a tie changes nothing. +t and -t share their sums, one even and one odd in t.
+template <int Count>
+inline void try_angles(const float* across, const Angles& angles, int64_t columns, int64_t m, BestTurns& best) {
+    typedef Floats<kLanes> V;
+    const int64_t n_orders = angles.kept.shape[0], *const kept = angles.kept.data;
+    const float *const cos = &angles.cos(m, 0), *const sin = &angles.sin(m, 0);
+    V even[Count][kParts] = {}, odd[Count][kParts] = {};
+    for (int64_t k = 0; k < n_orders; k++) {
+        const float* const at = across + kTogether * kept[k];
+        for (int part = 0; part < kParts; part++) {
+            const V u = load<kLanes>(at + part * kLanes), v = load<kLanes>(at + kTogether * columns + part * kLanes);
+            for (int t = 0; t < Count; t++) {
+                even[t][part] += cos[t * n_orders + k] * u;
+                odd[t][part] += sin[t * n_orders + k] * v;
+            }
         }
     }
-    const Floats<Lanes> zero = {};
+    const V zero = {};
     for (int t = 0; t < Count; t++) {
-        const Floats<Lanes> value = even[t] + (odd[t] < zero ? -odd[t] : odd[t]);
-        const Ints<Lanes> number = Ints<Lanes>{} + int32_t(m + t);
-        const Ints<Lanes> turned = odd[t] < zero ? -number : number;
-        which = value > best ? turned : which;
-        best = larger(value, best);
+        const Ints<kLanes> number = Ints<kLanes>{} + int32_t(m + t);
+        for (int part = 0; part < kParts; part++) {
+            const V value = even[t][part] + larger(odd[t][part], -odd[t][part]);
+            const Ints<kLanes> turned = odd[t][part] < zero ? -number : number;
+            best.which[part] = value > best.value[part] ? turned : best.which[part];
+            best.value[part] = larger(value, best.value[part]);
+        }
     }
 }
 
@@ -90,7 +104,6 @@ inline void try_angles(const float* across, const Angles& angles, int64_t column
 inline void best_turns(const Features& region, int64_t own, const int32_t* candidates, int64_t count,
                        const Angles& angles, const Distances& out) {
     constexpr int kFold = kRegisters >= 32 || kLanes >= kRow ? 4 : 2;
-    constexpr int kWide = kLanes >= 8 ? 16 : 8;
     const int64_t columns = Distances::columns_of(angles), n_angles = angles.cos.shape[0];
     const float* const a = region.canonical_at(own);
     for (int64_t c = 0; c < count; c += kTogether) {
@@ -110,15 +123,17 @@ inline void best_turns(const Features& region, int64_t own, const int32_t* candi
                 store<16>(kept, load<16>(kept) + load<16>(extra));
             }
         }
-        for (int64_t i = 0; i < kTogether; i += kWide) {
-            Floats<kWide> best = Floats<kWide>{} - INFINITY;
-            Ints<kWide> which = {};
+        for (int64_t i = 0; i < kTogether; i += kParts * kLanes) {
+            BestTurns best = {};
+            for (int part = 0; part < kParts; part++) best.value[part] -= INFINITY;
             const float* const across = &out.across(0, i);
             int64_t m = 0;
-            for (; m + 3 <= n_angles; m += 3) try_angles<kWide, 3>(across, angles, columns, m, best, which);
-            for (; m < n_angles; m++) try_angles<kWide, 1>(across, angles, columns, m, best, which);
-            store<kWide>(&out.best(c + i), best);
-            store<kWide>(&out.which(c + i), which);
+            for (; m + 3 <= n_angles; m += 3) try_angles<3>(across, angles, columns, m, best);
+            for (; m < n_angles; m++) try_angles<1>(across, angles, columns, m, best);
+            for (int part = 0; part < kParts; part++) {
+                store<kLanes>(&out.best(c + i + part * kLanes), best.value[part]);
+                store<kLanes>(&out.which(c + i + part * kLanes), best.which[part]);
+            }
         }
     }
 }
