@@ -86,24 +86,31 @@ class Printed:
         first = smallest(squared, self.params.n_neighbors)
         return self.closest(row, column, rows[first], columns[first])
 
+    def weights(self, squared):
+        """W' of the neighbours."""
+        return np.exp(-squared / self.params.bandwidth**2)
+
     def central_point(self, rows, columns, squared, turned):
         """Step 3: the centre of the regression over the neighbours with weights W', per channel.
 
         A rotation leaves the central pixel where it is. So the central pixels of the neighbours stand behind
         the patches, scaled down so far that they take no part in the distances.
         """
-        weights = np.exp(-squared / self.params.bandwidth**2)
         centres = 1e-6 * self.pixels[:, rows, columns].T.astype(np.float64)
         points = np.concatenate([turned, centres], axis=1)
-        return irls(points, weights, self.params.gamma)[-len(self.pixels) :] / 1e-6
+        return irls(points, self.weights(squared), self.params.gamma)[-len(self.pixels) :] / 1e-6
 
     def estimate(self, neighbours, progress=None):
-        """The denoised image from the neighbours of every pixel, neighbours(row, column)."""
-        out = np.empty_like(self.pixels)
+        """The denoised image from the neighbours of every pixel, neighbours(row, column).
+
+        A pixel keeps its value where all weights vanish.
+        """
+        out = self.pixels.copy()
         for row in range(self.height):
             for column in range(self.width):
                 rows, columns, squared, _, turned = neighbours(row, column)
-                out[:, row, column] = self.central_point(rows, columns, squared, turned)
+                if self.weights(squared).any():
+                    out[:, row, column] = self.central_point(rows, columns, squared, turned)
             if progress is not None:
                 progress(row + 1, self.height)
         return out
