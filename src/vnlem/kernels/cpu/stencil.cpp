@@ -2,7 +2,7 @@
 #include "stencil.h"
 
 #include "scratch.h"
-#include "simd.h"
+#include "tiles.h"
 
 namespace vnlem {
 namespace {
@@ -12,13 +12,13 @@ constexpr int64_t kSegment = 128;
 // Slots that are rearranged together.
 constexpr int64_t kSlots = 8;
 // Pixels side by side whose sums are held in registers, where the windows are wide enough and where not.
-constexpr int kMany = kRegisters / 4, kFew = 4;
+constexpr int kMany = kTileRows, kFew = 4;
 
 // Weighted sums of vectors over the windows of pixels side by side, kVectors of kWide columns of each:
 // out[a dim + x] = sum_{r, c < side} weights[(r side + c) kPixels + a] vectors[r row_step + (a + c) dim + x].
 // side >= kPixels - 1: every vector is loaded once for all windows that hold it.
 template <int kPixels, int kVectors, int kWide>
-void add_windows(const float* weights, const float* vectors, int64_t dim, int64_t row_step, int64_t side,
+__attribute__((noinline)) void add_windows(const float* weights, const float* vectors, int64_t dim, int64_t row_step, int64_t side,
                  float* out) {
     Floats<kWide> sums[kPixels][kVectors] = {};
     // Column j of the row is column j - a of the window of pixel a.
@@ -80,23 +80,19 @@ struct Packed {
 template <int kPixels>
 void apply_to_row(const Array<const float, 3>& weights, const PaddedSize& size, const Array<const float, 2>& vectors,
                   int64_t y, const Packed& packed, const Array<float, 2>& out) {
-    constexpr int kTwo = 2 * kLanes;
     const int64_t dim = vectors.shape[1], side = size.side(), group_size = side * side * kPixels;
     for (int64_t left = 0; left < size.width; left += kSegment) {
         const int64_t n_groups = (smaller_of(kSegment, size.width - left) + kPixels - 1) / kPixels;
         pack<kPixels>(weights.data + size.weights_at(y) + left, packed.offsets, n_groups, packed.weights.data);
-        const auto add = [&](int64_t column, auto add_one) {
+        for_each_tile(dim, [&](int64_t column, auto n_vectors, auto wide) {
             for (int64_t group = 0; group < n_groups; group++) {
                 const int64_t own = size.at(y, left + group * kPixels);
-                add_one(packed.weights.data + group * group_size,
-                        vectors.data + (own - size.reach * (size.stride + 1)) * dim + column, dim, size.stride * dim,
-                        side, out.data + own * dim + column);
+                add_windows<kPixels, n_vectors, wide>(
+                    packed.weights.data + group * group_size,
+                    vectors.data + (own - size.reach * (size.stride + 1)) * dim + column, dim, size.stride * dim, side,
+                    out.data + own * dim + column);
             }
-        };
-        int64_t column = 0;
-        for (; column + kTwo <= dim; column += kTwo) add(column, add_windows<kPixels, 2, kLanes>);
-        for (; column + kLanes <= dim; column += kLanes) add(column, add_windows<kPixels, 1, kLanes>);
-        for (; column < dim; column += 8) add(column, add_windows<kPixels, 1, 8>);
+        });
     }
 }
 
