@@ -8,8 +8,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from vnlem.diffusion.blocks import Block, Rows
+from vnlem.kernels.cpu import affinity
 from vnlem.kernels.cpu import stencil as kernels
-from vnlem.kernels.numba import affinity
 from vnlem.pipeline.workers import Pool
 
 # Rows of the image one task works on, an even number. It is fixed, so that sums do not depend on the number
@@ -31,11 +31,6 @@ def forward_offsets(reach: int) -> NDArray[np.int64]:
     steps = range(-reach, reach + 1)
     pairs = [(dy, dx) for dy in range(reach + 1) for dx in steps if (dy, dx) > (0, 0)]
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
-
-
-def _strips_of(height: int) -> list[tuple[int, int]]:
-    """Rows first to last of each strip."""
-    return [(row, min(row + STRIP, height)) for row in range(0, height, STRIP)]
 
 
 def _whole_groups(n: int) -> int:
@@ -101,24 +96,8 @@ class StencilGraph:
 
     @cached_property
     def _strips(self) -> list[tuple[int, int]]:
-        return _strips_of(self.height)
-
-    @cached_property
-    def _offsets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the neighbours of a pixel and their weights lie, see ``kernels.apply``."""
-        ahead = self._forward_pixels[:-1]
-        slots = np.arange(self.itself)
-        # The weight of a neighbour that comes before lies with it, rows and columns away.
-        behind = (-self.forward[:, 0] * (self.itself + 1) + slots) * self.stride - self.forward[:, 1]
-        pixels = np.concatenate([-ahead[::-1], [0], ahead])
-        weights = np.concatenate([behind[::-1], [self.itself * self.stride], slots * self.stride])
-        return pixels, weights
-
-    @cached_property
-    def _forward_pixels(self) -> NDArray[np.int64]:
-        """Pixel offset of each slot, 0 for the pixel itself."""
-        ahead: NDArray[np.int64] = self.forward @ np.array([self.stride, 1])
-        return np.append(ahead, 0)
+        """Rows first to last of each."""
+        return [(row, min(row + STRIP, self.height)) for row in range(0, self.height, STRIP)]
 
     def pad(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Vectors (pixels, n) of the image with zeros around it."""
@@ -181,21 +160,10 @@ class StencilGraph:
 
     def local_scales(self, noise: float, count: int) -> NDArray[np.float64]:
         """Where the slots hold squared distances: of each pixel, the count-th smallest less the noise."""
-        pixels, slots = self._offsets
-        out = np.full(self.padded_size, np.nan, dtype=np.float32)
-        self.inside(out)[...] = 0
+        out = np.empty(self.padded_size, dtype=np.float32)
 
         def work(rows: tuple[int, int]) -> None:
-            affinity.local_scales(
-                self.slots,
-                slots,
-                pixels,
-                rows,
-                self._columns,
-                np.float32(noise),
-                count,
-                out,
-            )
+            affinity.local_scales(self.slots, self.size, noise, count, *rows, out)
 
         self.pool.for_each(work, self._strips)
         return self.inside(out)[:, :, 0].ravel().astype(np.float64)
@@ -205,14 +173,7 @@ class StencilGraph:
         inverse = self.pad(inverse_scales.astype(np.float32)[:, None])[:, 0]
 
         def work(rows: tuple[int, int]) -> None:
-            affinity.gaussian(
-                self.slots,
-                self._forward_pixels,
-                inverse,
-                np.float32(noise),
-                rows,
-                self._columns,
-            )
+            affinity.gaussian_weights(self.slots, self.size, inverse, noise, *rows)
 
         self.pool.for_each(work, self._strips)
 

@@ -8,7 +8,6 @@ from scipy.spatial import cKDTree
 
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.kernels.numba import vnlem as kernels
-from vnlem.kernels.numba.affinity import half_windows
 from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.methods.vnlem import NO_DIFFUSION, PIXELS_AT_ONCE, part_of, solve_with_features
 from vnlem.methods.vnlem_dd_embedding import embed, region_of
@@ -23,7 +22,6 @@ from vnlem.methods.vnlem_params import (
 )
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline.device import choose
-from vnlem.pipeline.first_call import repeatable
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
 from vnlem.pipeline.workers import for_each
@@ -179,7 +177,6 @@ def denoise_vnlem_dd(
     )
 
 
-@repeatable(half_windows)
 def solve(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
     """Graph and embedding of the larger patches, then an estimate for each size of patches."""
     sizes = sizes_of(job.params)

@@ -4,6 +4,13 @@
 
 namespace vnlem {
 
+// A vector that several sums use. GCC would read it again for each of them, and reading is what such loops wait
+// for; it does not repeat a volatile access.
+template <int N>
+inline Floats<N> load_once(const float* from) {
+    return *reinterpret_cast<const volatile typename VectorOf<float, N>::unaligned*>(from);
+}
+
 // Sums of the lanes of eight vectors: cheaper than eight times `total`. Halves are added first, as there.
 template <int N>
 inline Floats<8> totals(const Floats<N>* v) {
@@ -25,36 +32,49 @@ inline Floats<8> totals(const Floats<N>* v) {
                                  __builtin_shufflevector(c[0], c[1], 2, 3, 6, 7);
             sums[k] = __builtin_shufflevector(ab, cd, 0, 2, 4, 6) + __builtin_shufflevector(ab, cd, 1, 3, 5, 7);
         }
-        Floats<8> all;
-        __builtin_memcpy(&all, sums, sizeof all);
-        return all;
+        return __builtin_shufflevector(sums[0], sums[1], 0, 1, 2, 3, 4, 5, 6, 7);
     }
 }
 
-// Eight rows of eight numbers become columns: blocks of one, two and four change places across the diagonal.
+// Eight rows of eight numbers become columns.
 inline void transpose(Floats<8>* rows) {
-    Floats<8> mixed[8];
+    Floats<8> pairs[8], fours[8];
     for (int a = 0; a < 8; a += 2) {
-        mixed[a] = __builtin_shufflevector(rows[a], rows[a + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-        mixed[a + 1] = __builtin_shufflevector(rows[a], rows[a + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        pairs[a] = __builtin_shufflevector(rows[a], rows[a + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        pairs[a + 1] = __builtin_shufflevector(rows[a], rows[a + 1], 2, 10, 3, 11, 6, 14, 7, 15);
     }
-    for (int a = 0; a < 8; a += a % 4 ? 3 : 1) {
-        rows[a] = __builtin_shufflevector(mixed[a], mixed[a + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-        rows[a + 2] = __builtin_shufflevector(mixed[a], mixed[a + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    for (int a = 0; a < 8; a += 4) {
+        for (int k = 0; k < 2; k++) {
+            const Floats<8> low = pairs[a + k], high = pairs[a + k + 2];
+            fours[a + 2 * k] = __builtin_shufflevector(low, high, 0, 1, 8, 9, 4, 5, 12, 13);
+            fours[a + 2 * k + 1] = __builtin_shufflevector(low, high, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
     }
     for (int a = 0; a < 4; a++) {
-        mixed[a] = __builtin_shufflevector(rows[a], rows[a + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-        mixed[a + 4] = __builtin_shufflevector(rows[a], rows[a + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+        rows[a] = __builtin_shufflevector(fours[a], fours[a + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        rows[a + 4] = __builtin_shufflevector(fours[a], fours[a + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     }
-    for (int a = 0; a < 8; a++) rows[a] = mixed[a];
 }
 
-// to[b * to_step + a] = from[a * step + b] for a, b < 8.
-inline void transpose(const float* from, int64_t step, float* to, int64_t to_step) {
-    Floats<8> rows[8];
-    for (int a = 0; a < 8; a++) rows[a] = load<8>(from + a * step);
-    transpose(rows);
-    for (int a = 0; a < 8; a++) store<8>(to + a * to_step, rows[a]);
+// to[b * to_step + a] = from[a * step + b] for a < 16, b < 8. Sixteen numbers are stored at once where a register
+// holds them: a load that finds two stores under way waits for both.
+inline void transpose_rows(const float* from, int64_t step, float* to, int64_t to_step) {
+    Floats<8> low[8], high[8];
+    for (int a = 0; a < 8; a++) {
+        low[a] = load<8>(from + a * step);
+        high[a] = load<8>(from + (a + 8) * step);
+    }
+    transpose(low);
+    transpose(high);
+    for (int b = 0; b < 8; b++) {
+        if constexpr (kLanes == 16) {
+            store<16>(to + b * to_step, __builtin_shufflevector(low[b], high[b], 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+                                                                12, 13, 14, 15));
+        } else {
+            store<8>(to + b * to_step, low[b]);
+            store<8>(to + b * to_step + 8, high[b]);
+        }
+    }
 }
 
 }  // namespace vnlem

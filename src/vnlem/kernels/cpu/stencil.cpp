@@ -1,8 +1,10 @@
 // A graph on the pixels of an image as a stencil: see stencil.py.
 #include "stencil.h"
 
+#include <type_traits>
+
+#include "lanes.h"
 #include "scratch.h"
-#include "tiles.h"
 
 namespace vnlem {
 namespace {
@@ -12,44 +14,55 @@ constexpr int64_t kSegment = 128;
 // Slots that are rearranged together.
 constexpr int64_t kSlots = 8;
 // Pixels side by side whose sums are held in registers, where the windows are wide enough and where not.
-constexpr int kMany = kTileRows, kFew = 4;
+constexpr int kMany = kRegisters / 4, kFew = 4;
 
 // Weighted sums of vectors over the windows of pixels side by side, kVectors of kWide columns of each:
 // out[a dim + x] = sum_{r, c < side} weights[(r side + c) kPixels + a] vectors[r row_step + (a + c) dim + x].
 // side >= kPixels - 1: every vector is loaded once for all windows that hold it.
 template <int kPixels, int kVectors, int kWide>
-__attribute__((noinline)) void add_windows(const float* weights, const float* vectors, int64_t dim, int64_t row_step, int64_t side,
+__attribute__((noinline, flatten)) void add_windows(const float* weights, const float* vectors, int64_t dim, int64_t row_step, int64_t side,
                  float* out) {
     Floats<kWide> sums[kPixels][kVectors] = {};
     // Column j of the row is column j - a of the window of pixel a.
-    const auto add_column = [&](const float* vector, const float* near, int from, int to)
-                                __attribute__((always_inline)) {
+    const auto add_column = [&](int first, int last) __attribute__((always_inline)) {
         Floats<kWide> values[kVectors];
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; v++) values[v] = load<kWide>(vector + v * kWide);
-#pragma GCC unroll 8
-        for (int a = 0; a < kPixels; a++) {
-            if (a < from || a >= to) continue;
-            const float weight = near[a - a * kPixels];
-#pragma GCC unroll 4
-            for (int v = 0; v < kVectors; v++) sums[a][v] += weight * values[v];
-        }
+        unrolled<kVectors>([&](int v) { values[v] = load_once<kWide>(vectors + v * kWide); });
+        unrolled<kPixels>([&](int a) {
+            if (a < first || a > last) return;
+            const float weight = weights[a - a * kPixels];
+            unrolled<kVectors>([&](int v) { sums[a][v] += weight * values[v]; });
+        });
+        vectors += dim;
+        weights += kPixels;
     };
     for (int64_t r = 0; r < side; r++) {
-        const float* vector = vectors + r * row_step;
-        const float* near = weights + r * side * kPixels;
-#pragma GCC unroll 8
-        for (int j = 0; j < kPixels - 1; j++, vector += dim, near += kPixels) add_column(vector, near, 0, j + 1);
-        for (int64_t j = kPixels - 1; j < side; j++, vector += dim, near += kPixels)
-            add_column(vector, near, 0, kPixels);
-#pragma GCC unroll 8
-        for (int j = 0; j < kPixels - 1; j++, vector += dim, near += kPixels)
-            add_column(vector, near, j + 1, kPixels);
+        unrolled<kPixels - 1>([&](int j) { add_column(0, j); });
+        for (int64_t j = kPixels - 1; j < side; j++) add_column(0, kPixels - 1);
+        unrolled<kPixels - 1>([&](int j) { add_column(j + 1, kPixels - 1); });
+        vectors += row_step - (side + kPixels - 1) * dim;
+        weights -= (kPixels - 1) * kPixels;
     }
-#pragma GCC unroll 8
-    for (int a = 0; a < kPixels; a++)
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; v++) store<kWide>(out + a * dim + v * kWide, sums[a][v]);
+    unrolled<kPixels>([&](int a) {
+        unrolled<kVectors>([&](int v) { store<kWide>(out + a * dim + v * kWide, sums[a][v]); });
+    });
+}
+
+template <int N>
+using Number = std::integral_constant<int, N>;
+
+// visit(first column, Number<vectors>, Number<numbers in each>) for tiles side by side that make up `width`, a
+// multiple of eight. Few sums wait for each other, so no tile has one vector where that can be avoided.
+template <class Visit>
+inline void for_each_tile(int64_t width, Visit visit) {
+    int64_t column = 0;
+    for (int64_t n = width / kLanes; n > 0; n = (width - column) / kLanes) {
+        const int64_t vectors = n == 1 ? 1 : n == 2 || n == 4 ? 2 : 3;
+        if (vectors == 1) visit(column, Number<1>(), Number<kLanes>());
+        if (vectors == 2) visit(column, Number<2>(), Number<kLanes>());
+        if (vectors == 3) visit(column, Number<3>(), Number<kLanes>());
+        column += vectors * kLanes;
+    }
+    for (; column < width; column += 8) visit(column, Number<1>(), Number<8>());
 }
 
 // The weights of n_groups of kPixels neighbouring pixels, group after group, as add_windows wants them. Of each

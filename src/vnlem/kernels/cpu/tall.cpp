@@ -1,9 +1,8 @@
 // Blocks of vectors and products of them: see tall.py.
 #include <initializer_list>
 
-#include "array.h"
+#include "matrix.h"
 #include "scratch.h"
-#include "tiles.h"
 
 namespace vnlem {
 
@@ -16,48 +15,6 @@ namespace {
 // Rows taken together: those of two blocks of 40 vectors stay in the first-level cache. Also the number of terms
 // that are added up in float.
 constexpr int64_t kChunk = 64;
-
-// The left factor of a product: step to the next row, `along` to the next term of the sum.
-struct Left {
-    const float* at;
-    int64_t step, along;
-};
-
-// Adds `sign` times kTileRows rows by kVectors vectors of a product to out. A function of its own: its loop needs all
-// registers.
-template <int kVectors, int kWide>
-__attribute__((noinline)) void multiply_tile(Left left, const float* right, int64_t right_step, int64_t depth,
-                                             float sign, float* out, int64_t out_step) {
-    Floats<kWide> sums[kTileRows][kVectors] = {};
-    for (int64_t i = 0; i < depth; i++, left.at += left.along, right += right_step) {
-        Floats<kWide> values[kVectors];
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; v++) values[v] = load<kWide>(right + v * kWide);
-#pragma GCC unroll 8
-        for (int a = 0; a < kTileRows; a++) {
-            const float factor = left.at[a * left.step];
-#pragma GCC unroll 4
-            for (int v = 0; v < kVectors; v++) sums[a][v] += factor * values[v];
-        }
-    }
-#pragma GCC unroll 8
-    for (int a = 0; a < kTileRows; a++) {
-        float* const to = out + a * out_step;
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; v++)
-            store<kWide>(to + v * kWide, load<kWide>(to + v * kWide) + sign * sums[a][v]);
-    }
-}
-
-// Adds `sign` times the product of n_rows (whole groups of eight) of left with right (depth, width) to out.
-void add_product(Left left, int64_t n_rows, const float* right, int64_t width, int64_t depth, float sign, float* out,
-                 int64_t out_step) {
-    for (int64_t i = 0; i < n_rows; i += kTileRows, left.at += kTileRows * left.step, out += kTileRows * out_step) {
-        for_each_tile(width, [=](int64_t j, auto vectors, auto wide) {
-            multiply_tile<vectors, wide>(left, right + j, width, depth, sign, out + j, out_step);
-        });
-    }
-}
 
 // work(offset of eight numbers in a block, their first column) for all of some rows.
 template <class Work>
@@ -88,9 +45,9 @@ inline void add_eights(int64_t first, int64_t last, int64_t width, double* sums,
     }
 }
 
-struct Product {
+struct Rows {
     Array<float, 2> rows;
-    Product(Arena& arena, int64_t height, int64_t width) : rows(arena.empty<float>(height, width)) {}
+    Rows(Arena& arena, int64_t height, int64_t width) : rows(arena.empty<float>(height, width)) {}
 };
 
 }  // namespace
@@ -98,20 +55,19 @@ struct Product {
 VNLEM_EXPORT int64_t vnlem_inner_products(const Blocks& lefts, const Blocks& rights, int64_t first, int64_t last,
                                           const Array<double, 2>& out) {
     const int64_t out_step = out.shape[1];
-    Scratch<Product> scratch(out.shape[0], out_step);
+    Scratch<Rows> scratch(out.shape[0], out_step);
     if (!scratch) return kOutOfMemory;
     const Array<float, 2> part = scratch->rows;
     for (int64_t start = first; start < last; start += kChunk) {
         const int64_t n = smaller_of(kChunk, last - start);
-        part.fill(0);
         float* to = part.data;
         for (const auto* a : {&lefts.first, &lefts.second, &lefts.third}) {
             const int64_t wide = a->shape[1];
             int64_t column = 0;
             for (const auto* b : {&rights.first, &rights.second, &rights.third}) {
                 const int64_t width = b->shape[1];
-                add_product({a->data + start * wide, 1, wide}, wide, b->data + start * width, width, n, 1, to + column,
-                            out_step);
+                multiply<Into::kSet>({a->data + start * wide, 1, wide}, wide, {b->data + start * width, width}, width, n,
+                                     {to + column, out_step});
                 column += width;
             }
             to += wide * out_step;
@@ -125,16 +81,21 @@ VNLEM_EXPORT int64_t vnlem_combine(const Blocks& blocks, const Array<const float
                                    const Array<const float, 1>& factors, int64_t first, int64_t last,
                                    const Array<float, 2>& out) {
     const int64_t width = out.shape[1];
-    Scratch<Product> scratch(kChunk, width);
+    Scratch<Rows> scratch(kChunk, width);
     if (!scratch) return kOutOfMemory;
     const Array<float, 2> moved = scratch->rows;
     for (int64_t start = first; start < last; start += kChunk) {
         const int64_t n = smaller_of(kChunk, last - start);
         const float* right = turn.data;
-        moved.fill(0);
         for (const auto* block : {&blocks.first, &blocks.second, &blocks.third}) {
             const int64_t wide = block->shape[1];
-            add_product({block->data + start * wide, wide, 1}, n, right, width, wide, 1, moved.data, width);
+            if (wide == 0) continue;
+            const Left left = {block->data + start * wide, wide, 1};
+            const Product to = {moved.data, width};
+            if (right == turn.data)
+                multiply<Into::kSet>(left, n, {right, width}, width, wide, to);
+            else
+                multiply<Into::kAdd>(left, n, {right, width}, width, wide, to);
             right += wide * width;
         }
         float* const to = out.data + start * width;
@@ -151,7 +112,8 @@ VNLEM_EXPORT int64_t vnlem_subtract_product(const Array<float, 2>& block, const 
     const int64_t width = block.shape[1], wide = x.shape[1];
     for (int64_t start = first; start < last; start += kChunk) {
         const int64_t n = smaller_of(kChunk, last - start);
-        add_product({x.data + start * wide, wide, 1}, n, along.data, width, wide, -1, block.data + start * width, width);
+        multiply<Into::kSubtract>({x.data + start * wide, wide, 1}, n, {along.data, width}, width, wide,
+                                  {block.data + start * width, width});
         add_eights(start, start + n, width, squares.data, [from = block.data](int64_t at, int64_t) {
             const Floats<8> r = load<8>(from + at);
             return r * r;

@@ -87,7 +87,7 @@ inline void compare_windows(const Array<const float, 3>& vectors, const Span& sp
                     for (int64_t f = 0; f < dim; f += Lanes) {
                         const Floats<Lanes> a = load<Lanes>(own + f), b = load<Lanes>(pair + f);
                         for (int k = 0; k < kAtOnce; k++) {
-                            const Floats<Lanes> c = load<Lanes>(other[k] + f);
+                            const Floats<Lanes> c = load_once<Lanes>(other[k] + f);
                             sum_a[k] = term(a, c, sum_a[k]);
                             sum_b[k] = term(b, c, sum_b[k]);
                         }
