@@ -8,7 +8,7 @@ import vnlem
 from vnlem.bench import phantoms
 from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.rings import layout
-from vnlem.kernels.numba import vnlem as kernels
+from vnlem.kernels.cpu import vnlem as kernels
 from vnlem.methods.vnlem import solve
 from vnlem.methods.vnlem_params import PAPER, auto_params, check_params, make_rule, rings_of, search_of
 from vnlem.neighbours import image as whole_image

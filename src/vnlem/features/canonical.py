@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from vnlem.features import orientation
 from vnlem.features.rings import RingLayout, aligned, ring_features
-from vnlem.kernels.numba.neighbours import squared_lengths
-from vnlem.kernels.numba.vnlem import Features
+from vnlem.kernels.cpu.vnlem import Features, squared_lengths
 from vnlem.pipeline.device import namespace
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import for_each

@@ -13,9 +13,8 @@ from vnlem.features.canonical import Extended, canonical_region, expand, whole_r
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.features.orientation import halo as halo_of_orientation
 from vnlem.features.rings import RingLayout
-from vnlem.kernels.numba import vnlem as kernels
-from vnlem.kernels.numba.diffusion import Diffusion
-from vnlem.kernels.numba.rings import ring_features
+from vnlem.kernels.cpu import vnlem as kernels
+from vnlem.kernels.cpu.vnlem import Diffusion
 from vnlem.methods.vnlem_params import (
     BANDWIDTHS,
     VnlemParams,
@@ -31,7 +30,6 @@ from vnlem.methods.vnlem_params import (
 from vnlem.neighbours import image as whole_image
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline.device import choose, namespace
-from vnlem.pipeline.first_call import repeatable
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result, run
 from vnlem.pipeline.tiles import Tile, grid
@@ -210,7 +208,6 @@ def denoise_vnlem(
 NO_DIFFUSION = Diffusion(np.zeros((0, 0, 0), dtype=np.float32), np.zeros((0, 0), dtype=np.float32), False)
 
 
-@repeatable(ring_features)
 def solve(job: Job[VnlemParams], tile: int = TILE) -> NDArray[np.float32]:
     """One estimate, the mean of a fine and a coarse one, or several combined; not dependent on the tiles."""
     found: NDArray[np.float32] = combined(job, partial(solve_one_size, tile=tile))

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
 from vnlem.features.orientation import DEFAULT_ARC
-from vnlem.kernels.numba import vnlem as kernels
-from vnlem.kernels.numba.diffusion import Diffusion
+from vnlem.kernels.cpu import vnlem as kernels
+from vnlem.kernels.cpu.vnlem import Diffusion
 from vnlem.methods.vnlem import NO_DIFFUSION, PIXELS_AT_ONCE, part_of, solve_with_features
 from vnlem.methods.vnlem_dd_embedding import embed, region_of
 from vnlem.methods.vnlem_dd_params import VnlemDdParams, check_embedding_dim, resolve_params

@@ -9,7 +9,7 @@ import numpy as np
 from vnlem.estimate.weights import inverse_square
 from vnlem.features.orientation import BINS, DEFAULT_ARC
 from vnlem.features.rings import LARGEST_UPSAMPLING, RingLayout, layout
-from vnlem.kernels.numba import vnlem as kernels
+from vnlem.kernels.cpu import vnlem as kernels
 from vnlem.neighbours.rid import check_angles
 from vnlem.neighbours.window import make_search
 from vnlem.pipeline import checks
@@ -164,15 +164,15 @@ def make_rule(params: VnlemParams, sigma: float, rings: RingLayout) -> kernels.R
     patch_noise = sigma**2 * rings.noise_energy
     return kernels.Rule(
         with_margin=params.rotation_margin > 0,
-        factor=np.float32(1 + params.rotation_margin),
-        offset=np.float32(0.1 * params.rotation_margin * patch_noise),
-        noise=np.float32(2 * patch_noise if params.noise_correction else 0),
+        factor=1 + params.rotation_margin,
+        offset=0.1 * params.rotation_margin * patch_noise,
+        noise=2 * patch_noise if params.noise_correction else 0.0,
         inverse_bandwidths=np.array(
             [inverse_square(width, rings.distance_scale) for width in bandwidths_of(params)]
         ),
         own_as_best=params.noise_correction,
-        gamma=np.float32(params.gamma),
-        step=np.float32(STEP * math.sqrt(math.pi / 4) * params.patch_size),
+        gamma=params.gamma,
+        step=STEP * math.sqrt(math.pi / 4) * params.patch_size,
     )
 
 

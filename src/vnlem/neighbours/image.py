@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.features.canonical import Extended, whole_region
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.features.rings import RingLayout, layout
-from vnlem.kernels.numba import vnlem as kernels
-from vnlem.kernels.numba import whole_image
-from vnlem.kernels.numba.neighbours import IDENTITY
+from vnlem.kernels.cpu import vnlem as kernels
+from vnlem.kernels.cpu import whole_image
+from vnlem.kernels.cpu.vnlem import IDENTITY
 from vnlem.neighbours.rid import check_angles
 from vnlem.neighbours.window import make_search
 from vnlem.pipeline import checks
@@ -75,6 +75,7 @@ def find(
     With ``prune=False`` every pair is searched over all angles; the result is the same.
     """
     count = min(search.n_neighbors, index.region.raw.shape[0] * index.region.width)
+    pixels = np.ascontiguousarray(pixels)
     position = np.empty((len(pixels), count), dtype=np.int64)
     squared = np.empty((len(pixels), count), dtype=np.float32)
     which = np.empty((len(pixels), count), dtype=np.int64)
@@ -91,7 +92,7 @@ def find(
             whole_image.Index(index.order_of_lane, index.order_moduli, index.ring_moduli),
             pixels[part],
             prune,
-            kernels.Found(position[part], squared[part], which[part]),
+            whole_image.Found(position[part], squared[part], which[part]),
             left[number],
         )
 
@@ -172,16 +173,15 @@ def matches(
         try_unrotated=True,
     )
     # A margin no rotation can make good leaves the Euclidean distance.
-    one, far = np.float32(1), np.float32(1e30)
     rule = kernels.Rule(
         with_margin=not rotated,
-        factor=one,
-        offset=far,
-        noise=np.float32(0),
-        inverse_bandwidths=np.array([one]),
+        factor=1.0,
+        offset=1e30,
+        noise=0.0,
+        inverse_bandwidths=np.ones(1, dtype=np.float32),
         own_as_best=False,
-        gamma=np.float32(2),
-        step=one,
+        gamma=2.0,
+        step=1.0,
     )
     own = row * region.raw.shape[1] + column
     found = find(ImageIndex.of(region, rings), search, rule, np.array([own]), prune=rotated)

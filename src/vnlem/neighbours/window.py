@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.features.rings import ROW, RingLayout
-from vnlem.kernels.numba import vnlem as kernels
+from vnlem.kernels.cpu import vnlem as kernels
 from vnlem.neighbours.rid import search_angles
 
 
@@ -17,7 +17,7 @@ def make_search(
     angle_step: float,
     try_unrotated: bool,
 ) -> kernels.Search:
-    """The search as the kernels take it: angles as tables, groups of three filled up with the last one."""
+    """The search as the kernels take it, with tables of angles."""
     angles = search_angles(angle_range, angle_step)
     cos, sin = rings.turns(angles)
     return kernels.Search(
@@ -76,7 +76,7 @@ def _angle_tables(rings: RingLayout, angles: NDArray[np.float64]) -> kernels.Ang
     )
     orders, kept, number = np.unique(of_column, return_index=True, return_inverse=True)
     others = np.setdiff1d(np.arange(len(of_column)), kept)
-    phase = np.outer(np.concatenate([angles, np.repeat(angles[-1], -len(angles) % 3)]), orders)
+    phase = np.outer(angles, orders)
     return kernels.Angles(
         np.cumsum([0] + [len(each) for each in rows]),
         np.concatenate(rows),
@@ -87,11 +87,11 @@ def _angle_tables(rings: RingLayout, angles: NDArray[np.float64]) -> kernels.Ang
     )
 
 
-def column_tables(angles: kernels.Angles, n_angles: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def column_tables(angles: kernels.Angles) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Cosine and sine of order * angle for every column of lanes, also those that repeat an order."""
     columns = len(angles.kept) + len(angles.repeats)
     number = np.empty(columns, dtype=np.int64)
     number[angles.kept] = np.arange(len(angles.kept))
     number[angles.repeats[:, 0]] = number[angles.repeats[:, 1]]
-    cosine, sine = (np.ascontiguousarray(table[:n_angles, number]) for table in (angles.cos, angles.sin))
+    cosine, sine = (np.ascontiguousarray(table[:, number]) for table in (angles.cos, angles.sin))
     return cosine, sine

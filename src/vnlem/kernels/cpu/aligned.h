@@ -9,7 +9,7 @@
 // ones. What the pixels have beyond the features (`sharp`) is one more coordinate, in which the own patch differs
 // from all others.
 #pragma once
-#include "features.h"
+#include "region.h"
 #include "irls.h"
 #include "lanes.h"
 #include "scratch.h"
@@ -36,7 +36,6 @@ public:
           squared_(arena.zeros<float>(sixteens(n_neighbors))),
           rows_(arena.zeros<float>(sixteens(n_neighbors), dim)),
           point_(arena.empty<float>(dim)),
-          moved_(arena.empty<float>(dim)),
           own_turn_(arena.empty<float>(2, dim / 2)),
           orders_(arena.empty<double>(2, orders_of(lane_order))) {}
 
@@ -52,7 +51,7 @@ public:
         }
         int64_t iterations = 0;
         if (rule.gamma != 2) {
-            turn_of(region.angle.data[own]);
+            if (search.with_identity) turn_of(region.angle.data[own]);
             align(region, search, own, found, n);
             separate(region.sharp.data[own], own, found, n);
             iterations = regression(n, float(rule.gamma), float(rule.step));
@@ -73,7 +72,7 @@ private:
     Array<float, 1> values_;
     Array<float, 1> squared_;  // lengths of the rows
     Array<float, 2> rows_;     // aligned neighbours less the own patch
-    Array<float, 1> point_, moved_;
+    Array<float, 1> point_;
     Array<float, 2> own_turn_;
     Array<double, 2> orders_;
 
@@ -139,26 +138,29 @@ private:
     // image's frame into the own one.
     void align(const Features& region, const Search& search, int64_t own, const Nearest& found, int64_t n) const {
         typedef Floats<kLanes> V;
-        const int64_t lanes = region.dim() / 2;
+        const int64_t dim = region.dim(), lanes = dim / 2;
         const float* const mine = region.canonical_at(own);
-        for (int64_t j = 0; j < n; j++) {
+        // Chosen by number: angles are random, and branches on them would be mispredicted.
+        const float* const frames[2] = {region.canonical.data, region.raw.data};
+        const float* const cosines[2] = {search.cos.data, own_turn_[0].data};
+        const float* const sines[2] = {search.sin.data, own_turn_[1].data};
+        float *row = rows_.data, *const squared = squared_.data;
+        for (int64_t j = 0; j < n; j++, row += dim) {
             const int64_t which = found.which[j], place = found.position[j];
-            float* const row = rows_[j].data;
             if (place == own) {
-                rows_[j].fill(0);
-                squared_[j] = 0;
+                for (int64_t f = 0; f < dim; f++) row[f] = 0;
+                squared[j] = 0;
                 continue;
             }
-            const bool unturned = which == kIdentity;
-            const int64_t number = which < 0 ? -which : which;
-            const float* const patch = unturned ? region.raw_at(place) : region.canonical_at(place);
-            const float* const cos = unturned ? own_turn_[0].data : search.cos[number].data;
-            const float* const sin = unturned ? own_turn_[1].data : search.sin[number].data;
-            const float sign = unturned || which < 0 ? -1 : 1;
+            const int64_t unturned = which == kIdentity, backward = unturned | (which < 0);
+            const int64_t turn = (1 - unturned) * (which < 0 ? -which : which) * lanes;
+            const float* const patch = frames[unturned] + place * dim;
+            const float *const cos = cosines[unturned] + turn, *const sin = sines[unturned] + turn;
+            const float sign = float(1 - 2 * backward);
             V squares_re = {}, squares_im = {};
             for (int64_t f = 0; f < lanes; f += kLanes) {
-                const V re = load<kLanes>(patch + f), im = load<kLanes>(patch + lanes + f);
-                const V c = load<kLanes>(cos + f), s = sign * load<kLanes>(sin + f);
+                const V re = load_once<kLanes>(patch + f), im = load_once<kLanes>(patch + lanes + f);
+                const V c = load_once<kLanes>(cos + f), s = sign * load<kLanes>(sin + f);
                 const V turned_re = (re * c - load<kLanes>(mine + f)) + im * s;
                 const V turned_im = (im * c - load<kLanes>(mine + lanes + f)) - re * s;
                 store<kLanes>(row + f, turned_re);
@@ -166,7 +168,7 @@ private:
                 squares_re += turned_re * turned_re;
                 squares_im += turned_im * turned_im;
             }
-            squared_[j] = total<kLanes, float>(squares_re + squares_im);
+            squared[j] = total<kLanes, float>(squares_re + squares_im);
         }
     }
 
@@ -206,14 +208,8 @@ private:
     // point = sum_j shares[j] rows[j]; returns the squared length of the step.
     float move(int64_t n) const {
         const int64_t dim = point_.shape[0];
-        weighted_sum(Rows{rows_.data, dim}, shares_.data, 0, n, dim, moved_.data);
-        Floats<16> squares = {};
-        for (int64_t f = 0; f < dim; f += 16) {
-            const Floats<16> to = load<16>(&moved_[f]), step = to - load<16>(&point_[f]);
-            squares += step * step;
-            store<16>(&point_[f], to);
-        }
-        return total<16, float>(squares);
+        return move_point(Rows{rows_.data, dim}, shares_.data, 0, n, dim, point_.data,
+                          [](Floats<kLanes> sum) { return sum; });
     }
 
     // shares[j] = |point - rows[j]|^2, eight at a time.

@@ -68,18 +68,19 @@ struct Searcher {
     }
 
     // Stage two: the best of the candidates by the accurate distance, into found; returns how many.
-    int64_t refine(int64_t own, int64_t count) const {
+    int64_t refine(int64_t own, int64_t count, float* guess) const {
         accurate(region, search, rule, own, candidates.data, count, distances);
         const Array<float, 1> best = distances.best.part(0, whole_of(count));
         best.part(count, best.shape[0]).fill(INFINITY);
-        const int64_t n = smallest(Values(best), search.n_neighbors, -1, 0, kept).count;
-        for (int64_t k = 0; k < n; k++) {
+        const Selected chosen = smallest(Values(best), search.n_neighbors, -1, *guess, kept);
+        *guess = chosen.threshold;
+        for (int64_t k = 0; k < chosen.count; k++) {
             const int64_t c = kept[k];
             found.position[k] = candidates[c];
             found.squared[k] = best[c];
             found.which[k] = distances.which[c];
         }
-        return n;
+        return chosen.count;
     }
 };
 
@@ -114,10 +115,10 @@ VNLEM_EXPORT int64_t vnlem_neighbours_of_tile(const Features& region, const Sear
         for (int64_t x = 0; x < width; x += kPixels) {
             const Span span = searcher->span_at(top + y, left + x, left + width);
             search_windows(region, rule, span, searcher->windows);
+            float guesses[2] = {};
             for (int64_t p = 0; p < span.pixels; p++) {
-                float guess = 0;
                 const int64_t own = span.y * region.stride() + span.x + p;
-                const int64_t n = searcher->refine(own, searcher->nearest(span, p, &guess));
+                const int64_t n = searcher->refine(own, searcher->nearest(span, p, &guesses[0]), &guesses[1]);
                 out.counts(y, x + p) = n;
                 for (int64_t j = 0; j < n; j++) {
                     out.position(y, x + p, j) = found.position[j];
@@ -145,10 +146,10 @@ VNLEM_EXPORT int64_t vnlem_denoise_tile(const Features& region, const Search& se
                 const Span span = searcher.span_at(top + y, left + x, left + right);
                 if (diffusion.blended || !diffusion.is_used()) search_windows(region, rule, span, searcher.windows);
                 if (diffusion.is_used()) rank_by_diffusion(diffusion, span, searcher.windows);
-                float guess = 0;
+                float guesses[2] = {};
                 for (int64_t p = 0; p < span.pixels; p++) {
                     const int64_t own = span.y * region.stride() + span.x + p;
-                    const int64_t n = searcher.refine(own, searcher.nearest(span, p, &guess));
+                    const int64_t n = searcher.refine(own, searcher.nearest(span, p, &guesses[0]), &guesses[1]);
                     for (int64_t b = 0; b < out.shape[0]; b++)
                         iterations += buffers->estimator.estimate(region, search, rule, b, own, searcher.found, n,
                                                                   &out(b, y, x + p, 0));
@@ -194,8 +195,9 @@ VNLEM_EXPORT int64_t vnlem_estimate_candidates(const Features& region, const Sea
     const Searcher& searcher = buffers->searcher;
     for (int64_t i = 0; i < pixels.shape[0]; i++) {
         const int64_t count = candidates.shape[1];
+        float guess = 0;
         for (int64_t c = 0; c < count; c++) searcher.candidates[c] = int32_t(candidates(i, c));
-        const int64_t n = searcher.refine(pixels[i], count);
+        const int64_t n = searcher.refine(pixels[i], count, &guess);
         buffers->estimator.estimate(region, search, rule, 0, pixels[i], searcher.found, n, &out(i, 0));
     }
     return 0;

@@ -2,7 +2,7 @@
 #pragma once
 #include <cmath>
 
-#include "features.h"
+#include "region.h"
 #include "lanes.h"
 #include "scratch.h"
 

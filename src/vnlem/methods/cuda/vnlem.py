@@ -91,7 +91,7 @@ def search_and_regressions(
 ) -> tuple[Search, list[Regression]]:
     """The CPU's search and rule as the kernels here take them, with a regression for each bandwidth."""
     search, rule = search_of(params, layout, shape), make_rule(params, job.sigma, layout)
-    cosine, sine = column_tables(search.angles, len(search.cos))
+    cosine, sine = column_tables(search.angles)
     margin = (float(rule.factor), float(rule.offset)) if rule.with_margin else None
     return Search(
         patch_distance=search.patch_distance,
