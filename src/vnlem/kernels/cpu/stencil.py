@@ -42,9 +42,7 @@ def stencil_degrees(weights: Float3, size: PaddedSize, first: int, last: int, ou
 
 
 @kernel
-def scale_stencil(
-    weights: Written[Float3], size: PaddedSize, factors: Float1, first: int, last: int
-) -> None:
+def scale_stencil(weights: Written[Float3], size: PaddedSize, factors: Float1, first: int, last: int) -> None:
     """weight(p, c) *= factors[p] * factors[c], in place; factors (padded pixels)."""
 
 
