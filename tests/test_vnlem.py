@@ -222,6 +222,21 @@ def test_the_whole_image_finds_cells_beyond_the_window(cells):
     assert info.details["pairs"]["after_bound_3"] < info.details["pairs"]["all"]
 
 
+def test_a_pixel_keeps_its_value_where_all_weights_vanish():
+    # Of two equal patches the search over the image takes the first, and of the second misses the pixel itself.
+    image = np.full((20, 29), 86.0)
+    image[5, 6] = image[14, 20] = 87
+    options = {"patch_size": 7, "n_neighbors": 2, "bandwidth": 0.03}
+    denoised = vnlem.denoise_vnlem(image, 0.051, preset="paper", search="image", try_unrotated=True, **options)
+    np.testing.assert_allclose(denoised, image, atol=1e-4)
+    params = check_params(**PAPER | options)
+    model = RingModel(
+        np.full((9, 9), 0.5), np.zeros((9, 9, 8)), np.zeros(8), np.zeros((9, 9)), params,
+        sharp=np.ones((9, 9)), noise=0.0, scale=1.0,
+    )  # fmt: skip
+    assert model.value(8, 8) == 0.5
+
+
 def test_units_in_are_units_out(cells):
     image = cells[1][:32, :32]
     straight = vnlem.denoise_vnlem(image, 0.5)

@@ -83,7 +83,7 @@ class RingModel:
         return rows[half], columns[half], squared[half], patches[half]
 
     def value(self, row, column):
-        """The estimate of a pixel."""
+        """The estimate of a pixel, which keeps its value where all weights vanish."""
         rows, columns, squared, patches = self.neighbours(row, column)
         own = (rows == row) & (columns == column)
         sharp = np.where(own, 0, self.sharp[row, column])
@@ -93,6 +93,8 @@ class RingModel:
         weights = np.exp(-squared * self.scale / self.params.bandwidth**2)
         if self.params.noise_correction and len(rows) > 1:
             weights[own] = max(weights[~own].max(), 1e-6)
+        if not weights.any():
+            return self.pixels[row, column]
         # The central pixels ride along, too small to take part in the distances.
         centres = 1e-6 * self.pixels[rows, columns][:, None]
         points = np.concatenate([patches.real, patches.imag, np.sqrt(sharp)[:, None], centres], axis=1)
