@@ -9,7 +9,7 @@ from scipy.sparse.linalg import aslinearoperator
 import vnlem
 from vnlem.diffusion.levels import Level
 from vnlem.diffusion.stencil import StencilGraph
-from vnlem.kernels.numba import small
+from vnlem.kernels.cpu import small
 from vnlem.pipeline.workers import Pool
 
 THREADS = Pool(2)

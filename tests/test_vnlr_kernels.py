@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
+from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.cpu import match
 from vnlem.kernels.cpu.ridge import Place, PlaneImages, Ridge, Rule, filter_planes_tile, filter_tile
-from vnlem.kernels.cpu.sheets import PADDING, Images, Sums, Tall
+from vnlem.kernels.cpu.sheets import PADDING, Images, Sums, Tall, TilePlace
 from vnlem.neighbours.groups import symmetries
 from vnlem.neighbours.planes import symmetries_of_block
 from vnlem.neighbours.scaled import ScaledSheet
 from vnlem.neighbours.sheets import TILE, Layout, Reach
 from vnlem.neighbours.turned import TurnedSheet, square_side
 from vnlem.pipeline.regions import Region
+from vnlem.pipeline.schedule import Spans, Step
 from vnlem.pipeline.tiles import Tile
 from vnlem.reference.copies import Copies, turn_square
 from vnlem.reference.vnlr import combination
@@ -139,6 +141,18 @@ def test_groups_in_planes_are_filtered_as_the_formulas_say(p, k, depth):
         expected = wanted.reshape(*shape, *found.shape[3:])[part]
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
     assert not room[2 * size.prod() :].any()
+
+
+def settled(images, patch_size, tiles):
+    """Tiles (first row, sums), as high as the image and one after the other."""
+    height = images.noisy.shape[1]
+    spans = Spans([(first, height) for first, _ in tiles], [(0, images.noisy.shape[2])])
+    aggregate = Aggregate(images, Tile(0, height, 0, images.noisy.shape[2]))
+    aggregate.add_pass(spans, patch_size, Tile(0, height, 0, images.noisy.shape[2]))
+    for row, (first, sums) in enumerate(tiles):
+        aggregate.put(Step(0, row, 0), sums, TilePlace(first, 0, *sums.weights.shape[1:]))
+        aggregate.settle(Step(0, row, 0))
+    return aggregate
 
 
 def test_changes_are_weighted_means_over_the_patches_that_cover_a_pixel():

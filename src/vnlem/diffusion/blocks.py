@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.numba import tall
+from vnlem.kernels.cpu import tall
 from vnlem.pipeline.workers import Pool
 
 # Vectors as columns, a multiple of eight of them, padded as a StencilGraph wants them.
@@ -15,6 +15,8 @@ Numbers = NDArray[np.float64]
 
 # Rows of a piece; fixed, so that sums do not depend on the number of workers.
 PIECE = 8192
+# A block that is not there.
+NOTHING: Block = np.empty((0, 0), dtype=np.float32)
 
 
 class Rows:
@@ -63,9 +65,9 @@ class Rows:
 
     def inner(self, lefts: Sequence[Block], rights: Sequence[Block]) -> Numbers:
         """Inner products of all columns of some blocks (rows) with all columns of others (columns)."""
-        left, right = _padded(lefts, 3), _padded(rights, 2)
-        shape = tuple(sum(block.shape[1] for block in side) for side in (left, right))
-        return self._sum(shape, lambda first, last, out: tall.inner(left, right, first, last, out))
+        shape = tuple(sum(block.shape[1] for block in side) for side in (lefts, rights))
+        left, right = _three(lefts), _three(rights)
+        return self._sum(shape, lambda first, last, out: tall.inner_products(left, right, first, last, out))
 
     def project(self, block: Block, x: Block) -> Numbers:
         """Take from a block its part in the span of x (orthonormal), in place; returns columns' lengths."""
@@ -78,16 +80,15 @@ class Rows:
 
     def turn(self, x: Block, others: Sequence[Block], turn: Numbers) -> None:
         """x becomes the combination `turn` of x and of others."""
-        own, rest = _parts_of(turn, x.shape[1], others)
-        blocks, turns = _padded(others, 2), _padded(rest, 2)
-        self._each(lambda first, last: tall.turn(x, blocks, own, turns, first, last))
+        self._combine([x, *others], turn, np.ones(x.shape[1]), x)
 
     def combine(self, others: Sequence[Block], turn: Numbers, scale: Numbers, out: Block) -> None:
         """out = the others' share of the combination `turn`, times scale; it may be one of the others."""
-        _, rest = _parts_of(turn, out.shape[1], others)
-        blocks, turns = _padded(others, 2), _padded(rest, 2)
-        factors = scale.astype(np.float32)
-        self._each(lambda first, last: tall.combine(blocks, turns, factors, first, last, out))
+        self._combine(others, turn[-sum(block.shape[1] for block in others) :], scale, out)
+
+    def _combine(self, blocks: Sequence[Block], turn: Numbers, scale: Numbers, out: Block) -> None:
+        three, matrix, factors = _three(blocks), turn.astype(np.float32), scale.astype(np.float32)
+        self._each(lambda first, last: tall.combine(three, matrix, factors, first, last, out))
 
     def residual(self, x: Block, image: Block, values: Numbers, out: Block) -> Numbers:
         """out = image - x * values; returns the length of its columns."""
@@ -99,23 +100,19 @@ class Rows:
 
     def residual_lengths(self, x: Block, image: Block, values: Numbers) -> Numbers:
         """The lengths of the columns of image - x * values."""
-        factors = values.astype(np.float32)
-        squares = self._sum(
-            len(values), lambda first, last, sums: tall.residual_squares(x, image, factors, first, last, sums)
-        )
-        return np.sqrt(squares)
+        return self.residual(x, image, values, NOTHING)
 
     def scale(self, block: Block, factors: Numbers) -> None:
         """Columns of a block times factors, in place."""
         single = factors.astype(np.float32)
-        self._each(lambda first, last: tall.scale(block, single, first, last))
+        self._each(lambda first, last: np.multiply(block[first:last], single, out=block[first:last]))
 
     def take(self, block: Block, columns: NDArray[np.int64], name: str) -> Block:
         """Some columns of a block: in the room of that name, or the block itself if they are all."""
         if len(columns) == block.shape[1]:
             return block
         out = self.room(name, len(columns))
-        self._each(lambda first, last: tall.take(block, columns, first, last, out))
+        self._each(lambda first, last: tall.take_columns(block, columns, first, last, out))
         return out
 
     def shifted(self, x: Block, image: Block, shifts: Block) -> Numbers:
@@ -137,13 +134,7 @@ class Rows:
         self._each(lambda first, last: tall.follow(p, r, single, first, last))
 
 
-def _parts_of(turn: Numbers, own: int, others: Sequence[Block]) -> tuple[Block, list[Block]]:
-    """The rows of a combination that belong to a block of `own` columns, and those of each of the others."""
-    ends = np.cumsum([own] + [block.shape[1] for block in others])
-    first, *rest = np.split(turn.astype(np.float32), ends[:-1])
-    return first, rest
-
-
-def _padded(blocks: Sequence[Block], count: int) -> tuple[Block, ...]:
-    """Blocks and as many without columns as make their number `count`: the kernels are compiled once."""
-    return (*blocks, *[blocks[0][:0, :0]] * (count - len(blocks)))
+def _three(blocks: Sequence[Block]) -> tall.Blocks:
+    """Up to three blocks as the kernels want them."""
+    first, second, third = (*blocks, *[NOTHING] * (3 - len(blocks)))
+    return tall.Blocks(first, second, third)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.diffusion.stencil import ALONE, StencilGraph
-from vnlem.kernels.numba import affinity
-from vnlem.kernels.numba import vnlem as kernels
+from vnlem.kernels.cpu import affinity
+from vnlem.kernels.cpu import vnlem as kernels
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
@@ -49,8 +49,8 @@ def patch_graph(
     graph = StencilGraph(height, width, search.patch_distance, pool)
 
     def work(part: Tile) -> None:
-        rows, columns = (part.top, part.bottom), (part.left, part.right)
-        affinity.half_windows(region, search, rule, rows, columns, np.float32(factor), graph.slots)
+        edges = (part.top, part.bottom, part.left, part.right)
+        affinity.half_windows(region, rule, *edges, factor, graph.size, graph.slots)
 
     pool.for_each(work, grid(height, width, TILE, TILE), progress)
     # Inverse squares must neither vanish nor overflow in float32.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vnlem.diffusion.blocks import Numbers
 from vnlem.diffusion.levels import Level
-from vnlem.kernels.numba import small
+from vnlem.kernels.cpu import small
 
 # Up to so many vertices the matrix is made dense and solved at once.
 DENSE = 300
@@ -175,8 +175,7 @@ def _largest_eigenpairs(matrix: Numbers, count: int) -> tuple[Numbers, Numbers]:
     """The largest eigenvalues of a dense matrix, largest first, and their eigenvectors."""
     n = len(matrix)
     if n <= DENSE:
-        found: tuple[Numbers, Numbers] = small.largest_eigenpairs(matrix, count)
-        return found
+        return small.largest_eigenpairs(matrix, count)
     # More vertices only where very many coordinates are asked for: there LAPACK is quicker.
     values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(n - count, n - 1))
     return values[::-1], vectors[:, ::-1]

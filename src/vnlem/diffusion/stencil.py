@@ -8,9 +8,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from vnlem.diffusion.blocks import Block, Rows
-from vnlem.kernels.numba import affinity, tall
-from vnlem.kernels.numba import stencil as kernels
-from vnlem.kernels.numba.vectors import ROWS as PIXELS_TOGETHER
+from vnlem.kernels.cpu import affinity
+from vnlem.kernels.cpu import stencil as kernels
 from vnlem.pipeline.workers import Pool
 
 # Rows of the image one task works on, an even number. It is fixed, so that sums do not depend on the number
@@ -35,7 +34,7 @@ def forward_offsets(reach: int) -> NDArray[np.int64]:
 
 
 def _whole_groups(n: int) -> int:
-    return PIXELS_TOGETHER * -(-n // PIXELS_TOGETHER)
+    return kernels.TOGETHER * -(-n // kernels.TOGETHER)
 
 
 class StencilGraph:
@@ -54,7 +53,7 @@ class StencilGraph:
     weights : ndarray of float32, shape (padded rows, padded columns, slots)
         231 MB for an image of 512x512 with reach 10.
     slots : ndarray of float32, shape (padded rows, slots, padded columns)
-        The same numbers, as ``vnlem.kernels.numba.stencil`` wants them.
+        The same numbers, as ``vnlem.kernels.cpu.stencil`` wants them.
 
     Examples
     --------
@@ -69,6 +68,7 @@ class StencilGraph:
         self.height, self.width, self.reach, self.pool = height, width, reach, pool
         # Whole groups of pixels, also in what lies beside the image.
         self.stride = _whole_groups(_whole_groups(width) + 2 * reach)
+        self.size = kernels.PaddedSize(height, width, reach, self.stride)
         self.forward = forward_offsets(reach)
         self.itself = len(self.forward)  # slot of the pixel's own weight
         self.slots = np.zeros((height + 2 * reach, self.itself + 1, self.stride), dtype=np.float32)
@@ -96,25 +96,8 @@ class StencilGraph:
 
     @cached_property
     def _strips(self) -> list[tuple[int, int]]:
-        first, last = self._rows
-        return [(row, min(row + STRIP, last)) for row in range(first, last, STRIP)]
-
-    @cached_property
-    def _offsets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the neighbours of a pixel and their weights lie, see ``kernels.apply``."""
-        ahead = self._forward_pixels[:-1]
-        slots = np.arange(self.itself)
-        # The weight of a neighbour that comes before lies with it, rows and columns away.
-        behind = (-self.forward[:, 0] * (self.itself + 1) + slots) * self.stride - self.forward[:, 1]
-        pixels = np.concatenate([-ahead[::-1], [0], ahead])
-        weights = np.concatenate([behind[::-1], [self.itself * self.stride], slots * self.stride])
-        return pixels, weights
-
-    @cached_property
-    def _forward_pixels(self) -> NDArray[np.int64]:
-        """Pixel offset of each slot, 0 for the pixel itself."""
-        ahead: NDArray[np.int64] = self.forward @ np.array([self.stride, 1])
-        return np.append(ahead, 0)
+        """Rows first to last of each."""
+        return [(row, min(row + STRIP, self.height)) for row in range(0, self.height, STRIP)]
 
     def pad(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Vectors (pixels, n) of the image with zeros around it."""
@@ -139,13 +122,12 @@ class StencilGraph:
 
     def apply(self, vectors: NDArray[np.float32], out: NDArray[np.float32]) -> None:
         """out = W @ vectors, both padded."""
-        _, weights = self._offsets
         first, last = (row * self.stride for row in self._rows)
         out[:first] = 0
         out[last:] = 0
 
         def work(rows: tuple[int, int]) -> None:
-            kernels.apply(self.slots, weights, vectors, rows, self._columns, self.reach, out)
+            kernels.apply_stencil(self.slots, self.size, vectors, *rows, out)
 
         self.pool.for_each(work, self._strips)
 
@@ -160,10 +142,9 @@ class StencilGraph:
     def degrees(self) -> NDArray[np.float64]:
         """Sum of the weights of every pixel."""
         out = np.zeros((self.height + 2 * self.reach, self.stride))
-        _, weights = self._offsets
 
         def work(rows: tuple[int, int]) -> None:
-            kernels.degrees(self.slots, weights, rows, self._columns, out)
+            kernels.stencil_degrees(self.slots, self.size, *rows, out)
 
         self.pool.for_each(work, self._strips)
         return self.inside(out)[:, :, 0].ravel()
@@ -173,27 +154,16 @@ class StencilGraph:
         padded = self.pad(factors.astype(np.float32)[:, None])[:, 0]
 
         def work(rows: tuple[int, int]) -> None:
-            kernels.scale(self.slots, self._forward_pixels, padded, rows, self._columns)
+            kernels.scale_stencil(self.slots, self.size, padded, *rows)
 
         self.pool.for_each(work, self._strips)
 
     def local_scales(self, noise: float, count: int) -> NDArray[np.float64]:
         """Where the slots hold squared distances: of each pixel, the count-th smallest less the noise."""
-        pixels, slots = self._offsets
-        out = np.full(self.padded_size, np.nan, dtype=np.float32)
-        self.inside(out)[...] = 0
+        out = np.empty(self.padded_size, dtype=np.float32)
 
         def work(rows: tuple[int, int]) -> None:
-            affinity.local_scales(
-                self.slots,
-                slots,
-                pixels,
-                rows,
-                self._columns,
-                np.float32(noise),
-                count,
-                out,
-            )
+            affinity.local_scales(self.slots, self.size, noise, count, *rows, out)
 
         self.pool.for_each(work, self._strips)
         return self.inside(out)[:, :, 0].ravel().astype(np.float64)
@@ -203,14 +173,7 @@ class StencilGraph:
         inverse = self.pad(inverse_scales.astype(np.float32)[:, None])[:, 0]
 
         def work(rows: tuple[int, int]) -> None:
-            affinity.gaussian(
-                self.slots,
-                self._forward_pixels,
-                inverse,
-                np.float32(noise),
-                rows,
-                self._columns,
-            )
+            affinity.gaussian_weights(self.slots, self.size, inverse, noise, *rows)
 
         self.pool.for_each(work, self._strips)
 
@@ -219,60 +182,38 @@ class StencilGraph:
         height, width = -(-self.height // 2), -(-self.width // 2)
         pool = self.pool if height * width >= MANY else ALONE
         coarse = StencilGraph(height, width, (self.reach + 1) // 2, pool)
-        dy, dx = (np.ascontiguousarray(self.forward[:, axis]) for axis in (0, 1))
-        strips = [(row, min(row + STRIP, self.height)) for row in range(0, self.height, STRIP)]
 
         def work(rows: tuple[int, int]) -> None:
-            kernels.coarsen(
-                self.slots,
-                dy,
-                dx,
-                rows,
-                self.width,
-                self.reach,
-                coarse.slots,
-                coarse.reach,
-            )
+            kernels.coarsen_stencil(self.slots, self.size, *rows, coarse.slots, coarse.size)
 
-        self.pool.for_each(work, strips)
+        self.pool.for_each(work, self._strips)
         return coarse
 
     def rows(self) -> Rows:
         """The algebra of blocks of vectors on this graph's pixels."""
         return Rows(self.padded_size, self.pool)
 
-    @property
-    def _at(self) -> tuple[int, int]:
-        """Where the image begins in a padded array, and the length of a row."""
-        return (self.reach * (self.stride + 1), self.stride)
-
-    def _strips_of_blocks(self) -> list[tuple[int, int]]:
-        height = -(-self.height // 2)
-        return [(row, min(row + STRIP, height)) for row in range(0, height, STRIP)]
-
     def restrict(self, fine: Block, share: NDArray[np.float32], coarser: "StencilGraph", out: Block) -> None:
         """out = sums over blocks of 2x2 pixels of share * fine, on the coarsened graph."""
-        size = (self.height, self.width)
-        first, row = coarser._at
+        first, last = (row * coarser.stride for row in coarser._rows)
         out[:first] = 0
-        out[first + coarser.height * row :] = 0
+        out[last:] = 0
 
-        def work(strip: tuple[int, int]) -> None:
-            out[first + strip[0] * row : first + strip[1] * row] = 0
-            tall.restrict(fine, share, self._at, size, strip, out, coarser._at)
+        def work(rows: tuple[int, int]) -> None:
+            out[first + rows[0] * coarser.stride : first + rows[1] * coarser.stride] = 0
+            kernels.restrict(fine, share, self.size, *rows, out, coarser.size)
 
-        self.pool.for_each(work, self._strips_of_blocks())
+        self.pool.for_each(work, coarser._strips)
 
     def prolong(
         self, coarse: Block, coarser: "StencilGraph", share: NDArray[np.float32], fine: Block
     ) -> None:
         """fine += share * what the coarsened graph's vectors are in each pixel's block."""
-        size = (self.height, self.width)
 
-        def work(strip: tuple[int, int]) -> None:
-            tall.prolong(coarse, coarser._at, strip, share, self._at, size, fine)
+        def work(rows: tuple[int, int]) -> None:
+            kernels.prolong(coarse, coarser.size, share, self.size, *rows, fine)
 
-        self.pool.for_each(work, self._strips_of_blocks())
+        self.pool.for_each(work, coarser._strips)
 
     def sparse(self) -> Any:
         """The graph as a scipy.sparse matrix, for small images."""
@@ -292,7 +233,4 @@ class StencilGraph:
 
     def count_components(self) -> int:
         """How many parts the graph falls into."""
-        nearest_first = np.argsort((self.forward**2).sum(axis=1), kind="stable")
-        return int(
-            kernels.components(self.slots, self._forward_pixels, nearest_first, self._rows, self._columns)
-        )
+        return kernels.count_components(self.slots, self.size)

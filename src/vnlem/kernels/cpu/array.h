@@ -28,9 +28,9 @@ namespace vnlem {
 constexpr int64_t kOutOfMemory = -1;
 
 template <class T>
-inline T larger_of(T a, T b) { return a > b ? a : b; }
+constexpr T larger_of(T a, T b) { return a > b ? a : b; }
 template <class T>
-inline T smaller_of(T a, T b) { return a < b ? a : b; }
+constexpr T smaller_of(T a, T b) { return a < b ? a : b; }
 
 template <class T, int N>
 struct Array {

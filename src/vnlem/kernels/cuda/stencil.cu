@@ -1,5 +1,5 @@
 // The graph of all pairs of pixels within a window, stored and applied as a stencil. A thread for each pixel, or
-// for four numbers of a pixel. Counterpart of vnlem.kernels.numba.stencil and .affinity.
+// for four numbers of a pixel. Counterpart of vnlem.kernels.cpu.stencil and .affinity.
 // Weights are (slots, height, width): forward offsets in reading order, then the pixel itself. Of the two equal
 // weights of a pair only the one at the pixel that comes first is held.
 

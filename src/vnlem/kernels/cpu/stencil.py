@@ -1,0 +1,88 @@
+"""A symmetric graph on the pixels of an image whose edges stay within a window, as a stencil.
+
+The neighbours of a pixel are the same offsets everywhere, so no indices are stored; of the two equal weights
+of a pair only the one at the pixel that comes first in reading order is. Weights are (rows, slots, columns):
+slots 0.. are the forward offsets in reading order, then one for the pixel itself. Columns come last, so that
+pixels side by side are worked on together, whether their weights lie with them or with their neighbours.
+Rows and columns of zeros around the image stand for what lies outside, so that no loop asks where it is.
+Vectors are (pixels, n) with the same padding, n a multiple of eight: n of them at once, memory read once for
+all. Kernels work on some rows of the image, counted without the padding.
+"""
+
+from typing import NamedTuple
+
+from vnlem.kernels.cpu.declare import Double2, Float1, Float2, Float3, Written, kernel
+
+# Pixels that may be worked on together: rows are padded to whole groups of them.
+TOGETHER = 8
+
+
+class PaddedSize(NamedTuple):
+    """Size of an image with `reach` rows and columns of zeros around it, on the right some more."""
+
+    height: int
+    width: int
+    reach: int
+    stride: int  # length of a padded row, a multiple of TOGETHER
+
+
+@kernel
+def apply_stencil(
+    weights: Float3, size: PaddedSize, vectors: Float2, first: int, last: int, out: Written[Float2]
+) -> None:
+    """out[p] = sum over neighbours c of weight(p, c) * vectors[c].
+
+    What lies left and right of the image becomes zero.
+    """
+
+
+@kernel
+def stencil_degrees(weights: Float3, size: PaddedSize, first: int, last: int, out: Written[Double2]) -> None:
+    """Sum of the weights of every pixel, itself included; out (padded rows, stride)."""
+
+
+@kernel
+def scale_stencil(weights: Written[Float3], size: PaddedSize, factors: Float1, first: int, last: int) -> None:
+    """weight(p, c) *= factors[p] * factors[c], in place; factors (padded pixels)."""
+
+
+@kernel
+def coarsen_stencil(
+    weights: Float3, size: PaddedSize, first: int, last: int, coarse: Written[Float3], coarse_size: PaddedSize
+) -> None:
+    """Add up the weights between blocks of 2x2 pixels: the coarse graph's weights; whole rows of blocks.
+
+    Of a pair in two blocks the first in reading order may lie in the later block, but then both lie in one
+    row of blocks: rows of blocks can be worked on side by side.
+    """
+
+
+@kernel
+def count_components(weights: Float3, size: PaddedSize) -> int:
+    """Number of connected components over edges of positive weight, by union-find."""
+
+
+@kernel
+def restrict(
+    fine: Float2,
+    share: Float1,
+    size: PaddedSize,
+    first: int,
+    last: int,
+    coarse: Written[Float2],
+    coarse_size: PaddedSize,
+) -> None:
+    """coarse += P^T fine for P = share on the 2x2 pixels of each block; first, last: rows of blocks."""
+
+
+@kernel
+def prolong(
+    coarse: Float2,
+    coarse_size: PaddedSize,
+    share: Float1,
+    size: PaddedSize,
+    first: int,
+    last: int,
+    fine: Written[Float2],
+) -> None:
+    """fine += P coarse, see `restrict`."""
