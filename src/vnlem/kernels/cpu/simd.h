@@ -2,6 +2,9 @@
 #pragma once
 #include <cstdint>
 
+// A function whose call would cost more than it does, or put the vectors of its caller into memory.
+#define VNLEM_INLINE inline __attribute__((always_inline))
+
 namespace vnlem {
 
 // Numbers in a register of the processor.
@@ -45,6 +48,13 @@ inline void store(T* to, Vector<T, N> value) {
 template <int N, class T>
 inline Vector<T, N> spread(T value) {
     return Vector<T, N>{} + value;
+}
+
+// body(0), body(1) ... one after the other: what they keep in an array of vectors stays in registers.
+template <int Count, class Body>
+VNLEM_INLINE void unrolled(const Body& body) {
+    if constexpr (Count > 1) unrolled<Count - 1>(body);
+    body(Count - 1);
 }
 
 // The sum of all lanes, one half added to the other until one is left, so that it is the same everywhere.
