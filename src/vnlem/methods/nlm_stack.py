@@ -107,7 +107,7 @@ def rule_of(task: StackTask, params: NlmStackParams) -> tuple[Window, Decay]:
     floor = 2 * task.sigma**2 * size**2 if params.window.noise_correction else 0.0
     return (
         Window(size // 2, size // 2, min(distance, height - 1), min(distance, width - 1)),
-        Decay(inverse_square(params.window.bandwidth), floor),
+        Decay(float(inverse_square(params.window.bandwidth)), floor),
     )
 
 

@@ -13,9 +13,9 @@ from vnlem.features.canonical import Extended, canonical_region, expand, whole_r
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.features.orientation import halo as halo_of_orientation
 from vnlem.features.rings import RingLayout
+from vnlem.kernels.cpu.rings import ring_features
 from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
-from vnlem.kernels.numba.rings import ring_features
 from vnlem.methods.vnlem_params import (
     BANDWIDTHS,
     VnlemParams,

@@ -98,7 +98,7 @@ def decay_of(job: Job[WindowParams]) -> Decay:
     params = job.params
     area = params.patch_size if is_signal(job.pixels) else params.patch_size**2
     floor = 2 * job.sigma**2 * area if params.noise_correction else 0.0
-    return Decay(inverse_square(params.bandwidth), floor)
+    return Decay(float(inverse_square(params.bandwidth)), floor)
 
 
 def halo(params: WindowParams) -> int:

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "elementary.h"
 #include "irls.h"
 #include "patch_distance.h"
 #include "select.h"
@@ -92,14 +91,10 @@ void gather_patches(const Array<const float, 3>& padded, const Tile& pixels, con
 }
 
 // Weights of the chosen patches; those that are lost in a sum are left out. Returns how many there are.
-int64_t weigh(const float* distances, int64_t own, int64_t count, const Decay& decay, const Buffers& scratch) {
-    const float rate = float(decay.rate), floor = float(decay.floor);
+int64_t weigh_chosen(const float* distances, int64_t own, int64_t count, const Decay& decay, const Buffers& scratch) {
     float* const weights = scratch.weights.data;
     for (int64_t j = 0; j < count; j++) scratch.squared[j] = weights[j] = distances[scratch.chosen[j]];
-    for (int64_t j = 0; j < count; j += kLanes) {
-        const Lanes above = larger(load<kLanes>(weights + j) - floor, Lanes{});
-        store<kLanes>(weights + j, exp_negative(rate * above));
-    }
+    weigh(weights, count, decay);
     int64_t kept = 0;
     for (int64_t j = 0; j < count; j++) {
         scratch.index[kept] = own + scratch.shift[scratch.chosen[j]];
@@ -147,7 +142,7 @@ VNLEM_EXPORT int64_t vnlem_nlem_tile(const Array<const float, 3>& padded, const 
                         smallest(Values(here), regression.n_neighbors, middle, guess, scratch->chosen);
                     guess = found.threshold;
                     const int64_t own = (y - seen.top) * stride + x - seen.left;
-                    const int64_t count = weigh(here.data, own, found.count, decay, *scratch);
+                    const int64_t count = weigh_chosen(here.data, own, found.count, decay, *scratch);
                     const float* const weights = scratch->weights.data;
                     if (regression.gamma == 1)
                         euclidean_median(patches, weights, scratch->squared.data, count, float(regression.remainder),

@@ -1,7 +1,6 @@
 // Non-local means of one tile of an image, or of a plane with planes around it: see nlm.py.
 #include <cstring>
 
-#include "elementary.h"
 #include "patch_distance.h"
 
 namespace vnlem {
@@ -12,15 +11,6 @@ struct PiledPlanes {
 };
 
 namespace {
-
-// Distances become weights.
-void weigh(float* distances, int64_t count, const Decay& decay) {
-    const float rate = float(decay.rate), floor = float(decay.floor);
-    for (int64_t x = 0; x < count; x += kLanes) {
-        const Lanes above = larger(load<kLanes>(distances + x) - floor, Lanes{});
-        store<kLanes>(distances + x, exp_negative(rate * above));
-    }
-}
 
 // The weighted means of a tile's pixels while they are added up.
 struct Means {

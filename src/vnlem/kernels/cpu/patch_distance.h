@@ -6,8 +6,8 @@
 #pragma once
 #include <type_traits>
 
+#include "elementary.h"
 #include "scratch.h"
-#include "simd.h"
 
 namespace vnlem {
 
@@ -24,6 +24,15 @@ struct Decay {
 };
 
 typedef Floats<kLanes> Lanes;
+
+// Squared distances become weights; values has room for whole vectors.
+inline void weigh(float* values, int64_t count, const Decay& decay) {
+    const float rate = float(decay.rate), floor = float(decay.floor);
+    for (int64_t x = 0; x < count; x += kLanes) {
+        const Lanes above = larger(load<kLanes>(values + x) - floor, Lanes{});
+        store<kLanes>(values + x, exp_negative(rate * above));
+    }
+}
 
 inline int64_t whole_vectors(int64_t count) { return (count + kLanes - 1) / kLanes * kLanes; }
 
