@@ -38,26 +38,39 @@ inline void reweight(float* squared, const float* weights, int64_t count, float 
     for (; j < count; j++) squared[j] = weights[j] * power<1>(Floats<1>{squared[j] + kDelta}, exponent)[0];
 }
 
-// out = sum of weights[j] rows[j] over begin <= j < end, in `Vectors` vectors from column f on.
-template <int Vectors, class Rows>
-inline void sum_columns(const Rows& rows, const float* weights, int64_t begin, int64_t end, int64_t f, float* out) {
+// take(f, sum of weights[j] rows[j] over begin <= j < end) for `Vectors` vectors from column f on.
+template <int Vectors, class Rows, class Take>
+inline void sum_columns(const Rows& rows, const float* weights, int64_t begin, int64_t end, int64_t f, Take take) {
     Floats<kLanes> sums[Vectors] = {};
     for (int64_t j = begin; j < end; j++) {
         const float* const row = rows[j] + f;
         for (int v = 0; v < Vectors; v++) sums[v] += weights[j] * load<kLanes>(row + v * kLanes);
     }
-    for (int v = 0; v < Vectors; v++) store<kLanes>(out + f + v * kLanes, sums[v]);
+    for (int v = 0; v < Vectors; v++) take(f + v * kLanes, sums[v]);
 }
 
-// out (n) = sum of weights[j] rows[j] over begin <= j < end. rows[j]: a pointer to n numbers; n: whole sixteens.
-// As many columns at a time as keep the multipliers busy; each sum runs over j alone.
-template <class Rows>
-inline void weighted_sum(const Rows& rows, const float* weights, int64_t begin, int64_t end, int64_t n, float* out) {
+// The same for all of n columns, whole sixteens. rows[j]: a pointer to n numbers. As many columns at a time as
+// keep the multipliers busy; each sum runs over j alone.
+template <class Rows, class Take>
+inline void sum_rows(const Rows& rows, const float* weights, int64_t begin, int64_t end, int64_t n, Take take) {
     int64_t f = 0;
-    for (; f + 8 * kLanes <= n; f += 8 * kLanes) sum_columns<8>(rows, weights, begin, end, f, out);
-    for (; f + 4 * kLanes <= n; f += 4 * kLanes) sum_columns<4>(rows, weights, begin, end, f, out);
-    for (; f + 2 * kLanes <= n; f += 2 * kLanes) sum_columns<2>(rows, weights, begin, end, f, out);
-    for (; f < n; f += kLanes) sum_columns<1>(rows, weights, begin, end, f, out);
+    for (; f + 8 * kLanes <= n; f += 8 * kLanes) sum_columns<8>(rows, weights, begin, end, f, take);
+    for (; f + 4 * kLanes <= n; f += 4 * kLanes) sum_columns<4>(rows, weights, begin, end, f, take);
+    for (; f + 2 * kLanes <= n; f += 2 * kLanes) sum_columns<2>(rows, weights, begin, end, f, take);
+    for (; f < n; f += kLanes) sum_columns<1>(rows, weights, begin, end, f, take);
+}
+
+// Move a point (n) to where to(f, sum) says, from the weighted sum of rows; returns the squared length of the step.
+template <class Rows, class To>
+inline float move_point(const Rows& rows, const float* weights, int64_t begin, int64_t end, int64_t n, float* point,
+                        To to) {
+    Floats<kLanes> squares = {};
+    sum_rows(rows, weights, begin, end, n, [&](int64_t f, Floats<kLanes> sum) {
+        const Floats<kLanes> moved = to(sum), step = moved - load<kLanes>(point + f);
+        squares += step * step;
+        store<kLanes>(point + f, moved);
+    });
+    return total<kLanes, float>(squares);
 }
 
 // out[j] = |point - P_j|^2 for begin <= j < end, eight at a time: one load of the point serves all.
@@ -80,9 +93,9 @@ inline void squared_residuals(const Rows& rows, int64_t begin, int64_t end, cons
 }
 
 // Iteratively reweighted least squares from the weighted mean; returns the number of iterations.
-// point (n): the result. scratch: n numbers; terms: count.
+// point (n): the result. terms: room for count numbers.
 inline int64_t irls(const Patches& patches, const float* weights, int64_t count, float gamma,
-                    const Array<float, 1>& point, float* scratch, float* terms) {
+                    const Array<float, 1>& point, float* terms) {
     const int64_t n = point.shape[0];
     const float exponent = 0.5f * gamma - 1.0f;
     for (int64_t j = 0; j < count; j++) terms[j] = weights[j];
@@ -92,17 +105,11 @@ inline int64_t irls(const Patches& patches, const float* weights, int64_t count,
             squared_residuals(patches, 0, count, point.data, n, terms);
             reweight(terms, weights, count, exponent);
         }
-        weighted_sum(patches, terms, 0, count, n, scratch);
         const float sum = sum_of(terms, count);
-        Floats<16> squares = {};
-        for (int64_t a = 0; a < n; a += 16) {
-            const Floats<16> moved = load<16>(scratch + a) / sum;
-            const Floats<16> step = moved - load<16>(point.data + a);
-            squares += step * step;
-            store<16>(point.data + a, moved);
-        }
+        const float squared_step = move_point(patches, terms, 0, count, n, point.data,
+                                              [=](Floats<kLanes> pulled) { return pulled / sum; });
         // No guess from steps that shrink: below gamma = 1 they also do so, for a while, beside a saddle.
-        if (total<16, float>(squares) < kStep * kStep || exponent == 0) return iteration;
+        if (squared_step < kStep * kStep || exponent == 0) return iteration;
     }
     return kMaxIterations;
 }
@@ -145,7 +152,8 @@ inline float contraction(const float* before, const float* after, const float* w
 // patch's own term is far from the parabola that IRLS puts over it. Here only the other patches get a parabola;
 // what is left is one-dimensional, along the line from P_0 to the others' mean, and solved exactly. Every step
 // lowers the same convex function, so the limit is the same, and P_0 itself, the median at most pixels of a very
-// noisy image, is found in one step from its known distances. point (n), scratch, terms: as in irls.
+// noisy image, is found in one step from its known distances. point, terms: as in irls;
+// scratch: room for n numbers.
 inline int64_t euclidean_median(const Patches& patches, const float* weights, const float* distances, int64_t count,
                                 float remainder, const Array<float, 1>& point, float* scratch, float* terms) {
     const int64_t n = point.shape[0];
@@ -159,25 +167,24 @@ inline int64_t euclidean_median(const Patches& patches, const float* weights, co
         if (iteration > 1) squared_residuals(patches, 1, count, point.data, n, terms);
         if (iteration == 2) rate = contraction(distances, terms, weights, count, last_step);
         for (int64_t j = 0; j < count; j++) terms[j] = weights[j] / std::sqrt(terms[j] + kDelta);
-        weighted_sum(patches, terms, 1, count, n, scratch);
         const float pull = sum_of(terms + 1, count - 1);
-        Floats<16> squares = {};
-        for (int64_t a = 0; a < n; a += 16) {
-            const Floats<16> away = load<16>(scratch + a) / pull - load<16>(own + a);
+        Floats<kLanes> squares = {};
+        sum_rows(patches, terms, 1, count, n, [&](int64_t a, Floats<kLanes> pulled) {
+            const Floats<kLanes> away = pulled / pull - load<kLanes>(own + a);
             squares += away * away;
-            store<16>(scratch + a, away);
-        }
-        const float distance = std::sqrt(total<16, float>(squares));
+            store<kLanes>(scratch + a, away);
+        });
+        const float distance = std::sqrt(total<kLanes, float>(squares));
         const float best = own_step(distance, weights[0], pull);
         const float share = distance > 0 ? best / distance : 0;
-        squares = Floats<16>{};
-        for (int64_t a = 0; a < n; a += 16) {
-            const Floats<16> moved = load<16>(own + a) + share * load<16>(scratch + a);
-            const Floats<16> change = moved - load<16>(point.data + a);
+        squares = Floats<kLanes>{};
+        for (int64_t a = 0; a < n; a += kLanes) {
+            const Floats<kLanes> moved = load<kLanes>(own + a) + share * load<kLanes>(scratch + a);
+            const Floats<kLanes> change = moved - load<kLanes>(point.data + a);
             squares += change * change;
-            store<16>(point.data + a, moved);
+            store<kLanes>(point.data + a, moved);
         }
-        const float step = std::sqrt(total<16, float>(squares));
+        const float step = std::sqrt(total<kLanes, float>(squares));
         // What is left after this step: the others' mean moves by less than the point did, and pulls against the
         // own term's curvature; and the steps shrink like a geometric series.
         const float root = std::sqrt(best * best + kDelta);

@@ -148,8 +148,7 @@ VNLEM_EXPORT int64_t vnlem_nlem_tile(const Array<const float, 3>& padded, const 
                         euclidean_median(patches, weights, scratch->squared.data, count, float(regression.remainder),
                                          scratch->point, scratch->sums.data, scratch->terms.data);
                     else
-                        irls(patches, weights, count, float(regression.gamma), scratch->point, scratch->sums.data,
-                             scratch->terms.data);
+                        irls(patches, weights, count, float(regression.gamma), scratch->point, scratch->terms.data);
                     for (int64_t c = 0; c < n_channels; c++) out(c, y, x) = scratch->point[c * area + centre] / scale;
                 }
             }

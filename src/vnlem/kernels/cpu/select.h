@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "array.h"
+#include "scratch.h"
 #include "simd.h"
 
 namespace vnlem {
@@ -26,11 +26,11 @@ struct Selected {
 
 // For every byte, which of its bits are set, from the lowest on.
 struct SetBits {
-    uint8_t places[256][8] = {};
+    int32_t places[256][8] = {};
     constexpr SetBits() {
         for (int byte = 0; byte < 256; byte++)
             for (int bit = 0, n = 0; bit < 8; bit++)
-                if (byte >> bit & 1) places[byte][n++] = uint8_t(bit);
+                if (byte >> bit & 1) places[byte][n++] = bit;
     }
 };
 inline constexpr SetBits kSetBits;
@@ -54,12 +54,11 @@ inline uint32_t bits_up_to(const float* values, float limit) {
 // whatever the bits are: there is no branch that depends on them.
 template <class Index>
 inline int64_t store_places(uint32_t bits, int64_t first, Index* to) {
-    typedef Vector<Index, 8> Places;
     int64_t n = 0;
     for (int part = 0; part < kBlock; part += 8) {
         const uint32_t byte = bits >> part & 255;
-        const Places places = __builtin_convertvector(load<8>(kSetBits.places[byte]), Places);
-        store<8, Index>(to + n, places + Index(first + part));
+        const Ints<8> places = load<8>(kSetBits.places[byte]) + int32_t(first + part);
+        store<8, Index>(to + n, __builtin_convertvector(places, Vector<Index, 8>));
         n += __builtin_popcount(byte);
     }
     return n;
@@ -213,6 +212,10 @@ struct Few {
     Array<float, 1> values;
     Array<int32_t, 1> places;
 };
+
+inline Few make_few(Arena& arena, int64_t count) {
+    return {arena.empty<float>(count + kBlock), arena.empty<int32_t>(count + kBlock)};
+}
 
 // Take all values that are at most the threshold; returns how many.
 inline int64_t take_up_to(const Values& values, float threshold, const Few& few) {

@@ -59,8 +59,7 @@ inline __attribute__((flatten)) void invert_square(const float* from, int64_t st
     constexpr int kSide = 16, kParts = kSide / kSquare;
     typedef Floats<kSquare> Part;
     Part rows[kSide][kParts];
-    Ints<kSquare> numbers;
-    unrolled<kSquare>([&](int x) { numbers[x] = x; });
+    const Ints<kSquare> numbers = numbered<kSquare>();
     unrolled<kSide * kParts>([&](int n) {
         rows[n / kParts][n % kParts] = load<kSquare>(from + n / kParts * step + n % kParts * kSquare);
     });
