@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import vnlem
+from vnlem.methods import nlm
 from vnlem.methods.window import check_params
 from vnlem.pipeline.run import Job
 
@@ -29,6 +30,17 @@ def test_fast_nlm_equals_the_reference(noisy, patch_size, patch_distance):
     fast = vnlem.denoise_nlm(noisy, 0.5, **sizes)
     slow = vnlem.denoise_nlm(noisy, 0.5, engine="reference", **sizes)
     assert relative_difference(fast, slow) < 2e-5
+
+
+@pytest.mark.parametrize("shape", [(1, 19, 37), (3, 7, 33), (2, 40, 2), (1, 1, 70)], ids=str)
+@pytest.mark.parametrize("patch_size", [1, 3, 5, 7, 9, 11, 13, 21, 33])
+def test_sums_over_patches_of_any_size_give_the_means_of_the_reference(patch_size, shape):
+    image = np.random.default_rng(patch_size).normal(size=shape).astype(np.float32)
+    options = {"patch_size": patch_size, "patch_distance": 3, "bandwidth": 2.0 * patch_size}
+    ndim = 1 if shape[1] == 1 else 2
+    params = check_params(0.5, ndim, **options, gamma=2.0, noise_correction=False)
+    job = Job(image, 0.5, params, 1, None)
+    assert relative_difference(nlm.solve(job), nlm.solve_plainly(job)) < 2e-5
 
 
 @pytest.mark.parametrize("gamma", [1.0, 0.5, 0.1])
@@ -70,7 +82,9 @@ def test_the_result_does_not_depend_on_the_number_of_workers(method):
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize(("method", "patch_size"), [("nlm", 3), ("nlm", 7), ("nlem", 5), ("nlem", 13)])
+@pytest.mark.parametrize(
+    ("method", "patch_size"), [("nlm", 3), ("nlm", 7), ("nlm", 11), ("nlem", 5), ("nlem", 13)]
+)
 def test_the_tiles_change_not_a_bit(method, patch_size, channels):
     module = importlib.import_module(f"vnlem.methods.{method}")
     image = np.random.default_rng(6).normal(size=(channels, 75, 90)).astype(np.float32)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.kernels.numba import orientation as kernels
+from vnlem.kernels.cpu import orientation as kernels
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
 
@@ -146,9 +146,7 @@ def orientation_of_region(
     gradient_shape = (padded.shape[0] - 2 * radius, padded.shape[1] - 2 * radius)
     magnitude = np.empty(gradient_shape, dtype=np.float32)
     direction = np.empty(gradient_shape, dtype=np.float32)
-    kernels.gradients(
-        np.ascontiguousarray(padded), gauss, slope, np.float32(SMALLEST_GRADIENT), magnitude, direction
-    )
+    kernels.gradients(np.ascontiguousarray(padded), gauss, slope, SMALLEST_GRADIENT, magnitude, direction)
     shape = (gradient_shape[0] - 2 * border, gradient_shape[1] - 2 * border)
     angle = np.zeros(shape, dtype=np.float32)
     others = shape if details else (0, 0)
@@ -157,11 +155,8 @@ def orientation_of_region(
     kernels.dominant_directions(
         magnitude,
         direction,
-        offsets,
-        weights,
-        taper(arc),
-        math.ceil(arc / 360 * BINS),
-        kernels.Directions(angle, confidence, second, has_second),
+        kernels.Disc(offsets, weights, taper(arc), math.ceil(arc / 360 * BINS)),
+        kernels.Directions(angle, confidence, second, has_second.view(np.uint8)),
     )
     return Orientation(angle, confidence, second, has_second)
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from vnlem.features.ring_sampling import filters_of, fine_phases, quarter_dft, taps
 from vnlem.features.upsample import REACH
-from vnlem.kernels.numba import rings as kernels
-from vnlem.kernels.sampling import Sampling
+from vnlem.kernels.cpu import rings as kernels
+from vnlem.kernels.cpu.rings import Sampling
 
 # Angular orders are kept below this share of pi * radius: beyond it a ring of that radius on the pixel grid
 # holds more interpolation error than image.

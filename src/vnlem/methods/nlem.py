@@ -33,14 +33,14 @@ def auto_params(sigma: float) -> dict[str, Any]:
 
 def solve(job: Job[WindowParams], tile: tuple[int, int] = TILE) -> NDArray[np.float32]:
     """The fast engine; the result does not depend on the tiles' size."""
-    from vnlem.kernels.numba.nlem import nlem_tile
+    from vnlem.kernels.cpu.nlem import Regression, nlem_tile, remainder_of
 
     padded = pad(job.pixels, job.params.patch_size)
     window, decay = window_of(job), decay_of(job)
-    gamma = None if job.params.gamma == 1 else np.float32(job.params.gamma)
+    regression = Regression(job.params.n_neighbors, job.params.gamma, remainder_of(window))
 
     def work(part: Tile, out: NDArray[np.float32]) -> None:
-        nlem_tile(padded, part, window, job.params.n_neighbors, decay, gamma, out)
+        nlem_tile(padded, part, window, decay, regression, out)
 
     return run_tiles(job, tile, work)
 

@@ -30,7 +30,7 @@ def auto_params(sigma: float) -> dict[str, Any]:
 
 def solve(job: Job[WindowParams], tile: tuple[int, int] = TILE) -> NDArray[np.float32]:
     """The fast engine; the result does not depend on the tiles' size."""
-    from vnlem.kernels.numba.nlm import nlm_tile
+    from vnlem.kernels.cpu.nlm import nlm_tile
 
     padded = pad(job.pixels, job.params.patch_size)
     window, decay = window_of(job), decay_of(job)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vnlem.estimate.weights import inverse_square
-from vnlem.kernels.numba.nlm import Decay
-from vnlem.kernels.numba.patch_distance import Window
+from vnlem.kernels.cpu.patch_distance import Decay, Window
 from vnlem.methods.nlm import TILE, auto_params
 from vnlem.methods.window import WindowParams, check_params, pad
 from vnlem.pipeline import checks
@@ -74,7 +73,7 @@ def prepare(
 
 def solve_stack(planes: Iterator[Plane], task: StackTask, params: NlmStackParams) -> Iterator[Plane]:
     """Denoise standardised planes one after the other; those within reach of one are held, no more."""
-    from vnlem.kernels.numba.nlm_planes import PiledPlanes, nlm_planes_tile
+    from vnlem.kernels.cpu.nlm import PiledPlanes, nlm_planes_tile
 
     total, (height, width) = len(task.sizes), task.sizes[0]
     reach, size = params.plane_distance, params.window.patch_size
@@ -108,7 +107,7 @@ def rule_of(task: StackTask, params: NlmStackParams) -> tuple[Window, Decay]:
     floor = 2 * task.sigma**2 * size**2 if params.window.noise_correction else 0.0
     return (
         Window(size // 2, size // 2, min(distance, height - 1), min(distance, width - 1)),
-        Decay(inverse_square(params.window.bandwidth), np.float32(floor)),
+        Decay(float(inverse_square(params.window.bandwidth)), floor),
     )
 
 

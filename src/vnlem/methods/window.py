@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from vnlem.estimate.weights import inverse_square
 from vnlem.features.square import noise_bandwidth
-from vnlem.kernels.numba.nlm import Decay
-from vnlem.kernels.numba.patch_distance import Window
+from vnlem.kernels.cpu.patch_distance import Decay, Window
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import namespace
 from vnlem.pipeline.run import Job
@@ -99,7 +98,7 @@ def decay_of(job: Job[WindowParams]) -> Decay:
     params = job.params
     area = params.patch_size if is_signal(job.pixels) else params.patch_size**2
     floor = 2 * job.sigma**2 * area if params.noise_correction else 0.0
-    return Decay(inverse_square(params.bandwidth), np.float32(floor))
+    return Decay(float(inverse_square(params.bandwidth)), floor)
 
 
 def halo(params: WindowParams) -> int:

@@ -1,6 +1,6 @@
 // Non-local patch regression: the nearest patches of the window, then the point nearest to them in power gamma.
 // A warp for each pixel; patches are read where they lie, in a copy of the image in shared memory.
-// Counterpart of vnlem.kernels.numba.nlem and .irls. Macros: SIZE_Y, SIZE_X (of a patch), CHANNELS, WARPS,
+// Counterpart of vnlem.kernels.cpu.nlem and irls.h. Macros: SIZE_Y, SIZE_X (of a patch), CHANNELS, WARPS,
 // MEDIAN (the power is one).
 
 #define AREA (SIZE_Y * SIZE_X)

@@ -23,7 +23,7 @@ def nlem(
 ) -> Array:
     """The gamma-power regression of the nearest patches of every pixel's window.
 
-    image : (channels, height, width); window, decay : as in `vnlem.kernels.numba.nlem.nlem_tile`; remainder :
+    image : (channels, height, width); window, decay : as in `vnlem.kernels.cpu.nlem.nlem_tile`; remainder :
     what may be left of the way to the median (gamma = 1).
     """
     channels, height, width = image.shape

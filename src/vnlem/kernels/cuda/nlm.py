@@ -35,7 +35,7 @@ def check_window(engine: Engine, reach: int, shared: int) -> None:
 def nlm(engine: Engine, image: Array, window: Any, decay: Any) -> Array:
     """Weighted means over the search window.
 
-    image : (channels, height, width); window, decay : as in `vnlem.kernels.numba.nlm.nlm_tile`.
+    image : (channels, height, width); window, decay : as in `vnlem.kernels.cpu.nlm.nlm_tile`.
     """
     channels, height, width = image.shape
     radius_y, radius_x, reach_y, reach_x = window

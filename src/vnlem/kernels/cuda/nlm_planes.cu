@@ -1,6 +1,6 @@
 // Non-local means of one plane of a stack, with windows in the planes around it too. As in nlm.cu a warp takes 32
 // columns of squared differences; the planes come into shared memory one after the other.
-// Counterpart of vnlem.kernels.numba.nlm_planes. Macros: RX, RY (radii of a patch), ROWS (pixels of a thread, one
+// Counterpart of vnlem.kernels.cpu.nlm. Macros: RX, RY (radii of a patch), ROWS (pixels of a thread, one
 // below the other), WARPS (of a block, one below the other).
 
 #include "across.cuh"

@@ -16,7 +16,7 @@ BLOCK_ROWS = _ROWS * _WARPS
 def nlm_planes(engine: Engine, planes: Array, own: int, window: Any, decay: Any) -> Array:
     """Weighted means (H, W) for the plane `own` over the windows of all planes (planes, H, W).
 
-    window, decay : as in `vnlem.kernels.numba.nlm_planes.nlm_planes_tile`.
+    window, decay : as in `vnlem.kernels.cpu.nlm.nlm_planes_tile`.
     """
     n_planes, height, width = planes.shape
     radius_y, radius_x, reach_y, reach_x = window

@@ -1,5 +1,5 @@
 // Gradients of the smoothed image, and the arc of directions that holds most of them. A thread for each pixel.
-// Counterpart of vnlem.kernels.numba.orientation. Macro: THREADS (of a block of `directions`).
+// Counterpart of vnlem.kernels.cpu.orientation. Macro: THREADS (of a block of `directions`).
 
 #define BINS_OF_TURN 36
 

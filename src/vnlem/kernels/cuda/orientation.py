@@ -15,7 +15,7 @@ _THREADS = 128  # of the histograms, which fill shared memory
 def gradients(
     engine: Engine, padded: Array, gauss: NDArray[np.float32], slope: NDArray[np.float32], smallest: float
 ) -> tuple[Array, Array]:
-    """Magnitude and direction, in turns, of the gradient; see `vnlem.kernels.numba.orientation.gradients`."""
+    """Magnitude and direction, in turns, of the gradient; see `vnlem.kernels.cpu.orientation.gradients`."""
     xp = engine.xp
     radius = len(gauss) - 1
     height, width = padded.shape[0] - 2 * radius, padded.shape[1] - 2 * radius

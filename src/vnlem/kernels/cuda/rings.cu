@@ -1,6 +1,6 @@
 // Ring features: sample the rings around a pixel, transform, turn into the given frame. A thread for each pixel;
 // a warp collects the features of its pixels in shared memory, so that it can write them side by side.
-// Counterpart of vnlem.kernels.numba.rings. Macro: ORDERS (highest angular order + 1).
+// Counterpart of vnlem.kernels.cpu.rings. Macro: ORDERS (highest angular order + 1).
 
 struct Rings {
     const float* planes;  // (channels, upsample, upsample, full_height, full_width), see features.upsample.phases

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from vnlem.kernels.cpu.rings import Sampling
 from vnlem.kernels.cuda.engine import Engine
-from vnlem.kernels.sampling import Sampling
 
 Array = Any  # of the engine's library
 

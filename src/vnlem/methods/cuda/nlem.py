@@ -1,11 +1,10 @@
 """NLEM and NLPR on a CUDA device."""
 
-import math
 from typing import Any
 
+from vnlem.kernels.cpu.nlem import remainder_of
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
 from vnlem.kernels.cuda.nlem import nlem
-from vnlem.kernels.numba.nlem import REMAINDER
 from vnlem.methods.cuda.regions import in_regions
 from vnlem.methods.window import WindowParams, decay_of, halo, window_of
 from vnlem.pipeline.run import Job
@@ -16,7 +15,6 @@ from vnlem.pipeline.run import Job
 def solve(job: Job[WindowParams], engine: Engine) -> Any:
     """Square patches -> nearest of the window -> IRLS with power gamma over whole patches."""
     window = window_of(job)
-    area = (2 * window.radius_y + 1) * (2 * window.radius_x + 1)
     return nlem(
         engine,
         job.pixels,
@@ -24,5 +22,5 @@ def solve(job: Job[WindowParams], engine: Engine) -> Any:
         job.params.n_neighbors,
         decay_of(job),
         gamma=job.params.gamma,
-        remainder=REMAINDER * math.sqrt(area),
+        remainder=remainder_of(window),
     )
