@@ -22,7 +22,7 @@ from vnlem.pipeline.settings import parse_settings, parse_value
 
 @pytest.mark.parametrize("arguments", [["--help"], ["denoise", "--help"], ["--version"]])
 def test_help_and_version_load_nothing_heavy(arguments):
-    heavy = ["numba", "scipy", "skimage", "PIL", "tifffile", "matplotlib"]
+    heavy = ["scipy", "skimage", "PIL", "tifffile", "matplotlib"]
     code = (
         "import sys\n"
         "from vnlem.cli import main\n"

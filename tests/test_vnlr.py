@@ -214,23 +214,6 @@ def test_a_window_beyond_the_image_is_the_image():
     )
 
 
-@pytest.mark.slow
-def test_the_run_that_compiles_gives_the_same_bytes_as_later_ones(tmp_path):
-    program = (
-        "import hashlib, numpy as np, vnlem\n"
-        "noisy = np.random.default_rng(0).normal(0, 1, (72, 72)); noisy[20:50, 20:50] += 4\n"
-        "print(hashlib.sha256(vnlem.denoise_vnlr(noisy, 1.0).tobytes()).hexdigest())"
-    )
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-        ).stdout
-        for _ in range(2)
-    ]
-    assert runs[0] == runs[1]
-
-
 def test_units_do_not_matter():
     noisy = noisy_scene()
     plain = vnlem.denoise_vnlr(noisy, 20.0, **QUICK)

@@ -24,7 +24,6 @@ DEFAULT_METHOD = "vnlr"
 DEFAULT_SCALES = 3  # where the noise is estimated, for methods that can work at several
 
 # Methods whose kernels take longest to compile, and are begun first where several are compiled ahead.
-SLOW_TO_COMPILE = ("vnlem", "vnlem-dd", "vnlr")
 
 # Methods with parameters of the paper.
 METHODS_WITH_PAPER_PRESET = ("nlem", "vnlem", "vnlem-dd")
