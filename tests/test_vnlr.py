@@ -1,9 +1,6 @@
 """VNLR: agreement with its reference, determinism, what it accepts and what it refuses."""
 
 import itertools
-import os
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 
