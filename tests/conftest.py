@@ -1,10 +1,6 @@
 """What tests of several files need."""
 
-import sys
-import types
-
 import pytest
-from command_line import denoise_halving
 
 from vnlem import registry
 from vnlem.cli import main
@@ -12,10 +8,7 @@ from vnlem.cli import main
 
 @pytest.fixture
 def halving(monkeypatch):
-    module = types.ModuleType("halving_method")
-    module.denoise_halving = denoise_halving
-    monkeypatch.setitem(sys.modules, "halving_method", module)
-    monkeypatch.setitem(registry.METHODS, "halving", "halving_method:denoise_halving")
+    monkeypatch.setitem(registry.METHODS, "halving", "command_line:METHOD")
 
 
 @pytest.fixture

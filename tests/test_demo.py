@@ -47,7 +47,7 @@ def test_the_demo_shows_what_rotation_is_worth_on_particles(tmp_path, monkeypatc
 
 
 def test_a_method_that_is_added_appears_by_itself(monkeypatch):
-    monkeypatch.setitem(registry.METHODS, "new", "somewhere:denoise_new")
+    monkeypatch.setitem(registry.METHODS, "new", "vnlem.methods.nlm:METHOD")
     assert "new" in find_denoisers()
 
 

@@ -15,7 +15,7 @@ from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.scale import standard_scale
 from vnlem.pipeline.tiles import grid
 from vnlem.pipeline.workers import for_each
-from vnlem.registry import METHODS, find_method
+from vnlem.registry import METHODS, find_function
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_bad_input_is_told_in_one_sentence(image, case):
 
 @pytest.mark.parametrize(
     "call",
-    [vnlem.denoise, *(find_method(method) for method in METHODS)],
+    [vnlem.denoise, *(find_function(method) for method in METHODS)],
     ids=lambda function: function.__name__,
 )
 def test_a_warning_points_at_the_callers_line(call):

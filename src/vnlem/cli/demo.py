@@ -117,11 +117,11 @@ def particles() -> Any:
 def find_denoisers() -> dict[str, Denoiser]:
     """Every method of the package, with the paper's preset where there is one, and the peers."""
     from vnlem.bench.peers import available_peers
-    from vnlem.registry import METHODS, METHODS_WITH_PAPER_PRESET
+    from vnlem.registry import find_method, names
 
     found: dict[str, Denoiser] = {}
-    for method in METHODS:
-        if method in METHODS_WITH_PAPER_PRESET:
+    for method in names():
+        if find_method(method).has_paper_preset:
             found[f"{method} (paper)"] = _ours(method, preset="paper")
         found[method] = _ours(method)
     for name, peer in available_peers().items():

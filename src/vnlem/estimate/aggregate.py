@@ -12,12 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.kernels.cpu.sheets import Images, Sums, Totals, settle
+from vnlem.kernels.cpu.sheets import Images, Sums, TilePlace, Totals, settle
 from vnlem.neighbours.sheets import Layout
 from vnlem.pipeline.schedule import Span, Spans, Step
 from vnlem.pipeline.tiles import Tile
-
-Place = tuple[int, int, int, int]
 
 
 class _PassOf(NamedTuple):
@@ -43,7 +41,7 @@ class Aggregate:
         self._changes = np.zeros((*shape, 2), np.float32)
         self._weights = np.zeros((2, *shape), np.float32)
         self._passes: list[_PassOf] = []
-        self._waiting: dict[Step, tuple[Sums, Place]] = {}
+        self._waiting: dict[Step, tuple[Sums, TilePlace]] = {}
         # Memory that is new to a process is slow to write.
         self._unused: dict[tuple[int, ...], list[Sums]] = {}
 
@@ -74,7 +72,7 @@ class Aggregate:
                 return unused.pop()
         return layout.sums(len(self._images.noisy))
 
-    def put(self, step: Step, tile: Sums, place: Place) -> None:
+    def put(self, step: Step, tile: Sums, place: TilePlace) -> None:
         """Keep what a tile has found, for place: y, x, height, width."""
         self._waiting[step] = tile, place
 

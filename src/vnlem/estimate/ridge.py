@@ -11,9 +11,9 @@ from itertools import accumulate
 import numpy as np
 
 from vnlem.estimate.aggregate import Aggregate
+from vnlem.kernels.cpu.sheets import Images, Tall, TilePlace
 from vnlem.kernels.numba.combine import Rule
 from vnlem.kernels.numba.ridge import Ridge, filter_tile
-from vnlem.kernels.cpu.sheets import Images, Tall
 from vnlem.neighbours.groups import Matching, Members, TileGrid
 from vnlem.neighbours.sheets import ImageSheet, Layout
 from vnlem.pipeline.progress import ProgressCallback
@@ -135,11 +135,11 @@ def _ridge(one: Pass, layout: Layout) -> Ridge:
     )
 
 
-def _place(layout: Layout) -> tuple[int, int, int, int]:
-    """Where a tile's sums belong in the arrays of the region: y, x, height, width."""
+def _place(layout: Layout) -> TilePlace:
+    """Where a tile's sums belong in the arrays of the region."""
     own = layout.sheets[0]
     assert isinstance(own, ImageSheet)
-    return (*own.home(), own.height, own.width)
+    return TilePlace(*own.home(), own.height, own.width)
 
 
 class _Scratch(threading.local):

@@ -16,7 +16,6 @@ from vnlem.kernels.numba import vnlem as kernels
 from vnlem.kernels.numba.diffusion import Diffusion
 from vnlem.methods.vnlem_dd_params import VnlemDdParams, check_embedding_dim
 from vnlem.methods.vnlem_params import VnlemParams, looks_unrotated, make_rule, rings_of, search_of
-from vnlem.pipeline.first_call import is_rehearsing
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.workers import Pool
@@ -48,7 +47,7 @@ def embed(
     with Pool(job.workers) as pool:
         padded = _embedding(job, params, region, pool, progress)
     trust = np.ones(padded.shape[:2], dtype=np.float32)
-    if job.params.flat_guard and not is_rehearsing():
+    if job.params.flat_guard:
         trust = structure(job.pixels, job.sigma, params.patch_size)
     return Diffusion(padded, trust, job.params.flat_guard)
 
@@ -80,8 +79,6 @@ def _embedding(
     )
     degrees = graph.degrees()
     job.details["graph_parts"] = graph.count_components()
-    if is_rehearsing():
-        return np.zeros((height, width, 8 * -(-settings.embedding_dim // 8)), dtype=np.float32)
     found = eigenpairs_of(graph, degrees, job, begun)
     return _placed(found, degrees, settings.diffusion_time, pool)
 

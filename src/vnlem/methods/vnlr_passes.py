@@ -8,12 +8,10 @@ from numpy.typing import NDArray
 
 from vnlem.estimate import change, contrast
 from vnlem.estimate.ridge import KnownGroups, Pass, PassSettings, run_passes
-from vnlem.kernels.numba.ridge import filter_tile
 from vnlem.kernels.cpu.sheets import Images
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.neighbours.groups import COPIES, Matching, TileGrid, needed_before, reach_of_copies
 from vnlem.neighbours.sheets import Copies, Reach
-from vnlem.pipeline.first_call import repeatable
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
@@ -79,7 +77,6 @@ def _copies_of(params: VnlrParams, number: int) -> tuple[Copies, ...]:
     return () if number == 0 else COPIES.get(params.group, ())
 
 
-@repeatable(filter_tile)
 def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     """The schedule of passes: first without a pilot, then with ever less noise left in the working image."""
     params = job.params
