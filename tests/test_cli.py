@@ -252,7 +252,7 @@ def test_bad_input_to_denoise_is_one_line_and_leaves_no_file(cli, tmp_path, monk
 def test_what_the_output_cannot_hold_is_said_before_the_work(cli, tmp_path, monkeypatch):
     prepare(tmp_path)
     monkeypatch.setattr(
-        sys.modules["command_line"], "denoise_halving", lambda *_, **__: pytest.fail("worked")
+        sys.modules["command_line"], "solve", lambda job: pytest.fail("worked")
     )
     assert cli("denoise", tmp_path / "deep.png", tmp_path / "a.jpg", "--method", "halving")[0] == 2
 
@@ -321,7 +321,7 @@ def test_a_real_ctrl_c_in_the_middle_of_writing_leaves_nothing(tmp_path):
 
 def test_a_fault_of_the_program_keeps_its_traceback(cli, tmp_path, monkeypatch):
     io.write(tmp_path / "a.png", noise((20, 30)))
-    monkeypatch.setattr(sys.modules["command_line"], "denoise_halving", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(sys.modules["command_line"], "solve", lambda job: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         main(["denoise", str(tmp_path / "a.png"), str(tmp_path / "b.png"), "--method", "halving"])
 

@@ -175,7 +175,7 @@ def denoise_planes(
             result = planes.restore(done)
     if not frame.return_info:
         return result
-    if params.get("scales", 1) > 1:
+    if "scales" in params:
         details["scales"] = len(plan.sizes)
     ended = time.perf_counter()
     timings = {"estimate_noise": estimated - begun, "denoise": ended - estimated, "total": ended - begun}

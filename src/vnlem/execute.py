@@ -74,6 +74,8 @@ def execute(
     (1, 96, 80)
     """
     region = region or Region.whole(*planes.shape[1:])
+    if not region.is_whole():
+        _check_read(plan, region)
     solver = find_method(plan.method).solver(plan.engine, plan.device)
     with Pool(workers) as pool:
         share = _Share(progress, len(plan.groups()), _work_of(plan, region))
@@ -84,6 +86,21 @@ def execute(
         stable = strips.stabilise(plan.noise, planes, pool, before)
         result = run.rounds(stable, solved, plan.rounds, None)
         return strips.unstabilise(plan.noise, result, pool, after)
+
+
+def _check_read(plan: Plan, region: Region) -> None:
+    """Refuse a part that reads less than its result depends on."""
+    needed, read = grown(region.write, plan.halo, region.shape), region.read
+    if grown(read, 0, region.shape) != read or not (
+        read.top <= needed.top
+        and needed.bottom <= read.bottom
+        and read.left <= needed.left
+        and needed.right <= read.right
+    ):
+        raise ValueError(
+            f"the region reads {tuple(read)} and the plan needs {tuple(needed)} (top, bottom, left, right); "
+            "read the plan's halo around what is written"
+        )
 
 
 def _work_of(plan: Plan, region: Region) -> float:
