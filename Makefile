@@ -5,7 +5,7 @@ NAPARI_VENV := .venv-napari
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: demo dist docs docs-links golden test test-quick test-browser test-napari test-versions test-boundscheck test-plain lint stub fuzz docs-output bench-speed bench-quality bench-cold clean
+.PHONY: demo dist docs docs-links golden test test-quick test-browser test-napari test-versions test-boundscheck test-plain lint stub fuzz docs-output bench-speed bench-quality bench-first-call clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -130,9 +130,9 @@ bench-speed: $(VENV)/.installed-peers
 bench-quality: $(VENV)/.installed-peers
 	$(BIN)/python benchmarks/quality.py --data $(DATA)
 
-# How long first calls take with nothing compiled, on two cores that must be quiet.
-bench-cold: $(VENV)/.installed-dev
-	$(BIN)/python benchmarks/cold_start.py
+# How long a user waits for the first result.
+bench-first-call: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/first_call.py
 
 clean:
 	rm -rf $(VENV) $(NAPARI_VENV) .venv-lowest .venv-highest build dist docs/generated .pytest_cache .mypy_cache .ruff_cache

@@ -5,9 +5,10 @@ python benchmarks/large_overhead.py
 
 from vnlem.large.rounds import RoundOfParts, reach_of_rounds, work_of_rounds
 from vnlem.large.scales import Size
+from vnlem.pipeline.recipes import recipe_of
+
 from vnlem.noise import tiled
 from vnlem.noise.model import NoiseModel
-from vnlem.pipeline.recipes import recipe_of
 from vnlem.pipeline.scale import Scale
 from vnlem.registry import find_halo, find_method, find_work_halo
 

@@ -119,7 +119,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 def measure(contest: Contest, noisy: np.ndarray, sigma: float, turns: int) -> tuple[float, float]:
     """Seconds of a method and of its peer."""
-    contest.ours(noisy, sigma)  # the warm-up call compiles
+    contest.ours(noisy, sigma)  # the first call imports
     ours, peers = [], []
     for turn in range(turns):
         if turn == 0 or contest.peer not in SLOW_PEERS:

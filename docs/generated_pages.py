@@ -12,7 +12,7 @@ import typer
 
 import vnlem
 from vnlem.cli import build
-from vnlem.registry import HALOS, METHODS, SOLVERS, STACK_SOLVERS, STACKS
+from vnlem.registry import find_method, names
 
 # Subpackages whose public functions have a section of their own on the API page.
 SECTIONS = {
@@ -96,10 +96,11 @@ def support() -> str:
         + " | pages help each other | larger than memory | GPU | pages help each other on a GPU |",
         "|---|" + "---|" * (len(columns) + 4),
     ]
-    for method in METHODS:
+    for method in names():
+        known = find_method(method)
         taken = [_accepts(question, method) for _, question in columns]
-        taken += [method in STACKS, method in HALOS]
-        taken += [(method, "cuda") in known for known in (SOLVERS, STACK_SOLVERS)]
+        taken += [known.stack is not None, known.halo is not None, "cuda" in known.engines]
+        taken += [known.stack is not None and bool(known.stack.cuda)]
         answers = ["yes" if answer else "-" for answer in taken]
         lines.append(f"| `{method}` | " + " | ".join(answers) + " |")
     return "\n".join([*lines, ""])

@@ -10,7 +10,6 @@ of a clipped image is no fault. With the true noise level, parameters that do no
 pixels its error is not above that of the noisy image. A dask array gives the bytes of the array.
 """
 
-import inspect
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +19,9 @@ import numpy as np
 from any_image import CONTENTS, DTYPES, LAYOUTS, ODD, UNTRUE, noisy, picture
 
 import vnlem
-from vnlem.registry import HALOS, METHODS, find_method, find_stack_method
+from vnlem.pipeline.method import arguments_of
+from vnlem.pipeline.places import load
+from vnlem.registry import METHODS, find_function, find_method, stack_method
 
 # For every parameter: values a user may mean, and values nobody should.
 WHOLE_ODD = (0, -1, 2.5, 10**9, 10**30, float("nan"), "7", True, None)
@@ -240,10 +241,10 @@ def _scale(dtype: np.dtype, rng: np.random.Generator) -> tuple[float, float]:
 
 def parameters_of(method: str, kind: str = "") -> set[str]:
     """Names of a method's own parameters, with those it has for stacks."""
-    names = set(inspect.signature(find_method(method)).parameters)
-    stack = find_stack_method(method)
+    names = set(arguments_of(find_function(method)))
+    stack = stack_method(method)
     if stack is not None and kind in ("stack", "set"):
-        names |= set(inspect.signature(stack).parameters)
+        names |= set(arguments_of(load(stack.prepare)))
     return names - set(COMMON)
 
 
@@ -266,7 +267,7 @@ def problems(case: Case) -> list[str]:
         except Exception as error:
             return any_run.unclear(error)
         found = any_run.foreign_warnings(caught, (__file__,))
-        if case.kind == "dask" and not found and case.method in HALOS:
+        if case.kind == "dask" and not found and find_method(case.method).halo is not None:
             found = _lazy_problems(case, result)
     if found or case.kind == "odd":
         return found

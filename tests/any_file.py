@@ -294,5 +294,4 @@ if __name__ == "__main__":
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    os.environ.setdefault("VNLEM_QUIET", "1")
     any_run.main(__file__, __doc__, 5_000, draw, problems)

@@ -7,8 +7,8 @@ import numpy as np
 from PIL import Image
 
 from vnlem import io
-from vnlem.noise.white import estimate_sigma_of_planes
-from vnlem.pipeline.run import run
+from vnlem.call import denoise_with
+from vnlem.pipeline.method import Method
 
 
 @dataclass(frozen=True)
@@ -31,29 +31,26 @@ def denoise_halving(
     device=None,
 ):
     """Halve every deviation from the mean: quick, and easy to foresee."""
+    return denoise_with(METHOD, **locals())
 
-    def solve(job):
-        if job.params.shape == "interrupt":
-            raise KeyboardInterrupt
-        if job.params.shape == "warn":
-            warnings.warn("this is\nodd", stacklevel=1)
-        for step in range(4):
-            if job.progress is not None:
-                job.progress(step + 1, 4)
-        return job.pixels / 2
 
-    return run(
-        image,
-        sigma,
-        method="halving",
-        resolve=lambda sigma: HalvingParams(patch_size, shape),
-        solve=solve,
-        estimate=estimate_sigma_of_planes,
-        channel_axis=channel_axis,
-        workers=workers,
-        progress=progress,
-        return_info=return_info,
-    )
+def solve(job):
+    if job.params.shape == "interrupt":
+        raise KeyboardInterrupt
+    if job.params.shape == "warn":
+        warnings.warn("this is\nodd", stacklevel=1)
+    for step in range(4):
+        if job.progress is not None:
+            job.progress(step + 1, 4)
+    return job.pixels / 2
+
+
+METHOD = Method(
+    name="halving",
+    function="command_line:denoise_halving",
+    resolve=lambda noise, ndim, *, patch_size, shape, **given: HalvingParams(patch_size, shape),
+    engines={"fast": "command_line:solve"},
+)
 
 
 def noise(shape, dtype="uint8", low=50, high=200):

@@ -22,7 +22,9 @@ from skimage import data
 
 import vnlem
 from vnlem.bench import phantoms
-from vnlem.registry import METHODS, METHODS_WITH_PAPER_PRESET
+from vnlem.registry import METHODS, methods_with
+
+WITH_PAPER_PRESET = methods_with(lambda method: method.has_paper_preset)
 
 FROZEN = Path(__file__).with_name("golden.json")
 TOLERANCE = 0.02  # decibels
@@ -197,9 +199,7 @@ def blind() -> dict[str, Case]:
 
 def methods() -> dict[str, Case]:
     """Each method's default and paper preset, blind."""
-    presets = [(m, "auto") for m in METHODS if m != "vnlr"] + [
-        (m, "paper") for m in METHODS_WITH_PAPER_PRESET
-    ]
+    presets = [(m, "auto") for m in METHODS if m != "vnlr"] + [(m, "paper") for m in WITH_PAPER_PRESET]
     scenes = {"white": (camera_for_all, white(20)), "zero background": (cells_for_all, photons(8, read=1))}
     return {
         f"{method} {preset}, {name}": Case(*scene, {"method": method, "preset": preset})
@@ -226,7 +226,7 @@ def told() -> dict[str, Case]:
         *({"group": name} for name in ("identity", "c4", "similarity", "so2")),
         {"aim": "perception"},
         *({"method": name} for name in METHODS if name != "vnlr"),
-        *({"method": name, "preset": "paper"} for name in METHODS_WITH_PAPER_PRESET),
+        *({"method": name, "preset": "paper"} for name in WITH_PAPER_PRESET),
         {"method": "vnlem", "adapt": False},
     ]
     colour: list[dict[str, Any]] = [

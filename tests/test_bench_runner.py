@@ -30,6 +30,8 @@ DATA = Path(__file__).parents[1].parent / "shared" / "data"
 METHODS_OF_THE_TEST = '''
 import os
 
+from vnlem.pipeline.method import Method
+
 def denoise_crash(image, sigma=None, *, preset="auto", workers=None):
     """Takes its process down where the image is bright; the warm-up sees only a corner."""
     if image.shape[0] > 48 and image.mean() > 200:
@@ -40,6 +42,9 @@ def denoise_refuse(image, sigma=None, *, preset="auto", workers=None):
     if image.mean() > 200:
         raise ValueError("too bright for me")
     return image / 2
+
+CRASH = Method("crash", "methods_of_the_test:denoise_crash", None, {})
+REFUSE = Method("refuse", "methods_of_the_test:denoise_refuse", None, {})
 '''
 
 
@@ -169,7 +174,7 @@ def methods_of_the_test(tmp_path, monkeypatch):
     (tmp_path / "methods_of_the_test.py").write_text(METHODS_OF_THE_TEST)
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("crash", "refuse"):
-        monkeypatch.setitem(registry.METHODS, name, f"methods_of_the_test:denoise_{name}")
+        monkeypatch.setitem(registry.METHODS, name, f"methods_of_the_test:{name.upper()}")
 
 
 @pytest.mark.usefixtures("methods_of_the_test")

@@ -7,12 +7,12 @@ import pytest
 from cuda_on_cpu import COMPILER, Emulator
 
 from vnlem.estimate import change, scales
+from vnlem.estimate import scales_on_gpu as cuda_scales
 from vnlem.kernels.cuda.change import believed
 from vnlem.methods import nlem, nlm, vnlem, vnlem_dd, vnlem_dd_params, vnlr
 from vnlem.methods.cuda import copies
 from vnlem.methods.cuda import nlem as cuda_nlem
 from vnlem.methods.cuda import nlm as cuda_nlm
-from vnlem.methods.cuda import scales as cuda_scales
 from vnlem.methods.cuda import vnlem as cuda_vnlem
 from vnlem.methods.cuda import vnlem_dd as cuda_vnlem_dd
 from vnlem.methods.cuda import vnlr as cuda_vnlr

@@ -30,7 +30,7 @@ def test_the_demo_denoises_with_every_method_and_writes_every_picture(tmp_path, 
         assert name in out
     for name in registry.METHODS:
         assert figures[name]["snr"] > figures["noisy"]["snr"] + 2
-        assert (figures[name]["first_seconds"] or figures[name]["again_seconds"]) > 0
+        assert figures[name]["seconds"] > 0
         assert io.read(folder / f"{name}.png").pixels.shape == (64, 64)
         assert io.read(folder / f"error-{name}.png").pixels.shape == (64, 64)
     assert figures["noisy"]["snr"] == pytest.approx(5.23, abs=0.25)  # variance 0.3, the paper's level
@@ -47,7 +47,7 @@ def test_the_demo_shows_what_rotation_is_worth_on_particles(tmp_path, monkeypatc
 
 
 def test_a_method_that_is_added_appears_by_itself(monkeypatch):
-    monkeypatch.setitem(registry.METHODS, "new", "somewhere:denoise_new")
+    monkeypatch.setitem(registry.METHODS, "new", "vnlem.methods.nlm:METHOD")
     assert "new" in find_denoisers()
 
 

@@ -2,13 +2,13 @@
 
 import sys
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from cuda_on_cpu import COMPILER, Emulator
 
 import vnlem
-from vnlem import registry
 from vnlem.kernels.cuda import engine
 from vnlem.methods import channels as of_methods
 from vnlem.methods.vnlr_params import VnlrParams, resolve
@@ -17,6 +17,7 @@ from vnlem.pipeline.device import choose
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile
+from vnlem.registry import find_method
 
 ENGINE = engine.Engine
 
@@ -154,8 +155,10 @@ def test_names_that_are_no_devices_are_told(device):
 
 @pytest.mark.usefixtures("fake_gpu")
 def test_what_has_no_cuda_engine_is_told(monkeypatch):
-    monkeypatch.delitem(registry.SOLVERS, ("nlpr", "cuda"))
-    with pytest.raises(ValueError, match="nlpr does not run on a GPU; pass device='cpu', or one of nlm"):
+    nlpr = find_method("nlpr")
+    without = replace(nlpr, engines={"fast": nlpr.engines["fast"]})
+    monkeypatch.setattr("vnlem.methods.nlem.NLPR", without)
+    with pytest.raises(ValueError, match="nlpr does not run on a GPU; pass device='cpu'"):
         vnlem.denoise(noisy(), 10, method="nlpr", device="cuda")
     with pytest.raises(ValueError, match="search='image' runs on the CPU only"):
         vnlem.denoise(noisy(), 10, method="vnlem", search="image", device="cuda")

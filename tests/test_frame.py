@@ -5,7 +5,6 @@ import threading
 import time
 import warnings
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +15,7 @@ from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.scale import standard_scale
 from vnlem.pipeline.tiles import grid
 from vnlem.pipeline.workers import for_each
-from vnlem.registry import METHODS, find_method
+from vnlem.registry import METHODS, find_function
 
 
 @pytest.fixture
@@ -194,7 +193,7 @@ def test_bad_input_is_told_in_one_sentence(image, case):
 
 @pytest.mark.parametrize(
     "call",
-    [vnlem.denoise, *(find_method(method) for method in METHODS)],
+    [vnlem.denoise, *(find_function(method) for method in METHODS)],
     ids=lambda function: function.__name__,
 )
 def test_a_warning_points_at_the_callers_line(call):
@@ -231,7 +230,6 @@ def test_a_sigma_above_the_images_own_deviation_warns(image):
 def test_calls_from_several_threads_at_once_give_the_single_threads_bytes(image):
     big = np.tile(image, (6, 6))
     expected = vnlem.denoise(big, 20, method="nlem", workers=1).tobytes()
-    threads_before = numba.get_num_threads()
     results = []
 
     def call():
@@ -243,7 +241,6 @@ def test_calls_from_several_threads_at_once_give_the_single_threads_bytes(image)
     for thread in threads:
         thread.join()
     assert results == [expected] * 4
-    assert numba.get_num_threads() == threads_before
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -111,7 +111,7 @@ def test_above_the_size_of_a_sample_parts_have_its_noise_and_scale(tmp_path):
     everything = ((0, side), (0, side))
     whole = engine.solve(np.asarray(mapped), Place(everything, everything, (side, side)), None)
     assert np.array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
-    assert engine.sizes[0].level == pytest.approx(12, rel=0.1)
+    assert engine.plan.sizes[0].level == pytest.approx(12, rel=0.1)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])

@@ -5,12 +5,11 @@ import warnings
 import numpy as np
 import pytest
 from noise_scene import scene, shared
+from own_method import use
 from scipy import ndimage
 
 import vnlem
 from vnlem.noise import NoiseModel, estimate_noise
-from vnlem.noise.rounds import in_rounds
-from vnlem.pipeline.warn import silent
 
 
 class TestDenoise:
@@ -136,7 +135,8 @@ class TestFewPhotons:
         clean, noisy = self.counts(5.0)
         model = NoiseModel.camera(1.0)
         result = vnlem.denoise(noisy, noise_model=model, profile="fast")
-        with silent():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             stable = vnlem.denoise_vnlr(model.stabilise(noisy[None])[0], 1.0, profile="fast", scales=3)
         once = model.unstabilise(stable[None])[0]
         assert np.mean((result - clean) ** 2) < 0.9 * np.mean((once - clean) ** 2)
@@ -149,21 +149,19 @@ class TestFewPhotons:
         np.testing.assert_array_equal(result, model.unstabilise(stable[None])[0])
 
     @pytest.mark.parametrize(("peak", "sizes"), [(60.0, [128]), (5.0, [128, 128]), (2.0, [64, 128])])
-    def test_the_fewer_photons_the_smaller_the_image_of_the_first_round(self, peak, sizes):
+    def test_the_fewer_photons_the_smaller_the_image_of_the_first_round(self, peak, sizes, monkeypatch):
         _, noisy = self.counts(peak)
         seen = []
-        in_rounds(NoiseModel.camera(1.0), noisy[None], False, lambda x, *_: (seen.append(x.shape[1]) or x, 0))
+        use(monkeypatch, lambda job: seen.append(job.pixels.shape[1]) or job.pixels)
+        vnlem.denoise(noisy, noise_model=NoiseModel.camera(1.0), method="own", scales=1)
         assert seen == sizes
 
     @pytest.mark.parametrize("peak", [0.5, 5.0])
-    def test_workers_change_not_a_bit(self, peak):
-        noisy = np.random.default_rng(47).poisson(peak * scene(331)[None, :300] / 200).astype(float)
-
-        def smooth(stable, *_):
-            return ndimage.uniform_filter(stable, (0, 5, 5)), None
-
+    def test_workers_change_not_a_bit(self, peak, monkeypatch):
+        noisy = np.random.default_rng(47).poisson(peak * scene(331)[:300] / 200).astype(float)
+        use(monkeypatch, lambda job: ndimage.uniform_filter(job.pixels, (0, 5, 5)))
         one, several = (
-            in_rounds(NoiseModel.camera(1.0), noisy, False, smooth, scales=3, workers=workers)[0]
+            vnlem.denoise(noisy, noise_model=NoiseModel.camera(1.0), method="own", scales=3, workers=workers)
             for workers in (1, 3)
         )
         np.testing.assert_array_equal(one, several)
@@ -172,7 +170,8 @@ class TestFewPhotons:
         clean, noisy = self.counts(1.0)
         model = NoiseModel.camera(1.0)
         result = vnlem.denoise(noisy, noise_model=model, profile="fast")
-        with silent():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             stable = vnlem.denoise_vnlr(model.stabilise(noisy[None])[0], 1.0, profile="fast", scales=3)
         once = model.unstabilise(stable[None])[0]
         assert np.mean((result - clean) ** 2) < 0.8 * np.mean((once - clean) ** 2)
@@ -200,22 +199,15 @@ class TestFewPhotons:
             alone = vnlem.denoise(channel, noise_model=NoiseModel.camera(gain), **options)
             np.testing.assert_array_equal(result, alone)
 
-    def test_the_units_of_the_second_round_are_known_before_the_first(self):
+    def test_the_units_of_the_second_round_are_known_before_the_first(self, monkeypatch):
         """So parts of an image, which do not know the first result as a whole, can have them."""
         _, noisy = self.counts(5.0)
-        units = []
-
-        def leave(strength):
-            def denoise(stable, noise, _):
-                units.append(noise if noise == 1.0 else noise.units())
-                return strength * stable, None
-
-            return denoise
-
+        levels = []
         for strength in (1.0, 0.2):
-            in_rounds(NoiseModel.camera(1.0), noisy[None], False, leave(strength))
-        assert units[0] == 1.0
-        assert units[:2] == units[2:]
+            use(monkeypatch, lambda job, strength=strength: levels.append(job.sigma) or strength * job.pixels)
+            vnlem.denoise(noisy, noise_model=NoiseModel.camera(1.0), method="own", scales=1)
+        assert len(levels) == 4
+        assert levels[:2] == levels[2:]
 
     def test_the_noise_of_a_mixture(self):
         clean, noisy = self.counts(5.0)
@@ -229,17 +221,15 @@ class TestFewPhotons:
 class TestScalesOfPhotons:
     """Images whose noise depends on the brightness are halved before they are stabilised."""
 
-    def test_fine_texture_does_not_darken_the_image(self):
+    def test_fine_texture_does_not_darken_the_image(self, monkeypatch):
         # The mean of roots is below the root of the mean. The method here knows nothing but means.
         rng = np.random.default_rng(46)
         photons = rng.choice([15.0, 25.0], (192, 192))
-        noisy = rng.poisson(photons)[None].astype(float)
-
-        def smooth(stable, *_):
-            return ndimage.uniform_filter(stable, (0, 9, 9)), None
-
+        noisy = rng.poisson(photons).astype(float)
+        use(monkeypatch, lambda job: ndimage.uniform_filter(job.pixels, (0, 9, 9)))
         once, thrice = (
-            in_rounds(NoiseModel.camera(1.0), noisy, False, smooth, scales=scales)[0] for scales in (1, 3)
+            vnlem.denoise(noisy, noise_model=NoiseModel.camera(1.0), method="own", scales=scales)
+            for scales in (1, 3)
         )
         lost = noisy.mean() - once.mean()
         assert lost > 0.2

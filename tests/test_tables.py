@@ -12,23 +12,23 @@ from vnlem.large import sources
 METHOD = '''
 import numpy as np
 
+from vnlem.call import denoise_with
 from vnlem.features.canonical import Extended, whole_region
 from vnlem.methods.vnlem_params import PAPER, check_params, make_rule, rings_of, search_of
 from vnlem.neighbours.window import find_neighbours
-from vnlem.noise.white import estimate_sigma_of_planes
-from vnlem.pipeline.device import choose
-from vnlem.pipeline.run import run
-from vnlem.registry import check_preset, find_solver
+from vnlem.pipeline.method import Method
 
 
 def denoise_median(image, sigma=None, *, preset="auto", patch_size=5, engine="fast", channel_axis=None,
                    workers=None, progress=False, return_info=False, device=None):
-    check_preset("median", preset)
-    values = PAPER | {"patch_size": patch_size, "patch_distance": 3, "n_neighbors": 40}
-    return run(image, sigma, method="median", resolve=lambda noise: check_params(**values),
-               solve=find_solver("median", engine, choose(device, image)), estimate=estimate_sigma_of_planes,
-               channel_axis=channel_axis, workers=workers, progress=progress, return_info=return_info,
-               device=device)
+    return denoise_with(METHOD, **locals())
+
+
+def resolve(noise, ndim, *, preset, engine, patch_size):
+    return check_params(**PAPER | {"patch_size": patch_size, "patch_distance": 3, "n_neighbors": 40})
+
+
+METHOD = Method("median", "newcomers_method:denoise_median", resolve, {"fast": "newcomers_method:solve"})
 
 
 def solve(job):
@@ -83,7 +83,7 @@ def module(tmp_path, monkeypatch):
 
 def test_an_estimator_on_the_neighbours_of_vnlem(module, monkeypatch):
     name = module("newcomers_method", METHOD)
-    monkeypatch.setitem(registry.METHODS, "median", f"{name}:denoise_median")
+    monkeypatch.setitem(registry.METHODS, "median", f"{name}:METHOD")
     clean = np.where(np.arange(40) < 20, 0.0, 100.0) + np.zeros((36, 1))
     noisy = clean + np.random.default_rng(0).normal(0, 20, clean.shape)
     denoised, info = vnlem.denoise(noisy, 20, method="median", return_info=True)
@@ -92,7 +92,7 @@ def test_an_estimator_on_the_neighbours_of_vnlem(module, monkeypatch):
     with pytest.raises(ValueError, match="engine must be one of 'fast', got 'printed'"):
         vnlem.denoise(noisy, 20, method="median", engine="printed")
     with pytest.raises(ValueError, match="median does not run on a GPU"):
-        registry.find_solver("median", "fast", "cuda:0")
+        registry.find_method("median").solver("fast", "cuda:0")
 
 
 def test_a_source_of_large_images(module, monkeypatch, tmp_path):

@@ -227,7 +227,9 @@ def test_a_pixel_keeps_its_value_where_all_weights_vanish():
     image = np.full((20, 29), 86.0)
     image[5, 6] = image[14, 20] = 87
     options = {"patch_size": 7, "n_neighbors": 2, "bandwidth": 0.03}
-    denoised = vnlem.denoise_vnlem(image, 0.051, preset="paper", search="image", try_unrotated=True, **options)
+    denoised = vnlem.denoise_vnlem(
+        image, 0.051, preset="paper", search="image", try_unrotated=True, **options
+    )
     np.testing.assert_allclose(denoised, image, atol=1e-4)
     params = check_params(**PAPER | options)
     model = RingModel(

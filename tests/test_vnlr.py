@@ -1,16 +1,13 @@
 """VNLR: agreement with its reference, determinism, what it accepts and what it refuses."""
 
 import itertools
-import os
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import skimage.data
-from vnlr_scene import QUICK, error, noisy_scene, scene
+from vnlr_scene import QUICK, error, noisy_scene, plan_of, scene
 
 import vnlem
 from vnlem.methods.vnlr import resolve
@@ -121,38 +118,32 @@ def test_the_order_in_which_tiles_are_worked_through_does_not_change_the_result(
 def test_parts_that_are_solved_apart_are_the_bytes_of_the_whole(group, channels, size, monkeypatch):
     if group == "identity":  # with the tiles of large images
         monkeypatch.setattr("vnlem.neighbours.groups.MANY_PIXELS", 1000)
-    from vnlem.methods.vnlr import halo, solve
+    from vnlem.execute import execute
     from vnlem.pipeline.regions import Region
-    from vnlem.pipeline.run import solve_region
-    from vnlem.pipeline.scale import Scale
     from vnlem.pipeline.tiles import grid
 
     image = np.stack([noisy_scene(seed=c, height=size[0], width=size[1]) for c in range(channels)])
-    scale = Scale.measure(image, 20.0)
-    params = resolve(scale.sigma, "fast", group, patch_distance=4, passes=2)
-    whole = solve_region(image, Region.whole(*size), scale, params, solve)
+    plan = plan_of(image, profile="fast", group=group, patch_distance=4, passes=2)
+    whole = execute(plan, image)
     # Parts that end at, just before and just after the lines of the tiles.
     for part in [*grid(*size, 64, 65), *grid(*size, 63, 128)]:
-        region = Region.around(size, part, halo(params))
+        region = Region.around(size, part, plan.halo)
         rows, columns = slice(region.read.top, region.read.bottom), slice(region.read.left, region.read.right)
-        found = solve_region(image[:, rows, columns], region, scale, params, solve, workers=2)
+        found = execute(plan, image[:, rows, columns], region, workers=2)
         expected = whole[:, part.top : part.bottom, part.left : part.right]
         assert found.tobytes() == expected.tobytes()
 
 
 def test_a_part_that_reads_too_little_is_refused():
-    from vnlem.methods.vnlr import halo, solve
+    from vnlem.execute import execute
     from vnlem.pipeline.regions import Region
-    from vnlem.pipeline.run import solve_region
-    from vnlem.pipeline.scale import Scale
     from vnlem.pipeline.tiles import Tile
 
     image = noisy_scene(height=90, width=90)[None]
-    scale = Scale.measure(image, 20.0)
-    params = resolve(scale.sigma, "fast", patch_distance=4, passes=1)
-    region = Region.around((90, 90), Tile(0, 30, 0, 90), halo(params) // 2)
+    plan = plan_of(image, profile="fast", patch_distance=4, passes=1)
+    region = Region.around((90, 90), Tile(0, 30, 0, 90), plan.halo // 2)
     with pytest.raises(ValueError, match="halo"):
-        solve_region(image[:, : region.read.bottom], region, scale, params, solve)
+        execute(plan, image[:, : region.read.bottom], region)
 
 
 @pytest.mark.parametrize("profile", ["quality", "balanced", "fast"])
@@ -212,23 +203,6 @@ def test_a_window_beyond_the_image_is_the_image():
     np.testing.assert_array_equal(
         vnlem.denoise_vnlr(noisy, 20.0, **small), vnlem.denoise_vnlr(noisy, 20.0, **large)
     )
-
-
-@pytest.mark.slow
-def test_the_run_that_compiles_gives_the_same_bytes_as_later_ones(tmp_path):
-    program = (
-        "import hashlib, numpy as np, vnlem\n"
-        "noisy = np.random.default_rng(0).normal(0, 1, (72, 72)); noisy[20:50, 20:50] += 4\n"
-        "print(hashlib.sha256(vnlem.denoise_vnlr(noisy, 1.0).tobytes()).hexdigest())"
-    )
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-        ).stdout
-        for _ in range(2)
-    ]
-    assert runs[0] == runs[1]
 
 
 def test_units_do_not_matter():

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from scipy import ndimage
-from vnlr_scene import QUICK, noisy_scene, scene
+from vnlr_scene import QUICK, noisy_scene, plan_of, scene
 
 import vnlem
-from vnlem.methods.vnlr import resolve
 
 
 @pytest.mark.slow
@@ -34,24 +33,21 @@ def test_perception_keeps_more_of_a_texture_and_leaves_flat_areas_flat():
 
 
 def test_parts_for_the_eye_are_the_bytes_of_the_whole():
-    from vnlem.methods.vnlr import halo, solve
+    from vnlem.execute import execute
     from vnlem.pipeline.regions import Region
-    from vnlem.pipeline.run import solve_region
-    from vnlem.pipeline.scale import Scale
     from vnlem.pipeline.tiles import grid
 
     size = (150, 230)
     image = noisy_scene(height=size[0], width=size[1])[None]
-    scale = Scale.measure(image, 20.0)
-    params = resolve(scale.sigma, "fast", patch_distance=4, passes=1, aim="perception")
-    whole = solve_region(image, Region.whole(*size), scale, params, solve)
+    plan = plan_of(image, profile="fast", patch_distance=4, passes=1, aim="perception")
+    whole = execute(plan, image)
     parts = list(grid(*size, 60, 70))
     cut = 0
     for part in parts:
-        region = Region.around(size, part, halo(params))
+        region = Region.around(size, part, plan.halo)
         cut += region.read != Region.whole(*size).read
         rows, columns = slice(region.read.top, region.read.bottom), slice(region.read.left, region.read.right)
-        found = solve_region(image[:, rows, columns], region, scale, params, solve, workers=2)
+        found = execute(plan, image[:, rows, columns], region, workers=2)
         assert found.tobytes() == whole[:, part.top : part.bottom, part.left : part.right].tobytes()
     assert cut > 0
 

@@ -2,6 +2,10 @@
 
 import numpy as np
 
+from vnlem.noise.model import NoiseModel
+from vnlem.plan import Sample, make_plan
+from vnlem.registry import find_method
+
 QUICK = dict(patch_size=5, n_neighbors=16, patch_distance=5, step=3, passes=2)
 
 
@@ -19,3 +23,10 @@ def noisy_scene(sigma: float = 20.0, seed: int = 0, **size: int) -> np.ndarray:
 
 def error(estimate: np.ndarray, clean: np.ndarray) -> float:
     return float(np.sqrt(np.mean((np.asarray(estimate, float) - clean) ** 2)))
+
+
+def plan_of(image, sigma=20.0, **given):
+    """The plan of VNLR for planes (C, H, W), with the halos of its parts."""
+    params = find_method("vnlr").with_defaults({"engine": "fast", **given})
+    sample = Sample(image, image.shape[1:])
+    return make_plan("vnlr", params, sample, NoiseModel.white(sigma), in_parts=True)

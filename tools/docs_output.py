@@ -7,7 +7,6 @@ to 1 %.
 """
 
 import argparse
-import os
 import re
 import shlex
 import subprocess
@@ -76,9 +75,8 @@ def prepare(folder: Path) -> None:
 def output_of(command: str, folder: Path) -> list[str]:
     """What a command prints, stdout and stderr together."""
     words = [sys.executable, "-m", "vnlem.cli", *shlex.split(command)[1:]]
-    quiet = os.environ | {"VNLEM_QUIET": "1"}
     found = subprocess.run(
-        words, cwd=folder, env=quiet, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
     return [f"{INDENT}{line}".rstrip() for line in found.stdout.splitlines()]
 

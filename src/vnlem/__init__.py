@@ -30,7 +30,6 @@ _PUBLIC = {
     "Preset": "pipeline.choices",
     "Profile": "pipeline.choices",
     "rid": "neighbours.rid",
-    "warm_up": "warming",
 }
 _SUBPACKAGES = ("figures", "io", "metrics", "noise", "reference", "theory")
 

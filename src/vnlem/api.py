@@ -1,36 +1,30 @@
 """The one entry point: ``vnlem.denoise(image, sigma, method=...)``."""
 
-import inspect
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from vnlem.call import Frame, Noise, check_parameters, denoise_planes, white_noise
 from vnlem.features.channels import handling
 from vnlem.noise.advice import advise
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.rounds import count_scales, in_rounds
-from vnlem.pipeline.device import is_lazy, lies_on_gpu, to_host, where_it_is_asked
+from vnlem.pipeline.device import is_lazy, lies_on_gpu, run_where_asked, to_host
 from vnlem.pipeline.dtypes import as_dtype, check_dtype, taken_up
 from vnlem.pipeline.image import Planes, check_values, to_planes
+from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress
-from vnlem.pipeline.run import Info, Result
+from vnlem.pipeline.run import Result
 from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page
-from vnlem.pipeline.warn import silent
+from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_METHOD, DEFAULT_SCALES, find_method
 from vnlem.stacks import denoise_stack
 
-# Arguments of `denoise` itself, the same for every method.
-_COMMON = ("preset", "channel_axis", "workers", "progress", "return_info", "device")
 
-
-@where_it_is_asked
 def denoise(
     image: ArrayLike,
     sigma: Any = None,
@@ -118,10 +112,7 @@ def denoise(
     >>> vnlem.denoise(noisy, sigma=20, method="nlm").dtype
     dtype('uint8')
     """
-    function = find_method(method)
-    if device != "cpu" and sigma is not None and noise_model == "auto":
-        # On a GPU a given sigma is taken at its word: to doubt it, the image would have to come to the host.
-        noise_model = "gaussian"
+    method_given = find_method(method)
     wanted = None if dtype is None else check_dtype(dtype)
     about_noise: dict[str, Any] = {
         "gain": gain,
@@ -129,138 +120,144 @@ def denoise(
         "read_noise": read_noise,
         "caution": caution,
     }
-    options: dict[str, Any] = {
-        "preset": preset,
-        "workers": workers,
-        "progress": progress,
-        "return_info": return_info,
-        "device": device,
-        **params,
-    }
-    result: Result
-    if axes is not None or (channel_axis is None and is_list_of_images(image)):
-        if is_lazy(image):
-            raise ValueError(
-                f"a dask array must be one image, and axes={axes!r} names a stack; use vnlem.denoise_large, "
-                "or pass a NumPy array (image.compute())"
-            )
-        if channel_axis is not None:
-            raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
-        page = only_page(image, axes, sigma)
-        if page is not None:
-            level = sigma if sigma is None else np.ravel(sigma)[0]
-            same: dict[str, Any] = {"method": method, "noise_model": noise_model, "dtype": wanted}
-            result = denoise(page, level, **same, **about_noise, **options)
-            result = back_as(result, str(axes), np.shape(image))
-        else:
-            result = denoise_stack(
-                image,
-                sigma,
-                axes=axes,
-                method=method,
-                noise_model=noise_model,
-                about_noise=about_noise,
-                dtype=wanted,
-                **options,
-            )
-        return result
-    known = _parameters_of(function)
-    unknown = [name for name in params if name not in known]
-    if unknown:
-        own = [name for name in known if name not in ("image", "sigma") and name not in _COMMON]
-        raise TypeError(f"method {method!r} has no parameter {unknown[0]!r}; it has {', '.join(own)}")
+    given = {"preset": preset, **params}
+    stack = axes is not None or (channel_axis is None and is_list_of_images(image))
     if is_lazy(image):
-        from vnlem.large.dask_arrays import denoise_lazily
+        lazy: Result = _lazily(
+            image,
+            sigma,
+            method,
+            channel_axis,
+            axes,
+            workers,
+            bool(return_info or progress),
+            {"device": device, "noise_model": noise_model, "dtype": wanted, **about_noise, **given},
+        )
+        return lazy
+    if stack and channel_axis is not None:
+        raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
 
-        if return_info or progress:
-            raise ValueError(
-                "a dask array is denoised when it is computed; leave return_info and progress out"
-            )
-        more = {"preset": preset, "device": device, "noise_model": noise_model, **about_noise, **params}
-        result = denoise_lazily(image, sigma, method, channel_axis, workers, dtype=wanted, **more)
-        return result
-    options["channel_axis"] = channel_axis
-    if wanted is None:
-        return _denoise_image(function, image, sigma, noise_model, about_noise, options)
-    result = _denoise_image(function, taken_up(image, wanted), sigma, noise_model, about_noise, options)
-    if isinstance(result, tuple):
-        return as_dtype(result[0], wanted), result[1]
-    return as_dtype(result, wanted)
+    def at(array: Any, level: Any, where: str) -> Result:
+        """The call on a device, with arrays that lie there."""
+        frame = Frame(channel_axis, workers, progress, return_info, where)
+        model: Any = noise_model
+        if where != "cpu" and level is not None and model == "auto":
+            # A given sigma is taken at its word: to doubt it, the image would have to come to the host.
+            model = "gaussian"
+        if not stack:
+            return _denoise_image(method_given, array, level, model, about_noise, given, frame, wanted)
+        page = only_page(array, axes, level)
+        if page is not None:
+            one = level if level is None else np.ravel(level)[0]
+            done = _denoise_image(method_given, page, one, model, about_noise, given, frame, wanted)
+            return cast(Result, back_as(done, str(axes), np.shape(array)))
+        done = denoise_stack(
+            array,
+            level,
+            axes=axes,
+            method=method_given.name,
+            noise_model=model,
+            about_noise=about_noise,
+            workers=workers,
+            progress=progress,
+            return_info=return_info,
+            device=where,
+            dtype=wanted,
+            **given,
+        )
+        return cast(Result, done)
+
+    return run_where_asked(at, image, sigma, device, in_pages=stack)
+
+
+def _lazily(
+    image: Any,
+    sigma: Any,
+    method: str,
+    channel_axis: int | None,
+    axes: str | None,
+    workers: int | None,
+    reports: bool,
+    options: dict[str, Any],
+) -> Any:
+    """A dask array, which is denoised when it is computed."""
+    from vnlem.large.dask_arrays import denoise_lazily
+
+    if axes is not None:
+        raise ValueError(
+            f"a dask array must be one image, and axes={axes!r} names a stack; use vnlem.denoise_large, "
+            "or pass a NumPy array (image.compute())"
+        )
+    if reports:
+        raise ValueError("a dask array is denoised when it is computed; leave return_info and progress out")
+    with said_once():
+        return denoise_lazily(image, sigma, method, channel_axis, workers, **options)
 
 
 def _denoise_image(
-    function: Callable[..., Result],
+    method: Method,
     image: Any,
     sigma: Any,
     noise_model: Any,
     about_noise: dict[str, Any],
-    options: dict[str, Any],
+    given: dict[str, Any],
+    frame: Frame,
+    dtype: np.dtype[Any] | None,
 ) -> Result:
     """Denoise one image, where it lies."""
-    known = _parameters_of(function)
-    channel_axis, workers = options["channel_axis"], options["workers"]
-    plain = options["preset"] == "paper"
-    # The noise is looked for on the host; the denoising goes where it was asked for. Where all is told, what
-    # lies on a GPU is left to the method.
-    unseen = sigma is not None and noise_model == "gaussian" and lies_on_gpu(image)
-    host = np.zeros((1, 1)) if unseen else to_host(image) if lies_on_gpu(image) else image
-    planes = to_planes(host, None if unseen else channel_axis, signals=True)
-    check_values(planes)
+    if dtype is not None:
+        image = taken_up(image, dtype)
     begun = time.perf_counter()
-    model = find_noise(planes, sigma, noise_model, about_noise, plain=plain, workers=workers)
-    seconds = time.perf_counter() - begun
-    if model is not None and not unseen:
-        advise(model, planes, rounded=planes.dtype.kind in "iu")
-        if channel_axis is not None and options.get("channels", "auto") == "auto" and "channels" in known:
-            shared, seen = model.ties_channels, model.seen_in(planes.data)
-            options = options | {"channels": handling("auto", *seen, shared_noise=shared)}
-    if sigma is None and "scales" in known:
-        options = {"scales": DEFAULT_SCALES} | options
-    if model is None or model.is_white:
-        result = function(image, sigma if model is None else model.sigma, **options)
-    elif float(np.ptp(planes.data)) == 0:
-        # Without any noise there is no bias that the inverse of the transform could take back.
-        result = function(image, 0.0, **options)
-    else:
-        result = _between_transforms(function, planes, model, options)
-    if not isinstance(result, tuple):
+    if sigma is None and "scales" in method.parameters:
+        given = {"scales": DEFAULT_SCALES} | given
+    params = method.with_defaults(given)
+    check_parameters(method, params)
+    planes = to_planes(image, frame.channel_axis, signals=method.signals)
+    check_workers(frame.workers)
+    noise, params = _find_noise(method, planes, sigma, noise_model, about_noise, params, frame)
+    if not noise.model.is_white and lies_on_gpu(planes.data):
+        planes = replace(planes, data=to_host(planes.data), statistics=None)
+    result = denoise_planes(method, image, planes, noise, params, frame, begun)
+    if dtype is None:
         return result
-    denoised, info = result
-    timings = {**info.timings, "estimate_noise": seconds, "total": time.perf_counter() - begun}
-    level = info.sigma if model is None or model.is_white else model.sigma
-    return denoised, replace(info, sigma=level, timings=timings, noise=model)
+    if isinstance(result, tuple):
+        return as_dtype(result[0], dtype), result[1]
+    return as_dtype(result, dtype)
 
 
-def _between_transforms(
-    function: Callable[..., Result], planes: Planes, model: NoiseModel, options: dict[str, Any]
-) -> Result:
-    """Denoise with a method for white noise: make the noise white, denoise, take the result back."""
-    # Halved before it is stabilised; what is correlated is halved after it was made white.
-    halved = model.varies and not model.is_correlated and "scales" in options
-    scales = options["scales"] if halved else 1
-    options = {name: value for name, value in options.items() if not (halved and name == "scales")}
-    infos: list[Info] = []
-
-    def of_white_noise(stable: Any, level: Any, report: Progress) -> tuple[Any, Any]:
-        # Of few photons less noise is left than a sigma of one, and there is no sigma to be warned of.
-        with silent():
-            result = function(planes.layout(stable), level, **options | {"progress": report})
-        found, about = result if isinstance(result, tuple) else (result, None)
-        if about is not None:
-            infos.append(about)
-        return to_planes(found, planes.channel_axis, signals=True).data, about
-
-    threads = check_workers(options["workers"])
-    back, info = in_rounds(model, planes.data, options["progress"], of_white_noise, scales, threads)
-    denoised = planes.restore(back)
-    if info is None:
-        return denoised
-    spent = {name: sum(one.timings[name] for one in infos) for name in info.timings}
-    height, width = planes.data.shape[1:]
-    used = {"scales": count_scales(height, width, scales)} if halved else {}
-    return denoised, replace(info, timings=spent, details=info.details | used)
-
-
-@cache
-def _parameters_of(function: Any) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(function).parameters
+def _find_noise(
+    method: Method,
+    planes: Planes,
+    sigma: Any,
+    noise_model: Any,
+    about_noise: dict[str, Any],
+    params: dict[str, Any],
+    frame: Frame,
+) -> tuple[Noise, dict[str, Any]]:
+    """The noise of an image, and the parameters with the handling of its channels decided."""
+    on_gpu = lies_on_gpu(planes.data)
+    # The noise is looked for on the host. Where all is told, what lies on a GPU is left there.
+    unseen = on_gpu and sigma is not None and noise_model == "gaussian"
+    host = planes
+    if unseen:
+        host = to_planes(np.zeros((1, 1)))
+    elif on_gpu:
+        host = replace(planes, data=to_host(planes.data), statistics=None)
+    check_values(host)
+    plain = params["preset"] == "paper"
+    model = find_noise(host, sigma, noise_model, about_noise, plain=plain, workers=frame.workers)
+    if model is None or unseen:
+        noise, channels = white_noise(method, planes, sigma, params, frame)
+        return replace(noise, given=model is None, model=model or noise.model), params | {
+            "channels": channels
+        }
+    advise(model, host, rounded=planes.dtype.kind in "iu")
+    channels = params.get("channels", "joint")
+    if frame.channel_axis is None or len(planes.data) == 1:
+        channels = "joint"
+    elif channels == "auto":
+        channels = handling("auto", *model.seen_in(host.data), shared_noise=model.ties_channels)
+    if not model.is_white and float(np.ptp(host.data)) == 0:
+        # Without any noise there is no bias that the inverse of the transform could take back.
+        return Noise(NoiseModel.white(0.0), given=False, found=model), params | {"channels": channels}
+    return Noise(model, given=False), params | {"channels": channels}

@@ -1,14 +1,12 @@
 """Movies, volumes, sets of images: which pages help each other, and the method that takes them.
 
-`vnlem.denoise(..., axes=...)` comes here. A method of the table ``vnlem.registry.STACKS`` gets all pages of a
-series; any other method gets them one by one, with the noise estimated once for all.
+`vnlem.denoise(..., axes=...)` comes here. A method that says how (``METHOD.stack``) gets all pages of
+a series; any other gets them one by one, with the noise estimated once for all.
 """
 
-import inspect
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from contextlib import nullcontext
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
@@ -23,13 +21,15 @@ from vnlem.pipeline.carrier import Carrier
 from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace, side_by_side, to_host
 from vnlem.pipeline.dtypes import as_dtype, readable_as, taken_up
 from vnlem.pipeline.image import Planes, check_values
+from vnlem.pipeline.method import arguments_of
+from vnlem.pipeline.places import load
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
 from vnlem.pipeline.run import NEGLIGIBLE, Info
 from vnlem.pipeline.stack_input import as_array, is_list_of_pages, sigma_per_channel
 from vnlem.pipeline.stack_task import Part, StackTask
-from vnlem.pipeline.warn import said_once, silent
+from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
-from vnlem.registry import find_method, find_stack_method
+from vnlem.registry import find_function, stack_method
 
 # Arguments of a method's function that are no parameters of the method.
 _ARGUMENTS = ("image", "sigma", "task", "workers", "progress", "return_info", "channel_axis")
@@ -190,14 +190,13 @@ def denoise_series(
 
     `units` are those of the pages themselves when None; `part` says where the pages lie in a larger stack.
     """
-    prepare = find_stack_method(method, kind) if kind and len(pages) > 1 else None
+    together = stack_method(method, kind) if kind and len(pages) > 1 else None
+    prepare = None if together is None else load(together.prepare)
     bring = _Bring(pages, noise, device)
     mean, scale, peak = 0.0, 0.0, 0.0
     if prepare is not None:
         check_params(prepare, method, params)
-        # Of noise that was made white there is no sigma to be warned of.
-        with nullcontext() if noise.model.is_white else silent():
-            mean, scale, peak = units or units_on(device, pages, noise)
+        mean, scale, peak = units or units_on(device, pages, noise)
     if prepare is None or noise.sigma <= NEGLIGIBLE * scale:
         params = params | {"device": device}
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
@@ -297,7 +296,7 @@ def _page_by_page(
     params: dict[str, Any],
 ) -> Iterator[NDArray[Any]]:
     """A method that knows single images alone."""
-    function = find_method(method)
+    function = find_function(method)
     check_params(function, method, params)
 
     white = noise.model.is_white
@@ -335,7 +334,7 @@ def _page_by_page(
 
 def check_params(function: Any, method: str, params: dict[str, Any]) -> None:
     """Every parameter must be one that the method has on stacks."""
-    known = inspect.signature(function).parameters
+    known = arguments_of(function)
     unknown = [name for name in params if name not in known or name in _ARGUMENTS]
     if unknown:
         own = [name for name in known if name not in _ARGUMENTS]

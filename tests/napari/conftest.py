@@ -1,4 +1,4 @@
-"""Small noisy arrays, a widget without its warm-up, and what napari was told."""
+"""Small noisy arrays, and what napari was told."""
 
 import os
 
@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from napari.utils.notifications import Notification, notification_manager
 
-from vnlem.napari import warm_up
 from vnlem.napari.settings import Settings
 from vnlem.napari.widget import DenoiseWidget
 
@@ -47,11 +46,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def open_widget(
-    make_napari_viewer: Any, qtbot: Any, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., DenoiseWidget]]:
+def open_widget(make_napari_viewer: Any, qtbot: Any) -> Iterator[Callable[..., DenoiseWidget]]:
     """Open the widget in a viewer that holds one layer."""
-    monkeypatch.setattr(warm_up, "is_warm", lambda method: True)
     opened: list[DenoiseWidget] = []
 
     def opener(data: Any, settings: Settings = QUICK, **options: Any) -> DenoiseWidget:

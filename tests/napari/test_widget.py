@@ -230,11 +230,3 @@ def test_the_noise_found_can_be_saved(
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
     widget.save_noise.click()
     assert vnlem.NoiseModel.load(path) == vnlem.NoiseModel.white(20.0)
-
-
-def test_the_first_opening_prepares_the_kernels(make_napari_viewer: Any, qtbot: Any) -> None:
-    viewer = make_napari_viewer()
-    _, widget = viewer.window.add_plugin_dock_widget("vnlem", "Denoise")
-    assert "preparing vnlr" in widget.state.text()
-    qtbot.waitUntil(lambda: not widget._warming, timeout=LONG)
-    assert widget.state.text() == "vnlem: vnlr is ready"

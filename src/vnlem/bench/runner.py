@@ -23,7 +23,7 @@ from vnlem.bench.workers import run_tasks
 from vnlem.io.atomic import whole_file
 from vnlem.pipeline.progress import progress_bar
 
-_PACKAGES = ("numpy", "scipy", "numba", "scikit-image", "bm3d", "opencv-python-headless", "PyWavelets")
+_PACKAGES = ("numpy", "scipy", "scikit-image", "bm3d", "opencv-python-headless", "PyWavelets")
 
 
 @dataclass

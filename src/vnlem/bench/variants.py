@@ -1,6 +1,5 @@
 """Which denoisers take part: ``nlem``, ``vnlem:auto``, ``vnlem:angle_range=0``, ``bm3d``."""
 
-import inspect
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -119,13 +118,13 @@ def default_methods(protocol: str = "paper") -> list[str]:
     >>> default_methods()[0], default_methods("stack")[-1]
     ('nlem', 'vnlr')
     """
-    from vnlem.registry import METHODS
+    from vnlem.registry import names
 
-    return list(STACK_DEFAULTS) if protocol == "stack" else [name for name in DEFAULTS if name in METHODS]
+    return list(STACK_DEFAULTS) if protocol == "stack" else [name for name in DEFAULTS if name in names()]
 
 
 def _parse(text: str, protocol: str) -> Variant:
-    from vnlem.registry import METHODS, METHODS_WITH_PAPER_PRESET, check_preset
+    from vnlem.registry import check_preset, find_method, names
 
     name, *parts = (part.strip() for part in text.split(":"))
     method = name.lower().replace("_", "-")
@@ -137,13 +136,13 @@ def _parse(text: str, protocol: str) -> Variant:
         if parts:
             raise ValueError(f"{method} takes no preset and no parameters here, got {text!r}")
         return Variant(text, method, "")
-    if method not in METHODS:
+    if method not in names():
         raise ValueError(
-            f"unknown method {name!r}; the methods are {', '.join(METHODS)}, "
+            f"unknown method {name!r}; the methods are {', '.join(names())}, "
             f"the peers {', '.join((*PEER_NAMES, *STACK_PEERS))}"
         )
-    function = load(METHODS[method])
-    known = inspect.signature(function).parameters
+    ours = find_method(method)
+    function, known = load(ours.function), ours.parameters
     words = [part for part in parts if "=" not in part]
     blind = "noise_model=auto" in parts
     settings = [part for part in parts if "=" in part and part != "noise_model=auto"]
@@ -152,7 +151,7 @@ def _parse(text: str, protocol: str) -> Variant:
         if word == PAGES and protocol == "stack":
             arguments[PAGES] = True
         elif word in PRESETS:
-            arguments["preset"] = check_preset(method, word)
+            arguments["preset"] = check_preset(ours, word)
         elif word in PROFILES and "profile" in known:
             arguments["profile"] = word
         elif word in NOISE_MODELS:
@@ -164,20 +163,20 @@ def _parse(text: str, protocol: str) -> Variant:
                 f"nor a noise model ({', '.join(NOISE_MODELS)}), nor name=value"
             )
     if "preset" in known:
-        paper = protocol == "paper" and method in METHODS_WITH_PAPER_PRESET
+        paper = protocol == "paper" and ours.has_paper_preset
         arguments.setdefault("preset", "paper" if paper else "auto")
-    return Variant(text, method, METHODS[method], tuple(sorted(arguments.items())))
+    return Variant(text, method, ours.function, tuple(sorted(arguments.items())))
 
 
 def _settings(texts: list[str], function: Any, method: str, protocol: str) -> dict[str, Any]:
     """Parameters of the method, or on stacks of what it does with all pages together."""
     from vnlem.pipeline.settings import parse_settings
-    from vnlem.registry import find_stack_method
+    from vnlem.registry import stack_method
 
-    on_stacks = find_stack_method(method) if protocol == "stack" else None
+    on_stacks = stack_method(method) if protocol == "stack" else None
     try:
         return parse_settings(texts, function, method)
     except ValueError:
         if on_stacks is None:
             raise
-        return parse_settings(texts, on_stacks, method)
+        return parse_settings(texts, load(on_stacks.prepare), method)

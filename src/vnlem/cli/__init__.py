@@ -14,7 +14,7 @@ from vnlem import __version__
 from vnlem.cli.errors import exit_status
 
 # Modules of this package, in the order of the help page.
-COMMANDS = ("denoise", "info", "noise", "compare", "bench", "neighbors", "theory", "demo", "warm-up")
+COMMANDS = ("denoise", "info", "noise", "compare", "bench", "neighbors", "theory", "demo")
 
 
 def build() -> typer.Typer:

@@ -13,8 +13,6 @@ import typer
 
 from vnlem.cli.table import metric_table
 from vnlem.pipeline.progress import Report, progress_bar
-from vnlem.registry import SLOW_TO_COMPILE
-from vnlem.warming import WarmUp
 
 SMALLEST, LARGEST = 64, 512
 # Errors beyond this many noise standard deviations are black or white in the error images.
@@ -31,8 +29,7 @@ class Outcome:
     name: str
     image: Any
     metrics: dict[str, float | None]
-    cold: float | None = None  # seconds, compilation or loading from the cache included
-    warm: float | None = None
+    seconds: float | None = None
 
     @property
     def file_name(self) -> str:
@@ -63,22 +60,13 @@ def command(
     begun = time.perf_counter()
     denoisers = find_denoisers()
     rotating = particle_denoisers(denoisers)
-    # A second process compiles these while this one shows the others.
-    with WarmUp([method for method in SLOW_TO_COMPILE if method in denoisers]) as warm_up:
-        _show(out, f"camera, {size}x{size}", embedded_image(size), noise, denoisers, quiet, warm_up)
-        _show(out / "particles", "half discs at random angles", particles(), noise, rotating, quiet, warm_up)
-    print("first: with compilation (or loading from the cache); again: with the kernels at hand")
+    _show(out, f"camera, {size}x{size}", embedded_image(size), noise, denoisers, quiet)
+    _show(out / "particles", "half discs at random angles", particles(), noise, rotating, quiet)
     print(f"pictures in {out} (start with contact-sheet.png), {time.perf_counter() - begun:.0f} s in all")
 
 
 def _show(
-    out: Path,
-    title: str,
-    clean: Any,
-    noise: float,
-    denoisers: dict[str, Denoiser],
-    quiet: bool,
-    warm_up: WarmUp,
+    out: Path, title: str, clean: Any, noise: float, denoisers: dict[str, Denoiser], quiet: bool
 ) -> None:
     """Denoise one image with all these denoisers; print the figures, write the pictures."""
     from vnlem.noise import add_gaussian, estimate_sigma
@@ -89,11 +77,11 @@ def _show(
     outcomes = [Outcome("noisy", noisy, _evaluate(clean, noisy, noisy))]
     for k, (name, denoiser) in enumerate(denoisers.items(), 1):
         with progress_bar(f"{name} ({k}/{len(denoisers)})", quiet=quiet) as report:
-            outcomes.append(_run(name, denoiser, clean, noisy, sigma, report, warm_up))
+            outcomes.append(_run(name, denoiser, clean, noisy, sigma, report))
     estimated = estimate_sigma(noisy)
     title = f"{title}, noise sigma {sigma:.1f} of 255 (estimated from the noisy image: {estimated:.1f})"
     write_pictures(out, clean, outcomes, sigma, title)
-    metric_table(title, {o.name: {**o.metrics, "cold": o.cold, "warm": o.warm} for o in outcomes})
+    metric_table(title, {o.name: {**o.metrics, "seconds": o.seconds} for o in outcomes})
 
 
 def embedded_image(size: int) -> Any:
@@ -129,11 +117,11 @@ def particles() -> Any:
 def find_denoisers() -> dict[str, Denoiser]:
     """Every method of the package, with the paper's preset where there is one, and the peers."""
     from vnlem.bench.peers import available_peers
-    from vnlem.registry import METHODS, METHODS_WITH_PAPER_PRESET
+    from vnlem.registry import find_method, names
 
     found: dict[str, Denoiser] = {}
-    for method in METHODS:
-        if method in METHODS_WITH_PAPER_PRESET:
+    for method in names():
+        if find_method(method).has_paper_preset:
             found[f"{method} (paper)"] = _ours(method, preset="paper")
         found[method] = _ours(method)
     for name, peer in available_peers().items():
@@ -161,29 +149,12 @@ def _ours(method: str, **options: Any) -> Denoiser:
     return run
 
 
-def _run(
-    name: str,
-    denoiser: Denoiser,
-    clean: Any,
-    noisy: Any,
-    sigma: float,
-    report: Report,
-    warm_up: WarmUp,
-) -> Outcome:
-    """One denoiser's result, and the times of its kernels' first call and of a later one."""
-    method = name.replace(",", " ").split()[0]
-    known = warm_up.is_warm(method)
-    first = warm_up.wait_for(method)
+def _run(name: str, denoiser: Denoiser, clean: Any, noisy: Any, sigma: float, report: Report) -> Outcome:
+    """One denoiser's result and its time."""
     started = time.perf_counter()
     image = denoiser(noisy, sigma, report)
-    again: float | None = time.perf_counter() - started
-    if first is None and not known:
-        first, again = again, None
-        if name not in DEMO_PEERS:
-            started = time.perf_counter()
-            denoiser(noisy, sigma, report)
-            again = time.perf_counter() - started
-    return Outcome(name, image, _evaluate(clean, image, noisy), first, again)
+    seconds = time.perf_counter() - started
+    return Outcome(name, image, _evaluate(clean, image, noisy), seconds)
 
 
 def _evaluate(clean: Any, image: Any, noisy: Any) -> dict[str, float | None]:
@@ -207,7 +178,7 @@ def write_pictures(out: Path, clean: Any, outcomes: list[Outcome], sigma: float,
         note = f"SNR {outcome.metrics['snr']:.2f} dB, SSIM {outcome.metrics['ssim']:.3f}"
         entries.append(Entry(outcome.name, note, outcome.image, error))
     io.write(out / "contact-sheet.png", contact_sheet(title, entries))
-    figures = {o.name: {**o.metrics, "first_seconds": o.cold, "again_seconds": o.warm} for o in outcomes}
+    figures = {o.name: {**o.metrics, "seconds": o.seconds} for o in outcomes}
     text = json.dumps({"sigma": sigma, "methods": figures}, indent=2)
     (out / "metrics.json").write_text(text + "\n", encoding="utf-8")
 

@@ -1,6 +1,5 @@
 """``vnlem denoise IN OUT``: one file in, one file out."""
 
-import inspect
 import math
 import time
 from collections.abc import Iterator
@@ -18,10 +17,11 @@ from vnlem.cli import batch, large
 from vnlem.cli.help import parameter_help
 from vnlem.pipeline.axes import LETTERS
 from vnlem.pipeline.dtypes import check_dtype
+from vnlem.pipeline.places import load
 from vnlem.pipeline.progress import Report, progress_bar
 from vnlem.pipeline.settings import parse_settings
 from vnlem.pipeline.warn import said_once
-from vnlem.registry import DEFAULT_METHOD, METHODS, find_method, find_stack_method
+from vnlem.registry import DEFAULT_METHOD, find_function, find_method, methods_with, names, stack_method
 from vnlem.stacks import denoise_pages_on_disk
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def command(
     target: Annotated[
         Path, typer.Argument(metavar="OUT", help="File or store to write; its suffix decides the format.")
     ],
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = DEFAULT_METHOD,
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(names())}.")] = DEFAULT_METHOD,
     sigma: Annotated[
         float | None,
         typer.Option(help=parameter_help(denoise, "sigma")),
@@ -107,10 +107,10 @@ def command(
         raise ValueError("--to is for the files of a folder, with --pattern; OUT says it for a single file")
     begun = time.perf_counter()
     wanted = None if dtype is None else check_dtype(dtype)
-    function = find_method(method)
+    function = find_function(method)
     parameters = _settings(settings or [], function, method)
     if profile is not None:
-        parameters["profile"] = _checked_profile(profile, function, method)
+        parameters["profile"] = _checked_profile(profile, method)
     model: Any = noise_model
     if noise is not None:
         from vnlem.noise.model import NoiseModel
@@ -224,11 +224,11 @@ def _settings(settings: list[str], function: Any, method: str) -> dict[str, Any]
     try:
         return parse_settings(settings, function, method)
     except ValueError:
-        stack = find_stack_method(method)
+        stack = stack_method(method)
         if stack is None:
             raise
         try:
-            return parse_settings(settings, stack, method)
+            return parse_settings(settings, load(stack.prepare), method)
         except ValueError:
             pass
         raise
@@ -287,9 +287,9 @@ def denoise_pages(
         return picture, found
 
 
-def _checked_profile(profile: str, function: Any, method: str) -> str:
-    if "profile" not in inspect.signature(function).parameters:
-        able = [name for name in METHODS if "profile" in inspect.signature(find_method(name)).parameters]
+def _checked_profile(profile: str, method: str) -> str:
+    if "profile" not in find_method(method).parameters:
+        able = methods_with(lambda one: "profile" in one.parameters)
         cure = f"use --method {' or '.join(able)}" if able else "leave --profile out"
         raise ValueError(f"method {method!r} has no profiles; {cure}")
     return profile

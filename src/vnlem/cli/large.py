@@ -116,20 +116,22 @@ def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: di
     """Refuse a stack whose pages in flight need more memory than there is, before the work."""
     from vnlem.large.memory import free_memory, human_bytes
     from vnlem.large.stack_engine import BYTES_IN_FLIGHT
+    from vnlem.pipeline.places import load
     from vnlem.pipeline.stack_task import StackTask
-    from vnlem.registry import find_stack_method, find_stack_needs
+    from vnlem.registry import stack_method
     from vnlem.stacks import check_params
 
     sizes = dict(zip(letters, shape, strict=False))
     free = free_memory()
     for kind in "TZ":
-        prepare = find_stack_method(method, kind)
-        if prepare is None or sizes.get(kind, 1) < 2:
+        together = stack_method(method, kind)
+        if together is None or sizes.get(kind, 1) < 2:
             continue
+        prepare = load(together.prepare)
         check_params(prepare, method, parameters)
         height, width = sizes["Y"], sizes["X"]
         used, _ = prepare(StackTask(kind, [(height, width)] * sizes[kind], 1.0), **parameters)
-        need = BYTES_IN_FLIGHT * find_stack_needs(method)[1](used) * height * width
+        need = BYTES_IN_FLIGHT * load(together.planes_in_flight)(used) * height * width
         if need > free:
             raise ValueError(
                 f"pages of {height}x{width} that help each other take about {human_bytes(need)}, and "

@@ -15,8 +15,6 @@ _COLUMNS = {
     "fsim_input": ("FSIM to input", ".4f"),
     "residual_std": ("removed std", ".2f"),
     "residual_correlation": ("its correlation", ".3f"),
-    "cold": ("first s", ".2f"),
-    "warm": ("again s", ".2f"),
     "seconds": ("seconds", ".2f"),
 }
 

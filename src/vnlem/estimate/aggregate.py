@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.kernels.cpu.sheets import Images, Rectangle, Sums, TilePlace, Totals, settle
+from vnlem.kernels.cpu.sheets import Images, Sums, TilePlace, Totals, settle
 from vnlem.neighbours.sheets import Layout
 from vnlem.pipeline.schedule import Span, Spans, Step
 from vnlem.pipeline.tiles import Tile
@@ -25,7 +25,7 @@ class _PassOf(NamedTuple):
     patch_size: int
     rows: list[Span]  # of the rectangle that is done with each row of tiles
     columns: list[Span]
-    needed: Rectangle  # in the arrays
+    needed: Tile  # in the arrays
 
 
 class Aggregate:
@@ -55,7 +55,7 @@ class Aggregate:
                 patch_size,
                 _done_with(spans.rows, read.top, self._changes.shape[1]),
                 _done_with(spans.columns, read.left, self._changes.shape[2]),
-                Rectangle(
+                Tile(
                     needed.top - read.top,
                     needed.bottom - read.top,
                     needed.left - read.left,
@@ -80,7 +80,7 @@ class Aggregate:
         """Add what a tile has found, and change the pixels that no other tile will add to."""
         tile, place = self._waiting.pop(step)
         one = self._passes[step.number]
-        rectangle = Rectangle(*one.rows[step.row], *one.columns[step.column])
+        rectangle = Tile(*one.rows[step.row], *one.columns[step.column])
         missing = settle(tile, place, one.totals, one.patch_size, rectangle, one.needed, self._images)
         self._unused.setdefault(tile.weights.shape[1:], []).append(tile)
         if missing:

@@ -22,10 +22,11 @@ from vnlem.noise.pages import StackNoise, StackUnits, checked_page, sampled_page
 from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of
 from vnlem.pipeline.device import choose, current, why_no_gpu
 from vnlem.pipeline.dtypes import as_dtype, readable_as
+from vnlem.pipeline.places import load
 from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.stack_task import Part, StackTask
-from vnlem.registry import find_stack_method, find_stack_needs, find_stack_solver
+from vnlem.registry import stack_method
 from vnlem.stacks import check_params, denoise_series, units_on
 
 # Bytes for each pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
@@ -129,9 +130,10 @@ def stack_engine(
         return None
     letters = "".join(source.axes).upper()
     kind = helpful_axis(ReadInPages(source), letters)
-    prepare = find_stack_method(method, kind)
-    if not kind or prepare is None:
+    together = stack_method(method, kind)
+    if not kind or together is None:
         return None
+    prepare = load(together.prepare)
     about_noise = {name: params.pop(name, None) for name in ABOUT_NOISE}
     noise_model = params.pop("noise_model", "auto")
     check_params(prepare, method, params)
@@ -152,12 +154,9 @@ def stack_engine(
         found, _ = prepare(StackTask(kind, [size] * count, level, device=device), **params)
         if found not in used:  # parameters may follow the noise
             used.append(found)
-    find_halo, find_planes = find_stack_needs(method)
-    planes, *around = (max(by) for by in zip(*map(find_halo, used), strict=True))
+    planes, *around = (max(by) for by in zip(*map(load(together.halo), used), strict=True))
     filters = max(parts.halo(noise.model) for noise in noises)
-    grain = 1
-    if device != "cpu":
-        grain = getattr(find_stack_solver(method, params.get("engine", "fast"), device), "grain", 1)
+    grain = 1 if device == "cpu" else together.cuda_grain
     around = [by + 2 * (filters + grain - 1) for by in around] if any(around) else list(size)
     return StackEngine(
         method=method,
@@ -169,7 +168,7 @@ def stack_engine(
         units=units,
         axes=(kind.lower(), "y", "x"),
         halo=(planes, *around),
-        in_flight=max(map(find_planes, used)),
+        in_flight=max(map(load(together.planes_in_flight), used)),
         dtype=source.result_dtype.str,
         device=device,
         grain=grain,

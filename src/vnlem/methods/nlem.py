@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.methods.window import WindowParams, check_params, decay_of, pad, run_tiles, window_of
-from vnlem.noise.white import estimate_sigma_of_planes
-from vnlem.pipeline.device import choose
+from vnlem.call import denoise_with
+from vnlem.methods.window import WindowParams, check_params, decay_of, halo, pad, run_tiles, window_of
+from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress
-from vnlem.pipeline.run import Job, Result, run
+from vnlem.pipeline.run import Job, Result
 from vnlem.pipeline.tiles import Tile
-from vnlem.registry import check_preset, find_solver
 
 TILE = (32, 64)
 
@@ -104,26 +103,7 @@ def denoise_nlem(
     >>> bool(np.std(denoised - clean) < 0.5 * np.std(noisy - clean)), info.parameters["patch_size"]
     (True, 3)
     """
-    return _denoise(
-        "nlem",
-        image,
-        sigma,
-        preset,
-        1.0,
-        {
-            "patch_size": patch_size,
-            "patch_distance": patch_distance,
-            "n_neighbors": n_neighbors,
-            "bandwidth": bandwidth,
-            "noise_correction": noise_correction,
-        },
-        engine=engine,
-        channel_axis=channel_axis,
-        workers=workers,
-        progress=progress,
-        return_info=return_info,
-        device=device,
-    )
+    return denoise_with(NLEM, **locals())
 
 
 def denoise_nlpr(
@@ -185,57 +165,42 @@ def denoise_nlpr(
     >>> bool(np.std(denoised - clean) < 0.5 * np.std(noisy - clean))
     True
     """
-    return _denoise(
-        "nlpr",
-        image,
-        sigma,
-        preset,
-        gamma,
-        {
-            "patch_size": patch_size,
-            "patch_distance": patch_distance,
-            "n_neighbors": n_neighbors,
-            "bandwidth": bandwidth,
-            "noise_correction": noise_correction,
-        },
-        engine=engine,
-        channel_axis=channel_axis,
-        workers=workers,
-        progress=progress,
-        return_info=return_info,
-        device=device,
-    )
+    return denoise_with(NLPR, **locals())
 
 
-def _denoise(
-    method: str,
-    image: ArrayLike,
-    sigma: float | None,
-    preset: str,
-    gamma: float,
-    given: dict[str, Any],
-    *,
-    engine: str,
-    **frame: Any,
-) -> Result:
-    check_preset(method, preset)
-    given = {name: value for name, value in given.items() if value is not None}
-    solver = find_solver(method, engine, choose(frame["device"], image))
+def resolve(
+    noise: float, ndim: int, *, preset: str, engine: str, gamma: float = 1.0, **given: Any
+) -> WindowParams:
+    """The parameters for a noise level in standardised units; NLEM is NLPR with gamma 1."""
+    defaults = PAPER if preset == "paper" else auto_params(noise)
+    chosen = defaults | {name: value for name, value in given.items() if value is not None}
+    return check_params(noise, ndim, **chosen, gamma=gamma)
 
-    def resolve(noise: float) -> WindowParams:
-        defaults = PAPER if preset == "paper" else auto_params(noise)
-        return check_params(noise, np.ndim(image), **(defaults | given), gamma=gamma)
 
-    return run(
-        image,
-        sigma,
-        method=method,
-        resolve=resolve,
-        solve=solver,
-        estimate=estimate_sigma_of_planes,
-        signals=True,
-        **frame,
-    )
+NLEM = Method(
+    name="nlem",
+    function="vnlem.methods.nlem:denoise_nlem",
+    resolve=resolve,
+    engines={
+        "fast": "vnlem.methods.nlem:solve",
+        "reference": "vnlem.methods.nlem:solve_plainly",
+        "printed": "vnlem.methods.nlem:solve_plainly",
+        "cuda": "vnlem.methods.cuda.nlem:solve",
+    },
+    halo=halo,
+    has_paper_preset=True,
+    signals=True,
+    bytes_per_pixel=65,
+)
+NLPR = Method(
+    name="nlpr",
+    function="vnlem.methods.nlem:denoise_nlpr",
+    resolve=resolve,
+    engines={name: place for name, place in NLEM.engines.items() if name != "printed"},
+    halo=halo,
+    signals=True,
+    bytes_per_pixel=65,
+)
 
 
 def solve_plainly(job: Job[WindowParams]) -> NDArray[np.float32]:

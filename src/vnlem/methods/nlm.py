@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.methods.window import WindowParams, check_params, decay_of, pad, run_tiles, window_of
-from vnlem.noise.white import estimate_sigma_of_planes
-from vnlem.pipeline.device import choose
+from vnlem.call import denoise_with
+from vnlem.methods.window import WindowParams, check_params, decay_of, halo, pad, run_tiles, window_of
+from vnlem.pipeline.method import Method, StackMethod
 from vnlem.pipeline.progress import Progress
-from vnlem.pipeline.run import Job, Result, run
-from vnlem.registry import check_preset, find_solver
+from vnlem.pipeline.run import Job, Result
 
 TILE = (64, 512)
 
@@ -109,28 +108,39 @@ def denoise_nlm(
     >>> bool(np.std(denoised - clean) < 0.4 * np.std(noisy - clean))
     True
     """
-    check_preset("nlm", preset)
-    given = {"patch_size": patch_size, "patch_distance": patch_distance, "bandwidth": bandwidth}
-    solver = find_solver("nlm", engine, choose(device, image))
+    return denoise_with(METHOD, **locals())
 
-    def resolve(noise: float) -> WindowParams:
-        chosen = auto_params(noise) | {k: v for k, v in given.items() if v is not None}
-        return check_params(noise, np.ndim(image), **chosen, gamma=2.0, noise_correction=noise_correction)
 
-    return run(
-        image,
-        sigma,
-        method="nlm",
-        resolve=resolve,
-        solve=solver,
-        estimate=estimate_sigma_of_planes,
-        channel_axis=channel_axis,
-        workers=workers,
-        progress=progress,
-        return_info=return_info,
-        device=device,
-        signals=True,
-    )
+def resolve(
+    noise: float, ndim: int, *, preset: str, engine: str, noise_correction: bool, **given: Any
+) -> WindowParams:
+    """The parameters for a noise level in standardised units."""
+    chosen = auto_params(noise) | {name: value for name, value in given.items() if value is not None}
+    return check_params(noise, ndim, **chosen, gamma=2.0, noise_correction=noise_correction)
+
+
+METHOD = Method(
+    name="nlm",
+    function="vnlem.methods.nlm:denoise_nlm",
+    resolve=resolve,
+    engines={
+        "fast": "vnlem.methods.nlm:solve",
+        "reference": "vnlem.methods.nlm:solve_plainly",
+        "cuda": "vnlem.methods.cuda.nlm:solve",
+    },
+    halo=halo,
+    signals=True,
+    bytes_per_pixel=65,
+    cuda_grain=16,
+    stack=StackMethod(
+        kinds="TZ",
+        prepare="vnlem.methods.nlm_stack:prepare",
+        halo="vnlem.methods.nlm_stack:halo",
+        planes_in_flight="vnlem.methods.nlm_stack:planes_in_flight",
+        cuda="vnlem.methods.cuda.nlm_stack:solve_stack",
+        cuda_grain=64,
+    ),
+)
 
 
 def solve_plainly(job: Job[WindowParams]) -> NDArray[np.float32]:

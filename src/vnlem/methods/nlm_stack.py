@@ -16,7 +16,7 @@ from vnlem.pipeline import checks
 from vnlem.pipeline.stack_task import Plane, StackSolver, StackTask
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
-from vnlem.registry import check_preset, find_stack_solver
+from vnlem.registry import check_preset, find_method, stack_solver
 
 PLANE_DISTANCE = 2
 MOST_PLANES = 20
@@ -53,7 +53,7 @@ def prepare(
     plane_distance : int, optional
         Planes before and after in which the window goes on, 2 when None.
     """
-    check_preset("nlm", preset)
+    check_preset(find_method("nlm"), preset)
     checks.choice("engine", engine, ("fast", "reference"))
     given = {"patch_size": patch_size, "patch_distance": patch_distance, "bandwidth": bandwidth}
     chosen = auto_params(task.sigma) | {name: value for name, value in given.items() if value is not None}
@@ -62,7 +62,7 @@ def prepare(
     reach = checks.whole("plane_distance", distance, 0, MOST_PLANES)
     params = NlmStackParams(window, min(reach, len(task.sizes) - 1))
     if task.device != "cpu":
-        on_device = find_stack_solver("nlm", engine, task.device)
+        on_device = stack_solver("nlm", engine)
         return params, lambda planes: on_device(planes, task, params)
     if engine == "reference":
         from vnlem.reference.window import nlm_stack

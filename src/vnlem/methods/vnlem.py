@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.call import denoise_with
 from vnlem.estimate import stein
 from vnlem.features.canonical import Extended, canonical_region, expand, whole_region
 from vnlem.features.orientation import DEFAULT_ARC
@@ -28,13 +29,12 @@ from vnlem.methods.vnlem_params import (
     with_defaults,
 )
 from vnlem.neighbours import image as whole_image
-from vnlem.noise.white import estimate_sigma_of_planes
-from vnlem.pipeline.device import choose, namespace
+from vnlem.pipeline.device import namespace
+from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress, ProgressCallback
-from vnlem.pipeline.run import Job, Result, run
+from vnlem.pipeline.run import Job, Result
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import for_each
-from vnlem.registry import check_preset, find_solver
 
 # Large enough for the halo to be a small share of the work, small enough for many tiles in an image.
 TILE = 128
@@ -159,49 +159,20 @@ def denoise_vnlem(
     >>> bool(np.std(denoised - cells) < 0.4 * np.std(noisy - cells))
     True
     """
-    check_preset("vnlem", preset)
-    given = {
-        "patch_size": patch_size,
-        "patch_distance": patch_distance,
-        "n_neighbors": n_neighbors,
-        "bandwidth": bandwidth,
-        "gamma": gamma,
-        "angle_range": angle_range,
-        "angle_step": angle_step,
-        "try_unrotated": try_unrotated,
-        "scale": scale,
-        "arc": arc,
-        "upsample": upsample,
-        "shape": "square" if shape is None and engine == "printed" else shape,
-        "search": search,
-        "noise_correction": noise_correction,
-        "rotation_margin": rotation_margin,
-        "coarse_patch_size": coarse_patch_size,
-        "average_down": average_down,
-        "adapt": False if adapt is None and search == "image" else adapt,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    solver = find_solver("vnlem", engine, choose(device, image))
+    return denoise_with(METHOD, **locals())
 
-    def resolve(noise: float) -> VnlemParams:
-        params = check_params(**with_defaults(preset, noise, given))
-        check_engine(params, engine)
-        # Where the noise is said to be all of the image, Stein's estimate of the error has nothing to go by.
-        return replace(params, adapt=False) if noise >= NOTHING_BUT_NOISE else params
 
-    return run(
-        image,
-        sigma,
-        method="vnlem",
-        resolve=resolve,
-        solve=solver,
-        estimate=estimate_sigma_of_planes,
-        channel_axis=channel_axis,
-        workers=workers,
-        progress=progress,
-        return_info=return_info,
-        device=device,
-    )
+def resolve(noise: float, ndim: int, *, preset: str, engine: str, **given: Any) -> VnlemParams:
+    """The parameters for a noise level in standardised units."""
+    if given["shape"] is None and engine == "printed":
+        given["shape"] = "square"
+    if given["adapt"] is None and given["search"] == "image":
+        given["adapt"] = False
+    chosen = {name: value for name, value in given.items() if value is not None}
+    params = check_params(**with_defaults(preset, noise, chosen))
+    check_engine(params, engine)
+    # Where the noise is said to be all of the image, Stein's estimate of the error has nothing to go by.
+    return replace(params, adapt=False) if noise >= NOTHING_BUT_NOISE else params
 
 
 # Of no coordinates: candidates are ranked by their patches.
@@ -247,6 +218,20 @@ def halo(params: VnlemParams) -> int:
     rings = rings_of(replace(params, patch_size=size), channels=1)
     one = params.patch_distance + max(rings.halo, halo_of_orientation(params.scale, size))
     return one + stein.REACH if params.adapt else one
+
+
+METHOD = Method(
+    name="vnlem",
+    function="vnlem.methods.vnlem:denoise_vnlem",
+    resolve=resolve,
+    engines={
+        "fast": "vnlem.methods.vnlem:solve",
+        "printed": "vnlem.methods.vnlem:solve_as_printed",
+        "cuda": "vnlem.methods.cuda.vnlem:solve",
+    },
+    halo=halo,
+    has_paper_preset=True,
+)
 
 
 def part_of(progress: ProgressCallback | None, part: int, parts: int) -> ProgressCallback | None:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
+from vnlem.call import denoise_with
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.kernels.cpu import vnlem as kernels
 from vnlem.kernels.cpu.vnlem import Diffusion
@@ -21,11 +22,16 @@ from vnlem.methods.vnlem_params import (
     sizes_of,
 )
 from vnlem.noise.white import estimate_sigma_of_planes
-from vnlem.pipeline.device import choose
+from vnlem.pipeline.image import to_planes
+from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress, ProgressCallback
-from vnlem.pipeline.run import Job, Result, run
-from vnlem.pipeline.workers import for_each
-from vnlem.registry import check_preset, find_solver
+from vnlem.pipeline.run import NEGLIGIBLE, Job, Result
+from vnlem.pipeline.scale import Scale
+from vnlem.pipeline.sigma import check_sigma
+from vnlem.pipeline.workers import check_workers, for_each
+
+# Parameters of the diffusion map; the others are VNLEM's.
+OWN = ("embedding_dim", "diffusion_time", "graph_bandwidth", "local_bandwidth", "flat_guard", "scope")
 
 
 def denoise_vnlem_dd(
@@ -122,59 +128,38 @@ def denoise_vnlem_dd(
     >>> bool(np.std(denoised - cells) < 0.5 * np.std(noisy - cells))
     True
     """
-    check_preset("vnlem-dd", preset)
-    given = {
-        "patch_size": patch_size,
-        "patch_distance": patch_distance,
-        "n_neighbors": n_neighbors,
-        "bandwidth": bandwidth,
-        "gamma": gamma,
-        "angle_range": angle_range,
-        "angle_step": angle_step,
-        "try_unrotated": try_unrotated,
-        "scale": scale,
-        "arc": arc,
-        "upsample": upsample,
-        "shape": "square" if shape is None and engine == "printed" else shape,
-        "noise_correction": noise_correction,
-        "rotation_margin": rotation_margin,
-        "coarse_patch_size": coarse_patch_size,
-        "average_down": average_down,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    own = {
-        "embedding_dim": embedding_dim,
-        "diffusion_time": diffusion_time,
-        "graph_bandwidth": graph_bandwidth,
-        "local_bandwidth": local_bandwidth,
-        "flat_guard": flat_guard,
-        "scope": scope or ("image" if engine == "printed" else "window"),
-    }
-    solver = find_solver("vnlem-dd", engine, choose(device, image))
+    return denoise_with(METHOD, **locals())
 
-    def resolve(noise: float) -> VnlemDdParams:
-        params = resolve_params(preset, noise, given, own)
-        check_engine(params, engine)
-        if engine == "printed" and (params.local_bandwidth or params.flat_guard):
-            raise ValueError(
-                "engine='printed' is Algorithm 1 as the paper prints it: use preset='paper' without "
-                "local_bandwidth and flat_guard"
-            )
-        return params
 
-    return run(
-        image,
-        sigma,
-        method="vnlem-dd",
-        resolve=resolve,
-        solve=solver,
-        estimate=estimate_sigma_of_planes,
-        channel_axis=channel_axis,
-        workers=workers,
-        progress=progress,
-        return_info=return_info,
-        device=device,
-    )
+def resolve(noise: float, ndim: int, *, preset: str, engine: str, **given: Any) -> VnlemDdParams:
+    """The parameters for a noise level in standardised units."""
+    if given["shape"] is None and engine == "printed":
+        given["shape"] = "square"
+    if given["scope"] is None and engine == "printed":
+        given["scope"] = "image"
+    own = {name: given.pop(name) for name in OWN}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    params = resolve_params(preset, noise, chosen, own)
+    check_engine(params, engine)
+    if engine == "printed" and (params.local_bandwidth or params.flat_guard):
+        raise ValueError(
+            "engine='printed' is Algorithm 1 as the paper prints it: use preset='paper' without "
+            "local_bandwidth and flat_guard"
+        )
+    return params
+
+
+METHOD = Method(
+    name="vnlem-dd",
+    function="vnlem.methods.vnlem_dd:denoise_vnlem_dd",
+    resolve=resolve,
+    engines={
+        "fast": "vnlem.methods.vnlem_dd:solve",
+        "printed": "vnlem.methods.vnlem_dd:solve_as_printed",
+        "cuda": "vnlem.methods.cuda.vnlem_dd:solve",
+    },
+    has_paper_preset=True,
+)
 
 
 def solve(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
@@ -218,26 +203,16 @@ def diffusion_coordinates(
     >>> placed.shape, bool(eigenvalues[0] > 0.999)
     ((24, 24, 2), True)
     """
-    held: list[tuple[Diffusion, Any]] = []
-
-    def keep(job: Job[VnlemDdParams]) -> NDArray[np.float32]:
-        params = sizes_of(job.params)[-1]
-        placed = embed(job, params, region_of(job, params), job.progress)
-        held.append((placed, job.details["eigenvalues"]))
-        return job.pixels
-
-    run(
-        image,
-        sigma,
-        method="vnlem-dd",
-        resolve=lambda noise: resolve_params(preset, noise, {}, {"embedding_dim": embedding_dim}),
-        solve=keep,
-        estimate=estimate_sigma_of_planes,
-        workers=workers,
-    )
-    if not held:
+    planes = to_planes(image)
+    level = estimate_sigma_of_planes(planes.data) if sigma is None else check_sigma(sigma)
+    scale = Scale.measure(planes.data, level)
+    if level <= NEGLIGIBLE * scale.scale:
         raise ValueError("sigma is zero: without noise there is no scale for the graph; pass a small sigma")
-    diffusion, eigenvalues = held[0]
+    params = resolve_params(preset, scale.sigma, {}, {"embedding_dim": embedding_dim})
+    job = Job(scale.standardise(planes.data), scale.sigma, params, check_workers(workers), None)
+    coarsest = sizes_of(params)[-1]
+    diffusion = embed(job, coarsest, region_of(job, coarsest), None)
+    eigenvalues = job.details["eigenvalues"]
     return diffusion.embedding[..., : len(eigenvalues) - 1], np.array(eigenvalues)
 
 

@@ -7,24 +7,18 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from vnlem.estimate.scales import check_scales
-from vnlem.features.channels import CHANNELS
-from vnlem.methods.channels import by_channels, choose_handling
-from vnlem.methods.scales import denoise_at_scales
+from vnlem.call import denoise_with
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.methods.vnlr_params import resolve as resolve
 from vnlem.methods.vnlr_passes import halo as halo
 from vnlem.methods.vnlr_passes import solve as solve
-from vnlem.noise.white import estimate_sigma_of_planes
-from vnlem.pipeline import checks
+from vnlem.methods.vnlr_passes import work_halo
 from vnlem.pipeline.choices import Aim, Group, Preset, Profile
-from vnlem.pipeline.device import choose, where_it_is_asked
+from vnlem.pipeline.method import Method, StackMethod
 from vnlem.pipeline.progress import Progress
-from vnlem.pipeline.run import Result, run
-from vnlem.registry import check_preset, find_solver
+from vnlem.pipeline.run import Result
 
 
-@where_it_is_asked
 def denoise_vnlr(
     image: ArrayLike,
     sigma: Any = None,
@@ -130,64 +124,35 @@ def denoise_vnlr(
     >>> bool(np.std(result - clean) < 0.4 * np.std(noisy - clean))
     True
     """
-    check_preset("vnlr", preset)
-    checks.choice("channels", channels, CHANNELS)
-    if channel_axis is not None and channels == "auto":
-        # Once, on the image at its full size: every scale and every round is handled alike.
-        channels = choose_handling(image, sigma, channel_axis)
-    if check_scales(scales) > 1:
-        return denoise_at_scales(
-            denoise_vnlr,
-            image,
-            sigma,
-            scales,
-            group=group,
-            profile=profile,
-            engine=engine,
-            channel_axis=channel_axis,
-            patch_size=patch_size,
-            n_neighbors=n_neighbors,
-            patch_distance=patch_distance,
-            step=step,
-            passes=passes,
-            workers=workers,
-            progress=progress,
-            return_info=return_info,
-            device=device,
-            channels=channels,
-            aim=aim,
-        )
+    return denoise_with(METHOD, **locals())
 
-    def parameters(standard_sigma: float) -> VnlrParams:
-        return resolve(
-            standard_sigma,
-            profile,
-            group,
-            patch_size=patch_size,
-            n_neighbors=n_neighbors,
-            patch_distance=patch_distance,
-            step=step,
-            passes=passes,
-            aim=aim,
-        )
 
-    def one(picture: Any, level: Any, axis: int | None, report: Progress) -> Result:
-        return run(
-            picture,
-            level,
-            method="vnlr",
-            resolve=parameters,
-            solve=find_solver("vnlr", engine, choose(device, image)),
-            estimate=estimate_sigma_of_planes,
-            channel_axis=axis,
-            workers=workers,
-            progress=report,
-            return_info=return_info,
-            device=device,
-            sigma_maps=True,
-            min_size=lambda params: max(params.patch_sizes),
-        )
+def resolve_options(
+    noise: float, ndim: int, *, preset: str, engine: str, scales: int, channels: str, **given: Any
+) -> VnlrParams:
+    """The parameters for a noise level in standardised units; scales and channels are the plan's."""
+    return resolve(noise, given.pop("profile"), given.pop("group"), **given)
 
-    if channel_axis is not None and channels != "joint":
-        return by_channels(one, image, sigma, channel_axis, progress, channels)
-    return one(image, sigma, channel_axis, progress)
+
+METHOD = Method(
+    name="vnlr",
+    function="vnlem.methods.vnlr:denoise_vnlr",
+    resolve=resolve_options,
+    engines={
+        "fast": "vnlem.methods.vnlr_passes:solve",
+        "reference": "vnlem.methods.vnlr_passes:solve_plainly",
+        "cuda": "vnlem.methods.cuda.vnlr:solve",
+    },
+    halo=halo,
+    work_halo=work_halo,
+    min_size=lambda params: max(params.patch_sizes),
+    sigma_maps=True,
+    bytes_per_pixel=90,
+    stack=StackMethod(
+        kinds="TZN",
+        prepare="vnlem.methods.vnlr_stack:prepare",
+        halo="vnlem.methods.vnlr_stack_params:halo",
+        planes_in_flight="vnlem.methods.vnlr_stack_params:planes_in_flight",
+        cuda="vnlem.methods.cuda.vnlr_stack:solve_stack",
+    ),
+)

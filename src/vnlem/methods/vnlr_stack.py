@@ -20,7 +20,7 @@ from vnlem.neighbours.sites import SamePlace, Sites
 from vnlem.pipeline import checks
 from vnlem.pipeline.stack_task import Plane, StackSolver, StackTask
 from vnlem.pipeline.workers import Pool
-from vnlem.registry import check_preset, find_stack_solver
+from vnlem.registry import check_preset, find_method, stack_solver
 
 
 def prepare(
@@ -51,7 +51,7 @@ def prepare(
     plane_distance : int, optional
         Planes before and after in which members are sought; for a set, how many other images.
     """
-    check_preset("vnlr", preset)
+    check_preset(find_method("vnlr"), preset)
     checks.choice("engine", engine, ("fast", "reference"))
     params = resolve_stack(
         task.kind,
@@ -73,7 +73,7 @@ def prepare(
             f"({max(params.patch_sizes)}); pass a smaller patch_size or larger pages"
         )
     if task.device != "cpu":
-        on_device = find_stack_solver("vnlr", engine, task.device)
+        on_device = stack_solver("vnlr", engine)
         return params, lambda planes: on_device(planes, task, params)
     if engine == "reference":
         from vnlem.reference import vnlr_stack as reference

@@ -15,7 +15,7 @@ from qtpy.QtWidgets import (
 )
 
 from vnlem.napari.settings import CAUTIONS, DEVICES, GROUPS, NOISE_KINDS, PROFILES, WITH_PROFILES, Settings
-from vnlem.registry import DEFAULT_METHOD, METHODS
+from vnlem.registry import DEFAULT_METHOD, names
 
 _NOISE_WORDS = {
     "auto": "auto: find out",
@@ -52,7 +52,7 @@ class SettingsForm(QWidget):
         self._read_noise = _number("Standard deviation of the read noise, in the units of the pixels")
         self._read_noise.setSpecialValueText("")
         self._file = _FileLine()
-        self._method = _combo([(name, name) for name in METHODS])
+        self._method = _combo([(name, name) for name in names()])
         self._method.setCurrentIndex(self._method.findData(DEFAULT_METHOD))
         self._profile = _combo([(name, name) for name in PROFILES])
         self._profile.setCurrentIndex(self._profile.findData("balanced"))

@@ -14,7 +14,7 @@ from vnlem.napari.settings import Settings
 from vnlem.noise import NoiseModel
 from vnlem.noise.pages import StackNoise
 from vnlem.pipeline.axes import PagesOf, helpful_axis, series_of
-from vnlem.registry import find_stack_method
+from vnlem.registry import stack_method
 from vnlem.stacks import denoise_pages_on_disk
 
 # A preview takes so many pages before and after the one in sight: most of what all pages give.
@@ -46,12 +46,12 @@ def helping_axis(data: Any, pages: Pages, settings: Settings) -> str:
     if not pages.is_stack:
         return ""
     kind = helpful_axis(InPages(data), pages.axes)
-    return kind if kind and find_stack_method(settings.method, kind) is not None else ""
+    return kind if kind and stack_method(settings.method, kind) is not None else ""
 
 
 def preview_side(pages: Pages, settings: Settings) -> int:
     """How high and wide a preview is at most: less where it takes several pages."""
-    several = pages.is_stack and find_stack_method(settings.method) is not None
+    several = pages.is_stack and stack_method(settings.method) is not None
     return STACK_PREVIEW_SIDE if several else PREVIEW_SIDE
 
 

@@ -21,7 +21,6 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from vnlem.napari import warm_up
 from vnlem.napari.copies import as_command, as_python
 from vnlem.napari.form import SettingsForm
 from vnlem.napari.layers import colours, image_expression, layer_axes, layer_pages
@@ -67,12 +66,10 @@ class DenoiseWidget(QWidget):
         self.copy_command = QPushButton("Copy as command")
         self.preview = Preview(viewer, self._wish)
         self._task: Task | None = None
-        self._warming: dict[str, Task] = {}
         self._lay_out()
         self._connect()
         self._list_layers()
         self._show_running(False)
-        self._warm_up()
 
     def chosen_layer(self) -> Image | None:
         """The image layer to denoise."""
@@ -202,7 +199,6 @@ class DenoiseWidget(QWidget):
         self.preview.refresh()
 
     def _change(self) -> None:
-        self._warm_up()
         self.preview.refresh()
 
     def _show_noise(self, noise: NoiseModel | None, page: Any) -> None:
@@ -213,7 +209,7 @@ class DenoiseWidget(QWidget):
         self.noise_plot.show_noise(noise, page)
 
     def _show_preview_state(self, busy: bool) -> None:
-        if self._task is None and not self._warming:
+        if self._task is None:
             self.state.setText("preview: working" if busy else "")
 
     def _show_progress(self, share: float) -> None:
@@ -275,27 +271,6 @@ class DenoiseWidget(QWidget):
             QGuiApplication.clipboard().setText(text)
             if not layer.source.path:
                 show_info(f"vnlem: the layer is in no file yet; save it as {path} before you run the command")
-
-    def _warm_up(self) -> None:
-        """Compile the chosen method's kernels in the background, and say so."""
-        method = self.form.settings().method
-        if warm_up.is_warm(method) or method in self._warming:
-            return
-        task = Task(lambda report: warm_up.warm_up(method))
-        task.ended.connect(lambda: self._end_warm_up(method))
-        self._warming[method] = task
-        self._say_warm_up(f"vnlem: preparing {method} in the background (once)")
-        task.start()
-
-    def _end_warm_up(self, method: str) -> None:
-        self._warming.pop(method, None)
-        if not self._warming:
-            self._say_warm_up(f"vnlem: {method} is ready")
-
-    def _say_warm_up(self, words: str) -> None:
-        self.viewer.status = words
-        if self._task is None:
-            self.state.setText(words)
 
 
 def _duration(seconds: float) -> str:

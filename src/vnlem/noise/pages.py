@@ -136,7 +136,8 @@ def units_of(pages: Pages, noise: StackNoise, planes_at: Callable[[int], Planes]
     planes_at: gives a page as planes, here or on a device; :func:`checked_page` when None.
     """
     planes = (checked_page(pages, i) if planes_at is None else planes_at(i) for i in range(len(pages)))
-    return _Statistics.of(_moments(noise, one) for one in planes).units(noise.sigma)
+    found = _Statistics.of(_moments(noise, one) for one in planes)
+    return found.units(noise.sigma, warns=noise.model.is_white)
 
 
 class _Moments(NamedTuple):
@@ -181,11 +182,11 @@ class _Statistics:
             count, low, high = both, min(low, one.low), max(high, one.high)
         return cls(_Moments(count, mean, squares, low, high))
 
-    def units(self, sigma: float) -> StackUnits:
-        """The units of pages whose noise has this standard deviation."""
+    def units(self, sigma: float, *, warns: bool = True) -> StackUnits:
+        """The units of pages whose noise has this standard deviation; a warning where that was given."""
         count, mean, squares, low, high = self._found
         variance = squares / count
-        if sigma > 0 and variance < 1.01 * sigma**2:
+        if warns and sigma > 0 and variance < 1.01 * sigma**2:
             warn(
                 f"sigma {sigma:g} accounts for all of the stack's own standard deviation "
                 f"{np.sqrt(variance):g}: there may be nothing but noise; check the units of sigma"

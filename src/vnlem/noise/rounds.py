@@ -14,18 +14,14 @@ does its work [1]_.
    denoising", IEEE Signal Processing Letters 23, 2016. :DOI:`10.1109/LSP.2016.2580600`
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.estimate.scales import check_scales, double_in_tiles, halve, halve_in_tiles, join_in_tiles
-from vnlem.estimate.scales import count_scales as count_scales
+from vnlem.estimate.scales import count_scales, halve, halve_in_tiles, join_in_tiles
 from vnlem.noise import strips
 from vnlem.noise.model import NoiseModel
-from vnlem.pipeline.progress import Progress, reporting
-from vnlem.pipeline.stand_in import StandIn
 from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
@@ -43,10 +39,6 @@ LEFT_OVER = 0.03
 # Pixels across, over which the brightness of the coarse scale is taken as it is: with more photons it is less
 # darkened by means of roots.
 LEVEL = 25
-STEPS = 1_000_000  # of the progress, whatever the rounds and scales
-
-# planes, their noise, progress -> denoised planes, and what else is known
-Denoise = Callable[[Float, "float | StandIn", Progress], tuple[Float, Any]]
 
 
 def count_photons(model: NoiseModel, planes: Float) -> float:
@@ -138,115 +130,6 @@ def stand_for_mixture(model: NoiseModel, planes: Float, pool: Pool | None = None
     smaller = halve_in_tiles(planes, threads)
     # Of a signal, which has one row, two numbers became one. Four are to be.
     return strips.stabilise(model, halve(smaller) if planes.shape[1] == 1 else smaller, threads)
-
-
-def in_rounds(
-    model: NoiseModel, planes: Float, progress: Progress, denoise: Denoise, scales: int = 1, workers: int = 1
-) -> tuple[Float, Any]:
-    """Denoise planes (C, H, W) between a model's transform and its inverse.
-
-    Parameters
-    ----------
-    model : NoiseModel
-    planes : ndarray
-    progress : bool or callable(done, total)
-        Of all rounds and scales.
-    denoise : callable
-        Planes with white noise, its standard deviation (one), progress -> denoised planes, anything. The
-        noise of a later round is a StandIn, which says what to take units from.
-    scales : int
-        How many, each half the size of the one before; of noise that is not correlated.
-    workers : int
-        Threads for what is done around `denoise`; they do not change the result.
-
-    Returns
-    -------
-    denoised : ndarray
-        In the units of `planes`.
-    info
-        What `denoise` gave beside the planes at full size in the last round.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> photons = rng.poisson(2.0, (1, 64, 64)).astype(float)
-    >>> found, rounds = in_rounds(
-    ...     NoiseModel.camera(1.0), photons, False, lambda x, *_: (np.full_like(x, x.mean()), "flat")
-    ... )
-    >>> bool(abs(found.mean() - 2) < 0.1), rounds
-    (True, 'flat')
-    """
-    rounds = plan_rounds(count_photons(model, planes), *planes.shape[1:])
-    halved = [planes]
-    with reporting(progress, "denoise") as report, Pool(workers) as pool:
-        for _ in range(rounds[0].halvings):
-            halved.append(halve_in_tiles(halved[-1], pool))
-        work = _Work(report, denoise, check_scales(scales), pool)
-        work.plan([halved[one.halvings].shape[1:] for one in rounds])
-        size = rounds[0].halvings
-        found, info = _at_scales(noise_in(model, rounds[0]), halved[size], None, work)
-        for one in rounds[1:]:
-            own = halved[one.halvings]
-            if one.halvings < size:
-                found = double_in_tiles(found, own.shape[1], own.shape[2], pool)
-            size = one.halvings
-            mixture = strips.pixel_by_pixel(mix, pool, own, found)
-            found, info = _at_scales(noise_in(model, one), mixture, own, work)
-    return found, info
-
-
-class _Work:
-    """One denoising after the other, and how much of all is done."""
-
-    def __init__(self, report: Any, denoise: Denoise, scales: int, pool: Pool) -> None:
-        self.scales, self.pool = scales, pool
-        self._denoise = denoise
-        self._report = report
-        self._pixels = 0
-        self._total = 1
-
-    def plan(self, sizes: list[tuple[int, ...]]) -> None:
-        """Count the pixels of all rounds, from the size of the image in each."""
-        self._total = sum(self._pixels_of(*size) for size in sizes)
-
-    def _pixels_of(self, height: int, width: int) -> int:
-        total = 0
-        for _ in range(count_scales(height, width, self.scales)):
-            total += height * width
-            height, width = -(-height // 2), -(-width // 2)
-        return total
-
-    def __call__(self, model: NoiseModel, planes: Float, image: Float | None) -> tuple[Float, Any]:
-        """Planes denoised in their own units, and what else is known.
-
-        Of a mixture `image` is what it was made from.
-        """
-        size, before = planes[0].size, self._pixels
-
-        def part(done: int, total: int) -> None:
-            self._report(int(STEPS * (before + size * done / max(total, 1)) / self._total), STEPS)
-
-        noise = 1.0 if image is None else StandIn(1.0, stand_for_mixture(model, image, self.pool))
-        stable = strips.stabilise(model, planes, self.pool)
-        found, info = self._denoise(stable, noise, False if self._report is None else part)
-        self._pixels += size
-        return strips.unstabilise(model, found, self.pool), info
-
-
-def _at_scales(model: NoiseModel, planes: Float, image: Float | None, work: _Work) -> tuple[Float, Any]:
-    """One round. Of a mixture `image` is what it was made from."""
-    models, results = [], []
-    for number in range(count_scales(planes.shape[1], planes.shape[2], work.scales)):
-        if number:
-            planes = halve_in_tiles(planes, work.pool)
-            image = None if image is None else halve_in_tiles(image, work.pool)
-        models.append(model.with_share(0.5**number))
-        results.append(work(models[-1], planes, image))
-    info = results[0][1]
-    joined = results.pop()[0]
-    while results:
-        joined = join_in_units(models[len(results) - 1], results.pop()[0], joined, work.pool)
-    return joined, info
 
 
 def join_in_units(model: NoiseModel, fine: Float, coarse: Float, pool: Pool | None = None) -> Float:

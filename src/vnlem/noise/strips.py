@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from vnlem.noise import tiled
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.regions import Region
-from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
@@ -36,8 +35,8 @@ def pixel_by_pixel(function: Callable[..., Any], pool: Pool, *planes: Float) -> 
     return result
 
 
-def stabilise(model: NoiseModel, planes: Float, pool: Pool) -> Float:
-    """:meth:`NoiseModel.stabilise`.
+def stabilise(model: NoiseModel, planes: Float, pool: Pool, region: Region | None = None) -> Float:
+    """:meth:`NoiseModel.stabilise`: what a region writes from what it reads, the whole image when None.
 
     Examples
     --------
@@ -47,26 +46,36 @@ def stabilise(model: NoiseModel, planes: Float, pool: Pool) -> Float:
     ...     bool((stabilise(model, photons, pool) == model.stabilise(photons)).all())
     True
     """
-    return _in_regions(lambda part, region: model.stabilise(part, region=region), model, planes, pool)
+    return _in_strips(lambda part, own: model.stabilise(part, region=own), model, planes, pool, region)
 
 
-def unstabilise(model: NoiseModel, planes: Float, pool: Pool) -> Float:
-    """:meth:`NoiseModel.unstabilise`."""
-    return _in_regions(model.unstabilise, model, planes, pool)
+def unstabilise(model: NoiseModel, planes: Float, pool: Pool, region: Region | None = None) -> Float:
+    """:meth:`NoiseModel.unstabilise`, likewise."""
+    return _in_strips(model.unstabilise, model, planes, pool, region)
 
 
-def _in_regions(
-    function: Callable[[Float, Region], Float], model: NoiseModel, planes: Float, pool: Pool
+def _in_strips(
+    function: Callable[[Float, Region], Float],
+    model: NoiseModel,
+    planes: Float,
+    pool: Pool,
+    region: Region | None,
 ) -> Float:
     """A transform of a model. Only the filters of correlated noise look around a pixel."""
-    _, height, width = planes.shape
-    result = np.empty(planes.shape)
+    shape, write, read = region or Region.whole(*planes.shape[1:])
+    result = np.empty((len(planes), write.bottom - write.top, write.right - write.left))
 
-    def work(top: int) -> None:
-        write = Tile(top, min(top + ROWS, height), 0, width)
-        read = tiled.needed(write, (height, width)) if model.is_correlated else write
-        region = Region((height, width), write, read)
-        result[:, write.top : write.bottom] = function(planes[:, read.top : read.bottom], region)
+    def work(first: int) -> None:
+        strip = write._replace(top=max(first, write.top), bottom=min(first + ROWS, write.bottom))
+        needed = tiled.needed(strip, shape) if model.is_correlated else strip
+        part = planes[
+            :,
+            needed.top - read.top : needed.bottom - read.top,
+            needed.left - read.left : needed.right - read.left,
+        ]
+        result[:, strip.top - write.top : strip.bottom - write.top] = function(
+            part, Region(shape, strip, needed)
+        )
 
-    pool.for_each(work, range(0, height, ROWS))
+    pool.for_each(work, range(write.top // ROWS * ROWS, write.bottom, ROWS))
     return result

@@ -1,7 +1,6 @@
 """Where a call runs, and arrays of other libraries: in as they are, back as they came."""
 
 import importlib
-import inspect
 import re
 import sys
 from collections import deque
@@ -9,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, wraps
+from functools import cache
 from itertools import islice
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -21,9 +20,6 @@ INSTALL = "pip install 'vnlem[gpu]' (CUDA 13) or 'vnlem[gpu12]' (CUDA 12)"
 _CUDA = 2  # DLPack's number of the device type
 AT_ONCE = 3  # pages under way on a device: one is brought and one taken back while one is worked on
 
-_LEADING = ("image", "sigma")  # arguments that may be given without their names
-
-Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 Item = TypeVar("Item")
 
@@ -140,56 +136,43 @@ def _gpu(device: str) -> Any:
     return importlib.import_module("cupy").cuda.Device(int(device.partition(":")[2]))
 
 
-def where_it_is_asked(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-    """Make function(image, sigma, ..., device=...) run on that device; it sees arrays that lie there.
+def run_where_asked(
+    work: Callable[[Any, Any, str], Returned],
+    image: Any,
+    sigma: Any,
+    device: str | None,
+    *,
+    in_pages: bool = False,
+) -> Returned:
+    """work(image, sigma, device) on a device: it sees arrays that lie there, and the name "cpu" or "cuda:N".
 
-    `function` gets the name of the device, "cpu" or "cuda:N". What it returns, an image or a tuple that
-    begins with one, comes back as an array of the library of the given image. A dask array it gets as it is,
-    with the device that was asked for.
+    What it returns, an image or a tuple that begins with one, comes back as an array of the library of the
+    given image. What does not fit into a GPU's memory is tried again with the image on the host. Each warning
+    is said once.
+
+    Examples
+    --------
+    >>> run_where_asked(lambda image, sigma, device: (image, device), [1.0, 2.0], None, "cpu")
+    ([1.0, 2.0], 'cpu')
     """
 
-    signature = inspect.signature(function)
-    any_more = inspect.Parameter.VAR_KEYWORD
-    known = [name for name, one in signature.parameters.items() if one.kind is not any_more]
+    def run_at(place: Placement) -> Any:
+        return work(place.array, place.beside(sigma), place.name)
 
-    @wraps(function)
-    def wrapped(*given: Arguments.args, **options: Arguments.kwargs) -> Returned:
-        call: dict[str, Any] = dict(zip(_LEADING, given, strict=False))
-        if len(given) > len(_LEADING) or "image" not in {**call, **options} or call.keys() & options.keys():
-            signature.bind(*given, **options)  # says what is wrong
-        if len(known) == len(signature.parameters):
-            unknown = [name for name in options if name not in known]
-            if unknown:
-                own = ", ".join(name for name in known if name not in _LEADING)
-                raise TypeError(f"{function.__name__} has no parameter {unknown[0]!r}; it has {own}")
-        call.update(options)
-        image, in_pages = call["image"], _has_pages(call)
-        if is_lazy(image):
-            with said_once():
-                return function(*given, **options)
-
-        def run_at(place: Placement) -> Any:
-            call.update(image=place.array, device=place.name)
-            if "sigma" in call:
-                call["sigma"] = place.beside(call["sigma"])
-            return cast(Any, function)(**call)
-
-        with said_once(), placed(image, call.get("device"), in_pages) as place:
-            # Outside of the handler the arrays of the failed attempt are gone.
-            fits = True
-            try:
-                result = run_at(place)
-            except MemoryError:
-                fits = not lies_on_gpu(place.array)
-                if fits:
-                    raise
-            if not fits:
-                result = run_at(place.on_host())
-            if isinstance(result, tuple):
-                return cast(Returned, (place.give_back(result[0]), *result[1:]))
-            return cast(Returned, place.give_back(result))
-
-    return wrapped
+    with said_once(), placed(image, device, in_pages) as place:
+        # Outside of the handler the arrays of the failed attempt are gone.
+        fits = True
+        try:
+            result = run_at(place)
+        except MemoryError:
+            fits = not lies_on_gpu(place.array)
+            if fits:
+                raise
+        if not fits:
+            result = run_at(place.on_host())
+        if isinstance(result, tuple):
+            return cast(Returned, (place.give_back(result[0]), *result[1:]))
+        return cast(Returned, place.give_back(result))
 
 
 def is_lazy(image: Any) -> bool:
@@ -201,13 +184,6 @@ def is_lazy(image: Any) -> bool:
     False
     """
     return type(image).__module__.startswith("dask.array")
-
-
-def _has_pages(arguments: dict[str, Any]) -> bool:
-    """Whether the image is a stack, or a list of images."""
-    image = arguments["image"]
-    several = isinstance(image, list | tuple) and all(getattr(page, "ndim", 0) == 2 for page in image)
-    return arguments.get("axes") is not None or (several and arguments.get("channel_axis") is None)
 
 
 def side_by_side(device: str, work: Callable[[Item], Returned], items: Iterable[Item]) -> Iterator[Returned]:

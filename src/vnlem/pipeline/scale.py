@@ -20,12 +20,13 @@ def standard_scale(
     sigma: float,
     statistics: units_on_gpu.Statistics | None = None,
     workers: int = 1,
+    warns: bool = True,
 ) -> tuple[float, float]:
     """Mean of the image and the standard deviation its clean version seems to have.
 
     `statistics` are those of an image on a GPU, where they are known; `workers` are threads.
     The clean variance is var(noisy) - sigma^2; it is clamped at (sigma/10)^2, with a warning, where the
-    noise leaves nothing of it.
+    noise leaves nothing of it; without `warns` in silence, where the user has given no sigma.
 
     Examples
     --------
@@ -42,7 +43,7 @@ def standard_scale(
     if sigma < 1e-9 * noisy:
         return mean, noisy  # to double precision the same, and no square of the ratio overflows
     signal_to_noise = (noisy / sigma) ** 2 - 1
-    if signal_to_noise < 0.01:
+    if signal_to_noise < 0.01 and warns:
         warn(
             f"sigma {sigma:g} accounts for all of the image's own standard deviation {noisy:g}: "
             "there may be nothing but noise; check the units of sigma"
@@ -108,9 +109,10 @@ class Scale(NamedTuple):
         noise: float,
         statistics: units_on_gpu.Statistics | None = None,
         workers: int = 1,
+        warns: bool = True,
     ) -> "Scale":
         """The units of an image (channels, height, width), or of a sample of a large one."""
-        return cls(*standard_scale(planes, noise, statistics, workers), noise)
+        return cls(*standard_scale(planes, noise, statistics, workers, warns), noise)
 
     @property
     def sigma(self) -> float:

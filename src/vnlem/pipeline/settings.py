@@ -1,11 +1,12 @@
 """``--set name=value``: parameters of a method as text, checked against the method's signature."""
 
-import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-# What the command line has options of its own for, or decides itself.
-_COMMON = ("image", "sigma", "preset", "channel_axis", "workers", "progress", "return_info", "profile")
+from vnlem.pipeline.method import CALL, arguments_of
+
+# What the command line has options of its own for, beside the arguments of a call.
+_OPTIONS = ("preset", "profile")
 
 
 def parameters_of(function: Callable[..., Any]) -> list[str]:
@@ -16,9 +17,8 @@ def parameters_of(function: Callable[..., Any]) -> list[str]:
     >>> parameters_of(lambda image, sigma=None, *, patch_size=None, workers=None: None)
     ['patch_size']
     """
-    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(function).parameters.values()
-    return [p.name for p in parameters if p.kind in kinds and p.name not in _COMMON]
+    hidden = {*CALL, *_OPTIONS} - {"device"}
+    return [name for name in arguments_of(function) if name not in hidden]
 
 
 def parse_settings(pairs: Iterable[str], function: Callable[..., Any], method: str) -> dict[str, Any]:

@@ -12,25 +12,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 # Importing a module of the package passes through these.
 _IMPORTING = ("<frozen importlib", importlib.__file__)
 
-_silent = ContextVar("silent", default=False)
 _said: ContextVar[set[tuple[str, int]] | None] = ContextVar("said", default=None)
-
-
-@contextmanager
-def silent() -> Iterator[None]:
-    """No warnings from this thread: what they would name, the user has not given.
-
-    Examples
-    --------
-    >>> with warnings.catch_warnings(), silent():
-    ...     warnings.simplefilter("error")
-    ...     warn("check the units of sigma")
-    """
-    token = _silent.set(True)
-    try:
-        yield
-    finally:
-        _silent.reset(token)
 
 
 @contextmanager
@@ -65,8 +47,6 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     >>> caught[0].filename.startswith(_PACKAGE)
     False
     """
-    if _silent.get():
-        return
     frame = sys._getframe(1)
     said, origin = _said.get(), (frame.f_code.co_filename, frame.f_lineno)
     if said is not None:

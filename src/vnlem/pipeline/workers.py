@@ -63,8 +63,7 @@ class _Listed(Generic[Item]):
 class Pool:
     """Threads that are kept for a whole job, however many stages it has.
 
-    Kernels release the GIL, so Python threads run them side by side without Numba's own thread pool (whose
-    simplest layer aborts when two callers meet).
+    Kernels release the GIL, so Python threads run them side by side.
 
     Examples
     --------

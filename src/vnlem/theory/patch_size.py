@@ -12,7 +12,7 @@ from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.scale import standard_scale
 from vnlem.pipeline.sigma import check_sigma
-from vnlem.registry import find_method
+from vnlem.registry import find_function
 from vnlem.theory.neighbors import neighbor_bounds
 
 BY_BOUNDS = "balanced bounds"
@@ -193,7 +193,7 @@ def _from_image(
     n_references: int,
     seed: int,
 ) -> PatchSizeAdvice:
-    denoise_nlm = find_method("nlm")
+    denoise_nlm = find_function("nlm")
     margin = int(sizes[-1]) // 2 + reach
     height, width = noisy.shape
     if min(height, width) < 2 * margin + 1:

@@ -179,7 +179,7 @@ def _bound(function: Function, loader: type[ctypes.CDLL]) -> Function:
 
     @functools.cache
     def entry() -> Any:
-        found = getattr(load(loader), symbol)
+        found = getattr(load(loader is ctypes.PyDLL), symbol)
         found.restype = ctypes.c_int64
         found.argtypes = [
             ctypes.c_void_p if f.by_reference else ctypes.c_double if f.kind is float else ctypes.c_int64

@@ -46,7 +46,8 @@ def _open(instruction_set: str, loader: type[ctypes.CDLL]) -> ctypes.CDLL:
     found = library.vnlem_abi()
     if found != ABI:
         raise ImportError(
-            f"the compiled kernels {path.name} are of another version (interface {found}, need {ABI}); {_AGAIN}"
+            f"the compiled kernels {path.name} are of another version "
+            f"(interface {found}, need {ABI}); {_AGAIN}"
         )
     return library
 
@@ -79,6 +80,6 @@ def instruction_set() -> str:
 
 
 @functools.cache
-def load(loader: type[ctypes.CDLL] = ctypes.CDLL) -> ctypes.CDLL:
-    """The library of kernels. loader: CDLL, or PyDLL to keep Python's lock during calls."""
-    return _open(instruction_set(), loader)
+def load(keeps_lock: bool = False) -> ctypes.CDLL:
+    """The library of kernels; its functions release Python's lock unless they are to keep it."""
+    return _open(instruction_set(), ctypes.PyDLL if keeps_lock else ctypes.CDLL)

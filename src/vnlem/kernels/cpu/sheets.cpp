@@ -18,7 +18,7 @@ struct TilePlace {
     int64_t top, left, height, width;
 };
 
-struct Rectangle {
+struct Tile {
     int64_t top, bottom, left, right;
 };
 
@@ -80,7 +80,7 @@ void join(const Sums& tile, const TilePlace& place, const Totals& total) {
 }
 
 // Pixels of a row that no patch covers are counted; the others are changed.
-int64_t finish(const Totals& total, int64_t patch_size, const Rectangle& place, const Images& images,
+int64_t finish(const Totals& total, int64_t patch_size, const Tile& place, const Images& images,
                const Array<float, 2>& scratch) {
     const Array<float, 1> column_sums = scratch[0];
     float* const sums = scratch[1].data;
@@ -113,7 +113,7 @@ int64_t finish(const Totals& total, int64_t patch_size, const Rectangle& place, 
 }
 
 // The changes are made; the next pass begins with no weight.
-void clear(const Totals& total, const Rectangle& place) {
+void clear(const Totals& total, const Tile& place) {
     for (int64_t c = 0; c < total.weights.shape[0]; c++) {
         for (int64_t y = place.top; y < place.bottom; y++) {
             total.changes[c][y].part(place.left, place.right).fill(0);
@@ -130,8 +130,8 @@ struct RowSums {
 }  // namespace
 
 VNLEM_EXPORT int64_t vnlem_settle(const Sums& tile, const TilePlace& place, const Totals& total, int64_t patch_size,
-                                  const Rectangle& done, const Rectangle& needed, const Images& images) {
-    const Rectangle changed = {larger_of(done.top, needed.top), smaller_of(done.bottom, needed.bottom),
+                                  const Tile& done, const Tile& needed, const Images& images) {
+    const Tile changed = {larger_of(done.top, needed.top), smaller_of(done.bottom, needed.bottom),
                                larger_of(done.left, needed.left), smaller_of(done.right, needed.right)};
     Scratch<RowSums> scratch(larger_of<int64_t>(changed.right - changed.left, 0) + patch_size);
     if (!scratch) return kOutOfMemory;

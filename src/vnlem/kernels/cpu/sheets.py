@@ -8,6 +8,7 @@ the tall arrays, whatever it was cut from. Everything a tile computes depends on
 from typing import NamedTuple
 
 from vnlem.kernels.cpu.declare import Byte2, Float1, Float3, Float4, Float5, Written, brief_kernel, kernel
+from vnlem.pipeline.tiles import Tile
 
 # Candidates are compared in blocks of sixteen, so tall arrays have spare columns.
 PADDING = 24
@@ -73,23 +74,14 @@ class TilePlace(NamedTuple):
     width: int
 
 
-class Rectangle(NamedTuple):
-    """Rows top to bottom, columns left to right."""
-
-    top: int
-    bottom: int
-    left: int
-    right: int
-
-
 @kernel
 def settle(
     tile: Sums,
     place: TilePlace,
     total: Totals,
     patch_size: int,
-    done: Rectangle,
-    needed: Rectangle,
+    done: Tile,
+    needed: Tile,
     images: Images,
 ) -> int:
     """Add a tile's sums to those of the image, and make the changes where no more are to come, in place.

@@ -1,5 +1,5 @@
 // The estimate of a pixel from its neighbours: weights, alignment, gamma-power regression. A block for each pixel.
-// Counterpart of vnlem.kernels.numba.aligned. Macros: HALF (lanes of all channels), CHANNELS, MEAN (the power is
+// Counterpart of kernels/cpu/aligned.h. Macros: HALF (lanes of all channels), CHANNELS, MEAN (the power is
 // two: the weighted mean, nothing to align), THREADS.
 
 #include "estimate.cuh"

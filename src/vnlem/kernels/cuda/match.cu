@@ -1,5 +1,5 @@
 // Block matching: the nearest patches of a window under the symmetries of the square. A block for each
-// reference patch. Counterpart of vnlem.kernels.numba.match, with the same ranks and the same rules for ties.
+// reference patch. Counterpart of kernels/cpu/match.cpp, with the same ranks and the same rules for ties.
 // Macros: P (patch size), LAYERS (channels), TRANSFORMS (1, 4 or 8), THREADS, WINDOW_IN_SHARED, COPIES.
 
 #include "candidates.cuh"

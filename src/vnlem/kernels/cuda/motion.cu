@@ -1,5 +1,5 @@
 // How blocks move from frame to frame, and the windows that follow them. Counterpart of
-// vnlem.kernels.numba.motion and vnlem.neighbours.motion.
+// kernels/cpu/motion.cpp and vnlem.neighbours.motion.
 // Macros: CELL (pixels between blocks), HALF (half the side of a block), LONGEST (shift), THREADS.
 
 #define SIDE (2 * HALF)

@@ -152,7 +152,7 @@ __device__ float contraction(const Patches& p, float step) {
 }
 
 // The Euclidean median; only patches other than the own one get a parabola, see
-// vnlem.kernels.numba.irls.euclidean_median. mean: (LENGTH), scratch.
+// kernels/cpu/irls.h. mean: (LENGTH), scratch.
 __device__ void median(const Patches& p, float remainder, float* mean) {
     const int lane = threadIdx.x % 32;
     const float* own = p.tile + p.first[0];

@@ -1,6 +1,6 @@
 // The estimate of a pixel from at most 64 neighbours by gamma-power regression. A warp for each pixel; all that the
 // regression needs of the aligned neighbours are their inner products, which tensor cores make.
-// Counterpart of vnlem.kernels.numba.aligned, beside aligned.cu. Macros: HALF (lanes of all channels), CHANNELS, GROUPS
+// Counterpart of kernels/cpu/aligned.h, beside aligned.cu. Macros: HALF (lanes of all channels), CHANNELS, GROUPS
 // (of eight neighbours), UNTURNED (neighbours may be taken as the image has them), WARPS, ROWS, COLUMNS (pixels of a
 // block).
 

@@ -1,7 +1,7 @@
 // Neighbours under the rotation-invariant distance: the nearest of the window by the aligned distance, then the
 // better half of them by the distance at every angle of the search set. A block for TILE x TILE pixels, whose
 // windows it searches together; then a warp for each pixel.
-// Counterpart of vnlem.kernels.numba.vnlem and .neighbours. Macros: TILE, HALF (lanes of all channels), BLOCKS
+// Counterpart of kernels/cpu/vnlem.cpp and windows.h. Macros: TILE, HALF (lanes of all channels), BLOCKS
 // (of eight columns of equal orders), WITH_MARGIN, WITH_IDENTITY, DIFFUSION (candidates are ranked by it), GRAPH
 // (only the distances of the first stage are wanted, as weights of a graph), WARPS, TOGETHER (candidates of a
 // thread), CHUNK (numbers of each that are worked on at a time), BLOCKS_OF_SM.

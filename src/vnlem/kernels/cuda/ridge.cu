@@ -1,5 +1,5 @@
 // Ridge combination of a group of aligned patches, and its aggregation. A block for each group and channel.
-// Counterpart of vnlem.kernels.numba.combine and .ridge. A thread holds a tile of 4 x 4 numbers of the group's
+// Counterpart of kernels/cpu/combine.cpp and ridge.cpp. A thread holds a tile of 4 x 4 numbers of the group's
 // matrix, so the inverse needs shared memory only for the row of the pivot.
 // What is put back is added up in whole numbers of 64 bits: their sum does not depend on the order.
 // Macros: P (patch size), DEPTH (planes of a stack that a patch spans, one below the other), K (members of a

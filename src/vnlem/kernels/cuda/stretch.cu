@@ -1,5 +1,5 @@
 // Squares of an image made smaller or larger: along the rows, then down the columns, by a few taps for every target
-// pixel. A thread for each pixel, a block along y for each square. Counterpart of vnlem.kernels.numba.stretch.
+// pixel. A thread for each pixel, a block along y for each square. Counterpart of kernels/cpu/copies.cpp.
 
 struct Squares {
     const float* image;  // (rows, columns), the given part of the whole image

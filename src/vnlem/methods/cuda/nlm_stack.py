@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from vnlem.kernels.cuda import engine as engines
-from vnlem.kernels.cuda.nlm_planes import BLOCK_ROWS, nlm_planes
+from vnlem.kernels.cuda.nlm_planes import nlm_planes
 from vnlem.methods.cuda.rolling import Rolling
 from vnlem.methods.nlm_stack import NlmStackParams, rule_of
 from vnlem.pipeline.device import DeviceMemoryError
@@ -44,6 +44,3 @@ def _solve(
         yield nlm_planes(engine, held.planes, number - first, window, decay)
         if task.report is not None:
             task.report(number + 1, total)
-
-
-solve_stack.grain = BLOCK_ROWS  # type: ignore[attr-defined]  # parts of planes are read from multiples of it on

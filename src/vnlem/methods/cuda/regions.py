@@ -41,7 +41,6 @@ def in_regions(halo: Callable[[Any], int], grain: int = 1) -> Callable[[Solver],
                 engine.free()
             return _solve_parts(solve, job, engine, halo(job.params), grain)
 
-        wrapped.grain = grain  # type: ignore[attr-defined]
         return wrapped
 
     return decorate

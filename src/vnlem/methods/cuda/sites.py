@@ -41,7 +41,7 @@ def sites_of(
     whether they still hold their noise.
     """
     if params.kind == "T":
-        return Motion(engine, shape, total, cost_of_shift(noisy, sigma), noisy=noisy)
+        return Motion(engine, shape, total, np.float32(cost_of_shift(noisy, sigma)), noisy=noisy)
     if params.kind == "Z":
         return SamePlace(engine)
     return Alike(engine, params.reach, noisy=noisy)

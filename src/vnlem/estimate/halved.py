@@ -1,11 +1,12 @@
 """Parts of an image at full and at half its size: where they lie, and what is certain about them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.estimate.scales import LOBES, double, halve
+from vnlem.estimate.scales import LOBES
 from vnlem.pipeline.tiles import Tile
 
 FILTER_REACH = 8  # pixels around twice a coarse part that halving looks at, rounded up to be even
@@ -51,9 +52,12 @@ def part_of(planes: NDArray[Any], of: Tile, tile: Tile) -> NDArray[Any]:
 
 
 def halve_part(
-    planes: NDArray[np.float64], read: Tile, shape: tuple[int, int]
-) -> tuple[NDArray[np.float64], Tile]:
-    """A part at half its size, and where it lies in the whole at half its size: only what is certain."""
+    planes: Any, read: Tile, shape: tuple[int, int], halve: Callable[[Any], Any]
+) -> tuple[Any, Tile]:
+    """A part at half its size, and where it lies in the whole at half its size: only what is certain.
+
+    halve: :func:`vnlem.estimate.scales.halve`, or what does the same where the planes lie.
+    """
     even = Tile(
         read.top + read.top % 2,
         read.bottom if read.bottom == shape[0] else read.bottom - read.bottom % 2,
@@ -78,7 +82,12 @@ def needed_to_double(tile: Tile, shape: tuple[int, int]) -> Tile:
     return grown(halved(tile), DOUBLE_REACH, half_of(shape))
 
 
-def double_part(coarse: NDArray[np.float64], tile: Tile, shape: tuple[int, int]) -> NDArray[np.float64]:
+def double_part(
+    coarse: NDArray[np.float64],
+    tile: Tile,
+    shape: tuple[int, int],
+    double: Callable[[Any, int, int], NDArray[np.float64]],
+) -> NDArray[np.float64]:
     """A tile at full size, from the pixels of the image at half its size that `needed_to_double` names."""
     fine = doubled(needed_to_double(tile, shape), shape)
     found = double(coarse, fine.bottom - fine.top, fine.right - fine.left)

@@ -1,0 +1,205 @@
+"""One call on one image: planes, noise, plan, execution, and the image back as it came."""
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vnlem.execute import execute
+from vnlem.features.channels import CHANNELS, handling
+from vnlem.noise.model import NoiseModel
+from vnlem.noise.white import estimate_sigma_of_planes
+from vnlem.pipeline import checks
+from vnlem.pipeline.device import namespace, run_where_asked, to_host
+from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.method import CALL, Method
+from vnlem.pipeline.progress import Progress, reporting
+from vnlem.pipeline.run import Info, Result
+from vnlem.pipeline.sigma import check_sigma, check_sigma_map
+from vnlem.pipeline.workers import Pool, check_workers
+from vnlem.plan import Plan, Sample, make_plan, root_mean_square
+from vnlem.registry import check_preset
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What is known of the noise of an image, before the plan is made."""
+
+    model: NoiseModel  # white, of the root mean square, where there is a map
+    sigma_map: Any = None  # (channels or 1, height or 1, width or 1), where the noise is not one number
+    given: bool = True  # whether the user has given it as sigma, and no model was looked for
+    found: NoiseModel | None = None  # what was found, where it is not what is taken
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The arguments of a call that every method has."""
+
+    channel_axis: int | None = None
+    workers: int | None = None
+    progress: Progress = False
+    return_info: bool = False
+    device: str = "cpu"
+
+
+def denoise_with(method: Method, image: ArrayLike, sigma: Any = None, **arguments: Any) -> Result:
+    """What the public function of a method does: white noise, estimated where sigma is None.
+
+    `arguments` are those of the public function, defaults included.
+
+    Examples
+    --------
+    >>> from vnlem.registry import find_method
+    >>> nlm = find_method("nlm")
+    >>> denoise_with(nlm, np.zeros((8, 8)), 1.0, **nlm.with_defaults({})).shape
+    (8, 8)
+    """
+    params = {name: value for name, value in arguments.items() if name not in CALL}
+    frame = {name: value for name, value in arguments.items() if name in CALL}
+    asked = frame.pop("device", None)
+
+    def at(array: Any, level: Any, device: str) -> Result:
+        call = Frame(**frame, device=device)
+        begun = time.perf_counter()
+        planes = to_planes(array, call.channel_axis, signals=method.signals)
+        check_workers(call.workers)
+        check_parameters(method, params)
+        noise, channels = white_noise(method, planes, level, params, call)
+        return denoise_planes(method, array, planes, noise, params | {"channels": channels}, call, begun)
+
+    return run_where_asked(at, image, sigma, asked)
+
+
+def check_parameters(method: Method, params: dict[str, Any]) -> None:
+    """Refuse a preset, an engine or a handling of channels that the method does not have."""
+    check_preset(method, params.get("preset", "auto"))
+    if "channels" in params:
+        checks.choice("channels", params["channels"], CHANNELS)
+
+
+def white_noise(
+    method: Method, planes: Planes, sigma: Any, params: dict[str, Any], frame: Frame
+) -> tuple[Noise, str]:
+    """White noise as it was given or estimated, and how channels are denoised."""
+    channels = params.get("channels", "joint")
+    count = len(planes.data)
+    spread = None
+    if sigma is not None and np.ndim(sigma) > 0:
+        if not method.sigma_maps:
+            check_sigma(sigma)  # says that it must be one number
+        spread = check_sigma_map(sigma, planes)
+    elif sigma is not None:
+        check_sigma(sigma)
+    if planes.channel_axis is None or count == 1:
+        channels = "joint"
+    each: list[float] | None = None
+    if channels != "joint" and sigma is None:
+        each = [estimate_sigma_of_planes(to_host(plane)[None]) for plane in planes.data]
+    if channels == "auto":
+        if spread is not None:
+            levels = [
+                root_mean_square(one) for one in np.broadcast_to(to_host(spread), (count, *spread.shape[1:]))
+            ]
+        else:
+            levels = each or [check_sigma(sigma)] * count
+        channels = handling("auto", to_host(planes.data), np.array(levels))
+    if channels == "separate" and each is not None:
+        spread = np.array(each)[:, None, None]
+    if spread is not None:
+        full = np.broadcast_to(to_host(spread), planes.data.shape)
+        return Noise(NoiseModel.white(root_mean_square(full)), spread), channels
+    if sigma is not None:
+        return Noise(NoiseModel.white(check_sigma(sigma))), channels
+    with Pool(check_workers(frame.workers)) as pool:
+        level = (
+            each[0] if channels == "same" and each else estimate_sigma_of_planes(to_host(planes.data), pool)
+        )
+    return Noise(NoiseModel.white(level)), channels
+
+
+def denoise_planes(
+    method: Method,
+    image: Any,
+    planes: Planes,
+    noise: Noise,
+    params: dict[str, Any],
+    frame: Frame,
+    begun: float,
+) -> Result:
+    """Plan, execute, restore.
+
+    Parameters
+    ----------
+    method : Method
+    image : array
+        As it came, where the call runs.
+    planes : Planes
+        Of it; on the host where the noise is not white.
+    noise : Noise
+    params : dict
+        All parameters of the method; "channels" is decided.
+    frame : Frame
+    begun : float
+        When the call began, for its timings.
+    """
+    threads = check_workers(frame.workers)
+    channels = params["channels"]
+    estimated = time.perf_counter()
+    details: dict[str, Any] = {}
+    with reporting(frame.progress, method.name) as report:
+        with Pool(threads) as pool:
+            plan = make_plan(
+                method.name,
+                {name: params[name] for name in method.parameters},
+                Sample(planes.data, _shape(planes), True, noise.sigma_map, planes.statistics),
+                noise.model,
+                channels=channels,
+                device=frame.device,
+                ndim=planes.ndim,
+                pool=pool,
+            )
+        if all(group.is_negligible for group in plan.groups()):
+            result: NDArray[Any] = namespace(image).array(image, order="C")
+        else:
+            _check_size(planes, max(method.min_size(group.params) for group in plan.sizes[0].groups))
+            done = execute(
+                plan,
+                planes.data,
+                workers=threads,
+                progress=report,
+                sigma_map=noise.sigma_map,
+                details=details,
+            )
+            result = planes.restore(done)
+    if not frame.return_info:
+        return result
+    if "scales" in params:
+        details["scales"] = len(plan.sizes)
+    ended = time.perf_counter()
+    timings = {"estimate_noise": estimated - begun, "denoise": ended - estimated, "total": ended - begun}
+    return result, _info(plan, noise, timings, details, frame.device)
+
+
+def _info(plan: Plan, noise: Noise, timings: dict[str, float], details: dict[str, Any], device: str) -> Info:
+    group = plan.sizes[0].groups[0]
+    model = noise.found or noise.model
+    parameters: dict[str, Any] = asdict(group.params)
+    told = None if noise.given else model
+    return Info(plan.method, model.sigma, parameters, timings, details, device, told, plan)
+
+
+def _shape(planes: Planes) -> tuple[int, int]:
+    _, height, width = planes.data.shape
+    return height, width
+
+
+def _check_size(planes: Planes, smallest: int) -> None:
+    height, width = _shape(planes)
+    if min(height if planes.ndim > 1 else width, width) < smallest:
+        shape = f"{height}x{width}" if planes.ndim > 1 else f"{width} samples long"
+        raise ValueError(
+            f"the image ({shape}) is smaller than the patch ({smallest}); "
+            "pass a smaller patch_size or a larger image"
+        )

@@ -1,0 +1,293 @@
+"""Carry out a plan on an image, or on any part of it: the one executor, for memory, parts and GPUs.
+
+    rounds -> sizes, coarse to fine -> groups of channels -> a method's solver on standardised pixels
+
+A part has the bytes of the whole. The whole image is the region that is everything.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.estimate.halved import (
+    double_part,
+    doubled,
+    grown,
+    half_of,
+    halve_part,
+    halved,
+    needed_to_double,
+    part_of,
+)
+from vnlem.estimate.scales import double_in_tiles, halve_in_tiles, join_in_tiles
+from vnlem.noise import parts, strips
+from vnlem.noise.rounds import join_in_units, mix
+from vnlem.pipeline.device import lies_on_gpu, namespace
+from vnlem.pipeline.progress import ProgressCallback
+from vnlem.pipeline.regions import Region
+from vnlem.pipeline.run import Job
+from vnlem.pipeline.workers import Pool
+from vnlem.plan import Group, Plan, Round, Size, halved_map, map_of, reach
+from vnlem.registry import find_method
+
+STEPS = 1_000_000  # of the progress, whatever the rounds and sizes
+
+
+def execute(
+    plan: Plan,
+    planes: Any,
+    region: Region | None = None,
+    *,
+    workers: int = 1,
+    progress: ProgressCallback | None = None,
+    sigma_map: Any = None,
+    details: dict[str, Any] | None = None,
+) -> Any:
+    """The denoised pixels of ``region.write`` from those of ``region.read``.
+
+    Parameters
+    ----------
+    plan : Plan
+    planes : ndarray
+        (channels, height, width), the pixels of ``region.read``; on a GPU only where the noise is white.
+    region : Region, optional
+        The whole image when None.
+    workers : int
+        Threads; they do not change the result.
+    progress : callable(done, total), optional
+    sigma_map : ndarray, optional
+        Standard deviation of the noise, (channels or 1, height or 1, width or 1); with the whole image only.
+    details : dict, optional
+        Takes what the method reports of the image at full size.
+
+    Examples
+    --------
+    >>> from vnlem.noise.model import NoiseModel
+    >>> from vnlem.plan import Sample, make_plan
+    >>> image = np.random.default_rng(0).normal(100, 20, (1, 96, 80))
+    >>> params = find_method("nlm").with_defaults({})
+    >>> plan = make_plan("nlm", params, Sample(image, (96, 80)), NoiseModel.white(15.0))
+    >>> execute(plan, image).shape
+    (1, 96, 80)
+    """
+    region = region or Region.whole(*planes.shape[1:])
+    if not region.is_whole():
+        _check_read(plan, region)
+    solver = find_method(plan.method).solver(plan.engine, plan.device)
+    with Pool(workers) as pool:
+        share = _Share(progress, len(plan.groups()), _work_of(plan, region))
+        run = _Execution(plan, solver, pool, share, details)
+        if not plan.stabilises_first:
+            return run.rounds(planes, region, plan.rounds, sigma_map)
+        before, solved, after = parts.steps(plan.noise, region)
+        stable = strips.stabilise(plan.noise, planes, pool, before)
+        result = run.rounds(stable, solved, plan.rounds, None)
+        return strips.unstabilise(plan.noise, result, pool, after)
+
+
+def _check_read(plan: Plan, region: Region) -> None:
+    """Refuse a part that reads less than its result depends on."""
+    needed, read = grown(region.write, plan.halo, region.shape), region.read
+    if grown(read, 0, region.shape) != read or not (
+        read.top <= needed.top
+        and needed.bottom <= read.bottom
+        and read.left <= needed.left
+        and needed.right <= read.right
+    ):
+        raise ValueError(
+            f"the region reads {tuple(read)} and the plan needs {tuple(needed)} (top, bottom, left, right); "
+            "read the plan's halo around what is written"
+        )
+
+
+def _work_of(plan: Plan, region: Region) -> float:
+    """Pixels of all rounds and sizes, as often as they are worked on."""
+    total = 0.0
+    for one in plan.rounds:
+        for number, size in enumerate(one.sizes):
+            total += len(size.groups) * 0.25 ** (one.halvings + number)
+    height, width = region.read.bottom - region.read.top, region.read.right - region.read.left
+    return total * height * width
+
+
+class _Share:
+    """Progress of one denoising after the other as progress of all."""
+
+    def __init__(self, report: ProgressCallback | None, count: int, total: float) -> None:
+        self._report, self._count, self._total, self._done = report, count, total, 0.0
+
+    def next(self, work: float) -> ProgressCallback | None:
+        """The progress of the next denoising, of so many pixels."""
+        begun = self._done
+        self._done += work
+        report = self._report
+        if report is None or self._count == 1:
+            return report
+        return lambda done, total: report(
+            min(int(STEPS * (begun + work * done / max(total, 1)) / self._total), STEPS), STEPS
+        )
+
+
+class _Execution:
+    """A plan under way."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        solver: Callable[[Any], Any],
+        pool: Pool,
+        share: _Share,
+        details: dict[str, Any] | None,
+    ) -> None:
+        self._plan, self._solver, self._pool, self._share = plan, solver, pool, share
+        self._details = details
+
+    def rounds(self, planes: Any, region: Region, rounds: tuple[Round, ...], sigma_map: Any) -> Any:
+        """What the last of some rounds gives.
+
+        `region` and `planes` are those of the image as often halved as it is in the last round. A later round
+        sees a mixture of the image and of what the round before found.
+        """
+        *before, last = rounds
+        final = len(rounds) == len(self._plan.rounds)
+        if not before:
+            return self.sizes(planes, region, last.sizes, sigma_map, final)
+        shape, write, read = region
+        seen = grown(write, reach(last.sizes), shape)
+        if before[-1].halvings == last.halvings:
+            found = self.rounds(planes, Region(shape, seen, read), tuple(before), None)
+        else:
+            smaller, known = halve_part(planes, read, shape, self._halve)
+            below = Region(half_of(shape), needed_to_double(seen, shape), known)
+            double = partial(double_in_tiles, pool=self._pool)
+            found = double_part(self.rounds(smaller, below, tuple(before), None), seen, shape, double)
+        mixture = strips.pixel_by_pixel(mix, self._pool, part_of(planes, read, seen), found)
+        return self.sizes(mixture, Region(shape, write, seen), last.sizes, None, final)
+
+    def sizes(
+        self, planes: Any, region: Region, sizes: tuple[Size, ...], sigma_map: Any, reports: bool
+    ) -> Any:
+        """The image at several sizes, joined from coarse to fine. Parts begin at even pixels."""
+        shape, write, read = region
+        first = sizes[0]
+        if len(sizes) == 1:
+            return self.one_size(planes, region, first, sigma_map, reports)
+        half = half_of(shape)
+        # What the coarser sizes must give, and twice that: what this size must give to be joined with it.
+        coarse = grown(halved(write), first.join_reach, half)
+        fine = doubled(coarse, shape)
+        result = self.one_size(planes, Region(shape, fine, read), first, sigma_map, reports)
+        smaller, known = halve_part(planes, read, shape, self._halve)
+        smaller_map = halved_map(sigma_map, self._halve)
+        below = self.sizes(smaller, Region(half, coarse, known), sizes[1:], smaller_map, False)
+        joined = self._join(first, result, below, sigma_map)
+        return part_of(joined, fine, write)
+
+    def one_size(self, planes: Any, region: Region, size: Size, sigma_map: Any, reports: bool) -> Any:
+        """One size; of what was read, what it needs."""
+        shape, write, read = region
+        around = grown(write, size.margin, shape) if not region.is_whole() else read
+        around = around._replace(top=_up(around.top, size.grain), left=_up(around.left, size.grain))
+        pixels = part_of(planes, read, around)
+        own = Region(shape, write, around)
+        if size.noise is not None:
+            pixels = strips.stabilise(size.noise, pixels, self._pool, Region(shape, around, around))
+        found: list[dict[str, Any]] = []
+
+        def solved(group: Group, picture: Any, own_map: Any) -> Any:
+            job = self._job(group, own, picture, own_map)
+            result = _solve(job, group, own, picture, self._solver, self._pool.workers)
+            found.append(job.details)
+            return result
+
+        if size.same:
+            (group,) = size.groups
+            mean = pixels.mean(axis=0, keepdims=True)
+            rows, columns = own.written()
+            change = solved(group, mean, map_of(sigma_map, group, same=True)) - mean[:, rows, columns]
+            result = pixels[:, rows, columns] + change
+        elif len(size.groups) == 1:
+            result = solved(size.groups[0], pixels, map_of(sigma_map, size.groups[0]))
+        else:
+            every = [
+                solved(group, pixels[list(group.channels)], map_of(sigma_map, group)) for group in size.groups
+            ]
+            result = namespace(every[0]).concatenate(every)
+        if reports and self._details is not None:
+            self._details.update(_mean_of(found))
+        if size.noise is None:
+            return result
+        return strips.unstabilise(size.noise, result, self._pool, Region(shape, write, write))
+
+    def _job(self, group: Group, region: Region, picture: Any, sigma_map: Any) -> Job[Any]:
+        workers = self._pool.workers
+        scale = group.scale
+        job: Job[Any] = Job(
+            picture if group.is_negligible else scale.standardise(picture, workers),
+            scale.sigma,
+            group.params,
+            workers,
+            self._share.next(float(picture.shape[1] * picture.shape[2])),
+            region=None if region.is_whole() and region.write == region.read else region,
+            peak=group.peak,
+        )
+        if sigma_map is not None:
+            job.sigma_map = (sigma_map / scale.scale).astype(np.float32)
+        return job
+
+    def _halve(self, planes: Any) -> Any:
+        if lies_on_gpu(planes):
+            from vnlem.estimate.scales_on_gpu import halve
+
+            return halve(planes)
+        return halve_in_tiles(planes, self._pool)
+
+    def _join(self, size: Size, fine: Any, coarse: Any, sigma_map: Any) -> Any:
+        if size.noise is not None:
+            return join_in_units(size.noise, fine, coarse, self._pool)
+        if sigma_map is not None:
+            level = sigma_map
+        elif len({group.scale.noise for group in size.groups}) > 1:
+            level = np.array([group.scale.noise for group in size.groups])[:, None, None]
+        else:
+            level = size.level
+        if lies_on_gpu(fine):
+            from vnlem.estimate.scales_on_gpu import join
+
+            return join(fine, coarse, level)
+        return join_in_tiles(fine, coarse, level, self._pool)
+
+
+def _solve(
+    job: Job[Any], group: Group, region: Region, planes: Any, solver: Callable[[Any], Any], workers: int
+) -> NDArray[Any]:
+    """The denoised pixels of ``region.write``, in the units of the planes."""
+    rows, columns = region.written()
+    if group.is_negligible:
+        if job.progress is not None:
+            job.progress(1, 1)
+        unchanged: NDArray[Any] = planes[:, rows, columns].copy()
+        return unchanged
+    denoised = solver(job)
+    before, after = job.pixels[:, rows, columns], denoised[:, rows, columns]
+    restored: NDArray[Any] = group.scale.restore(planes[:, rows, columns], before, after, workers=workers)
+    return restored
+
+
+def _up(line: int, grain: int) -> int:
+    return -(-line // grain) * grain
+
+
+def _mean_of(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the groups of channels report, in the mean. A group without noise reports nothing."""
+    told = [details for details in found if details]
+    if len(told) < 2:
+        return told[0] if told else {}
+    return {
+        key: np.mean([details[key] for details in told], axis=0).tolist()
+        for key, value in told[0].items()
+        if isinstance(value, int | float | list)
+    }

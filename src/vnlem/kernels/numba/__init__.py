@@ -1,1 +1,0 @@
-"""Numba kernels: arrays in, arrays out. Validation, allocation policy and files live elsewhere."""

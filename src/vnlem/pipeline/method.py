@@ -1,0 +1,123 @@
+"""A method as a value: its parameters, what solves it on which engine, what a part of an image needs.
+
+A module of `vnlem.methods` has a public function, whose signature is the list of the method's parameters, and
+a value METHOD, which says everything else. What needs to know something about a method asks that value.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from vnlem.pipeline import checks
+from vnlem.pipeline.places import load
+
+# Arguments that every method's function has: of the call, not of the method.
+CALL = ("image", "sigma", "channel_axis", "workers", "progress", "return_info", "device")
+
+
+@cache
+def arguments_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of all arguments of a function.
+
+    Examples
+    --------
+    >>> arguments_of(lambda image, sigma=None, *, patch_size=None, workers=None: None)
+    ('image', 'sigma', 'patch_size', 'workers')
+    """
+    return tuple(inspect.signature(function).parameters)
+
+
+@dataclass(frozen=True)
+class StackMethod:
+    """How a method denoises the pages of a series together; functions by their places."""
+
+    kinds: str  # the series it can do: T along time, Z along depth, N several images
+    prepare: str  # (task, **parameters) -> parameters used, solver of an iterator of pages
+    halo: str  # parameters -> planes, rows and columns around a part that its result depends on
+    planes_in_flight: str  # parameters -> planes that are held
+    cuda: str = ""  # what takes the standardised pages and gives the denoised ones on a GPU
+    cuda_grain: int = 1  # parts of pages are read from multiples of it on, on a GPU
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method.
+
+    Attributes
+    ----------
+    name : str
+    function : str
+        Place of the public function, "module:name".
+    resolve : callable
+        (noise, ndim, **parameters) -> all parameters as a dataclass, checked. noise: in units of the clean
+        image's standard deviation; ndim: 1 for a signal, 2 for an image; parameters: what was given to the
+        public function, its defaults included.
+    engines : mapping
+        Engine, or "cuda", -> place of the solver: Job -> denoised planes.
+    halo : callable, optional
+        Parameters -> how far around a part of an image its result depends on pixels. A method without one
+        needs the whole image at once.
+    work_halo : callable, optional
+        The same for what is worked on, in the mean over the passes, where that is less.
+    min_size : callable
+        Parameters -> the smallest height and width that can be denoised.
+    has_paper_preset : bool
+        Whether preset="paper" exists.
+    signals, sigma_maps : bool
+        Whether it takes one-dimensional input, and noise that differs between channels or pixels.
+    bytes_per_pixel : int
+        That solving takes for each pixel in every channel (benchmarks/large_memory.py).
+    cuda_grain : int
+        On a GPU parts are read from multiples of it on, for kernels whose sums begin anew there.
+    stack : StackMethod, optional
+        How the pages of a series are denoised together; without it they are taken one by one.
+    """
+
+    name: str
+    function: str
+    resolve: Callable[..., Any]
+    engines: Mapping[str, str]
+    halo: Callable[[Any], int] | None = None
+    work_halo: Callable[[Any], int] | None = None
+    min_size: Callable[[Any], int] = field(default=lambda params: getattr(params, "patch_size", 1))
+    has_paper_preset: bool = False
+    signals: bool = False
+    sigma_maps: bool = False
+    bytes_per_pixel: int = 175
+    cuda_grain: int = 1
+    stack: StackMethod | None = None
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the method's own parameters."""
+        return tuple(name for name in arguments_of(load(self.function)) if name not in CALL)
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Refuse parameters that the method does not have, and a preset or an engine it does not have."""
+        unknown = [name for name in given if name not in self.parameters]
+        if unknown:
+            own = ", ".join(name for name in self.parameters if name != "preset")
+            raise TypeError(f"method {self.name!r} has no parameter {unknown[0]!r}; it has {own}")
+
+    def with_defaults(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All parameters: those given, the function's defaults for the others."""
+        self.check(given)
+        parameters = inspect.signature(load(self.function)).parameters
+        return {name: given[name] if name in given else parameters[name].default for name in self.parameters}
+
+    def solver(self, engine: str = "fast", device: str = "cpu") -> Any:
+        """What solves it on an engine and a device, or an error that names those it has."""
+        if device != "cpu":
+            if engine != "fast":
+                raise ValueError(f"engine={engine!r} runs on the CPU only; pass device='cpu'")
+            if "cuda" not in self.engines:
+                raise ValueError(f"{self.name} does not run on a GPU; pass device='cpu'")
+            return load(self.engines["cuda"])
+        checks.choice("engine", engine, tuple(name for name in self.engines if name != "cuda"))
+        return load(self.engines[engine])
+
+    def grain(self, device: str) -> int:
+        """Parts of an image are read from multiples of it on."""
+        return 1 if device == "cpu" else self.cuda_grain

@@ -1,0 +1,405 @@
+"""The plan of a call: everything that is decided before the work begins, as one value.
+
+    noise model -> rounds (several where photons are few)
+                     -> sizes (the image, the image halved, ...) -> groups of channels
+
+Each group has its units (`Scale`) and its resolved parameters. A plan is made once per call, from the image
+or from a sample of a large one. It can be printed, pickled and compared; `vnlem.execute` carries it out on
+the whole image or on any part of it, with the same bytes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.estimate.halved import DOUBLE_REACH, FILTER_REACH, half_of
+from vnlem.estimate.scales import check_scales, count_scales, halve_in_tiles
+from vnlem.noise import parts, strips
+from vnlem.noise.model import NoiseModel
+from vnlem.noise.rounds import count_photons, noise_in, plan_rounds, stand_for_mixture
+from vnlem.pipeline.device import lies_on_gpu, namespace, placed, why_no_gpu
+from vnlem.pipeline.method import Method
+from vnlem.pipeline.run import NEGLIGIBLE
+from vnlem.pipeline.scale import Scale
+from vnlem.pipeline.units_on_gpu import Statistics
+from vnlem.pipeline.workers import Pool
+from vnlem.registry import find_method
+
+Float = NDArray[np.float64]
+
+# Coarse pixels around a part that joining two sizes looks at: filters of 3 in both directions, and half of
+# the windows that differences are averaged over.
+JOIN_REACH = 10
+JOIN_REACH_IN_UNITS = 16
+# Sums on a GPU are whole numbers whose unit follows the brightest pixel. Pixels of a large image may be so
+# much brighter than those of its sample, and pixels of a mixture so much brighter than what stands for it.
+BRIGHTER_THAN_SAMPLE = 2.0**12
+BRIGHTER_THAN_STAND_IN = 2.0**4
+
+
+@dataclass(frozen=True)
+class Group:
+    """Channels that are denoised together: units of their pixels, parameters and halos for their noise."""
+
+    channels: tuple[int, ...]
+    scale: Scale
+    params: Any
+    halo: int = 0  # only where the image is denoised in parts
+    work_halo: int = 0
+    peak: float | None = None  # the largest absolute value in units of the scale, for solvers of a GPU
+
+    @property
+    def is_negligible(self) -> bool:
+        """Whether there is next to no noise, so that the pixels stay as they are."""
+        return self.scale.noise <= NEGLIGIBLE * self.scale.scale
+
+
+@dataclass(frozen=True)
+class Size:
+    """One size of the image, and how its channels are denoised there."""
+
+    groups: tuple[Group, ...]
+    same: bool = False  # whether the channels of the only group are one picture: it is their mean
+    grain: int = 1  # parts are read from multiples of it on, for solvers whose sums begin anew there
+    noise: NoiseModel | None = None  # of pixels that are yet to be stabilised
+
+    @property
+    def level(self) -> float:
+        """Standard deviation of the noise, where it is the same in all channels."""
+        return self.groups[0].scale.noise
+
+    @property
+    def margin(self) -> int:
+        """Pixels around a part that are read, so that its sums begin where those of the whole do.
+
+        Beyond the halo: as far as the multiple of the grain before the part, and up to one before its halo.
+        """
+        return max(group.halo for group in self.groups) + 2 * (self.grain - 1)
+
+    @property
+    def work_halo(self) -> int:
+        """Pixels around a part that are worked on."""
+        return max(group.work_halo for group in self.groups)
+
+    @property
+    def join_reach(self) -> int:
+        """Coarse pixels around a part that joining this size with the next looks at."""
+        return JOIN_REACH if self.noise is None else JOIN_REACH_IN_UNITS
+
+
+@dataclass(frozen=True)
+class Round:
+    """One denoising of several: how often the image is halved before, and the sizes from there on."""
+
+    halvings: int
+    sizes: tuple[Size, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a call does to an image whose noise and units are known."""
+
+    method: str
+    engine: str
+    device: str  # "cpu", "cuda" (the first GPU of whoever solves) or "cuda:N"
+    noise: NoiseModel
+    rounds: tuple[Round, ...]
+    channels: str = "joint"  # or "separate" or "same"
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The image itself in the last round, and halved as often as the method works at several scales."""
+        return self.rounds[-1].sizes
+
+    @property
+    def stabilises_first(self) -> bool:
+        """Whether noise is made white before anything else, and not at each size by itself."""
+        return not self.noise.is_white and self.sizes[0].noise is None
+
+    @property
+    def halo(self) -> int:
+        """Pixels around a part of the image that its result depends on."""
+        filters = parts.halo(self.noise)
+        return _reach_of_rounds(self.rounds, filters) + filters
+
+    def work_halo(self, side: int) -> int:
+        """Pixels around a part that are worked on, as if it were one round, for parts of `side` pixels."""
+        return _work_of_rounds(self.rounds, side, parts.halo(self.noise))
+
+    def groups(self) -> list[Group]:
+        """All groups of channels, in all rounds and sizes."""
+        return [group for one in self.rounds for size in one.sizes for group in size.groups]
+
+    def describe(self) -> dict[str, Any]:
+        """Everything the result depends on, as plain values."""
+        return {
+            "method": self.method,
+            "engine": self.engine,
+            "device": self.device.partition(":")[0],
+            "parameters": [asdict(group.params) for group in self.groups()],
+            "scales": [group.scale._asdict() for group in self.groups()],
+            "rounds": [one.halvings for one in self.rounds],
+            "channels": self.channels,
+            "noise": self.noise.describe(),
+            "noise_model": self.noise.to_dict(),
+        }
+
+
+class Sample(NamedTuple):
+    """The pixels that a plan is made from: those of the image, or some of a large one."""
+
+    planes: Float  # (channels, height, width)
+    shape: tuple[int, int]  # of the image
+    is_all: bool = True
+    sigma_map: Any = (
+        None  # (channels or 1, height or 1, width or 1): where the noise is not the same everywhere
+    )
+    statistics: Statistics | None = None  # of planes that lie on a GPU
+
+
+def make_plan(
+    method: str,
+    params: dict[str, Any],
+    sample: Sample,
+    noise: NoiseModel,
+    *,
+    channels: str = "joint",
+    device: str = "cpu",
+    ndim: int = 2,
+    in_parts: bool = False,
+    pool: Pool | None = None,
+) -> Plan:
+    """Decide everything.
+
+    Parameters
+    ----------
+    method : str
+    params : dict
+        All parameters of the method, as :meth:`Method.with_defaults` gives them.
+    sample : Sample
+    noise : NoiseModel
+        White, of the root mean square, where the sample has a map of it.
+    channels : {"joint", "separate", "same"}
+    device : str
+    ndim : int
+        1 for a signal.
+    in_parts : bool
+        Whether the image is to be denoised in parts, whose halos are then known.
+    pool : Pool, optional
+        The threads to use; they do not change the plan.
+
+    Examples
+    --------
+    >>> image = np.random.default_rng(0).normal(100, 20, (1, 128, 128))
+    >>> params = find_method("vnlr").with_defaults({"scales": 2})
+    >>> plan = make_plan("vnlr", params, Sample(image, (128, 128)), NoiseModel.white(15.0))
+    >>> len(plan.rounds), len(plan.sizes), plan.sizes[1].level
+    (1, 2, 7.5)
+    """
+    found = find_method(method)
+    decide = _Decide(found, params, channels, device, ndim, in_parts, sample.is_all, pool or Pool(1))
+    rounds = tuple(decide.rounds(sample, noise, check_scales(params.get("scales", 1))))
+    return Plan(method, params.get("engine", "fast"), device, noise, rounds, channels)
+
+
+def pictures(planes: Any, channels: str) -> list[tuple[tuple[int, ...], Any]]:
+    """The pictures that planes (C, H, W) are denoised as, each with its channels.
+
+    Examples
+    --------
+    >>> planes = np.zeros((3, 4, 5))
+    >>> [(c, p.shape) for c, p in pictures(planes, "same")]
+    [((0, 1, 2), (1, 4, 5))]
+    >>> [c for c, _ in pictures(planes, "separate")]
+    [(0,), (1,), (2,)]
+    """
+    every = tuple(range(len(planes)))
+    if channels == "separate":
+        return [((channel,), planes[channel : channel + 1]) for channel in every]
+    return [(every, planes.mean(axis=0, keepdims=True) if channels == "same" else planes)]
+
+
+def map_of(sigma_map: Any, group: Group, same: bool = False) -> Any:
+    """The part of a map of the noise that is that of a group's channels; None where it is one number."""
+    own = sigma_map
+    if own is not None and len(own) > 1:
+        own = own[:1] if same else own[list(group.channels)]
+    return None if own is None or own.size == 1 else own
+
+
+def halved_map(sigma_map: Any, halve: Any) -> Any:
+    """Standard deviation of the noise at half the size."""
+    if sigma_map is None or 1 in sigma_map.shape[1:]:
+        return None if sigma_map is None else sigma_map / 2
+    return namespace(sigma_map).sqrt(halve(sigma_map**2).clip(0.0)) / 2
+
+
+class _Decide(NamedTuple):
+    """How the sizes of an image are prepared."""
+
+    method: Method
+    params: dict[str, Any]
+    channels: str
+    device: str
+    ndim: int
+    in_parts: bool
+    is_all: bool
+    pool: Pool
+
+    def rounds(self, sample: Sample, noise: NoiseModel, scales: int) -> Iterator[Round]:
+        """What every round must know."""
+        planes, shape = sample.planes, sample.shape
+        # Where it depends on the brightness alone, noise is made white at each size by itself.
+        if noise.is_correlated or not noise.varies:
+            stable = planes if noise.is_white else strips.stabilise(noise, planes, self.pool)
+            level, spread, known = noise.sigma if noise.is_white else 1.0, sample.sigma_map, sample.statistics
+            sizes = []
+            for number in range(count_scales(*shape, scales)):
+                if number:
+                    stable, spread, known = self._halve(stable), halved_map(spread, self._halve), None
+                sizes.append(self._size(stable, level / 2**number, spread, known, warns=noise.is_white))
+            yield Round(0, tuple(sizes))
+            return
+        for one in plan_rounds(count_photons(noise, planes), *shape):
+            seen, size, sizes = planes, shape, []
+            for _ in range(one.halvings):
+                seen, size = self._halve(seen), half_of(size)
+            for number in range(count_scales(*size, scales)):
+                seen = self._halve(seen) if number else seen
+                own = noise_in(noise, one).with_share(0.5**number)
+                if one.mixed:
+                    stands = stand_for_mixture(own, seen, self.pool)
+                else:
+                    stands = strips.stabilise(own, seen, self.pool)
+                sizes.append(self._size(stands, 1.0, noise=own, mixed=one.mixed, warns=False))
+            yield Round(one.halvings, tuple(sizes))
+
+    def _halve(self, planes: Any) -> Any:
+        if lies_on_gpu(planes):
+            from vnlem.estimate.scales_on_gpu import halve
+
+            return halve(planes)
+        return halve_in_tiles(planes, self.pool)
+
+    def _size(
+        self,
+        planes: Any,
+        level: float,
+        spread: Any = None,
+        statistics: Statistics | None = None,
+        *,
+        noise: NoiseModel | None = None,
+        mixed: bool = False,
+        warns: bool = True,
+    ) -> Size:
+        """The size whose planes these are, or stand for; noise of pixels that are yet to be stabilised."""
+        same = self.channels == "same"
+        groups = []
+        for chosen, picture in pictures(planes, self.channels):
+            own = level
+            if spread is not None:
+                few = spread if len(spread) == 1 else spread[:1] if same else spread[list(chosen)]
+                own = root_mean_square(np.broadcast_to(few, picture.shape) if not lies_on_gpu(few) else few)
+            known = statistics if picture is planes else None
+            groups.append(self._group(chosen, *self._units(picture, own, known, mixed, warns)))
+        return Size(tuple(groups), same, self.method.grain(self.device), noise)
+
+    def _units(
+        self, picture: Any, noise: float, statistics: Statistics | None, mixed: bool, warns: bool
+    ) -> tuple[Scale, float | None]:
+        """Scale and, for pixels that come to a GPU part by part, the largest absolute value in its units.
+
+        Sums on a GPU have another order and the scale another last digit, so it is measured there, if one is
+        here.
+        """
+        # Sums follow the order of the numbers in memory.
+        picture = namespace(picture).ascontiguousarray(picture)
+        workers = self.pool.workers
+        if self.device == "cpu":
+            return Scale.measure(picture, noise, workers=workers, warns=warns), None
+        if lies_on_gpu(picture):
+            return Scale.measure(picture, noise, statistics, warns=warns), None
+        if why_no_gpu() is None and not mixed:
+            with placed(picture, self.device) as place:
+                scale = Scale.measure(place.array, noise, warns=warns)
+        else:
+            scale = Scale.measure(picture, noise, workers=workers, warns=warns)
+        peak = float(np.abs(scale.standardise(picture)).max())
+        if not self.is_all:
+            return scale, BRIGHTER_THAN_SAMPLE * peak
+        return scale, BRIGHTER_THAN_STAND_IN * peak if mixed else peak
+
+    def _group(self, channels: tuple[int, ...], scale: Scale, peak: float | None) -> Group:
+        negligible = scale.noise <= NEGLIGIBLE * scale.scale
+        params = self.method.resolve(NEGLIGIBLE if negligible else scale.sigma, self.ndim, **self.params)
+        if not self.in_parts:
+            return Group(channels, scale, params, peak=peak)
+        if self.method.halo is None:
+            raise ValueError(f"{self.method.name} needs the whole image at once")
+        halo = self.method.halo(params)
+        work = self.method.work_halo
+        return Group(channels, scale, params, halo, work(params) if work else halo, peak)
+
+
+def root_mean_square(values: Any) -> float:
+    """Of a map of the noise, whatever its units.
+
+    Examples
+    --------
+    >>> root_mean_square(np.array([3e200, 4e200])) / 1e200
+    3.5355339059327378
+    """
+    peak = float(values.max())
+    return peak * float(namespace(values).sqrt(((values / peak) ** 2).mean())) if peak > 0 else 0.0
+
+
+def _reach(sizes: tuple[Size, ...], margin: int = 0) -> int:
+    """Pixels around a part of an image that its result, and that `margin` pixels beyond it, depends on."""
+    halo = sizes[0].margin
+    if len(sizes) == 1:
+        return margin + halo
+    coarse = margin // 2 + 1 + sizes[0].join_reach
+    return max(2 * coarse + 2 + halo, 2 * _reach(sizes[1:], coarse) + FILTER_REACH)
+
+
+def reach(sizes: tuple[Size, ...]) -> int:
+    """Pixels around a part of an image that its result depends on, in one round."""
+    return _reach(sizes)
+
+
+def _work(sizes: tuple[Size, ...], side: int, margin: int) -> int:
+    """Pixels around a part that are worked on, as if it were one size: for parts of `side` pixels."""
+    done = whole = 0.0
+    for number, size in enumerate(sizes):
+        own = 2 * (margin // 2 + 1 + size.join_reach) + 2 if number + 1 < len(sizes) else margin
+        done += (side / 2**number + 2 * (own + size.work_halo)) ** 2
+        whole += (side / 2**number) ** 2
+        margin = own // 2
+    return int(np.ceil(side / 2 * (np.sqrt(done / whole) - 1)))
+
+
+def _reach_of_rounds(rounds: tuple[Round, ...], margin: int) -> int:
+    """A later round needs the result of the one before around what it writes: the halos add up."""
+    *before, last = rounds
+    seen = _reach(last.sizes, margin)
+    if not before:
+        return seen
+    if before[-1].halvings == last.halvings:
+        return _reach_of_rounds(tuple(before), seen)
+    return 2 * _reach_of_rounds(tuple(before), seen // 2 + 1 + DOUBLE_REACH) + FILTER_REACH
+
+
+def _work_of_rounds(rounds: tuple[Round, ...], side: int, margin: int) -> int:
+    done = whole = 0.0
+    halvings = rounds[-1].halvings
+    for one in reversed(rounds):
+        if one.halvings > halvings:
+            margin, halvings = margin // 2 + 1 + DOUBLE_REACH, one.halvings
+        length = side / 2**halvings
+        done += (length + 2 * _work(one.sizes, round(length), margin)) ** 2
+        whole += length**2
+        margin = _reach(one.sizes, margin)
+    return int(np.ceil(side / 2 * (np.sqrt(done / whole) - 1)))
