@@ -65,28 +65,6 @@ VNLEM_INLINE Ints<N> numbered() {
     return numbers;
 }
 
-// body(0), body(1) ... one after the other: what they keep in an array of vectors stays in registers.
-template <int Count, class Body>
-inline __attribute__((always_inline)) void unrolled(const Body& body) {
-    if constexpr (Count > 1) unrolled<Count - 1>(body);
-    body(Count - 1);
-}
-
-// body(0), body(1) ... one after the other: what they keep in an array of vectors stays in registers.
-template <int Count, class Body>
-VNLEM_INLINE void unrolled(const Body& body) {
-    if constexpr (Count > 1) unrolled<Count - 1>(body);
-    body(Count - 1);
-}
-
-// 0, 1, 2 ...
-template <int N>
-VNLEM_INLINE Ints<N> numbered() {
-    Ints<N> numbers = {};
-    unrolled<N>([&](int x) { numbers[x] = x; });
-    return numbers;
-}
-
 // The sum of all lanes, one half added to the other until one is left, so that it is the same everywhere.
 template <int N, class T>
 inline T total(Vector<T, N> v) {
