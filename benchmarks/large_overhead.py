@@ -3,14 +3,13 @@
 python benchmarks/large_overhead.py
 """
 
-from vnlem.large.rounds import RoundOfParts, reach_of_rounds, work_of_rounds
-from vnlem.large.scales import Size
-from vnlem.pipeline.recipes import recipe_of
+import numpy as np
 
-from vnlem.noise import tiled
+from vnlem.noise.correlated import SIDE, Spectrum
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.scale import Scale
-from vnlem.registry import find_halo, find_method, find_work_halo
+from vnlem.plan import Group, Plan, Round, Size
+from vnlem.registry import find_method
 
 SIGMA = 0.3  # noise in units of the clean standard deviation; parameters follow it
 SIDES = (1024, 2048, 4096)
@@ -33,30 +32,32 @@ CASES = {
 }
 
 
-def sizes_of(method: str, scales: int, given: dict, noise: NoiseModel | None) -> tuple[Size, ...]:
-    """What a method takes at each scale; half the size has half the noise."""
-    recipe = recipe_of(find_method(method), **given)
-    found = []
+def plan_of(name: str, method: str, scales: int, given: dict) -> Plan:
+    """The plan of a method; at half the size there is half the noise."""
+    found = find_method(method)
+    few = FEW_PHOTONS in name
+    sizes = []
     for number in range(scales):
-        params = recipe.resolve(SIGMA / 2**number)
-        halos = (find(method)(params) for find in (find_halo, find_work_halo))
-        found.append(Size(Scale(0.0, 1.0, SIGMA / 2**number), params, *halos, noise=noise))
-    return tuple(found)
+        sigma = SIGMA / 2**number
+        params = found.resolve(sigma, 2, **found.with_defaults(given))
+        halo = found.halo(params)
+        work = found.work_halo(params) if found.work_halo else halo
+        group = Group((0,), Scale(0.0, 1.0, sigma), params, halo, work)
+        sizes.append(Size((group,), noise=NoiseModel.camera(1.0) if few else None))
+    noise = NoiseModel.camera(1.0) if few else NoiseModel.white(SIGMA)
+    if name == CORRELATED:
+        noise = NoiseModel(noise.curves, (Spectrum.of(1 + np.arange(SIDE)[:, None] + np.zeros(SIDE)),))
+    return Plan(method, "fast", "cpu", noise, (Round(0, tuple(sizes)),) * (2 if few else 1))
 
 
 def main() -> None:
     heads = " | ".join(f"{side}: read, work" for side in SIDES)
     print(f"| method | halo | {heads} |\n|---|---|{'---|' * len(SIDES)}")
     for name, case in CASES.items():
-        few = FEW_PHOTONS in name
-        sizes = sizes_of(*case, NoiseModel.camera(1.0) if few else None)
-        rounds = (RoundOfParts(0, sizes),) * (2 if few else 1)
-        filters = tiled.HALO if name == CORRELATED else 0
-        halo = reach_of_rounds(rounds, filters) + filters
+        plan = plan_of(name, *case)
+        halo = plan.halo
         cells = [
-            ", ".join(
-                f"{(1 + 2 * by / side) ** 2 - 1:.0%}" for by in (halo, work_of_rounds(rounds, side, filters))
-            )
+            ", ".join(f"{(1 + 2 * by / side) ** 2 - 1:.0%}" for by in (halo, plan.work_halo(side)))
             for side in SIDES
         ]
         print(f"| {name} | {halo} | {' | '.join(cells)} |")

@@ -10,7 +10,6 @@ from cuda_on_cpu import COMPILER, Emulator
 
 import vnlem
 from vnlem.kernels.cuda import engine
-from vnlem.methods import channels as of_methods
 from vnlem.methods.vnlr_params import VnlrParams, resolve
 from vnlem.pipeline import device as devices
 from vnlem.pipeline.device import choose
@@ -235,7 +234,7 @@ def test_independent_channels_come_back_as_what_they_were(fake_gpu, function, si
 def test_channels_are_looked_at_on_the_host_once(fake_gpu, monkeypatch, channels):
     brought = []
     monkeypatch.setattr(
-        of_methods, "to_host", lambda array: brought.append(array.shape) or devices.to_host(array)
+        "vnlem.call.to_host", lambda array: brought.append(array.shape) or devices.to_host(array)
     )
     image = np.stack([noisy((40, 44)), 0.5 * noisy((40, 44))])
     options = {"channel_axis": 0, "passes": 1, "patch_distance": 4, "n_neighbors": 8, "scales": 2}
