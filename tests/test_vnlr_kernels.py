@@ -217,7 +217,7 @@ def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_tog
             tall.compared[:, rows, : self.width] = self._planes
             tall.variance[:, :, rows] = 0.01
 
-    layout = Layout.of([Frame(planes) for planes in frames], radius)
+    layout = Layout.of([Frame(planes) for planes in frames])
     tall = layout.tall(Images(*[frames[:1, 0]] * 4), np.ones(1, np.float32), depth=2)
     search = match.Search(1, np.ones(1, np.float32), layout.table(), 3, 1, p, radius, 1, 1, 0)
     reference = np.array([[8, 9]])
@@ -255,7 +255,7 @@ def test_a_turned_sheet_shows_each_point_where_it_says(angle):
     spot = np.exp(-((y - 42) ** 2 + (x - 71) ** 2) / 8.0)[None].astype(np.float32)
     reach = Reach(1, 6, Region.whole(80, 90))
     sheet = TurnedSheet(reach, Tile(0, 64, 64, 128), square_side(TILE, 6, 1), angle, 0.0)
-    layout = Layout.of([sheet], 6)
+    layout = Layout.of([sheet])
     tall = layout.tall(Images(spot, spot, spot, np.ones((1, 1, 1), np.float32)), np.ones(1, np.float32))
     row, column = sheet.corners(np.array([[42, 71]]))[0] + 6
     assert tall.pilot[0, 0, row, column] > 0.85
@@ -271,7 +271,7 @@ def scaled_sheet(image, factor, corner, radius=6, patch_size=7):
     sheet = ScaledSheet(reach, tile, factor, 0.0)
     planes = image[None].astype(np.float32)
     images = Images(planes, planes, planes, np.full((1, 1, 1), 2.0, np.float32))
-    tall = Layout.of([sheet], radius).tall(images, np.ones(1, np.float32))
+    tall = Layout.of([sheet]).tall(images, np.ones(1, np.float32))
     side = sheet.height
     return sheet, tall.pilot[0, 0, :side, :side], tall.variance[0, 0, 0, 0], tall.outside[:side, :side]
 

@@ -53,7 +53,7 @@ def denoise_with(method: Method, image: ArrayLike, sigma: Any = None, **argument
     --------
     >>> from vnlem.registry import find_method
     >>> nlm = find_method("nlm")
-    >>> denoise_with(nlm, np.zeros((8, 8)), 1.0, **nlm.with_defaults({})).shape
+    >>> denoise_with(nlm, np.arange(64.0).reshape(8, 8), 1.0, **nlm.with_defaults({})).shape
     (8, 8)
     """
     params = {name: value for name, value in arguments.items() if name not in CALL}

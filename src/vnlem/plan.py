@@ -8,6 +8,7 @@ or from a sample of a large one. It can be printed, pickled and compared; `vnlem
 the whole image or on any part of it, with the same bytes.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -353,7 +354,7 @@ def root_mean_square(values: Any) -> float:
     3.5355339059327378
     """
     peak = float(values.max())
-    return peak * float(namespace(values).sqrt(((values / peak) ** 2).mean())) if peak > 0 else 0.0
+    return peak * math.sqrt(float(((values / peak) ** 2).mean())) if peak > 0 else 0.0
 
 
 def _reach(sizes: tuple[Size, ...], margin: int = 0) -> int:
