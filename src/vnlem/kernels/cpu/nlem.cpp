@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "../shared/regression.h"
 #include "irls.h"
 #include "patch_distance.h"
 #include "select.h"
@@ -15,8 +16,7 @@ struct Regression {
 
 namespace {
 
-constexpr int64_t kSide = 16;         // pixels a side that share one table of patches
-constexpr float kNegligible = 1e-8f;  // of the patch's own weight, one: lost in a sum of floats
+constexpr int64_t kSide = 16;  // pixels a side that share one table of patches
 
 struct Buffers {
     Array<float, 3> distances;  // (pixels of a window, rows, columns)

@@ -1,6 +1,7 @@
 // Gradients of the smoothed image, and the arc of directions that holds most of them: see orientation.py.
 #include <cmath>
 
+#include "../shared/orientation.h"
 #include "scratch.h"
 #include "simd.h"
 
@@ -20,8 +21,6 @@ struct Directions {
 namespace {
 
 typedef Floats<kLanes> Lanes;
-constexpr int kBins = 36;
-constexpr double kPi = 3.141592653589793;
 // A second arc counts as an orientation from this share of the first one's mass on (as in SIFT).
 constexpr float kSecondShare = 0.8f;
 // Histograms filled in turn, so that equal bins of neighbouring pixels do not wait for each other.

@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) aligned(const Estimate e) 
     // Two places for the sums of all warps, in turn: one barrier is enough between them.
     __shared__ float2 sums[2][32];
     float length = move(rows, shares, n, point, sums[0]).x;
-    for (int iteration = 1; iteration <= MOST_ITERATIONS; ++iteration) {
+    for (int iteration = 1; iteration <= kMaxIterations; ++iteration) {
         for (int first = 0; first < n; first += THREADS / 4) {
             const int j = first + threadIdx.x / 4;
             float inner = 0.0f;
@@ -132,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) aligned(const Estimate e) 
             inner += __shfl_xor_sync(0xFFFFFFFFu, inner, 2);
             if (j < n && quarter == 0) {
                 // Rounding must not make it negative.
-                const float residual = fmaxf(length + lengths[j] - 2.0f * inner, 0.0f) + DELTA;
+                const float residual = fmaxf(length + lengths[j] - 2.0f * inner, 0.0f) + kDelta;
                 shares[j] = weights[j] * exp2f(exponent * log2f(residual));
             }
         }

@@ -1,9 +1,9 @@
 // What the two kernels that make pixels from their neighbours share. Macros: HALF (lanes of all channels).
 
+#include "../shared/regression.h"
+
 #define DIM (2 * HALF)
 #define IDENTITY 32767
-#define DELTA 1e-6f
-#define MOST_ITERATIONS 500
 
 struct Estimate {
     const float* raw;       // (height, width, DIM)

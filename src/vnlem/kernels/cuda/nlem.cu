@@ -3,14 +3,12 @@
 // Counterpart of vnlem.kernels.cpu.nlem and irls.h. Macros: SIZE_Y, SIZE_X (of a patch), CHANNELS, WARPS,
 // MEDIAN (the power is one).
 
+#include "../shared/regression.h"
+
 #define AREA (SIZE_Y * SIZE_X)
 #define LENGTH (CHANNELS * AREA)
 #define TOGETHER 4 // patches of a lane that share the loads of the point
 #define ROUNDS 8   // pixels of a patch that a lane adds up at a time
-#define DELTA 1e-6f
-#define STEP 1e-4f
-#define MOST_ITERATIONS 500
-#define NEGLIGIBLE 1e-8f // of the patch's own weight, one: lost in a sum
 
 const int UNROLLED = SIZE_X <= 16 ? SIZE_X : 8;
 
@@ -102,11 +100,11 @@ __device__ void regression(const Patches& p, float gamma) {
     const float exponent = 0.5f * gamma - 1.0f;
     for (int j = lane; j < p.count; j += 32) p.terms[j] = p.weights[j];
     __syncwarp();
-    for (int iteration = 0; iteration <= MOST_ITERATIONS; ++iteration) {
+    for (int iteration = 0; iteration <= kMaxIterations; ++iteration) {
         if (iteration > 0) {
             residuals(p);
             for (int j = lane; j < p.count; j += 32)
-                p.terms[j] = p.weights[j] * exp2f(exponent * log2f(p.terms[j] + DELTA));
+                p.terms[j] = p.weights[j] * exp2f(exponent * log2f(p.terms[j] + kDelta));
             __syncwarp();
         }
         float step = 0.0f;
@@ -117,33 +115,15 @@ __device__ void regression(const Patches& p, float gamma) {
         });
         __syncwarp();
         step = warp_sum(step) * (1.0f / CHANNELS);
-        if (exponent == 0.0f || (iteration > 0 && step < STEP * STEP)) return;
+        if (exponent == 0.0f || (iteration > 0 && step < kStep * kStep)) return;
     }
-}
-
-// The s >= 0 that minimises weight * sqrt(s^2 + delta) + pull/2 * (distance - s)^2.
-__device__ float own_step(float distance, float weight, float pull) {
-    float low = 0.0f, high = distance, s = fmaxf(distance - weight / pull, 0.0f);
-    for (int i = 0; i < 60; ++i) {
-        const float root = sqrtf(s * s + DELTA);
-        const float slope = weight * s / root + pull * (s - distance);
-        if (slope > 0.0f)
-            high = s;
-        else
-            low = s;
-        float next = s - slope / (weight * DELTA / (root * root * root) + pull);
-        if (!(low <= next && next <= high)) next = 0.5f * (low + high);
-        if (fabsf(next - s) <= 1e-6f * distance) return next;
-        s = next;
-    }
-    return s;
 }
 
 // By how much the next step will be shorter than this one, from residuals at its two ends.
 __device__ float contraction(const Patches& p, float step) {
     float along = 0.0f, total = 0.0f;
     for (int j = 1 + threadIdx.x % 32; j < p.count; j += 32) {
-        const float squared = p.terms[j] + DELTA, v = p.weights[j] / sqrtf(squared);
+        const float squared = p.terms[j] + kDelta, v = p.weights[j] / sqrtf(squared);
         const float side = (p.terms[j] - p.squared[j] + step * step) / (2.0f * step);
         along += v * side * side / squared;
         total += v;
@@ -161,11 +141,11 @@ __device__ void median(const Patches& p, float remainder, float* mean) {
     __syncwarp();
     if (p.count == 1) return;
     float rate = 1.0f, last_step = 0.0f;
-    for (int iteration = 1; iteration <= MOST_ITERATIONS; ++iteration) {
+    for (int iteration = 1; iteration <= kMaxIterations; ++iteration) {
         if (iteration > 1) residuals(p);
         if (iteration == 2) rate = contraction(p, last_step);
         __syncwarp();
-        for (int j = lane; j < p.count; j += 32) p.terms[j] = p.weights[j] / sqrtf(p.terms[j] + DELTA);
+        for (int j = lane; j < p.count; j += 32) p.terms[j] = p.weights[j] / sqrtf(p.terms[j] + kDelta);
         __syncwarp();
         float distance = 0.0f;
         const float pull = weighted_sums(p, 1, [&](int a, float value) {
@@ -185,8 +165,8 @@ __device__ void median(const Patches& p, float remainder, float* mean) {
         __syncwarp();
         step = sqrtf(warp_sum(step) * (1.0f / CHANNELS));
         // What is left after this step; and steps shrink like a geometric series.
-        const float root = sqrtf(best * best + DELTA);
-        const float own_curvature = p.weights[0] * DELTA / (root * root * root);
+        const float root = sqrtf(best * best + kDelta);
+        const float own_curvature = p.weights[0] * kDelta / (root * root * root);
         float ahead = step * pull / (own_curvature + pull);
         if (iteration > 2) rate = step / last_step;
         if (rate < 0.5f) ahead = fminf(ahead, 3.0f * rate * step);
@@ -253,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) nlem(const Windows w) {
         const int at = p.first[min(j + lane, chosen - 1)];
         const float squared = values[at];
         const float weight = expf(-w.decay * fmaxf(squared - w.floor, 0.0f));
-        const bool kept = j + lane < chosen && weight > NEGLIGIBLE;
+        const bool kept = j + lane < chosen && weight > kNegligible;
         const unsigned all = __ballot_sync(0xFFFFFFFFu, kept);
         __syncwarp();
         const int to = p.count + __popc(all & ((1u << lane) - 1));

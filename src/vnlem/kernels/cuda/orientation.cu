@@ -1,7 +1,7 @@
 // Gradients of the smoothed image, and the arc of directions that holds most of them. A thread for each pixel.
 // Counterpart of vnlem.kernels.cpu.orientation. Macro: THREADS (of a block of `directions`).
 
-#define BINS_OF_TURN 36
+#include "../shared/orientation.h"
 
 struct Gradients {
     const float* padded; // (height + 2 radius, width + 2 radius)
@@ -63,35 +63,35 @@ struct Directions {
 // Histogram of directions over the disc, smoothed by the tapered arc; its peak by a parabola.
 extern "C" __global__ void directions(const Directions d) {
     // A column for each thread; the last bin is the first again.
-    __shared__ float bins[(BINS_OF_TURN + 1) * THREADS];
+    __shared__ float bins[(kBins + 1) * THREADS];
     const int x = blockIdx.y * THREADS + threadIdx.x, y = blockIdx.x;
     float* mine = bins + threadIdx.x;
     if (x >= d.width) return;
-    for (int b = 0; b <= BINS_OF_TURN; ++b) mine[b * THREADS] = 0.0f;
+    for (int b = 0; b <= kBins; ++b) mine[b * THREADS] = 0.0f;
     const int full = d.width + 2 * d.border;
     for (int o = 0; o < d.n_offsets; ++o) {
         const long long at =
             (long long)(y + d.border + d.offsets[2 * o]) * full + x + d.border + d.offsets[2 * o + 1];
-        const float place = d.direction[at] * (float)BINS_OF_TURN;
+        const float place = d.direction[at] * (float)kBins;
         int bin = (int)place;
         const float fraction = place - (float)bin;
-        if (bin >= BINS_OF_TURN) bin -= BINS_OF_TURN;
+        if (bin >= kBins) bin -= kBins;
         const float size = d.weights[o] * d.magnitude[at];
         mine[bin * THREADS] += size * (1.0f - fraction);
         mine[(bin + 1) * THREADS] += size * fraction;
     }
-    mine[0] += mine[BINS_OF_TURN * THREADS];
+    mine[0] += mine[kBins * THREADS];
     float total = 0.0f;
-    for (int b = 0; b < BINS_OF_TURN; ++b) total += mine[b * THREADS];
+    for (int b = 0; b < kBins; ++b) total += mine[b * THREADS];
     float angle = 0.0f;
     if (total != 0.0f) {
         float before = 0.0f, best_value = -1.0f, first = 0.0f, last = 0.0f, beside[2] = {0.0f, 0.0f};
         int best = 0;
-        for (int b = 0; b < BINS_OF_TURN; ++b) {
+        for (int b = 0; b < kBins; ++b) {
             float arc = d.taper[0] * mine[b * THREADS];
             for (int t = 1; t <= d.reach; ++t)
-                arc += d.taper[t] * (mine[(b - t + BINS_OF_TURN) % BINS_OF_TURN * THREADS] +
-                                     mine[(b + t) % BINS_OF_TURN * THREADS]);
+                arc += d.taper[t] * (mine[(b - t + kBins) % kBins * THREADS] +
+                                     mine[(b + t) % kBins * THREADS]);
             if (b == 0) first = arc;
             if (b == best + 1) beside[1] = arc;
             if (arc > best_value) {
@@ -102,12 +102,12 @@ extern "C" __global__ void directions(const Directions d) {
             before = last = arc;
         }
         if (best == 0) beside[0] = last;
-        if (best == BINS_OF_TURN - 1) beside[1] = first;
+        if (best == kBins - 1) beside[1] = first;
         const float curvature = beside[0] - 2.0f * best_value + beside[1];
         float at = (float)best;
         if (curvature < 0.0f) at += 0.5f * (beside[0] - beside[1]) / curvature;
-        if (at > BINS_OF_TURN / 2) at -= (float)BINS_OF_TURN;
-        angle = at * (float)(2.0 * 3.14159265358979323846 / BINS_OF_TURN);
+        if (at > kBins / 2) at -= (float)kBins;
+        angle = at * (float)(2.0 * kPi / kBins);
     }
     d.angle[(long long)y * d.width + x] = angle;
 }

@@ -154,7 +154,7 @@ __device__ float2 shares_of(const Estimate& e, const float (&gram)[TALL][GROUPS]
                             int own, float* buffer) {
     const float exponent = 0.5f * e.gamma - 1.0f;
     float2 raw = make_float2(pair.weight[0], pair.weight[1]), shares = make_float2(0.0f, 0.0f), inner = shares;
-    for (int iteration = 0; iteration <= MOST_ITERATIONS; ++iteration) {
+    for (int iteration = 0; iteration <= kMaxIterations; ++iteration) {
         const float whole = warp_sum(raw.x + raw.y);
         float2 product = times(gram, raw, buffer);
         const float others = beyond * (whole - (own < 0 ? 0.0f : buffer[max(own, 0)]));
@@ -168,8 +168,8 @@ __device__ float2 shares_of(const Estimate& e, const float (&gram)[TALL][GROUPS]
                                     (shares.y - before.y) * (inner.y - inner_before.y));
         if (iteration > 0 && step < e.step * e.step) break;
         // Rounding must not make residuals negative.
-        const float first = fmaxf(length + pair.length[0] - 2.0f * inner.x, 0.0f) + DELTA;
-        const float second = fmaxf(length + pair.length[1] - 2.0f * inner.y, 0.0f) + DELTA;
+        const float first = fmaxf(length + pair.length[0] - 2.0f * inner.x, 0.0f) + kDelta;
+        const float second = fmaxf(length + pair.length[1] - 2.0f * inner.y, 0.0f) + kDelta;
         raw.x = pair.weight[0] * exp2f(exponent * log2f(first));
         raw.y = pair.weight[1] * exp2f(exponent * log2f(second));
     }
