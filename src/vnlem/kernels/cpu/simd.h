@@ -50,11 +50,16 @@ inline Vector<T, N> spread(T value) {
     return value - Vector<T, N>{};  // which is value, also for -0
 }
 
-// body(0), body(1) ... one after the other: what they keep in an array of vectors stays in registers.
+// body(0), body(1) ... one after the other: what they keep in an array of vectors stays in registers. Debug builds
+// make a loop of it, which compiles sooner.
 template <int Count, class Body>
 VNLEM_INLINE void unrolled(const Body& body) {
+#ifdef VNLEM_DEBUG
+    for (int i = 0; i < Count; i++) body(i);
+#else
     if constexpr (Count > 1) unrolled<Count - 1>(body);
     body(Count - 1);
+#endif
 }
 
 // 0, 1, 2 ...
