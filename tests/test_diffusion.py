@@ -246,3 +246,49 @@ def check_largest_eigenpairs(matrix, count):
     np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:count], atol=1e-12)
     np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-12)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "reach", "count"), [(9, 13, 3, 5), (5, 20, 2, 50), (17, 8, 1, 3)]
+)
+def test_local_scales_are_the_distances_of_ranked_neighbours(height, width, reach, count):
+    graph = random_graph(height, width, reach)
+    graph.slots[:] = np.round(graph.slots, 1)  # ties
+    # What leaves the image is not looked at.
+    inside = graph.inside(graph.weights)
+    for slot, (dy, dx) in enumerate(graph.forward):
+        y, x = np.mgrid[:height, :width]
+        outside = (y + dy >= height) | (x + dx < 0) | (x + dx >= width)
+        inside[outside, slot] = np.nan
+    squared = graph_distances(graph)
+    found = graph.local_scales(0.3, count)
+    for pixel, row in enumerate(squared):
+        near = np.sort(row[np.isfinite(row)])[:count]
+        assert found[pixel] == np.maximum(near[-1] - np.float32(0.3), 0)
+
+
+def graph_distances(graph):
+    """What a graph holds between all pairs of different pixels, NaN where it has no edge."""
+    y, x = np.divmod(np.arange(graph.n_vertices), graph.width)
+    inside = graph.inside(graph.weights)
+    squared = np.full(graph.shape, np.nan, dtype=np.float32)
+    for slot, (dy, dx) in enumerate(graph.forward):
+        for p in np.flatnonzero((y + dy < graph.height) & (x + dx >= 0) & (x + dx < graph.width)):
+            q = (y[p] + dy) * graph.width + x[p] + dx
+            squared[p, q] = squared[q, p] = inside[y[p], x[p], slot]
+    return squared
+
+
+@pytest.mark.parametrize("width", [5, 8, 21])
+def test_weights_are_gaussians_of_corrected_distances(width):
+    graph = random_graph(6, width, 2)
+    squared = graph_distances(graph)
+    inverse = np.random.default_rng(8).uniform(0.5, 2, graph.n_vertices)
+    graph.gaussian(inverse, 0.4)
+    expected = np.exp(-np.maximum(squared - 0.4, 0) * np.multiply.outer(inverse, inverse))
+    expected[np.isnan(expected)] = 0
+    np.fill_diagonal(expected, 1)
+    np.testing.assert_allclose(graph.sparse().toarray(), expected, atol=1e-5)
+    outside = np.ones((graph.height + 4, graph.stride), dtype=bool)
+    graph.inside(outside)[...] = False
+    assert not graph.weights[outside].any()

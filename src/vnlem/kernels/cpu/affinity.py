@@ -27,7 +27,10 @@ def half_windows(
 def local_scales(
     squared: Float3, size: PaddedSize, noise: float, count: int, first: int, last: int, out: Written[Float1]
 ) -> None:
-    """Corrected squared distance of every pixel to the count-th nearest of its window; out (padded pixels)."""
+    """Corrected squared distance of every pixel to the count-th nearest of its window.
+
+    out (padded pixels).
+    """
 
 
 @kernel
@@ -36,6 +39,6 @@ def gaussian_weights(
 ) -> None:
     """Squared distances to weights, in place: exp(-(squared - noise) * inverse[p] * inverse[c]).
 
-    inverse = inverse_scales (padded pixels) is zero outside the image, where weights become zero. A pixel's own
-    weight is one.
+    inverse = inverse_scales (padded pixels) is zero outside the image, where weights become zero. A pixel's
+    own weight is one.
     """
