@@ -180,7 +180,9 @@ def test_diffusion_ranks_the_candidates(blended):
     rings, region, search, rule, plain = scene(7, 1, shape, 0.5, unturned=True, gamma=2.0)
     rng = np.random.default_rng(1)
     embedding = rng.normal(0, 1, (*shape, 24)).astype(np.float32)
-    trust = rng.uniform(0, 1.5, shape).clip(0, 1).astype(np.float32) if blended else np.ones(shape, np.float32)
+    trust = (
+        rng.uniform(0, 1.5, shape).clip(0, 1).astype(np.float32) if blended else np.ones(shape, np.float32)
+    )
 
     def rank(y, x, rows, columns, squared, own):
         by_diffusion = ((embedding[rows, columns] - embedding[y, x]).astype(float) ** 2).sum(axis=1)
@@ -230,9 +232,7 @@ def test_given_neighbours_give_the_estimate_of_the_search():
 
 @pytest.mark.parametrize("gamma", [0.1, 2.0])
 def test_a_pixel_without_weights_keeps_its_value(gamma):
-    rings, region, search, rule, _ = scene(
-        5, 1, (6, 9), 0.0, unturned=False, gamma=gamma, bandwidths=(1e-9,)
-    )
+    rings, region, search, rule, _ = scene(5, 1, (6, 9), 0.0, unturned=False, gamma=gamma, bandwidths=(1e-9,))
     pixels, others = np.array([3, 20]), np.array([[40, 41], [1, 2]])
     squared, which = np.ones((2, 2), np.float32), np.zeros((2, 2), np.int64)
     out = np.empty((2, 1), np.float32)

@@ -20,7 +20,7 @@ class Features(NamedTuple):
     raw: Array  # (height, width, dim)
     canonical: Array  # (height, width, dim)
     lengths: Array  # (height, width), squared
-    sharp: Array  # (height, width), see `vnlem.kernels.numba.vnlem.Features`
+    sharp: Array  # (height, width), see `vnlem.kernels.cpu.vnlem.Features`
     angle: Array  # (height, width), radians
     pixels: Array  # (channels, height, width)
 
