@@ -91,7 +91,7 @@ test-sanitize: $(VENV)/.installed-dev
 
 # The installation on a machine without compilers, where Zig comes from the package registry.
 test-no-compiler: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -o addopts="" tests/no_compiler.py
+	$(BIN)/python -m pytest tests/no_compiler.py
 
 # Thousands of calls with images and parameters of every kind, and of damaged files.
 fuzz: $(VENV)/.installed-dev

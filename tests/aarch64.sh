@@ -3,8 +3,8 @@
 #
 #     tests/aarch64.sh WHEEL FOLDER PYTHON
 #
-# FOLDER holds what is fetched; PYTHON is a Python 3.11 or newer of this machine with pip. Nothing of the system changes, except that
-# Debian's package qemu-user-static is installed if it is missing and that is allowed. Exit status 3: not possible here.
+# FOLDER holds what is fetched; PYTHON is one of this machine with pip. Nothing of the system changes, except that
+# qemu-user-static is installed if it is missing and that is allowed. Exit status 3: not possible here.
 set -euo pipefail
 wheel=$1 folder=$(mkdir -p "$2" && cd "$2" && pwd) python=$3
 unavailable() { echo "the wheel for aarch64 was not run: $1"; exit 3; }
@@ -20,7 +20,7 @@ if [ ! -e "$folder/system/.complete" ]; then
     other=(-qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User=root -o Dir::State="$folder/apt"
         -o Dir::State::status="$folder/apt/status" -o Dir::Cache="$folder/apt")
     apt-get "${other[@]}" update >/dev/null || unavailable "Debian's archive cannot be reached"
-    apt-get "${other[@]}" install -y --no-install-recommends --download-only python3 >/dev/null ||
+    apt-get "${other[@]}" install -y --no-install-recommends --download-only python3 libstdc++6 >/dev/null ||
         unavailable "Debian has no Python for aarch64"
     for package in "$folder"/apt/archives/*.deb; do dpkg -x "$package" "$folder/system"; done
     touch "$folder/system/.complete"
