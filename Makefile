@@ -5,27 +5,30 @@ NAPARI_VENV := .venv-napari
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: demo dist docs docs-links golden test test-quick test-browser test-napari test-versions test-boundscheck test-plain lint stub fuzz docs-output bench-speed bench-quality bench-first-call clean
+.PHONY: demo dist wheels docs docs-links golden test test-quick test-browser test-napari test-versions test-sets test-sanitize test-no-compiler lint stub fuzz docs-output bench-speed bench-quality bench-first-call clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# One stamp per set of extras, renewed when the dependencies change.
+# What an installation is made of: the kernels are compiled again when one of these changes.
+PACKAGE := pyproject.toml CMakeLists.txt tools/build_backend.py tools/zig.cmake $(wildcard src/vnlem/kernels/cpu/*.cpp src/vnlem/kernels/cpu/*.h src/vnlem/kernels/shared/*.h)
+
+# One stamp per set of extras, renewed when the package changes.
 # Python compiles what is imported; pip would compile every file of every package, which takes longer.
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
+$(VENV)/.installed: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile -e .
 	touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-dev: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile -e ".[dev,bench]"
 	touch $@ $(VENV)/.installed
 
 # What benchmarks compare with; the licence of bm3d and bm4d allows non-commercial use alone.
-$(VENV)/.installed-peers: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-peers: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile -e ".[dev,bench,peers]"
 	touch $@ $(VENV)/.installed-dev $(VENV)/.installed
 
-$(VENV)/.installed-browser: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-browser: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile -e ".[dev,bench,browser]"
 	touch $@ $(VENV)/.installed-dev $(VENV)/.installed
 
@@ -56,10 +59,12 @@ test-napari:
 		--doctest-modules tests/napari src/vnlem/napari
 
 # What kernels, files and figures rest on, with the lowest and the highest versions that are allowed.
-KERNEL_TESTS := tests/test_select.py tests/test_simd.py tests/test_frame.py tests/test_window_methods.py tests/test_vnlem.py \
-	tests/test_vnlem_dd.py tests/test_vnlr.py tests/test_vnlr_groups.py tests/test_vnlr_aim.py tests/test_vnlr_channels.py \
-	tests/test_vnlr_kernels.py tests/test_ring_features.py tests/test_diffusion.py tests/test_stein.py tests/test_stacks.py tests/test_scratch.py
-VERSION_TESTS := $(KERNEL_TESTS) tests/test_kernel_cache.py tests/test_metrics.py tests/test_io.py
+KERNEL_TESTS := tests/test_select.py tests/test_matching_kernels.py tests/test_vnlr_kernels.py tests/test_vnlem_kernels.py \
+	tests/test_sheets.py tests/test_window_methods.py tests/test_ring_features.py tests/test_diffusion.py tests/test_vnlem.py \
+	tests/test_vnlem_dd.py tests/test_vnlr.py tests/test_vnlr_groups.py tests/test_vnlr_aim.py tests/test_vnlr_channels.py tests/test_stacks.py
+SANITIZED_TESTS := tests/test_select.py tests/test_matching_kernels.py tests/test_vnlr_kernels.py tests/test_vnlem_kernels.py \
+	tests/test_sheets.py tests/test_ring_features.py tests/test_diffusion.py tests/test_kernel_table.py
+VERSION_TESTS := $(KERNEL_TESTS) tests/test_frame.py tests/test_metrics.py tests/test_io.py
 test-versions:
 	for ends in lowest highest; do \
 		$(PYTHON) -m venv --clear .venv-$$ends && \
@@ -67,16 +72,22 @@ test-versions:
 		.venv-$$ends/bin/python -m pytest -W default $(VERSION_TESTS) || exit 1; \
 	done
 
-# Kernels with every index checked; slow, and machine code of its own.
-test-boundscheck: $(VENV)/.installed-dev
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(KERNEL_TESTS)
+# Kernels as on processors with AVX2 and with SSE4.2 only.
+test-sets: $(VENV)/.installed-dev
+	for set in x86-64-v2 x86-64-v3; do \
+		VNLEM_ISA=$$set $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(KERNEL_TESTS) tests/test_golden.py || exit 1; \
+	done
 
-# Kernels as on a machine with AVX2 only, as on any machine, and compiled as Numba does by itself.
-test-plain: $(VENV)/.installed-dev
-	NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx2,+fma $(BIN)/python -m pytest $(KERNEL_TESTS)
-	NUMBA_CPU_NAME=generic $(BIN)/python -m pytest $(KERNEL_TESTS)
-	folder=$$(mktemp -d) && VNLEM_PLAIN_KERNELS=1 NUMBA_CACHE_DIR=$$folder $(BIN)/python -m pytest $(KERNEL_TESTS) tests/test_golden.py; \
-		status=$$?; rm -rf $$folder; exit $$status
+# Kernels that check every index, under the sanitizers of addresses and of undefined behaviour; then kernels in
+# several threads under the sanitizer of threads. Needs GCC or Clang.
+test-sanitize: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet scikit-build-core cmake ninja
+	$(BIN)/python tools/sanitize.py address,undefined -m pytest $(SANITIZED_TESTS)
+	$(BIN)/python tools/sanitize.py thread tests/threads.py
+
+# The installation on a machine without compilers, where Zig comes from the package registry.
+test-no-compiler: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest tests/no_compiler.py
 
 # Thousands of calls with images and parameters of every kind, and of damaged files.
 fuzz: $(VENV)/.installed-dev
@@ -87,7 +98,7 @@ fuzz: $(VENV)/.installed-dev
 golden: $(VENV)/.installed-dev
 	$(BIN)/python tests/golden.py --renew
 
-$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-docs: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e ".[docs]"
 	touch $@
 
@@ -110,6 +121,17 @@ dist: | $(BIN)/python
 		build/dist-venv/bin/python -m pip install --quiet "$$package" && \
 		(cd build && dist-venv/bin/python ../tests/smoke.py) || exit 1; \
 	done
+
+# Wheels for every system, compiled on this machine: Zig compiles for the others. The wheel for this machine is
+# installed in an empty environment and tried, the others are tried as far as this machine can.
+wheels: | $(BIN)/python
+	rm -rf build/wheels
+	$(BIN)/python -m pip install --quiet build lief ziglang scikit-build-core cmake ninja
+	$(BIN)/python tools/make_wheels.py build/wheels
+	$(PYTHON) -m venv --clear build/dist-venv
+	build/dist-venv/bin/python -m pip install --quiet build/wheels/*-manylinux*_$$(uname -m).whl
+	cd build && dist-venv/bin/python ../tests/smoke.py
+	tests/aarch64.sh build/wheels/*_aarch64.whl build/aarch64 $(BIN)/python || [ $$? = 3 ]
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

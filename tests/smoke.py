@@ -3,6 +3,7 @@
 python tests/smoke.py
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -25,8 +26,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "noisy.tif", Path(folder) / "denoised.tif"
         vnlem.io.write(source, np.clip(noisy + 100, 0, 65535).astype(np.uint16))
+        # An emulated Python cannot start itself.
+        python = os.environ.get("PYTHON_COMMAND", sys.executable).split()
         command = [
-            sys.executable,
+            *python,
             "-m",
             "vnlem.cli",
             "denoise",

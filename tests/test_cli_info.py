@@ -8,7 +8,9 @@ import tifffile
 from microscope_files import czi_stack, write_czi
 from pictures import random_array
 
+import vnlem
 from vnlem import io
+from vnlem.kernels.cpu import library
 
 
 def images(cli, path, *options):
@@ -107,6 +109,35 @@ def test_a_zarr_store_is_described(cli, tmp_path):
     assert (image["axes"], image["shape"], image["channels"]) == ("CZYX", [2, 4, 20, 30], ["DAPI", "GFP"])
     assert image["pixel_sizes"] == {"Z": 1.0, "Y": 0.25, "X": pytest.approx(0.2)}
     assert image["denoise"] == "4 slices (Z) help each other, for each of 2 channels"
+
+
+def test_without_a_file_it_says_what_runs_here(cli):
+    status, out, err = cli("info")
+    assert (status, err) == (0, "")
+    rows = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert rows["vnlem"] == vnlem.__version__
+    assert rows["numpy"] == np.__version__
+    assert rows["library"] == str(library.path_of(rows["instructions"]))
+    assert int(rows["cores"]) >= 1
+    assert set(rows) == {"vnlem", "python", "numpy", "system", "library", "instructions", "cores", "gpu"}
+    assert json.loads(cli("info", "--json")[1]) == rows
+
+
+def test_an_installation_without_its_library_is_described(cli, monkeypatch, tmp_path):
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    for function in (library.instruction_set, library.load):
+        monkeypatch.setattr(library, function.__name__, function.__wrapped__)
+    status, out, _ = cli("info")
+    assert status == 0
+    assert "are missing in" in out
+    assert "\ninstructions none\n" in out
+
+
+def test_noise_needs_a_file(cli):
+    assert cli("info", "--noise")[::2] == (
+        2,
+        "vnlem: error: --noise needs a FILE: vnlem info FILE --noise\n",
+    )
 
 
 def test_what_is_no_image_is_one_line(cli, tmp_path):

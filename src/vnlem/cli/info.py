@@ -1,4 +1,4 @@
-"""``vnlem info FILE``: what a file holds, and what denoise would do with it."""
+"""``vnlem info FILE``: what a file holds, and what denoise would do with it. Without FILE: what runs here."""
 
 import json
 from collections.abc import Iterator
@@ -38,14 +38,22 @@ class Found:
 
 
 def command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Image file of any format, or a zarr store.")],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Image file of any format, or a zarr store.")
+    ] = None,
     noise: Annotated[bool, typer.Option("--noise", help="Also estimate the noise; it reads pixels.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON and nothing else.")] = False,
 ) -> None:
     """Say what a file holds: format, images, shape, axes, dtype, pixel size, channels.
 
     Also what denoise would do with it: which pages help each other, and with --noise which noise it finds.
+    Without FILE: version, compiled library, instruction set, cores and GPU, for reports of problems.
     """
+    if file is None:
+        if noise:
+            raise ValueError("--noise needs a FILE: vnlem info FILE --noise")
+        _show_installation(as_json)
+        return
     with _images(file) as found:
         rows = [_row(image, noise) for image in found]
     if as_json:
@@ -59,6 +67,17 @@ def command(
             print(f"image {row['key']}{named}" + (" (default)" if row["preferred"] else ""))
         for name, text in _lines(row):
             print(f"  {name:<9} {text}")
+
+
+def _show_installation(as_json: bool) -> None:
+    from vnlem.cli.installation import installation
+
+    rows = installation()
+    if as_json:
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    for name, text in rows.items():
+        print(f"{name:<12} {text}")
 
 
 def _row(image: Found, noise: bool) -> dict[str, Any]:
