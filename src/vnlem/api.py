@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from vnlem.features.channels import handling
 from vnlem.noise.advice import advise
-from vnlem.noise.auto import find_noise
+from vnlem.noise.find import find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import count_scales, in_rounds
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, to_host, where_it_is_asked

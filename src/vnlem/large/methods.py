@@ -22,7 +22,7 @@ from vnlem.large.stack_engine import stack_engine
 from vnlem.large.units import USUAL_SIDE
 from vnlem.noise import parts
 from vnlem.noise.advice import advise
-from vnlem.noise.auto import ABOUT_NOISE, find_noise
+from vnlem.noise.find import ABOUT_NOISE, find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import count_photons, noise_in, plan_rounds, stand_for_mixture
 from vnlem.pipeline.image import Planes, check_values
