@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from vnlem.features.channels import handling
 from vnlem.noise.advice import advise
+from vnlem.noise.auto import estimate_of_planes
 from vnlem.noise.find import find_noise
 from vnlem.noise.model import NoiseModel
+from vnlem.noise.predictive import NoiseCheck, check_by_tiles, check_result
 from vnlem.noise.rounds import count_scales, in_rounds
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, to_host, where_it_is_asked
 from vnlem.pipeline.dtypes import as_dtype, check_dtype, taken_up
@@ -188,6 +190,62 @@ def denoise(
     return as_dtype(result, wanted)
 
 
+def check_noise(
+    image: ArrayLike,
+    noise_model: NoiseModel | None = None,
+    channel_axis: int | None = None,
+    *,
+    workers: int | None = None,
+) -> NoiseCheck:
+    """Whether noise of a model looks like that of an image: some tiles are denoised, and noise is put back.
+
+    Parameters
+    ----------
+    image : array_like
+        A grey image, or a colour image with `channel_axis`.
+    noise_model : NoiseModel, optional
+        What the noise is; :func:`vnlem.estimate_noise` of the image when None.
+    channel_axis : int, optional
+        The axis of the channels.
+    workers : int, optional
+        Threads; all cores when None. The result does not depend on it.
+
+    Returns
+    -------
+    NoiseCheck
+        Its `verdict` is "yes", "mostly", "no" or "unknown"; `describe()` says it in words, with the reason.
+
+    Notes
+    -----
+    VNLR with the profile "fast" denoises at most nine tiles of 128x128 pixels. See
+    :func:`vnlem.noise.predictive_check` for what is compared. ``vnlem.denoise(..., return_info=True)`` does
+    the same with the whole result: its `info.noise_check`.
+
+    Examples
+    --------
+    >>> import numpy as np, vnlem
+    >>> noisy = np.tile(np.linspace(0, 200, 96), (96, 1)) + np.random.default_rng(0).normal(0, 9, (96, 96))
+    >>> vnlem.check_noise(noisy).describe()
+    'noise like this, put back, looks like your image: yes'
+    >>> vnlem.check_noise(noisy, vnlem.NoiseModel.white(18.0)).verdict
+    'no'
+    """
+    planes = to_planes(image, channel_axis)
+    check_values(planes)
+    if noise_model is None:
+        noise_model = estimate_of_planes(planes, workers=workers)
+    else:
+        noise_model.check(planes)
+    axis = planes.channel_axis
+    options: dict[str, Any] = {"noise_model": noise_model, "channel_axis": axis, "workers": workers}
+
+    def denoised(tile: Any) -> Any:
+        with silent():
+            return denoise(tile, profile="fast", **options)
+
+    return check_by_tiles(planes, noise_model, denoised)
+
+
 def _denoise_image(
     function: Callable[..., Result],
     image: Any,
@@ -226,9 +284,13 @@ def _denoise_image(
     if not isinstance(result, tuple):
         return result
     denoised, info = result
-    timings = {**info.timings, "estimate_noise": seconds, "total": time.perf_counter() - begun}
+    done = time.perf_counter()
+    check = None if model is None or unseen else check_result(planes, denoised, model)
+    ended = time.perf_counter()
+    spent = {"estimate_noise": seconds, "check_noise": ended - done, "total": ended - begun}
     level = info.sigma if model is None or model.is_white else model.sigma
-    return denoised, replace(info, sigma=level, timings=timings, noise=model)
+    about = {"sigma": level, "noise": model, "noise_check": check}
+    return denoised, replace(info, timings=info.timings | spent, **about)
 
 
 def _between_transforms(

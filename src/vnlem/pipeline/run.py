@@ -49,6 +49,10 @@ class Info:
         Where it ran: "cpu", "cuda:0", ...
     noise : NoiseModel or None
         The model that was used; None where a method was called with sigma.
+    noise_check : NoiseCheck or None
+        Whether noise of that model, put back on the result, looks like the image: its `verdict` is "yes",
+        "mostly", "no" or "unknown", its `reason` says why, `describe()` says both. The channel of a stack
+        that looks the least like it counts, by its middle page. See :func:`vnlem.noise.predictive_check`.
 
     Examples
     --------
@@ -67,6 +71,7 @@ class Info:
     details: dict[str, Any] = field(default_factory=dict)
     device: str = "cpu"
     noise: Any = None
+    noise_check: Any = None
 
 
 @dataclass
