@@ -116,6 +116,14 @@ def test_images_that_cannot_belong_together_are_refused():
         vnlem.check_noise(1e7 * CAMERA, PHOTONS)
 
 
+def test_a_photon_model_without_photons_can_be_checked_and_used():
+    blurred = ndimage.gaussian_filter(drawn(CORRELATED), 2).round().astype(np.uint8)
+    for noisy in (drawn(RIGHT["white"]), blurred):
+        model = estimate_noise(noisy, kind="poisson-gaussian")
+        assert vnlem.denoise(noisy, noise_model=model, profile="fast").shape == noisy.shape
+        assert vnlem.check_noise(noisy, model).verdict in ("yes", "unknown")
+
+
 def test_the_check_is_the_same_every_time_and_for_any_number_of_workers():
     noisy = drawn(PHOTONS)
     first = vnlem.check_noise(noisy, PHOTONS, workers=1)

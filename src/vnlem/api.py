@@ -289,8 +289,8 @@ def _denoise_image(
     ended = time.perf_counter()
     spent = {"estimate_noise": seconds, "check_noise": ended - done, "total": ended - begun}
     level = info.sigma if model is None or model.is_white else model.sigma
-    about = {"sigma": level, "noise": model, "noise_check": check}
-    return denoised, replace(info, timings=info.timings | spent, **about)
+    timings = info.timings | spent
+    return denoised, replace(info, sigma=level, timings=timings, noise=model, noise_check=check)
 
 
 def _between_transforms(

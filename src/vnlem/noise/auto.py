@@ -35,6 +35,7 @@ from vnlem.noise.model import NoiseModel, to_components
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, check_values, to_planes
+from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.warn import warn
 from vnlem.pipeline.workers import Pool, check_workers
 
@@ -200,7 +201,7 @@ def _estimate(
         return NoiseModel.white(estimate_sigma_of_planes(data, pool), confidence=min(1.0, smallest / 64))
     if kind == "poisson-gaussian":
         camera = gain_of_planes(data, pool)
-        if camera is None:
+        if camera is None or camera.variance(float(data.max())) <= (NEGLIGIBLE * np.ptp(data)) ** 2:
             return NoiseModel.white(0.0, 0.5, NOTHING)
         return NoiseModel((Curve.of_camera(camera),), confidence=max(size, 0.05))
     seen = [_Seen.of(plane, pool) for plane in data]

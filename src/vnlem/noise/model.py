@@ -26,6 +26,7 @@ OPPONENT = np.array([[1 / 3**0.5] * 3, [1 / 2**0.5, 0.0, -1 / 2**0.5], [1 / 6**0
 # No component is taken for cleaner than this share of the noisiest: a grey picture stored as RGB has
 # colours without any noise, and nothing would be gained by a division by zero.
 LEAST_STRENGTH = 1e-3
+LEAST_RISE = 1e-3  # of a curve, as a share: with less it is one level
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,7 +164,8 @@ class NoiseModel:
                 )
         low, high = float(planes.data.min()), float(planes.data.max())
         for curve in self.curves:
-            if len(curve.levels) < 2:
+            # A line that hardly rises is white noise, whatever photons it is counted in.
+            if max(curve.variances) <= (1 + LEAST_RISE) * min(curve.variances):
                 continue
             first, last = curve.levels[0], curve.levels[-1]
             span = max(last - first, 1e-300)
