@@ -98,6 +98,13 @@ def test_denoise_estimates_sigma_and_says_so(cli, tmp_path):
     assert float(out.split("sigma ")[1].split()[0]) == pytest.approx(7, rel=0.1)
 
 
+def test_denoise_says_that_it_found_no_noise(cli, tmp_path):
+    io.write(tmp_path / "a.png", np.full((40, 40), 7, np.uint8))
+    arguments = ("denoise", tmp_path / "a.png", tmp_path / "b.png", "--method", "halving", "--overwrite")
+    assert cli(*arguments)[1].startswith("halving, no noise found, ")
+    assert cli(*arguments, "--sigma", 0)[1].startswith("halving, sigma 0 (given), ")
+
+
 def test_quiet_prints_nothing(cli, tmp_path):
     io.write(tmp_path / "a.png", noise((20, 30)))
     arguments = ("denoise", tmp_path / "a.png", tmp_path / "b.png", "--method", "halving", "--quiet")

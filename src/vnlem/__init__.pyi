@@ -20,6 +20,7 @@ from vnlem.large.dry_run import Forecast
 from vnlem.large.execute import Summary
 from vnlem.large.requests import Region
 from vnlem.noise.model import NoiseModel as NoiseModel
+from vnlem.noise.predictive import NoiseCheck
 from vnlem.pipeline.choices import Aim
 from vnlem.pipeline.choices import Group as Group
 from vnlem.pipeline.choices import Preset as Preset
@@ -38,6 +39,7 @@ __all__ = [
     "Preset",
     "Profile",
     "__version__",
+    "check_noise",
     "denoise",
     "denoise_large",
     "denoise_nlem",
@@ -60,6 +62,13 @@ __all__ = [
     "warm_up",
 ]
 
+def check_noise(
+    image: ArrayLike,
+    noise_model: NoiseModel | None = None,
+    channel_axis: int | None = None,
+    *,
+    workers: int | None = None,
+) -> NoiseCheck: ...
 @overload
 def denoise(
     image: ArrayLike,

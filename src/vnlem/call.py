@@ -42,6 +42,7 @@ class Frame:
     progress: Progress = False
     return_info: bool = False
     device: str = "cpu"
+    warns: bool = True  # whether a sigma that leaves nothing of the image is told
 
 
 def denoise_with(method: Method, image: ArrayLike, sigma: Any = None, **arguments: Any) -> Result:
@@ -158,6 +159,7 @@ def denoise_planes(
                 channels=channels,
                 device=frame.device,
                 ndim=planes.ndim,
+                warns=frame.warns,
                 pool=pool,
             )
         if all(group.is_negligible for group in plan.groups()):

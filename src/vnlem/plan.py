@@ -171,6 +171,7 @@ def make_plan(
     device: str = "cpu",
     ndim: int = 2,
     in_parts: bool = False,
+    warns: bool = True,
     pool: Pool | None = None,
 ) -> Plan:
     """Decide everything.
@@ -189,6 +190,8 @@ def make_plan(
         1 for a signal.
     in_parts : bool
         Whether the image is to be denoised in parts, whose halos are then known.
+    warns : bool
+        Whether white noise that leaves nothing of the image is told.
     pool : Pool, optional
         The threads to use; they do not change the plan.
 
@@ -201,7 +204,7 @@ def make_plan(
     (1, 2, 7.5)
     """
     found = find_method(method)
-    decide = _Decide(found, params, channels, device, ndim, in_parts, sample.is_all, pool or Pool(1))
+    decide = _Decide(found, params, channels, device, ndim, in_parts, sample.is_all, warns, pool or Pool(1))
     rounds = tuple(decide.rounds(sample, noise, check_scales(params.get("scales", 1))))
     return Plan(method, params.get("engine", "fast"), device, noise, rounds, channels)
 
@@ -248,6 +251,7 @@ class _Decide(NamedTuple):
     ndim: int
     in_parts: bool
     is_all: bool
+    warns: bool
     pool: Pool
 
     def rounds(self, sample: Sample, noise: NoiseModel, scales: int) -> Iterator[Round]:
@@ -261,7 +265,9 @@ class _Decide(NamedTuple):
             for number in range(count_scales(*shape, scales)):
                 if number:
                     stable, spread, known = self._halve(stable), halved_map(spread, self._halve), None
-                sizes.append(self._size(stable, level / 2**number, spread, known, warns=noise.is_white))
+                sizes.append(
+                    self._size(stable, level / 2**number, spread, known, warns=self.warns and noise.is_white)
+                )
             yield Round(0, tuple(sizes))
             return
         for one in plan_rounds(count_photons(noise, planes), *shape):

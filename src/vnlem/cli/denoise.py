@@ -165,6 +165,8 @@ def command(
             io.write_pages(target, _to_be_written(result, wanted), out)
     estimated = sigma is None and gain is None and noise is None
     level = f"{_noise_of(found)} ({'estimated' if estimated else 'given'})"
+    if estimated and all(model.sigma == 0 for model in found):
+        level = "no noise found"
     sizes = zip(picture.pixels.shape, letters, strict=False)
     n_pages = math.prod(n for n, axis in sizes if axis not in "YX") if letters else picture.n_pages
     count = f", {n_pages} pages" if n_pages > 1 or picture.page_axes else ""

@@ -29,6 +29,7 @@ def command(
     A model written as JSON can be given to denoise with --noise, for every image of the same detector.
     """
     from vnlem import io
+    from vnlem.api import check_noise
     from vnlem.noise.auto import estimate_noise
 
     suffixes = (".json", ".png", ".pdf", ".svg")
@@ -57,5 +58,6 @@ def command(
         print(f"it may be as little as {low} (--caution safe), or as much as {high} (--caution strong)")
     else:
         print("large parts of the image show this noise and nothing else")
+    print(check_noise(pixels, model, picture.channel_axis).describe())
     if out is not None:
         print(f"written: {out}")

@@ -16,7 +16,7 @@ from vnlem.large.sources import Source
 from vnlem.large.stack_engine import stack_engine
 from vnlem.large.units import USUAL_SIDE
 from vnlem.noise.advice import advise
-from vnlem.noise.auto import ABOUT_NOISE, find_noise
+from vnlem.noise.find import ABOUT_NOISE, find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.image import Planes, check_values
 from vnlem.pipeline.sigma import check_sigma

@@ -16,7 +16,7 @@ from vnlem.large.sample import MOST_PIXELS
 from vnlem.large.sources import Source
 from vnlem.noise import parts
 from vnlem.noise.advice import advise
-from vnlem.noise.auto import ABOUT_NOISE
+from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import StackNoise, StackUnits, checked_page, sampled_pages, units_of
 from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of

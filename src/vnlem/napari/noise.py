@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from vnlem.napari.settings import Settings
 from vnlem.noise import NoiseModel, estimate_noise
-from vnlem.noise.auto import ABOUT_NOISE
+from vnlem.noise.find import ABOUT_NOISE
 
 
 def find_noise(page: NDArray[Any], settings: Settings, channel_axis: int | None = None) -> NoiseModel:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vnlem.napari.axes import check_axes
 from vnlem.napari.noise import find_noise
 from vnlem.napari.settings import Settings
-from vnlem.noise import NoiseModel
+from vnlem.noise import NoiseCheck, NoiseModel, predictive_check
 
 Report = Callable[[float], None]  # takes the share of the work that is done, 0 to 1; raises to cancel
 Index = tuple[int | slice, ...]
@@ -109,6 +109,21 @@ def denoise_page(
         progress=lambda done, total: report(done / max(total, 1)),
     )
     return result if alpha is None else np.concatenate([result, alpha], axis=channel_axis)
+
+
+def check_page(
+    before: NDArray[Any], after: NDArray[Any], noise: NoiseModel, channel_axis: int | None
+) -> NoiseCheck:
+    """Whether the noise, put back on a denoised page, looks like the page; transparency has no say.
+
+    Examples
+    --------
+    >>> page = np.random.default_rng(0).normal(100, 3.0, (64, 64))
+    >>> check_page(page, np.full_like(page, 100), NoiseModel.white(3.0), None).verdict
+    'yes'
+    """
+    first, second = (_without_alpha(page, channel_axis)[0] for page in (before, after))
+    return predictive_check(first, second, noise, channel_axis)
 
 
 def denoise_pages(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from vnlem.napari.layers import Crop, crop_layer, pixels, visible_crop
-from vnlem.napari.pages import Pages, Report, denoise_page, find_page_noise, read
+from vnlem.napari.pages import Pages, Report, check_page, denoise_page, find_page_noise, read
 from vnlem.napari.settings import Settings
 from vnlem.napari.stacks import (
     denoise_in_sight,
@@ -19,7 +19,7 @@ from vnlem.napari.stacks import (
     preview_side,
 )
 from vnlem.napari.task import Task
-from vnlem.noise import NoiseModel
+from vnlem.noise import NoiseCheck, NoiseModel
 
 LAYER_NAME = "vnlem preview"
 DELAY_MS = 300
@@ -36,13 +36,14 @@ class Wish:
 
 @dataclass(frozen=True)
 class Seen:
-    """A preview that is done: where it lies, its pixels before and after, the noise found."""
+    """A preview that is done: where it lies, its pixels before and after, the noise found and its check."""
 
     layer: Image
     crop: Crop
     before: NDArray[Any]
     after: NDArray[Any]
     noise: NoiseModel
+    check: NoiseCheck
 
 
 class _Found(NamedTuple):
@@ -57,7 +58,7 @@ class _Found(NamedTuple):
 class Preview(QObject):
     """Keeps one layer with the denoised view up to date; older work is dropped when newer is wanted."""
 
-    noise_found = Signal(object, object)  # NoiseModel, the pixels before
+    noise_found = Signal(object, object, object)  # NoiseModel, the pixels before, NoiseCheck
     failed = Signal(str)
     busy = Signal(bool)
 
@@ -128,7 +129,8 @@ class Preview(QObject):
             else:
                 before = read(data, crop.index)
                 after = denoise_page(before, noise, settings, pages.channel_axis, report)
-            return Seen(layer, crop, before, after, noise)
+            check = check_page(before, after, noise, pages.channel_axis)
+            return Seen(layer, crop, before, after, noise, check)
 
         self._task = task = Task(work)
         task.succeeded.connect(self._show)
@@ -160,7 +162,7 @@ class Preview(QObject):
             self._begin()
 
     def _show(self, seen: Seen) -> None:
-        self.noise_found.emit(seen.noise, seen.before)
+        self.noise_found.emit(seen.noise, seen.before, seen.check)
         if not self.on or seen.layer not in self._viewer.layers:
             return
         data, options = crop_layer(seen.layer, seen.crop, seen.after)

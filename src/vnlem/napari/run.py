@@ -9,10 +9,10 @@ from napari.viewer import Viewer
 from numpy.typing import NDArray
 
 from vnlem.napari.layers import covers, pixels, residual_layer, result_layer
-from vnlem.napari.pages import Pages, Report, denoise_pages, read
+from vnlem.napari.pages import Pages, Report, check_page, denoise_pages, read
 from vnlem.napari.settings import Settings
 from vnlem.napari.stacks import denoise_stack
-from vnlem.noise import NoiseModel
+from vnlem.noise import NoiseCheck, NoiseModel
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Outcome:
     result: NDArray[Any]
     noise: dict[int, NoiseModel]  # per fluorescence channel
     sample: NDArray[Any]  # one page of the source
+    check: NoiseCheck  # of the noise on that page
     seconds: float
 
 
@@ -34,8 +35,11 @@ def denoise_layer(layer: Image, pages: Pages, settings: Settings, report: Report
     data = pixels(layer)
     denoise = denoise_stack if pages.is_stack else denoise_pages
     result, noise = denoise(data, pages, settings, report)
-    sample = read(data, pages.middle(min(noise)))
-    return Outcome(layer, pages, settings, result, noise, sample, time.monotonic() - begun)
+    channel = min(noise)
+    middle = pages.middle(channel)
+    sample = read(data, middle)
+    check = check_page(sample, result[middle], noise[channel], pages.channel_axis)
+    return Outcome(layer, pages, settings, result, noise, sample, check, time.monotonic() - begun)
 
 
 def add_results(viewer: Viewer, outcome: Outcome, *, residual: bool = False) -> Image:

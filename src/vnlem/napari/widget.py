@@ -29,7 +29,7 @@ from vnlem.napari.noise_plot import NoisePlot
 from vnlem.napari.preview import LAYER_NAME, Preview, Wish
 from vnlem.napari.run import Outcome, add_results, denoise_layer
 from vnlem.napari.task import Task, tell
-from vnlem.noise import NoiseModel
+from vnlem.noise import NoiseCheck, NoiseModel
 
 
 class DenoiseWidget(QWidget):
@@ -201,8 +201,11 @@ class DenoiseWidget(QWidget):
     def _change(self) -> None:
         self.preview.refresh()
 
-    def _show_noise(self, noise: NoiseModel | None, page: Any) -> None:
-        self.noise_words.setText("" if noise is None else f"Noise: {noise.describe()}")
+    def _show_noise(self, noise: NoiseModel | None, page: Any, check: NoiseCheck | None = None) -> None:
+        words = [] if noise is None else [f"Noise: {noise.describe()}"]
+        if check is not None:
+            words.append(check.describe().capitalize())
+        self.noise_words.setText(". ".join(words))
         self._noise = noise
         self.noise_plot.setVisible(noise is not None)
         self.save_noise.setVisible(noise is not None)
@@ -221,7 +224,7 @@ class DenoiseWidget(QWidget):
 
     def _show_result(self, outcome: Outcome) -> None:
         add_results(self.viewer, outcome, residual=self.residual_box.isChecked())
-        self._show_noise(outcome.noise[min(outcome.noise)], outcome.sample)
+        self._show_noise(outcome.noise[min(outcome.noise)], outcome.sample, outcome.check)
         self.state.setText(f"done in {_duration(outcome.seconds)}")
 
     def _show_failure(self, words: str) -> None:

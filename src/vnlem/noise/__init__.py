@@ -4,15 +4,18 @@ from vnlem.noise.auto import estimate_noise
 from vnlem.noise.fit import estimate_gain
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.poisson_gaussian import GainModel
+from vnlem.noise.predictive import NoiseCheck, predictive_check
 from vnlem.noise.white import add_gaussian, estimate_sigma, standardise, unstandardise
 
 __all__ = [
     "GainModel",
+    "NoiseCheck",
     "NoiseModel",
     "add_gaussian",
     "estimate_gain",
     "estimate_noise",
     "estimate_sigma",
+    "predictive_check",
     "standardise",
     "unstandardise",
 ]

@@ -16,7 +16,7 @@ The numbers are in `DEMANDS`, a row for each `caution`, and in `SHAPES`.
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,19 +29,18 @@ from vnlem.noise.correlated import (
     floor_and_rise,
 )
 from vnlem.noise.curve import Curve
-from vnlem.noise.fit import Demands, fit, fit_correlated, gain_of_planes, given_model
+from vnlem.noise.fit import Demands, fit, fit_correlated, gain_of_planes
 from vnlem.noise.levels import Differences, Levels, by_brightness, cut, white_level
 from vnlem.noise.model import NoiseModel, to_components
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, check_values, to_planes
-from vnlem.pipeline.sigma import check_sigma
+from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.warn import warn
 from vnlem.pipeline.workers import Pool, check_workers
 
 Float = NDArray[np.float64]
 
-ABOUT_NOISE = ("gain", "offset", "read_noise", "caution")  # arguments of `denoise`
 KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated")
 SMALLEST_FOR_A_CURVE = 32
 MOST_CLIPPED = 0.95  # of the pixels at the limits: more hide the noise
@@ -165,6 +164,8 @@ def estimate_of_planes(
     workers: int | None = None,
     caution: str = "auto",
     differences: Differences | None = None,
+    *,
+    warns: bool = True,
 ) -> NoiseModel:
     """:func:`estimate_noise` of an image that is laid out as planes, or of some pages of a stack."""
     check_values(planes)
@@ -172,10 +173,10 @@ def estimate_of_planes(
     if float(np.ptp(data)) == 0:
         return NoiseModel.white(0.0, confidence=min(1.0, min(data.shape[1:]) / 64))
     unclipped = _unclipped(data)
-    with _pool(workers) as pool:
+    with pool_for(workers) as pool:
         model = _estimate(data, unclipped, kind, pool, caution, differences)
     share = 1.0 - np.count_nonzero(unclipped) / unclipped.size
-    if share > MOST_CLIPPED and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0:
+    if warns and share > MOST_CLIPPED and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0:
         warn(
             f"{100 * share:.0f} % of the pixels lie at the image's smallest or largest value: the noise can "
             "hardly be seen; give sigma or a noise model"
@@ -183,7 +184,8 @@ def estimate_of_planes(
     return model
 
 
-def _pool(workers: int | None) -> Pool:
+def pool_for(workers: int | None) -> Pool:
+    """The threads that an estimate can use."""
     return Pool(min(check_workers(workers), MOST_WORKERS))
 
 
@@ -201,7 +203,7 @@ def _estimate(
         return NoiseModel.white(estimate_sigma_of_planes(data, pool), confidence=min(1.0, smallest / 64))
     if kind == "poisson-gaussian":
         camera = gain_of_planes(data, pool)
-        if camera is None:
+        if camera is None or camera.variance(float(data.max())) <= (NEGLIGIBLE * np.ptp(data)) ** 2:
             return NoiseModel.white(0.0, 0.5, NOTHING)
         return NoiseModel((Curve.of_camera(camera),), confidence=max(size, 0.05))
     seen = [_Seen.of(plane, pool) for plane in data]
@@ -381,93 +383,6 @@ def _of_colours(
         whole = (Curve((float(plane.mean()),), (own,)) for plane, own in zip(data, levels, strict=True))
         return NoiseModel(tuple(whole), confidence=confidence)
     return NoiseModel.white(float(np.sqrt(level)), confidence, doubt)
-
-
-def find_noise(
-    planes: Planes,
-    sigma: Any,
-    noise_model: Any,
-    about_noise: dict[str, Any],
-    *,
-    plain: bool = False,
-    workers: int | None = None,
-    differences: Differences | None = None,
-) -> NoiseModel | None:
-    """The model `denoise` is to use, from its arguments; None where sigma says it all, e.g. as a map.
-
-    Parameters
-    ----------
-    planes : Planes
-    sigma, noise_model
-        As in :func:`vnlem.denoise`.
-    about_noise : dict
-        What else `denoise` was given: ABOUT_NOISE, None where it was not.
-    plain : bool
-        Estimate white noise where nothing is said.
-    workers : int, optional
-        Number of threads, at most four of them.
-    differences : Differences, optional
-        Of neighbouring pages, where the planes are pages of a stack.
-
-    Examples
-    --------
-    >>> find_noise(to_planes(np.zeros((8, 8))), 3.0, "gaussian", {}).describe()
-    'white noise, sigma 3'
-    """
-    caution = about_noise.get("caution") or "auto"
-    checks.choice("caution", caution, tuple(DEMANDS))
-    camera = {name: about_noise.get(name) for name in ABOUT_NOISE if name != "caution"}
-    some = [name for name, value in camera.items() if value is not None]
-    if isinstance(noise_model, NoiseModel):
-        if sigma is not None or some:
-            extra = some[0] if some else "sigma"
-            raise ValueError(f"a NoiseModel holds all there is to say of the noise; leave {extra} out")
-        noise_model.check(planes)
-        return noise_model
-    if not isinstance(noise_model, str):
-        raise TypeError(f"noise_model must be a name or a NoiseModel, got {noise_model!r}")
-    checks.choice("noise_model", noise_model, KINDS)
-    if some and noise_model not in ("auto", "poisson-gaussian"):
-        raise ValueError(f"{some[0]} belongs to noise_model='poisson-gaussian'; pass that too")
-    if sigma is not None:
-        if noise_model in ("poisson-gaussian", "correlated") or some:
-            raise ValueError(
-                "sigma is for white noise, and this noise is not described by one number; leave sigma out, "
-                f"got {checks.shown(sigma)}"
-            )
-        if np.ndim(sigma) > 0:
-            return None
-        level = check_sigma(sigma)
-        if noise_model == "auto":
-            _say_if_contradicted(planes, level, workers)
-        return NoiseModel.white(level)
-    if some:
-        found = given_model(**camera)
-        return NoiseModel.camera(found.gain, found.offset, found.read_noise)
-    kind = "gaussian" if plain and noise_model == "auto" else noise_model
-    return estimate_of_planes(planes, kind, workers, caution, differences)
-
-
-def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> None:
-    """One warning where the image plainly has other noise than was said.
-
-    Structure raises the estimate, so a larger one counts only where most of the image is flat.
-    """
-    if min(planes.data.shape[1:]) < SMALLEST_IMAGE or sigma == 0:
-        return
-    with _pool(workers) as pool:
-        if 0.5 <= estimate_sigma_of_planes(planes.data, pool) / sigma <= 2:
-            return
-        model = _estimate(planes.data, _unclipped(planes.data), "auto", pool)
-    levels = np.concatenate([np.asarray(curve.levels) for curve in model.curves])
-    deviations = np.sqrt(model.variance(levels))
-    too_small = deviations.min() > 2 * sigma and model.confidence >= 0.5
-    too_large = 0 < deviations.max() < sigma / 2
-    if too_small or too_large:
-        warn(
-            f"sigma {sigma:g} was given, but the image seems to have {model.describe()}; "
-            "check the units of sigma, or leave it out"
-        )
 
 
 def _unclipped(data: Float) -> NDArray[np.bool_]:

@@ -97,6 +97,20 @@ class Spectrum:
         """Undo :meth:`whiten`."""
         return self._filtered(plane, 0.5, FLOOR, region)
 
+    def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Float:
+        """Noise of this spectrum, (H, W), of variance one.
+
+        Examples
+        --------
+        >>> noise = Spectrum.of(np.exp(-np.add.outer(np.arange(16), np.arange(16)) / 8)).draw(
+        ...     (200, 200), np.random.default_rng(0)
+        ... )
+        >>> bool(abs(noise.var() - 1) < 0.1), bool(np.mean(noise[1:] * noise[:-1]) > 0.3)
+        (True, True)
+        """
+        white = rng.standard_normal(shape)
+        return white if self.is_white else filtered(white, _of_variance_one(self), Region.whole(*shape))
+
     def _filtered(self, plane: Float, exponent: float, floor: float, region: Region | None) -> Float:
         whole = region or Region.whole(*plane.shape)
         if self.is_white:
@@ -105,13 +119,23 @@ class Spectrum:
 
 
 @lru_cache(maxsize=16)
-def _response(spectrum: Spectrum, exponent: float, floor: float) -> Float:
+def _response(spectrum: Spectrum, exponent: float, floor: float, ceiling: float = CEILING) -> Float:
     """Response of a filter that multiplies each frequency by a power of the noise's own power."""
     from scipy import ndimage
 
-    power = np.clip(np.asarray(spectrum.power), floor, CEILING)
+    power = np.clip(np.asarray(spectrum.power), floor, ceiling)
     at = np.broadcast_arrays(*(2 * len(power) * frequency for frequency in frequencies()))
     return finite(ndimage.map_coordinates(power, at, order=1, mode="nearest") ** exponent)
+
+
+@lru_cache(maxsize=16)
+def _of_variance_one(spectrum: Spectrum) -> Float:
+    """Response of the filter that makes white noise of variance one noise of this spectrum."""
+    response = _response(spectrum, 0.5, 0.0, np.inf)
+    # All columns but the first and the last stand for two frequencies.
+    energy = 2 * np.abs(response) ** 2
+    energy[:, [0, -1]] /= 2
+    return np.asarray(response * np.sqrt(response.shape[0] ** 2 / energy.sum()))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ OPPONENT = np.array([[1 / 3**0.5] * 3, [1 / 2**0.5, 0.0, -1 / 2**0.5], [1 / 6**0
 # No component is taken for cleaner than this share of the noisiest: a grey picture stored as RGB has
 # colours without any noise, and nothing would be gained by a division by zero.
 LEAST_STRENGTH = 1e-3
+LEAST_RISE = 1e-3  # of a curve, as a share: with less it is one level
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,7 +164,8 @@ class NoiseModel:
                 )
         low, high = float(planes.data.min()), float(planes.data.max())
         for curve in self.curves:
-            if len(curve.levels) < 2:
+            # A line that hardly rises is white noise, whatever photons it is counted in.
+            if max(curve.variances) <= (1 + LEAST_RISE) * min(curve.variances):
                 continue
             first, last = curve.levels[0], curve.levels[-1]
             span = max(last - first, 1e-300)
@@ -193,10 +195,10 @@ class NoiseModel:
         Of correlated noise only frequencies with more power than `floor` times the mean are made equal.
         Where planes are the part of an image that a region reads, the result is what it writes.
         """
-        curves = self._each(self.curves, len(planes))
+        curves = each(self.curves, len(planes))
         stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, planes, strict=True)])
         parts = to_components(stable)
-        filters = self._each(self.spectra, len(planes))
+        filters = each(self.spectra, len(planes))
         scales = self._scales(len(planes))
         white = [
             spectrum.whiten(part, floor, region) / scale
@@ -206,21 +208,18 @@ class NoiseModel:
 
     def unstabilise(self, planes: Float, region: Region | None = None) -> Float:
         """Undo :meth:`stabilise` for denoised planes; without bias where the transform is curved."""
-        filters = self._each(self.spectra, len(planes))
+        filters = each(self.spectra, len(planes))
         scales = self._scales(len(planes))
         parts = [
             spectrum.colour(part * scale, region)
             for spectrum, part, scale in zip(filters, to_components(planes), scales, strict=True)
         ]
-        curves = self._each(self.curves, len(planes))
+        curves = each(self.curves, len(planes))
         stable = from_components(np.stack(parts))
         return np.stack([curve.unstabilise(plane) for curve, plane in zip(curves, stable, strict=True)])
 
-    def _each(self, values: tuple[Any, ...], count: int) -> tuple[Any, ...]:
-        return values * count if len(values) == 1 else values
-
     def _scales(self, count: int) -> Float:
-        strengths = np.asarray(self._each(self.strengths, count))
+        strengths = np.asarray(each(self.strengths, count))
         return np.asarray(np.sqrt(np.maximum(strengths, LEAST_STRENGTH * strengths.max())))
 
     def __repr__(self) -> str:
@@ -366,6 +365,11 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "spectra": _is_spectrum,
     "strengths": _is_number,
 }
+
+
+def each(values: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """One value for each channel, where one stands for all."""
+    return values * count if len(values) == 1 else values
 
 
 def to_components(planes: Float) -> Float:

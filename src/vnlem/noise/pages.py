@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.noise.auto import find_noise
+from vnlem.noise.find import find_noise
 from vnlem.noise.frames import PAIRS, matched
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.parts import steps

@@ -39,6 +39,10 @@ class Info:
     plan : Plan or None
         All that was decided before the work: rounds, sizes, groups of channels with their units and
         parameters. None for stacks.
+    noise_check : NoiseCheck or None
+        Whether noise of that model, put back on the result, looks like the image: its `verdict` is "yes",
+        "mostly", "no" or "unknown", its `reason` says why, `describe()` says both. The channel of a stack
+        that looks the least like it counts, by its middle page. See :func:`vnlem.noise.predictive_check`.
 
     Examples
     --------
@@ -58,6 +62,7 @@ class Info:
     device: str = "cpu"
     noise: Any = None
     plan: Any = None
+    noise_check: Any = None
 
 
 @dataclass

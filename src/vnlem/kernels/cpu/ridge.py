@@ -28,9 +28,7 @@ class Ridge(NamedTuple):
 
 
 @kernel
-def filter_tile(  # type: ignore[empty-body]
-    tall: Tall, ridge: Ridge, positions: Int2, chosen: Byte2, tile: Sums
-) -> int:
+def filter_tile(tall: Tall, ridge: Ridge, positions: Int2, chosen: Byte2, tile: Sums) -> int:
     """Estimate all groups of a tile and add them up, each member at its own place and orientation.
 
     positions, chosen (r, k) from matching; tile: (channels, depth, own rows, stride, 2) is added to. What is

@@ -1,0 +1,106 @@
+"""Which noise does a call of `denoise` mean? What was said of it, or the estimate where nothing was."""
+
+from typing import Any
+
+import numpy as np
+
+from vnlem.noise.auto import DEMANDS, KINDS, estimate_of_planes, pool_for
+from vnlem.noise.correlated import SMALLEST_IMAGE
+from vnlem.noise.fit import given_model
+from vnlem.noise.levels import Differences
+from vnlem.noise.model import NoiseModel
+from vnlem.noise.white import estimate_sigma_of_planes
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import Planes
+from vnlem.pipeline.sigma import check_sigma
+from vnlem.pipeline.warn import warn
+
+ABOUT_NOISE = ("gain", "offset", "read_noise", "caution")  # arguments of `denoise`
+
+
+def find_noise(
+    planes: Planes,
+    sigma: Any,
+    noise_model: Any,
+    about_noise: dict[str, Any],
+    *,
+    plain: bool = False,
+    workers: int | None = None,
+    differences: Differences | None = None,
+) -> NoiseModel | None:
+    """The model `denoise` is to use, from its arguments; None where sigma says it all, e.g. as a map.
+
+    Parameters
+    ----------
+    planes : Planes
+    sigma, noise_model
+        As in :func:`vnlem.denoise`.
+    about_noise : dict
+        What else `denoise` was given: ABOUT_NOISE, None where it was not.
+    plain : bool
+        Estimate white noise where nothing is said.
+    workers : int, optional
+        Number of threads, at most four of them.
+    differences : Differences, optional
+        Of neighbouring pages, where the planes are pages of a stack.
+
+    Examples
+    --------
+    >>> from vnlem.pipeline.image import to_planes
+    >>> find_noise(to_planes(np.zeros((8, 8))), 3.0, "gaussian", {}).describe()
+    'white noise, sigma 3'
+    """
+    caution = about_noise.get("caution") or "auto"
+    checks.choice("caution", caution, tuple(DEMANDS))
+    camera = {name: about_noise.get(name) for name in ABOUT_NOISE if name != "caution"}
+    some = [name for name, value in camera.items() if value is not None]
+    if isinstance(noise_model, NoiseModel):
+        if sigma is not None or some:
+            extra = some[0] if some else "sigma"
+            raise ValueError(f"a NoiseModel holds all there is to say of the noise; leave {extra} out")
+        noise_model.check(planes)
+        return noise_model
+    if not isinstance(noise_model, str):
+        raise TypeError(f"noise_model must be a name or a NoiseModel, got {noise_model!r}")
+    checks.choice("noise_model", noise_model, KINDS)
+    if some and noise_model not in ("auto", "poisson-gaussian"):
+        raise ValueError(f"{some[0]} belongs to noise_model='poisson-gaussian'; pass that too")
+    if sigma is not None:
+        if noise_model in ("poisson-gaussian", "correlated") or some:
+            raise ValueError(
+                "sigma is for white noise, and this noise is not described by one number; leave sigma out, "
+                f"got {checks.shown(sigma)}"
+            )
+        if np.ndim(sigma) > 0:
+            return None
+        level = check_sigma(sigma)
+        if noise_model == "auto":
+            _say_if_contradicted(planes, level, workers)
+        return NoiseModel.white(level)
+    if some:
+        found = given_model(**camera)
+        return NoiseModel.camera(found.gain, found.offset, found.read_noise)
+    kind = "gaussian" if plain and noise_model == "auto" else noise_model
+    return estimate_of_planes(planes, kind, workers, caution, differences)
+
+
+def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> None:
+    """One warning where the image plainly has other noise than was said.
+
+    Structure raises the estimate, so a larger one counts only where most of the image is flat.
+    """
+    if min(planes.data.shape[1:]) < SMALLEST_IMAGE or sigma == 0:
+        return
+    with pool_for(workers) as pool:
+        if 0.5 <= estimate_sigma_of_planes(planes.data, pool) / sigma <= 2:
+            return
+    model = estimate_of_planes(planes, "auto", workers, warns=False)
+    levels = np.concatenate([np.asarray(curve.levels) for curve in model.curves])
+    deviations = np.sqrt(model.variance(levels))
+    too_small = deviations.min() > 2 * sigma and model.confidence >= 0.5
+    too_large = 0 < deviations.max() < sigma / 2
+    if too_small or too_large:
+        warn(
+            f"sigma {sigma:g} was given, but the image seems to have {model.describe()}; "
+            "check the units of sigma, or leave it out"
+        )
