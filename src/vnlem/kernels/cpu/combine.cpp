@@ -146,8 +146,10 @@ Group::Group(Arena& arena, int64_t count, const Patch& patch)
     mean = arena.empty<float>(length);
     rows = arena.empty<const float*>(patch.rows(), size);
     upright = arena.zeros<float>(k, length);
-    columns = arena.zeros<float>(n_rows, size);
-    changes = arena.empty<float>(size, length);
+    // The changes take the place of the columns, which are needed no more then: less memory is nearer.
+    const Array<float, 1> shared = arena.zeros<float>(size * larger_of(n_rows, length));
+    columns = array_at(shared.data, n_rows, size);
+    changes = array_at(shared.data, size, length);
     estimate = arena.empty<float>(size, length);
     theta = arena.empty<float>(size, size);
     pivots = arena.empty<float>(2, kBlock, size);

@@ -43,8 +43,8 @@ inline void locate(const float* image, const Patch& patch, const Array<const int
     }
 }
 
-// Columns (., size) of the group from its rows, their mean subtracted; columns beyond the members become zero up
-// to a multiple of eight, and the rest of `rows` is set. mean: scratch (length). Rows of `columns` beyond the
+// Columns (., size) of the group from its rows, their mean subtracted; columns beyond the members become zero,
+// and the rest of `rows` is set. mean: scratch (length). Rows of `columns` beyond the
 // patch's pixels are left with numbers that mean nothing.
 inline void gather_centred(const Array<const float*, 2>& rows, int64_t k, const Patch& patch,
                            const Array<float, 1>& mean, const Array<float, 2>& columns) {
@@ -61,9 +61,9 @@ inline void gather_centred(const Array<const float*, 2>& rows, int64_t k, const 
             store<kSquare>(&mean[r * step + x], ((sums[0] + sums[1]) + (sums[2] + sums[3])) * share);
         }
         // Less the mean, the mean is zero.
-        for (int64_t j = k; j < round_up(k, 8); j++) begins[j] = &mean[r * step];
+        for (int64_t j = k; j < size; j++) begins[j] = &mean[r * step];
     }
-    for (int64_t first = 0; first < k; first += kSquare) {
+    for (int64_t first = 0; first < size; first += kSquare) {
         // What runs over the end of a patch's row is written over by the next row.
         for (int64_t r = 0; r < patch.rows(); r++) {
             const float** const begins = &rows(r, first);
@@ -111,25 +111,27 @@ VNLEM_INLINE void twice(Floats<4> row, Floats<4>& low, Floats<4>& high) {
 // Add a member's row (length) to the accumulators, two numbers a pixel, at its corner. first, second: factors of
 // the row in the two. An upright member is added by vectors: zeros are added to what lies beside it.
 inline void put_back(const float* row, const Patch& patch, int64_t transform, float first, float second, float* sums) {
-    const int64_t step = patch.row_step();
-    const int64_t* const shifts = &patch.places(transform, 0);
-    const Ints<kSquare> even = (numbered<kSquare>() & 1) == 0;
-    const Floats<kSquare> pair = even ? Floats<kSquare>{} + first : Floats<kSquare>{} + second;
-    for (int64_t r = 0; r < patch.rows(); r++) {
-        if (transform == 0) {
-            float* const at = sums + shifts[r * patch.wide];
+    const int64_t step = patch.row_step(), n_rows = patch.rows(), wide = patch.wide;
+    const int64_t* shifts = &patch.places(transform, 0);
+    if (transform == 0) {
+        const Ints<kSquare> even = (numbered<kSquare>() & 1) == 0;
+        const Floats<kSquare> pair = even ? Floats<kSquare>{} + first : Floats<kSquare>{} + second;
+        for (int64_t r = 0; r < n_rows; r++, row += step, shifts += wide) {
+            float* const at = sums + shifts[0];
             for (int64_t x = 0; x < step; x += kSquare) {
                 Floats<kSquare> low, high;
-                twice(load<kSquare>(row + r * step + x), low, high);
+                twice(load<kSquare>(row + x), low, high);
                 float* const to = at + 2 * x;
                 store<kSquare>(to, load<kSquare>(to) + pair * low);
                 store<kSquare>(to + kSquare, load<kSquare>(to + kSquare) + pair * high);
             }
-        } else {
-            for (int64_t x = 0; x < patch.wide; x++) {
-                float* const at = sums + shifts[r * patch.wide + x];
-                at[0] += first * row[r * step + x];
-                at[1] += second * row[r * step + x];
+        }
+    } else {
+        for (int64_t r = 0; r < n_rows; r++, row += step, shifts += wide) {
+            for (int64_t x = 0; x < wide; x++) {
+                float* const at = sums + shifts[x];
+                at[0] += first * row[x];
+                at[1] += second * row[x];
             }
         }
     }
