@@ -25,7 +25,7 @@ void add_products(const float* pixels, const float* patch, int64_t stride, int64
         unroll<kTaps + kRows - 1>([&](auto y) {
             const Wide value = load<kWide>(pixels + y * stride + x);
             unroll<kRows>([&](auto a) {
-                constexpr int v = y - a;
+                constexpr int v = decltype(y)::value - decltype(a)::value;
                 if constexpr (0 <= v && v < kTaps) sum[a] += taps[v] * value;
             });
         });

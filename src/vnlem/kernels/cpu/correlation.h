@@ -21,8 +21,11 @@ struct PatchShape {
 // Where candidates are: rows and columns of them, and what begins at the first one's corner. Candidates are read
 // kWide at a time: rows of the image have kWide - 1 numbers more than the last candidate needs.
 struct Window {
-    const float *pixels, *energy;  // squared norms
-    const float *level, *contrast;  // see `Invariants`
+    const float* pixels;
+    const float* energy;  // squared norms
+    // Numbers of a patch that no transform changes, and whose differences are no longer than the patches' distance:
+    // its part along a constant patch, and the length of the rest.
+    const float *level, *contrast;
     int64_t rows, columns;
     int64_t first;  // position of the first candidate
     bool forgets_near;  // whether candidates at its centre are left out

@@ -16,14 +16,13 @@ namespace {
 
 struct Buffers {
     Array<float, 2> energy;  // squared norms of the patches; infinite where there is none
-    // Numbers of a patch that no transform changes, and whose differences are no longer than the patches' distance:
-    // its part along a constant patch, and the length of the rest.
-    Array<float, 2> level, contrast;
+    Array<float, 2> level, contrast;  // as in `Window`
     Array<double, 2> sums;
     Array<Window, 1> windows;
     Ranks ranks;
 
-    Buffers(Arena& arena, const PatchShape& shape, const MatchRule& rule, int64_t rows, int64_t windows, int64_t members)
+    Buffers(Arena& arena, const PatchShape& shape, const MatchRule& rule, int64_t rows, int64_t windows,
+            int64_t members)
         : energy(arena.empty<float>(rows, shape.stride)),
           level(arena.zeros<float>(rows, shape.stride)),
           contrast(arena.zeros<float>(rows, shape.stride)),

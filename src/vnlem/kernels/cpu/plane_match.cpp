@@ -21,10 +21,12 @@ struct Buffers {
 };
 
 // The window around a centre (plane, row, column), moved inwards at the border; empty for a negative plane.
-Window window_around(const Planes& planes, const Array<const int64_t, 2>& sizes, const Array<const int64_t, 1>& centre) {
+Window window_around(const Planes& planes, const Array<const int64_t, 2>& sizes,
+                     const Array<const int64_t, 1>& centre) {
     const int64_t plane = centre[0], side = 2 * planes.radius + 1;
     if (plane < 0) return {};
-    const int64_t all_rows = sizes(plane, 0) - planes.patch_size + 1, all_columns = sizes(plane, 1) - planes.patch_size + 1;
+    const int64_t all_rows = sizes(plane, 0) - planes.patch_size + 1;
+    const int64_t all_columns = sizes(plane, 1) - planes.patch_size + 1;
     const int64_t rows = smaller_of(side, all_rows), columns = smaller_of(side, all_columns);
     const int64_t top = larger_of<int64_t>(0, smaller_of(centre[1] - planes.radius, all_rows - rows));
     const int64_t left = larger_of<int64_t>(0, smaller_of(centre[2] - planes.radius, all_columns - columns));

@@ -22,7 +22,7 @@ inline __attribute__((always_inline)) void visit_orbits(int64_t side, Diagonal d
     if constexpr (kSide > 0) {
         unroll<kSide / 2>([&](auto y) {
             diagonal(y);
-            unroll<kSide / 2 - 1 - y>([&](auto beyond) { pair(y, y + 1 + beyond); });
+            unroll<kSide / 2 - 1 - decltype(y)::value>([&](auto beyond) { pair(y, y + 1 + beyond); });
             if (kSide % 2) middle(y);
         });
         if (kSide % 2) centre();
@@ -94,7 +94,8 @@ struct PartProducts {
 // Add the products with a plane of the reference, numbers from `split_reference`; rows (side, side): of the image, from
 // `split_row`. kSide: the side if it is known to the compiler, else 0. Returns where the numbers end.
 template <int kSide>
-inline __attribute__((always_inline)) const float* add_part_products(const Wide* rows, const float* numbers, int64_t any_side, PartProducts& sums) {
+inline __attribute__((always_inline)) const float* add_part_products(const Wide* rows, const float* numbers,
+                                                                     int64_t any_side, PartProducts& sums) {
     const int64_t side = kSide ? kSide : any_side, last = side - 1, middle = side / 2;
     const auto at = [&](int64_t y, int64_t x) { return rows[y * side + x]; };
     visit_orbits<kSide>(
