@@ -119,7 +119,7 @@ def test_workers_elsewhere_may_have_the_gpu_that_is_not_here(monkeypatch):
     source = open_source(pixels, "yx")
     options = {"device": "cuda"}
     engine = find_engine(source, take_sample(source), 60, "nlm", options, stack=False, elsewhere=True)
-    assert engine.device == "cuda"
+    assert engine.plan.device == "cuda"
     assert engine.describe()["device"] == "cuda"
     with pytest.raises(ValueError, match="needs CuPy, which is not installed"):
         find_engine(source, take_sample(source), 60, "nlm", options, stack=False)

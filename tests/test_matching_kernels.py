@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vnlem.kernels.cpu.match import Search, match_tile
+from vnlem.kernels.cpu.match import GroupSearch, match_tile
 from vnlem.kernels.cpu.plane_match import Planes, match_planes_tile
 from vnlem.kernels.cpu.sheets import Images
 from vnlem.neighbours.groups import groups_in, symmetries
@@ -169,7 +169,9 @@ def found_in(frames, n_full, n_copied, k, p, radius, reference, penalty=0.0):
     layout = Layout.of(frames)
     pixels = np.zeros((1, 1, 1), np.float32)
     tall = layout.tall(Images(pixels, pixels, pixels, pixels), np.ones(1, np.float32))
-    search = Search(8, np.ones(1, np.float32), layout.table(), n_full, n_copied, p, radius, 1, penalty, 0)
+    search = GroupSearch(
+        8, np.ones(1, np.float32), layout.table(), n_full, n_copied, p, radius, 1, penalty, 0
+    )
     references = np.array([reference])
     positions, chosen = np.empty((1, k), np.int32), np.empty((1, k), np.uint8)
     match_tile(tall, search, references, layout.corners(references), positions, chosen)

@@ -5,7 +5,7 @@ import pytest
 
 from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.cpu import match
-from vnlem.kernels.cpu.ridge import Place, PlaneImages, Ridge, Rule, filter_planes_tile, filter_tile
+from vnlem.kernels.cpu.ridge import Place, PlaneImages, Ridge, RidgeRule, filter_planes_tile, filter_tile
 from vnlem.kernels.cpu.sheets import PADDING, Images, Sums, Tall, TilePlace
 from vnlem.neighbours.groups import symmetries
 from vnlem.neighbours.planes import symmetries_of_block
@@ -23,7 +23,7 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-PILOT, STEIN = Rule(False, 0.0, 1.1, 0.3), Rule(True, 0.6, 0.0, 0.75)
+PILOT, STEIN = RidgeRule(False, 0.0, 1.1, 0.3), RidgeRule(True, 0.6, 0.0, 0.75)
 
 
 def filtered(images, offsets, places, positions, chosen, n_own, rule, size):
@@ -219,14 +219,14 @@ def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_tog
 
     layout = Layout.of([Frame(planes) for planes in frames])
     tall = layout.tall(Images(*[frames[:1, 0]] * 4), np.ones(1, np.float32), depth=2)
-    search = match.Search(1, np.ones(1, np.float32), layout.table(), 3, 1, p, radius, 1, 1, 0)
+    search = match.GroupSearch(1, np.ones(1, np.float32), layout.table(), 3, 1, p, radius, 1, 1, 0)
     reference = np.array([[8, 9]])
     positions, chosen = np.empty((1, 3), np.int32), np.empty((1, 3), np.uint8)
     match.match_tile(tall, search, reference, layout.corners(reference), positions, chosen)
     rows, columns = np.divmod(positions[0], layout.stride)
     assert set(zip(rows // height, rows % height, columns, strict=True)) == {(0, 8, 9), (1, 6, 10), (2, 9, 7)}
     sums = layout.sums(1, depth=2)
-    settings = Ridge(symmetries("identity", p), p, layout.own_rows, Rule(False, 0.0, 1.0, 0.0))
+    settings = Ridge(symmetries("identity", p), p, layout.own_rows, RidgeRule(False, 0.0, 1.0, 0.0))
     filter_tile(tall, settings, positions, chosen, sums)
     # Every member gets its change back, in both planes of its own frame.
     touched = np.abs(sums.changes[0, :, :, :, 0]) > 0

@@ -1,7 +1,7 @@
 """Types of the public names. Made by tools/make_stub.py: do not edit."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -59,7 +59,6 @@ __all__ = [
     "reference",
     "rid",
     "theory",
-    "warm_up",
 ]
 
 def check_noise(
@@ -660,7 +659,3 @@ def rid(
     scales: Sequence[float] = ...,
     return_scale: bool = False,
 ) -> float | tuple[float, float]: ...
-def warm_up(
-    methods: Iterable[str] | None = None,
-    processes: int | None = None,
-) -> dict[str, float]: ...

@@ -271,7 +271,9 @@ def _denoise_image(
     check_parameters(method, params)
     planes = to_planes(image, frame.channel_axis, signals=method.signals)
     check_workers(frame.workers)
-    noise, params, host = _find_noise(method, planes, sigma, noise_model, about_noise, params, frame)
+    noise, params, host = _find_noise(
+        method, planes, sigma, noise_model, about_noise, params, frame, lies_on_gpu(image)
+    )
     if not noise.model.is_white and host is not None:
         planes = host
     result = denoise_planes(method, image, planes, noise, params, frame, begun)
@@ -292,12 +294,12 @@ def _find_noise(
     about_noise: dict[str, Any],
     params: dict[str, Any],
     frame: Frame,
+    on_gpu: bool,
 ) -> tuple[Noise, dict[str, Any], Planes | None]:
     """The noise of an image, the parameters with the handling of its channels decided, and it on the host.
 
     Where all is told, what lies on a GPU is left there.
     """
-    on_gpu = lies_on_gpu(planes.data)
     # The noise is looked for on the host.
     unseen = on_gpu and sigma is not None and noise_model == "gaussian"
     host = planes

@@ -227,7 +227,7 @@ class _Execution:
         scale = group.scale
         job: Job[Any] = Job(
             picture if group.is_negligible else scale.standardise(picture, workers),
-            scale.sigma,
+            0.0 if group.is_negligible else scale.sigma,
             group.params,
             workers,
             self._share.next(float(picture.shape[1] * picture.shape[2])),

@@ -357,7 +357,7 @@ def root_mean_square(values: Any) -> float:
     Examples
     --------
     >>> root_mean_square(np.array([3e200, 4e200])) / 1e200
-    3.5355339059327378
+    3.53553390593273...
     """
     peak = float(values.max())
     return peak * math.sqrt(float(((values / peak) ** 2).mean())) if peak > 0 else 0.0

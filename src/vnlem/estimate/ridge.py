@@ -11,7 +11,7 @@ from itertools import accumulate
 import numpy as np
 
 from vnlem.estimate.aggregate import Aggregate
-from vnlem.kernels.cpu.ridge import Ridge, Rule, filter_tile
+from vnlem.kernels.cpu.ridge import Ridge, RidgeRule, filter_tile
 from vnlem.kernels.cpu.sheets import Images, Tall, TilePlace
 from vnlem.neighbours.groups import Matching, Members, TileGrid
 from vnlem.neighbours.sheets import ImageSheet, Layout
@@ -31,9 +31,9 @@ class PassSettings:
     boost: float  # factor on the noise energy in the ridge
     extra_load: float | None  # first pass (no pilot): steadying load in units of the noise energy
 
-    def rule(self) -> Rule:
+    def rule(self) -> RidgeRule:
         """The same for kernels."""
-        return Rule(self.extra_load is not None, self.extra_load or 0.0, self.boost, self.tau)
+        return RidgeRule(self.extra_load is not None, self.extra_load or 0.0, self.boost, self.tau)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.call import denoise_with
 from vnlem.methods.window import WindowParams, check_params, decay_of, halo, pad, run_tiles, window_of
-from vnlem.pipeline.method import Method
+from vnlem.pipeline.method import Method, names_parameters
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Job, Result
 from vnlem.pipeline.tiles import Tile
@@ -44,6 +44,7 @@ def solve(job: Job[WindowParams], tile: tuple[int, int] = TILE) -> NDArray[np.fl
     return run_tiles(job, tile, work)
 
 
+@names_parameters
 def denoise_nlem(
     image: ArrayLike,
     sigma: float | None = None,
@@ -106,6 +107,7 @@ def denoise_nlem(
     return denoise_with(NLEM, **locals())
 
 
+@names_parameters
 def denoise_nlpr(
     image: ArrayLike,
     sigma: float | None = None,

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.call import denoise_with
 from vnlem.methods.window import WindowParams, check_params, decay_of, halo, pad, run_tiles, window_of
-from vnlem.pipeline.method import Method, StackMethod
+from vnlem.pipeline.method import Method, StackMethod, names_parameters
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Job, Result
 
@@ -36,6 +36,7 @@ def solve(job: Job[WindowParams], tile: tuple[int, int] = TILE) -> NDArray[np.fl
     return run_tiles(job, tile, lambda part, out: nlm_tile(padded, part, window, decay, out))
 
 
+@names_parameters
 def denoise_nlm(
     image: ArrayLike,
     sigma: float | None = None,

@@ -30,7 +30,7 @@ from vnlem.methods.vnlem_params import (
 )
 from vnlem.neighbours import image as whole_image
 from vnlem.pipeline.device import namespace
-from vnlem.pipeline.method import Method
+from vnlem.pipeline.method import Method, names_parameters
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result
 from vnlem.pipeline.tiles import Tile, grid
@@ -44,6 +44,7 @@ PIXELS_AT_ONCE = 4096
 NOTHING_BUT_NOISE = 9.9
 
 
+@names_parameters
 def denoise_vnlem(
     image: ArrayLike,
     sigma: float | None = None,

@@ -23,7 +23,7 @@ from vnlem.methods.vnlem_params import (
 )
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline.image import to_planes
-from vnlem.pipeline.method import Method
+from vnlem.pipeline.method import Method, names_parameters
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import NEGLIGIBLE, Job, Result
 from vnlem.pipeline.scale import Scale
@@ -34,6 +34,7 @@ from vnlem.pipeline.workers import check_workers, for_each
 OWN = ("embedding_dim", "diffusion_time", "graph_bandwidth", "local_bandwidth", "flat_guard", "scope")
 
 
+@names_parameters
 def denoise_vnlem_dd(
     image: ArrayLike,
     sigma: float | None = None,

@@ -14,11 +14,12 @@ from vnlem.methods.vnlr_passes import halo as halo
 from vnlem.methods.vnlr_passes import solve as solve
 from vnlem.methods.vnlr_passes import work_halo
 from vnlem.pipeline.choices import Aim, Group, Preset, Profile
-from vnlem.pipeline.method import Method, StackMethod
+from vnlem.pipeline.method import Method, StackMethod, names_parameters
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
 
 
+@names_parameters
 def denoise_vnlr(
     image: ArrayLike,
     sigma: Any = None,

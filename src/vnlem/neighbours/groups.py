@@ -11,7 +11,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.cpu.match import Search, match_tile
+from vnlem.kernels.cpu.match import GroupSearch, match_tile
 from vnlem.kernels.cpu.sheets import Images, Tall
 from vnlem.neighbours import scaled, turned
 from vnlem.neighbours.sheets import LARGE_TILE, MANY_PIXELS, TILE, Copies, ImageSheet, Layout, Reach, Sheet
@@ -287,7 +287,7 @@ class Matching:
         members = Members(
             np.empty((len(references), count), np.int32), np.empty((len(references), count), np.uint8)
         )
-        search = Search(
+        search = GroupSearch(
             transforms=len(self.transforms),
             weights=self.weights,
             sheets=layout.table(),

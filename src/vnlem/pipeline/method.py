@@ -7,11 +7,13 @@ a value METHOD, which says everything else. What needs to know something about a
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from functools import cache, wraps
+from typing import Any, TypeVar, cast
 
 from vnlem.pipeline import checks
 from vnlem.pipeline.places import load
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Arguments that every method's function has: of the call, not of the method.
 CALL = ("image", "sigma", "channel_axis", "workers", "progress", "return_info", "device")
@@ -27,6 +29,31 @@ def arguments_of(function: Callable[..., Any]) -> tuple[str, ...]:
     ('image', 'sigma', 'patch_size', 'workers')
     """
     return tuple(inspect.signature(function).parameters)
+
+
+def names_parameters(function: Function) -> Function:
+    """Make a public function name its parameters where it is given one that it does not have.
+
+    Examples
+    --------
+    >>> @names_parameters
+    ... def denoise_new(image, sigma=None, *, patch_size=5): ...
+    >>> denoise_new(None, patchsize=3)
+    Traceback (most recent call last):
+    ...
+    TypeError: denoise_new has no parameter 'patchsize'; it has patch_size
+    """
+    known = arguments_of(function)
+    own = ", ".join(name for name in known if name not in ("image", "sigma"))
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        for name in options:
+            if name not in known:
+                raise TypeError(f"{function.__name__} has no parameter {name!r}; it has {own}")
+        return function(*args, **options)
+
+    return cast(Function, call)
 
 
 @dataclass(frozen=True)

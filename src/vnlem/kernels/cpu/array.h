@@ -102,6 +102,11 @@ struct Array {
     }
 };
 
+// A rectangle of an image: rows top to bottom, columns left to right.
+struct Tile {
+    int64_t top, bottom, left, right;
+};
+
 template <class T, class... Length>
 Array<T, int(sizeof...(Length))> array_at(T* data, Length... length) {
     return {data, {int64_t(length)...}};

@@ -59,7 +59,7 @@ BestFit best_fit(const Transformed& task, int64_t y) {
 // have the same factor and penalty: the largest correlation has the best rank. Not inlined: registers are allotted
 // for one side of patches at a time.
 template <int kSide>
-__attribute__((noinline)) void rank_transformed(const Transformed task, const Window window) {
+__attribute__((noinline)) void rank_transformed(const Transformed task, const SearchWindow window) {
     const Reference& reference = task.reference;
     const PatchShape& shape = task.shape;
     const int64_t side = kSide ? kSide : shape.side;
@@ -88,7 +88,7 @@ __attribute__((noinline)) void rank_transformed(const Transformed task, const Wi
     }
 }
 
-void rank_transformed(const Transformed& task, const Window& window) {
+void rank_transformed(const Transformed& task, const SearchWindow& window) {
     switch (task.shape.side) {
         case 4: return rank_transformed<4>(task, window);
         case 5: return rank_transformed<5>(task, window);
@@ -107,7 +107,7 @@ void forget_near(int64_t radius, int64_t lanes, const Array<float, 1>& values) {
 
 }  // namespace
 
-void Matcher::match(const Reference& reference, const Array<Window, 1>& windows) {
+void Matcher::match(const Reference& reference, const Array<SearchWindow, 1>& windows) {
     const Ranks& ranks = ranks_;
     const int64_t members = ranks.order.shape[0] - 1, full = rule_.n_full * ranks.per_window;
     for (int64_t w = 0; w < rule_.n_full; w++)
@@ -131,7 +131,7 @@ void Matcher::match(const Reference& reference, const Array<Window, 1>& windows)
 }
 
 // The ranks of all candidates under all transforms.
-void Matcher::rank_moved(const Reference& reference, const Array<Window, 1>& windows, float limit) const {
+void Matcher::rank_moved(const Reference& reference, const Array<SearchWindow, 1>& windows, float limit) const {
     const Ranks& ranks = ranks_;
     const float reach = (limit - reference.penalty) / rule_.factor * (1 + kRounding) + kRounding * reference.norm;
     for (int64_t order = 0; order < rule_.orders; order++) {
@@ -163,7 +163,7 @@ void Matcher::choose(const Few& few, int64_t taken, float limit, int64_t own) co
         ranks_.order[j] = int32_t(own);
 }
 
-void Matcher::write(const Array<Window, 1>& windows, const Array<int32_t, 1>& positions,
+void Matcher::write(const Array<SearchWindow, 1>& windows, const Array<int32_t, 1>& positions,
                     const Array<uint8_t, 1>& chosen) const {
     const int32_t lanes = int32_t(ranks_.lanes), per_window = int32_t(ranks_.per_window);
     const int32_t stride = int32_t(shape_.stride);

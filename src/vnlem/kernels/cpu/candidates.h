@@ -66,10 +66,10 @@ public:
     // Find the members of a reference, as many as `order` has room for but one; their places are in `order`, their
     // transforms in `which`. There are either enough members that are turned or reflected, or none. The
     // reference takes the places that are left over where too few distances are numbers.
-    void match(const Reference& reference, const Array<Window, 1>& windows);
+    void match(const Reference& reference, const Array<SearchWindow, 1>& windows);
 
     // The positions of the members that were found, and their transforms.
-    void write(const Array<Window, 1>& windows, const Array<int32_t, 1>& positions,
+    void write(const Array<SearchWindow, 1>& windows, const Array<int32_t, 1>& positions,
                const Array<uint8_t, 1>& chosen) const;
 
 private:
@@ -79,7 +79,7 @@ private:
     }
 
     void choose(const Few& few, int64_t taken, float limit, int64_t own) const;
-    void rank_moved(const Reference& reference, const Array<Window, 1>& windows, float limit) const;
+    void rank_moved(const Reference& reference, const Array<SearchWindow, 1>& windows, float limit) const;
 
     const PatchShape shape_;
     const MatchRule rule_;

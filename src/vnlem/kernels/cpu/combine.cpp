@@ -161,7 +161,7 @@ Group::Group(Arena& arena, int64_t count, const Patch& patch)
 }
 
 float combine(const float* pilot, const float* working, const Patch& patch, const Array<const uint8_t, 1>& chosen,
-              float changed, const Rule& rule, const Group& group) {
+              float changed, const RidgeRule& rule, const Group& group) {
     const int64_t k = group.k, size = group.theta.shape[0], length = group.changes.shape[1];
     const float tau = float(rule.tau), extra_load = float(rule.extra_load);
     // The share of the noise that is left in this group's working patches.

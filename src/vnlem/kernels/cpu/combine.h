@@ -6,7 +6,7 @@
 namespace vnlem {
 
 // How the groups of a pass are combined: see ridge.py.
-struct Rule {
+struct RidgeRule {
     int64_t without_pilot;
     double extra_load, boost, tau;
 };
@@ -32,6 +32,6 @@ struct Group {
 // each is turned; changed: how much of the noise energy the working patches have lost. Returns the share of the
 // change that the next working image takes over.
 float combine(const float* pilot, const float* working, const Patch& patch, const Array<const uint8_t, 1>& chosen,
-              float changed, const Rule& rule, const Group& group);
+              float changed, const RidgeRule& rule, const Group& group);
 
 }  // namespace vnlem

@@ -49,10 +49,10 @@ struct Parts {
 
 }  // namespace
 
-void rank_shifted(const Window& given_window, const PatchShape& given_shape, const float* reference, float norm,
+void rank_shifted(const SearchWindow& given_window, const PatchShape& given_shape, const float* reference, float norm,
                   int64_t lanes, const Array<float, 1>& given_values) {
     // Copies, which what is stored cannot change.
-    const Window window = given_window;
+    const SearchWindow window = given_window;
     const PatchShape shape = given_shape;
     const Array<float, 1> values = given_values;
     const Parts rows(window.rows, kMostRows), strips(shape.side, kMostTaps);

@@ -20,7 +20,7 @@ struct PatchShape {
 
 // Where candidates are: rows and columns of them, and what begins at the first one's corner. Candidates are read
 // kWide at a time: rows of the image have kWide - 1 numbers more than the last candidate needs.
-struct Window {
+struct SearchWindow {
     const float* pixels;
     const float* energy;  // squared norms
     // Numbers of a patch that no transform changes, and whose differences are no longer than the patches' distance:
@@ -48,7 +48,7 @@ inline Wide squared_distance(const float* energy, float norm, Wide product, int6
 
 // Squared distances of all candidates of a window to the reference patch; values: rows of `lanes` numbers, infinite
 // where there is no candidate.
-void rank_shifted(const Window& window, const PatchShape& shape, const float* reference, float norm, int64_t lanes,
+void rank_shifted(const SearchWindow& window, const PatchShape& shape, const float* reference, float norm, int64_t lanes,
                   const Array<float, 1>& values);
 
 }  // namespace vnlem

@@ -4,7 +4,7 @@
 
 namespace vnlem {
 
-struct Search {
+struct GroupSearch {
     int64_t transforms;
     Array<const float, 1> weights;
     Array<const int64_t, 2> sheets;
@@ -16,9 +16,9 @@ namespace {
 
 struct Buffers {
     Array<float, 2> energy;  // squared norms of the patches; infinite where there is none
-    Array<float, 2> level, contrast;  // as in `Window`
+    Array<float, 2> level, contrast;  // as in `SearchWindow`
     Array<double, 2> sums;
-    Array<Window, 1> windows;
+    Array<SearchWindow, 1> windows;
     Ranks ranks;
 
     Buffers(Arena& arena, const PatchShape& shape, const MatchRule& rule, int64_t rows, int64_t windows,
@@ -27,7 +27,7 @@ struct Buffers {
           level(arena.zeros<float>(rows, shape.stride)),
           contrast(arena.zeros<float>(rows, shape.stride)),
           sums(arena.empty<double>(2, shape.stride)),
-          windows(arena.empty<Window>(windows)),
+          windows(arena.empty<SearchWindow>(windows)),
           ranks(arena, shape, rule, windows, members) {}
 };
 
@@ -76,7 +76,7 @@ double sum_over(const float* patch, int64_t stride, int64_t side, Function f) {
 }
 
 // What a turned member of this group has to make up for.
-float penalty_of(const Tall& tall, const Search& search, int64_t top, int64_t left) {
+float penalty_of(const Tall& tall, const GroupSearch& search, int64_t top, int64_t left) {
     const int64_t side = search.patch_size, stride = tall.compared.shape[2];
     double noise = 0;
     for (int64_t c = 0; c < tall.pilot.shape[0]; c++) {
@@ -100,7 +100,7 @@ float penalty_of(const Tall& tall, const Search& search, int64_t top, int64_t le
 
 }  // namespace
 
-VNLEM_EXPORT int64_t vnlem_match_tile(const Tall& tall, const Search& search, const Array<const int64_t, 2>& references,
+VNLEM_EXPORT int64_t vnlem_match_tile(const Tall& tall, const GroupSearch& search, const Array<const int64_t, 2>& references,
                                       const Array<const int64_t, 3>& corners, const Array<int32_t, 2>& positions,
                                       const Array<uint8_t, 2>& chosen) {
     const Array<const float, 3> image = tall.compared;

@@ -6,7 +6,7 @@ from vnlem.kernels.cpu.declare import Byte2, Float1, Int2, Long2, Long3, Written
 from vnlem.kernels.cpu.sheets import Tall
 
 
-class Search(NamedTuple):
+class GroupSearch(NamedTuple):
     """What is searched in a tile, and how."""
 
     transforms: int  # 1, 4 or 8: how many of `neighbours.groups.symmetries`
@@ -26,7 +26,7 @@ class Search(NamedTuple):
 @kernel
 def match_tile(
     tall: Tall,
-    search: Search,
+    search: GroupSearch,
     references: Long2,
     corners: Long3,
     positions: Written[Int2],

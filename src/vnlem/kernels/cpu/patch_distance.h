@@ -15,10 +15,6 @@ struct Window {
     int64_t radius_y, radius_x, reach_y, reach_x;
 };
 
-struct Tile {
-    int64_t top, bottom, left, right;
-};
-
 struct Decay {
     double rate, floor;
 };

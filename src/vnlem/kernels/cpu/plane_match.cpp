@@ -13,15 +13,15 @@ struct Planes {
 namespace {
 
 struct Buffers {
-    Array<Window, 1> windows;
+    Array<SearchWindow, 1> windows;
     Ranks ranks;
 
     Buffers(Arena& arena, const PatchShape& shape, const MatchRule& rule, int64_t members)
-        : windows(arena.empty<Window>(rule.n_full)), ranks(arena, shape, rule, rule.n_full, members) {}
+        : windows(arena.empty<SearchWindow>(rule.n_full)), ranks(arena, shape, rule, rule.n_full, members) {}
 };
 
 // The window around a centre (plane, row, column), moved inwards at the border; empty for a negative plane.
-Window window_around(const Planes& planes, const Array<const int64_t, 2>& sizes,
+SearchWindow window_around(const Planes& planes, const Array<const int64_t, 2>& sizes,
                      const Array<const int64_t, 1>& centre) {
     const int64_t plane = centre[0], side = 2 * planes.radius + 1;
     if (plane < 0) return {};

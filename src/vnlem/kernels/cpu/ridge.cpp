@@ -7,7 +7,7 @@ namespace vnlem {
 struct Ridge {
     Array<const int64_t, 2> transforms;
     int64_t patch_size, own_rows;
-    Rule rule;
+    RidgeRule rule;
 };
 
 struct PlaneImages {
@@ -32,7 +32,7 @@ struct Flat {
 // Estimate groups and add them up. corner_of(position): where in the accumulators a member belongs, in pixels;
 // negative where it is not put back.
 template <class CornerOf>
-void filter_groups(const Flat& images, const Rule& rule, const Patch& patch, const Array<const int32_t, 2>& positions,
+void filter_groups(const Flat& images, const RidgeRule& rule, const Patch& patch, const Array<const int32_t, 2>& positions,
                    const Array<const uint8_t, 2>& chosen, const Group& group, CornerOf corner_of, float* sums,
                    float* weights) {
     const int64_t k = group.k;
@@ -127,7 +127,7 @@ VNLEM_EXPORT int64_t vnlem_filter_tile(const Tall& tall, const Ridge& ridge, con
     return moved;
 }
 
-VNLEM_EXPORT int64_t vnlem_filter_planes_tile(const PlaneImages& images, const Rule& rule, const Place& place,
+VNLEM_EXPORT int64_t vnlem_filter_planes_tile(const PlaneImages& images, const RidgeRule& rule, const Place& place,
                                               const Array<const int32_t, 2>& positions,
                                               const Array<const uint8_t, 2>& chosen, const Array<float, 4>& sums,
                                               const Array<float, 3>& weights) {

@@ -9,7 +9,7 @@ from vnlem.kernels.cpu.declare import Byte2, Float3, Float4, Int2, Long2, Writte
 from vnlem.kernels.cpu.sheets import Sums, Tall
 
 
-class Rule(NamedTuple):
+class RidgeRule(NamedTuple):
     """How the groups of a pass are combined, see `vnlem.estimate.ridge.PassSettings`."""
 
     without_pilot: bool  # the first pass: Stein's estimate
@@ -24,7 +24,7 @@ class Ridge(NamedTuple):
     transforms: Long2  # (g, p * p), as in matching
     patch_size: int
     own_rows: int  # rows of the tall arrays that are put back; members from rows below only contribute
-    rule: Rule
+    rule: RidgeRule
 
 
 @kernel
@@ -60,7 +60,7 @@ class Place(NamedTuple):
 @kernel
 def filter_planes_tile(
     images: PlaneImages,
-    rule: Rule,
+    rule: RidgeRule,
     place: Place,
     positions: Int2,
     chosen: Byte2,

@@ -18,10 +18,6 @@ struct TilePlace {
     int64_t top, left, height, width;
 };
 
-struct Tile {
-    int64_t top, bottom, left, right;
-};
-
 VNLEM_EXPORT int64_t vnlem_cut(const Images& images, const Array<const float, 1>& weights, const CutPlace& place,
                                const Tall& tall) {
     const int64_t depth = tall.pilot.shape[1], plane = place.plane;
