@@ -169,7 +169,8 @@ def found_in(frames, n_full, n_copied, k, p, radius, reference, penalty=0.0):
     layout = Layout.of(frames)
     pixels = np.zeros((1, 1, 1), np.float32)
     tall = layout.tall(Images(pixels, pixels, pixels, pixels), np.ones(1, np.float32))
-    search = GroupSearch(
+    one = np.ones(1, np.float32)
+    search = GroupSearch(8, one, layout.table(), n_full, n_copied, p, radius, 1, penalty, 0)
         8, np.ones(1, np.float32), layout.table(), n_full, n_copied, p, radius, 1, penalty, 0
     )
     references = np.array([reference])
