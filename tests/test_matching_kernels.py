@@ -171,8 +171,6 @@ def found_in(frames, n_full, n_copied, k, p, radius, reference, penalty=0.0):
     tall = layout.tall(Images(pixels, pixels, pixels, pixels), np.ones(1, np.float32))
     one = np.ones(1, np.float32)
     search = GroupSearch(8, one, layout.table(), n_full, n_copied, p, radius, 1, penalty, 0)
-        8, np.ones(1, np.float32), layout.table(), n_full, n_copied, p, radius, 1, penalty, 0
-    )
     references = np.array([reference])
     positions, chosen = np.empty((1, k), np.int32), np.empty((1, k), np.uint8)
     match_tile(tall, search, references, layout.corners(references), positions, chosen)
