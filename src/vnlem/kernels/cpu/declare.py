@@ -69,6 +69,7 @@ class Field(NamedTuple):
     name: str
     kind: Any
     written: bool
+    inner: "list[Field] | None" = None  # of a struct
 
     @property
     def code(self) -> str:
@@ -101,42 +102,76 @@ def _field(name: str, hint: Any) -> Field:
     if get_origin(hint) is not Annotated:
         if not (hint in (int, float, bool) or is_struct(hint)):
             raise TypeError(f"a kernel cannot take {name}: {hint}; use the types of kernels/cpu/declare.py")
-        return Field(name, hint, False)
+        return Field(name, hint, False, fields_of(hint) if is_struct(hint) else None)
     notes = get_args(hint)[1:]
     kind = next((note for note in notes if isinstance(note, ArrayType)), get_args(hint)[0])
-    return Field(name, kind, WRITTEN in notes)
+    return Field(name, kind, WRITTEN in notes, fields_of(kind) if is_struct(kind) else None)
 
 
-def _put(field: Field, value: Any, words: list[Any], where: str) -> None:
-    """Append the words of a value to a list, or say what is wrong with it."""
-    kind = field.kind
-    if isinstance(kind, ArrayType):
-        if (
-            isinstance(value, np.ndarray)
-            and value.dtype == kind.dtype
-            and value.ndim == kind.ndim
-            and value.flags.c_contiguous
-            and (value.flags.writeable or not field.written)
-        ):
+class Leaf(NamedTuple):
+    """A number or an array among the arguments of a kernel, those inside of structs included."""
+
+    name: str  # with the names of the structs it lies in
+    kind: Any
+    written: bool
+    dtype: Any  # of an array; None for a number
+    ndim: int
+
+
+def _leaves(fields: list[Field], within: str = "") -> list[Leaf]:
+    """All numbers and arrays of some fields, in their order."""
+    found: list[Leaf] = []
+    for field in fields:
+        name = within + field.name
+        if is_struct(field.kind):
+            found += _leaves(fields_of(field.kind), f"{name}.")
+        elif isinstance(field.kind, ArrayType):
+            found.append(Leaf(name, field.kind, field.written, field.kind.dtype, field.kind.ndim))
+        else:
+            found.append(Leaf(name, field.kind, False, None, 0))
+    return found
+
+
+def _flatten(fields: list[Field], values: Any, found: list[Any], within: str = "") -> None:
+    """Append the values of all leaves to a list."""
+    for field, value in zip(fields, values, strict=True):
+        if field.inner is None:
+            found.append(value)
+            continue
+        if not isinstance(value, tuple) or len(value) != len(field.inner):
+            name = within + field.name
+            raise TypeError(f"{name} must be a {field.kind.__name__}, got {_got(value)}")
+        _flatten(field.inner, value, found, f"{within}{field.name}.")
+
+
+def _words(leaves: list[Leaf], values: list[Any]) -> list[Any]:
+    """The words that C++ sees, or a sentence on what is wrong."""
+    words: list[Any] = []
+    for leaf, value in zip(leaves, values, strict=True):
+        if leaf.dtype is None:
+            try:
+                words.append(float(value) if leaf.kind is float else int(value))
+            except (TypeError, ValueError):
+                raise TypeError(f"{leaf.name} must be a {leaf.kind.__name__}, got {_got(value)}") from None
+            continue
+        if not (isinstance(value, np.ndarray) and value.dtype == leaf.dtype and value.ndim == leaf.ndim):
+            raise TypeError(f"{leaf.name} must be {_wanted(leaf)}, got {_got(value)}")
+        flags = value.flags
+        writeable = flags.writeable
+        if not (flags.c_contiguous and (writeable or not leaf.written)):
+            raise TypeError(f"{leaf.name} must be {_wanted(leaf)}, got {_got(value)}")
+        if writeable and value.size:
+            # Four times as quick as `value.ctypes.data`, and kernels are called thousands of times.
+            words.append(ctypes.addressof(ctypes.c_char.from_buffer(value)))  # type: ignore[arg-type]
+        else:
             words.append(value.ctypes.data)
-            words.extend(value.shape)
-            return
-        raise TypeError(f"{where}{field.name} must be {_wanted(field)}, got {_got(value)}")
-    if is_struct(kind):
-        if not isinstance(value, tuple) or len(value) != len(fields_of(kind)):
-            raise TypeError(f"{where}{field.name} must be a {kind.__name__}, got {_got(value)}")
-        for inner, item in zip(fields_of(kind), value, strict=True):
-            _put(inner, item, words, f"{where}{field.name}.")
-        return
-    try:
-        words.append(float(value) if kind is float else int(value))
-    except (TypeError, ValueError):
-        raise TypeError(f"{where}{field.name} must be a {kind.__name__}, got {_got(value)}") from None
+        words += value.shape
+    return words
 
 
-def _wanted(field: Field) -> str:
-    access = "writable, " if field.written else ""
-    return f"a {access}C-contiguous array of {field.kind.dtype} with {field.kind.ndim} dimensions"
+def _wanted(leaf: Leaf) -> str:
+    access = "writable, " if leaf.written else ""
+    return f"a {access}C-contiguous array of {leaf.dtype} with {leaf.ndim} dimensions"
 
 
 def _got(value: Any) -> str:
@@ -171,6 +206,7 @@ def _bound(function: Function, loader: type[ctypes.CDLL]) -> Function:
     symbol = f"vnlem_{function.__name__}"
     hints = get_type_hints(function, include_extras=True)
     fields = [_field(name, hints[name]) for name in inspect.signature(function).parameters]
+    leaves = _leaves(fields)
     TABLE[symbol] = Declaration(symbol, fields)
     layout = struct.Struct("".join(field.code for field in fields))
     room = ctypes.c_char * max(layout.size, 1)
@@ -191,9 +227,9 @@ def _bound(function: Function, loader: type[ctypes.CDLL]) -> Function:
     def call(*args: Any) -> Any:
         if len(args) != len(fields):
             raise TypeError(f"{function.__name__} takes {len(fields)} arguments, got {len(args)}")
-        words: list[Any] = []
-        for field, value in zip(fields, args, strict=True):
-            _put(field, value, words, "")
+        values: list[Any] = []
+        _flatten(fields, args, values)
+        words = _words(leaves, values)
         buffer = room()
         layout.pack_into(buffer, 0, *words)
         begin = ctypes.addressof(buffer)
