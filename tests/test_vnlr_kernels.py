@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from vnlem.estimate.aggregate import Aggregate
+from vnlem.kernels.cpu.sheets import Images, Sums
 from vnlem.kernels.numba import combine, group_algebra, match, ridge
 from vnlem.kernels.numba.jit import from_python
 from vnlem.kernels.numba.members import centre, gather, gather_rows, put_back, row_length, rows_for
-from vnlem.kernels.cpu.sheets import Images, Sums
 from vnlem.neighbours.groups import groups_in, symmetries
 from vnlem.neighbours.scaled import ScaledSheet
 from vnlem.neighbours.sheets import TILE, Layout, Reach

@@ -15,6 +15,7 @@ from vnlem.noise.advice import advise
 from vnlem.noise.auto import find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import count_scales, in_rounds
+from vnlem.pipeline import checks
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, to_host, where_it_is_asked
 from vnlem.pipeline.dtypes import as_dtype, check_dtype, taken_up
 from vnlem.pipeline.image import Planes, check_values, to_planes
@@ -48,6 +49,9 @@ def denoise(
     offset: float | None = None,
     read_noise: float | None = None,
     caution: str = "auto",
+    coils: int | None = None,
+    looks: float | None = None,
+    domain: str | None = None,
     dtype: DTypeLike | None = None,
     **params: Any,
 ) -> Result:
@@ -61,7 +65,8 @@ def denoise(
         come back in their dtype, rounded and clipped, unless `dtype` says otherwise; floats are never
         rescaled or clipped.
     sigma : float, optional
-        Standard deviation of white noise, in the units of the pixels. When None the noise is estimated.
+        Standard deviation of white noise, or of the complex noise behind magnitudes ("rician"), in the units
+        of the pixels. When None the noise is estimated. May be a map, one number for each pixel.
     method : str
         Name of the method, a key of ``vnlem.registry.METHODS``; - and _ are the same.
     preset : {"auto", "paper"}
@@ -85,12 +90,13 @@ def denoise(
         Where to run. None: where the image lies. So a NumPy array is denoised on the CPU, and a CuPy array or
         a CUDA tensor on its own GPU, from which it comes back as what it was. "auto": on a GPU if CuPy is
         installed and a device answers.
-    noise_model : {"auto", "gaussian", "poisson-gaussian", "correlated"} or NoiseModel
+    noise_model : {"auto", "gaussian", "poisson-gaussian", "correlated", "rician", "speckle"} or NoiseModel
         "auto": white noise where `sigma` is given; else whatever :func:`vnlem.estimate_noise` finds in the
         image. "gaussian": white noise of standard deviation `sigma`. "poisson-gaussian": photon noise and
         read noise of cameras and microscopes. "correlated": noise that neighbouring pixels share and that
-        may depend on the brightness. A NoiseModel: estimated before, e.g. on another image of the same
-        detector. Only white noise goes with `sigma`. Noise that is not white is made so before the method
+        may depend on the brightness. "rician": magnitudes of complex images (MRI), and the result is the
+        signal. "speckle": light, sound or radar that interferes (OCT, ultrasound, SAR). A NoiseModel: estimated before, e.g. on another image of the same
+        detector. `sigma` goes with white and Rician noise. Noise that is not white is made so before the method
         runs, and the result is taken back without bias.
     gain, offset, read_noise : float, optional
         The model pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), for "auto" and
@@ -99,6 +105,14 @@ def denoise(
     caution : {"auto", "safe", "strong"}
         What to take for noise in doubt, where the noise is estimated. "safe": the least that explains the
         image, so that texture stays. "strong": the most, for images that are known to be noisy.
+    coils : int, optional
+        Of Rician noise: coils whose squares were added up (non-central chi); one when None.
+    looks : float, optional
+        Of speckle: independent pictures whose intensities were averaged; estimated when None.
+    domain : {"intensity", "amplitude", "log"}, optional
+        Of speckle: what the pixels are. "log": a logarithm was taken already, as in exports of OCT and
+        ultrasound, and the result is the mean of the logarithms. When None, "log" where the noise does not
+        rise with the brightness, else "intensity".
     dtype : dtype, optional
         Of the result; that of the image when None. "float32" where integers are small numbers of photons,
         whose means would be rounded away.
@@ -128,6 +142,9 @@ def denoise(
         "offset": offset,
         "read_noise": read_noise,
         "caution": caution,
+        "coils": coils,
+        "looks": looks,
+        "domain": domain,
     }
     options: dict[str, Any] = {
         "preset": preset,
@@ -138,6 +155,9 @@ def denoise(
         **params,
     }
     result: Result
+    if noise_model == "rician" and np.ndim(sigma) > 1:
+        rest = {"method": method, "channel_axis": channel_axis, "axes": axes, **about_noise, **options}
+        return _with_sigma_map(image, sigma, wanted, rest)
     if axes is not None or (channel_axis is None and is_list_of_images(image)):
         if is_lazy(image):
             raise ValueError(
@@ -186,6 +206,33 @@ def denoise(
     if isinstance(result, tuple):
         return as_dtype(result[0], wanted), result[1]
     return as_dtype(result, wanted)
+
+
+def _with_sigma_map(image: Any, sigma: Any, dtype: np.dtype[Any] | None, options: dict[str, Any]) -> Result:
+    """Denoise magnitudes whose sigma is a map: divided by it, their noise is the same everywhere."""
+    pixels = checks.numbers("the image", to_host(image))
+    levels = checks.finite("sigma", to_host(sigma))
+    try:
+        fits = np.broadcast_shapes(levels.shape, pixels.shape) == pixels.shape
+    except ValueError:
+        fits = False
+    if not fits or levels.ndim < 2:
+        raise ValueError(
+            f"sigma must be a number or a map of the image's shape {pixels.shape}, or of its last axes, "
+            f"got an array of shape {levels.shape}"
+        )
+    if levels.min() <= 0:
+        raise ValueError(
+            f"sigma of Rician noise must be larger than 0 everywhere, and the map holds {levels.min():g}; "
+            "set it to a small number where nothing was measured"
+        )
+    result = denoise(pixels / levels, 1.0, noise_model="rician", **options)
+    denoised, *info = result if isinstance(result, tuple) else (result,)
+    given = as_dtype(denoised * levels, np.asarray(image).dtype if dtype is None else dtype)
+    if not info:
+        return given
+    level = float(np.sqrt(np.mean(levels**2)))
+    return given, replace(info[0], sigma=level, noise=NoiseModel.rician(level, options["coils"] or 1))
 
 
 def _denoise_image(

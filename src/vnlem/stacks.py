@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.noise.advice import advise
+from vnlem.noise.auto import ABOUT_NOISE
 from vnlem.noise.pages import Pages, StackNoise, StackUnits, planes_of, units_of
 from vnlem.pipeline import units_on_gpu
 from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, shapes_of
@@ -41,10 +42,6 @@ def denoise_pages_on_disk(
     sigma: Any,
     *,
     device: str | None,
-    gain: Any,
-    offset: Any,
-    read_noise: Any,
-    caution: Any = "auto",
     **options: Any,
 ) -> Any:
     """Denoise a stack that is not in memory: whole pages are asked of `pages` and given to `out`.
@@ -53,14 +50,14 @@ def denoise_pages_on_disk(
     ----------
     pages, out
         Arrays with a shape and with pages that can be had, or set, by their index.
-    sigma, device, gain, offset, read_noise, caution, options
+    sigma, device, options
         As in :func:`vnlem.denoise`.
 
     Returns
     -------
     (out, Info)
     """
-    about_noise = {"gain": gain, "offset": offset, "read_noise": read_noise, "caution": caution}
+    about_noise = {name: options.pop(name, None) for name in ABOUT_NOISE}
     name = choose(device)
     with said_once(), current(name):
         given: dict[str, Any] = {"about_noise": about_noise, "return_info": True, "device": name}
@@ -93,7 +90,7 @@ def denoise_stack(
     method : str
     noise_model : str or NoiseModel
     about_noise : dict
-        gain, offset, read_noise, caution.
+        What else is known: ABOUT_NOISE, None where it is not.
     workers, progress, return_info, params
         As in :func:`vnlem.denoise`.
     out : array_like, optional

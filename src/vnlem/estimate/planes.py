@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate.ridge import PassSettings
-from vnlem.kernels.numba.plane_ridge import Place, PlaneImages, filter_planes_tile
 from vnlem.kernels.cpu.sheets import PADDING
+from vnlem.kernels.numba.plane_ridge import Place, PlaneImages, filter_planes_tile
 from vnlem.neighbours.groups import Members, positions_in_part
 from vnlem.neighbours.patches import blank_planes, patch_sums, spread_over_patches
 from vnlem.neighbours.planes import PlaneMatcher, Search, reference_tiles, symmetries_of_block

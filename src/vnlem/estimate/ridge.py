@@ -11,9 +11,9 @@ from itertools import accumulate
 import numpy as np
 
 from vnlem.estimate.aggregate import Aggregate
+from vnlem.kernels.cpu.sheets import Images, Tall
 from vnlem.kernels.numba.combine import Rule
 from vnlem.kernels.numba.ridge import Ridge, filter_tile
-from vnlem.kernels.cpu.sheets import Images, Tall
 from vnlem.neighbours.groups import Matching, Members, TileGrid
 from vnlem.neighbours.sheets import ImageSheet, Layout
 from vnlem.pipeline.progress import ProgressCallback

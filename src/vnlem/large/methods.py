@@ -24,7 +24,7 @@ from vnlem.noise import parts
 from vnlem.noise.advice import advise
 from vnlem.noise.auto import ABOUT_NOISE, find_noise
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.rounds import count_photons, noise_in, plan_rounds, stand_for_mixture
+from vnlem.noise.rounds import noise_in, rounds_for, stand_for_mixture
 from vnlem.pipeline.image import Planes, check_values
 from vnlem.pipeline.recipes import Recipe, recipe_of
 from vnlem.pipeline.run import NEGLIGIBLE
@@ -200,16 +200,16 @@ def _rounds(
             sizes.append(sizing.of(stable, level / 2**number))
         yield RoundOfParts(0, tuple(sizes))
         return
-    for one in plan_rounds(count_photons(noise, planes), *shape):
+    for one in rounds_for(noise, planes, *shape):
         seen, size, sizes = planes, shape, []
         for _ in range(one.halvings):
             seen, size = halve(seen), half_of(size)
         for number in range(count_scales(*size, scales)):
             seen = halve(seen) if number else seen
-            own = noise_in(noise, one).with_share(0.5**number)
+            own = noise_in(noise, one).halved(number)
             stands = stand_for_mixture(own, seen) if one.mixed else own.stabilise(seen)
             sizes.append(sizing.of(stands, 1.0, own, mixed=one.mixed))
-        yield RoundOfParts(one.halvings, tuple(sizes))
+        yield RoundOfParts(one.halvings, tuple(sizes), one.share)
 
 
 class _Sizing(NamedTuple):

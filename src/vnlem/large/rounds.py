@@ -32,6 +32,7 @@ class RoundOfParts:
 
     halvings: int
     sizes: tuple[Size, ...]
+    share: float = 1.0  # of the image, in a mixture with what was found before
 
 
 def solve_in_rounds(
@@ -56,7 +57,7 @@ def solve_in_rounds(
         smaller, known = halve_part(planes, read, shape)
         below = Region(half_of(shape), needed_to_double(seen, shape), known)
         found = double_part(solve_in_rounds(smaller, below, tuple(before), solver, workers), seen, shape)
-    mixture = mix(part_of(planes, read, seen), found)
+    mixture = mix(part_of(planes, read, seen), found, last.share)
     return solve_at_sizes(mixture, Region(shape, write, seen), last.sizes, solver, workers)
 
 

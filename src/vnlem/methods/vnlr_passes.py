@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from vnlem.estimate import change, contrast
 from vnlem.estimate.ridge import KnownGroups, Pass, PassSettings, run_passes
-from vnlem.kernels.numba.ridge import filter_tile
 from vnlem.kernels.cpu.sheets import Images
+from vnlem.kernels.numba.ridge import filter_tile
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.neighbours.groups import COPIES, Matching, TileGrid, needed_before, reach_of_copies
 from vnlem.neighbours.sheets import Copies, Reach

@@ -11,8 +11,8 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.numba.match import Search, match_tile
 from vnlem.kernels.cpu.sheets import Images, Tall
+from vnlem.kernels.numba.match import Search, match_tile
 from vnlem.neighbours import scaled, turned
 from vnlem.neighbours.sheets import LARGE_TILE, MANY_PIXELS, TILE, Copies, ImageSheet, Layout, Reach, Sheet
 from vnlem.pipeline.choices import Group

@@ -4,12 +4,16 @@ from vnlem.noise.auto import estimate_noise
 from vnlem.noise.fit import estimate_gain
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.poisson_gaussian import GainModel
+from vnlem.noise.rician import add_rician
+from vnlem.noise.speckle import add_speckle
 from vnlem.noise.white import add_gaussian, estimate_sigma, standardise, unstandardise
 
 __all__ = [
     "GainModel",
     "NoiseModel",
     "add_gaussian",
+    "add_rician",
+    "add_speckle",
     "estimate_gain",
     "estimate_noise",
     "estimate_sigma",

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.noise.correlated import FLOOR, Spectrum, check_spectrum
 from vnlem.noise.curve import Curve, check_curve
 from vnlem.noise.poisson_gaussian import LARGEST, GainModel
+from vnlem.noise.rician import check_rician
+from vnlem.noise.speckle import check_speckle
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.regions import Region
@@ -75,9 +77,40 @@ class NoiseModel:
 
         return cls((Curve.of_camera(check_model(gain, offset, read_noise)),), confidence=confidence)
 
+    @classmethod
+    def rician(cls, sigma: float, coils: int = 1, confidence: float = 1.0, doubt: str = "") -> "NoiseModel":
+        """Noise of magnitudes (MRI): sigma of the real and imaginary parts; several coils: non-central chi.
+
+        Examples
+        --------
+        >>> NoiseModel.rician(2.0)
+        <NoiseModel: Rician noise of magnitudes, sigma 2>
+        """
+        return cls((Curve.of_law(check_rician(sigma, coils)),), confidence=confidence, doubt=doubt)
+
+    @classmethod
+    def speckle(
+        cls, looks: float, domain: str = "intensity", unit: float = 1.0, least: float = 0.0
+    ) -> "NoiseModel":
+        """Speckle: so many looks, of an intensity, an amplitude or a logarithm of so many units per e-fold.
+
+        Examples
+        --------
+        >>> NoiseModel.speckle(4).kind
+        'speckle'
+        """
+        return cls((Curve.of_law(check_speckle(looks, domain, unit, least)),))
+
     @property
     def kind(self) -> str:
-        """One of "white", "poisson-gaussian", "signal-dependent", and each of them with " correlated"."""
+        """What the noise is.
+
+        One of "white", "poisson-gaussian", "signal-dependent", "rician", "speckle", and each of them with
+        " correlated".
+        """
+        law = self.curves[0].law
+        if law is not None:
+            return f"{law.name} correlated" if self.is_correlated else law.name
         if self.is_white:
             return "white"
         varying = [curve for curve in self.curves if len(curve.levels) > 1]
@@ -148,6 +181,16 @@ class NoiseModel:
         """
         return replace(self, curves=tuple(curve.with_share(share) for curve in self.curves))
 
+    def halved(self, times: int) -> "NoiseModel":
+        """The noise of the image halved so often.
+
+        Examples
+        --------
+        >>> NoiseModel.camera(gain=4.0).halved(1).gain.gain
+        1.0
+        """
+        return replace(self, curves=tuple(curve.halved(times) for curve in self.curves))
+
     def check(self, planes: Planes) -> None:
         """Refuse an image this model cannot be for."""
         channels = len(planes.data)
@@ -163,7 +206,9 @@ class NoiseModel:
                 )
         low, high = float(planes.data.min()), float(planes.data.max())
         for curve in self.curves:
-            if len(curve.levels) < 2:
+            if curve.law is not None:
+                curve.law.check(low)
+            if curve.law is not None or len(curve.levels) < 2:
                 continue
             first, last = curve.levels[0], curve.levels[-1]
             span = max(last - first, 1e-300)
@@ -260,6 +305,7 @@ class NoiseModel:
                     "levels": list(c.levels),
                     "variances": list(c.variances),
                     "camera": None if c.camera is None else asdict(c.camera),
+                    **({} if c.law is None else {"law": c.law.to_dict()}),
                 }
                 for c in self.curves
             ],
@@ -287,7 +333,8 @@ class NoiseModel:
                 )
         try:
             curves = tuple(
-                check_curve(c["levels"], c["variances"], c.get("camera")) for c in values["curves"]
+                check_curve(c["levels"], c["variances"], c.get("camera"), c.get("law"))
+                for c in values["curves"]
             )
             spectra = tuple(Spectrum.white() if s is None else check_spectrum(s) for s in values["spectra"])
             strengths = tuple(checks.real("strength", s, 0, open_low=True) for s in values["strengths"])
