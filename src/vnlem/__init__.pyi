@@ -78,6 +78,9 @@ def denoise(
     offset: float | None = None,
     read_noise: float | None = None,
     caution: str = "auto",
+    coils: int | None = None,
+    looks: float | None = None,
+    domain: str | None = None,
     dtype: DTypeLike | None = None,
     **params: Any,
 ) -> NDArray[Any]: ...
@@ -99,6 +102,9 @@ def denoise(
     offset: float | None = None,
     read_noise: float | None = None,
     caution: str = "auto",
+    coils: int | None = None,
+    looks: float | None = None,
+    domain: str | None = None,
     dtype: DTypeLike | None = None,
     **params: Any,
 ) -> tuple[NDArray[Any], Info]: ...
@@ -120,6 +126,9 @@ def denoise(
     offset: float | None = None,
     read_noise: float | None = None,
     caution: str = "auto",
+    coils: int | None = None,
+    looks: float | None = None,
+    domain: str | None = None,
     dtype: DTypeLike | None = None,
     **params: Any,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
@@ -586,6 +595,9 @@ def estimate_noise(
     *,
     kind: str = "auto",
     caution: str = "auto",
+    coils: int | None = None,
+    looks: float | None = None,
+    domain: str | None = None,
     workers: int | None = None,
 ) -> NoiseModel: ...
 def estimate_sigma(

@@ -95,9 +95,10 @@ def denoise(
         image. "gaussian": white noise of standard deviation `sigma`. "poisson-gaussian": photon noise and
         read noise of cameras and microscopes. "correlated": noise that neighbouring pixels share and that
         may depend on the brightness. "rician": magnitudes of complex images (MRI), and the result is the
-        signal. "speckle": light, sound or radar that interferes (OCT, ultrasound, SAR). A NoiseModel: estimated before, e.g. on another image of the same
-        detector. `sigma` goes with white and Rician noise. Noise that is not white is made so before the method
-        runs, and the result is taken back without bias.
+        signal. "speckle": light, sound or radar that interferes (OCT, ultrasound, SAR). A NoiseModel:
+        estimated before, e.g. on another image of the same detector. `sigma` goes with white and Rician
+        noise. Noise that is not white is made so before the method runs, and the result is taken back without
+        bias.
     gain, offset, read_noise : float, optional
         The model pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), for "auto" and
         "poisson-gaussian"; without `gain` all three are estimated by :func:`vnlem.noise.estimate_gain`.
@@ -261,7 +262,7 @@ def _denoise_image(
         if channel_axis is not None and options.get("channels", "auto") == "auto" and "channels" in known:
             shared, seen = model.ties_channels, model.seen_in(planes.data)
             options = options | {"channels": handling("auto", *seen, shared_noise=shared)}
-    if sigma is None and "scales" in known:
+    if (sigma is None or noise_model == "rician") and "scales" in known:
         options = {"scales": DEFAULT_SCALES} | options
     if model is None or model.is_white:
         result = function(image, sigma if model is None else model.sigma, **options)

@@ -51,8 +51,15 @@ def command(
     if not 1 <= page <= len(pages):
         raise ValueError(f"the file has {len(pages)} pages, got --page {page}")
     pixels = pages[page - 1]
-    told = {"coils": coils, "looks": looks, "domain": domain}
-    model = estimate_noise(pixels, picture.channel_axis, kind=kind, caution=caution, **told)
+    model = estimate_noise(
+        pixels,
+        picture.channel_axis,
+        kind=kind,
+        caution=caution,
+        coils=coils,
+        looks=looks,
+        domain=domain,
+    )
     if out is not None and out.suffix.lower() == ".json":
         model.save(out)
     elif out is not None:

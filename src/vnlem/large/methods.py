@@ -145,7 +145,8 @@ def find_engine(
     unknown = [name for name in params if name not in known]
     if unknown:
         raise TypeError(f"method {method!r} has no parameter {unknown[0]!r}; it has {', '.join(known)}")
-    scales = params.pop("scales", DEFAULT_SCALES if sigma is None else 1) if "scales" in known else 1
+    usual = DEFAULT_SCALES if sigma is None or options.get("noise_model") == "rician" else 1
+    scales = params.pop("scales", usual) if "scales" in known else 1
     recipe = recipe_of(function, **params)
     wanted = params.get("channels", "auto" if "channels" in known else "joint")
     if device != "cpu":

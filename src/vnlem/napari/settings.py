@@ -58,9 +58,9 @@ class Settings:
             chosen = {name: value for name, value in known.items() if value is not None}
             return {"noise_model": "poisson-gaussian", **(chosen if self.gain is not None else {})}
         if self.noise in ("correlated", "rician", "speckle"):
-            own = {"rician": {"coils": self.coils}, "speckle": {"looks": self.looks}}.get(self.noise, {})
-            chosen = {name: value for name, value in own.items() if value is not None}
-            return {"noise_model": self.noise, **chosen}
+            told = {"rician": ("coils", self.coils), "speckle": ("looks", self.looks)}
+            name, value = told.get(self.noise, ("", None))
+            return {"noise_model": self.noise} | ({} if value is None else {name: value})
         return {} if self.caution == "auto" else {"caution": self.caution}
 
     def arguments(self) -> dict[str, Any]:

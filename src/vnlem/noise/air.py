@@ -28,8 +28,9 @@ LEAST_AIR = 0.01  # of the blocks, where the kind of noise is told
 STEP = 1.06  # between the sigmas that are tried
 TAILS = 0.05  # of blocks of air that are left out
 MOST_ZEROS = 0.1  # of a block: it was set to zero
-# What air must show: distance of the distribution of the pixels from that of air, difference of their relative
-# deviations, correlation of neighbours, and share of the blocks that are still darker, below so much of the floor.
+# What air must show: distance of the distribution of the pixels from that of air, difference of their
+# relative deviations, correlation of neighbours, and share of the blocks that are darker still, below so much
+# of the floor.
 MOST_APART, SAME_WIDTH, MOST_CORRELATED, MOST_DARKER, DARKER = 0.03, 0.05, 0.15, 0.01, 0.7
 # Noise of the whole image over that of the air, once it should be one: beyond, that of the tissue counts.
 SAME_NOISE = (0.65, 1.5)

@@ -10,7 +10,7 @@ evidence, and where evidence is weak the one with the least regret is taken:
 | white | the lower envelope over space, frequency and direction | none: little can be lost | |
 | line | photon noise, which rises with the brightness | classes that look like white noise | white |
 | bent curve | any smooth dependence on the brightness | nearly all classes | white |
-| Rician | a floor with the distribution of magnitudes without signal | air, nothing darker, even noise | the above |
+| Rician | magnitudes without signal | air of their distribution, nothing darker | the above |
 | correlated | power at low frequencies | the shape of a spectrum that texture does not have | white |
 
 The numbers are in `DEMANDS`, a row for each `caution`, and in `SHAPES`.

@@ -1,7 +1,7 @@
 """Noise of instruments that the user names: magnitudes (MRI) and speckle (OCT, ultrasound, SAR).
 
-What the user leaves open is estimated: sigma of magnitudes in `vnlem.noise.air`, looks, domain and correlation
-of speckle here.
+What the user leaves open is estimated: sigma of magnitudes in `vnlem.noise.air`; looks, domain and
+correlation of speckle here.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,8 @@ LEAST_SLOPE = 0.8
 LEAST_RANGE = 1.5  # of the brightness, to tell
 SKEWED = 0.14  # over looks: what flat blocks miss of the variance of a logarithm with a long tail
 USUAL_LOOKS = 2.0  # of logarithmic data, whose units are unknown: as skewed as those of retinal OCT
-# Logarithmic speckle is filtered as if it were stronger: its tail and what neighbours share look like structure.
+# Logarithmic speckle is filtered as if it were stronger: its tail and what neighbours share look like
+# structure.
 STRONGER = 1.3
 # High frequencies with less of the noise than this: neighbours share it.
 MOST_SHARED, PLAINLY_SHARED = 0.75, 0.3
@@ -81,7 +82,7 @@ def estimate_instrument(
     if kind == "speckle":
         if sigma is not None:
             raise ValueError(
-                f"speckle is described by looks and not by sigma, got sigma {checks.shown(sigma)}; pass looks="
+                f"speckle is described by looks, not by sigma, got sigma {checks.shown(sigma)}; pass looks="
             )
         return _speckle(planes, given.get("looks"), given.get("domain"), pool)
     law = check_rician(1.0 if sigma is None else sigma, given.get("coils"))

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from vnlem.noise.correlated import FLOOR, Spectrum, check_spectrum
 from vnlem.noise.curve import Curve, check_curve
 from vnlem.noise.poisson_gaussian import LARGEST, GainModel
 from vnlem.noise.rician import check_rician
+from vnlem.noise.saved import PARTS
 from vnlem.noise.speckle import check_speckle
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, to_planes
@@ -326,7 +326,7 @@ class NoiseModel:
         if missing:
             raise ValueError(f"the noise model lacks {missing[0]!r}; make it again with vnlem noise")
         for name, wanted in (("curves", "object"), ("spectra", "square table"), ("strengths", "number")):
-            if not isinstance(values[name], list) or not all(map(_KINDS[name], values[name])):
+            if not isinstance(values[name], list) or not all(map(PARTS[name], values[name])):
                 raise ValueError(
                     f"the noise model is damaged ({name!r} must be a list, one {wanted} per channel; got "
                     f"{checks.shown(values[name])}); make it again with vnlem noise"
@@ -380,39 +380,6 @@ class NoiseModel:
         from vnlem.noise.draw import draw
 
         return draw(self, path, None if image is None else to_planes(image, channel_axis).data)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _are_numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_number, value))
-
-
-def _is_curve(value: Any) -> bool:
-    """Whether this can be a curve in a noise model's file."""
-    if not isinstance(value, dict):
-        return False
-    if not (_are_numbers(value.get("levels")) and _are_numbers(value.get("variances"))):
-        return False
-    camera = value.get("camera")
-    names = {"gain", "offset", "read_noise"}
-    return camera is None or (isinstance(camera, dict) and set(camera) == names)
-
-
-def _is_spectrum(value: Any) -> bool:
-    """Whether this can be a spectrum in a noise model's file."""
-    if value is None:
-        return True
-    return isinstance(value, list) and all(map(_are_numbers, value)) and len({len(row) for row in value}) == 1
-
-
-_KINDS: dict[str, Callable[[Any], bool]] = {
-    "curves": _is_curve,
-    "spectra": _is_spectrum,
-    "strengths": _is_number,
-}
 
 
 def to_components(planes: Float) -> Float:

@@ -31,9 +31,10 @@ LAST_SIGNAL, BEYOND = 12.0, 7.0
 STEP = 0.01  # of the pixels in the tables, in the same units
 SIGNALS = 240
 ROUNDS = 12  # in which the transform is improved
-# Signals below are taken to be none, in sigma, for one coil. The inverse is so steep at the floor that what
-# denoising leaves of the noise in air would become a signal: 1 % of sigma becomes 0.18 sigma.
-NOTHING = 0.25
+# Signals below the first are taken to be none and above the second to be true, in sigma, for one coil. The
+# inverse is so steep at the floor that what denoising leaves of the noise in air would become a signal: 1 %
+# of sigma becomes 0.18 sigma, and 10 % becomes 0.6 sigma.
+NOTHING, SOMETHING = 0.6, 0.85
 
 
 @dataclass(frozen=True)
@@ -210,8 +211,8 @@ def _moments(weights: Float, values: Float) -> tuple[Float, Float]:
 def _without_air(signals: Float, coils: int) -> Float:
     """Signals, of which the weakest are none and the next ones weaker than they seem."""
     # The floor is so much flatter with several coils.
-    nothing = NOTHING * (np.pi / 4 * coils) ** 0.25
-    part = np.clip(signals / nothing - 1, 0.0, 1.0)
+    flatter = coils**0.25
+    part = np.clip((signals / flatter - NOTHING) / (SOMETHING - NOTHING), 0.0, 1.0)
     return np.asarray(signals * part * part * (3 - 2 * part))
 
 

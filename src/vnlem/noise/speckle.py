@@ -107,13 +107,13 @@ class Speckle:
     @property
     def log_variance(self) -> float:
         """Variance of the logarithm."""
-        return self._scale**2
+        return float(self._scale**2)
 
     @property
     def _scale(self) -> float:
         """Standard deviation of the logarithm."""
         if self.domain == "log":  # mixtures and means of logarithms keep their shape
-            return _moments(self.looks, "intensity", 1.0, 1.0)[1] * self.share / self.averages**0.5
+            return _moments(self.looks, "intensity", 1.0, 1.0)[1] * self.share / float(self.averages) ** 0.5
         return self._moments[1]
 
     @property
