@@ -54,7 +54,7 @@ def rician(data: Path, slices: int) -> None:
     clean = head(data, slices)
     air, peak = clean == 0, clean.max()
     print(
-        f"Rician, {slices} slices, {100 * air.mean():.0f} % air: whole field (tissue); air in % of the maximum"
+        f"Rician, {slices} slices, {100 * air.mean():.0f} % air: whole field (tissue), air in % of the peak"
     )
     gains, biases, losses = [], [], []
     for percent in (5, 11, 19):
@@ -122,7 +122,8 @@ def oct_pairs(data: Path, crop: int) -> None:
         print(f"  {file.stem[:6]}: {', '.join(f'{value:.2f}' for value in rows[-1])}", flush=True)
     noisy, *peers, told = np.mean(rows, axis=0)
     print(
-        f"OCT, {len(rows)} pairs: noisy {noisy:.2f}, BM3D {peers[0]:.2f} (best {max(peers):.2f}), told {told:.2f}"
+        f"OCT, {len(rows)} pairs: noisy {noisy:.2f}, BM3D {peers[0]:.2f} (best {max(peers):.2f}), "
+        f"told {told:.2f}"
     )
     print(f"  limit {peers[0] + PEER_MARGIN:.2f}: {verdict(told >= peers[0] + PEER_MARGIN)}")
     print(

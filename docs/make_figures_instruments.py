@@ -49,7 +49,7 @@ def magnitudes(data: Path) -> None:
         "as white noise": white,
         "as Rician noise": found,
     }
-    figure, axes = plt.subplots(1, 4, figsize=(10, 2.8))
+    figure, axes = plt.subplots(1, 4, figsize=(10, 2.95), layout="constrained")
     for axis, (title, image) in zip(axes, pictures.items(), strict=True):
         air = 100 * image[clean == 0].mean() / peak
         score = "" if image is clean else f"{psnr(image, clean, peak):.1f} dB, "
@@ -62,10 +62,10 @@ def speckle(data: Path) -> None:
     noisy, mean = (
         vnlem.io.read(data / "oct" / f"oct_06_{name}.png").pixels.astype(float) for name in ("noisy", "ref")
     )
-    part = np.s_[120:340, 240:540]
+    part = np.s_[20:230, 240:540]
     found, info = vnlem.denoise(noisy, noise_model="speckle", return_info=True)
     print(info.noise.describe())
-    figure, axes = plt.subplots(1, 3, figsize=(10, 2.9))
+    figure, axes = plt.subplots(1, 3, figsize=(10, 2.75), layout="constrained")
     show(axes[0], noisy[part], f"one scan, {psnr(noisy, mean, 255):.1f} dB", 220)
     show(axes[1], found[part], f"vnlem, {psnr(found, mean, 255):.1f} dB", 220)
     show(axes[2], mean[part], "mean of about 40 scans", 220)
@@ -86,7 +86,6 @@ def show(axis: Any, image: np.ndarray, title: str, peak: float) -> None:
 
 def save(figure: Any, name: str) -> None:
     """Write a figure."""
-    figure.tight_layout(pad=0.4)
     figure.savefig(FIGURES / name, dpi=100)
     plt.close(figure)
 

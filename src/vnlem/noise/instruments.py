@@ -32,9 +32,10 @@ LEAST_SLOPE = 0.8
 LEAST_RANGE = 1.5  # of the brightness, to tell
 SKEWED = 0.14  # over looks: what flat blocks miss of the variance of a logarithm with a long tail
 USUAL_LOOKS = 2.0  # of logarithmic data, whose units are unknown: as skewed as those of retinal OCT
-# Logarithmic speckle is filtered as if it were stronger: its tail and what neighbours share look like
-# structure.
-STRONGER = 1.3
+# Logarithmic speckle is filtered as if it were stronger than flat blocks show, for its tail; and the more so,
+# the more of it neighbours share: power of this exponent of the deviation at all frequencies over that at high
+# ones, up to a limit.
+STRONGER, SHARED_POWER, STRONGEST = 1.2, 4, 2.2
 # High frequencies with less of the noise than this: neighbours share it.
 MOST_SHARED, PLAINLY_SHARED = 0.75, 0.3
 
@@ -162,7 +163,11 @@ def _find_looks(planes: Float, law: Speckle, pool: Pool) -> float:
 
 def _logarithmic(planes: Float, looks: float, pool: Pool) -> NoiseModel:
     """Speckle that a logarithm has made even."""
-    sigma = estimate_sigma_of_planes(planes, pool) * STRONGER
+    sigma = estimate_sigma_of_planes(planes, pool)
     if not sigma > 0:
         return NoiseModel.white(0.0)
+    shared = 1.0
+    if min(planes.shape[1:]) >= SMALLEST_IMAGE:
+        shared = float(np.sqrt(estimate_power(planes[:1], None, pool).power.mean())) / sigma
+    sigma *= min(STRONGER * max(shared, 1.0) ** SHARED_POWER, STRONGEST)
     return NoiseModel.speckle(looks, "log", unit=sigma / float(np.sqrt(Speckle(looks).log_variance)))

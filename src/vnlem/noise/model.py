@@ -124,7 +124,8 @@ class NoiseModel:
     def is_white(self) -> bool:
         """Whether one sigma says it all."""
         return (
-            len({curve.variances for curve in self.curves}) == 1
+            self.curves[0].law is None
+            and len({curve.variances for curve in self.curves}) == 1
             and len(self.curves[0].levels) == 1
             and not self.is_correlated
             and len(set(self.strengths)) == 1

@@ -34,7 +34,7 @@ ROUNDS = 12  # in which the transform is improved
 # Signals below the first are taken to be none and above the second to be true, in sigma, for one coil. The
 # inverse is so steep at the floor that what denoising leaves of the noise in air would become a signal: 1 %
 # of sigma becomes 0.18 sigma, and 10 % becomes 0.6 sigma.
-NOTHING, SOMETHING = 0.6, 0.85
+NOTHING, SOMETHING = 0.75, 1.0
 
 
 @dataclass(frozen=True)

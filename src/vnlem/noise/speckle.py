@@ -8,6 +8,7 @@ at one look its variance is 1.64 where 1 is possible. So the image is mixed with
 again, as at few photons (`vnlem.noise.rounds`): the logarithm of a mixture has no such tail.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -113,7 +114,8 @@ class Speckle:
     def _scale(self) -> float:
         """Standard deviation of the logarithm."""
         if self.domain == "log":  # mixtures and means of logarithms keep their shape
-            return _moments(self.looks, "intensity", 1.0, 1.0)[1] * self.share / float(self.averages) ** 0.5
+            alone = _moments(self.looks, "intensity", 1.0, 1.0)[1]
+            return alone * self.share / math.sqrt(self.averages)
         return self._moments[1]
 
     @property
@@ -122,6 +124,8 @@ class Speckle:
 
     def describe(self) -> str:
         """In words."""
+        if self.domain == "log":
+            return f"speckle on a logarithmic scale, taken as sigma {self.unit * self._scale:.3g}"
         return f"speckle ({self.domain}), {self.looks:.3g} look{'s' if self.looks != 1 else ''}"
 
     def to_dict(self) -> dict[str, Any]:
