@@ -244,6 +244,11 @@ def test_negative_pixels_are_refused(magnitude, options, words):
         vnlem.denoise(magnitude - 30, **options)
 
 
+def test_a_small_image_needs_looks(magnitude):
+    with pytest.raises(ValueError, match=r"\(20x20\) is too small to estimate the looks"):
+        vnlem.denoise(magnitude[:20, :20] ** 2, noise_model="speckle", domain="intensity")
+
+
 def test_the_command_line(cli, magnitude, tmp_path):
     source, target = tmp_path / "in.tif", tmp_path / "out.tif"
     io.write(source, io.Picture(magnitude[:64, :64].astype(np.float32)))

@@ -33,8 +33,8 @@ LEAST_RANGE = 1.5  # of the brightness, to tell
 SKEWED = 0.14  # over looks: what flat blocks miss of the variance of a logarithm with a long tail
 USUAL_LOOKS = 2.0  # of logarithmic data, whose units are unknown: as skewed as those of retinal OCT
 # Logarithmic speckle is filtered as if it were stronger than flat blocks show, for its tail; and the more so,
-# the more of it neighbours share: power of this exponent of the deviation at all frequencies over that at high
-# ones, up to a limit.
+# the more of it neighbours share: a power of the deviation at all frequencies over that at high ones, up to a
+# limit.
 STRONGER, SHARED_POWER, STRONGEST = 1.2, 4, 2.2
 # High frequencies with less of the noise than this: neighbours share it.
 MOST_SHARED, PLAINLY_SHARED = 0.75, 0.3
@@ -103,11 +103,16 @@ def _speckle(planes: Float, looks: Any, domain: Any, pool: Pool) -> NoiseModel:
         return _logarithmic(planes, looks or USUAL_LOOKS, pool)
     law = Speckle(looks or 1.0, domain, least=LEAST * float(planes.mean()))
     law.check(float(planes.min()))
-    large = min(planes.shape[1:]) >= SMALLEST
-    if looks is None and large:
-        law = replace(law, looks=_find_looks(planes, law, pool))
     if not law.least > 0:
         return NoiseModel.white(0.0)
+    if looks is None:
+        height, width = planes.shape[1:]
+        if min(height, width) < SMALLEST:
+            raise ValueError(
+                f"the image ({height}x{width}) is too small to estimate the looks of its speckle; "
+                f"pass looks=, or an image of at least {SMALLEST}x{SMALLEST}"
+            )
+        law = replace(law, looks=_find_looks(planes, law, pool))
     model = NoiseModel.speckle(law.looks, domain, least=law.least)
     if min(planes.shape[1:]) < SMALLEST_IMAGE:
         return model
