@@ -103,9 +103,13 @@ def test_a_damaged_law_is_refused(law):
         NoiseModel.from_dict(values)
 
 
+@pytest.mark.parametrize("rounded", [True, False])
 @pytest.mark.parametrize("coils", [1, 3])
-def test_sigma_from_the_air(head, coils):
+def test_sigma_from_the_air(head, coils, rounded):
     noisy = add_rician(head, SIGMA, coils=coils, seed=2)
+    if rounded:
+        noisy = np.rint(noisy / 3) * 3
+    assert find_air(noisy[None], coils) is not None
     model = vnlem.estimate_noise(noisy, kind="rician", coils=coils)
     assert model.curves[0].law.sigma == pytest.approx(SIGMA, rel=0.03)
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.noise.levels import by_brightness, cut
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rician import Rician
 from vnlem.noise.white import estimate_sigma_of_planes
@@ -31,10 +32,13 @@ MOST_ZEROS = 0.1  # of a block: it was set to zero
 # What air must show: distance of the distribution of the pixels from that of air, difference of their
 # relative deviations, correlation of neighbours, and share of the blocks that are darker still, below so much
 # of the floor.
-MOST_APART, SAME_WIDTH, MOST_CORRELATED, MOST_DARKER, DARKER = 0.03, 0.05, 0.15, 0.01, 0.7
+# The first two have a chance part, over the root of the number of pixels.
+MOST_APART, SAME_WIDTH, MOST_CORRELATED, MOST_DARKER, DARKER = 0.012, 0.02, 0.15, 0.01, 0.6
+CHANCE = 1.2
 # Noise of the whole image over that of the air, once it should be one: beyond, that of the tissue counts.
 SAME_NOISE = (0.65, 1.5)
 TISSUE_ROUNDS = 5
+MOST_BRIGHT = 2.0  # variance of bright areas, once it should be one: beyond, noise rises with the brightness
 PLAIN_AIR = 0.05  # of the blocks, where nobody has said that this is a magnitude image
 
 UNLIKE_AIR = "the noise of the tissue differs from that of the air, and that of the tissue is taken; a map \
@@ -50,13 +54,15 @@ class Air(NamedTuple):
     width: float  # relative deviation of the pixels over that of air
     correlation: float  # of neighbouring pixels
     darker: float  # share of the blocks that are darker than air
+    pixels: int
 
     @property
     def is_plausible(self) -> bool:
         """Whether this is air and not a flat area of something else."""
+        chance = CHANCE / self.pixels**0.5
         return (
-            self.apart < MOST_APART
-            and abs(self.width - 1) < SAME_WIDTH
+            self.apart < MOST_APART + chance
+            and abs(self.width - 1) < SAME_WIDTH + chance
             and abs(self.correlation) < MOST_CORRELATED
             and self.darker < MOST_DARKER
         )
@@ -97,7 +103,9 @@ def recognise_rician(planes: Float, pool: Pool) -> NoiseModel | None:
     air = find_air(planes, 1)
     if air is None or air.share < PLAIN_AIR:
         return None
-    return NoiseModel.rician(air.sigma) if _agrees(planes, Rician(air.sigma), pool) else None
+    law = Rician(air.sigma)
+    rises = _bright_noise(law.stabilise(planes[0]), pool) > MOST_BRIGHT
+    return NoiseModel.rician(air.sigma) if _agrees(planes, law, pool) and not rises else None
 
 
 def find_air(planes: Float, coils: int) -> Air | None:
@@ -142,9 +150,11 @@ def _look(blocks: Float, square: float, coils: int, limits: tuple[float, float])
         if np.count_nonzero(chosen) < FEWEST_BLOCKS:
             return None
         square = float(own[chosen].mean())
-    pixels = np.sort(blocks[chosen].ravel())
-    expected = special.gammainc(coils, pixels**2 / (2 * square))
-    apart = float(np.max(np.abs(expected - (np.arange(pixels.size) + 0.5) / pixels.size)))
+    pixels = blocks[chosen].ravel()
+    # Pixels may be whole numbers: half of those that are equal count as smaller.
+    values, counts = np.unique(pixels, return_counts=True)
+    expected = special.gammainc(coils, values**2 / (2 * square))
+    apart = float(np.max(np.abs(expected - (np.cumsum(counts) - counts / 2) / pixels.size)))
     law = Rician(float(np.sqrt(square)), coils)
     deviation = float(np.sqrt(law.variance(law.floor)))
     grid = blocks[chosen].reshape(-1, SIDE, SIDE) - pixels.mean()
@@ -156,12 +166,22 @@ def _look(blocks: Float, square: float, coils: int, limits: tuple[float, float])
         float(pixels.std() / pixels.mean()) / (deviation / law.floor),
         correlation / max(float(pixels.var()), 1e-300),
         float(np.mean(blocks.mean(axis=1) < DARKER * law.floor)),
+        pixels.size,
     )
 
 
 def _agrees(planes: Float, law: Rician, pool: Pool) -> bool:
     """Whether the noise of the whole image is that of its air."""
     return SAME_NOISE[0] < estimate_sigma_of_planes(law.stabilise(planes), pool) < SAME_NOISE[1]
+
+
+def _bright_noise(stable: Float, pool: Pool) -> float:
+    """Variance that bright areas of a stabilised plane have at least: more than one where photons count."""
+    blocks = cut(stable, pool=pool)
+    if blocks is None:
+        return 0.0
+    least = by_brightness(blocks).least()
+    return float(np.median(least[least.size // 2 :]))
 
 
 def _of_tissue(planes: Float, coils: int, pool: Pool) -> float:

@@ -17,7 +17,7 @@ from vnlem.noise.levels import SMALLEST, by_brightness, cut
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rician import check_rician
 from vnlem.noise.speckle import DOMAINS, LEAST, Speckle, check_speckle
-from vnlem.noise.white import estimate_sigma_of_planes
+from vnlem.noise.white import SMALLEST_FOR_LEVELS, estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.workers import Pool
 
@@ -107,10 +107,10 @@ def _speckle(planes: Float, looks: Any, domain: Any, pool: Pool) -> NoiseModel:
         return NoiseModel.white(0.0)
     if looks is None:
         height, width = planes.shape[1:]
-        if min(height, width) < SMALLEST:
+        if min(height, width) < SMALLEST_FOR_LEVELS:
             raise ValueError(
                 f"the image ({height}x{width}) is too small to estimate the looks of its speckle; "
-                f"pass looks=, or an image of at least {SMALLEST}x{SMALLEST}"
+                f"pass looks=, or an image of at least {SMALLEST_FOR_LEVELS}x{SMALLEST_FOR_LEVELS}"
             )
         law = replace(law, looks=_find_looks(planes, law, pool))
     model = NoiseModel.speckle(law.looks, domain, least=law.least)
