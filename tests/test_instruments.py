@@ -151,6 +151,9 @@ def test_photographs_and_counts_are_no_magnitudes():
     # Few counts of a dark area are as skew as air, but bright areas have more noise.
     dark = rng.poisson(np.where(np.arange(128) < 64, 3.7, 60.0), (128, 128))
     assert "rician" not in vnlem.estimate_noise(dark).kind
+    # Where nothing is bright, whole numbers give counts away.
+    dim = 20 * rng.poisson(np.where(np.arange(128) < 64, 3.7, 9.0), (128, 128))
+    assert "rician" not in vnlem.estimate_noise(dim).kind
 
 
 def test_an_offset_of_the_right_size_is_no_air():

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.noise.blocks import lattice
 from vnlem.noise.levels import by_brightness, cut
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rician import Rician
@@ -39,6 +40,9 @@ CHANCE = 1.2
 SAME_NOISE = (0.65, 1.5)
 TISSUE_ROUNDS = 5
 MOST_BRIGHT = 2.0  # variance of bright areas, once it should be one: beyond, noise rises with the brightness
+LEAST_STEPS = (
+    4.0  # of the pixels' values in sigma: counts of 3.7 photons look like air, with 3 steps in sigma
+)
 PLAIN_AIR = 0.05  # of the blocks, where nobody has said that this is a magnitude image
 
 UNLIKE_AIR = "the noise of the tissue differs from that of the air, and that of the tissue is taken; a map \
@@ -101,7 +105,7 @@ def recognise_rician(planes: Float, pool: Pool) -> NoiseModel | None:
     if len(planes) > 1 or planes.min() < 0:
         return None
     air = find_air(planes, 1)
-    if air is None or air.share < PLAIN_AIR:
+    if air is None or air.share < PLAIN_AIR or air.sigma < LEAST_STEPS * lattice(planes[0]):
         return None
     law = Rician(air.sigma)
     rises = _bright_noise(law.stabilise(planes[0]), pool) > MOST_BRIGHT
