@@ -169,6 +169,10 @@ def _find_looks(planes: Float, law: Speckle, pool: Pool) -> float:
 def _logarithmic(planes: Float, looks: float, pool: Pool) -> NoiseModel:
     """Speckle that a logarithm has made even."""
     sigma = estimate_sigma_of_planes(planes, pool)
+    blocks = cut(planes[0], pool=pool) if min(planes.shape[1:]) >= SMALLEST_FOR_LEVELS else None
+    if blocks is not None:
+        # The kind is told, so the usual level counts and not the lowest: bright layers may be saturated.
+        sigma = max(sigma, float(np.sqrt(np.median(by_brightness(blocks).least()))))
     if not sigma > 0:
         return NoiseModel.white(0.0)
     shared = 1.0
