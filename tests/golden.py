@@ -154,6 +154,14 @@ def by_channel(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return clean + rng.standard_normal(clean.shape) * [8, 16, 24]
 
 
+def magnitudes(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return vnlem.noise.add_rician(clean, 15.0, seed=rng)
+
+
+def speckle(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return vnlem.noise.add_speckle(clean, 2.0, seed=rng)
+
+
 # Calls that are more than `denoise(noisy)`.
 REGION = (slice(16, 128), slice(8, 120))
 
@@ -194,6 +202,9 @@ def blind() -> dict[str, Case]:
         "set": Case(particles, white(35)),
         "region of a zarr": Case(camera, white(20), denoise=region_of_a_store, cut=REGION),
         "signal": Case(signal, white(20), {"method": "nlm"}),
+        "magnitudes, found": Case(cells, magnitudes),
+        "magnitudes, told": Case(volume, magnitudes, {"noise_model": "rician", "axes": "ZYX"}),
+        "speckle of two looks": Case(camera, speckle, {"noise_model": "speckle", "looks": 2}),
     }
 
 

@@ -86,6 +86,9 @@ def denoise(
     offset: float | None = None,
     read_noise: float | None = None,
     caution: str = "auto",
+    coils: int | None = None,
+    looks: float | None = None,
+    domain: str | None = None,
     dtype: DTypeLike | None = None,
     **params: Any,
 ) -> NDArray[Any]: ...
@@ -107,6 +110,9 @@ def denoise(
     offset: float | None = None,
     read_noise: float | None = None,
     caution: str = "auto",
+    coils: int | None = None,
+    looks: float | None = None,
+    domain: str | None = None,
     dtype: DTypeLike | None = None,
     **params: Any,
 ) -> tuple[NDArray[Any], Info]: ...
@@ -128,6 +134,9 @@ def denoise(
     offset: float | None = None,
     read_noise: float | None = None,
     caution: str = "auto",
+    coils: int | None = None,
+    looks: float | None = None,
+    domain: str | None = None,
     dtype: DTypeLike | None = None,
     **params: Any,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
@@ -594,6 +603,9 @@ def estimate_noise(
     *,
     kind: str = "auto",
     caution: str = "auto",
+    coils: int | None = None,
+    looks: float | None = None,
+    domain: str | None = None,
     workers: int | None = None,
 ) -> NoiseModel: ...
 def estimate_sigma(

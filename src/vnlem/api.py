@@ -14,6 +14,7 @@ from vnlem.noise.auto import estimate_of_planes
 from vnlem.noise.find import find_noise
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.predictive import NoiseCheck, check_by_tiles, check_result
+from vnlem.pipeline import checks
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, run_where_asked, to_host
 from vnlem.pipeline.dtypes import as_dtype, check_dtype, taken_up
 from vnlem.pipeline.image import Planes, check_values, to_planes
@@ -44,6 +45,9 @@ def denoise(
     offset: float | None = None,
     read_noise: float | None = None,
     caution: str = "auto",
+    coils: int | None = None,
+    looks: float | None = None,
+    domain: str | None = None,
     dtype: DTypeLike | None = None,
     **params: Any,
 ) -> Result:
@@ -57,7 +61,8 @@ def denoise(
         come back in their dtype, rounded and clipped, unless `dtype` says otherwise; floats are never
         rescaled or clipped.
     sigma : float, optional
-        Standard deviation of white noise, in the units of the pixels. When None the noise is estimated.
+        Standard deviation of white noise, or of the complex noise behind magnitudes ("rician"), in the units
+        of the pixels. When None the noise is estimated. May be a map, one number for each pixel.
     method : str
         Name of the method, a key of ``vnlem.registry.METHODS``; - and _ are the same.
     preset : {"auto", "paper"}
@@ -81,13 +86,15 @@ def denoise(
         Where to run. None: where the image lies. So a NumPy array is denoised on the CPU, and a CuPy array or
         a CUDA tensor on its own GPU, from which it comes back as what it was. "auto": on a GPU if CuPy is
         installed and a device answers.
-    noise_model : {"auto", "gaussian", "poisson-gaussian", "correlated"} or NoiseModel
+    noise_model : {"auto", "gaussian", "poisson-gaussian", "correlated", "rician", "speckle"} or NoiseModel
         "auto": white noise where `sigma` is given; else whatever :func:`vnlem.estimate_noise` finds in the
         image. "gaussian": white noise of standard deviation `sigma`. "poisson-gaussian": photon noise and
         read noise of cameras and microscopes. "correlated": noise that neighbouring pixels share and that
-        may depend on the brightness. A NoiseModel: estimated before, e.g. on another image of the same
-        detector. Only white noise goes with `sigma`. Noise that is not white is made so before the method
-        runs, and the result is taken back without bias.
+        may depend on the brightness. "rician": magnitudes of complex images (MRI), and the result is the
+        signal. "speckle": light, sound or radar that interferes (OCT, ultrasound, SAR). A NoiseModel:
+        estimated before, e.g. on another image of the same detector. `sigma` goes with white and Rician
+        noise. Noise that is not white is made so before the method runs, and the result is taken back without
+        bias.
     gain, offset, read_noise : float, optional
         The model pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), for "auto" and
         "poisson-gaussian"; without `gain` all three are estimated by :func:`vnlem.noise.estimate_gain`.
@@ -95,6 +102,14 @@ def denoise(
     caution : {"auto", "safe", "strong"}
         What to take for noise in doubt, where the noise is estimated. "safe": the least that explains the
         image, so that texture stays. "strong": the most, for images that are known to be noisy.
+    coils : int, optional
+        Of Rician noise: coils whose squares were added up (non-central chi); one when None.
+    looks : float, optional
+        Of speckle: independent pictures whose intensities were averaged; estimated when None.
+    domain : {"intensity", "amplitude", "log"}, optional
+        Of speckle: what the pixels are. "log": a logarithm was taken already, as in exports of OCT and
+        ultrasound, and the result is the mean of the logarithms. When None, "log" where the noise does not
+        rise with the brightness, else "intensity".
     dtype : dtype, optional
         Of the result; that of the image when None. "float32" where integers are small numbers of photons,
         whose means would be rounded away.
@@ -121,8 +136,24 @@ def denoise(
         "offset": offset,
         "read_noise": read_noise,
         "caution": caution,
+        "coils": coils,
+        "looks": looks,
+        "domain": domain,
     }
     given = {"preset": preset, **params}
+    if noise_model == "rician" and np.ndim(sigma) > 1:
+        rest: dict[str, Any] = {
+            "method": method,
+            "channel_axis": channel_axis,
+            "axes": axes,
+            "workers": workers,
+            "progress": progress,
+            "return_info": return_info,
+            "device": device,
+            **about_noise,
+            **given,
+        }
+        return _with_sigma_map(image, sigma, wanted, rest)
     stack = axes is not None or (channel_axis is None and is_list_of_images(image))
     if is_lazy(image):
         lazy: Result = _lazily(
@@ -170,6 +201,33 @@ def denoise(
         return cast(Result, done)
 
     return run_where_asked(at, image, sigma, device, in_pages=stack)
+
+
+def _with_sigma_map(image: Any, sigma: Any, dtype: np.dtype[Any] | None, options: dict[str, Any]) -> Result:
+    """Denoise magnitudes whose sigma is a map: divided by it, their noise is the same everywhere."""
+    pixels = checks.numbers("the image", to_host(image))
+    levels = checks.finite("sigma", to_host(sigma))
+    try:
+        fits = np.broadcast_shapes(levels.shape, pixels.shape) == pixels.shape
+    except ValueError:
+        fits = False
+    if not fits or levels.ndim < 2:
+        raise ValueError(
+            f"sigma must be a number or a map of the image's shape {pixels.shape}, or of its last axes, "
+            f"got an array of shape {levels.shape}"
+        )
+    if levels.min() <= 0:
+        raise ValueError(
+            f"sigma of Rician noise must be larger than 0 everywhere, and the map holds {levels.min():g}; "
+            "set it to a small number where nothing was measured"
+        )
+    result = denoise(pixels / levels, 1.0, noise_model="rician", **options)
+    denoised, *info = result if isinstance(result, tuple) else (result,)
+    given = as_dtype(denoised * levels, np.asarray(image).dtype if dtype is None else dtype)
+    if not info:
+        return given
+    level = float(np.sqrt(np.mean(levels**2)))
+    return given, replace(info[0], sigma=level, noise=NoiseModel.rician(level, options["coils"] or 1))
 
 
 def check_noise(
@@ -265,7 +323,7 @@ def _denoise_image(
     if dtype is not None:
         image = taken_up(image, dtype)
     begun = time.perf_counter()
-    if sigma is None and "scales" in method.parameters:
+    if (sigma is None or noise_model == "rician") and "scales" in method.parameters:
         given = {"scales": DEFAULT_SCALES} | given
     params = method.with_defaults(given)
     check_parameters(method, params)

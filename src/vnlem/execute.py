@@ -164,7 +164,9 @@ class _Execution:
             below = Region(half_of(shape), needed_to_double(seen, shape), known)
             double = partial(double_in_tiles, pool=self._pool)
             found = double_part(self.rounds(smaller, below, tuple(before), None), seen, shape, double)
-        mixture = strips.pixel_by_pixel(mix, self._pool, part_of(planes, read, seen), found)
+        mixture = strips.pixel_by_pixel(
+            partial(mix, share=last.share), self._pool, part_of(planes, read, seen), found
+        )
         return self.sizes(mixture, Region(shape, write, seen), last.sizes, None, final)
 
     def sizes(

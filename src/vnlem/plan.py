@@ -20,7 +20,7 @@ from vnlem.estimate.halved import DOUBLE_REACH, FILTER_REACH, half_of
 from vnlem.estimate.scales import check_scales, count_scales, halve_in_tiles
 from vnlem.noise import parts, strips
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.rounds import count_photons, noise_in, plan_rounds, stand_for_mixture
+from vnlem.noise.rounds import noise_in, rounds_for, stand_for_mixture
 from vnlem.pipeline.device import lies_on_gpu, namespace, placed, why_no_gpu
 from vnlem.pipeline.method import Method
 from vnlem.pipeline.run import NEGLIGIBLE
@@ -97,6 +97,7 @@ class Round:
 
     halvings: int
     sizes: tuple[Size, ...]
+    share: float = 1.0  # of the image, in a mixture with what the round before found
 
 
 @dataclass(frozen=True)
@@ -270,19 +271,19 @@ class _Decide(NamedTuple):
                 )
             yield Round(0, tuple(sizes))
             return
-        for one in plan_rounds(count_photons(noise, planes), *shape):
+        for one in rounds_for(noise, planes, *shape):
             seen, size, sizes = planes, shape, []
             for _ in range(one.halvings):
                 seen, size = self._halve(seen), half_of(size)
             for number in range(count_scales(*size, scales)):
                 seen = self._halve(seen) if number else seen
-                own = noise_in(noise, one).with_share(0.5**number)
+                own = noise_in(noise, one).halved(number)
                 if one.mixed:
                     stands = stand_for_mixture(own, seen, self.pool)
                 else:
                     stands = strips.stabilise(own, seen, self.pool)
                 sizes.append(self._size(stands, 1.0, noise=own, mixed=one.mixed, warns=False))
-            yield Round(one.halvings, tuple(sizes))
+            yield Round(one.halvings, tuple(sizes), one.share)
 
     def _halve(self, planes: Any) -> Any:
         if lies_on_gpu(planes):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.noise.advice import advise
+from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.pages import Pages, StackNoise, StackUnits, checked_page, planes_of, units_of
 from vnlem.noise.predictive import NoiseCheck, check_result, worst
 from vnlem.pipeline import units_on_gpu
@@ -42,10 +43,6 @@ def denoise_pages_on_disk(
     sigma: Any,
     *,
     device: str | None,
-    gain: Any,
-    offset: Any,
-    read_noise: Any,
-    caution: Any = "auto",
     **options: Any,
 ) -> Any:
     """Denoise a stack that is not in memory: whole pages are asked of `pages` and given to `out`.
@@ -54,14 +51,14 @@ def denoise_pages_on_disk(
     ----------
     pages, out
         Arrays with a shape and with pages that can be had, or set, by their index.
-    sigma, device, gain, offset, read_noise, caution, options
+    sigma, device, options
         As in :func:`vnlem.denoise`.
 
     Returns
     -------
     (out, Info)
     """
-    about_noise = {"gain": gain, "offset": offset, "read_noise": read_noise, "caution": caution}
+    about_noise = {name: options.pop(name, None) for name in ABOUT_NOISE}
     name = choose(device)
     with said_once(), current(name):
         given: dict[str, Any] = {"about_noise": about_noise, "return_info": True, "device": name}
@@ -94,7 +91,7 @@ def denoise_stack(
     method : str
     noise_model : str or NoiseModel
     about_noise : dict
-        gain, offset, read_noise, caution.
+        What else is known: ABOUT_NOISE, None where it is not.
     workers, progress, return_info, params
         As in :func:`vnlem.denoise`.
     out : array_like, optional

@@ -46,7 +46,11 @@ def command(
         typer.Option(help=parameter_help(denoise, "sigma")),
     ] = None,
     noise_model: Annotated[
-        str, typer.Option(help="What the noise is: 'auto', 'gaussian', 'poisson-gaussian' or 'correlated'.")
+        str,
+        typer.Option(
+            help="What the noise is: 'auto', 'gaussian', 'poisson-gaussian', 'correlated', 'rician' (MRI) or "
+            "'speckle' (OCT, ultrasound, radar)."
+        ),
     ] = "auto",
     gain: Annotated[float | None, typer.Option(help="Grey levels per photon, for photon noise.")] = None,
     offset: Annotated[float | None, typer.Option(help="The camera's level without light.")] = None,
@@ -54,6 +58,15 @@ def command(
     caution: Annotated[
         str, typer.Option(help="In doubt what is noise: 'auto', 'safe' (texture stays) or 'strong'.")
     ] = "auto",
+    coils: Annotated[
+        int | None, typer.Option(help="Coils whose squares were added up, for Rician noise.")
+    ] = None,
+    looks: Annotated[
+        float | None, typer.Option(help="Pictures that were averaged, for speckle; estimated by default.")
+    ] = None,
+    domain: Annotated[
+        str | None, typer.Option(help="What speckled pixels are: 'intensity', 'amplitude' or 'log'.")
+    ] = None,
     noise: Annotated[
         Path | None, typer.Option(metavar="MODEL.json", help="A noise model that 'vnlem noise' wrote.")
     ] = None,
@@ -119,6 +132,7 @@ def command(
             raise ValueError(f"--noise {noise} holds the whole model; leave --noise-model {noise_model} out")
         model = NoiseModel.load(noise)
     about_noise = {"gain": gain, "offset": offset, "read_noise": read_noise, "caution": caution}
+    about_noise |= {"coils": coils, "looks": looks, "domain": domain}
     asked = large.LargeOptions(
         memory=memory,
         resume=resume,

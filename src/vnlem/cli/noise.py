@@ -14,11 +14,23 @@ def command(
         typer.Option(help="Write a picture (.png, .pdf, .svg), or the model itself (.json)."),
     ] = None,
     kind: Annotated[
-        str, typer.Option(help="'auto', 'gaussian', 'poisson-gaussian' or 'correlated'.")
+        str,
+        typer.Option(
+            help="'auto', 'gaussian', 'poisson-gaussian', 'correlated', 'rician' (MRI) or 'speckle'."
+        ),
     ] = "auto",
     caution: Annotated[
         str, typer.Option(help="In doubt what is noise: 'auto', 'safe' (texture stays) or 'strong'.")
     ] = "auto",
+    coils: Annotated[
+        int | None, typer.Option(help="Coils whose squares were added up, for Rician noise.")
+    ] = None,
+    looks: Annotated[
+        float | None, typer.Option(help="Pictures that were averaged, for speckle; estimated by default.")
+    ] = None,
+    domain: Annotated[
+        str | None, typer.Option(help="What speckled pixels are: 'intensity', 'amplitude' or 'log'.")
+    ] = None,
     page: Annotated[int, typer.Option(help="The page of a file with several, from 1.")] = 1,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the model as JSON and nothing else.")
@@ -40,7 +52,15 @@ def command(
     if not 1 <= page <= len(pages):
         raise ValueError(f"the file has {len(pages)} pages, got --page {page}")
     pixels = pages[page - 1]
-    model = estimate_noise(pixels, picture.channel_axis, kind=kind, caution=caution)
+    model = estimate_noise(
+        pixels,
+        picture.channel_axis,
+        kind=kind,
+        caution=caution,
+        coils=coils,
+        looks=looks,
+        domain=domain,
+    )
     if out is not None and out.suffix.lower() == ".json":
         model.save(out)
     elif out is not None:

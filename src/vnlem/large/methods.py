@@ -108,7 +108,7 @@ def find_engine(
     if together is not None:
         return together
     options = {name: params.pop(name) for name in _NOISE_OPTIONS if name in params}
-    if sigma is None and "scales" in found.parameters:
+    if (sigma is None or options.get("noise_model") == "rician") and "scales" in found.parameters:
         params = {"scales": DEFAULT_SCALES} | params
     params = found.with_defaults(params)
     check_preset(found, params["preset"])

@@ -22,6 +22,8 @@ _NOISE_WORDS = {
     "gaussian": "white (sigma)",
     "poisson-gaussian": "photons and read noise",
     "correlated": "alike in neighbouring pixels",
+    "rician": "Rician: magnitudes (MRI)",
+    "speckle": "speckle (OCT, ultrasound, radar)",
     "file": "a saved model",
 }
 _GROUP_WORDS = {
@@ -51,6 +53,10 @@ class SettingsForm(QWidget):
         self._offset.setSpecialValueText("")
         self._read_noise = _number("Standard deviation of the read noise, in the units of the pixels")
         self._read_noise.setSpecialValueText("")
+        self._coils = _number("Coils whose squares were added up")
+        self._coils.setDecimals(0)
+        self._coils.setSpecialValueText("one")
+        self._looks = _number("Pictures whose intensities were averaged")
         self._file = _FileLine()
         self._method = _combo([(name, name) for name in names()])
         self._method.setCurrentIndex(self._method.findData(DEFAULT_METHOD))
@@ -67,6 +73,8 @@ class SettingsForm(QWidget):
             ("gain", self._gain),
             ("offset", self._offset),
             ("read noise", self._read_noise),
+            ("coils", self._coils),
+            ("looks", self._looks),
             ("model", self._file),
             ("method", self._method),
             ("profile", self._profile),
@@ -101,6 +109,8 @@ class SettingsForm(QWidget):
             gain=self._gain.value() or None,
             offset=self._offset.value(),
             read_noise=self._read_noise.value(),
+            coils=int(self._coils.value()) or None,
+            looks=self._looks.value() or None,
             model_file=self._file.text(),
         )
 
@@ -120,6 +130,8 @@ class SettingsForm(QWidget):
             (self._gain, settings.gain),
             (self._offset, settings.offset),
             (self._read_noise, settings.read_noise),
+            (self._coils, settings.coils),
+            (self._looks, settings.looks),
         ):
             control.setValue(value or 0.0)
         self._file.set_text(settings.model_file)
@@ -136,6 +148,8 @@ class SettingsForm(QWidget):
             self._gain: noise == "poisson-gaussian",
             self._offset: noise == "poisson-gaussian" and self._gain.value() > 0,
             self._read_noise: noise == "poisson-gaussian" and self._gain.value() > 0,
+            self._coils: noise == "rician",
+            self._looks: noise == "speckle",
             self._file: noise == "file",
             self._profile: method in WITH_PROFILES,
             self._group: method in WITH_PROFILES,

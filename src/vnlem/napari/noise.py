@@ -25,7 +25,8 @@ def find_noise(page: NDArray[Any], settings: Settings, channel_axis: int | None 
         return NoiseModel.white(settings.sigma)
     if settings.noise == "poisson-gaussian" and settings.gain is not None:
         return NoiseModel.camera(settings.gain, settings.offset or 0.0, settings.read_noise or 0.0)
-    return estimate_noise(page, channel_axis, kind=settings.noise, caution=settings.caution)
+    told = {name: value for name, value in settings.noise_arguments().items() if name in ("coils", "looks")}
+    return estimate_noise(page, channel_axis, kind=settings.noise, caution=settings.caution, **told)
 
 
 def noise_arguments(settings: Settings) -> dict[str, Any]:

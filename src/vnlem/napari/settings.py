@@ -9,7 +9,7 @@ PROFILES = ("quality", "balanced", "fast")
 GROUPS = ("d4", "identity", "c4", "so2", "similarity")
 DEVICES = ("cpu", "cuda", "auto")
 CAUTIONS = ("auto", "safe", "strong")
-NOISE_KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated", "file")
+NOISE_KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated", "rician", "speckle", "file")
 # The methods that take a profile and a group of rotations.
 WITH_PROFILES = ("vnlr",)
 
@@ -34,6 +34,8 @@ class Settings:
     gain: float | None = None
     offset: float | None = None
     read_noise: float | None = None
+    coils: int | None = None  # of Rician noise
+    looks: float | None = None  # of speckle
     model_file: str = ""  # a noise model as JSON, for "file"
 
     def method_arguments(self) -> dict[str, Any]:
@@ -55,8 +57,10 @@ class Settings:
             known = {"gain": self.gain, "offset": self.offset, "read_noise": self.read_noise}
             chosen = {name: value for name, value in known.items() if value is not None}
             return {"noise_model": "poisson-gaussian", **(chosen if self.gain is not None else {})}
-        if self.noise == "correlated":
-            return {"noise_model": "correlated"}
+        if self.noise in ("correlated", "rician", "speckle"):
+            told = {"rician": ("coils", self.coils), "speckle": ("looks", self.looks)}
+            name, value = told.get(self.noise, ("", None))
+            return {"noise_model": self.noise} | ({} if value is None else {name: value})
         return {} if self.caution == "auto" else {"caution": self.caution}
 
     def arguments(self) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from vnlem.noise.fit import estimate_gain
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.poisson_gaussian import GainModel
 from vnlem.noise.predictive import NoiseCheck, predictive_check
+from vnlem.noise.rician import add_rician
+from vnlem.noise.speckle import add_speckle
 from vnlem.noise.white import add_gaussian, estimate_sigma, standardise, unstandardise
 
 __all__ = [
@@ -12,6 +14,8 @@ __all__ = [
     "NoiseCheck",
     "NoiseModel",
     "add_gaussian",
+    "add_rician",
+    "add_speckle",
     "estimate_gain",
     "estimate_noise",
     "estimate_sigma",

@@ -10,17 +10,19 @@ evidence, and where evidence is weak the one with the least regret is taken:
 | white | the lower envelope over space, frequency and direction | none: little can be lost | |
 | line | photon noise, which rises with the brightness | classes that look like white noise | white |
 | bent curve | any smooth dependence on the brightness | nearly all classes | white |
+| Rician | magnitudes without signal | air of their distribution, nothing darker | the above |
 | correlated | power at low frequencies | the shape of a spectrum that texture does not have | white |
 
 The numbers are in `DEMANDS`, a row for each `caution`, and in `SHAPES`.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.noise.air import recognise_rician
 from vnlem.noise.correlated import (
     SMALLEST_IMAGE,
     PowerEstimate,
@@ -30,6 +32,7 @@ from vnlem.noise.correlated import (
 )
 from vnlem.noise.curve import Curve
 from vnlem.noise.fit import Demands, fit, fit_correlated, gain_of_planes
+from vnlem.noise.instruments import INSTRUMENTS, check_options, estimate_instrument
 from vnlem.noise.levels import Differences, Levels, by_brightness, cut, white_level
 from vnlem.noise.model import NoiseModel, to_components
 from vnlem.noise.white import estimate_sigma_of_planes
@@ -41,7 +44,7 @@ from vnlem.pipeline.workers import Pool, check_workers
 
 Float = NDArray[np.float64]
 
-KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated")
+KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated", *INSTRUMENTS)
 SMALLEST_FOR_A_CURVE = 32
 MOST_CLIPPED = 0.95  # of the pixels at the limits: more hide the noise
 
@@ -106,6 +109,9 @@ def estimate_noise(
     *,
     kind: str = "auto",
     caution: str = "auto",
+    coils: int | None = None,
+    looks: float | None = None,
+    domain: str | None = None,
     workers: int | None = None,
 ) -> NoiseModel:
     """What noise an image has: how strong at each brightness, and whether neighbouring pixels share it.
@@ -116,13 +122,18 @@ def estimate_noise(
         A grey image, a signal (one dimension), or a colour image with `channel_axis`.
     channel_axis : int, optional
         The axis of the channels.
-    kind : {"auto", "gaussian", "poisson-gaussian", "correlated"}
+    kind : {"auto", "gaussian", "poisson-gaussian", "correlated", "rician", "speckle"}
         What to look for. "gaussian": white noise of one level. "poisson-gaussian": photon and read noise.
-        "correlated": any dependence on the brightness, and correlation, whether it is plain or not. "auto":
-        the simplest of these that the image does not contradict.
+        "correlated": any dependence on the brightness, and correlation, whether it is plain or not.
+        "rician": magnitudes of complex images (MRI). "speckle": OCT, ultrasound, radar. "auto": the simplest
+        of these that the image does not contradict; Rician noise where its air is plain, and no speckle.
     caution : {"auto", "safe", "strong"}
         What to do in doubt, for `kind` "auto". "safe": the least noise that explains the image, so that
         texture stays. "strong": the most, for images that are known to be noisy. "auto": in between.
+    coils : int, optional
+        Of "rician": coils whose squares were added up, one when None.
+    looks, domain : optional
+        Of "speckle", as in :func:`vnlem.denoise`.
     workers : int, optional
         Number of threads, at most four of them; they do not change the result.
 
@@ -155,7 +166,8 @@ def estimate_noise(
     checks.choice("kind", kind, KINDS)
     checks.choice("caution", caution, tuple(DEMANDS))
     planes = to_planes(image, channel_axis, signals=True)
-    return estimate_of_planes(planes, kind, workers, caution)
+    options = check_options(kind, {"coils": coils, "looks": looks, "domain": domain})
+    return estimate_of_planes(planes, kind, workers, caution, options=options)
 
 
 def estimate_of_planes(
@@ -164,6 +176,7 @@ def estimate_of_planes(
     workers: int | None = None,
     caution: str = "auto",
     differences: Differences | None = None,
+    options: dict[str, Any] | None = None,
     *,
     warns: bool = True,
 ) -> NoiseModel:
@@ -172,6 +185,9 @@ def estimate_of_planes(
     data = planes.data
     if float(np.ptp(data)) == 0:
         return NoiseModel.white(0.0, confidence=min(1.0, min(data.shape[1:]) / 64))
+    if kind in INSTRUMENTS:
+        with pool_for(workers) as pool:
+            return estimate_instrument(data, kind, options or {}, pool)
     unclipped = _unclipped(data)
     with pool_for(workers) as pool:
         model = _estimate(data, unclipped, kind, pool, caution, differences)
@@ -206,6 +222,9 @@ def _estimate(
         if camera is None or camera.variance(float(data.max())) <= (NEGLIGIBLE * np.ptp(data)) ** 2:
             return NoiseModel.white(0.0, 0.5, NOTHING)
         return NoiseModel((Curve.of_camera(camera),), confidence=max(size, 0.05))
+    magnitudes = recognise_rician(data, pool) if kind == "auto" else None
+    if magnitudes is not None:
+        return magnitudes
     seen = [_Seen.of(plane, pool) for plane in data]
     if not any(seen):
         return NoiseModel.white(0.0, 0.5, NOTHING)

@@ -5,6 +5,7 @@ noise, for which the generalised Anscombe transform and its exact unbiased inver
 cameras that bend their values (sRGB), where the transform is the integral of 1 / standard deviation.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +20,12 @@ from vnlem.noise.poisson_gaussian import (
     unstabilise,
     with_read_noise,
 )
+from vnlem.noise.rician import Rician, check_rician
+from vnlem.noise.speckle import Speckle, check_speckle
 
 Float = NDArray[np.float64]
 
+LAWS: dict[str, Callable[..., Rician | Speckle]] = {"rician": check_rician, "speckle": check_speckle}
 LEAST_SHARE = 1e-3  # of the largest variance: the curve does not fall below
 
 
@@ -38,6 +42,8 @@ class Curve:
         keeps its last value.
     camera : GainModel, optional
         The camera whose line this is, where it is known.
+    law : Rician or Speckle, optional
+        The law that replaces the knots, with a transform of its own.
 
     Examples
     --------
@@ -49,6 +55,7 @@ class Curve:
     variances: tuple[float, ...]
 
     camera: GainModel | None = None
+    law: Rician | Speckle | None = None
 
     @classmethod
     def of_camera(cls, model: GainModel) -> "Curve":
@@ -62,10 +69,15 @@ class Curve:
         levels = (model.offset, model.offset + 1000 * model.gain)
         return cls(levels, (model.read_noise**2, model.read_noise**2 + 1000 * model.gain**2), model)
 
+    @classmethod
+    def of_law(cls, law: Rician | Speckle) -> "Curve":
+        """The curve of a law, drawn between its levels."""
+        return cls(law.levels, tuple(map(float, law.variance(law.levels))), law=law)
+
     @property
     def gain(self) -> GainModel | None:
         """The camera a rising line describes; None for white noise and for bent curves."""
-        if self.camera is not None or len(self.levels) != 2:
+        if self.camera is not None or self.law is not None or len(self.levels) != 2:
             return self.camera
         (a, b), (u, v) = self.levels, self.variances
         slope = (v - u) / (b - a)
@@ -74,6 +86,8 @@ class Curve:
     def variance(self, brightness: ArrayLike) -> Float:
         """Noise variance at a brightness."""
         x = np.asarray(brightness, np.float64)
+        if self.law is not None:
+            return self.law.variance(x)
         camera = self.gain
         if camera is not None:
             floor = LEAST_SHARE * max(self.variances)
@@ -89,10 +103,18 @@ class Curve:
 
     def with_share(self, share: float) -> "Curve":
         """The curve of share * pixel + (1 - share) * its mean."""
+        if self.law is not None:
+            return Curve.of_law(self.law.with_share(share))
         camera = self.camera
         if camera is not None:
             camera = GainModel(share**2 * camera.gain, camera.offset, share * camera.read_noise)
         return Curve(self.levels, tuple(share**2 * value for value in self.variances), camera)
+
+    def halved(self, times: int) -> "Curve":
+        """The curve of the image halved so often: the mean of four pixels has half of their noise."""
+        if self.law is not None:
+            return Curve.of_law(self.law.halved(times))
+        return self.with_share(0.5**times)
 
     def stabilise(self, values: ArrayLike) -> Float:
         """Values whose noise has standard deviation one at every brightness.
@@ -103,6 +125,8 @@ class Curve:
         [0.0, 1.0]
         """
         x = np.asarray(values, np.float64)
+        if self.law is not None:
+            return self.law.stabilise(x)
         if len(self.levels) == 1:
             return np.asarray(x / np.sqrt(self.variances[0]))
         camera = self.gain
@@ -118,6 +142,8 @@ class Curve:
         [20.0, 80.0]
         """
         y = np.asarray(values, np.float64)
+        if self.law is not None:
+            return self.law.unstabilise(y)
         if len(self.levels) == 1:
             return np.asarray(y * np.sqrt(self.variances[0]))
         camera = self.gain
@@ -157,14 +183,17 @@ class Curve:
         return result
 
 
-def check_curve(levels: Any, variances: Any, camera: Any = None) -> Curve:
+def check_curve(levels: Any, variances: Any, camera: Any = None, law: Any = None) -> Curve:
     """A valid curve, or a clear error.
 
     Examples
     --------
     >>> check_curve([0], [4])
-    Curve(levels=(0.0,), variances=(4.0,), camera=None)
+    Curve(levels=(0.0,), variances=(4.0,), camera=None, law=None)
     """
+    if law is not None:
+        known = dict(law)
+        return Curve.of_law(LAWS[known.pop("name")](**known))
     x, y = np.atleast_1d(np.asarray(levels, np.float64)), np.atleast_1d(np.asarray(variances, np.float64))
     if x.ndim != 1 or x.shape != y.shape or not x.size:
         raise ValueError(f"a noise curve needs one variance per level, got {x.shape} and {y.shape}")

@@ -7,6 +7,7 @@ import numpy as np
 from vnlem.noise.auto import DEMANDS, KINDS, estimate_of_planes, pool_for
 from vnlem.noise.correlated import SMALLEST_IMAGE
 from vnlem.noise.fit import given_model
+from vnlem.noise.instruments import INSTRUMENTS, OPTIONS, check_options, estimate_instrument
 from vnlem.noise.levels import Differences
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.white import estimate_sigma_of_planes
@@ -15,7 +16,8 @@ from vnlem.pipeline.image import Planes
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.warn import warn
 
-ABOUT_NOISE = ("gain", "offset", "read_noise", "caution")  # arguments of `denoise`
+CAMERA = ("gain", "offset", "read_noise")
+ABOUT_NOISE = (*CAMERA, "caution", *OPTIONS)  # arguments of `denoise`
 
 
 def find_noise(
@@ -52,11 +54,12 @@ def find_noise(
     """
     caution = about_noise.get("caution") or "auto"
     checks.choice("caution", caution, tuple(DEMANDS))
-    camera = {name: about_noise.get(name) for name in ABOUT_NOISE if name != "caution"}
+    camera = {name: about_noise.get(name) for name in CAMERA}
     some = [name for name, value in camera.items() if value is not None]
     if isinstance(noise_model, NoiseModel):
-        if sigma is not None or some:
-            extra = some[0] if some else "sigma"
+        more = [name for name in (*CAMERA, *OPTIONS) if about_noise.get(name) is not None]
+        if sigma is not None or more:
+            extra = more[0] if more else "sigma"
             raise ValueError(f"a NoiseModel holds all there is to say of the noise; leave {extra} out")
         noise_model.check(planes)
         return noise_model
@@ -65,6 +68,10 @@ def find_noise(
     checks.choice("noise_model", noise_model, KINDS)
     if some and noise_model not in ("auto", "poisson-gaussian"):
         raise ValueError(f"{some[0]} belongs to noise_model='poisson-gaussian'; pass that too")
+    options = check_options(noise_model, about_noise)
+    if noise_model in INSTRUMENTS and sigma is not None:
+        with pool_for(workers) as pool:
+            return estimate_instrument(planes.data, noise_model, options, pool, sigma)
     if sigma is not None:
         if noise_model in ("poisson-gaussian", "correlated") or some:
             raise ValueError(
@@ -81,7 +88,7 @@ def find_noise(
         found = given_model(**camera)
         return NoiseModel.camera(found.gain, found.offset, found.read_noise)
     kind = "gaussian" if plain and noise_model == "auto" else noise_model
-    return estimate_of_planes(planes, kind, workers, caution, differences)
+    return estimate_of_planes(planes, kind, workers, caution, differences, options)
 
 
 def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> None:

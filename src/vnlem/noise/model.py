@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.noise.correlated import FLOOR, Spectrum, check_spectrum
 from vnlem.noise.curve import Curve, check_curve
 from vnlem.noise.poisson_gaussian import LARGEST, GainModel
+from vnlem.noise.rician import check_rician
+from vnlem.noise.saved import PARTS
+from vnlem.noise.speckle import check_speckle
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.regions import Region
@@ -76,9 +78,40 @@ class NoiseModel:
 
         return cls((Curve.of_camera(check_model(gain, offset, read_noise)),), confidence=confidence)
 
+    @classmethod
+    def rician(cls, sigma: float, coils: int = 1, confidence: float = 1.0, doubt: str = "") -> "NoiseModel":
+        """Noise of magnitudes (MRI): sigma of the real and imaginary parts; several coils: non-central chi.
+
+        Examples
+        --------
+        >>> NoiseModel.rician(2.0)
+        <NoiseModel: Rician noise of magnitudes, sigma 2>
+        """
+        return cls((Curve.of_law(check_rician(sigma, coils)),), confidence=confidence, doubt=doubt)
+
+    @classmethod
+    def speckle(
+        cls, looks: float, domain: str = "intensity", unit: float = 1.0, least: float = 0.0
+    ) -> "NoiseModel":
+        """Speckle: so many looks, of an intensity, an amplitude or a logarithm of so many units per e-fold.
+
+        Examples
+        --------
+        >>> NoiseModel.speckle(4).kind
+        'speckle'
+        """
+        return cls((Curve.of_law(check_speckle(looks, domain, unit, least)),))
+
     @property
     def kind(self) -> str:
-        """One of "white", "poisson-gaussian", "signal-dependent", and each of them with " correlated"."""
+        """What the noise is.
+
+        One of "white", "poisson-gaussian", "signal-dependent", "rician", "speckle", and each of them with
+        " correlated".
+        """
+        law = self.curves[0].law
+        if law is not None:
+            return f"{law.name} correlated" if self.is_correlated else law.name
         if self.is_white:
             return "white"
         varying = [curve for curve in self.curves if len(curve.levels) > 1]
@@ -92,7 +125,8 @@ class NoiseModel:
     def is_white(self) -> bool:
         """Whether one sigma says it all."""
         return (
-            len({curve.variances for curve in self.curves}) == 1
+            self.curves[0].law is None
+            and len({curve.variances for curve in self.curves}) == 1
             and len(self.curves[0].levels) == 1
             and not self.is_correlated
             and len(set(self.strengths)) == 1
@@ -149,6 +183,16 @@ class NoiseModel:
         """
         return replace(self, curves=tuple(curve.with_share(share) for curve in self.curves))
 
+    def halved(self, times: int) -> "NoiseModel":
+        """The noise of the image halved so often.
+
+        Examples
+        --------
+        >>> NoiseModel.camera(gain=4.0).halved(1).gain.gain
+        1.0
+        """
+        return replace(self, curves=tuple(curve.halved(times) for curve in self.curves))
+
     def check(self, planes: Planes) -> None:
         """Refuse an image this model cannot be for."""
         channels = len(planes.data)
@@ -164,6 +208,9 @@ class NoiseModel:
                 )
         low, high = float(planes.data.min()), float(planes.data.max())
         for curve in self.curves:
+            if curve.law is not None:
+                curve.law.check(low)
+                continue
             # A line that hardly rises is white noise, whatever photons it is counted in.
             if max(curve.variances) <= (1 + LEAST_RISE) * min(curve.variances):
                 continue
@@ -259,6 +306,7 @@ class NoiseModel:
                     "levels": list(c.levels),
                     "variances": list(c.variances),
                     "camera": None if c.camera is None else asdict(c.camera),
+                    **({} if c.law is None else {"law": c.law.to_dict()}),
                 }
                 for c in self.curves
             ],
@@ -279,14 +327,15 @@ class NoiseModel:
         if missing:
             raise ValueError(f"the noise model lacks {missing[0]!r}; make it again with vnlem noise")
         for name, wanted in (("curves", "object"), ("spectra", "square table"), ("strengths", "number")):
-            if not isinstance(values[name], list) or not all(map(_KINDS[name], values[name])):
+            if not isinstance(values[name], list) or not all(map(PARTS[name], values[name])):
                 raise ValueError(
                     f"the noise model is damaged ({name!r} must be a list, one {wanted} per channel; got "
                     f"{checks.shown(values[name])}); make it again with vnlem noise"
                 )
         try:
             curves = tuple(
-                check_curve(c["levels"], c["variances"], c.get("camera")) for c in values["curves"]
+                check_curve(c["levels"], c["variances"], c.get("camera"), c.get("law"))
+                for c in values["curves"]
             )
             spectra = tuple(Spectrum.white() if s is None else check_spectrum(s) for s in values["spectra"])
             strengths = tuple(checks.real("strength", s, 0, open_low=True) for s in values["strengths"])
@@ -332,39 +381,6 @@ class NoiseModel:
         from vnlem.noise.draw import draw
 
         return draw(self, path, None if image is None else to_planes(image, channel_axis).data)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _are_numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_number, value))
-
-
-def _is_curve(value: Any) -> bool:
-    """Whether this can be a curve in a noise model's file."""
-    if not isinstance(value, dict):
-        return False
-    if not (_are_numbers(value.get("levels")) and _are_numbers(value.get("variances"))):
-        return False
-    camera = value.get("camera")
-    names = {"gain", "offset", "read_noise"}
-    return camera is None or (isinstance(camera, dict) and set(camera) == names)
-
-
-def _is_spectrum(value: Any) -> bool:
-    """Whether this can be a spectrum in a noise model's file."""
-    if value is None:
-        return True
-    return isinstance(value, list) and all(map(_are_numbers, value)) and len({len(row) for row in value}) == 1
-
-
-_KINDS: dict[str, Callable[[Any], bool]] = {
-    "curves": _is_curve,
-    "spectra": _is_spectrum,
-    "strengths": _is_number,
-}
 
 
 def each(values: tuple[Any, ...], count: int) -> tuple[Any, ...]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from vnlem.estimate.scales import count_scales, halve, halve_in_tiles, join_in_tiles
 from vnlem.noise import strips
 from vnlem.noise.model import NoiseModel
+from vnlem.noise.speckle import Speckle
 from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
@@ -34,6 +35,9 @@ FEW_PHOTONS = 6.0
 # Photons below which the first round is better made at half the size, and at a quarter of it.
 FEWER_PHOTONS = (2.0, 0.8)
 SHARE = 0.5  # of the noise, in later rounds: what halving leaves of it
+# Speckle of fewer looks has a logarithm with a long tail. Beside photons, its looks count a third.
+FEW_LOOKS, LOOKS_PER_PHOTON = 6.0, 3.0
+SHARE_OF_SPECKLE = 0.7  # at which the logarithm of a mixture is the least skewed
 # Between scales of their own units the coarse one is to be trusted further than between halved roots.
 LEFT_OVER = 0.03
 # Pixels across, over which the brightness of the coarse scale is taken as it is: with more photons it is less
@@ -44,11 +48,16 @@ LEVEL = 25
 def count_photons(model: NoiseModel, planes: Float) -> float:
     """Photons that bright pixels of planes (C, H, W) have counted; infinite where noise is not of photons.
 
+    Speckle counts as photons that would need the same rounds.
+
     Examples
     --------
     >>> count_photons(NoiseModel.camera(2.0), np.full((1, 32, 32), 8.0))
     4.0
     """
+    law = model.curves[0].law
+    if isinstance(law, Speckle) and not model.is_correlated:
+        return law.looks / LOOKS_PER_PHOTON if law.looks < FEW_LOOKS and law.domain != "log" else np.inf
     if model.is_correlated or any(curve.gain is None for curve in model.curves):
         return np.inf
     photons = []
@@ -65,10 +74,21 @@ class Round(NamedTuple):
     """One denoising of several."""
 
     halvings: int  # of the image before
-    mixed: bool  # whether it sees a mixture of the image and of what was found before
+    share: float = 1.0  # of the image, in a mixture with what was found before
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it sees a mixture of the image and of what was found before."""
+        return self.share < 1
 
 
-def plan_rounds(photons: float, height: int, width: int) -> tuple[Round, ...]:
+def rounds_for(model: NoiseModel, planes: Float, height: int, width: int) -> tuple[Round, ...]:
+    """The rounds for an image of this size, from its planes or a sample of them."""
+    share = SHARE_OF_SPECKLE if isinstance(model.curves[0].law, Speckle) else SHARE
+    return plan_rounds(count_photons(model, planes), height, width, share)
+
+
+def plan_rounds(photons: float, height: int, width: int, share: float = SHARE) -> tuple[Round, ...]:
     """The rounds for an image of this size whose bright pixels have counted so many photons.
 
     Examples
@@ -76,15 +96,15 @@ def plan_rounds(photons: float, height: int, width: int) -> tuple[Round, ...]:
     >>> [len(plan_rounds(photons, 500, 500)) for photons in (50.0, 4.0, 1.0, 0.5)]
     [1, 2, 2, 3]
     >>> plan_rounds(1.0, 500, 500)
-    (Round(halvings=1, mixed=False), Round(halvings=0, mixed=True))
+    (Round(halvings=1, share=1.0), Round(halvings=0, share=0.5))
     """
     halvings = sum(photons < limit for limit in FEWER_PHOTONS)
     halvings = min(halvings, count_scales(height, width, halvings + 1) - 1)
     if not halvings:
-        again = [Round(0, mixed=True)] if photons < FEW_PHOTONS else []
-        return (Round(0, mixed=False), *again)
-    later = (Round(number, mixed=True) for number in reversed(range(halvings)))
-    return (Round(halvings, mixed=False), *later)
+        again = [Round(0, share)] if photons < FEW_PHOTONS else []
+        return (Round(0), *again)
+    later = (Round(number, share) for number in reversed(range(halvings)))
+    return (Round(halvings), *later)
 
 
 def noise_in(model: NoiseModel, one: Round) -> NoiseModel:
@@ -92,23 +112,22 @@ def noise_in(model: NoiseModel, one: Round) -> NoiseModel:
 
     Examples
     --------
-    >>> noise_in(NoiseModel.camera(16.0), Round(1, mixed=True)).gain.gain
+    >>> noise_in(NoiseModel.camera(16.0), Round(1, 0.5)).gain.gain
     1.0
     """
-    # The mean of four pixels has half of their noise.
-    own = model.with_share(0.5**one.halvings)
-    return own.with_share(SHARE) if one.mixed else own
+    own = model.halved(one.halvings)
+    return own.with_share(one.share) if one.mixed else own
 
 
-def mix(planes: Float, found: Float) -> Float:
-    """Planes with part of their noise, around what was found in them."""
-    return SHARE * planes + (1 - SHARE) * found
+def mix(planes: Float, found: Float, share: float) -> Float:
+    """Planes with a share of their noise, around what was found in them."""
+    return share * planes + (1 - share) * found
 
 
 def stand_for_mixture(model: NoiseModel, planes: Float, pool: Pool | None = None) -> Float:
     """What a later round takes its units from: as bright and as noisy as its mixture, from the image alone.
 
-    This is the image at half its size. It has the mixture's share of the noise.
+    This is the image at half its size. It has the mixture's share of the noise, or nearly so.
 
     Parameters
     ----------

@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 from vnlem.noise.curve import Curve
 from vnlem.noise.model import NoiseModel, each, from_components
+from vnlem.noise.rician import Rician, add_rician
+from vnlem.noise.speckle import Speckle, add_speckle
 
 Float = NDArray[np.float64]
 
@@ -46,6 +48,11 @@ def add_noise(model: NoiseModel, planes: Float, rng: np.random.Generator) -> Flo
 
 def _independent(curve: Curve, plane: Float, rng: np.random.Generator) -> Float:
     """A plane with noise of its own in every pixel."""
+    law = curve.law
+    if isinstance(law, Rician):
+        return add_rician(plane, law.sigma, coils=law.coils, seed=rng)
+    if isinstance(law, Speckle) and law.domain != "log":
+        return add_speckle(np.maximum(plane, law.least), law.looks, domain=law.domain, seed=rng)
     camera = curve.gain
     if camera is not None:
         photons = np.maximum((plane - camera.offset) / camera.gain, 0.0)

@@ -29,6 +29,9 @@ def describe(model: "NoiseModel") -> str:
 
 
 def _size(model: "NoiseModel") -> str:
+    law = model.curves[0].law
+    if law is not None:
+        return law.describe()
     varying = [curve for curve in model.curves if len(curve.levels) > 1]
     if not varying:
         kind = "noise of one level" if model.is_correlated else "white noise"

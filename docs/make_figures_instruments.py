@@ -1,0 +1,94 @@
+"""Draw docs/figures/instruments-*.png: a magnitude image, and an OCT scan with speckle.
+
+    python docs/make_figures_instruments.py DATA
+
+DATA holds the folders stacks (volume_colin27.tif) and oct.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+import vnlem
+from vnlem.noise import add_rician
+
+FIGURES = Path(__file__).parent / "figures"
+PERCENT = 11  # of the maximum, sigma of the noise
+SLICES = 8
+
+
+def main(data: Path) -> None:
+    """Draw both figures."""
+    magnitudes(data)
+    speckle(data)
+
+
+def magnitudes(data: Path) -> None:
+    """Slices with Rician noise: white noise of the true sigma leaves the floor, the right model does not."""
+    volume = vnlem.io.read(data / "stacks" / "volume_colin27.tif").pixels.astype(float)
+    first = (len(volume) - SLICES) // 2
+    _, height, width = volume.shape
+    rows, columns = np.indices((height, width))
+    radius = np.hypot((2 * rows + 1) / height - 1, (2 * columns + 1) / width - 1)
+    clean = np.where(radius > 1.03, 0.0, volume[first : first + SLICES])
+    peak = clean.max()
+    noisy = add_rician(clean, PERCENT / 100 * peak, seed=0)
+    white = vnlem.denoise(noisy, PERCENT / 100 * peak, noise_model="gaussian", axes="ZYX")
+    found, info = vnlem.denoise(noisy, axes="ZYX", return_info=True)
+    print(info.noise.describe())
+    middle = SLICES // 2
+    pictures = {
+        "without noise": clean,
+        f"noisy, {PERCENT} %": noisy,
+        "as white noise": white,
+        "as Rician noise": found,
+    }
+    figure, axes = plt.subplots(1, 4, figsize=(10, 2.95), layout="constrained")
+    for axis, (title, image) in zip(axes, pictures.items(), strict=True):
+        air = 100 * image[clean == 0].mean() / peak
+        score = "" if image is clean else f"{psnr(image, clean, peak):.1f} dB, "
+        show(axis, image[middle], f"{title}\n{score}air at {air:.1f} %", peak)
+    save(figure, "instruments-rician.png")
+
+
+def speckle(data: Path) -> None:
+    """A scan, denoised as speckle, beside the mean of about forty scans."""
+    noisy, mean = (
+        vnlem.io.read(data / "oct" / f"oct_06_{name}.png").pixels.astype(float) for name in ("noisy", "ref")
+    )
+    part = np.s_[20:230, 240:540]
+    found, info = vnlem.denoise(noisy, noise_model="speckle", return_info=True)
+    print(info.noise.describe())
+    figure, axes = plt.subplots(1, 3, figsize=(10, 2.75), layout="constrained")
+    show(axes[0], noisy[part], f"one scan, {psnr(noisy, mean, 255):.1f} dB", 220)
+    show(axes[1], found[part], f"vnlem, {psnr(found, mean, 255):.1f} dB", 220)
+    show(axes[2], mean[part], "mean of about 40 scans", 220)
+    save(figure, "instruments-speckle.png")
+
+
+def psnr(image: np.ndarray, clean: np.ndarray, peak: float) -> float:
+    """Peak signal to noise ratio, of all slices."""
+    return float(10 * np.log10(peak**2 / np.mean((image - clean) ** 2)))
+
+
+def show(axis: Any, image: np.ndarray, title: str, peak: float) -> None:
+    """A grey picture with a title."""
+    axis.imshow(image, cmap="gray", vmin=0, vmax=peak)
+    axis.set_title(title, fontsize=9)
+    axis.axis("off")
+
+
+def save(figure: Any, name: str) -> None:
+    """Write a figure."""
+    figure.savefig(FIGURES / name, dpi=100)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,201 @@
+"""Sigma of magnitude images, from their air and from their tissue; and whether an image is one at all.
+
+In air there is no signal, so the pixels follow a chi distribution with one parameter [1]_. Blocks whose mean
+square and pixels agree with it are air, for one sigma; the sigma with the most of them is taken. Where there
+is no air, or it was set to zero, the noise of the tissue is estimated as white noise is, between the
+transform and its correction.
+
+.. [1] C. G. Koay, E. Ozarslan, C. Pierpaoli, "Probabilistic identification and estimation of noise (PIESNO)",
+   Journal of Magnetic Resonance 199, 2009. :DOI:`10.1016/j.jmr.2009.03.005`
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.noise.blocks import lattice
+from vnlem.noise.levels import by_brightness, cut
+from vnlem.noise.model import NoiseModel
+from vnlem.noise.rician import Rician
+from vnlem.noise.white import estimate_sigma_of_planes
+from vnlem.pipeline.workers import Pool
+
+Float = NDArray[np.float64]
+
+SIDE = 4  # of a block
+MOST_BLOCKS = 40_000
+FEWEST_BLOCKS = 40
+LEAST_AIR = 0.01  # of the blocks, where the kind of noise is told
+STEP = 1.06  # between the sigmas that are tried
+TAILS = 0.05  # of blocks of air that are left out
+MOST_ZEROS = 0.1  # of a block: it was set to zero
+# What air must show: distance of the distribution of the pixels from that of air, difference of their
+# relative deviations, correlation of neighbours, and share of the blocks that are darker still, below so much
+# of the floor.
+# The first two have a chance part, over the root of the number of pixels.
+MOST_APART, SAME_WIDTH, MOST_CORRELATED, MOST_DARKER, DARKER = 0.012, 0.02, 0.15, 0.01, 0.6
+CHANCE = 1.2
+# Noise of the whole image over that of the air, once it should be one: beyond, that of the tissue counts.
+SAME_NOISE = (0.65, 1.5)
+TISSUE_ROUNDS = 5
+MOST_BRIGHT = 2.0  # variance of bright areas, once it should be one: beyond, noise rises with the brightness
+LEAST_STEPS = (
+    4.0  # of the pixels' values in sigma: counts of 3.7 photons look like air, with 3 steps in sigma
+)
+PLAIN_AIR = 0.05  # of the blocks, where nobody has said that this is a magnitude image
+
+UNLIKE_AIR = "the noise of the tissue differs from that of the air, and that of the tissue is taken; a map \
+of sigma would say more"
+
+
+class Air(NamedTuple):
+    """What the blocks without signal show."""
+
+    sigma: float
+    share: float  # of all blocks
+    apart: float  # largest difference of the distributions
+    width: float  # relative deviation of the pixels over that of air
+    correlation: float  # of neighbouring pixels
+    darker: float  # share of the blocks that are darker than air
+    pixels: int
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether this is air and not a flat area of something else."""
+        chance = CHANCE / self.pixels**0.5
+        return (
+            self.apart < MOST_APART + chance
+            and abs(self.width - 1) < SAME_WIDTH + chance
+            and abs(self.correlation) < MOST_CORRELATED
+            and self.darker < MOST_DARKER
+        )
+
+
+def estimate_rician(planes: Float, coils: int = 1, pool: Pool | None = None) -> NoiseModel:
+    """The noise of a magnitude image, planes (C, H, W) or pages below each other.
+
+    Examples
+    --------
+    >>> from vnlem.noise.rician import add_rician
+    >>> signal = np.zeros((128, 128))
+    >>> signal[32:96, 32:96] = 100.0
+    >>> round(estimate_rician(add_rician(signal, 10.0, seed=0)[None]).curves[0].law.sigma)
+    10
+    """
+    pool = pool or Pool(1)
+    air = find_air(planes, coils)
+    if air is None or air.share < LEAST_AIR:
+        sigma = _of_tissue(planes, coils, pool)
+        return NoiseModel.rician(sigma, coils, 0.8) if sigma > 0 else NoiseModel.white(0.0)
+    if _agrees(planes, Rician(air.sigma, coils), pool):
+        return NoiseModel.rician(air.sigma, coils)
+    sigma = _of_tissue(planes, coils, pool)
+    return NoiseModel.rician(sigma if sigma > 0 else air.sigma, coils, 0.5, UNLIKE_AIR)
+
+
+def recognise_rician(planes: Float, pool: Pool) -> NoiseModel | None:
+    """Rician noise where it is plain: enough air, nothing darker, and tissue with the same noise.
+
+    Examples
+    --------
+    >>> recognise_rician(np.random.default_rng(0).normal(100, 5, (1, 128, 128)), Pool(1)) is None
+    True
+    """
+    if len(planes) > 1 or planes.min() < 0:
+        return None
+    air = find_air(planes, 1)
+    if air is None or air.share < PLAIN_AIR or air.sigma < LEAST_STEPS * lattice(planes[0]):
+        return None
+    law = Rician(air.sigma)
+    rises = _bright_noise(law.stabilise(planes[0]), pool) > MOST_BRIGHT
+    return NoiseModel.rician(air.sigma) if _agrees(planes, law, pool) and not rises else None
+
+
+def find_air(planes: Float, coils: int) -> Air | None:
+    """The air of planes (C, H, W); None where nothing looks like it."""
+    from scipy import special
+
+    _, height, width = planes.shape
+    height, width = height // SIDE * SIDE, width // SIDE * SIDE
+    if min(height, width) < 4 * SIDE:
+        return None
+    cut = planes[:, :height, :width].reshape(len(planes), height // SIDE, SIDE, width // SIDE, SIDE)
+    blocks = cut.transpose(0, 1, 3, 2, 4).reshape(-1, SIDE * SIDE)
+    blocks = blocks[:: -(-len(blocks) // MOST_BLOCKS)]
+    blocks = blocks[np.mean(blocks <= 0, axis=1) <= MOST_ZEROS]
+    if len(blocks) < FEWEST_BLOCKS:
+        return None
+    squares = np.sort(np.mean(blocks**2, axis=1)) / (2 * coils)
+    count = coils * SIDE**2
+    low, high = special.gammaincinv(count, [TAILS / 2, 1 - TAILS / 2]) / count
+    first, last = squares[0], squares[-1]
+    if not first < last:
+        return None
+    tried = np.geomspace(first, last, 2 + int(np.log(last / first) / (2 * np.log(STEP))))
+    kept = np.searchsorted(squares, high * tried) - np.searchsorted(squares, low * tried)
+    # Peaks of the number of blocks, the highest first: one of them is air, if there is any.
+    inner = np.pad(kept, 1)
+    peaks = np.flatnonzero((kept >= inner[:-2]) & (kept >= inner[2:]) & (kept >= FEWEST_BLOCKS))
+    for at in peaks[np.argsort(-kept[peaks], kind="stable")][:8]:
+        air = _look(blocks, float(tried[at]), coils, (low, high))
+        if air is not None and air.is_plausible:
+            return air
+    return None
+
+
+def _look(blocks: Float, square: float, coils: int, limits: tuple[float, float]) -> Air | None:
+    """The blocks whose mean squares agree with sigma^2, refined."""
+    from scipy import special
+
+    own = np.mean(blocks**2, axis=1) / (2 * coils)
+    for _ in range(10):
+        chosen = (own > limits[0] * square) & (own < limits[1] * square)
+        if np.count_nonzero(chosen) < FEWEST_BLOCKS:
+            return None
+        square = float(own[chosen].mean())
+    pixels = blocks[chosen].ravel()
+    # Pixels may be whole numbers: half of those that are equal count as smaller.
+    values, counts = np.unique(pixels, return_counts=True)
+    expected = special.gammainc(coils, values**2 / (2 * square))
+    apart = float(np.max(np.abs(expected - (np.cumsum(counts) - counts / 2) / pixels.size)))
+    law = Rician(float(np.sqrt(square)), coils)
+    deviation = float(np.sqrt(law.variance(law.floor)))
+    grid = blocks[chosen].reshape(-1, SIDE, SIDE) - pixels.mean()
+    correlation = float(np.mean(grid[:, 1:] * grid[:, :-1]) + np.mean(grid[:, :, 1:] * grid[:, :, :-1])) / 2
+    return Air(
+        law.sigma,
+        float(np.mean(chosen)),
+        apart,
+        float(pixels.std() / pixels.mean()) / (deviation / law.floor),
+        correlation / max(float(pixels.var()), 1e-300),
+        float(np.mean(blocks.mean(axis=1) < DARKER * law.floor)),
+        pixels.size,
+    )
+
+
+def _agrees(planes: Float, law: Rician, pool: Pool) -> bool:
+    """Whether the noise of the whole image is that of its air."""
+    return SAME_NOISE[0] < estimate_sigma_of_planes(law.stabilise(planes), pool) < SAME_NOISE[1]
+
+
+def _bright_noise(stable: Float, pool: Pool) -> float:
+    """Variance that bright areas of a stabilised plane have at least: more than one where photons count."""
+    blocks = cut(stable, pool=pool)
+    if blocks is None:
+        return 0.0
+    least = by_brightness(blocks).least()
+    return float(np.median(least[least.size // 2 :]))
+
+
+def _of_tissue(planes: Float, coils: int, pool: Pool) -> float:
+    """Sigma with which the transformed image has noise of standard deviation one."""
+    sigma = estimate_sigma_of_planes(planes, pool)
+    for _ in range(TISSUE_ROUNDS):
+        if sigma <= 0:
+            return 0.0
+        left = estimate_sigma_of_planes(Rician(sigma, coils).stabilise(planes), pool)
+        sigma *= left
+        if abs(left - 1) < 0.01:
+            break
+    return sigma
