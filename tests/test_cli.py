@@ -69,7 +69,10 @@ def test_the_help_lists_the_methods(cli):
 def test_the_help_of_options_is_what_the_docstring_of_the_function_says(cli):
     _, out, _ = cli("denoise", "--help")
     words = " ".join(out.replace("│", " ").split())
-    for sentence in ("Standard deviation of white noise, or of the complex noise behind magnitudes", "Threads; all cores"):
+    for sentence in (
+        "Standard deviation of white noise, or of the complex noise behind magnitudes",
+        "Threads; all cores",
+    ):
         assert sentence in words
         assert sentence in inspect.getdoc(vnlem.denoise)
 

@@ -148,3 +148,11 @@ def test_a_constant_stays_what_it_is_whatever_the_camera(level):
     assert np.array_equal(vnlem.denoise(image, gain=1.0, read_noise=1.0), image)
     da = pytest.importorskip("dask.array", reason="needs the extra 'large'")
     assert np.array_equal(vnlem.denoise(da.from_array(image), gain=1.0, read_noise=1.0).compute(), image)
+
+
+def test_an_offset_beside_which_the_pixels_vanish_is_told():
+    image = np.random.default_rng(0).poisson(30.0, (48, 48)).astype(float)
+    with pytest.raises(
+        ValueError, match="offset is 1e\\+20, and the pixels lie between .* pass the value of a dark"
+    ):
+        vnlem.denoise(image, gain=1.0, offset=1e20)

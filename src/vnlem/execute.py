@@ -25,7 +25,7 @@ from vnlem.estimate.halved import (
 from vnlem.estimate.scales import double_in_tiles, halve_in_tiles, join_in_tiles
 from vnlem.noise import parts, strips
 from vnlem.noise.rounds import join_in_units, mix
-from vnlem.pipeline.device import lies_on_gpu, namespace
+from vnlem.pipeline.device import lies_on_gpu, namespace, on_current_gpu, to_host
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
@@ -200,10 +200,11 @@ class _Execution:
         found: list[dict[str, Any]] = []
 
         def solved(group: Group, picture: Any, own_map: Any) -> Any:
-            job = self._job(group, own, picture, own_map)
-            result = _solve(job, group, own, picture, self._solver, self._pool.workers)
+            there = self._where_solved(picture)
+            job = self._job(group, own, there, own_map)
+            result = _solve(job, group, own, there, self._solver, self._pool.workers)
             found.append(job.details)
-            return result
+            return result if there is picture else to_host(result)
 
         if size.same:
             (group,) = size.groups
@@ -223,6 +224,12 @@ class _Execution:
         if size.noise is None:
             return result
         return strips.unstabilise(size.noise, result, self._pool, Region(shape, write, write))
+
+    def _where_solved(self, picture: Any) -> Any:
+        """A picture where its solver works; solvers that can work in parts bring them to a GPU themselves."""
+        if self._plan.device == "cpu" or lies_on_gpu(picture) or find_method(self._plan.method).halo:
+            return picture
+        return on_current_gpu(picture)
 
     def _job(self, group: Group, region: Region, picture: Any, sigma_map: Any) -> Job[Any]:
         workers = self._pool.workers

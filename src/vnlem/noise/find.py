@@ -16,6 +16,8 @@ from vnlem.pipeline.image import Planes
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.warn import warn
 
+# Times the largest pixel: beyond, double precision no longer tells pixels apart.
+LARGEST_OFFSET = 1e9
 CAMERA = ("gain", "offset", "read_noise")
 ABOUT_NOISE = (*CAMERA, "caution", *OPTIONS)  # arguments of `denoise`
 
@@ -86,9 +88,20 @@ def find_noise(
         return NoiseModel.white(level)
     if some:
         found = given_model(**camera)
+        _check_offset(planes, found.offset)
         return NoiseModel.camera(found.gain, found.offset, found.read_noise)
     kind = "gaussian" if plain and noise_model == "auto" else noise_model
     return estimate_of_planes(planes, kind, workers, caution, differences, options)
+
+
+def _check_offset(planes: Planes, offset: float) -> None:
+    """Refuse an offset so far from the pixels that their differences are lost beside it."""
+    span = float(np.ptp(planes.data)) or 1.0
+    if abs(offset) > LARGEST_OFFSET * max(span, float(np.abs(planes.data).max())):
+        raise ValueError(
+            f"offset is {offset:g}, and the pixels lie between {planes.data.min():g} and "
+            f"{planes.data.max():g}; pass the value of a dark pixel, in the units of the image"
+        )
 
 
 def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> None:

@@ -68,7 +68,7 @@ class Placement:
         if not self.on_gpu or isinstance(result, list):
             return result
         if not lies_on_gpu(self.given):
-            return to_host(result)
+            return _in_byte_order(to_host(result), self.given)
         result = _to_device(importlib.import_module("cupy"), result)
         library = _library_of(self.given)
         if library == "cupy":
@@ -232,6 +232,11 @@ def _streams(cupy: Any, device: int) -> tuple[Any, ...]:
     return tuple(cupy.cuda.Stream(non_blocking=True) for _ in range(AT_ONCE))
 
 
+def on_current_gpu(array: Any) -> Any:
+    """A NumPy array as CuPy's, on the device that is the current one."""
+    return importlib.import_module("cupy").asarray(array)
+
+
 def to_host(array: Any) -> Any:
     """An array as NumPy's.
 
@@ -335,8 +340,21 @@ def _to_device(cupy: Any, image: Any) -> Any:
     return cupy.from_dlpack(image) if hasattr(image, "__dlpack__") else cupy.asarray(image)
 
 
+def _in_byte_order(result: Any, given: Any) -> Any:
+    """A result in the byte order of what was given: a GPU knows only the machine's own."""
+    if isinstance(given, np.ndarray) and result.dtype == given.dtype.newbyteorder("="):
+        return result.astype(given.dtype, copy=False)
+    return result
+
+
 def _fitting(cupy: Any, image: Any) -> Any:
-    """An image on the device, or on the host where it does not fit."""
+    """An image on the device, or on the host where it does not fit, or where it holds what no GPU knows."""
+    if not lies_on_gpu(image):
+        from vnlem.pipeline import checks
+
+        image = checks.as_array("the image", image)
+        if image.dtype.kind not in "biufc" or image.dtype.itemsize > 16 or image.dtype == np.longdouble:
+            return image
     try:
         return _to_device(cupy, image)
     except MemoryError:
