@@ -152,7 +152,5 @@ def test_a_constant_stays_what_it_is_whatever_the_camera(level):
 
 def test_an_offset_beside_which_the_pixels_vanish_is_told():
     image = np.random.default_rng(0).poisson(30.0, (48, 48)).astype(float)
-    with pytest.raises(
-        ValueError, match="offset is 1e\\+20, and the pixels lie between .* pass the value of a dark"
-    ):
+    with pytest.raises(ValueError, match=r"offset is 1e\+20, and the pixels lie between .* dark pixel"):
         vnlem.denoise(image, gain=1.0, offset=1e20)
