@@ -95,6 +95,20 @@ def test_an_estimator_on_the_neighbours_of_vnlem(module, monkeypatch):
         registry.find_method("median").solver("fast", "cuda:0")
 
 
+def test_a_method_of_another_package_is_found_by_its_entry_point(module, tmp_path):
+    module("newcomers_method", METHOD)
+    told = tmp_path / "newcomer-1.0.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: newcomer\nVersion: 1.0\n")
+    (told / "entry_points.txt").write_text("[vnlem.methods]\nmedian = newcomers_method:METHOD\n")
+    registry._of_other_packages.cache_clear()
+    try:
+        assert registry.names()[-1] == "median"
+        assert vnlem.denoise(np.eye(24) * 9, 1.0, method="median").shape == (24, 24)
+    finally:
+        registry._of_other_packages.cache_clear()
+
+
 def test_a_source_of_large_images(module, monkeypatch, tmp_path):
     monkeypatch.setitem(sources.FILES, ".npz", f"{module('newcomers_source', SOURCE)}:open_file")
     pixels = np.arange(30.0).reshape(5, 6)

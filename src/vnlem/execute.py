@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vnlem.estimate.halved import (
     double_part,
@@ -199,17 +198,24 @@ class _Execution:
             pixels = strips.stabilise(size.noise, pixels, self._pool, Region(shape, around, around))
         found: list[dict[str, Any]] = []
 
+        rows, columns = own.written()
+
         def solved(group: Group, picture: Any, own_map: Any) -> Any:
+            """The denoised pixels of a group of channels, in the units of the picture."""
+            if group.is_negligible:
+                return picture[:, rows, columns].copy()
             there = self._where_solved(picture)
             job = self._job(group, own, there, own_map)
-            result = _solve(job, group, own, there, self._solver, self._pool.workers)
+            denoised = self._solver(job)[:, rows, columns]
             found.append(job.details)
+            before = job.pixels[:, rows, columns]
+            scale, workers = group.scale, self._pool.workers
+            result = scale.restore(there[:, rows, columns], before, denoised, workers=workers)
             return result if there is picture else to_host(result)
 
         if size.same:
             (group,) = size.groups
             mean = pixels.mean(axis=0, keepdims=True)
-            rows, columns = own.written()
             change = solved(group, mean, map_of(sigma_map, group, same=True)) - mean[:, rows, columns]
             result = pixels[:, rows, columns] + change
         elif len(size.groups) == 1:
@@ -235,8 +241,8 @@ class _Execution:
         workers = self._pool.workers
         scale = group.scale
         job: Job[Any] = Job(
-            picture if group.is_negligible else scale.standardise(picture, workers),
-            0.0 if group.is_negligible else scale.sigma,
+            scale.standardise(picture, workers),
+            scale.sigma,
             group.params,
             workers,
             self._share.next(float(picture.shape[1] * picture.shape[2])),
@@ -268,22 +274,6 @@ class _Execution:
 
             return join(fine, coarse, level)
         return join_in_tiles(fine, coarse, level, self._pool)
-
-
-def _solve(
-    job: Job[Any], group: Group, region: Region, planes: Any, solver: Callable[[Any], Any], workers: int
-) -> NDArray[Any]:
-    """The denoised pixels of ``region.write``, in the units of the planes."""
-    rows, columns = region.written()
-    if group.is_negligible:
-        if job.progress is not None:
-            job.progress(1, 1)
-        unchanged: NDArray[Any] = planes[:, rows, columns].copy()
-        return unchanged
-    denoised = solver(job)
-    before, after = job.pixels[:, rows, columns], denoised[:, rows, columns]
-    restored: NDArray[Any] = group.scale.restore(planes[:, rows, columns], before, after, workers=workers)
-    return restored
 
 
 def _up(line: int, grain: int) -> int:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import Any, TypeVar, cast
@@ -58,10 +58,6 @@ class Placement:
         if lies_on_gpu(self.array) and np.ndim(values) > 0:
             return _to_device(importlib.import_module("cupy"), values)
         return to_host(values) if lies_on_gpu(values) else values
-
-    def on_host(self) -> "Placement":
-        """The same with the image on the host: what runs on the device takes of it what it has room for."""
-        return replace(self, array=to_host(self.array))
 
     def give_back(self, result: Any) -> Any:
         """A result as an array of the library the image came from."""
@@ -155,21 +151,18 @@ def run_where_asked(
     >>> run_where_asked(lambda image, sigma, device: (image, device), [1.0, 2.0], None, "cpu")
     ([1.0, 2.0], 'cpu')
     """
-
-    def run_at(place: Placement) -> Any:
-        return work(place.array, place.beside(sigma), place.name)
-
+    result: Any
     with said_once(), placed(image, device, in_pages) as place:
         # Outside of the handler the arrays of the failed attempt are gone.
         fits = True
         try:
-            result = run_at(place)
+            result = work(place.array, place.beside(sigma), place.name)
         except MemoryError:
             fits = not lies_on_gpu(place.array)
             if fits:
                 raise
         if not fits:
-            result = run_at(place.on_host())
+            result = work(to_host(place.array), place.beside(sigma), place.name)
         if isinstance(result, tuple):
             return cast(Returned, (place.give_back(result[0]), *result[1:]))
         return cast(Returned, place.give_back(result))
