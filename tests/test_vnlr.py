@@ -18,9 +18,10 @@ from vnlem.methods.vnlr import resolve
     ["identity", "c4", "d4", *(pytest.param(name, marks=pytest.mark.slow) for name in ("so2", "similarity"))],
 )
 def test_fast_engine_agrees_with_the_reference(group):
-    noisy = noisy_scene(height=20, width=26)
+    many_copies = group in ("so2", "similarity")  # the reference takes its time
+    noisy = noisy_scene(height=16, width=18) if many_copies else noisy_scene(height=20, width=26)
     options = dict(group=group, return_info=True, **QUICK)
-    if group == "similarity":  # of many copies
+    if many_copies:
         options["passes"] = 1
     fast, fast_info = vnlem.denoise_vnlr(noisy, 20.0, **options)
     slow, slow_info = vnlem.denoise_vnlr(noisy, 20.0, engine="reference", **options)
@@ -31,15 +32,11 @@ def test_fast_engine_agrees_with_the_reference(group):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("profile", "group"), [("fast", "d4"), ("balanced", "d4"), ("quality", "identity"), ("fast", "so2")]
-)
+@pytest.mark.parametrize(("profile", "group"), [("fast", "d4"), ("balanced", "d4"), ("quality", "identity")])
 def test_fast_engine_agrees_with_the_reference_in_a_profile_across_the_border_of_a_tile(profile, group):
     # Patches, members and passes of the profile; only the window is small, for the sake of time.
     noisy = noisy_scene(height=68, width=18)
     options = dict(profile=profile, group=group, patch_distance=6, step=5)
-    if group == "so2":
-        options["passes"] = 1
     fast = vnlem.denoise_vnlr(noisy, 20.0, **options)
     slow = vnlem.denoise_vnlr(noisy, 20.0, engine="reference", **options)
     assert np.abs(fast - slow).max() < 1e-3 * 255
@@ -47,9 +44,9 @@ def test_fast_engine_agrees_with_the_reference_in_a_profile_across_the_border_of
 
 @pytest.mark.slow
 def test_fast_engine_agrees_with_the_reference_in_colour_and_with_a_sigma_map():
-    clean = np.stack([scene(24, 28), scene(24, 28)[::-1], 100 + 0 * scene(24, 28)], axis=-1)
-    sigma = np.full((24, 28), 20.0)
-    sigma[:, 14:] = 5.0
+    clean = np.stack([scene(20, 22), scene(20, 22)[::-1], 100 + 0 * scene(20, 22)], axis=-1)
+    sigma = np.full((20, 22), 20.0)
+    sigma[:, 11:] = 5.0
     noisy = clean + sigma[..., None] * np.random.default_rng(1).standard_normal(clean.shape)
     fast = vnlem.denoise_vnlr(noisy, sigma, channel_axis=-1, **QUICK)
     slow = vnlem.denoise_vnlr(noisy, sigma, channel_axis=-1, engine="reference", **QUICK)
