@@ -17,9 +17,9 @@ from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.method import CALL, Method
 from vnlem.pipeline.progress import Progress, reporting
 from vnlem.pipeline.run import Info, Result
-from vnlem.pipeline.sigma import check_sigma, check_sigma_map
+from vnlem.pipeline.sigma import check_sigma, check_sigma_map, root_mean_square
 from vnlem.pipeline.workers import Pool, check_workers
-from vnlem.plan import Plan, Sample, make_plan, root_mean_square
+from vnlem.plan import Plan, Sample, make_plan
 from vnlem.registry import check_preset
 
 

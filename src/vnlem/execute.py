@@ -28,8 +28,9 @@ from vnlem.pipeline.device import lies_on_gpu, namespace, on_current_gpu, to_hos
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
+from vnlem.pipeline.sigma import halved_map
 from vnlem.pipeline.workers import Pool
-from vnlem.plan import Group, Plan, Round, Size, halved_map, map_of, reach
+from vnlem.plan import Group, Plan, Round, Size, map_of, reach
 from vnlem.registry import find_method
 
 STEPS = 1_000_000  # of the progress, whatever the rounds and sizes

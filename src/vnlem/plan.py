@@ -8,7 +8,6 @@ or from a sample of a large one. It can be printed, pickled and compared; `vnlem
 the whole image or on any part of it, with the same bytes.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -25,6 +24,7 @@ from vnlem.pipeline.device import lies_on_gpu, namespace, placed, why_no_gpu
 from vnlem.pipeline.method import Method
 from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.scale import Scale
+from vnlem.pipeline.sigma import halved_map, root_mean_square
 from vnlem.pipeline.units_on_gpu import Statistics
 from vnlem.pipeline.workers import Pool
 from vnlem.registry import find_method
@@ -235,13 +235,6 @@ def map_of(sigma_map: Any, group: Group, same: bool = False) -> Any:
     return None if own is None or own.size == 1 else own
 
 
-def halved_map(sigma_map: Any, halve: Any) -> Any:
-    """Standard deviation of the noise at half the size."""
-    if sigma_map is None or 1 in sigma_map.shape[1:]:
-        return None if sigma_map is None else sigma_map / 2
-    return namespace(sigma_map).sqrt(halve(sigma_map**2).clip(0.0)) / 2
-
-
 class _Decide(NamedTuple):
     """How the sizes of an image are prepared."""
 
@@ -350,18 +343,6 @@ class _Decide(NamedTuple):
         halo = self.method.halo(params)
         work = self.method.work_halo
         return Group(channels, scale, params, halo, work(params) if work else halo, peak)
-
-
-def root_mean_square(values: Any) -> float:
-    """Of a map of the noise, whatever its units.
-
-    Examples
-    --------
-    >>> root_mean_square(np.array([3e200, 4e200])) / 1e200
-    3.53553390593273...
-    """
-    peak = float(values.max())
-    return peak * math.sqrt(float(((values / peak) ** 2).mean())) if peak > 0 else 0.0
 
 
 def _reach(sizes: tuple[Size, ...], margin: int = 0) -> int:

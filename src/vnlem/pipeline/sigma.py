@@ -60,3 +60,22 @@ def check_sigma_map(sigma: Any, planes: Planes) -> NDArray[np.float64]:
     if values.max() > LARGEST_VALUE:
         raise ValueError(f"sigma is beyond {LARGEST_VALUE:g}; divide the image and sigma by a constant first")
     return laid_out
+
+
+def root_mean_square(values: Any) -> float:
+    """Of a map of the noise, whatever its units.
+
+    Examples
+    --------
+    >>> root_mean_square(np.array([3e200, 4e200])) / 1e200
+    3.53553390593273...
+    """
+    peak = float(values.max())
+    return peak * math.sqrt(float(((values / peak) ** 2).mean())) if peak > 0 else 0.0
+
+
+def halved_map(sigma_map: Any, halve: Any) -> Any:
+    """Standard deviation of the noise at half the size."""
+    if sigma_map is None or 1 in sigma_map.shape[1:]:
+        return None if sigma_map is None else sigma_map / 2
+    return namespace(sigma_map).sqrt(halve(sigma_map**2).clip(0.0)) / 2
