@@ -2,14 +2,11 @@
 #pragma once
 #include <cmath>
 
+#include "../shared/regression.h"
 #include "array.h"
 #include "elementary.h"
 
 namespace vnlem {
-
-constexpr float kDelta = 1e-6f;  // added to squared residuals
-constexpr float kStep = 1e-4f;   // IRLS stops when the Euclidean norm of a step falls below this
-constexpr int64_t kMaxIterations = 500;
 
 // Patches that are rows of a table, P_j = table[index[j]], padded with zeros to whole vectors of sixteen.
 struct Patches {
@@ -112,22 +109,6 @@ inline int64_t irls(const Patches& patches, const float* weights, int64_t count,
         if (squared_step < kStep * kStep || exponent == 0) return iteration;
     }
     return kMaxIterations;
-}
-
-// The s >= 0 that minimises weight * sqrt(s^2 + delta) + pull/2 * (distance - s)^2.
-inline float own_step(float distance, float weight, float pull) {
-    float low = 0, high = distance;
-    float s = larger_of(distance - weight / pull, 0.0f);
-    for (int i = 0; i < 60; i++) {
-        const float root = std::sqrt(s * s + kDelta);
-        const float slope = weight * s / root + pull * (s - distance);
-        (slope > 0 ? high : low) = s;
-        float candidate = s - slope / (weight * kDelta / (root * root * root) + pull);
-        if (!(low <= candidate && candidate <= high)) candidate = 0.5f * (low + high);
-        if (std::fabs(candidate - s) <= 1e-6f * distance) return candidate;
-        s = candidate;
-    }
-    return s;
 }
 
 // By how much the next step will be shorter than this one, from squared residuals at its two ends.
