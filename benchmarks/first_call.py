@@ -32,7 +32,7 @@ for _ in range(2):
 COMMAND = """
 import sys, time, subprocess
 begun = time.perf_counter()
-command = [sys.executable, "-m", "vnlem", "denoise", *sys.argv[1:], "--quiet"]
+command = [sys.executable, "-m", "vnlem", "denoise", *sys.argv[1:], "--quiet", "--overwrite"]
 subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 print(time.perf_counter() - begun)
 """
