@@ -27,7 +27,6 @@ SMALL = {
     "vnlr d4": {"group": "d4", "patch_distance": 5, "passes": 2, "profile": "fast"},
     "vnlr so2": {"group": "so2", "patch_distance": 3, "passes": 1},
     "vnlr for the eye": {"aim": "perception", "patch_distance": 3, "passes": 1},
-    "vnlr similarity": {"group": "similarity", "patch_distance": 3, "passes": 1},
 }
 
 

@@ -1,8 +1,8 @@
 """Sheets: images in which the members of a tile's groups may be found.
 
 A tile of reference patches looks at some sheets. The first is what lies around the tile in the image itself.
-Others may follow: turned copies (group "so2"), scaled copies (group "similarity"), or any other image that
-:class:`Copies` make sheets of. Every sheet is cut to what the tile can reach and laid below the one before in
+Others may follow: turned copies (group "so2"), or any other image that :class:`Copies` make
+sheets of. Every sheet is cut to what the tile can reach and laid below the one before in
 the tile's tall arrays (`vnlem.kernels.cpu.sheets.Tall`). The kernels know nothing else: a member is a row
 and a column of the tall arrays.
 
