@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.call import denoise_with
 from vnlem.estimate import stein
 from vnlem.features.canonical import Extended, canonical_region, expand, whole_region
 from vnlem.features.orientation import DEFAULT_ARC
@@ -160,7 +159,7 @@ def denoise_vnlem(
     >>> bool(np.std(denoised - cells) < 0.4 * np.std(noisy - cells))
     True
     """
-    return denoise_with(METHOD, **locals())
+    return METHOD.denoise(**locals())
 
 
 def resolve(noise: float, ndim: int, *, preset: str, engine: str, **given: Any) -> VnlemParams:

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from vnlem.call import denoise_with
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.kernels.cpu import vnlem as kernels
 from vnlem.kernels.cpu.vnlem import Diffusion
@@ -129,7 +128,7 @@ def denoise_vnlem_dd(
     >>> bool(np.std(denoised - cells) < 0.5 * np.std(noisy - cells))
     True
     """
-    return denoise_with(METHOD, **locals())
+    return METHOD.denoise(**locals())
 
 
 def resolve(noise: float, ndim: int, *, preset: str, engine: str, **given: Any) -> VnlemDdParams:

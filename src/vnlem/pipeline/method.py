@@ -134,6 +134,10 @@ class Method:
         parameters = inspect.signature(load(self.function)).parameters
         return {name: given[name] if name in given else parameters[name].default for name in self.parameters}
 
+    def denoise(self, image: Any, sigma: Any = None, **arguments: Any) -> Any:
+        """What the public function does; `arguments` are the function's, defaults included."""
+        return load("vnlem.call:denoise_with")(self, image, sigma, **arguments)
+
     def solver(self, engine: str = "fast", device: str = "cpu") -> Any:
         """What solves it on an engine and a device, or an error that names those it has."""
         if device != "cpu":
