@@ -66,3 +66,12 @@ def test_importing_nlm_reaches_few_modules():
     code = "import sys, vnlem.methods.nlm; print(*(m for m in sys.modules if m.split('.')[0] == 'vnlem'))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert len(found.stdout.split()) <= MOST_MODULES, found.stdout
+
+
+def test_a_call_imports_neither_the_experiment_nor_its_packages():
+    code = "import sys, numpy, vnlem; vnlem.denoise(numpy.eye(48)); print(*sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+    )
+    heavy = {"skimage", "matplotlib", "vnlem.bench", "vnlem.figures", "vnlem.theory", "vnlem.reference"}
+    assert heavy.isdisjoint(found.stdout.split())
