@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any
 
 from vnlem.large.errors import StopError, UnitError
-from vnlem.large.run import Runner
-from vnlem.large.work import Task, do_unit
+from vnlem.large.runner import Runner
+from vnlem.large.worker import Task, do_unit
 from vnlem.pipeline.workers import available_cores
 
 AHEAD = 2  # tasks with the scheduler for each thread of the cluster

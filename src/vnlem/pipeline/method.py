@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 from vnlem.pipeline import checks
 from vnlem.pipeline.places import load
+from vnlem.pipeline.run import Result
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -134,9 +135,10 @@ class Method:
         parameters = inspect.signature(load(self.function)).parameters
         return {name: given[name] if name in given else parameters[name].default for name in self.parameters}
 
-    def denoise(self, image: Any, sigma: Any = None, **arguments: Any) -> Any:
+    def denoise(self, image: Any, sigma: Any = None, **arguments: Any) -> Result:
         """What the public function does; `arguments` are the function's, defaults included."""
-        return load("vnlem.call:denoise_with")(self, image, sigma, **arguments)
+        result: Result = load("vnlem.call:denoise_with")(self, image, sigma, **arguments)
+        return result
 
     def solver(self, engine: str = "fast", device: str = "cpu") -> Any:
         """What solves it on an engine and a device, or an error that names those it has."""
