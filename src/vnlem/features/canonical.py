@@ -72,7 +72,7 @@ def canonical_region(
 
     Without raw features, which only unrotated matches look at, the canonical ones stand in their place.
     """
-    region = _empty_region(tile.bottom - tile.top, tile.right - tile.left, rings, with_raw)
+    region = _empty_region(*tile.shape, rings, with_raw)
     _fill(region, image, tile, rings, scale, arc, with_raw)
     return region
 

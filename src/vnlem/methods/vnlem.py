@@ -304,7 +304,7 @@ class TileEstimates:
     def make(self, part: Tile, region: kernels.Features, corner: tuple[int, int]) -> None:
         """Those of a tile, which lies at `corner` of a region of features."""
         bandwidths, channels = self.planes.shape[:2]
-        shape = (bandwidths, part.bottom - part.top, part.right - part.left, channels)
+        shape = (bandwidths, *part.shape, channels)
         made = np.empty(shape, np.float32)
         kernels.denoise_tile(
             region, self.search, self._rule, self._diffusion, self._lane_order, *corner, made

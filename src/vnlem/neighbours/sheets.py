@@ -102,7 +102,7 @@ class ImageSheet:
 
     def __init__(self, reach: Reach, area: Tile) -> None:
         self._reach, self.area = reach, area
-        self.height, self.width = area.bottom - area.top, area.right - area.left
+        self.height, self.width = area.shape
         self.candidates = reach.sides()
 
     def corners(self, references: Whole) -> Whole:
