@@ -42,7 +42,7 @@ class Frame:
     progress: Progress = False
     return_info: bool = False
     device: str = "cpu"
-    warns: bool = True  # whether a sigma that leaves nothing of the image is told
+    warns: bool = True  # whether to warn of a sigma that leaves nothing of the image
 
 
 def denoise_with(method: Method, image: ArrayLike, sigma: Any = None, **arguments: Any) -> Result:
@@ -137,7 +137,7 @@ def denoise_planes(
     image : array
         As it came, where the call runs.
     planes : Planes
-        Of it; on the host where the noise is not white.
+        Of the image; on the host where the noise is not white.
     noise : Noise
     params : dict
         All parameters of the method; "channels" is decided.

@@ -105,7 +105,7 @@ class _Share:
         self._report, self._count, self._total, self._done = report, count, total, 0.0
 
     def next(self, work: float) -> ProgressCallback | None:
-        """The progress of the next denoising, of so many pixels."""
+        """The progress of the next denoising; work: its number of pixels."""
         begun = self._done
         self._done += work
         report = self._report

@@ -36,9 +36,14 @@ def find_peer(name: str) -> Peer | None:
     if name not in _PEERS:
         return None
     peer, needs = _PEERS[name]
-    if missing := _missing(needs):
-        raise ValueError(f"{name} needs {' and '.join(missing)}: run pip install {' '.join(missing)}")
+    check_installed(name, needs)
     return peer
+
+
+def check_installed(name: str, modules: Sequence[str]) -> None:
+    """Say which packages a peer needs where some are missing."""
+    if missing := _missing(modules):
+        raise ValueError(f"{name} needs {' and '.join(missing)}: run pip install {' '.join(missing)}")
 
 
 def _missing(modules: Sequence[str]) -> list[str]:
@@ -101,4 +106,5 @@ _INSTALLED_BY = {
     "pywt": "PyWavelets",
     "cv2": "opencv-python-headless",
     "bm3d": "bm3d",
+    "bm4d": "bm4d",
 }

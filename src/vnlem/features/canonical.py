@@ -13,7 +13,7 @@ from vnlem.pipeline.device import namespace
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import for_each
 
-# Kernels read candidates in eights and pixels in pairs: so many columns of zeros follow the last one.
+# Kernels read candidates in eights and pixels in pairs: columns of zeros after the last one.
 SPARE_COLUMNS = 8
 # Rows of an image whose features one task computes.
 STRIP = 16

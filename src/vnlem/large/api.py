@@ -56,7 +56,7 @@ def denoise_large(
     method : str
         As in :func:`vnlem.denoise`.
     axes : str, optional
-        Names of the axes, e.g. "tzyx", where the source does not say it. Pages of axes that nobody named are
+        Names of the axes, e.g. "tzyx", where the source does not give them. Pages of axes without a name are
         denoised one by one with the same noise, the channels of RGB files together.
     stack : bool
         Let the frames of a movie (t) and the slices of a volume (z) help each other, as :func:`vnlem.denoise`
@@ -86,7 +86,7 @@ def denoise_large(
         that the whole image would have there. With a cluster "cuda" is the first GPU that a worker sees, and
         there need not be one here.
     dtype : dtype, optional
-        Of the result; that of the source when None.
+        Dtype of the result; that of the source when None.
     **params
         What :func:`vnlem.denoise` takes besides: parameters of the method, the noise model.
 

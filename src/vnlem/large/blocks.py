@@ -63,7 +63,7 @@ class BlockSolver(Protocol):
 
     @property
     def cure(self) -> str:
-        """What helps where the smallest unit takes too much memory, in words."""
+        """What helps where the smallest unit takes too much memory, as a phrase."""
 
     def solve(self, pixels: NDArray[Any], block: Block, workers: int | None) -> NDArray[Any]:
         """The denoised pixels of `block.write` from those of `block.read`."""

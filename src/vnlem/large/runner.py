@@ -161,10 +161,10 @@ def work_through(
     ----------
     task : Task
     runner : Runner
-        Who does the units.
+        Does the units.
     part : (int, int)
-        Number of this part, from 1, and how many there are: it takes every so many-th unit of the finest
-        level. The coarser levels are made by the part that finds the finest complete.
+        Number of this part, from 1, and how many there are: part k of n takes the units k, k + n, ... of the
+        finest level. The coarser levels are made by the part that finds the finest complete.
     report : callable(done, total), optional
 
     Returns

@@ -119,7 +119,7 @@ def find_solver(
     check_values(planes)
     noise = _noise(planes, sigma, options, plain=params["preset"] == "paper")
     if not noise.is_white and is_all(source) and float(np.ptp(planes.data)) == 0:
-        noise = NoiseModel.white(0.0)  # as in memory: nothing is there to be taken away
+        noise = NoiseModel.white(0.0)  # as in memory: there is no noise to remove
     advise(noise, planes, rounded=source.rounded)
     channels = "joint"
     if source.colour and len(planes.data) > 1:

@@ -54,7 +54,7 @@ class StackSolver:
     halo: tuple[int, ...]
     in_flight: int
     dtype: str
-    device: str = "cpu"  # or "cuda", the first GPU of whoever solves, or "cuda:N"
+    device: str = "cpu"  # or "cuda", the first GPU of the process that solves, or "cuda:N"
     grain: int = 1  # parts of pages are solved from multiples of it on
 
     @property

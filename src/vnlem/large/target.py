@@ -207,7 +207,7 @@ def _check_same(found: dict[str, Any], settings: dict[str, Any], target: Path) -
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """What differs between the settings of two runs, in words; what only one of them has comes last.
+    """What differs between the settings of two runs, as sentences; what only one of them has comes last.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def _compare(name: str, old: Any, new: Any, changed: list[str], counted: list[st
 
 
 def finish(job: PreparedRun) -> None:
-    """Make the target whole and say that it is; whoever does it twice does no harm."""
+    """Complete the target and mark it as complete. Doing it twice does no harm."""
     task = job.task
     try:
         sweep([task.root, task.markers.folder])
@@ -269,7 +269,7 @@ def _copy_labels(job: PreparedRun) -> None:
 
 
 def sweep(folders: Iterable[Path]) -> None:
-    """Remove what writers that were killed left behind, once nobody writes any more."""
+    """Remove what writers that were killed left behind, once all writing has ended."""
     for folder in folders:
         for path in folder.rglob(f"*{PARTIAL}"):
             with suppress(FileNotFoundError):

@@ -38,8 +38,8 @@ from vnlem.pipeline.tiles import Tile
 Whole = NDArray[np.int64]
 
 TILE = 64  # pixels; reference patches are worked through in tiles of this size
-# Images of so many pixels have so many tiles that larger ones are enough for any number of threads. They have
-# less around them that is looked at twice, and less work in Python, which one thread does at a time.
+# Images of at least this many pixels have larger tiles: there are enough of them for any number of threads,
+# fewer pixels around tiles are read twice, and less work is done in Python, one thread at a time.
 MANY_PIXELS, LARGE_TILE = 2**20, 128
 
 

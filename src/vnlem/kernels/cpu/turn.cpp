@@ -38,7 +38,7 @@ void fill(const Images& images, const Array<const float, 1>& weights, float floo
     for (int64_t c = 0; c < images.noisy.shape[0]; c++) {
         const Image noisy = images.noisy[c], working = images.working[c], pilot = images.pilot[c];
         const Image variance = images.variance[c];
-        // What becomes of the numbers of a copy.
+        // Write become(number) for every number of a copy.
         const auto write = [&](const Square& square, const Square& out, auto become) {
             for (int64_t y = 0; y < square.shape[0]; y++)
                 for (int64_t x = 0; x < square.shape[1]; x++) out(first + y, x) = become(square(y, x));

@@ -23,7 +23,7 @@ from vnlem.neighbours.turned import TURNS, make_turn, square_side
 Array = Any  # of the engine's library
 Whole = NDArray[np.int64]
 
-# Copies of so many pixels are held at a time.
+# Pixels of the copies that are held at a time.
 BATCH_PIXELS = 2**22
 
 
