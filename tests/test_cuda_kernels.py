@@ -132,7 +132,7 @@ VNLEM = {
 @pytest.mark.parametrize("case", list(VNLEM))
 def test_vnlem_gives_what_the_cpu_gives(case, monkeypatch):
     channels, preset, given = VNLEM[case]
-    params = vnlem.check_params(**vnlem.with_defaults(preset, 0.3, given), arc=40.0)
+    params = vnlem.check_params(**vnlem.with_defaults(preset, 0.3, given | {"arc": 40.0}))
     job = Job(pattern(channels, 19, 14), 0.3, params, 1, None)
     # Two bands of rows.
     monkeypatch.setattr(cuda_vnlem, "BAND_BYTES", 0)
@@ -146,7 +146,7 @@ def test_vnlem_dd_gives_what_the_cpu_gives(preset):
     clean = pattern(1, 21, 26, seed=3)
     given = {"patch_distance": 3, "patch_size": 5, "arc": 40.0}
     own = {"embedding_dim": 6, "diffusion_time": 1.0, "scope": "window"}
-    params = vnlem_dd_params.resolve_params(preset, 0.3, given, own)
+    params = vnlem_dd_params.resolve_params(preset, 0.3, given | own)
     here, there = (Job(clean, 0.3, params, 1, None) for _ in range(2))
     expected, found = vnlem_dd.solve(here), cuda_vnlem_dd.solve(there, Emulator())
     assert there.details["graph_parts"] == here.details["graph_parts"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vnlem.features.canonical import Extended, whole_region
-from vnlem.methods.vnlem_params import PAPER, VnlemParams, check_params, make_rule, rings_of, search_of
+from vnlem.methods.vnlem_params import VnlemParams, check_params, make_rule, rings_of, search_of
 from vnlem.neighbours.window import find_neighbours
 from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress
@@ -32,7 +32,7 @@ def denoise_median(
 
 def resolve(noise: float, ndim: int, *, preset: str, engine: str, patch_size: int) -> VnlemParams:
     """All parameters, checked, for a noise level in units of the clean image's standard deviation."""
-    return check_params(**PAPER | {"patch_size": patch_size, "patch_distance": 3, "n_neighbors": 40})
+    return check_params(patch_size=patch_size, patch_distance=3, n_neighbors=40)
 
 
 def solve(job: Job[VnlemParams]) -> Any:
