@@ -17,7 +17,7 @@ from vnlem.large.stack_solver import stack_solver
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE, find_noise
 from vnlem.noise.model import NoiseModel
-from vnlem.pipeline.image import Planes, check_values
+from vnlem.pipeline.image import Planes, check_smallest, check_values
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.workers import check_workers
 from vnlem.plan import Plan, make_plan
@@ -129,7 +129,8 @@ def find_solver(
     height, width = source.shape[-2:]
     seen = PlanSample(planes.data, (height, width), is_all(source))
     plan = make_plan(found.name, params, seen, noise, channels=channels, device=device, in_parts=True)
-    _check_size(source, max(found.min_size(group.params) for group in plan.sizes[0].groups))
+    smallest = max(found.min_size(group.params) for group in plan.sizes[0].groups)
+    check_smallest((height, width), smallest)
     return ImageSolver(plan, ("c", "y", "x") if source.colour else ("y", "x"), source.result_dtype.str)
 
 
@@ -150,12 +151,3 @@ def _as_image(planes: NDArray[Any], colour: bool) -> Planes:
     else:
         data = planes.reshape(1, prod(planes.shape[:-1]), planes.shape[-1])
     return Planes(data.astype(np.float64), planes.dtype, 0 if colour else None, 3 if colour else 2)
-
-
-def _check_size(source: Source, smallest: int) -> None:
-    height, width = source.shape[-2:]
-    if min(height, width) < smallest:
-        raise ValueError(
-            f"the image ({height}x{width}) is smaller than the patch ({smallest}); "
-            "pass a smaller patch_size or a larger image"
-        )
