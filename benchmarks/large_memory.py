@@ -1,4 +1,4 @@
-"""Memory that solving takes for each pixel, method by method: the numbers in vnlem.large.methods.
+"""Memory that solving takes for each pixel, method by method: the numbers in vnlem.large.solvers.
 
     python benchmarks/large_memory.py [--side 1536] [--only vnlr]
 
@@ -35,9 +35,9 @@ def solve_one(side: int, case: str) -> None:
     """Solve a block as a unit of work does and print the peak memory in bytes."""
     import numpy as np
 
-    from vnlem.large.engine import Place
-    from vnlem.large.methods import find_engine
+    from vnlem.large.blocks import Block
     from vnlem.large.sample import take_sample
+    from vnlem.large.solvers import find_solver
     from vnlem.large.sources import open_source
 
     y, x = np.mgrid[:side, :side]
@@ -46,9 +46,9 @@ def solve_one(side: int, case: str) -> None:
     method, params = CASES[case]
     source = open_source(pixels[:256, :256])
     sigma = None if "noise_model" in params else 100.0
-    engine = find_engine(source, take_sample(source), sigma, method, dict(params), stack=False)
+    solver = find_solver(source, take_sample(source), sigma, method, dict(params), stack=False)
     box = ((0, side), (0, side))
-    engine.solve(pixels, Place(box, box, (side, side)), 2)
+    solver.solve(pixels, Block(box, box, (side, side)), 2)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 

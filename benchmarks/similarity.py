@@ -30,12 +30,10 @@ PHANTOMS: dict[str, Callable[[int], np.ndarray]] = {
 def ways(profile: str) -> dict[str, dict[str, Any]]:
     """Names of what is compared, and the parameters."""
     wide = {"profile": profile, "patch_distance": 3 * USUAL[profile]}
-    narrow = {"profile": profile, "patch_distance": USUAL[profile], "group": "similarity"}
     groups = {
         group: {"profile": profile, "group": group} for group in ("identity", "d4", "so2", "similarity")
     }
     return groups | {
-        "similarity, usual window": narrow,
         "d4, wide window": wide,
         "so2, wide window": wide | {"group": "so2"},
         "d4, scales=3": {"profile": profile, "scales": 3},

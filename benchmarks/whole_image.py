@@ -14,7 +14,7 @@ from skimage import data, transform
 
 from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.rings import layout
-from vnlem.methods.vnlem_params import PAPER, check_params, make_rule, search_of
+from vnlem.methods.vnlem_params import check_params, make_rule, search_of
 from vnlem.neighbours.image import ImageIndex, find
 from vnlem.pipeline.tiles import Tile
 
@@ -24,7 +24,7 @@ def measure(clean: np.ndarray, variance: float, n_pixels: int) -> str:
     rng = np.random.default_rng(0)
     image = (clean + np.sqrt(variance) * rng.standard_normal(clean.shape)).astype(np.float32)
     size = len(image)
-    params = check_params(**PAPER, search="image")
+    params = check_params(search="image")
     rings = layout(params.patch_size)
     region = canonical_region(
         Extended.of(image[None], rings, params.scale), Tile(0, size, 0, size), rings, params.scale, params.arc

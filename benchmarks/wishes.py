@@ -3,7 +3,7 @@
 For each noise level and folder: the SNR of VNLR, profile "balanced", and how far each way is above it, with
 how many images gain and lose, the p value of a Wilcoxon signed-rank test, and the largest loss. The ways:
 
-- identity, so2, similarity: groups;
+- identity, so2: groups;
 - wide window: three times the radius of the search window, in all passes that have a pilot;
 - wide window, late: the same where groups are searched for the last time;
 - usual and wide window, mean: of the two results;
@@ -47,7 +47,6 @@ VARIANTS = ("usual", "wide window", "large patches", "smoother", "sharper")
 ROWS = (
     "identity",
     "so2",
-    "similarity",
     "wide window",
     "wide window, late",
     "usual and wide window, mean",
@@ -123,7 +122,6 @@ def ways(device: str) -> dict[str, tuple[Callable[[], AbstractContextManager[Non
         "usual": (nullcontext, {}),
         "identity": (nullcontext, {"group": "identity"}),
         "so2": (nullcontext, {"group": "so2"}),
-        "similarity": (nullcontext, {"group": "similarity"}),
         "wide window": (nullcontext, wide),
         "wide window, late": (functools.partial(late_only, device), wide),
         "large patches": (large_patches, {}),

@@ -7,7 +7,6 @@ import numpy as np
 from PIL import Image
 
 from vnlem import io
-from vnlem.call import denoise_with
 from vnlem.pipeline.method import Method
 
 
@@ -31,7 +30,7 @@ def denoise_halving(
     device=None,
 ):
     """Halve every deviation from the mean: quick, and easy to foresee."""
-    return denoise_with(METHOD, **locals())
+    return METHOD.denoise(**locals())
 
 
 def solve(job):

@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from large_engine import Roughness
+from large_solver import Roughness
 
-from vnlem.large.execute import Wishes, execute
+from vnlem.large.runner import RunOptions, denoise_source
 from vnlem.large.sample import take_sample
 from vnlem.large.sources import open_source
 
@@ -13,9 +13,9 @@ from vnlem.large.sources import open_source
 def main(source: str, target: str, seconds: str) -> None:
     opened = open_source(source)
     box = tuple((0, size) for size in opened.shape)
-    engine = Roughness(seconds=float(seconds))
-    wishes = Wishes(memory=400_000, resume=True)
-    execute(opened, engine, box, Path(target), take_sample(opened).digest, wishes)
+    solver = Roughness(seconds=float(seconds))
+    settings = RunOptions(memory=400_000, resume=True)
+    denoise_source(opened, solver, box, Path(target), take_sample(opened).digest, settings)
 
 
 if __name__ == "__main__":

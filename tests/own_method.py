@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from vnlem import registry
-from vnlem.call import denoise_with
 from vnlem.pipeline.method import Method
 
 _given = {}
@@ -32,7 +31,7 @@ def denoise_own(
     device=None,
 ):
     """Denoise with the solver of the test."""
-    return denoise_with(METHOD, **locals())
+    return METHOD.denoise(**locals())
 
 
 METHOD = Method(

@@ -41,7 +41,7 @@ def main() -> None:
         subprocess.run([*command, "--quiet"], check=True)
         assert vnlem.io.read(target).pixels.dtype == np.uint16
 
-    for name in ("py.typed", "napari/napari.yaml", "bench/assets/report.html"):
+    for name in ("py.typed", "napari/napari.yaml", "io/camera.png", "bench/assets/report.html"):
         assert files("vnlem").joinpath(name).is_file(), name
     assert "vnlem" in {point.name for point in entry_points(group="napari.manifest")}
     print(f"vnlem {vnlem.__version__} from {Path(vnlem.__file__).parent}: the smoke test passed")

@@ -22,7 +22,7 @@ ALLOWED = {
     "plan": {"pipeline", "registry", "noise", "estimate"},
     "execute": {"pipeline", "registry", "noise", "estimate", "plan"},
     "call": {"pipeline", "registry", "noise", "features", "plan", "execute"},
-    "methods": {"pipeline", "kernels", "registry", "reference", "call"} | STAGES,
+    "methods": {"pipeline", "kernels", "registry", "reference"} | STAGES,
     "stacks": {"pipeline", "noise", "registry"},
     "api": {"pipeline", "features", "noise", "registry", "large", "stacks", "call"},
     "metrics": {"pipeline", "noise"},

@@ -1,5 +1,6 @@
 """The road of `vnlem.denoise(image)`, as docs/architecture.md shows it."""
 
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -11,6 +12,7 @@ from vnlem.kernels.cpu import match
 
 PACKAGE = str(Path(vnlem.__file__).parent)
 MOST_HOPS = 12
+MOST_MODULES = 28
 
 
 def traced():
@@ -58,3 +60,18 @@ def test_the_road_from_the_call_to_a_tile_is_short_and_documented():
     shown = page[page.index("## `vnlem.denoise(image)`") :]
     missing = [hop for hop in hops if hop.split(".")[1].lstrip("_") not in shown]
     assert missing == []
+
+
+def test_importing_nlm_reaches_few_modules():
+    code = "import sys, vnlem.methods.nlm; print(*(m for m in sys.modules if m.split('.')[0] == 'vnlem'))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert len(found.stdout.split()) <= MOST_MODULES, found.stdout
+
+
+def test_a_call_imports_neither_the_experiment_nor_its_packages():
+    code = "import sys, numpy, vnlem; vnlem.denoise(numpy.eye(48)); print(*sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+    )
+    heavy = {"skimage", "matplotlib", "vnlem.bench", "vnlem.figures", "vnlem.theory", "vnlem.reference"}
+    assert heavy.isdisjoint(found.stdout.split())

@@ -10,9 +10,9 @@ from vnlem.estimate import change, scales
 from vnlem.estimate import scales_on_gpu as cuda_scales
 from vnlem.kernels.cuda.change import believed
 from vnlem.methods import nlem, nlm, vnlem, vnlem_dd, vnlem_dd_params, vnlr
-from vnlem.methods.cuda import copies
 from vnlem.methods.cuda import nlem as cuda_nlem
 from vnlem.methods.cuda import nlm as cuda_nlm
+from vnlem.methods.cuda import turned
 from vnlem.methods.cuda import vnlem as cuda_vnlem
 from vnlem.methods.cuda import vnlem_dd as cuda_vnlem_dd
 from vnlem.methods.cuda import vnlr as cuda_vnlr
@@ -56,14 +56,13 @@ def test_vnlr_gives_what_the_cpu_gives(case):
     assert there.details["turned_share"] == here.details["turned_share"]
 
 
-@pytest.mark.parametrize("group", ["so2", "similarity"])
 @pytest.mark.parametrize("noise_map", [False, True])
-def test_vnlr_with_copies_gives_what_the_cpu_gives(monkeypatch, noise_map, group):
+def test_vnlr_with_copies_gives_what_the_cpu_gives(monkeypatch, noise_map):
     # Two tiles, whose copies are made one after the other.
-    monkeypatch.setattr(copies, "BATCH_PIXELS", 0)
+    monkeypatch.setattr(turned, "BATCH_PIXELS", 0)
     pixels = pattern(1, 20, 76)
     noise = np.linspace(0.2, 0.4, 76, dtype=np.float32)[None, None].repeat(20, axis=1) if noise_map else None
-    here, there = (vnlr_job(pixels, group, noise, patch_distance=4) for _ in range(2))
+    here, there = (vnlr_job(pixels, "so2", noise, patch_distance=4) for _ in range(2))
     expected, found = vnlr.solve(here), cuda_vnlr.solve(there, Emulator())
     np.testing.assert_allclose(found, expected, atol=2e-4)
     assert there.details["turned_share"] == here.details["turned_share"]
@@ -133,7 +132,7 @@ VNLEM = {
 @pytest.mark.parametrize("case", list(VNLEM))
 def test_vnlem_gives_what_the_cpu_gives(case, monkeypatch):
     channels, preset, given = VNLEM[case]
-    params = vnlem.check_params(**vnlem.with_defaults(preset, 0.3, given), arc=40.0)
+    params = vnlem.check_params(**vnlem.with_defaults(preset, 0.3, given | {"arc": 40.0}))
     job = Job(pattern(channels, 19, 14), 0.3, params, 1, None)
     # Two bands of rows.
     monkeypatch.setattr(cuda_vnlem, "BAND_BYTES", 0)
@@ -147,7 +146,7 @@ def test_vnlem_dd_gives_what_the_cpu_gives(preset):
     clean = pattern(1, 21, 26, seed=3)
     given = {"patch_distance": 3, "patch_size": 5, "arc": 40.0}
     own = {"embedding_dim": 6, "diffusion_time": 1.0, "scope": "window"}
-    params = vnlem_dd_params.resolve_params(preset, 0.3, given, own)
+    params = vnlem_dd_params.resolve_params(preset, 0.3, given | own)
     here, there = (Job(clean, 0.3, params, 1, None) for _ in range(2))
     expected, found = vnlem_dd.solve(here), cuda_vnlem_dd.solve(there, Emulator())
     assert there.details["graph_parts"] == here.details["graph_parts"]

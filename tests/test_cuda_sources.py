@@ -35,7 +35,6 @@ MODULES = {
     "scales": ("scales", {}),
     "patches": ("patches", {}),
     "turn": ("turn", {"TAPS": 12}),
-    "stretch": ("stretch", {}),
     "ridge first pass": ("ridge", {"P": 6, "DEPTH": 1, "K": 20, "THREADS": 32}),
     "ridge": ("ridge", {"P": 8, "DEPTH": 1, "K": 80, "THREADS": 416}),
     "ridge of a stack": ("ridge", {"P": 5, "DEPTH": 4, "K": 64, "THREADS": 256}),

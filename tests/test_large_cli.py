@@ -8,7 +8,7 @@ import tifffile
 
 zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 
-from large_engine import noise  # noqa: E402
+from large_solver import noise  # noqa: E402
 from large_stores import files_of, make_image  # noqa: E402
 
 import vnlem  # noqa: E402

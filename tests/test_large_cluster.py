@@ -6,9 +6,9 @@ import pytest
 zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 distributed = pytest.importorskip("distributed", reason="needs the extra 'large'")
 
-from large_engine import Roughness, noise  # noqa: E402
+from large_solver import Roughness, noise  # noqa: E402
 
-from vnlem.large.execute import Wishes, execute  # noqa: E402
+from vnlem.large.runner import RunOptions, denoise_source  # noqa: E402
 from vnlem.large.sample import take_sample  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 
@@ -34,24 +34,24 @@ def whole(source):
 
 def test_two_processes_do_what_one_does(stored):
     source, pixels, target = stored
-    engine = Roughness()
-    wishes = Wishes(memory=800_000, cluster="local:2", workers=1)
-    summary = execute(source, engine, whole(source), target, take_sample(source).digest, wishes)
+    solver = Roughness()
+    settings = RunOptions(memory=800_000, cluster="local:2", workers=1)
+    summary = denoise_source(source, solver, whole(source), target, take_sample(source).digest, settings)
     assert summary.complete
     assert summary.units_done == summary.units > 8
-    assert np.array_equal(zarr.open_array(target)[:], engine.whole(pixels))
+    assert np.array_equal(zarr.open_array(target)[:], solver.whole(pixels))
 
 
 def test_a_killed_worker_costs_its_units_only(stored, tmp_path):
     source, pixels, target = stored
     bomb = tmp_path / "bomb"
     bomb.touch()
-    engine = Roughness(seconds=0.05, die_once=bomb)
-    wishes = Wishes(memory=800_000, cluster="local:2", workers=1)
-    summary = execute(source, engine, whole(source), target, take_sample(source).digest, wishes)
+    solver = Roughness(seconds=0.05, die_once=bomb)
+    settings = RunOptions(memory=800_000, cluster="local:2", workers=1)
+    summary = denoise_source(source, solver, whole(source), target, take_sample(source).digest, settings)
     assert not bomb.exists()
     assert summary.complete
-    assert np.array_equal(zarr.open_array(target)[:], engine.whole(pixels))
+    assert np.array_equal(zarr.open_array(target)[:], solver.whole(pixels))
 
 
 def test_a_cluster_that_cannot_be_reached_leaves_no_begun_target(stored, monkeypatch):
@@ -60,7 +60,7 @@ def test_a_cluster_that_cannot_be_reached_leaves_no_begun_target(stored, monkeyp
 
     monkeypatch.setattr(distributed, "Client", refuse)
     source, _, target = stored
-    wishes = Wishes(memory=800_000, cluster="tcp://127.0.0.1:1", workers=1)
+    settings = RunOptions(memory=800_000, cluster="tcp://127.0.0.1:1", workers=1)
     with pytest.raises(ValueError, match=r"cannot reach the Dask scheduler tcp://127\.0\.0\.1:1: Timed out"):
-        execute(source, Roughness(), whole(source), target, take_sample(source).digest, wishes)
+        denoise_source(source, Roughness(), whole(source), target, take_sample(source).digest, settings)
     assert sorted(path.name for path in target.parent.iterdir()) == ["in.zarr"]

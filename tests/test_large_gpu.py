@@ -8,11 +8,11 @@ from cuda_on_cpu import COMPILER
 from test_device import fake_gpu  # noqa: F401
 
 import vnlem
-from vnlem.large import units
+from vnlem.large import blocks
+from vnlem.large.blocks import Block
 from vnlem.large.boxes import grown, slices
-from vnlem.large.engine import Place
-from vnlem.large.methods import find_engine
 from vnlem.large.sample import take_sample
+from vnlem.large.solvers import find_solver
 from vnlem.large.sources import open_source
 from vnlem.methods.cuda import vnlr_stack as cuda_vnlr_stack
 from vnlem.noise.correlated import Spectrum
@@ -45,11 +45,11 @@ def noisy(shape, dtype=np.uint16):
 
 
 def in_parts(pixels, sides, sigma=None, colour=False, **options):
-    """What the parts of an image give, side by side; each is read with the halo of the engine."""
+    """What the parts of an image give, side by side; each is read with the halo of the solver."""
     source = open_source(pixels, "cyx" if colour else "yx")
     source.colour = colour
     method = options.pop("method", "vnlr")
-    engine = find_engine(
+    solver = find_solver(
         source, take_sample(source), sigma, method, {**options, "device": "cuda"}, stack=False
     )
     result = np.zeros_like(pixels)
@@ -60,8 +60,8 @@ def in_parts(pixels, sides, sigma=None, colour=False, **options):
         for left in cuts[1]:
             ends = (min(top + sides[0], shape[-2]), min(left + sides[1], shape[-1]))
             write = (*channels, (top, ends[0]), (left, ends[1]))
-            read = grown(write, engine.halo, shape)
-            result[slices(write)] = engine.solve(pixels[slices(read)], Place(read, write, shape), 1)
+            read = grown(write, solver.halo, shape)
+            result[slices(write)] = solver.solve(pixels[slices(read)], Block(read, write, shape), 1)
     return result
 
 
@@ -81,31 +81,31 @@ def test_parts_have_the_bytes_of_the_whole(case):
 @pytest.mark.usefixtures("fake_gpu")
 def test_a_run_on_a_gpu(tmp_path, monkeypatch):
     zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
-    monkeypatch.setattr(units, "USUAL_SIDE", 64)
-    monkeypatch.setattr(units, "SIDE_PER_HALO", 0)
+    monkeypatch.setattr(blocks, "USUAL_SIDE", 64)
+    monkeypatch.setattr(blocks, "SIDE_PER_HALO", 0)
     pixels = noisy((100, 150))
     array = zarr.create_array(tmp_path / "in.zarr", shape=pixels.shape, chunks=(32, 32), dtype=pixels.dtype)
     array[:] = pixels
     whole = vnlem.denoise(pixels, 60, device="cuda", **CASES["nlm"])
-    wishes = {"memory": "1GB", **CASES["nlm"]}
+    settings = {"memory": "1GB", **CASES["nlm"]}
     forecast = vnlem.denoise_large(
-        tmp_path / "in.zarr", tmp_path / "out.zarr", 60, device="cuda", dry_run=True, **wishes
+        tmp_path / "in.zarr", tmp_path / "out.zarr", 60, device="cuda", dry_run=True, **settings
     )
     assert "on its GPU" in str(forecast)
-    summary = vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", 60, device="cuda", **wishes)
+    summary = vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", 60, device="cuda", **settings)
     assert summary.units > 1
     assert summary.settings["device"] == "cuda"
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole)
     with pytest.raises(ValueError, match=r"begun otherwise .*device was 'cuda' and is 'cpu'"):
-        vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", 60, resume=True, **wishes)
+        vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", 60, resume=True, **settings)
 
 
 @needs_compiler
 @pytest.mark.usefixtures("fake_gpu")
 def test_a_dask_array_is_solved_on_a_gpu_when_it_is_computed(monkeypatch):
     da = pytest.importorskip("dask.array", reason="needs the extra 'large'")
-    monkeypatch.setattr(units, "USUAL_SIDE", 64)
-    monkeypatch.setattr(units, "SIDE_PER_HALO", 0)
+    monkeypatch.setattr(blocks, "USUAL_SIDE", 64)
+    monkeypatch.setattr(blocks, "SIDE_PER_HALO", 0)
     pixels = noisy((100, 150))
     lazy = vnlem.denoise(da.from_array(pixels, chunks=(40, 64)), 60, device="cuda", **CASES["nlm"])
     assert lazy.npartitions > 4
@@ -118,34 +118,34 @@ def test_workers_elsewhere_may_have_the_gpu_that_is_not_here(monkeypatch):
     pixels = noisy((64, 64))
     source = open_source(pixels, "yx")
     options = {"device": "cuda"}
-    engine = find_engine(source, take_sample(source), 60, "nlm", options, stack=False, elsewhere=True)
-    assert engine.plan.device == "cuda"
-    assert engine.describe()["device"] == "cuda"
+    solver = find_solver(source, take_sample(source), 60, "nlm", options, stack=False, elsewhere=True)
+    assert solver.plan.device == "cuda"
+    assert solver.describe()["device"] == "cuda"
     with pytest.raises(ValueError, match="needs CuPy, which is not installed"):
-        find_engine(source, take_sample(source), 60, "nlm", options, stack=False)
+        find_solver(source, take_sample(source), 60, "nlm", options, stack=False)
 
 
 def stack_in_parts(pixels, kind, sides, sigma=None, **options):
-    """What the parts of a movie or a volume give, each with the halo of the engine; also their number."""
+    """What the parts of a movie or a volume give, each with the halo of the solver; also their number."""
     source = open_source(pixels, f"{kind}YX".lower())
     method = options.pop("method", "vnlr")
-    engine = find_engine(
+    solver = find_solver(
         source, take_sample(source), sigma, method, {**options, "device": "cuda"}, stack=True
     )
-    assert engine.describe()["solver"] == f"stack along {kind}"
-    assert engine.describe()["device"] == "cuda"
+    assert solver.describe()["solver"] == f"stack along {kind}"
+    assert solver.describe()["device"] == "cuda"
     result = np.zeros_like(pixels)
     # An axis whose halo is as long is not cut.
     steps = [
-        side if by < size else size for side, by, size in zip(sides, engine.halo, pixels.shape, strict=True)
+        side if by < size else size for side, by, size in zip(sides, solver.halo, pixels.shape, strict=True)
     ]
     boxes = [
         [(start, min(start + step, size)) for start in range(0, size, step)]
         for step, size in zip(steps, pixels.shape, strict=True)
     ]
     for write in product(*boxes):
-        read = grown(write, engine.halo, pixels.shape)
-        result[slices(write)] = engine.solve(pixels[slices(read)], Place(read, write, pixels.shape), 1)
+        read = grown(write, solver.halo, pixels.shape)
+        result[slices(write)] = solver.solve(pixels[slices(read)], Block(read, write, pixels.shape), 1)
     return result, len(list(product(*boxes)))
 
 

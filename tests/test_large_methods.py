@@ -7,10 +7,10 @@ zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 da = pytest.importorskip("dask.array", reason="needs the extra 'large'")
 
 import vnlem  # noqa: E402
-from vnlem.large import units  # noqa: E402
-from vnlem.large.engine import Place  # noqa: E402
-from vnlem.large.methods import find_engine  # noqa: E402
+from vnlem.large import blocks  # noqa: E402
+from vnlem.large.blocks import Block  # noqa: E402
 from vnlem.large.sample import take_sample  # noqa: E402
+from vnlem.large.solvers import find_solver  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 
 # Small windows, so that small images have blocks with an inside; all other parameters as they come.
@@ -27,7 +27,6 @@ SMALL = {
     "vnlr d4": {"group": "d4", "patch_distance": 5, "passes": 2, "profile": "fast"},
     "vnlr so2": {"group": "so2", "patch_distance": 3, "passes": 1},
     "vnlr for the eye": {"aim": "perception", "patch_distance": 3, "passes": 1},
-    "vnlr similarity": {"group": "similarity", "patch_distance": 3, "passes": 1},
 }
 
 
@@ -49,8 +48,8 @@ def noisy(shape, dtype=np.uint16, seed=0):
 @pytest.fixture
 def small_units(monkeypatch):
     """Units of 64 pixels, where a run would take 2048."""
-    monkeypatch.setattr(units, "USUAL_SIDE", 64)
-    monkeypatch.setattr(units, "SIDE_PER_HALO", 0)
+    monkeypatch.setattr(blocks, "USUAL_SIDE", 64)
+    monkeypatch.setattr(blocks, "SIDE_PER_HALO", 0)
 
 
 @pytest.mark.parametrize("case", SMALL)
@@ -107,11 +106,11 @@ def test_above_the_size_of_a_sample_parts_have_its_noise_and_scale(tmp_path):
     summary = vnlem.denoise_large(mapped, tmp_path / "out.zarr", memory="600MB", **options)
     assert summary.units > 1
     params = {name: value for name, value in options.items() if name != "method"}
-    engine = find_engine(source, sample, None, "nlm", params, stack=True)
+    solver = find_solver(source, sample, None, "nlm", params, stack=True)
     everything = ((0, side), (0, side))
-    whole = engine.solve(np.asarray(mapped), Place(everything, everything, (side, side)), None)
+    whole = solver.solve(np.asarray(mapped), Block(everything, everything, (side, side)), None)
     assert np.array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
-    assert engine.plan.sizes[0].level == pytest.approx(12, rel=0.1)
+    assert solver.plan.sizes[0].level == pytest.approx(12, rel=0.1)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])

@@ -14,11 +14,12 @@ import pytest
 
 zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 
-from large_engine import Roughness, noise  # noqa: E402
+from large_solver import Roughness, noise  # noqa: E402
 from large_stores import files_of, make_image  # noqa: E402
 
-from vnlem.large import prepare, work  # noqa: E402
-from vnlem.large.execute import Wishes, execute  # noqa: E402
+from vnlem.large import target as targets  # noqa: E402
+from vnlem.large import worker  # noqa: E402
+from vnlem.large.runner import RunOptions, denoise_source  # noqa: E402
 from vnlem.large.sample import take_sample  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 
@@ -26,11 +27,13 @@ pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("VNLEM_KILLS", "3"))
 
 
-def run(path, target, engine=None, **wishes):
+def run(path, target, solver=None, **settings):
     source = open_source(path)
     box = tuple((0, size) for size in source.shape)
-    wishes = {"memory": 400_000, **wishes}
-    return execute(source, engine or Roughness(), box, target, take_sample(source).digest, Wishes(**wishes))
+    settings = {"memory": 400_000, **settings}
+    return denoise_source(
+        source, solver or Roughness(), box, target, take_sample(source).digest, RunOptions(**settings)
+    )
 
 
 @pytest.fixture
@@ -70,7 +73,7 @@ def test_killed_at_random_moments_and_resumed_it_has_the_same_bytes(image, tmp_p
 def stop_after(monkeypatch, count):
     """Let the run end after so many units."""
     done = []
-    original = work.write_box
+    original = worker.write_box
 
     def write(*arguments):
         if len(done) == count:
@@ -78,7 +81,7 @@ def stop_after(monkeypatch, count):
         done.append(1)
         return original(*arguments)
 
-    monkeypatch.setattr(work, "write_box", write)
+    monkeypatch.setattr(worker, "write_box", write)
 
 
 def test_resume_does_only_what_is_left(image, tmp_path, monkeypatch):
@@ -171,9 +174,9 @@ def test_damaged_input_costs_its_units_only(image, tmp_path):
         ValueError,
         match=r"units failed, the others are done; the first: cannot read .* at z=1:2,y=.*; replace",
     ):
-        execute(source, Roughness(), box, target, "digest", Wishes(400_000))
+        denoise_source(source, Roughness(), box, target, "digest", RunOptions(400_000))
     damaged.write_bytes(good)
-    summary = execute(source, Roughness(), box, target, "digest", Wishes(400_000, resume=True))
+    summary = denoise_source(source, Roughness(), box, target, "digest", RunOptions(400_000, resume=True))
     assert 0 < summary.units_done < summary.units
     assert np.array_equal(zarr.open_array(target / "0")[:], Roughness().whole(pixels))
 
@@ -210,7 +213,7 @@ def test_what_stops_the_run_is_said_in_one_sentence(image, tmp_path, monkeypatch
     path, pixels = image
     target = tmp_path / "out.ome.zarr"
     with monkeypatch.context() as patch:
-        original, count = work.write_box, []
+        original, count = worker.write_box, []
 
         def write(*arguments):
             count.append(1)
@@ -218,7 +221,7 @@ def test_what_stops_the_run_is_said_in_one_sentence(image, tmp_path, monkeypatch
                 raise error
             return original(*arguments)
 
-        patch.setattr(work, "write_box", write)
+        patch.setattr(worker, "write_box", write)
         with pytest.raises(OSError, match=sentence):
             run(path, target)
     assert run(path, target, resume=True).complete
@@ -240,7 +243,7 @@ def test_of_two_processes_that_begin_one_target_one_is_refused(image, tmp_path, 
     if left_over:
         run(path, target)
         shutil.rmtree(target)
-    began, store_of = [], prepare.target_store
+    began, store_of = [], targets.target_store
 
     def other_begins_first(*arguments):
         if not began:
@@ -248,7 +251,7 @@ def test_of_two_processes_that_begin_one_target_one_is_refused(image, tmp_path, 
             run(path, target)
         return store_of(*arguments)
 
-    monkeypatch.setattr(prepare, "target_store", other_begins_first)
+    monkeypatch.setattr(targets, "target_store", other_begins_first)
     with pytest.raises(FileExistsError, match=r"out.zarr (exists|was begun)"):
         run(path, target)
     np.testing.assert_array_equal(zarr.open_array(target / "0")[:], Roughness().whole(pixels))
@@ -256,7 +259,7 @@ def test_of_two_processes_that_begin_one_target_one_is_refused(image, tmp_path, 
 
 
 def test_a_process_that_comes_too_late_to_begin_is_refused(image, tmp_path, monkeypatch):
-    monkeypatch.setattr(prepare.Markers, "claim_run", lambda self, values: False)
+    monkeypatch.setattr(targets.Markers, "claim_run", lambda self, values: False)
     with pytest.raises(FileExistsError, match="was begun by another process at the same time"):
         run(image[0], tmp_path / "out.zarr")
 

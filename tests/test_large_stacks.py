@@ -6,9 +6,9 @@ import pytest
 zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 
 import vnlem  # noqa: E402
-from vnlem.large import stack_engine, units  # noqa: E402
-from vnlem.large.methods import find_engine  # noqa: E402
+from vnlem.large import blocks, stack_solver  # noqa: E402
 from vnlem.large.sample import take_sample  # noqa: E402
+from vnlem.large.solvers import find_solver  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 from vnlem.methods.vnlr_stack import solve_stack  # noqa: E402
 from vnlem.methods.vnlr_stack_params import halo, resolve_stack  # noqa: E402
@@ -35,9 +35,9 @@ def noisy(shape, seed=0, dtype=np.uint16):
 @pytest.fixture
 def small_units(monkeypatch):
     """Units of few planes and pixels, where a run would take 2048."""
-    monkeypatch.setattr(units, "USUAL_SIDE", 12)
-    monkeypatch.setattr(units, "SIDE_PER_HALO", 0)
-    monkeypatch.setattr(units, "SMALLEST_BLOCK", 12)
+    monkeypatch.setattr(blocks, "USUAL_SIDE", 12)
+    monkeypatch.setattr(blocks, "SIDE_PER_HALO", 0)
+    monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 12)
 
 
 @pytest.mark.parametrize("kind", ["T", "Z"])
@@ -122,11 +122,11 @@ def test_a_region_of_a_movie_has_the_bytes_of_the_whole(tmp_path, small_units):
 @pytest.mark.parametrize("kind", ["T", "Z"])
 def test_above_the_size_of_a_sample_parts_equal_one_part(tmp_path, small_units, monkeypatch, kind):
     """Noise and units come from some pages then, whatever the parts."""
-    monkeypatch.setattr(stack_engine, "MOST_PIXELS", 1000)
+    monkeypatch.setattr(stack_solver, "MOST_PIXELS", 1000)
     pixels = noisy((30, 40, 44))
     options = {"axes": f"{kind}YX", **SMALL[kind]}
     vnlem.denoise_large(pixels, tmp_path / "parts.zarr", 80, **options)
-    monkeypatch.setattr(units, "USUAL_SIDE", 2048)
+    monkeypatch.setattr(blocks, "USUAL_SIDE", 2048)
     one = vnlem.denoise_large(pixels, tmp_path / "one.zarr", 80, **options)
     assert one.units == 1
     parts, whole = (zarr.open_array(tmp_path / f"{name}.zarr/0")[:] for name in ("parts", "one"))
@@ -161,7 +161,7 @@ def test_the_command_line_gives_the_same_bytes_in_parts(cli, tmp_path):
 
 @pytest.mark.parametrize("kind", ["T", "Z"])
 def test_correlated_noise_in_parts_of_a_stack_equals_the_whole(tmp_path, small_units, monkeypatch, kind):
-    monkeypatch.setattr(units, "USUAL_SIDE", 64)
+    monkeypatch.setattr(blocks, "USUAL_SIDE", 64)
     pixels = noisy((8, 64, 420)).astype(np.float32)
     pixels = (pixels + np.roll(pixels, 1, axis=2)) / 2
     options = {"noise_model": "correlated", **SMALL[kind]}
@@ -180,9 +180,9 @@ def test_correlated_noise_in_parts_of_a_stack_equals_the_whole(tmp_path, small_u
 
 def test_memory_bounds_the_planes_that_are_held(tmp_path):
     source = open_source(noisy((30, 64, 64)), "tyx")
-    engine = find_engine(source, take_sample(source), 80, "vnlr", {}, stack=True)
-    assert engine.halo[1:] == (64, 64)
-    assert engine.memory((30, 64, 32)) < engine.memory((30, 64, 64)) == engine.memory((2000, 64, 64))
+    solver = find_solver(source, take_sample(source), 80, "vnlr", {}, stack=True)
+    assert solver.halo[1:] == (64, 64)
+    assert solver.memory((30, 64, 32)) < solver.memory((30, 64, 64)) == solver.memory((2000, 64, 64))
     with pytest.raises(ValueError, match=r"of memory are too little.*or denoise page by page \(stack=False"):
         vnlem.denoise_large(noisy((30, 64, 64)), tmp_path / "out.zarr", 80, axes="tyx", memory="20MB")
     assert list(tmp_path.iterdir()) == []

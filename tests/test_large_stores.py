@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 
-from large_engine import Roughness, noise  # noqa: E402
+from large_solver import Roughness, noise  # noqa: E402
 from large_stores import document, files_of, halved, make_image  # noqa: E402
 
 import vnlem  # noqa: E402
 from vnlem.large.boxes import slices  # noqa: E402
-from vnlem.large.execute import Wishes, execute  # noqa: E402
-from vnlem.large.requests import parse_region  # noqa: E402
+from vnlem.large.runner import RunOptions, denoise_source  # noqa: E402
 from vnlem.large.sample import take_sample  # noqa: E402
+from vnlem.large.selection import parse_region  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 
 CASES = {
@@ -28,11 +28,11 @@ CASES = {
 }
 
 
-def run(path, target, engine=None, memory=400_000, region=None, **wishes):
+def run(path, target, solver=None, memory=400_000, region=None, **settings):
     source = open_source(path)
     box = parse_region(region, source.axes, source.shape)
     digest = take_sample(source).digest
-    return execute(source, engine or Roughness(), box, target, digest, Wishes(memory, **wishes))
+    return denoise_source(source, solver or Roughness(), box, target, digest, RunOptions(memory, **settings))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -171,18 +171,18 @@ def test_blocks_equal_the_whole_for_any_shapes(
         folder / "in.zarr", shape=shape, dtype=pixels.dtype, chunks=chunks, zarr_format=zarr_format, **options
     )
     array[:] = pixels
-    engine = Roughness(radius)
+    solver = Roughness(radius)
     top, left = (int(cut * (size - 1)) for cut, size in zip(cuts, shape[1:], strict=True))
     for number, region in enumerate((None, f"y={top}:,x={left}:")):
         target = folder / f"out{number}.zarr"
         try:
-            run(folder / "in.zarr", target, engine, memory=memory, region=region)
+            run(folder / "in.zarr", target, solver, memory=memory, region=region)
         except ValueError as error:
             if "too little" not in str(error):  # a shard that does not fit in the memory allowed
                 raise
             continue
         box = parse_region(region, ("z", "y", "x"), shape)
-        assert np.array_equal(zarr.open_array(target)[:], engine.whole(pixels)[slices(box)])
+        assert np.array_equal(zarr.open_array(target)[:], solver.whole(pixels)[slices(box)])
     shutil.rmtree(folder)
 
 

@@ -6,20 +6,20 @@ import tifffile
 
 zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 
-from large_engine import Roughness, noise  # noqa: E402
+from large_solver import Roughness, noise  # noqa: E402
 
 import vnlem  # noqa: E402
-from vnlem.large.execute import Wishes, execute  # noqa: E402
-from vnlem.large.requests import parse_region  # noqa: E402
+from vnlem.large.runner import RunOptions, denoise_source  # noqa: E402
 from vnlem.large.sample import take_sample  # noqa: E402
+from vnlem.large.selection import parse_region  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 
 
 def run(path, target, region=None, memory=20_000_000):
     source = open_source(path)
-    engine = Roughness(axes=("c", "y", "x") if source.colour else ("y", "x"))
+    solver = Roughness(axes=("c", "y", "x") if source.colour else ("y", "x"))
     box = parse_region(region, source.axes, source.shape)
-    summary = execute(source, engine, box, target, take_sample(source).digest, Wishes(memory))
+    summary = denoise_source(source, solver, box, target, take_sample(source).digest, RunOptions(memory))
     source.close()
     return summary
 

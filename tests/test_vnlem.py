@@ -10,9 +10,10 @@ from vnlem.features.canonical import Extended, canonical_region
 from vnlem.features.rings import layout
 from vnlem.kernels.cpu import vnlem as kernels
 from vnlem.methods.vnlem import solve
-from vnlem.methods.vnlem_params import PAPER, auto_params, check_params, make_rule, rings_of, search_of
+from vnlem.methods.vnlem_params import PAPER, VnlemParams, check_params, make_rule, rings_of, search_of
 from vnlem.neighbours import image as whole_image
 from vnlem.neighbours.window import find_neighbours
+from vnlem.pipeline.params import preset_of
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile
 from vnlem.reference.ring_model import RingModel
@@ -67,7 +68,11 @@ def crops(sigma):
 @pytest.mark.parametrize("sigma", [0.15, np.sqrt(0.3)])
 @pytest.mark.parametrize("preset", ["paper", "auto"])
 def test_the_fast_engine_follows_its_plain_model(preset, sigma):
-    values = PAPER if preset == "paper" else auto_params(sigma) | {"coarse_patch_size": 0, "adapt": False}
+    values = (
+        PAPER
+        if preset == "paper"
+        else preset_of(VnlemParams, "auto", sigma) | {"coarse_patch_size": 0, "adapt": False}
+    )
     params = check_params(**values)
     for _, image in crops(sigma):
         rings, region = whole_region(image, params)
@@ -105,7 +110,7 @@ def test_the_fast_engine_follows_its_plain_model(preset, sigma):
 def test_the_papers_preset_agrees_with_the_printed_algorithm(fine, sigma, decibels, common):
     # Round patches, a tapered arc and distances of upsampled patches are the readings in which the two differ
     # by intent.
-    params = check_params(**PAPER)
+    params = check_params()
     errors, shared = [], []
     for clean, image in crops(sigma):
         printed = Printed(image[None], params, taper=True, fine=fine)
@@ -123,7 +128,7 @@ def test_the_papers_preset_agrees_with_the_printed_algorithm(fine, sigma, decibe
 
 
 def test_the_printed_engine_searches_strictly_inside_the_range(noisy):
-    printed = Printed(noisy[1][None], check_params(**PAPER, shape="square"))
+    printed = Printed(noisy[1][None], check_params(shape="square"))
     rows, columns = np.array([12, 10]), np.array([11, 14])
     away = (
         printed.angles(12, 11, rows, columns)
@@ -193,7 +198,7 @@ def test_tiles_and_workers_change_not_a_bit(cells, preset):
     image = cells[1][:70, :50]
     one, two = (vnlem.denoise_vnlem(image, 0.55, preset=preset, workers=n) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
-    values = PAPER if preset == "paper" else auto_params(0.55)
+    values = preset_of(VnlemParams, preset, 0.55)
     job = Job(image.astype(np.float32)[None], 0.55, check_params(**values), 1, None)
     np.testing.assert_array_equal(solve(job, tile=128), solve(job, tile=17))
 

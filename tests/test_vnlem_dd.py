@@ -13,7 +13,7 @@ from vnlem.features.canonical import Extended, whole_region
 from vnlem.features.rings import layout
 from vnlem.methods.vnlem_dd_embedding import embed, region_of, structure
 from vnlem.methods.vnlem_dd_params import VnlemDdParams
-from vnlem.methods.vnlem_params import PAPER, check_params, make_rule, search_of
+from vnlem.methods.vnlem_params import check_params, make_rule, search_of
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.workers import Pool
 
@@ -32,7 +32,7 @@ def noisy():
 
 
 def paper_params(**changes):
-    base = vars(check_params(**PAPER))
+    base = vars(check_params())
     return VnlemDdParams(
         **base
         | {"embedding_dim": 30, "diffusion_time": 1.0, "graph_bandwidth": 16.5, "local_bandwidth": False}

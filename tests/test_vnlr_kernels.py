@@ -9,13 +9,12 @@ from vnlem.kernels.cpu.ridge import Place, PlaneImages, Ridge, RidgeRule, filter
 from vnlem.kernels.cpu.sheets import PADDING, Images, Sums, Tall, TilePlace
 from vnlem.neighbours.groups import symmetries
 from vnlem.neighbours.planes import symmetries_of_block
-from vnlem.neighbours.scaled import ScaledSheet
 from vnlem.neighbours.sheets import TILE, Layout, Reach
 from vnlem.neighbours.turned import TurnedSheet, square_side
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.schedule import Spans, Step
 from vnlem.pipeline.tiles import Tile
-from vnlem.reference.copies import Copies, turn_square
+from vnlem.reference.turned import turn_square
 from vnlem.reference.vnlr import combination
 
 
@@ -261,52 +260,3 @@ def test_a_turned_sheet_shows_each_point_where_it_says(angle):
     assert tall.pilot[0, 0, row, column] > 0.85
     assert not tall.outside[row, column]
     np.testing.assert_allclose(tall.compared[0], tall.pilot[0, 0])
-
-
-def scaled_sheet(image, factor, corner, radius=6, patch_size=7):
-    """A scaled sheet of the tile at a corner, as arrays: pixels, noise variance, outside."""
-    height, width = image.shape
-    reach = Reach(patch_size, radius, Region.whole(height, width))
-    tile = Tile(corner[0], corner[0] + TILE, corner[1], corner[1] + TILE)
-    sheet = ScaledSheet(reach, tile, factor, 0.0)
-    planes = image[None].astype(np.float32)
-    images = Images(planes, planes, planes, np.full((1, 1, 1), 2.0, np.float32))
-    tall = Layout.of([sheet]).tall(images, np.ones(1, np.float32))
-    side = sheet.height
-    return sheet, tall.pilot[0, 0, :side, :side], tall.variance[0, 0, 0, 0], tall.outside[:side, :side]
-
-
-@pytest.mark.parametrize("corner", [(0, 0), (0, 64), (64, 64)])
-def test_scaled_sheets_agree_with_the_reference(corner):
-    image = np.random.default_rng(0).standard_normal((100, 130))
-    copies = Copies("similarity", image.shape, corner, 6, 7)
-    expected, outside = copies.stack(image[None])[0], copies.outside()
-    variance = copies.stack_variance(np.full((1, *image.shape), 2.0))[0]
-    scaled = [copy for copy in copies.copies if copy.factor != 1]
-    assert len(scaled) == 4
-    for copy in scaled:
-        sheet, pixels, noise, hidden = scaled_sheet(image, copy.factor, corner)
-        part = np.s_[copy.first : copy.first + copy.side, : copy.side]
-        np.testing.assert_allclose(pixels, expected[part], atol=1e-5)
-        np.testing.assert_array_equal(hidden.astype(bool), outside[part])
-        assert noise == pytest.approx(variance[copy.first, 0], rel=1e-5)
-        where = sheet.corners(np.array([[corner[0] + 9, corner[1] + 20]]))[0] + 6
-        row, column = copies.centres((corner[0] + 9, corner[1] + 20), 7)[copies.copies.index(copy)]
-        assert tuple(where) == (row - copy.first, column)
-
-
-@pytest.mark.parametrize("factor", [0.5, 0.6, 0.7, 0.84, 1.25])
-def test_the_noise_of_a_scaled_sheet_is_what_it_says(factor):
-    noise = np.sqrt(2.0) * np.random.default_rng(1).standard_normal((192, 192))
-    _, pixels, variance, _ = scaled_sheet(noise, factor, (64, 64), radius=20)
-    assert pixels.var() == pytest.approx(variance, rel=0.1)
-    assert variance == pytest.approx(2.0 * min(factor, 1.0) ** 2, rel=0.06)
-
-
-@pytest.mark.parametrize("factor", [0.5, 0.7])
-def test_a_smaller_copy_has_no_aliases(factor):
-    x = np.arange(192)
-    too_fine = np.tile(np.cos(np.pi * (factor + 0.2) * x), (192, 1))
-    coarse = np.tile(np.cos(np.pi * (factor - 0.2) * x), (192, 1))
-    assert scaled_sheet(too_fine, factor, (64, 64))[1].std() < 0.03
-    assert scaled_sheet(coarse, factor, (64, 64))[1].std() == pytest.approx(np.sqrt(0.5), rel=0.05)

@@ -17,8 +17,8 @@ from vnlem.diffusion.map import DiffusionMap as DiffusionMap
 from vnlem.features.orientation import Orientation
 from vnlem.features.patch_space import PatchSpace as PatchSpace
 from vnlem.large.dry_run import Forecast
-from vnlem.large.execute import Summary
-from vnlem.large.requests import Region
+from vnlem.large.runner import Summary
+from vnlem.large.selection import RegionText
 from vnlem.noise.model import NoiseModel as NoiseModel
 from vnlem.noise.predictive import NoiseCheck
 from vnlem.pipeline.choices import Aim
@@ -148,7 +148,7 @@ def denoise_large(
     method: str = ...,
     axes: str | None = None,
     stack: bool = True,
-    region: Region | None = None,
+    region: RegionText | None = None,
     memory: int | float | str | None = None,
     resume: bool = False,
     part: str | tuple[int, int] | None = None,

@@ -13,7 +13,7 @@ from vnlem.noise.model import NoiseModel
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import namespace, run_where_asked, to_host
-from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.image import Planes, check_smallest, to_planes
 from vnlem.pipeline.method import CALL, Method
 from vnlem.pipeline.progress import Progress, reporting
 from vnlem.pipeline.run import Info, Result
@@ -42,7 +42,7 @@ class Frame:
     progress: Progress = False
     return_info: bool = False
     device: str = "cpu"
-    warns: bool = True  # whether a sigma that leaves nothing of the image is told
+    warns: bool = True  # whether to warn of a sigma that leaves nothing of the image
 
 
 def denoise_with(method: Method, image: ArrayLike, sigma: Any = None, **arguments: Any) -> Result:
@@ -137,7 +137,7 @@ def denoise_planes(
     image : array
         As it came, where the call runs.
     planes : Planes
-        Of it; on the host where the noise is not white.
+        Of the image; on the host where the noise is not white.
     noise : Noise
     params : dict
         All parameters of the method; "channels" is decided.
@@ -165,7 +165,8 @@ def denoise_planes(
         if all(group.is_negligible for group in plan.groups()):
             result: NDArray[Any] = namespace(image).array(image, order="C")
         else:
-            _check_size(planes, max(method.min_size(group.params) for group in plan.sizes[0].groups))
+            smallest = max(method.min_size(group.params) for group in plan.sizes[0].groups)
+            check_smallest(_shape(planes), smallest, planes.ndim)
             done = execute(
                 plan,
                 planes.data,
@@ -195,13 +196,3 @@ def _info(plan: Plan, noise: Noise, timings: dict[str, float], details: dict[str
 def _shape(planes: Planes) -> tuple[int, int]:
     _, height, width = planes.data.shape
     return height, width
-
-
-def _check_size(planes: Planes, smallest: int) -> None:
-    height, width = _shape(planes)
-    if min(height if planes.ndim > 1 else width, width) < smallest:
-        shape = f"{height}x{width}" if planes.ndim > 1 else f"{width} samples long"
-        raise ValueError(
-            f"the image ({shape}) is smaller than the patch ({smallest}); "
-            "pass a smaller patch_size or a larger image"
-        )

@@ -11,16 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vnlem.estimate.halved import (
-    double_part,
-    doubled,
-    grown,
-    half_of,
-    halve_part,
-    halved,
-    needed_to_double,
-    part_of,
-)
+from vnlem.estimate.halved import double_part, half_of, halve_part, needed_to_double, part_of
 from vnlem.estimate.scales import double_in_tiles, halve_in_tiles, join_in_tiles
 from vnlem.noise import parts, strips
 from vnlem.noise.rounds import join_in_units, mix
@@ -90,13 +81,8 @@ def execute(
 
 def _check_read(plan: Plan, region: Region) -> None:
     """Refuse a part that reads less than its result depends on."""
-    needed, read = grown(region.write, plan.halo, region.shape), region.read
-    if grown(read, 0, region.shape) != read or not (
-        read.top <= needed.top
-        and needed.bottom <= read.bottom
-        and read.left <= needed.left
-        and needed.right <= read.right
-    ):
+    needed, read = region.write.grown(plan.halo, region.shape), region.read
+    if read.grown(0, region.shape) != read or not read.contains(needed):
         raise ValueError(
             f"the region reads {tuple(read)} and the plan needs {tuple(needed)} (top, bottom, left, right); "
             "read the plan's halo around what is written"
@@ -109,8 +95,7 @@ def _work_of(plan: Plan, region: Region) -> float:
     for one in plan.rounds:
         for number, size in enumerate(one.sizes):
             total += len(size.groups) * 0.25 ** (one.halvings + number)
-    height, width = region.read.bottom - region.read.top, region.read.right - region.read.left
-    return total * height * width
+    return total * region.read.area
 
 
 class _Share:
@@ -120,7 +105,7 @@ class _Share:
         self._report, self._count, self._total, self._done = report, count, total, 0.0
 
     def next(self, work: float) -> ProgressCallback | None:
-        """The progress of the next denoising, of so many pixels."""
+        """The progress of the next denoising; work: its number of pixels."""
         begun = self._done
         self._done += work
         report = self._report
@@ -156,7 +141,7 @@ class _Execution:
         if not before:
             return self.sizes(planes, region, last.sizes, sigma_map, final)
         shape, write, read = region
-        seen = grown(write, reach(last.sizes), shape)
+        seen = write.grown(reach(last.sizes), shape)
         if before[-1].halvings == last.halvings:
             found = self.rounds(planes, Region(shape, seen, read), tuple(before), None)
         else:
@@ -179,8 +164,8 @@ class _Execution:
             return self.one_size(planes, region, first, sigma_map, reports)
         half = half_of(shape)
         # What the coarser sizes must give, and twice that: what this size must give to be joined with it.
-        coarse = grown(halved(write), first.join_reach, half)
-        fine = doubled(coarse, shape)
+        coarse = write.halved().grown(first.join_reach, half)
+        fine = coarse.doubled(shape)
         result = self.one_size(planes, Region(shape, fine, read), first, sigma_map, reports)
         smaller, known = halve_part(planes, read, shape, self._halve)
         smaller_map = halved_map(sigma_map, self._halve)
@@ -191,7 +176,7 @@ class _Execution:
     def one_size(self, planes: Any, region: Region, size: Size, sigma_map: Any, reports: bool) -> Any:
         """One size; of what was read, what it needs."""
         shape, write, read = region
-        around = grown(write, size.margin, shape) if not region.is_whole() else read
+        around = write.grown(size.margin, shape) if not region.is_whole() else read
         around = around._replace(top=_up(around.top, size.grain), left=_up(around.left, size.grain))
         pixels = part_of(planes, read, around)
         own = Region(shape, write, around)

@@ -106,7 +106,7 @@ class Plan:
 
     method: str
     engine: str
-    device: str  # "cpu", "cuda" (the first GPU of whoever solves) or "cuda:N"
+    device: str  # "cpu", "cuda" (the first GPU of the process that solves) or "cuda:N"
     noise: NoiseModel
     rounds: tuple[Round, ...]
     channels: str = "joint"  # or "separate" or "same"
@@ -192,7 +192,7 @@ def make_plan(
     in_parts : bool
         Whether the image is to be denoised in parts, whose halos are then known.
     warns : bool
-        Whether white noise that leaves nothing of the image is told.
+        Whether to warn of white noise that leaves nothing of the image.
     pool : Pool, optional
         The threads to use; they do not change the plan.
 

@@ -4,7 +4,7 @@ Each takes a grey float image in 0..255, its noise level, and the number of thre
 are not installed are left out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -22,7 +22,7 @@ def available_peers() -> dict[str, Peer]:
     >>> "skimage-nlm" in available_peers()
     True
     """
-    return {name: peer for name, (peer, needs) in _PEERS.items() if not needs or find_spec(needs) is not None}
+    return {name: peer for name, (peer, needs) in _PEERS.items() if not _missing(needs)}
 
 
 def find_peer(name: str) -> Peer | None:
@@ -36,12 +36,19 @@ def find_peer(name: str) -> Peer | None:
     if name not in _PEERS:
         return None
     peer, needs = _PEERS[name]
-    if needs and find_spec(needs) is None:
-        raise ValueError(
-            f"{name} needs the package {_INSTALLED_BY[needs]}, which is not installed; "
-            f"run pip install {_INSTALLED_BY[needs]}"
-        )
+    check_installed(name, needs)
     return peer
+
+
+def check_installed(name: str, modules: Sequence[str]) -> None:
+    """Say which packages a peer needs where some are missing."""
+    if missing := _missing(modules):
+        raise ValueError(f"{name} needs {' and '.join(missing)}: run pip install {' '.join(missing)}")
+
+
+def _missing(modules: Sequence[str]) -> list[str]:
+    """The packages that modules which cannot be imported come from."""
+    return [_INSTALLED_BY[module] for module in modules if find_spec(module) is None]
 
 
 def _skimage_nlm(noisy: NDArray[np.float64], sigma: float, threads: int) -> NDArray[Any]:
@@ -85,13 +92,19 @@ def _bm3d(noisy: NDArray[np.float64], sigma: float, threads: int) -> NDArray[Any
     return 255 * np.asarray(bm3d(noisy / 255, sigma_psd=sigma / 255))
 
 
-# Name -> function, and the module it needs beyond this package's own dependencies.
-_PEERS: dict[str, tuple[Peer, str]] = {
-    "skimage-nlm": (_skimage_nlm, ""),
-    "skimage-tv": (_skimage_tv, ""),
-    "skimage-wavelet": (_skimage_wavelet, "pywt"),
-    "opencv-nlm": (_opencv_nlm, "cv2"),
-    "bm3d": (_bm3d, "bm3d"),
+# Name -> function, and the modules it needs.
+_PEERS: dict[str, tuple[Peer, tuple[str, ...]]] = {
+    "skimage-nlm": (_skimage_nlm, ("skimage",)),
+    "skimage-tv": (_skimage_tv, ("skimage",)),
+    "skimage-wavelet": (_skimage_wavelet, ("skimage", "pywt")),
+    "opencv-nlm": (_opencv_nlm, ("cv2",)),
+    "bm3d": (_bm3d, ("bm3d",)),
 }
 PEER_NAMES = tuple(_PEERS)
-_INSTALLED_BY = {"pywt": "PyWavelets", "cv2": "opencv-python-headless", "bm3d": "bm3d"}
+_INSTALLED_BY = {
+    "skimage": "scikit-image",
+    "pywt": "PyWavelets",
+    "cv2": "opencv-python-headless",
+    "bm3d": "bm3d",
+    "bm4d": "bm4d",
+}

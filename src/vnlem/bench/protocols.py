@@ -185,7 +185,10 @@ def resized(image: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     """
     if image.shape == (size, size):
         return image
-    from skimage.transform import resize
+    try:
+        from skimage.transform import resize
+    except ImportError:
+        raise ValueError("other sizes need scikit-image: pip install 'vnlem[bench]'") from None
 
     result: NDArray[np.float64] = resize(
         image, (size, size), order=3, mode="reflect", anti_aliasing=image.shape[0] > size, clip=True

@@ -4,13 +4,13 @@ import functools
 import hashlib
 from pathlib import Path
 
-# What shows results or talks to users, and has no say in them.
+# Folders that show results or talk to users, and do not change results.
 _WITHOUT_A_SAY = ("cli", "figures", "napari", "bench/assets")
 
 
 @functools.cache
 def sources_hash(*folders: str) -> str:
-    """A short hash of every source file of the package that has a say in a denoised image or a measure.
+    """A short hash of every source file of the package that a denoised image or a measure depends on.
 
     With `folders` only of what lies in these: "metrics" and "bench" for measures of somebody else's images.
 

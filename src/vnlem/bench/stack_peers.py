@@ -4,11 +4,12 @@ Each takes a stack (pages, H, W) in 0..255, its noise level, the number of threa
 """
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vnlem.bench.peers import check_installed
 
 StackPeer = Callable[[NDArray[np.float64], float, int, str], NDArray[Any]]
 FRAMES = 2  # that OpenCV looks at before and after
@@ -16,11 +17,8 @@ FRAMES = 2  # that OpenCV looks at before and after
 
 def find_stack_peer(name: str) -> StackPeer:
     """A peer by its name, or an error where its package is missing."""
-    peer, needs, package = _PEERS[name]
-    if find_spec(needs) is None:
-        raise ValueError(
-            f"{name} needs the package {package}, which is not installed; run pip install {package}"
-        )
+    peer, needs = _PEERS[name]
+    check_installed(name, needs)
     return peer
 
 
@@ -43,9 +41,9 @@ def _opencv_multi(noisy: NDArray[np.float64], sigma: float, threads: int, axes: 
     return np.stack(found).astype(np.float64)
 
 
-# Name -> function, the module it needs, and what to install for it.
-_PEERS: dict[str, tuple[StackPeer, str, str]] = {
-    "bm4d": (_bm4d, "bm4d", "bm4d"),
-    "opencv-multi": (_opencv_multi, "cv2", "opencv-python-headless"),
+# Name -> function, and the modules it needs.
+_PEERS: dict[str, tuple[StackPeer, tuple[str, ...]]] = {
+    "bm4d": (_bm4d, ("bm4d",)),
+    "opencv-multi": (_opencv_multi, ("cv2",)),
 }
 STACK_PEERS = tuple(_PEERS)

@@ -55,7 +55,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def images_needed(n_pairs: int, level: float = LEVEL) -> int:
-    """The fewest images with which the paired test can find any of so many pairs of methods to differ.
+    """The fewest images with which the paired test can tell any of `n_pairs` pairs of methods apart.
 
     With n images its smallest p-value is 2^(1 - n); Holm's correction multiplies it by the number of pairs.
 

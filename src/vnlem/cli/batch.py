@@ -153,7 +153,7 @@ def _is_store(path: Path) -> bool:
 def _begin(target: Path, arguments: dict[str, Any]) -> dict[str, Row]:
     """Make OUT ready; the rows of an earlier run that is continued, by what they wrote."""
     from vnlem.large.nodes import write_json
-    from vnlem.large.prepare import differences
+    from vnlem.large.target import differences
 
     settings = {name: value for name, value in arguments.items() if name not in _NO_SETTINGS}
     known = target / SETTINGS

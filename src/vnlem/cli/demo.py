@@ -85,16 +85,16 @@ def _show(
 
 
 def embedded_image(size: int) -> Any:
-    """The middle of scikit-image's camera image (it ships inside the package), as floats 0..255.
+    """The middle of the camera image that ships with the package, as floats 0..255.
 
     Examples
     --------
     >>> embedded_image(64).shape
     (64, 64)
     """
-    from skimage import data
+    from vnlem.io.samples import camera
 
-    image = data.camera().astype(float)
+    image = camera().astype(float)
     # A crop that has the head, the camera and the sky in it.
     top = min(60, image.shape[0] - size)
     left = min(130, image.shape[1] - size)

@@ -115,7 +115,7 @@ def _pages_of(source: Path) -> int:
 def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: dict[str, Any]) -> None:
     """Refuse a stack whose pages in flight need more memory than there is, before the work."""
     from vnlem.large.memory import free_memory, human_bytes
-    from vnlem.large.stack_engine import BYTES_IN_FLIGHT
+    from vnlem.large.stack_solver import BYTES_IN_FLIGHT
     from vnlem.pipeline.places import load
     from vnlem.pipeline.stack_task import StackTask
     from vnlem.registry import stack_method

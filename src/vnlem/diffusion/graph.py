@@ -13,7 +13,7 @@ from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
 
 TILE = 128
-# Where the bandwidth follows the data, a patch's scale is its distance to so many nearest patches.
+# Where the bandwidth follows the data, a patch's scale is its distance to this many nearest patches.
 SCALE_NEIGHBORS = 50
 
 

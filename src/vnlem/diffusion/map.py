@@ -14,7 +14,7 @@ from vnlem.diffusion.stencil import StencilGraph
 from vnlem.pipeline import checks
 from vnlem.pipeline.warn import warn
 
-# Up to so many vertices a matrix is solved densely: exact, and no slower.
+# Up to this many vertices a matrix is solved densely: exact, and no slower.
 DENSE = 1000
 # Eigenvalues this close to one count as one where a graph's components cannot be counted otherwise.
 ONE = 1e-9
@@ -40,7 +40,7 @@ class DiffusionMap:
     alpha : float
         The affinity is first divided by (d_i d_j)^alpha; 1 removes the influence of the sampling density.
     seed : int
-        Of the start vector of the iteration.
+        Seed of the start vector of the iteration.
 
     Attributes
     ----------
@@ -140,7 +140,8 @@ class DiffusionMap:
 def coordinates(eigenvalues: NDArray[np.float64], eigenvectors: NDArray[Any], time: float) -> NDArray[Any]:
     """lambda_k^t phi_k for k = 2, 3, ...
 
-    Of a negative eigenvalue, which bipartite graphs have, the modulus: it has a real power at any time.
+    A negative eigenvalue, which bipartite graphs have, counts with its modulus, which has a real power at any
+    time.
 
     Examples
     --------

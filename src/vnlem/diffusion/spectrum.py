@@ -16,12 +16,12 @@ from vnlem.diffusion.blocks import Numbers
 from vnlem.diffusion.levels import Level
 from vnlem.kernels.cpu import small
 
-# Up to so many vertices the matrix is made dense and solved at once.
+# Up to this many vertices the matrix is made dense and solved at once.
 DENSE = 300
 # Vectors iterated beside the wanted ones, so that the last wanted one converges as quickly as the others.
 GUARD = 9
-# On the finest level one of them is enough where the next coarser one took so few products: they quicken the
-# last of many steps, not the first.
+# On the finest level one guard vector is enough where the next coarser level took at most this many products:
+# guard vectors speed up the last of many steps, not the first.
 FEW = 4
 MAX_ITERATIONS = 40
 # Directions shorter than this beside the others are rounding.
@@ -111,7 +111,7 @@ def lobpcg(level: Level, size: int, count: int, tolerance: float) -> tuple[float
     residual, step, step_image = (rows.room(name, size) for name in ("residual", "steps", "of steps"))
     norms = rows.residual(x, image, values, residual)
     while norms[:count].max() > tolerance and products <= MAX_ITERATIONS:
-        # A multiple of eight, as blocks want it.
+        # Blocks have a multiple of eight columns.
         moving = 8 * math.ceil(np.count_nonzero(norms > tolerance) / 8)
         active = np.sort(np.argsort(norms, kind="stable")[-moving:])
         direction = rows.take(residual, active, "direction")
@@ -132,8 +132,8 @@ def lobpcg(level: Level, size: int, count: int, tolerance: float) -> tuple[float
         norms = rows.residual_lengths(x, image, values)
         if norms[:count].max() <= tolerance:
             break
-        # Of each new vector the step, what the others add to it, at unit length. Few levels need a second
-        # one, so it is made only now: writing memory for the first time takes longer than the work.
+        # The step of each new vector is what the others add to it, at unit length. Few levels need a second
+        # step, so the first is made only here: new memory costs more than the work.
         added = turn.copy()
         added[:size] = 0
         scale = 1 / np.sqrt(np.maximum(np.diag(small.congruent(gram, added)), 1e-30))

@@ -15,7 +15,7 @@ from vnlem.pipeline.workers import Pool
 # Rows of the image one task works on, an even number. It is fixed, so that sums do not depend on the number
 # of workers.
 STRIP = 16
-# Below so many vertices waking threads takes longer than they save.
+# Below this many vertices, waking threads costs more time than they save.
 MANY = 20_000
 ALONE = Pool(1)
 

@@ -21,7 +21,7 @@ WINDOW = 12.0  # pixels; and averaged with one of this width
 CHANCE = (1.0, 5.0)  # losses below and above this many standard errors of chance are none, and sure
 STEADY = 0.05  # of the noise; contrasts far below it are not amplified
 LARGEST_GAIN = 2.5
-_CUT_OFF = 3.0  # a Gaussian ends at so many times its width
+_CUT_OFF = 3.0  # times its width at which a Gaussian ends
 
 
 class Contrast(NamedTuple):

@@ -24,31 +24,11 @@ def half_of(shape: tuple[int, int]) -> tuple[int, int]:
     return -(-shape[0] // 2), -(-shape[1] // 2)
 
 
-def halved(tile: Tile) -> Tile:
-    """The coarse pixels that a tile touches."""
-    return Tile(tile.top // 2, -(-tile.bottom // 2), tile.left // 2, -(-tile.right // 2))
-
-
-def doubled(tile: Tile, shape: tuple[int, int]) -> Tile:
-    """The fine pixels under a coarse tile, in an image of this shape."""
-    return cut(Tile(*(2 * edge for edge in tile)), shape)
-
-
-def grown(tile: Tile, by: int, shape: tuple[int, int]) -> Tile:
-    """A tile with so many pixels around it, as far as the image goes."""
-    return cut(Tile(tile.top - by, tile.bottom + by, tile.left - by, tile.right + by), shape)
-
-
-def cut(tile: Tile, shape: tuple[int, int]) -> Tile:
-    """What of a tile lies in the image."""
-    return Tile(max(tile.top, 0), min(tile.bottom, shape[0]), max(tile.left, 0), min(tile.right, shape[1]))
-
-
 def part_of(planes: NDArray[Any], of: Tile, tile: Tile) -> NDArray[Any]:
     """The pixels of a tile in planes (C, H, W) that are those of a larger tile."""
-    if tile.top < of.top or tile.bottom > of.bottom or tile.left < of.left or tile.right > of.right:
+    if not of.contains(tile):
         raise ValueError(f"{tuple(tile)} is needed and {tuple(of)} is there (top, bottom, left, right)")
-    return planes[:, tile.top - of.top : tile.bottom - of.top, tile.left - of.left : tile.right - of.left]
+    return planes[:, *tile.inside(of)]
 
 
 def halve_part(
@@ -65,7 +45,7 @@ def halve_part(
         read.right if read.right == shape[1] else read.right - read.right % 2,
     )
     smaller = halve(part_of(planes, read, even))
-    found = halved(even)
+    found = even.halved()
     # At an edge that is not the image's own, the filter has seen a mirror image.
     edge = FILTER_REACH // 2 - 1
     known = Tile(
@@ -79,7 +59,7 @@ def halve_part(
 
 def needed_to_double(tile: Tile, shape: tuple[int, int]) -> Tile:
     """The coarse pixels that `double_part` needs for a tile of an image of this shape."""
-    return grown(halved(tile), DOUBLE_REACH, half_of(shape))
+    return tile.halved().grown(DOUBLE_REACH, half_of(shape))
 
 
 def double_part(
@@ -89,6 +69,6 @@ def double_part(
     double: Callable[[Any, int, int], NDArray[np.float64]],
 ) -> NDArray[np.float64]:
     """A tile at full size, from the pixels of the image at half its size that `needed_to_double` names."""
-    fine = doubled(needed_to_double(tile, shape), shape)
-    found = double(coarse, fine.bottom - fine.top, fine.right - fine.left)
+    fine = needed_to_double(tile, shape).doubled(shape)
+    found = double(coarse, *fine.shape)
     return part_of(found, fine, tile)

@@ -217,9 +217,9 @@ def halve_in_tiles(planes: Float, pool: Pool) -> Float:
     result = np.empty((channels, -(-height // 2), -(-width // 2)))
 
     def look(tile: Tile) -> None:
-        seen, inside = _around(tile, height, width)
+        seen = tile.grown(REACH, (height, width))
         found = halve(planes[_part(seen)])
-        result[_part(_halved(tile))] = found[_part(_halved(inside))]
+        result[_part(tile.halved())] = found[:, *tile.halved().inside(seen.halved())]
 
     pool.for_each(look, grid(height, width, STRIP, LONGEST))
     return result
@@ -237,9 +237,9 @@ def double_in_tiles(planes: Float, height: int, width: int, pool: Pool) -> Float
     result = np.empty((len(planes), height, width))
 
     def look(tile: Tile) -> None:
-        seen, inside = _around(tile, height, width)
-        found = double(planes[_part(_halved(seen))], seen.bottom - seen.top, seen.right - seen.left)
-        result[_part(tile)] = found[_part(inside)]
+        seen = tile.grown(REACH, (height, width))
+        found = double(planes[_part(seen.halved())], *seen.shape)
+        result[_part(tile)] = found[:, *tile.inside(seen)]
 
     pool.for_each(look, grid(height, width, STRIP, LONGEST))
     return result
@@ -271,25 +271,13 @@ def join_in_tiles(
     reach = REACH + (level // 2 + 1) // 2 * 2
 
     def look(tile: Tile) -> None:
-        seen, inside = _around(tile, height, width, reach)
+        seen = tile.grown(reach, (height, width))
         own = noise[_part(seen)] if noise.ndim > 0 else noise
-        found = join(fine[_part(seen)], coarse[_part(_halved(seen))], own, left_over, level)
-        result[_part(tile)] = found[_part(inside)]
+        found = join(fine[_part(seen)], coarse[_part(seen.halved())], own, left_over, level)
+        result[_part(tile)] = found[:, *tile.inside(seen)]
 
     pool.for_each(look, grid(height, width, STRIP, LONGEST))
     return result
-
-
-def _around(tile: Tile, height: int, width: int, reach: int = REACH) -> tuple[Tile, Tile]:
-    """What a tile looks at, and where the tile lies in that."""
-    top, left = max(tile.top - reach, 0), max(tile.left - reach, 0)
-    seen = Tile(top, min(tile.bottom + reach, height), left, min(tile.right + reach, width))
-    return seen, Tile(tile.top - top, tile.bottom - top, tile.left - left, tile.right - left)
-
-
-def _halved(tile: Tile) -> Tile:
-    """Where a tile lies at half the size."""
-    return Tile(*(-(-place // 2) for place in tile))
 
 
 def _part(tile: Tile) -> tuple[slice, slice, slice]:

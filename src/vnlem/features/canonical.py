@@ -13,7 +13,7 @@ from vnlem.pipeline.device import namespace
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import for_each
 
-# Kernels read candidates in eights and pixels in pairs: so many columns of zeros follow the last one.
+# Kernels read candidates in eights and pixels in pairs: columns of zeros after the last one.
 SPARE_COLUMNS = 8
 # Rows of an image whose features one task computes.
 STRIP = 16
@@ -72,7 +72,7 @@ def canonical_region(
 
     Without raw features, which only unrotated matches look at, the canonical ones stand in their place.
     """
-    region = _empty_region(tile.bottom - tile.top, tile.right - tile.left, rings, with_raw)
+    region = _empty_region(*tile.shape, rings, with_raw)
     _fill(region, image, tile, rings, scale, arc, with_raw)
     return region
 

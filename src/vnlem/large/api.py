@@ -8,13 +8,13 @@ from typing import Any
 from numpy.typing import DTypeLike
 
 from vnlem.large.dry_run import Forecast, forecast
-from vnlem.large.execute import Summary, Wishes, execute, memory_of_one
 from vnlem.large.memory import default_memory, parse_bytes
-from vnlem.large.methods import find_engine
-from vnlem.large.prepare import is_tiff, plan_for, target_store
-from vnlem.large.requests import Region, parse_part, parse_region
+from vnlem.large.runner import RunOptions, Summary, denoise_source, memory_of_one
 from vnlem.large.sample import take_sample
+from vnlem.large.selection import RegionText, parse_part, parse_region
+from vnlem.large.solvers import find_solver
 from vnlem.large.sources import open_source
+from vnlem.large.target import is_tiff, plan_for, target_store
 from vnlem.pipeline.dtypes import check_dtype
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.warn import said_once
@@ -29,7 +29,7 @@ def denoise_large(
     method: str = DEFAULT_METHOD,
     axes: str | None = None,
     stack: bool = True,
-    region: Region | None = None,
+    region: RegionText | None = None,
     memory: int | float | str | None = None,
     resume: bool = False,
     part: str | tuple[int, int] | None = None,
@@ -56,7 +56,7 @@ def denoise_large(
     method : str
         As in :func:`vnlem.denoise`.
     axes : str, optional
-        Names of the axes, e.g. "tzyx", where the source does not say it. Pages of axes that nobody named are
+        Names of the axes, e.g. "tzyx", where the source does not give them. Pages of axes without a name are
         denoised one by one with the same noise, the channels of RGB files together.
     stack : bool
         Let the frames of a movie (t) and the slices of a volume (z) help each other, as :func:`vnlem.denoise`
@@ -86,7 +86,7 @@ def denoise_large(
         that the whole image would have there. With a cluster "cuda" is the first GPU that a worker sees, and
         there need not be one here.
     dtype : dtype, optional
-        Of the result; that of the source when None.
+        Dtype of the result; that of the source when None.
     **params
         What :func:`vnlem.denoise` takes besides: parameters of the method, the noise model.
 
@@ -121,7 +121,7 @@ def denoise_large(
         )
     opened.wanted = None if dtype is None else check_dtype(dtype)
     box = parse_region(region, opened.axes, opened.shape)
-    wishes = Wishes(
+    options = RunOptions(
         memory=default_memory() if memory is None else parse_bytes(memory),
         resume=resume,
         part=parse_part(part),
@@ -132,14 +132,14 @@ def denoise_large(
     with said_once(), closing(opened):
         sample = take_sample(opened)
         elsewhere = cluster is not None and not dry_run
-        engine = find_engine(
+        solver = find_solver(
             opened, sample, sigma, method, {**params, "device": device}, stack=stack, elsewhere=elsewhere
         )
         if not dry_run:
-            return execute(opened, engine, box, place, sample.digest, wishes)
+            return denoise_source(opened, solver, box, place, sample.digest, options)
         store = target_store(opened, box, place)
-        plan = plan_for(opened, engine, box, store.levels[0].file, memory_of_one(wishes))
-        return forecast(opened, engine, box, plan, [level.shape for level in store.levels], workers)
+        plan = plan_for(opened, solver, box, store.levels[0].file, memory_of_one(options))
+        return forecast(opened, solver, box, plan, [level.shape for level in store.levels], workers)
 
 
 def _check_target(target: Path) -> None:

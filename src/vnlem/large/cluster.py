@@ -1,8 +1,8 @@
 """The units on a Dask cluster: one task for each, which reads, solves, writes and marks.
 
-Arrays never travel: a task is a few kilobytes that say where the data are, its result is a number. Only so
-many tasks as keep the workers busy are with the scheduler at a time, so its memory does not grow with the
-image. Lost workers are the scheduler's business: it gives their units to others.
+Arrays never travel: a task is a few kilobytes that say where the data are, its result is a number. The
+scheduler holds only as many tasks as keep the workers busy, so its memory does not grow with the image. It
+gives the units of lost workers to others.
 """
 
 import logging
@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any
 
 from vnlem.large.errors import StopError, UnitError
-from vnlem.large.run import Runner
-from vnlem.large.work import Task, do_unit
+from vnlem.large.runner import Runner
+from vnlem.large.worker import Task, do_unit
 from vnlem.pipeline.workers import available_cores
 
 AHEAD = 2  # tasks with the scheduler for each thread of the cluster
@@ -25,7 +25,7 @@ _one_at_a_time = threading.Lock()
 
 @contextmanager
 def cluster_runner(cluster: Any, workers: int | None) -> Iterator[Runner]:
-    """Who does the units: a cluster by its address, ``local:4`` for so many processes here, or a client."""
+    """Runs units on a cluster: a scheduler's address, ``local:4`` for four processes here, or a client."""
     from distributed import Client, LocalCluster
 
     if not isinstance(cluster, str):

@@ -7,11 +7,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from vnlem.large.blocks import Block, BlockPlan, BlockSolver, need
 from vnlem.large.boxes import Box, Span, extent, grown, volume
-from vnlem.large.engine import Engine, Place
 from vnlem.large.memory import human_bytes
 from vnlem.large.sources import Source
-from vnlem.large.units import Plan, need
 
 PIECE = 256  # side of the piece that is solved to see how fast this machine is
 PLANES = 12  # of a movie or a volume
@@ -73,7 +72,12 @@ class Forecast:
 
 
 def forecast(
-    source: Source, engine: Engine, box: Box, plan: Plan, levels: list[tuple[int, ...]], workers: int | None
+    source: Source,
+    solver: BlockSolver,
+    box: Box,
+    plan: BlockPlan,
+    levels: list[tuple[int, ...]],
+    workers: int | None,
 ) -> Forecast:
     """Look ahead: the plan, and the time that one small piece takes."""
     itemsize = source.result_dtype.itemsize
@@ -87,25 +91,25 @@ def forecast(
         block=plan.block,
         halo=plan.halo,
         halo_overhead=plan.overhead(),
-        memory=need(plan, itemsize, engine.memory),
+        memory=need(plan, itemsize, solver.memory),
         bytes_read=round(itemsize * (_read(plan) + written - pixels * (len(levels) == 1))),
         bytes_written=itemsize * written,
-        seconds=_rate(source, engine, box, workers) * pixels * (1 + plan.overhead()),
-        settings=engine.describe(),
+        seconds=_rate(source, solver, box, workers) * pixels * (1 + plan.overhead()),
+        settings=solver.describe(),
     )
 
 
-def _read(plan: Plan) -> float:
+def _read(plan: BlockPlan) -> float:
     """Pixels that the units read, halos included."""
-    reading = Plan(**{**plan.__dict__, "block": plan.unit, "work_halo": plan.halo})
+    reading = BlockPlan(**{**plan.__dict__, "block": plan.unit, "work_halo": plan.halo})
     return prod(plan.shape) * (1 + reading.overhead())
 
 
-def _rate(source: Source, engine: Engine, box: Box, workers: int | None) -> float:
+def _rate(source: Source, solver: BlockSolver, box: Box, workers: int | None) -> float:
     """Seconds for each pixel that is worked on, halo included; the second of two runs counts."""
     middle: list[Span] = []
     for axis, (start, stop) in zip(source.axes, box, strict=True):
-        if axis not in engine.axes:
+        if axis not in solver.axes:
             middle.append((start, start + 1))
         elif axis != "c":
             side = PIECE if axis in "yx" else PLANES
@@ -113,28 +117,28 @@ def _rate(source: Source, engine: Engine, box: Box, workers: int | None) -> floa
             middle.append((first, min(first + side, stop)))
         else:
             middle.append((start, stop))
-    solved = [source.axes.index(axis) for axis in engine.axes]
+    solved = [source.axes.index(axis) for axis in solver.axes]
     whole = tuple(source.shape[axis] for axis in solved)
     write = tuple(middle[axis] for axis in solved)
-    if engine.axes[0] in "tz":
+    if solver.axes[0] in "tz":
         # With its halo a piece of a stack would be most of the stack: it is taken for all there is.
         pixels = source.read(tuple(middle)).reshape(extent(write))
         alone = tuple((0, size) for size in pixels.shape)
-        return _seconds(engine, pixels, Place(alone, alone, pixels.shape), workers) / pixels.size
-    read = grown(write, engine.halo, whole)
+        return _seconds(solver, pixels, Block(alone, alone, pixels.shape), workers) / pixels.size
+    read = grown(write, solver.halo, whole)
     full: list[Span] = list(middle)
     for number, span in zip(solved, read, strict=True):
         full[number] = span
     pixels = source.read(tuple(full)).reshape(extent(read))
-    taken = _seconds(engine, pixels, Place(read, write, whole), workers)
-    return taken / volume(grown(write, engine.work_halo, whole))
+    taken = _seconds(solver, pixels, Block(read, write, whole), workers)
+    return taken / volume(grown(write, solver.work_halo, whole))
 
 
-def _seconds(engine: Engine, pixels: NDArray[Any], place: Place, workers: int | None) -> float:
+def _seconds(solver: BlockSolver, pixels: NDArray[Any], block: Block, workers: int | None) -> float:
     """Time of the second of two runs: the first may have to load kernels."""
     for _ in range(2):
         begun = time.perf_counter()
-        engine.solve(pixels, place, workers)
+        solver.solve(pixels, block, workers)
         taken = time.perf_counter() - begun
     return taken
 

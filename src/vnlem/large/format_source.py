@@ -86,7 +86,7 @@ def open_file(path: Path, axes: str | None) -> Source:
 
 
 def _names(series: Series, axes: str | None, path: Path) -> tuple[str, ...]:
-    """Our name for each axis of the file; the images of a set, and axes nobody names, are time points."""
+    """Our name for each axis of the file; the images of a set, and axes without a name, are time points."""
     letters = series.axes.lower().replace("s", "c" if "C" not in series.axes else "s")
     names = (
         tuple(letter if letter in NAMES else "t" for letter in letters)

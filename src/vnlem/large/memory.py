@@ -54,7 +54,7 @@ def free_memory() -> int:
 
 
 def default_memory() -> int:
-    """The share of the free memory that is taken when nobody says how much."""
+    """The share of the free memory that is taken by default."""
     return int(SHARE_OF_FREE * free_memory())
 
 

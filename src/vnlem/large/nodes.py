@@ -1,7 +1,7 @@
 """The metadata documents of a zarr store in a folder, read and written as they are.
 
 A copy of a document keeps everything a store says about itself: codecs, shards, names of the dimensions,
-attributes nobody here has heard of.
+attributes that this package does not know.
 """
 
 import json

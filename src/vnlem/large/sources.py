@@ -52,7 +52,7 @@ class Source:
     order: tuple[int, ...]  # the axes of the opened array, in the order of `axes`
     image: Image | Node | None = None  # where it comes from a zarr store
     colour: bool = False  # whether the channels are colours, to be denoised together
-    guessed: bool = False  # whether nobody said what its pages are; then they stand alone
+    guessed: bool = False  # whether the meaning of its pages is unknown; then each is denoised alone
     details: dict[str, Any] = field(default_factory=dict)  # sizes of pixels, units, names of channels
     wanted: np.dtype[Any] | None = None  # dtype of the result, where it is not that of the source
     _array: Any = None
@@ -93,7 +93,7 @@ class Source:
         return None
 
     def _files(self, box: Box) -> Iterator[Box]:
-        """The parts of a box that lie in one file each, or in one chunk; the box where nobody knows them."""
+        """The parts of a box that lie in one file or chunk each; the box itself where these are unknown."""
         held = self._array
         sides = getattr(held, "shards", None) or getattr(held, "chunks", None)
         if not isinstance(sides, tuple) or not all(isinstance(side, int) for side in sides):
@@ -123,7 +123,7 @@ class Source:
 
     @property
     def rounded(self) -> bool:
-        """Whether the result is rounded to integers that nobody asked for."""
+        """Whether the result is rounded to integers although no dtype was asked for."""
         return self.wanted is None and self.dtype.kind in "iu"
 
     @property

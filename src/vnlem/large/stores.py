@@ -121,7 +121,7 @@ def _documents(node: Node, path: str) -> dict[str, dict[str, Any]]:
 
 
 def create(root: Path, store: Store) -> None:
-    """Write the documents that are not there yet, the store's own last; twice does no harm."""
+    """Write the documents that are not there yet, the store's own last. Doing it twice does no harm."""
     for name, document in sorted(store.documents.items(), key=lambda item: -item[0].count("/")):
         path = root / name
         if not path.exists():

@@ -154,7 +154,7 @@ def _of_resolution(tif: TiffFile, series: TiffPageSeries) -> dict[str, Any]:
         if "spacing" in imagej:
             per_pixel["z"] = float(imagej["spacing"])
         return {"pixel_sizes": per_pixel, "units": dict.fromkeys(per_pixel, named)}
-    # A resolution of 1 means that nobody set one.
+    # A resolution of 1 means that none was set.
     if known is None or set(per_pixel.values()) in (set(), {1.0}):
         return {}
     sizes = {axis: size * known for axis, size in per_pixel.items()}

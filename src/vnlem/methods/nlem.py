@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.call import denoise_with
 from vnlem.methods.window import WindowParams, check_params, decay_of, halo, pad, run_tiles, window_of
 from vnlem.pipeline.method import Method, names_parameters
 from vnlem.pipeline.progress import Progress
@@ -104,7 +103,7 @@ def denoise_nlem(
     >>> bool(np.std(denoised - clean) < 0.5 * np.std(noisy - clean)), info.parameters["patch_size"]
     (True, 3)
     """
-    return denoise_with(NLEM, **locals())
+    return NLEM.denoise(**locals())
 
 
 @names_parameters
@@ -167,7 +166,7 @@ def denoise_nlpr(
     >>> bool(np.std(denoised - clean) < 0.5 * np.std(noisy - clean))
     True
     """
-    return denoise_with(NLPR, **locals())
+    return NLPR.denoise(**locals())
 
 
 def resolve(

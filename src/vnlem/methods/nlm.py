@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.call import denoise_with
 from vnlem.methods.window import WindowParams, check_params, decay_of, halo, pad, run_tiles, window_of
 from vnlem.pipeline.method import Method, StackMethod, names_parameters
 from vnlem.pipeline.progress import Progress
@@ -109,7 +108,7 @@ def denoise_nlm(
     >>> bool(np.std(denoised - clean) < 0.4 * np.std(noisy - clean))
     True
     """
-    return denoise_with(METHOD, **locals())
+    return METHOD.denoise(**locals())
 
 
 def resolve(

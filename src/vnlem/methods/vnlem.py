@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.call import denoise_with
 from vnlem.estimate import stein
 from vnlem.features.canonical import Extended, canonical_region, expand, whole_region
 from vnlem.features.orientation import DEFAULT_ARC
@@ -160,7 +159,7 @@ def denoise_vnlem(
     >>> bool(np.std(denoised - cells) < 0.4 * np.std(noisy - cells))
     True
     """
-    return denoise_with(METHOD, **locals())
+    return METHOD.denoise(**locals())
 
 
 def resolve(noise: float, ndim: int, *, preset: str, engine: str, **given: Any) -> VnlemParams:
@@ -305,7 +304,7 @@ class TileEstimates:
     def make(self, part: Tile, region: kernels.Features, corner: tuple[int, int]) -> None:
         """Those of a tile, which lies at `corner` of a region of features."""
         bandwidths, channels = self.planes.shape[:2]
-        shape = (bandwidths, part.bottom - part.top, part.right - part.left, channels)
+        shape = (bandwidths, *part.shape, channels)
         made = np.empty(shape, np.float32)
         kernels.denoise_tile(
             region, self.search, self._rule, self._diffusion, self._lane_order, *corner, made

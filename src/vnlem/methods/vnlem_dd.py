@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from vnlem.call import denoise_with
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.kernels.cpu import vnlem as kernels
 from vnlem.kernels.cpu.vnlem import Diffusion
@@ -29,9 +28,6 @@ from vnlem.pipeline.run import NEGLIGIBLE, Job, Result
 from vnlem.pipeline.scale import Scale
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.workers import check_workers, for_each
-
-# Parameters of the diffusion map; the others are VNLEM's.
-OWN = ("embedding_dim", "diffusion_time", "graph_bandwidth", "local_bandwidth", "flat_guard", "scope")
 
 
 @names_parameters
@@ -129,7 +125,7 @@ def denoise_vnlem_dd(
     >>> bool(np.std(denoised - cells) < 0.5 * np.std(noisy - cells))
     True
     """
-    return denoise_with(METHOD, **locals())
+    return METHOD.denoise(**locals())
 
 
 def resolve(noise: float, ndim: int, *, preset: str, engine: str, **given: Any) -> VnlemDdParams:
@@ -138,9 +134,8 @@ def resolve(noise: float, ndim: int, *, preset: str, engine: str, **given: Any) 
         given["shape"] = "square"
     if given["scope"] is None and engine == "printed":
         given["scope"] = "image"
-    own = {name: given.pop(name) for name in OWN}
     chosen = {name: value for name, value in given.items() if value is not None}
-    params = resolve_params(preset, noise, chosen, own)
+    params = resolve_params(preset, noise, chosen)
     check_engine(params, engine)
     if engine == "printed" and (params.local_bandwidth or params.flat_guard):
         raise ValueError(
@@ -209,7 +204,7 @@ def diffusion_coordinates(
     scale = Scale.measure(planes.data, level)
     if level <= NEGLIGIBLE * scale.scale:
         raise ValueError("sigma is zero: without noise there is no scale for the graph; pass a small sigma")
-    params = resolve_params(preset, scale.sigma, {}, {"embedding_dim": embedding_dim})
+    params = resolve_params(preset, scale.sigma, {"embedding_dim": embedding_dim})
     job = Job(scale.standardise(planes.data), scale.sigma, params, check_workers(workers), None)
     coarsest = sizes_of(params)[-1]
     diffusion = embed(job, coarsest, region_of(job, coarsest), None)

@@ -1,6 +1,6 @@
 """Parameters of VNLEM-DD: those of VNLEM, and those of its diffusion map."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from vnlem.methods.vnlem_params import VnlemParams, check_params, with_defaults
 from vnlem.pipeline import checks
+from vnlem.pipeline.params import checked, param, preset_of
 
 # More coordinates take the eigen-solver longer than all the rest.
 LARGEST_EMBEDDING = 1000
@@ -17,37 +18,24 @@ LARGEST_EMBEDDING = 1000
 class VnlemDdParams(VnlemParams):
     """Parameters of VNLEM and of its diffusion map; the paper's symbols beside them."""
 
-    embedding_dim: int  # m
-    diffusion_time: float  # t
-    graph_bandwidth: float  # square root of epsilon in W
-    local_bandwidth: bool
-    flat_guard: bool
-    scope: str
+    embedding_dim: int = param(checks.whole, 1, LARGEST_EMBEDDING, paper=30)  # m
+    diffusion_time: float = param(checks.real, 0, open_low=True, paper=1.0)  # t
+    # Square root of epsilon in W; by default that of the larger patches.
+    graph_bandwidth: float = param(checks.real, 0, open_low=True, paper=None)
+    local_bandwidth: bool = param(checks.flag, paper=False, auto=True)
+    flat_guard: bool = param(checks.flag, paper=False, auto=True)
+    scope: str = param(checks.choice, ("window", "image"), paper="window")
 
 
-def resolve_params(preset: str, noise: float, given: dict[str, Any], own: dict[str, Any]) -> VnlemDdParams:
-    """Validated parameters: VNLEM's from given, those of the diffusion map from own."""
-    base = check_params(**with_defaults(preset, noise, given | {"adapt": False}))
+def resolve_params(preset: str, noise: float, given: dict[str, Any]) -> VnlemDdParams:
+    """Validated parameters; those given are VNLEM's and those of the diffusion map."""
+    known = {field.name for field in fields(VnlemParams)}
+    vnlems = {name: value for name, value in given.items() if name in known}
+    base = check_params(**with_defaults(preset, noise, vnlems | {"adapt": False}))
     largest = max(base.patch_size, base.coarse_patch_size)
-    auto = preset == "auto"
-    defaults = {
-        "embedding_dim": 30,
-        "diffusion_time": 1.0,
-        "graph_bandwidth": base.bandwidth * largest / base.patch_size,
-        "local_bandwidth": auto,
-        "flat_guard": auto,
-        "scope": "window",
-    }
-    values = defaults | {name: value for name, value in own.items() if value is not None}
-    return VnlemDdParams(
-        **asdict(base),
-        embedding_dim=checks.whole("embedding_dim", values["embedding_dim"], largest=LARGEST_EMBEDDING),
-        diffusion_time=checks.real("diffusion_time", values["diffusion_time"], 0, open_low=True),
-        graph_bandwidth=checks.real("graph_bandwidth", values["graph_bandwidth"], 0, open_low=True),
-        local_bandwidth=checks.flag("local_bandwidth", values["local_bandwidth"]),
-        flat_guard=checks.flag("flat_guard", values["flat_guard"]),
-        scope=checks.choice("scope", values["scope"], ("window", "image")),
-    )
+    defaults = preset_of(VnlemDdParams, preset, noise)
+    defaults["graph_bandwidth"] = base.bandwidth * largest / base.patch_size
+    return VnlemDdParams(**checked(VnlemDdParams, defaults | given | asdict(base)))
 
 
 def check_embedding_dim(embedding_dim: int, pixels: NDArray[np.float32]) -> None:

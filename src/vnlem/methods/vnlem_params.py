@@ -1,7 +1,7 @@
 """Parameters of VNLEM: the presets, their checks, and what the kernels take in their place."""
 
 import math
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,9 @@ from vnlem.estimate.weights import inverse_square
 from vnlem.features.orientation import BINS, DEFAULT_ARC
 from vnlem.features.rings import LARGEST_UPSAMPLING, RingLayout, layout
 from vnlem.kernels.cpu import vnlem as kernels
-from vnlem.neighbours.rid import check_angles
 from vnlem.neighbours.window import make_search
 from vnlem.pipeline import checks
+from vnlem.pipeline.params import checked, param, preset_of
 
 # Limits of parameters: a larger patch holds more coefficients than pixels tell apart, and the window's memory
 # grows with its area.
@@ -25,71 +25,53 @@ STEP = 1e-4
 BANDWIDTHS = (0.7, 1.0, 1.4)
 
 
+def usual_size(noise: float) -> int:
+    """Diameter of the patches of preset "auto": they grow with the noise."""
+    return 5 if noise < 0.3 else 7 if noise < 0.7 else 9 if noise < 1.1 else 11
+
+
+def usual_bandwidth(noise: float, size: int | None = None) -> float:
+    """The bandwidth of preset "auto" for patches of a size."""
+    return 0.95 * noise * (usual_size(noise) if size is None else size)
+
+
+def check_coarse(name: str, value: Any) -> int:
+    """An odd size of patches, or 0."""
+    return 0 if value == 0 else checks.odd(name, value, 3, LARGEST_PATCH)
+
+
 @dataclass(frozen=True, kw_only=True)
 class VnlemParams:
-    """Parameters of VNLEM in the units of the standardised image; the paper's symbols beside them.
+    """Parameters of VNLEM in the units of the standardised image; the paper's symbols beside them."""
 
-    Those without a default here have one in each preset.
-    """
-
-    patch_size: int  # q
-    patch_distance: int  # N2
-    n_neighbors: int  # N1
-    bandwidth: float  # square root of epsilon
-    gamma: float  # gamma
-    angle_range: float  # theta_l, degrees
-    angle_step: float = 5.0  # degrees
-    try_unrotated: bool
-    scale: float = 1.0  # l
-    arc: float = DEFAULT_ARC  # delta, degrees
-    upsample: int = 2  # k of U_k
-    shape: str = "disc"
-    search: str = "window"
-    noise_correction: bool
-    rotation_margin: float
-    coarse_patch_size: int  # 0: none
-    average_down: bool
-    adapt: bool
-
-
-PAPER: dict[str, Any] = {
-    "patch_size": 13,
-    "patch_distance": 10,
-    "n_neighbors": 100,
-    "bandwidth": 16.5,
-    "gamma": 0.1,
-    "angle_range": 30.0,
-    "try_unrotated": False,
-    "noise_correction": False,
-    "rotation_margin": 0.0,
-    "coarse_patch_size": 0,
-    "average_down": False,
-    "adapt": False,
-}
+    patch_size: int = param(checks.odd, 3, LARGEST_PATCH, paper=13, auto=usual_size)  # q
+    patch_distance: int = param(checks.whole, 1, LARGEST_DISTANCE, paper=10)  # N2
+    n_neighbors: int = param(checks.whole, paper=100, auto=300)  # N1
+    # Square root of epsilon.
+    bandwidth: float = param(checks.real, 0, open_low=True, paper=16.5, auto=usual_bandwidth)
+    gamma: float = param(checks.real, 0, 2, open_low=True, paper=0.1, auto=2.0)  # gamma
+    angle_range: float = param(checks.real, 0, 180, paper=30.0, auto=35.0)  # theta_l, degrees
+    angle_step: float = param(checks.real, 0.01, 180, paper=5.0)  # degrees
+    try_unrotated: bool = param(checks.flag, paper=False, auto=True)
+    scale: float = param(checks.real, 0.3, 100, paper=1.0)  # l
+    arc: float = param(checks.real, 360 / BINS, 90, paper=DEFAULT_ARC)  # delta, degrees
+    upsample: int = param(checks.whole, 1, LARGEST_UPSAMPLING, paper=2)  # k of U_k
+    shape: str = param(checks.choice, ("disc", "square"), paper="disc")
+    search: str = param(checks.choice, ("window", "image"), paper="window")
+    noise_correction: bool = param(checks.flag, paper=False, auto=True)
+    rotation_margin: float = param(checks.real, 0, 100, paper=0.0, auto=0.5)
+    # 0: none.
+    coarse_patch_size: int = param(check_coarse, paper=0, auto=lambda noise: usual_size(noise) + 6)
+    average_down: bool = param(checks.flag, paper=False, auto=True)
+    adapt: bool = param(checks.flag, paper=False, auto=True)
 
 
-def auto_params(sigma: float) -> dict[str, Any]:
-    """Defaults at noise level `sigma` in standardised units: patches grow with the noise."""
-    size = 5 if sigma < 0.3 else 7 if sigma < 0.7 else 9 if sigma < 1.1 else 11
-    return {
-        "patch_size": size,
-        "patch_distance": 10,
-        "n_neighbors": 300,
-        "bandwidth": 0.95 * sigma * size,
-        "gamma": 2.0,
-        "angle_range": 35.0,
-        "try_unrotated": True,
-        "noise_correction": True,
-        "rotation_margin": 0.5,
-        "coarse_patch_size": size + 6,
-        "average_down": True,
-        "adapt": True,
-    }
+PAPER = preset_of(VnlemParams, "paper")
 
 
 def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str, Any]:
     """The preset's parameters at a noise level, those given instead of its own."""
-    defaults = PAPER if preset == "paper" else auto_params(noise)
+    defaults = preset_of(VnlemParams, preset, noise)
     # A smaller window than the preset's holds fewer candidates than it asks for.
     if "patch_distance" in given and "n_neighbors" not in given:
         side = 2 * checks.whole("patch_distance", given["patch_distance"], largest=LARGEST_DISTANCE) + 1
@@ -97,47 +79,22 @@ def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str,
     if "patch_size" in given and preset == "auto":
         size = checks.odd("patch_size", given["patch_size"], 3, LARGEST_PATCH)
         coarse = min(size + 6, LARGEST_PATCH)
-        defaults = defaults | {"bandwidth": 0.95 * noise * size, "coarse_patch_size": coarse}
+        defaults = defaults | {"bandwidth": usual_bandwidth(noise, size), "coarse_patch_size": coarse}
     return defaults | given
 
 
 def check_params(**given: Any) -> VnlemParams:
-    """Validated parameters, or one clear sentence."""
-    own = {field.name: field.default for field in fields(VnlemParams) if field.default is not MISSING}
-    values = own | given
-    patch_distance = checks.whole("patch_distance", values["patch_distance"], largest=LARGEST_DISTANCE)
-    window = (2 * patch_distance + 1) ** 2
-    n_neighbors = checks.whole("n_neighbors", values["n_neighbors"])
-    if n_neighbors > window:
+    """Validated parameters, or one clear sentence; the paper's where none are given."""
+    params = VnlemParams(**checked(VnlemParams, PAPER | given))
+    window = (2 * params.patch_distance + 1) ** 2
+    if params.n_neighbors > window:
         raise ValueError(
-            f"n_neighbors is {n_neighbors} but the window holds only {window} patches; "
+            f"n_neighbors is {params.n_neighbors} but the window holds only {window} patches; "
             "ask for fewer or raise patch_distance"
         )
-    angle_range, angle_step = check_angles(values["angle_range"], values["angle_step"])
-    adapt = checks.flag("adapt", values["adapt"])
-    if adapt and values["search"] == "image":
+    if params.adapt and params.search == "image":
         raise ValueError("adapt=True exists for search='window' only; leave it out, or pass adapt=False")
-    coarse = values["coarse_patch_size"]
-    return VnlemParams(
-        patch_size=checks.odd("patch_size", values["patch_size"], 3, LARGEST_PATCH),
-        patch_distance=patch_distance,
-        n_neighbors=n_neighbors,
-        bandwidth=checks.real("bandwidth", values["bandwidth"], 0, open_low=True),
-        gamma=checks.real("gamma", values["gamma"], 0, 2, open_low=True),
-        angle_range=angle_range,
-        angle_step=angle_step,
-        try_unrotated=checks.flag("try_unrotated", values["try_unrotated"]),
-        scale=checks.real("scale", values["scale"], 0.3, 100),
-        arc=checks.real("arc", values["arc"], 360 / BINS, 90),
-        upsample=checks.whole("upsample", values["upsample"], largest=LARGEST_UPSAMPLING),
-        shape=checks.choice("shape", values["shape"], ("disc", "square")),
-        search=checks.choice("search", values["search"], ("window", "image")),
-        noise_correction=checks.flag("noise_correction", values["noise_correction"]),
-        rotation_margin=checks.real("rotation_margin", values["rotation_margin"], 0, 100),
-        coarse_patch_size=0 if coarse == 0 else checks.odd("coarse_patch_size", coarse, 3, LARGEST_PATCH),
-        average_down=checks.flag("average_down", values["average_down"]),
-        adapt=adapt,
-    )
+    return params
 
 
 def check_engine(params: VnlemParams, engine: str) -> None:

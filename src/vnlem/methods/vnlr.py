@@ -7,7 +7,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from vnlem.call import denoise_with
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.methods.vnlr_params import resolve as resolve
 from vnlem.methods.vnlr_passes import halo as halo
@@ -55,8 +54,8 @@ def denoise_vnlr(
         How a patch may be moved to agree with another: "identity" shifts only; "c4" also quarter turns; "d4"
         also reflections; "so2" any angle: besides the symmetries of "d4", copies of the image turned in
         steps of 15 degrees are searched (six times the matching; worth it for particles at random angles);
-        "similarity" also any size: copies scaled by 0.5 to 0.84, and a window of three times the radius (for
-        particles of mixed sizes).
+        "similarity" the same in a window of three times the radius (for particles that recur, at one size
+        or at several).
     profile : {"balanced", "quality", "fast"}
         How much work is done.
     preset : {"auto"}
@@ -125,7 +124,7 @@ def denoise_vnlr(
     >>> bool(np.std(result - clean) < 0.4 * np.std(noisy - clean))
     True
     """
-    return denoise_with(METHOD, **locals())
+    return METHOD.denoise(**locals())
 
 
 def resolve_options(

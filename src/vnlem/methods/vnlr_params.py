@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from vnlem.neighbours.groups import GROUPS, searches_scales
+from vnlem.neighbours.groups import GROUPS
 from vnlem.pipeline import checks
 
 # From this noise on, in units of the clean standard deviation, late passes use patches of 8 instead of 7.
 LARGE_NOISE = 0.35
 
-# Group "similarity" searches a window of so many times the profile's radius.
+# Group "similarity" is "so2" in a window of this many times the profile's radius.
 SIMILARITY_DISTANCE = 3
 
 # What the result is judged by.
@@ -50,7 +50,7 @@ class VnlrParams(FixedParams):
     patch_sizes: tuple[int, ...]  # of the first pass and of each pilot pass
     n_neighbors: int  # patches per group in pilot passes
     patch_distance: int  # radius of the search window
-    copied_distance: int  # the same in turned and scaled copies
+    copied_distance: int  # the same in turned copies
     step: int  # between reference patches
     passes: int  # pilot passes after the first
     rematch: tuple[int, ...]  # pilot passes, from 1, that search for new groups
@@ -117,8 +117,8 @@ def resolve(
     else:
         sizes = (whole("patch_size", patch_size, 7, 2),) * (n_passes + 1)
     steps = steps_within(sizes, step, given.first_step, given.step)
-    # What recurs at other sizes is rarer: it is looked for farther away, though not in the copies.
-    farther = SIMILARITY_DISTANCE if searches_scales(group) else 1
+    wide = group == "similarity"  # in the image, not in its copies
+    farther = SIMILARITY_DISTANCE if wide else 1
     distance = whole("patch_distance", patch_distance, farther * given.patch_distance)
     # New groups whenever the patch changes, and in every second pass: in between the pilot hardly moves.
     often = 2 if profile != "fast" else n_passes
@@ -130,7 +130,7 @@ def resolve(
         patch_sizes=sizes,
         n_neighbors=whole("n_neighbors", n_neighbors, given.n_neighbors, 2),
         patch_distance=distance,
-        copied_distance=min(given.patch_distance, distance) if searches_scales(group) else distance,
+        copied_distance=min(given.patch_distance, distance) if wide else distance,
         step=steps[1],
         passes=n_passes,
         rematch=rematch,

@@ -169,18 +169,13 @@ def matching_of(params: VnlrParams, number: int, region: Region, channels: int, 
 
 def needed_areas(params: VnlrParams, matchings: list[Matching], region: Region) -> list[Tile]:
     """The pixels, of the whole image, that must be right before each pass and after the last."""
-    areas = [Region.around(region.shape, region.write, _reach_of_end(params)).read]
+    areas = [region.write.grown(_reach_of_end(params), region.shape)]
     for number, matching in reversed(list(enumerate(matchings))):
         reach = matching.reach
         step = params.first_step if number == 0 else params.step
         areas.insert(0, needed_before(reach, step, areas[0], matching.reach_of_copies()))
     needed, read = areas[0], region.read
-    if not (
-        read.top <= needed.top
-        and needed.bottom <= read.bottom
-        and read.left <= needed.left
-        and needed.right <= read.right
-    ):
+    if not read.contains(needed):
         raise ValueError(
             f"the region reads {tuple(read)} and VNLR needs {tuple(needed)} (top, bottom, left, right); "
             "read `vnlem.methods.vnlr.halo(params)` pixels around what is written"

@@ -79,7 +79,7 @@ def evaluate(
 
     Notes
     -----
-    SSIM is scikit-image's, with the Gaussian window and the constants of Wang et al. 2004, averaged over
+    SSIM has the Gaussian window and the constants of Wang et al. 2004, averaged over
     channels.
 
     Examples

@@ -31,7 +31,7 @@ _GROUP_WORDS = {
     "identity": "none",
     "c4": "quarter turns",
     "so2": "any angle (slower)",
-    "similarity": "any angle and size (slowest)",
+    "similarity": "any angle, wide window (slowest)",
 }
 _CAUTION_WORDS = {"auto": "auto", "safe": "safe: texture stays", "strong": "strong: known to be noisy"}
 _ESTIMATED = "estimated"

@@ -8,10 +8,10 @@ LayerData = tuple[Any, dict[str, Any], str]
 
 
 def photograph() -> list[LayerData]:
-    """A photograph with white noise of standard deviation 25 (scikit-image's camera man, 512x512)."""
-    from skimage import data
+    """A photograph with white noise of standard deviation 25 (a man with a camera, 512x512)."""
+    from vnlem.io.samples import camera
 
-    clean = data.camera().astype(np.float64)
+    clean = camera().astype(np.float64)
     noisy = np.clip(np.rint(clean + np.random.default_rng(0).normal(0, 25, clean.shape)), 0, 255)
     return [(noisy.astype(np.uint8), {"name": "noisy photograph"}, "image")]
 

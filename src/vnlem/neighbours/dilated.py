@@ -14,8 +14,8 @@ from scipy import ndimage
 from vnlem.features.orientation import DEFAULT_ARC, orientation
 from vnlem.features.rings import RingCoefficients, layout
 from vnlem.neighbours.image import Matches, checked_place
+from vnlem.neighbours.resize import LOBES, resized, stretched
 from vnlem.neighbours.rid import check_angles, check_scales, rid, search_angles
-from vnlem.neighbours.scaled import LOBES, resized, stretched
 from vnlem.pipeline.image import to_planes
 
 COMPARED = 6  # candidates for each neighbour that are compared exactly

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vnlem.kernels.cpu.match import GroupSearch, match_tile
 from vnlem.kernels.cpu.sheets import Images, Tall
-from vnlem.neighbours import scaled, turned
+from vnlem.neighbours import turned
 from vnlem.neighbours.sheets import LARGE_TILE, MANY_PIXELS, TILE, Copies, ImageSheet, Layout, Reach, Sheet
 from vnlem.pipeline.choices import Group
 from vnlem.pipeline.regions import Region
@@ -23,18 +23,7 @@ MOST_COPIED = 0.4  # of a group may come from sheets that are not put back
 GROUPS: tuple[str, ...] = get_args(Group)
 # Groups that search copies of the image too, and of which kinds. A new kind is a module with `reach` and
 # `sheets`, and a word here.
-COPIES: dict[str, tuple[Copies, ...]] = {"so2": (turned,), "similarity": (turned, scaled)}
-
-
-def searches_scales(group: str) -> bool:
-    """Whether a group searches scaled copies of the image.
-
-    Examples
-    --------
-    >>> searches_scales("so2"), searches_scales("similarity")
-    (False, True)
-    """
-    return scaled in COPIES.get(group, ())
+COPIES: dict[str, tuple[Copies, ...]] = {"so2": (turned,), "similarity": (turned,)}
 
 
 def symmetries(group: str, patch_size: int) -> NDArray[np.int64]:
@@ -215,8 +204,8 @@ def reach_of_copies(copies: tuple[Copies, ...], radius: int, patch_size: int) ->
 
     Examples
     --------
-    >>> [reach_of_copies(COPIES.get(group, ()), 20, 7) for group in ("d4", "so2", "similarity")]
-    [0, 63, 69]
+    >>> [reach_of_copies(COPIES.get(group, ()), 20, 7) for group in ("d4", "so2")]
+    [0, 63]
     """
     return max((kind.reach(radius, patch_size) for kind in copies), default=0)
 
@@ -249,7 +238,7 @@ class Matching:
     factor: float
     penalty: float
     flat_energy: float = 0.0
-    least_variance: float = 0.0  # of the noise, where it is turned or scaled
+    least_variance: float = 0.0  # of the noise, where it is turned
     copies: tuple[Copies, ...] = ()  # what is searched beside the image
     copied_radius: int | None = None  # of the search windows in copies; as in the image when None
 

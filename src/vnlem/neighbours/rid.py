@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.features.orientation import DEFAULT_ARC, orientation
 from vnlem.features.orientation import halo as orientation_halo
 from vnlem.features.rings import LARGEST_UPSAMPLING, RingCoefficients, RingLayout, layout
-from vnlem.neighbours.scaled import resized
+from vnlem.neighbours.resize import resized
 from vnlem.pipeline import checks
 
 MOST_SCALES = 32

@@ -1,8 +1,8 @@
 """Sheets: images in which the members of a tile's groups may be found.
 
 A tile of reference patches looks at some sheets. The first is what lies around the tile in the image itself.
-Others may follow: turned copies (group "so2"), scaled copies (group "similarity"), or any other image that
-:class:`Copies` make sheets of. Every sheet is cut to what the tile can reach and laid below the one before in
+Others may follow: turned copies (group "so2"), or any other image that :class:`Copies` make
+sheets of. Every sheet is cut to what the tile can reach and laid below the one before in
 the tile's tall arrays (`vnlem.kernels.cpu.sheets.Tall`). The kernels know nothing else: a member is a row
 and a column of the tall arrays.
 
@@ -38,8 +38,8 @@ from vnlem.pipeline.tiles import Tile
 Whole = NDArray[np.int64]
 
 TILE = 64  # pixels; reference patches are worked through in tiles of this size
-# Images of so many pixels have so many tiles that larger ones are enough for any number of threads. They have
-# less around them that is looked at twice, and less work in Python, which one thread does at a time.
+# Images of at least this many pixels have larger tiles: there are enough of them for any number of threads,
+# fewer pixels around tiles are read twice, and less work is done in Python, one thread at a time.
 MANY_PIXELS, LARGE_TILE = 2**20, 128
 
 
@@ -102,7 +102,7 @@ class ImageSheet:
 
     def __init__(self, reach: Reach, area: Tile) -> None:
         self._reach, self.area = reach, area
-        self.height, self.width = area.bottom - area.top, area.right - area.left
+        self.height, self.width = area.shape
         self.candidates = reach.sides()
 
     def corners(self, references: Whole) -> Whole:

@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.cpu.copies import Turn, TurnPlace, turn_into
 from vnlem.kernels.cpu.sheets import Images, Tall
+from vnlem.kernels.cpu.turn import Turn, TurnPlace, turn_into
 from vnlem.neighbours.sheets import TILE, Reach, Sheet, Whole
 from vnlem.pipeline.tiles import Tile
 

@@ -63,19 +63,13 @@ def _in_strips(
 ) -> Float:
     """A transform of a model. Only the filters of correlated noise look around a pixel."""
     shape, write, read = region or Region.whole(*planes.shape[1:])
-    result = np.empty((len(planes), write.bottom - write.top, write.right - write.left))
+    result = np.empty((len(planes), *write.shape))
 
     def work(first: int) -> None:
         strip = write._replace(top=max(first, write.top), bottom=min(first + ROWS, write.bottom))
         needed = tiled.needed(strip, shape) if model.is_correlated else strip
-        part = planes[
-            :,
-            needed.top - read.top : needed.bottom - read.top,
-            needed.left - read.left : needed.right - read.left,
-        ]
-        result[:, strip.top - write.top : strip.bottom - write.top] = function(
-            part, Region(shape, strip, needed)
-        )
+        part = planes[:, *needed.inside(read)]
+        result[:, *strip.inside(write)] = function(part, Region(shape, strip, needed))
 
     pool.for_each(work, range(write.top // ROWS * ROWS, write.bottom, ROWS))
     return result

@@ -116,7 +116,7 @@ def filtered(plane: Float, response: Float, region: Region) -> Float:
     from scipy import fft
 
     shape, write, read = region
-    result = np.empty((write.bottom - write.top, write.right - write.left))
+    result = np.empty(write.shape)
     columns, beyond_columns = _mirrored(write.left, write.right, shape[1])
     for top in range(write.top // TILE * TILE, write.bottom, TILE):
         rows, beyond_rows = _mirrored(top, top + TILE, shape[0])
@@ -133,7 +133,7 @@ def filtered(plane: Float, response: Float, region: Region) -> Float:
                 min(left + TILE, write.right),
             )
             corner = Tile(top - REACH, top + TILE + REACH, left - REACH, left + TILE + REACH)
-            result[_within(tile, write)] = done[_within(tile, corner)]
+            result[tile.inside(write)] = done[tile.inside(corner)]
     return result
 
 
@@ -143,10 +143,3 @@ def _mirrored(start: int, stop: int, size: int) -> tuple[NDArray[np.intp], NDArr
     beyond = lines >= size + REACH
     lines = np.minimum(lines, size + REACH - 1) % (2 * size)
     return np.where(lines < size, lines, 2 * size - 1 - lines), beyond
-
-
-def _within(tile: Tile, outer: Tile) -> tuple[slice, slice]:
-    return (
-        slice(tile.top - outer.top, tile.bottom - outer.top),
-        slice(tile.left - outer.left, tile.right - outer.left),
-    )

@@ -102,7 +102,7 @@ def helpful_axis(array: Any, letters: str) -> str:
         page = _page_at(array, letters, at)
         for axis in apart:
             other = _page_at(array, letters, at | {axis: at[axis] + 1})
-            with np.errstate(invalid="ignore", over="ignore"):  # pages that are no numbers are told of later
+            with np.errstate(invalid="ignore", over="ignore"):  # pages with NaN are refused later
                 apart[axis] += float(np.mean((other - page) ** 2))
     return "T" if apart["T"] < CLEARLY * apart["Z"] else "Z"
 

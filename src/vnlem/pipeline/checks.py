@@ -166,7 +166,7 @@ def numbers(name: str, array: ArrayLike) -> NDArray[np.float64]:
         )
     if given.size == 0:
         raise ValueError(f"{name} is empty (shape {given.shape}); pass at least one value")
-    with np.errstate(invalid="ignore"):  # a NaN that signals is told with all others
+    with np.errstate(invalid="ignore"):  # a signalling NaN is refused with all others
         values: NDArray[np.float64] = given.astype(np.float64)
     return values
 

@@ -129,3 +129,22 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     else:
         planes = values.reshape((1, 1, -1) if array.ndim == 1 else (1, *array.shape))
     return Planes(xp.ascontiguousarray(planes), array.dtype, channel_axis, array.ndim, statistics)
+
+
+def check_smallest(shape: tuple[int, int], smallest: int, ndim: int = 2) -> None:
+    """Refuse an image (height, width), or a signal where ndim is 1, that is smaller than its patches.
+
+    Examples
+    --------
+    >>> check_smallest((4, 9), 5)
+    Traceback (most recent call last):
+    ...
+    ValueError: the image (4x9) is smaller than the patch (5); pass a smaller patch_size or a larger image
+    """
+    height, width = shape
+    if min(height if ndim > 1 else width, width) < smallest:
+        size = f"{height}x{width}" if ndim > 1 else f"{width} samples long"
+        raise ValueError(
+            f"the image ({size}) is smaller than the patch ({smallest}); "
+            "pass a smaller patch_size or a larger image"
+        )

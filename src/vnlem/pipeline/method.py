@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 from vnlem.pipeline import checks
 from vnlem.pipeline.places import load
+from vnlem.pipeline.run import Result
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -20,15 +21,15 @@ CALL = ("image", "sigma", "channel_axis", "workers", "progress", "return_info", 
 
 
 @cache
-def arguments_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of all arguments of a function.
+def arguments_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The arguments of a function, with their defaults.
 
     Examples
     --------
-    >>> arguments_of(lambda image, sigma=None, *, patch_size=None, workers=None: None)
-    ('image', 'sigma', 'patch_size', 'workers')
+    >>> list(arguments_of(lambda image, sigma=None, *, patch_size=None, workers=None: None))
+    ['image', 'sigma', 'patch_size', 'workers']
     """
-    return tuple(inspect.signature(function).parameters)
+    return {name: one.default for name, one in inspect.signature(function).parameters.items()}
 
 
 def names_parameters(function: Function) -> Function:
@@ -131,8 +132,13 @@ class Method:
     def with_defaults(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters: those given, the function's defaults for the others."""
         self.check(given)
-        parameters = inspect.signature(load(self.function)).parameters
-        return {name: given[name] if name in given else parameters[name].default for name in self.parameters}
+        defaults = arguments_of(load(self.function))
+        return {name: given.get(name, defaults[name]) for name in self.parameters}
+
+    def denoise(self, image: Any, sigma: Any = None, **arguments: Any) -> Result:
+        """What the public function does; `arguments` are the function's, defaults included."""
+        result: Result = load("vnlem.call:denoise_with")(self, image, sigma, **arguments)
+        return result
 
     def solver(self, engine: str = "fast", device: str = "cpu") -> Any:
         """What solves it on an engine and a device, or an error that names those it has."""

@@ -38,13 +38,7 @@ class Region(NamedTuple):
         >>> Region.around((100, 100), Tile(0, 50, 40, 60), 16).read
         Tile(top=0, bottom=66, left=24, right=76)
         """
-        read = Tile(
-            max(write.top - halo, 0),
-            min(write.bottom + halo, shape[0]),
-            max(write.left - halo, 0),
-            min(write.right + halo, shape[1]),
-        )
-        return cls(shape, write, read)
+        return cls(shape, write, write.grown(halo, shape))
 
     def is_whole(self) -> bool:
         """Whether everything is read."""
@@ -52,8 +46,4 @@ class Region(NamedTuple):
 
     def written(self) -> tuple[slice, slice]:
         """Rows and columns that are written, in an array of what is read."""
-        top, left = self.read.top, self.read.left
-        return (
-            slice(self.write.top - top, self.write.bottom - top),
-            slice(self.write.left - left, self.write.right - left),
-        )
+        return self.write.inside(self.read)

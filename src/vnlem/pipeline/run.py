@@ -78,8 +78,8 @@ class Job(Generic[Params]):
     # (channels, height, width) or broadcastable to it, where the noise is not the same everywhere; `sigma` is
     # then its root mean square.
     sigma_map: NDArray[np.float32] | None = None
-    # What part of the whole image `pixels` is; None for all of it. A solver gives back as many pixels as it
-    # got, of which those that the region writes are right.
+    # What part of the whole image `pixels` is; None for all of it. A solver returns as many pixels as it
+    # got; those that the region writes are right.
     region: Region | None = None
     # The largest absolute value of the whole image, or what it cannot exceed, where it is known; a solver of
     # a GPU asks for it.

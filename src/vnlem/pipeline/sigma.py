@@ -63,7 +63,7 @@ def check_sigma_map(sigma: Any, planes: Planes) -> NDArray[np.float64]:
 
 
 def root_mean_square(values: Any) -> float:
-    """Of a map of the noise, whatever its units.
+    """Root mean square of a map of the noise, without overflow in any units.
 
     Examples
     --------

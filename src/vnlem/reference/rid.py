@@ -6,9 +6,29 @@ The oracle of ``vnlem.rid``: float64, no sums shared between angles, no matrices
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vnlem.reference.copies import scale_taps
 from vnlem.reference.rings import ring_coefficients
+
+_LOBES = 6  # of the windowed sinc on each side of its centre
+
+
+def scale_taps(factor: float, position: float) -> tuple[int, NDArray[np.float64]]:
+    """First pixel and weights of a windowed sinc about a position, as wide as the coarser raster asks for.
+
+    Examples
+    --------
+    >>> first, taps = scale_taps(0.5, 20.0)
+    >>> first, len(taps), round(float(taps.sum()), 6)
+    (9, 24, 1.0)
+    """
+    low_pass = min(factor, 1.0)
+    half = int(np.ceil(_LOBES / low_pass))
+    first = int(np.floor(position)) - half + 1
+    at = (first + np.arange(2 * half) - position) * low_pass
+    taps = np.sinc(at) * np.i0(2.5 * np.sqrt(np.maximum(1 - (at / _LOBES) ** 2, 0)))
+    taps[np.abs(at) > _LOBES] = 0
+    return first, taps / taps.sum()
 
 
 def resized(image, factor):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vnlem.reference.change import believed
 from vnlem.reference.contrast import for_the_eye
-from vnlem.reference.copies import TILE, TURNS, Copies
+from vnlem.reference.turned import TILE, Copies
 
 Float = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def denoise(
         first = number == 0
         for_eye = params.aim == "perception" and number == params.passes
         size = params.patch_sizes[number]
-        turns = _TURNS["d4" if params.group in TURNS else params.group]
+        turns = _TURNS.get(params.group, _TURNS["d4"])
         step = params.first_step if first else params.step
         radius = params.first_patch_distance if first else params.patch_distance
         radius = min(radius, max(height, width) - size)
@@ -78,9 +78,8 @@ def denoise(
                 # Copies wait for a pilot.
                 if tile not in tiles:
                     near = min(params.copied_distance, radius)
-                    copying = params.group in TURNS and not first
-                    shape = (height, width)
-                    tiles[tile] = Copies(params.group, shape, corner, near, size) if copying else None
+                    copying = params.group in ("so2", "similarity") and not first
+                    tiles[tile] = Copies((height, width), corner, near, size) if copying else None
                 copies = tiles[tile]
                 members = _nearest(
                     _with_copies(weighted, copies),

@@ -246,7 +246,7 @@ def _alike_centres(pilot, params, first, size):
                 for (row, column), gap in np.ndenumerate(gaps)
             ]
         found = {plane: (plane, y, x)}
-        # Only so many of the nearest places are looked at: many lie in one image.
+        # More of the nearest places than wanted are looked at, since many lie in one image.
         for _, other, row, column in sorted(places)[: 4 * (wanted + 1)]:
             if len(found) <= wanted:
                 found.setdefault(other, (other, row, column))

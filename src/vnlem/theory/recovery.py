@@ -28,7 +28,7 @@ class Recovery:
     share : float
         Mean share found.
     standard_error : float
-        Of that mean, over the reference pixels.
+        Standard error of that mean, over the reference pixels.
     chance : float
         Share found by picking at random.
     chebyshev_bound : float or None

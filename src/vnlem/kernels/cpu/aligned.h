@@ -1,6 +1,6 @@
 // The estimate of a pixel from its neighbours: weights W', alignment, gamma-power regression.
 //
-// The points of the regression never leave the span of the patches, so the result is told as the share of each
+// The points of the regression never leave the span of the patches, so the result is given as the share of each
 // patch in it; the estimate adds up the neighbours' central pixels with these shares. Patches are taken as
 // differences to the pixel's own: then |P - P_j|^2 = |P|^2 - 2 <P, P_j> + |P_j|^2 loses no digits that matter, and
 // needs one multiply-add per number.

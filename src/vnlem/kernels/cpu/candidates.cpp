@@ -5,7 +5,7 @@ namespace vnlem {
 
 namespace {
 
-// With fewer turned members than one in so many, a group does without: a few are found by chance anywhere.
+// A group with fewer turned members than one in this many has none: a few are found by chance anywhere.
 constexpr int64_t kOneIn = 8;
 // Turned patches this near to the reference are not taken.
 constexpr int64_t kNear = 3;

@@ -12,7 +12,7 @@ namespace vnlem {
 struct MatchRule {
     int64_t radius;  // of the windows
     int64_t symmetries, orders;  // of the square: 1, 4 or 8; of planes: 1, or 2 for those in reverse
-    int64_t n_full;  // so many windows, the first ones, are of the image itself; members of others only contribute
+    int64_t n_full;  // the first n_full windows are of the image itself; members of others only contribute
     int64_t n_copied;  // the most members from the others
     float factor;  // a member that is turned, reflected or of another window ranks with factor * d^2 + a penalty
 

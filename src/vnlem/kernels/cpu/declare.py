@@ -12,7 +12,6 @@ a test compares it with the C++ sources.
 
 import ctypes
 import functools
-import inspect
 import struct
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -205,7 +204,7 @@ def brief_kernel(function: Function) -> Function:
 def _bound(function: Function, loader: type[ctypes.CDLL]) -> Function:
     symbol = f"vnlem_{function.__name__}"
     hints = get_type_hints(function, include_extras=True)
-    fields = [_field(name, hints[name]) for name in inspect.signature(function).parameters]
+    fields = [_field(name, hint) for name, hint in hints.items() if name != "return"]
     leaves = _leaves(fields)
     TABLE[symbol] = Declaration(symbol, fields)
     layout = struct.Struct("".join(field.code for field in fields))

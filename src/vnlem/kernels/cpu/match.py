@@ -14,7 +14,7 @@ class GroupSearch(NamedTuple):
     # (s, 4): first row of each sheet in the tall arrays, rows and columns of candidates in one window, and
     # whether the sheet has the image's own noise.
     sheets: Long2
-    n_full: int  # so many sheets, the first ones, are put back; members of the others only contribute
+    n_full: int  # the first n_full sheets are put back; members of the others only contribute
     n_copied: int  # the most members from sheets that are not put back
     patch_size: int
     radius: int  # of the search window

@@ -52,7 +52,7 @@ struct DistanceRows {
     Array<float, 2> sums;    // over the rows of a patch; and of some of these side by side
     Array<float, 1> distances;
 
-    // For regions of up to so many columns. Rows have room for whole vectors, and for the patch of the last one.
+    // For regions of at most this many columns. Rows have room for whole vectors, and for the patch of the last one.
     DistanceRows(Arena& arena, int64_t columns, const Window& window)
         : blocks(arena.zeros<float>(place_of_block(levels(window.radius_y), -1) + 1, width(columns, window))),
           sums(arena.zeros<float>(3, width(columns, window))),

@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kPixels = 64;
 constexpr int kVectors = 2, kStep = kVectors * kLanes;  // pixels whose sums stay in registers
 constexpr int kTogether = 4;                            // orders that are summed up together
-constexpr int64_t kRead = 16;                           // samples are made for so many pixels at once
+constexpr int64_t kRead = 16;                           // pixels whose samples are made at once
 typedef Floats<kLanes> Lanes;
 
 struct Buffers {

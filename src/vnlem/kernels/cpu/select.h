@@ -14,7 +14,7 @@
 namespace vnlem {
 
 constexpr int kBlock = 16;  // numbers whose comparisons are gathered at once
-constexpr int64_t kFew = 4;  // so many times the wanted numbers are few: a threshold for them needs few steps
+constexpr int64_t kFew = 4;  // up to this many times the wanted numbers, a threshold needs few steps
 
 typedef Array<const float, 1> Values;
 

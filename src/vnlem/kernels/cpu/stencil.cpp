@@ -167,9 +167,9 @@ VNLEM_EXPORT int64_t vnlem_coarsen_stencil(const Array<const float, 3>& weights,
                 const int64_t down = (y + dy) / 2 - y / 2;
                 for (int64_t phase = 0; phase < smaller_of<int64_t>(2, size.width); phase++) {
                     const float* const own = &weights(y + size.reach, size.slot(dy, dx), size.reach + phase);
-                    // Of pixels x = phase, phase + 2, ... the neighbour lies so many blocks to the right.
+                    // How many blocks to the right the neighbour of pixels x = phase, phase + 2, ... lies.
                     const int64_t right = (phase + dx) >> 1;
-                    // Of two blocks in a row the one to the left has the weight.
+                    // The left one of two blocks in a row holds the weight.
                     const bool turned = down == 0 && right < 0;
                     const int64_t slot = coarse_size.slot(down, turned ? -right : right);
                     // Both ends in one block: the pair counts twice, a pixel's own weight once.

@@ -52,8 +52,8 @@ def coarsen_stencil(
 ) -> None:
     """Add up the weights between blocks of 2x2 pixels: the coarse graph's weights; whole rows of blocks.
 
-    Of a pair in two blocks the first in reading order may lie in the later block, but then both lie in one
-    row of blocks: rows of blocks can be worked on side by side.
+    The first pixel of a pair may lie in the later of two blocks, but then both lie in one row of blocks. So
+    rows of blocks can be worked on in parallel.
     """
 
 

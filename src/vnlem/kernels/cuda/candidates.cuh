@@ -3,7 +3,7 @@
 // Macros: P (patch size), LAYERS, TRANSFORMS (1, 4, 8 or 16), THREADS, WINDOW_IN_SHARED.
 
 #define PIXELS (P * P)
-// A thread takes so many candidates, one below the other: they share the loads of pixels and of the reference.
+// Candidates of a thread, one below the other: they share the loads of pixels and of the reference.
 #define SHIFTED_STRIP 8
 #define MOVED_STRIP (TRANSFORMS > 8 ? 2 : 4)
 

@@ -94,7 +94,7 @@ class Engine:
     def rehearse(self, key: Hashable, work: Callable[[], object]) -> None:
         """Compile all kernels `work` will start, side by side; once for each `key`.
 
-        `work` is called with launches only noted: what it computes is of no use.
+        `work` is called with launches only noted: its results are meaningless.
         """
         device = self.xp.cuda.Device().id
         if (key, device) in _REHEARSED:

@@ -7,7 +7,7 @@
 // Turned patches this near to the reference are not taken.
 #define NEAR 3
 #define MOST_SHEETS 16
-// With fewer turned members than one in so many, a group does without.
+// A group with fewer turned members than one in this many has none.
 #define ONE_IN 8
 
 struct Search {

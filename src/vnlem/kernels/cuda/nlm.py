@@ -8,7 +8,7 @@ Array = Any  # of the engine's library
 
 # Pixels of a thread and warps of a block, both one below the other, and warps that share a window.
 _ROWS, _WARPS, _PARTS = 8, 2, 3
-# Running sums begin anew so many rows apart.
+# Rows after which running sums begin anew.
 BLOCK_ROWS = _ROWS * _WARPS
 # A warp holds the columns of a patch side by side.
 LARGEST_PATCH = 27
@@ -41,7 +41,7 @@ def nlm(engine: Engine, image: Array, window: Any, decay: Any) -> Array:
     radius_y, radius_x, reach_y, reach_x = window
     check_patch(radius_x)
     rows, warps, parts = (1, 1, 1) if height == 1 else (_ROWS, _WARPS, _PARTS)
-    # The last lanes, whose sums nobody uses, look past the end of their line.
+    # The last lanes, whose sums are not used, look past the end of their line.
     tile = channels * (warps * rows + 2 * (radius_y + reach_y)) * (32 + 2 * reach_x)
     sums = (parts - 1) * warps * 32 * (channels + 1) * rows
     shared = 4 * max(tile + radius_x, sums)

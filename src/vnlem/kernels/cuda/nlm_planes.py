@@ -21,7 +21,7 @@ def nlm_planes(engine: Engine, planes: Array, own: int, window: Any, decay: Any)
     n_planes, height, width = planes.shape
     radius_y, radius_x, reach_y, reach_x = window
     check_patch(radius_x)
-    # The last lanes, whose sums nobody uses, look past the end of their line.
+    # The last lanes, whose sums are not used, look past the end of their line.
     shared = 4 * ((BLOCK_ROWS + 2 * (radius_y + reach_y)) * (32 + 2 * reach_x) + radius_x)
     check_window(engine, reach_x, shared)
     out = engine.xp.empty((height, width), planes.dtype)

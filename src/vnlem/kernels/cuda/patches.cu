@@ -127,7 +127,7 @@ extern "C" __global__ void weighted_means(const Sums s) {
             weight += s.weights[plane + (long long)row * s.width + column];
     const long long at = plane + (long long)y * s.width + x;
     const longlong2 sum = *(const longlong2*)(s.sums + 2 * at);
-    // Of a part of an image no group may reach the border; nothing there is needed.
+    // In a part of an image there may be no group near the border; nothing there is needed.
     const double total = weight > 0 ? (double)weight * s.unit : 1.0;
     s.new_pilot[at] = s.working[at] + (float)((double)sum.x / total);
     s.new_working[at] = s.working[at] + (float)((double)sum.y / total);

@@ -1,5 +1,5 @@
 // Squares of an image turned by any angle: three shears, each a shift of rows or columns by a few taps. A thread
-// for each pixel, a block along y for each square. Counterpart of kernels/cpu/copies.cpp. Macro: TAPS.
+// for each pixel, a block along y for each square. Counterpart of kernels/cpu/turn.cpp. Macro: TAPS.
 
 struct Squares {
     const float* image;  // (rows, columns), the given part of the whole image

@@ -10,7 +10,7 @@ Array = Any  # of the engine's library
 
 
 class Turns(NamedTuple):
-    """The turns of squares of one size, see `vnlem.kernels.cpu.copies.Turn`."""
+    """The turns of squares of one size, see `vnlem.kernels.cpu.turn.Turn`."""
 
     quarter: Array  # uint8 (turns)
     bases: Array  # int32 (turns, 2, side)
@@ -36,18 +36,6 @@ class TurnPlace(NamedTuple):
     turns: Turns  # of every tile's squares, one after the other
     shape: tuple[int, int]  # of the whole image
     origin: tuple[int, int]  # of the given planes in it
-
-
-def position(plane: Array, shape: tuple[int, int], origin: tuple[int, int]) -> dict[str, int]:
-    """Where a plane lies in the whole image, as the kernels that copy squares take it."""
-    return {
-        "rows": plane.shape[0],
-        "columns": plane.shape[1],
-        "height": shape[0],
-        "width": shape[1],
-        "origin_y": origin[0],
-        "origin_x": origin[1],
-    }
 
 
 def turn_into(
@@ -85,7 +73,12 @@ def turn_into(
                 "after": after,
                 "out": tall,
                 "outside": outside,
-                **position(plane, place.shape, place.origin),
+                "rows": plane.shape[0],
+                "columns": plane.shape[1],
+                "height": place.shape[0],
+                "width": place.shape[1],
+                "origin_y": place.origin[0],
+                "origin_x": place.origin[1],
                 "side": side,
                 "n_turns": n_turns,
                 "shear": shear,

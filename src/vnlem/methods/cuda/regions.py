@@ -55,7 +55,7 @@ def _solve_parts(solve: Solver, job: Job[Any], engine: Any, halo: int, grain: in
     waiting = [whole.write]
     failed = {whole.read} if on_device else set()
     found: list[tuple[float, dict[str, Any]]] = []
-    total = _area(whole.write)
+    total = whole.write.area
     while waiting:
         tile = waiting.pop(0)
         region = Region(whole.shape, tile, _read(whole, tile, halo, grain))
@@ -66,11 +66,9 @@ def _solve_parts(solve: Solver, job: Job[Any], engine: Any, halo: int, grain: in
             waiting[:0] = _halves(tile)
             continue
         solved, details = part
-        rows, columns = region.written()
-        to = Region(whole.shape, tile, whole.read).written()
-        written = solved[:, rows, columns]
-        out[:, to[0], to[1]] = written if on_device or engine.xp is np else written.get()
-        found.append((_area(tile) / total, details))
+        written = solved[:, *region.written()]
+        out[:, *tile.inside(whole.read)] = written if on_device or engine.xp is np else written.get()
+        found.append((tile.area / total, details))
         if job.progress is not None:
             job.progress(round(1000 * sum(share for share, _ in found)), 1000)
     job.details.update(_mean_of(found), regions=len(found))
@@ -81,7 +79,7 @@ def _attempt(
     solve: Solver, job: Job[Any], engine: Any, whole: Region, region: Region, peak: float
 ) -> tuple[Any, dict[str, Any]] | None:
     """The part's planes and details, or None where it does not fit."""
-    rows, columns = Region(whole.shape, region.read, whole.read).written()
+    rows, columns = region.read.inside(whole.read)
     sigma_map = job.sigma_map
     try:
         pixels = engine.xp.ascontiguousarray(engine.xp.asarray(job.pixels[:, rows, columns]))
@@ -100,7 +98,7 @@ def _attempt(
 def _read(whole: Region, tile: Tile, halo: int, grain: int) -> Tile:
     """What is read for a tile: from a multiple of the grain on, and with it the halo of such a multiple."""
     start = tile._replace(top=tile.top // grain * grain, left=tile.left // grain * grain)
-    around = Region.around(whole.shape, start, halo).read
+    around = start.grown(halo, whole.shape)
     return Tile(
         max(around.top // grain * grain, whole.read.top),
         min(around.bottom, whole.read.bottom),
@@ -111,7 +109,7 @@ def _read(whole: Region, tile: Tile, halo: int, grain: int) -> Tile:
 
 def _halves(tile: Tile) -> list[Tile]:
     """A tile cut across its longer side."""
-    height, width = tile.bottom - tile.top, tile.right - tile.left
+    height, width = tile.shape
     if max(height, width) <= GRAIN:
         raise MemoryError("even a small part of the image does not fit into the device's memory")
     if height >= width:
@@ -119,10 +117,6 @@ def _halves(tile: Tile) -> list[Tile]:
         return [tile._replace(bottom=middle), tile._replace(top=middle)]
     middle = max((tile.left + width // 2) // GRAIN, tile.left // GRAIN + 1) * GRAIN
     return [tile._replace(right=middle), tile._replace(left=middle)]
-
-
-def _area(tile: Tile) -> int:
-    return (tile.bottom - tile.top) * (tile.right - tile.left)
 
 
 def _peak(engine: Any, pixels: Any, on_device: bool) -> float:

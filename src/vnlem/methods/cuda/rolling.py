@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike
 
 Array = Any  # of the engine's library
 
-# Planes beyond those in flight: the planes move to the beginning of their array once in so many.
+# Spare planes beyond those in flight: when they are used up, the planes move to the beginning of their array.
 SPARE = 4
 
 

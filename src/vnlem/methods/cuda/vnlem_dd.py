@@ -22,7 +22,7 @@ from vnlem.pipeline.run import Job
 
 Array = Any  # of the engine's library
 
-# Neighbours of so many bytes are held at a time.
+# Bytes of neighbours that are held at a time.
 BAND_BYTES = 2**30
 
 

@@ -19,8 +19,8 @@ from vnlem.kernels.cuda.patches import (
     weighted_means,
 )
 from vnlem.kernels.cuda.ridge import Images, Rule, combine, empty_sums
-from vnlem.methods.cuda.copies import Batch, CopiedTiles, DevicePlanes, Lines, whole_batch
 from vnlem.methods.cuda.regions import in_regions
+from vnlem.methods.cuda.turned import Batch, CopiedTiles, DevicePlanes, Lines, whole_batch
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.methods.vnlr_passes import OPPONENT, SHARPER, SMOOTHER, halo, matching_of, needed_areas
 from vnlem.neighbours.groups import MOST_COPIED, Matching, grid_positions, symmetries

@@ -1,4 +1,4 @@
-// Turned and scaled copies of a square of an image: see copies.py.
+// Turned copies of a square of an image: see turn.py.
 #include "scratch.h"
 #include "sheets.h"
 
@@ -13,17 +13,6 @@ struct Turn {
 
 struct TurnPlace {
     int64_t top, left, height, width, origin_y, origin_x, first;
-};
-
-struct Stretch {
-    double factor;
-    Array<const int64_t, 1> bases;
-    Array<const float, 2> taps;
-    double noise;
-};
-
-struct StretchPlace {
-    int64_t centre_y, centre_x, height, width, origin_y, origin_x, first;
 };
 
 namespace {
@@ -42,15 +31,14 @@ void set_mirrored(int64_t begin, int64_t count, int64_t origin, int64_t length, 
     }
 }
 
-// Fill the tall arrays from a row on with copies. copy(value) returns the copy, a square, of the image whose pixels
-// value(y, x) gives.
+// Fill the tall arrays from a row on. copy(value) returns the turned square of the image whose pixels value(y, x) gives.
 template <class Copy>
-void fill(const Images& images, const Array<const float, 1>& weights, float floor, float noise, int64_t first,
-          const Tall& tall, Copy copy) {
+void fill(const Images& images, const Array<const float, 1>& weights, float floor, int64_t first, const Tall& tall,
+          Copy copy) {
     for (int64_t c = 0; c < images.noisy.shape[0]; c++) {
         const Image noisy = images.noisy[c], working = images.working[c], pilot = images.pilot[c];
         const Image variance = images.variance[c];
-        // What becomes of the numbers of a copy.
+        // Write become(number) for every number of a copy.
         const auto write = [&](const Square& square, const Square& out, auto become) {
             for (int64_t y = 0; y < square.shape[0]; y++)
                 for (int64_t x = 0; x < square.shape[1]; x++) out(first + y, x) = become(square(y, x));
@@ -64,18 +52,11 @@ void fill(const Images& images, const Array<const float, 1>& weights, float floo
         write(worked, tall.working[c][0], [](float number) { return number; });
         if (variance.shape[1] > 1) {
             const Square varied = copy([&](int64_t y, int64_t x) { return variance(y, x); });
-            write(varied, tall.variance[c][0], [&](float number) { return noise * larger_of(number, floor); });
+            write(varied, tall.variance[c][0], [&](float number) { return larger_of(number, floor); });
         } else {
-            write(worked, tall.variance[c][0], [&](float) { return noise * variance(0, 0); });
+            write(worked, tall.variance[c][0], [&](float) { return variance(0, 0); });
         }
     }
-}
-
-// Mark the pixels of a square that show nothing of the image. shown(y, x): whether one does.
-template <class Shown>
-void mark_outside(int64_t side, int64_t first, const Array<uint8_t, 2>& outside, Shown shown) {
-    for (int64_t y = 0; y < side; y++)
-        for (int64_t x = 0; x < side; x++) outside(first + y, x) = !shown(y, x);
 }
 
 // out[y, x] = source[y] at x - shift of the row; nothing lies outside.
@@ -90,19 +71,6 @@ void shear(const Square& source, const Array<const int64_t, 1>& bases, const Ima
             const float* const line = &source(y, 0);
             float* const to = &out(y, 0);
             for (int64_t x = begin; x < end; x++) to[x] += factor * line[x + offset];
-        }
-    }
-}
-
-// out[i] = sum_m taps[i, m] source[bases[i] - bases[0] + m], rows of numbers.
-void scale_rows(const Square& source, const Stretch& stretch, const Square& out) {
-    out.fill(0);
-    for (int64_t i = 0; i < out.shape[0]; i++) {
-        for (int64_t m = 0; m < stretch.taps.shape[1]; m++) {
-            const float factor = stretch.taps(i, m);
-            const float* const line = &source(stretch.bases[i] - stretch.bases[0] + m, 0);
-            float* const to = &out(i, 0);
-            for (int64_t j = 0; j < out.shape[1]; j++) to[j] += factor * line[j];
         }
     }
 }
@@ -123,18 +91,6 @@ struct TurnScratch {
           c(arena.empty<float>(side, side)) {}
 };
 
-struct StretchScratch {
-    Array<int64_t, 1> rows, columns;
-    Square source, across, turned, square;
-    StretchScratch(Arena& arena, int64_t count, int64_t side)
-        : rows(arena.empty<int64_t>(count)),
-          columns(arena.empty<int64_t>(count)),
-          source(arena.empty<float>(count, count)),
-          across(arena.empty<float>(side, count)),
-          turned(arena.empty<float>(count, side)),
-          square(arena.empty<float>(side, side)) {}
-};
-
 }  // namespace
 
 VNLEM_EXPORT int64_t vnlem_turn_into(const Images& images, const Array<const float, 1>& weights, double floor,
@@ -145,7 +101,7 @@ VNLEM_EXPORT int64_t vnlem_turn_into(const Images& images, const Array<const flo
     const Square a = scratch->a, b = scratch->b, c = scratch->c;
     set_mirrored(place.top, place.height, place.origin_y, images.noisy.shape[1], scratch->rows);
     set_mirrored(place.left, place.width, place.origin_x, images.noisy.shape[2], scratch->columns);
-    fill(images, weights, float(floor), 1.0f, place.first, tall, [&](auto value) {
+    fill(images, weights, float(floor), place.first, tall, [&](auto value) {
         for (int64_t i = 0; i < side; i++) {
             for (int64_t j = 0; j < side; j++) {
                 const float number = value(scratch->rows[i], scratch->columns[j]);
@@ -160,39 +116,15 @@ VNLEM_EXPORT int64_t vnlem_turn_into(const Images& images, const Array<const flo
         return a;
     });
     const double centre = double(side - 1) / 2;
-    mark_outside(side, place.first, tall.outside, [&](int64_t i, int64_t j) {
-        const double y = double(i) - centre, x = double(j) - centre;
-        const double v = turn.cosine * y + turn.sine * x + centre + double(place.top);
-        const double h = -turn.sine * y + turn.cosine * x + centre + double(place.left);
-        return 0 <= v && v <= double(place.height - 1) && 0 <= h && h <= double(place.width - 1);
-    });
-    return 0;
-}
-
-VNLEM_EXPORT int64_t vnlem_stretch_into(const Images& images, const Array<const float, 1>& weights, double floor,
-                                        const Stretch& stretch, const StretchPlace& place, const Tall& tall) {
-    const int64_t side = stretch.bases.shape[0], low = stretch.bases[0];
-    const int64_t count = stretch.bases[side - 1] + stretch.taps.shape[1] - low;
-    Scratch<StretchScratch> scratch(count, side);
-    if (!scratch) return kOutOfMemory;
-    const Square source = scratch->source;
-    set_mirrored(place.centre_y + low, place.height, place.origin_y, images.noisy.shape[1], scratch->rows);
-    set_mirrored(place.centre_x + low, place.width, place.origin_x, images.noisy.shape[2], scratch->columns);
-    fill(images, weights, float(floor), float(stretch.noise), place.first, tall, [&](auto value) {
-        // Columns as rows, so that both axes are scaled by whole rows.
-        for (int64_t i = 0; i < count; i++)
-            for (int64_t j = 0; j < count; j++) source(j, i) = value(scratch->rows[i], scratch->columns[j]);
-        scale_rows(source, stretch, scratch->across);
-        transpose(scratch->across, scratch->turned);
-        scale_rows(scratch->turned, stretch, scratch->square);
-        return scratch->square;
-    });
-    const double centre = double(side - 1) / 2;
-    mark_outside(side, place.first, tall.outside, [&](int64_t i, int64_t j) {
-        const double y = (double(i) - centre) / stretch.factor + (double(place.centre_y) - 0.5);
-        const double x = (double(j) - centre) / stretch.factor + (double(place.centre_x) - 0.5);
-        return 0 <= y && y <= double(place.height - 1) && 0 <= x && x <= double(place.width - 1);
-    });
+    for (int64_t i = 0; i < side; i++) {
+        for (int64_t j = 0; j < side; j++) {
+            const double y = double(i) - centre, x = double(j) - centre;
+            const double v = turn.cosine * y + turn.sine * x + centre + double(place.top);
+            const double h = -turn.sine * y + turn.cosine * x + centre + double(place.left);
+            const bool shown = 0 <= v && v <= double(place.height - 1) && 0 <= h && h <= double(place.width - 1);
+            tall.outside(place.first + i, j) = !shown;
+        }
+    }
     return 0;
 }
 

@@ -9,10 +9,10 @@ import numpy as np
 from vnlem.large.boxes import Box, describe
 from vnlem.pipeline import checks
 
-Region = str | Mapping[str, Any]
+RegionText = str | Mapping[str, Any]
 
 
-def parse_region(region: Region | None, axes: tuple[str, ...], shape: tuple[int, ...]) -> Box:
+def parse_region(region: RegionText | None, axes: tuple[str, ...], shape: tuple[int, ...]) -> Box:
     """The box a region names; axes that are not named are taken whole.
 
     Examples
@@ -38,7 +38,7 @@ def parse_region(region: Region | None, axes: tuple[str, ...], shape: tuple[int,
     return tuple(box[axis] for axis in axes)
 
 
-def _named(region: Region | None) -> dict[str, tuple[int | None, int | None]]:
+def _named(region: RegionText | None) -> dict[str, tuple[int | None, int | None]]:
     if region is None:
         return {}
     if isinstance(region, Mapping):

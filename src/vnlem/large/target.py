@@ -1,20 +1,24 @@
-"""From what a caller asks for to a task that workers can do: plan, store, markers."""
+"""The target of a run: begun or taken up again, compared with what it was begun with, and finished."""
 
 import json
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import vnlem
+from vnlem.large.blocks import BlockLayout, BlockPlan, BlockSolver, plan_blocks
 from vnlem.large.boxes import Box, describe, extent
-from vnlem.large.engine import Engine
 from vnlem.large.errors import explain
 from vnlem.large.markers import Markers, fingerprint
+from vnlem.large.ngff import Image
+from vnlem.large.nodes import PARTIAL, read_node
 from vnlem.large.pyramid import level_shapes
 from vnlem.large.sources import TIFF_SUFFIXES, Source
 from vnlem.large.stores import SMALLEST_LEVEL, Store, create, new_store, shape_of_part, store_like, try_out
-from vnlem.large.units import Plan, UnitLayout, make_plan
-from vnlem.large.work import Task, level_plan
+from vnlem.large.worker import Task, level_plan
 
 
 @dataclass(frozen=True)
@@ -27,14 +31,14 @@ class PreparedRun:
     complete: bool = False  # whether an earlier run has done it all
 
 
-def plan_for(source: Source, engine: Engine, box: Box, file: tuple[int, ...], memory: int) -> Plan:
+def plan_for(source: Source, solver: BlockSolver, box: Box, file: tuple[int, ...], memory: int) -> BlockPlan:
     """The plan for a box of the source whose target has files of the shape `file`."""
-    halo = dict(zip(engine.axes, engine.halo, strict=True))
-    work_halo = dict(zip(engine.axes, engine.work_halo, strict=True))
-    layout = UnitLayout(
+    halo = dict(zip(solver.axes, solver.halo, strict=True))
+    work_halo = dict(zip(solver.axes, solver.work_halo, strict=True))
+    layout = BlockLayout(
         shape=extent(box),
         file=file,
-        solved=tuple(axis in engine.axes for axis in source.axes),
+        solved=tuple(axis in solver.axes for axis in source.axes),
         halo=tuple(halo.get(axis, 0) for axis in source.axes),
         work_halo=tuple(work_halo.get(axis, 0) for axis in source.axes),
         offset=tuple(start for start, _ in box),
@@ -42,10 +46,10 @@ def plan_for(source: Source, engine: Engine, box: Box, file: tuple[int, ...], me
         # Where the halo is as long as the axis, every part would read all of it.
         cut=tuple(0 < halo.get(axis, 0) < size for axis, size in zip(source.axes, source.shape, strict=True)),
         itemsize=max(source.dtype.itemsize, source.result_dtype.itemsize),
-        cure=engine.cure,
+        cure=solver.cure,
     )
-    solved = [source.axes.index(axis) for axis in engine.axes]
-    return make_plan(layout, memory, lambda shape: engine.memory(tuple(shape[axis] for axis in solved)))
+    solved = [source.axes.index(axis) for axis in solver.axes]
+    return plan_blocks(layout, memory, lambda shape: solver.memory(tuple(shape[axis] for axis in solved)))
 
 
 def target_store(source: Source, box: Box, target: Path) -> Store:
@@ -69,9 +73,9 @@ def _level_shapes(source: Source, shape: tuple[int, ...], target: Path) -> list[
     return [shape, *(shape_of_part(shape, inner[0], level) for level in inner[1:])]
 
 
-def prepare(
+def begin(
     source: Source,
-    engine: Engine,
+    solver: BlockSolver,
     box: Box,
     target: Path,
     digest: str,
@@ -84,7 +88,7 @@ def prepare(
 
     Parameters
     ----------
-    source, engine, box, target
+    source, solver, box, target
         What is denoised, how, which part of it, and where to.
     digest : str
         What the source is known by.
@@ -106,7 +110,7 @@ def prepare(
             "sample": digest,
         },
         "region": describe(box, source.axes),
-        **engine.describe(),
+        **solver.describe(),
     }
     try:
         found = markers.read_run()
@@ -124,7 +128,7 @@ def prepare(
                     f"{target} exists and there is no {markers.folder.name} that says how it was made; "
                     "remove it or choose another name"
                 )
-            plan = plan_for(source, engine, box, store.levels[0].file, memory)
+            plan = plan_for(source, solver, box, store.levels[0].file, memory)
             run: dict[str, Any] = {
                 "fingerprint": fingerprint(settings),
                 "settings": settings,
@@ -145,15 +149,15 @@ def prepare(
                 )
         assert found is not None
         _check_same(found, settings, target)
-        plan = Plan.from_json(found["plan"])
-        smaller = plan_for(source, engine, box, store.levels[0].file, memory)
+        plan = BlockPlan.from_json(found["plan"])
+        smaller = plan_for(source, solver, box, store.levels[0].file, memory)
         block = tuple(min(a, b) for a, b in zip(plan.unit, smaller.block, strict=True))
-        plan = Plan(**{**plan.__dict__, "block": block})
+        plan = BlockPlan(**{**plan.__dict__, "block": block})
         root = markers.folder / "store.zarr" if is_tiff(target) else target
         plans = (plan, *(level_plan(level) for level in store.levels[1:]))
         task = Task(
             source=source,
-            engine=engine,
+            solver=solver,
             root=root,
             levels=store.levels,
             plans=plans,
@@ -203,7 +207,7 @@ def _check_same(found: dict[str, Any], settings: dict[str, Any], target: Path) -
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """What differs between the settings of two runs, in words; what only one of them has comes last.
+    """What differs between the settings of two runs, as sentences; what only one of them has comes last.
 
     Examples
     --------
@@ -234,3 +238,51 @@ def _compare(name: str, old: Any, new: Any, changed: list[str], counted: list[st
             counted.append(f"{name}: {len(old)} before, {len(new)} now")
     elif old != new:
         changed.append(f"{name} was {old!r} and is {new!r}")
+
+
+def finish(job: PreparedRun) -> None:
+    """Complete the target and mark it as complete. Doing it twice does no harm."""
+    task = job.task
+    try:
+        sweep([task.root, task.markers.folder])
+        if is_tiff(task.target):
+            from vnlem.large.tiff_target import assemble
+
+            assemble(task)
+        else:
+            _copy_labels(job)
+        task.markers.write_run({**job.run, "complete": True})
+        task.markers.forget_units()
+        if is_tiff(task.target):
+            shutil.rmtree(task.root, ignore_errors=True)
+    except OSError as error:
+        raise explain(error, task.target) from error
+
+
+def _copy_labels(job: PreparedRun) -> None:
+    """Labels tell what is where, which denoising does not change; a part of an image has no use for them."""
+    image = job.task.source.image
+    if isinstance(image, Image) and job.task.plans[0].shape == job.task.source.shape:
+        folder = image.group.path / "labels"
+        if read_node(folder) is not None:
+            copy_tree(folder, job.task.root / "labels")
+
+
+def sweep(folders: Iterable[Path]) -> None:
+    """Remove what writers that were killed left behind, once all writing has ended."""
+    for folder in folders:
+        for path in folder.rglob(f"*{PARTIAL}"):
+            with suppress(FileNotFoundError):
+                path.unlink()
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a folder file by file; what is there already and as long stays."""
+    for path in sorted(source.rglob("*")):
+        if path.is_file():
+            copy = target / path.relative_to(source)
+            if not copy.exists() or copy.stat().st_size != path.stat().st_size:
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                partial = copy.with_name(copy.name + PARTIAL)
+                shutil.copyfile(path, partial)
+                partial.replace(copy)

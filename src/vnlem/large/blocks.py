@@ -1,4 +1,4 @@
-"""The plan: which units of work there are, and which blocks each of them is solved in.
+"""Units of work and blocks: which there are, where a block lies, and what solves it.
 
 A unit covers whole files of the target (shards, or chunks where there are no shards), so no two units ever
 write the same file. A unit is read once with its halo and solved block by block; blocks bound the memory, and
@@ -6,22 +6,77 @@ the result does not depend on them.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
 
 from vnlem.large.boxes import Box, grown, pieces, shifted, volume
 from vnlem.large.memory import human_bytes
+from vnlem.pipeline.regions import Region
+from vnlem.pipeline.tiles import Tile
 
 # With a side of at least 11 halos these add less than (1 + 2/11)^2 - 1 = 40 % to the work.
 SIDE_PER_HALO = 11
 USUAL_SIDE = 2048  # of a unit; smaller ones spend more on halos, larger ones more memory
 SMALLEST_BLOCK = 64
+# Kernels, buffers of the threads and whatever else does not depend on the block.
+BYTES_ALWAYS = 100 * 2**20
 
 
 @dataclass(frozen=True)
-class Plan:
+class Block:
+    """Where a block lies; all boxes along the axes that are solved together, in the whole source."""
+
+    read: Box  # what was read, halo included
+    write: Box  # what is wanted
+    whole: tuple[int, ...]  # shape of the source along these axes
+    at: dict[str, int] = field(default_factory=dict)  # where along the other axes
+
+    @property
+    def region(self) -> Region:
+        """The same along the last two axes, y and x."""
+        return Region((self.whole[-2], self.whole[-1]), _tile(self.write), _tile(self.read))
+
+
+def _tile(box: Box) -> Tile:
+    (top, bottom), (left, right) = box[-2:]
+    return Tile(top, bottom, left, right)
+
+
+class BlockSolver(Protocol):
+    """Solves blocks so that they have the bytes of the whole. It holds plain values, so it travels."""
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Axes that are solved together: y and x, with c before them for colours, t or z for stacks."""
+
+    @property
+    def halo(self) -> tuple[int, ...]:
+        """What is read around a block, along these axes; an axis is not cut where it is zero or as long."""
+
+    @property
+    def work_halo(self) -> tuple[int, ...]:
+        """What is worked on around a block, in the mean over the passes of a method."""
+
+    @property
+    def cure(self) -> str:
+        """What helps where the smallest unit takes too much memory, as a phrase."""
+
+    def solve(self, pixels: NDArray[Any], block: Block, workers: int | None) -> NDArray[Any]:
+        """The denoised pixels of `block.write` from those of `block.read`."""
+
+    def memory(self, shape: tuple[int, ...]) -> int:
+        """Bytes that the solution of a block of this shape takes, halo included."""
+
+    def describe(self) -> dict[str, Any]:
+        """Everything the result depends on, as plain values."""
+
+
+@dataclass(frozen=True)
+class BlockPlan:
     """Units and blocks of one array. All tuples have one entry for each axis."""
 
     shape: tuple[int, ...]  # of the target
@@ -78,20 +133,20 @@ class Plan:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Plan":
+    def from_json(cls, values: dict[str, Any]) -> "BlockPlan":
         """The plan that `to_json` wrote.
 
         Examples
         --------
-        >>> plan = Plan((5, 5), (4, 4), (4, 4), (1, 1), (1, 1), (0, 0), (5, 5))
-        >>> Plan.from_json(plan.to_json()) == plan, len(plan), plan.box(1)
+        >>> plan = BlockPlan((5, 5), (4, 4), (4, 4), (1, 1), (1, 1), (0, 0), (5, 5))
+        >>> BlockPlan.from_json(plan.to_json()) == plan, len(plan), plan.box(1)
         (True, 4, ((0, 4), (4, 5)))
         """
         return cls(**{name: tuple(value) for name, value in values.items()})
 
 
 @dataclass(frozen=True)
-class UnitLayout:
+class BlockLayout:
     """What a plan is made for."""
 
     shape: tuple[int, ...]  # of the target
@@ -106,12 +161,12 @@ class UnitLayout:
     cure: str = "allow more memory"  # what helps where the smallest unit is too large
 
 
-def make_plan(layout: UnitLayout, memory: int, solving: Callable[[tuple[int, ...]], int]) -> Plan:
+def plan_blocks(layout: BlockLayout, memory: int, solving: Callable[[tuple[int, ...]], int]) -> BlockPlan:
     """The plan with the largest blocks that `memory` allows.
 
     Parameters
     ----------
-    layout : UnitLayout
+    layout : BlockLayout
         The target's files, the halo, the axes.
     memory : int
         Bytes that reading, solving and writing one unit may take.
@@ -122,8 +177,8 @@ def make_plan(layout: UnitLayout, memory: int, solving: Callable[[tuple[int, ...
     --------
     >>> both = (True, True)
     >>> size, reaches = (9000,) * 2, ((131,) * 2, (80,) * 2)
-    >>> layout = UnitLayout(size, (512,) * 2, both, *reaches, (0, 0), size, both, 2)
-    >>> plan = make_plan(layout, 2**30, lambda shape: 100 * prod(shape))
+    >>> layout = BlockLayout(size, (512,) * 2, both, *reaches, (0, 0), size, both, 2)
+    >>> plan = plan_blocks(layout, 2**30, lambda shape: 100 * prod(shape))
     >>> plan.unit, plan.block, round(plan.overhead(), 2)
     ((2048, 2048), (2048, 2048), 0.15)
     """
@@ -133,7 +188,7 @@ def make_plan(layout: UnitLayout, memory: int, solving: Callable[[tuple[int, ...
         unit = _unit(layout, side)
         # The largest blocks are whole units; where a file is larger than that, it is solved in parts.
         for block in (_block(layout, unit, max(unit)), _block(layout, unit, side)):
-            plan = Plan(
+            plan = BlockPlan(
                 shape=layout.shape,
                 unit=unit,
                 block=block,
@@ -153,7 +208,7 @@ def make_plan(layout: UnitLayout, memory: int, solving: Callable[[tuple[int, ...
         side = max(SMALLEST_BLOCK, side * 3 // 4)
 
 
-def need(plan: Plan, itemsize: int, solving: Callable[[tuple[int, ...]], int]) -> int:
+def need(plan: BlockPlan, itemsize: int, solving: Callable[[tuple[int, ...]], int]) -> int:
     """Bytes that one unit takes: what is read, what is written, its encoded copy, one block's solution."""
     largest = tuple((0, min(unit, size)) for unit, size in zip(plan.unit, plan.shape, strict=True))
     with_halo = tuple(
@@ -167,7 +222,7 @@ def need(plan: Plan, itemsize: int, solving: Callable[[tuple[int, ...]], int]) -
     return itemsize * (volume(with_halo) + 2 * volume(largest)) + solving(block)
 
 
-def _unit(layout: UnitLayout, side: int) -> tuple[int, ...]:
+def _unit(layout: BlockLayout, side: int) -> tuple[int, ...]:
     """Whole files: just enough to reach the side where an axis may be cut, all of it where it may not."""
     lengths = []
     for size, file, solved, cut in zip(layout.shape, layout.file, layout.solved, layout.cut, strict=True):
@@ -176,7 +231,7 @@ def _unit(layout: UnitLayout, side: int) -> tuple[int, ...]:
     return tuple(lengths)
 
 
-def _block(layout: UnitLayout, unit: tuple[int, ...], side: int) -> tuple[int, ...]:
+def _block(layout: BlockLayout, unit: tuple[int, ...], side: int) -> tuple[int, ...]:
     return tuple(
         min(length, side) if cut else length if solved else 1
         for length, solved, cut in zip(unit, layout.solved, layout.cut, strict=True)

@@ -1,4 +1,4 @@
-"""A method on images larger than memory: the plan of the whole, from a sample, carried out block by block."""
+"""Blocks of images larger than memory: the plan of the whole, from a sample, executed on each of them."""
 
 from dataclasses import dataclass
 from math import prod
@@ -9,16 +9,15 @@ from numpy.typing import NDArray
 
 from vnlem.execute import execute
 from vnlem.features.channels import handling
-from vnlem.large.engine import BYTES_ALWAYS, Engine, Place
+from vnlem.large.blocks import BYTES_ALWAYS, USUAL_SIDE, Block, BlockSolver
 from vnlem.large.gpu import find_device, one_at_a_time
 from vnlem.large.sample import Sample, is_all
 from vnlem.large.sources import Source
-from vnlem.large.stack_engine import stack_engine
-from vnlem.large.units import USUAL_SIDE
+from vnlem.large.stack_solver import stack_solver
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE, find_noise
 from vnlem.noise.model import NoiseModel
-from vnlem.pipeline.image import Planes, check_values
+from vnlem.pipeline.image import Planes, check_smallest, check_values
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.workers import check_workers
 from vnlem.plan import Plan, make_plan
@@ -34,7 +33,7 @@ _NOISE_OPTIONS = ("noise_model", *ABOUT_NOISE)
 
 
 @dataclass(frozen=True)
-class MethodEngine:
+class ImageSolver:
     """A plan for all blocks of an image."""
 
     plan: Plan
@@ -54,14 +53,14 @@ class MethodEngine:
     def _along_axes(self, halo: int) -> tuple[int, ...]:
         return (0, halo, halo)[-len(self.axes) :]
 
-    def solve(self, pixels: NDArray[Any], place: Place, workers: int | None) -> NDArray[Any]:
-        """The denoised pixels of ``place.write`` from those of ``place.read``."""
+    def solve(self, pixels: NDArray[Any], block: Block, workers: int | None) -> NDArray[Any]:
+        """The denoised pixels of ``block.write`` from those of ``block.read``."""
         colour = "c" in self.axes
         planes = pixels.astype(np.float64)
         if not colour:
             planes = planes[None]
         with one_at_a_time(self.plan.device):
-            result = execute(self.plan, planes, place.region, workers=check_workers(workers))
+            result = execute(self.plan, planes, block.region, workers=check_workers(workers))
         given = Planes(planes, np.dtype(self.dtype), 0 if colour else None, pixels.ndim)
         return given.restore(result)
 
@@ -86,7 +85,7 @@ class MethodEngine:
         return self.plan.describe()
 
 
-def find_engine(
+def find_solver(
     source: Source,
     sample: Sample,
     sigma: float | None,
@@ -95,8 +94,8 @@ def find_engine(
     *,
     stack: bool,
     elsewhere: bool = False,
-) -> Engine:
-    """The engine for a source: noise and units are those of the sample.
+) -> BlockSolver:
+    """The solver for a source, with the noise and the units of the sample.
 
     With `stack` the frames of a movie and the slices of a volume help each other, where the method can do so.
     With `elsewhere` others solve the blocks, so that a GPU that is asked for need not be here.
@@ -104,7 +103,7 @@ def find_engine(
     params = dict(params)
     found = find_method(method)
     device = find_device(params.pop("device", None), elsewhere=elsewhere)
-    together = stack_engine(source, sigma, method, dict(params), device) if stack else None
+    together = stack_solver(source, sigma, method, dict(params), device) if stack else None
     if together is not None:
         return together
     options = {name: params.pop(name) for name in _NOISE_OPTIONS if name in params}
@@ -120,7 +119,7 @@ def find_engine(
     check_values(planes)
     noise = _noise(planes, sigma, options, plain=params["preset"] == "paper")
     if not noise.is_white and is_all(source) and float(np.ptp(planes.data)) == 0:
-        noise = NoiseModel.white(0.0)  # as in memory: nothing is there to be taken away
+        noise = NoiseModel.white(0.0)  # as in memory: there is no noise to remove
     advise(noise, planes, rounded=source.rounded)
     channels = "joint"
     if source.colour and len(planes.data) > 1:
@@ -130,8 +129,9 @@ def find_engine(
     height, width = source.shape[-2:]
     seen = PlanSample(planes.data, (height, width), is_all(source))
     plan = make_plan(found.name, params, seen, noise, channels=channels, device=device, in_parts=True)
-    _check_size(source, max(found.min_size(group.params) for group in plan.sizes[0].groups))
-    return MethodEngine(plan, ("c", "y", "x") if source.colour else ("y", "x"), source.result_dtype.str)
+    smallest = max(found.min_size(group.params) for group in plan.sizes[0].groups)
+    check_smallest((height, width), smallest)
+    return ImageSolver(plan, ("c", "y", "x") if source.colour else ("y", "x"), source.result_dtype.str)
 
 
 def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) -> NoiseModel:
@@ -151,12 +151,3 @@ def _as_image(planes: NDArray[Any], colour: bool) -> Planes:
     else:
         data = planes.reshape(1, prod(planes.shape[:-1]), planes.shape[-1])
     return Planes(data.astype(np.float64), planes.dtype, 0 if colour else None, 3 if colour else 2)
-
-
-def _check_size(source: Source, smallest: int) -> None:
-    height, width = source.shape[-2:]
-    if min(height, width) < smallest:
-        raise ValueError(
-            f"the image ({height}x{width}) is smaller than the patch ({smallest}); "
-            "pass a smaller patch_size or a larger image"
-        )

@@ -1,7 +1,4 @@
-"""Turned and scaled copies of what lies around a tile, in plain NumPy.
-
-The oracle of the sheets that the groups "so2" (turned) and "similarity" (both) search.
-"""
+"""Turned copies of what lies around a tile, in plain NumPy: the oracle of the sheets of "so2"."""
 
 from dataclasses import dataclass
 
@@ -10,11 +7,9 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 
-TURNS = {"so2": (15.0, 30.0, 45.0, 60.0, 75.0), "similarity": (15.0, 30.0, 45.0, 60.0, 75.0)}
-FACTORS = {"similarity": (0.5, 0.6, 0.7, 0.84)}
+TURNS = (15.0, 30.0, 45.0, 60.0, 75.0)
 TILE = 64
 TAPS = 12
-LOBES = 6
 
 
 def shear_rows(square: Float, slope: float) -> Float:
@@ -52,42 +47,23 @@ def turn_square(square: Float, degrees: float) -> Float:
     return shear_rows(second, np.tan(angle / 2))
 
 
-def scale_taps(factor: float, position: float) -> tuple[int, Float]:
-    """First pixel and weights of a windowed sinc about a position, as wide as the coarser raster asks for.
-
-    Examples
-    --------
-    >>> first, taps = scale_taps(0.5, 20.0)
-    >>> first, len(taps), round(float(taps.sum()), 6)
-    (9, 24, 1.0)
-    """
-    low_pass = min(factor, 1.0)
-    half = int(np.ceil(LOBES / low_pass))
-    first = int(np.floor(position)) - half + 1
-    at = (first + np.arange(2 * half) - position) * low_pass
-    taps = np.sinc(at) * np.i0(2.5 * np.sqrt(np.maximum(1 - (at / LOBES) ** 2, 0)))
-    taps[np.abs(at) > LOBES] = 0
-    return first, taps / taps.sum()
-
-
 @dataclass(frozen=True)
 class Copy:
-    """One copy: turned by degrees, or scaled by a factor, about the tile's centre."""
+    """One copy, turned about the tile's centre."""
 
     first: int  # its first row in the tall array
     side: int
-    degrees: float = 0.0
-    factor: float = 1.0
+    degrees: float
 
     def to_image(self, i: Float, j: Float) -> tuple[Float, Float]:
         """Where in the image, from the tile's centre, a place of the copy lies, from the copy's centre."""
         c, s = np.cos(np.deg2rad(self.degrees)), np.sin(np.deg2rad(self.degrees))
-        return (c * i + s * j) / self.factor, (-s * i + c * j) / self.factor
+        return c * i + s * j, -s * i + c * j
 
     def from_image(self, v: float, h: float) -> tuple[float, float]:
         """The way back."""
         c, s = np.cos(np.deg2rad(self.degrees)), np.sin(np.deg2rad(self.degrees))
-        return self.factor * (c * v - s * h), self.factor * (s * v + c * h)
+        return c * v - s * h, s * v + c * h
 
 
 class Copies:
@@ -95,8 +71,6 @@ class Copies:
 
     Parameters
     ----------
-    group : str
-        "so2" or "similarity".
     shape : (int, int)
         Size of the image.
     corner : (int, int)
@@ -105,23 +79,13 @@ class Copies:
         How far its reference patches look in copies.
     """
 
-    def __init__(
-        self, group: str, shape: tuple[int, int], corner: tuple[int, int], radius: int, patch_size: int
-    ) -> None:
+    def __init__(self, shape: tuple[int, int], corner: tuple[int, int], radius: int, patch_size: int) -> None:
         self._shape, self.radius = shape, radius
         self._middle = [at // TILE * TILE + (TILE - 1) / 2 for at in corner]
         farthest = 0.7072 * TILE + 1.4143 * (radius + patch_size)
         turned = 2 * (int(np.ceil(1.09 * farthest)) + TAPS)
-        self.copies: list[Copy] = []
-        row = shape[0]
-        for degrees in TURNS.get(group, ()):
-            self.copies.append(Copy(row, turned, degrees=degrees))
-            row += turned
-        for factor in FACTORS.get(group, ()):
-            side = 2 * (int(np.ceil(factor * TILE / 2)) + radius + patch_size)
-            self.copies.append(Copy(row, side, factor=factor))
-            row += side
-        self._size = (row, max(shape[1], *(copy.side for copy in self.copies)))
+        self.copies = [Copy(shape[0] + turned * i, turned, degrees) for i, degrees in enumerate(TURNS)]
+        self._size = (shape[0] + turned * len(TURNS), max(shape[1], turned))
         self._stacked: dict[int, tuple[Float, Float]] = {}
         self._variance: tuple[Float, Float] | None = None
 
@@ -133,9 +97,8 @@ class Copies:
         tall = np.zeros((len(image), *self._size))
         tall[:, : self._shape[0], : self._shape[1]] = image
         for copy in self.copies:
-            make = self._turned if copy.factor == 1 else self._scaled
             for c, plane in enumerate(image):
-                tall[c, copy.first : copy.first + copy.side, : copy.side] = make(plane, copy)
+                tall[c, copy.first : copy.first + copy.side, : copy.side] = self._turned(plane, copy)
         # The image is kept beside its copies, so that its identity stays its own.
         self._stacked[id(image)] = (image, tall)
         return tall
@@ -147,28 +110,12 @@ class Copies:
         )
         return turn_square(plane[np.ix_(rows, columns)], copy.degrees)
 
-    def _scaled(self, plane: Float, copy: Copy) -> Float:
-        matrices = []
-        for middle, count in zip(self._middle, self._shape, strict=True):
-            matrix = np.zeros((copy.side, count))
-            for i in range(copy.side):
-                first, taps = scale_taps(copy.factor, middle + (i - (copy.side - 1) / 2) / copy.factor)
-                np.add.at(matrix[i], self._mirrored(first + np.arange(len(taps)), count), taps)
-            matrices.append(matrix)
-        scaled: Float = matrices[0] @ plane @ matrices[1].T
-        return scaled
-
     def stack_variance(self, variance: Float) -> Float:
-        """The noise variance in the tall array: of independent pixels, averaged by the taps of a copy."""
+        """The noise variance in the tall array."""
         if self._variance is not None and self._variance[0] is variance:
             return self._variance[1]
         # What is never negative must not become so where it is turned.
         tall: Float = np.maximum(self.stack(variance), variance.min())
-        for copy in self.copies:
-            if copy.factor != 1:
-                places = (np.arange(copy.side) - (copy.side - 1) / 2) / copy.factor + self._middle[0]
-                squares = [np.sum(scale_taps(copy.factor, place)[1] ** 2) for place in places]
-                tall[:, copy.first : copy.first + copy.side] *= np.mean(squares) ** 2
         self._variance = (variance, tall)
         return tall
 

@@ -1,7 +1,6 @@
 """One unit of work, from reading to its marker. This is what every worker runs, here or on a cluster."""
 
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -9,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.large.boxes import Box, describe, inside, shifted, slices
-from vnlem.large.engine import Engine, Place
+from vnlem.large.blocks import Block, BlockPlan, BlockSolver
+from vnlem.large.boxes import Box, describe, extent, inside, shifted, slices
 from vnlem.large.errors import explain
 from vnlem.large.markers import Markers
 from vnlem.large.pyramid import covered, downsample
 from vnlem.large.sources import Source
 from vnlem.large.stores import Level, open_level, write_box
-from vnlem.large.units import Plan
 from vnlem.pipeline import checks
 from vnlem.pipeline.workers import check_workers
 
@@ -28,23 +26,23 @@ class Task:
     """Everything a worker needs to know; small enough to travel with every unit."""
 
     source: Source
-    engine: Engine
+    solver: BlockSolver
     root: Path  # the store that is written
     levels: tuple[Level, ...]
-    plans: tuple[Plan, ...]  # one for each level
+    plans: tuple[BlockPlan, ...]  # one for each level
     markers: Markers
     fingerprint: str
     target: Path  # for messages
 
 
-def level_plan(level: Level) -> Plan:
+def level_plan(level: Level) -> BlockPlan:
     """The plan of a coarser level: whole files, no halo."""
     unit = tuple(
         min(-(-PYRAMID_SIDE // file), -(-size // file)) * file if axis >= len(level.shape) - 2 else file
         for axis, (size, file) in enumerate(zip(level.shape, level.file, strict=True))
     )
     none = (0,) * len(unit)
-    return Plan(
+    return BlockPlan(
         shape=level.shape, unit=unit, block=unit, halo=none, work_halo=none, offset=none, whole=level.shape
     )
 
@@ -64,29 +62,37 @@ def do_unit(task: Task, level: int, number: int, workers: int | None = None) -> 
 
 
 def _solve(task: Task, box: Box, workers: int | None) -> NDArray[Any]:
-    plan, source, engine = task.plans[0], task.source, task.engine
-    read_box = plan.read_box(box)
-    pixels = source.read(read_box)
-    _check_finite(pixels, source, read_box)
+    plan, source = task.plans[0], task.source
+    read = plan.read_box(box)
+    pixels = source.read(read)
+    _check_finite(pixels, source, read)
     if pixels.dtype.kind == "f":
-        checks.refuse_outliers(f"{source.name} at {describe(read_box, source.axes)}", pixels)
-    result = np.empty([stop - start for start, stop in box], source.result_dtype)
-    solved = [source.axes.index(name) for name in engine.axes]
-    along = partial(_along, solved=solved)
-    whole = tuple(source.shape[axis] for axis in solved)
-    for block in plan.blocks(box):
-        write = shifted(block, plan.offset)
-        read = plan.read_box(block)
-        at = {name: write[axis][0] for axis, name in enumerate(source.axes) if axis not in solved}
-        place = Place(along(read), along(write), whole, at)
-        flat = [0 if axis not in solved else slice(None) for axis in range(len(box))]
-        values = pixels[slices(inside(read, read_box))][tuple(flat)]
-        result[slices(inside(block, box))][tuple(flat)] = engine.solve(values, place, workers)
+        checks.refuse_outliers(f"{source.name} at {describe(read, source.axes)}", pixels)
+    return solve_unit(task.solver, plan, source.axes, box, pixels, source.result_dtype.str, workers)
+
+
+def solve_unit(
+    solver: BlockSolver,
+    plan: BlockPlan,
+    axes: tuple[str, ...],
+    box: Box,
+    pixels: NDArray[Any],
+    dtype: str,
+    workers: int | None,
+) -> NDArray[Any]:
+    """The denoised pixels of a box of the target, block by block, from those of ``plan.read_box(box)``."""
+    pixels, known = np.asarray(pixels), plan.read_box(box)
+    solved = [axes.index(name) for name in solver.axes]
+    flat = tuple(slice(None) if axis in solved else 0 for axis in range(len(box)))
+    whole = tuple(plan.whole[axis] for axis in solved)
+    result = np.empty(extent(box), np.dtype(dtype))
+    for part in plan.blocks(box):
+        read, write = plan.read_box(part), shifted(part, plan.offset)
+        at = {name: write[axis][0] for axis, name in enumerate(axes) if axis not in solved}
+        block = Block(tuple(read[axis] for axis in solved), tuple(write[axis] for axis in solved), whole, at)
+        values = pixels[slices(inside(read, known))][flat]
+        result[slices(inside(part, box))][flat] = solver.solve(values, block, workers)
     return result
-
-
-def _along(box: Box, solved: list[int]) -> Box:
-    return tuple(box[axis] for axis in solved)
 
 
 def _check_finite(pixels: NDArray[Any], source: Source, box: Box) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.large.blocks import BYTES_ALWAYS, Block
 from vnlem.large.boxes import extent, inside
-from vnlem.large.engine import BYTES_ALWAYS, Place
 from vnlem.large.gpu import kind_of, one_at_a_time
 from vnlem.large.sample import MOST_PIXELS
 from vnlem.large.sources import Source
@@ -38,7 +38,7 @@ CURE = "allow more memory, take profile='fast', or denoise page by page (stack=F
 
 
 @dataclass(frozen=True)
-class StackEngine:
+class StackSolver:
     """A method on stacks, with the noise of every channel and the units of every series."""
 
     method: str
@@ -54,7 +54,7 @@ class StackEngine:
     halo: tuple[int, ...]
     in_flight: int
     dtype: str
-    device: str = "cpu"  # or "cuda", the first GPU of whoever solves, or "cuda:N"
+    device: str = "cpu"  # or "cuda", the first GPU of the process that solves, or "cuda:N"
     grain: int = 1  # parts of pages are solved from multiples of it on
 
     @property
@@ -62,20 +62,20 @@ class StackEngine:
         """All passes work on all that is read."""
         return self.halo
 
-    def solve(self, pixels: NDArray[Any], place: Place, workers: int | None) -> NDArray[Any]:
-        """The denoised pixels of ``place.write`` from those of ``place.read``."""
-        pixels, place = self._from_grain(pixels, place)
-        channel = place.at.get("c", 0)
-        series = tuple(place.at.get(name, 0) for name in self.others)
-        first, last = inside(place.write, place.read)[0]
-        known = parts.steps(self.noises[channel], place.region).stabilise.write
-        part = Part((place.read[0][0], known.top, known.left), _three(place.whole))
+    def solve(self, pixels: NDArray[Any], block: Block, workers: int | None) -> NDArray[Any]:
+        """The denoised pixels of ``block.write`` from those of ``block.read``."""
+        pixels, block = self._from_grain(pixels, block)
+        channel = block.at.get("c", 0)
+        series = tuple(block.at.get(name, 0) for name in self.others)
+        first, last = inside(block.write, block.read)[0]
+        known = parts.steps(self.noises[channel], block.region).stabilise.write
+        part = Part((block.read[0][0], known.top, known.left), _three(block.whole))
         wanted = np.dtype(self.dtype)
-        result = np.empty(extent(place.write), wanted)
+        result = np.empty(extent(block.write), wanted)
         pages = denoise_series(
             list(pixels.astype(readable_as(pixels.dtype, wanted)) if wanted != pixels.dtype else pixels),
             self.kind,
-            StackNoise(self.noises[channel], place.region),
+            StackNoise(self.noises[channel], block.region),
             method=self.method,
             workers=workers,
             report=None,
@@ -93,12 +93,12 @@ class StackEngine:
                     result[number - first] = as_dtype(page, wanted)
         return result
 
-    def _from_grain(self, pixels: NDArray[Any], place: Place) -> tuple[NDArray[Any], Place]:
+    def _from_grain(self, pixels: NDArray[Any], block: Block) -> tuple[NDArray[Any], Block]:
         """What was read, from a multiple of the grain on."""
-        planes, (top, bottom), (left, right) = place.read
+        planes, (top, bottom), (left, right) = block.read
         start = tuple(-(-line // self.grain) * self.grain for line in (top, left))
         read = (planes, (start[0], bottom), (start[1], right))
-        return pixels[:, start[0] - top :, start[1] - left :], replace(place, read=read)
+        return pixels[:, start[0] - top :, start[1] - left :], replace(block, read=read)
 
     def memory(self, shape: tuple[int, ...]) -> int:
         """Bytes that the solution of a block of this shape takes: that of the planes in flight."""
@@ -122,10 +122,10 @@ class StackEngine:
         }
 
 
-def stack_engine(
+def stack_solver(
     source: Source, sigma: Any, method: str, params: dict[str, Any], device: str = "cpu"
-) -> StackEngine | None:
-    """The engine for a movie or a volume on a device; None where pages stand alone."""
+) -> StackSolver | None:
+    """The solver for a movie or a volume on a device; None where pages stand alone."""
     if source.guessed or source.colour:
         return None
     letters = "".join(source.axes).upper()
@@ -158,7 +158,7 @@ def stack_engine(
     filters = max(parts.halo(noise.model) for noise in noises)
     grain = 1 if device == "cpu" else together.cuda_grain
     around = [by + 2 * (filters + grain - 1) for by in around] if any(around) else list(size)
-    return StackEngine(
+    return StackSolver(
         method=method,
         params=params,
         resolved=[asdict(found) for found in used],

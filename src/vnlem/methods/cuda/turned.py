@@ -1,8 +1,8 @@
-"""Copies of what lies around tiles on a device: where members of VNLR groups are found too (so2, similarity).
+"""Turned copies of what lies around tiles on a device, in which VNLR's group "so2" finds members too.
 
-As on the CPU (`vnlem.neighbours.sheets`) every tile of reference patches has its own copies: turned ones, and
-for "similarity" scaled ones after them. The images' tall arrays hold the image first and below it the copies
-of some tiles at a time, side by side in squares of one size.
+As on the CPU (`vnlem.neighbours.sheets`) every tile of reference patches has its own copies. The images' tall
+arrays hold the image first and below it the copies of some tiles at a time, side by side in squares of one
+size.
 """
 
 from collections.abc import Iterator
@@ -15,18 +15,15 @@ from vnlem.kernels.cuda.engine import Engine
 from vnlem.kernels.cuda.match import References
 from vnlem.kernels.cuda.patches import patch_energy, patch_maps
 from vnlem.kernels.cuda.ridge import Images
-from vnlem.kernels.cuda.stretch import Scaling, StretchPlace, stretch_into
 from vnlem.kernels.cuda.turn import TurnPlace, Turns, turn_into
-from vnlem.neighbours import scaled
 from vnlem.neighbours.groups import Matching
-from vnlem.neighbours.scaled import FACTORS, make_stretch, side_of
 from vnlem.neighbours.sheets import TILE
 from vnlem.neighbours.turned import TURNS, make_turn, square_side
 
 Array = Any  # of the engine's library
 Whole = NDArray[np.int64]
 
-# Copies of so many pixels are held at a time.
+# Pixels of the copies that are held at a time.
 BATCH_PIXELS = 2**22
 
 
@@ -40,19 +37,12 @@ class DevicePlanes(NamedTuple):
     varies: bool  # whether the variance is not the same everywhere
 
 
-class Copies(NamedTuple):
-    """Where the copies of a batch's tiles are taken from, and where they lie in the tall arrays."""
-
-    turned: TurnPlace
-    scaled: list[StretchPlace]  # for each factor
-
-
 class Batch(NamedTuple):
     """Reference patches that are worked on together."""
 
     references: References  # in the arrays of the region
     centres: Array | None  # see `match`
-    copies: Copies | None
+    copies: TurnPlace | None
 
 
 class Lines(NamedTuple):
@@ -81,23 +71,16 @@ class CopiedTiles:
         reach = matching.copied_reach()
         self._side = square_side(TILE, reach.radius, reach.patch_size)
         self._turns = Turns.of(engine, [make_turn(self._side, angle) for angle in TURNS])
-        factors = FACTORS if scaled in matching.copies else ()
-        self._sides = [side_of(factor, reach.radius, reach.patch_size) for factor in factors]
-        self._scalings = [
-            Scaling.of(engine, make_stretch(factor, side))
-            for factor, side in zip(factors, self._sides, strict=True)
-        ]
-        self._n_copies = len(TURNS) + len(factors)
         channels, height, width = planes.noisy.shape
         self._height = height
         stride = max(width, self._side)
         self._per_row = stride // self._side
         # Tiles of a batch: rows and columns of tiles.
         tiles = [len(np.unique(positions // TILE)) for positions in lines]
-        most = max(1, BATCH_PIXELS // (self._n_copies * self._side**2))
+        most = max(1, BATCH_PIXELS // (len(TURNS) * self._side**2))
         across = min(tiles[1], most)
         self._together = (min(max(1, most // across), tiles[0]), across)
-        squares = self._n_copies * self._together[0] * self._together[1]
+        squares = len(TURNS) * self._together[0] * self._together[1]
         rows = height + -(-squares // self._per_row) * self._side
         self._shape = (channels, rows, stride)
         self.pilot, self.working, self._change, self._variance = (
@@ -111,20 +94,12 @@ class CopiedTiles:
             self._variance[own] = planes.variance
         else:
             self._variance[:] = planes.variance[:, :1, :1]
-            self._scale_noise(squares // self._n_copies)
         self._maps: tuple[Array, Array] | None = None
         self._energy: Array | None = None
 
-    def _scale_noise(self, n_tiles: int) -> None:
-        """A smaller copy has averaged its noise."""
-        for number, scaling in enumerate(self._scalings):
-            for top, left in self._places(n_tiles)[:, len(TURNS) + number]:
-                square = (slice(None), slice(top, top + self._side), slice(left, left + self._side))
-                self._variance[square] *= np.float32(scaling.noise)
-
     def _places(self, n_tiles: int) -> Whole:
         """Row and column (tiles, copies, 2) in the tall arrays of the copies of a batch's tiles."""
-        number = np.arange(n_tiles * self._n_copies).reshape(n_tiles, self._n_copies)
+        number = np.arange(n_tiles * len(TURNS)).reshape(n_tiles, len(TURNS))
         rows = self._height + number // self._per_row * self._side
         return np.stack([rows, number % self._per_row * self._side], axis=-1)
 
@@ -146,17 +121,9 @@ class CopiedTiles:
         places = self._places(len(corners))
         region = self._matching.reach.region
         whole = (region.shape, (region.read.top, region.read.left))
-        n_turns = len(TURNS)
-        first = np.repeat((corners + (TILE - self._side) // 2)[:, None], n_turns, axis=1)
-        squares = np.concatenate([first, places[:, :n_turns]], axis=2).reshape(-1, 4)
-        scaled = (
-            np.concatenate([corners + TILE // 2, places[:, n_turns + number]], axis=1)
-            for number in range(len(self._scalings))
-        )
-        copies = Copies(
-            TurnPlace(xp.asarray(squares.astype(np.int32)), self._turns, *whole),
-            [StretchPlace(xp.asarray(squares.astype(np.int32)), *whole) for squares in scaled],
-        )
+        first = np.repeat((corners + (TILE - self._side) // 2)[:, None], len(TURNS), axis=1)
+        squares = np.concatenate([first, places], axis=2).reshape(-1, 4)
+        copies = TurnPlace(xp.asarray(squares.astype(np.int32)), self._turns, *whole)
         centres = self._centres(lines, places) if searched else None
         return Batch(whole_batch(self._engine, lines, self._matching).references, centres, copies)
 
@@ -166,40 +133,31 @@ class CopiedTiles:
         of_row, of_column = (np.searchsorted(np.unique(p // TILE), p // TILE) for p in lines)
         tile = of_row[:, None] * len(np.unique(lines.columns // TILE)) + of_column
         half = (self._matching.reach.patch_size - 1) / 2
-        # From the middle of the tile: a copy turns and scales about it.
+        # From the middle of the tile: a copy turns about it.
         v, h = (put(p + half - p // TILE * TILE - (TILE - 1) / 2) for p in lines)
         v, h = v[:, None, None], h[None, :, None]
         turns = [make_turn(self._side, angle) for angle in TURNS]
-        factors = [scaling.factor for scaling in self._scalings]
-        cosine = put(np.array([*(turn.cosine for turn in turns), *factors]))
-        sine = put(np.array([*(turn.sine for turn in turns), *(0.0 for _ in factors)]))
-        middle = put((np.array([self._side] * len(turns) + self._sides) - 1) / 2)
+        cosine = put(np.array([turn.cosine for turn in turns]))
+        sine = put(np.array([turn.sine for turn in turns]))
+        middle = (self._side - 1) / 2
         corners = put(places)[put(tile)]
         centres = self._engine.xp.empty(corners.shape, np.int32)
         centres[..., 0] = (cosine * v - sine * h + middle - half).round() + corners[..., 0]
         centres[..., 1] = (sine * v + cosine * h + middle - half).round() + corners[..., 1]
-        return centres.reshape(-1, self._n_copies, 2)
+        return centres.reshape(-1, len(TURNS), 2)
 
     def fill(self, batch: Batch) -> None:
-        """Turn and scale what lies around the batch's tiles."""
-        engine, planes, copies = self._engine, self._planes, batch.copies
-        assert copies is not None
-        floor = self._matching.least_variance
+        """Turn what lies around the batch's tiles."""
+        engine, planes, turned = self._engine, self._planes, batch.copies
+        assert turned is not None
         for c in range(self._shape[0]):
             noisy, working, pilot = planes.noisy[c], planes.working[c], planes.pilot[c]
-            turned = copies.turned
             turn_into(engine, pilot, turned, self.pilot[c], outside=self._outside)
             turn_into(engine, working, turned, self.working[c])
             turn_into(engine, noisy, turned, self._change[c], less=working, squared=True)
             if planes.varies:
+                floor = self._matching.least_variance
                 turn_into(engine, planes.variance[c], turned, self._variance[c], floor=floor)
-            for scaling, place in zip(self._scalings, copies.scaled, strict=True):
-                stretch_into(engine, pilot, scaling, place, self.pilot[c], outside=self._outside)
-                stretch_into(engine, working, scaling, place, self.working[c])
-                stretch_into(engine, noisy, scaling, place, self._change[c], less=working, squared=True)
-                if planes.varies:
-                    to, gain = self._variance[c], scaling.noise
-                    stretch_into(engine, planes.variance[c], scaling, place, to, floor=floor, gain=gain)
 
     def compared(self, channels: list[int], factors: Array) -> tuple[Array, Array]:
         """What patches are compared on, and the patches' squared norms, for the batch that is filled in."""

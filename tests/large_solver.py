@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from vnlem.large.blocks import Block
 from vnlem.large.boxes import inside, slices
-from vnlem.large.engine import Place
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Roughness:
     def work_halo(self) -> tuple[int, ...]:
         return self.halo
 
-    def solve(self, pixels: Any, place: Place, workers: int | None) -> Any:
+    def solve(self, pixels: Any, block: Block, workers: int | None) -> Any:
         if self.die_once is not None:
             try:
                 self.die_once.unlink()
@@ -40,9 +40,9 @@ class Roughness:
             except FileNotFoundError:
                 pass
         time.sleep(self.seconds)
-        assert pixels.shape == tuple(stop - start for start, stop in place.read)
+        assert pixels.shape == tuple(stop - start for start, stop in block.read)
         result = self.whole(pixels)
-        return result[slices(inside(place.write, place.read))]
+        return result[slices(inside(block.write, block.read))]
 
     def whole(self, pixels: Any) -> Any:
         """The same for an array that is all there is."""
