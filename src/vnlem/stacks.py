@@ -200,14 +200,17 @@ def denoise_series(
     if prepare is not None:
         check_params(prepare, method, params)
         mean, scale, peak = units or units_on(device, pages, noise)
-    if prepare is None or noise.sigma <= NEGLIGIBLE * scale:
+    if prepare is None:
         params = params | {"device": device}
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
         return
+    scale = scale or 1.0
     sizes = [noise.size_of(shape) for shape in shapes_of(pages)]
-    level, threads = noise.sigma / scale, check_workers(workers)
+    level, threads = max(noise.sigma / scale, NEGLIGIBLE), check_workers(workers)
     task = StackTask(kind, sizes, level, threads, report=report, device=device, part=part, peak=peak)
     used, solve = prepare(task, **params)
+    if noise.sigma <= NEGLIGIBLE * scale:
+        solve = iter  # there is nothing to take away
     if is_dataclass(used) and not isinstance(used, type):
         info.append(asdict(used))
     # Pages wait as they came: as floats they would take several times the memory until they are needed again.
