@@ -48,10 +48,17 @@ class Delay(NamedTuple):
     ahead: int  # frames after a reference patch that its members may begin in
     wait: int  # frames whose reference patches may still improve one that all its own have been done for
 
-    @property
-    def frames(self) -> int:
-        """That must have come after a frame before it leaves the pass."""
-        return self.ahead + self.wait
+    def planes_for(self, plane: int, depth: int) -> int:
+        """How many planes must have come before the reference patches that begin in a plane are worked on.
+
+        Those of the first plane look less far ahead. They alone cover it, and it must not wait for longer.
+
+        Examples
+        --------
+        >>> Delay(ahead=1, wait=0).planes_for(0, depth=2), Delay(ahead=1, wait=0).planes_for(1, depth=2)
+        (2, 4)
+        """
+        return plane + depth + self.ahead if plane else max(depth, self.ahead + 1)
 
 
 @dataclass(frozen=True)
@@ -302,7 +309,7 @@ def _run_delayed(
     work: Callable[[int], None],
     report: Callable[[], None],
 ) -> Iterator[AnyFrame]:
-    """The same where a plane leaves as soon as ``delay.frames`` others have come after it.
+    """The same where a plane leaves as soon as ``delay.ahead + delay.wait`` others have come after it.
 
     No frame is asked for before it is needed, so that frames may come from a camera. A plane that has left
     is held on as long as reference patches may find members in it.
@@ -317,7 +324,7 @@ def _run_delayed(
             held.push(frame)
             come += 1
         first = come - len(held.frames)
-        while worked <= come - depth - (0 if frame is None else delay.ahead):
+        while come >= (delay.planes_for(worked, depth) if frame is not None else worked + depth):
             work(worked - first)
             report()
             worked += 1

@@ -133,11 +133,13 @@ def resolve_stack(
 
 def _check_delay(delay: Any, kind: str, n_planes: int) -> None:
     if kind != "T":
-        raise ValueError(f"delay is for movies (axis T), got delay={delay!r} for a stack along {kind}; leave it out")
+        raise ValueError(
+            f"delay is for movies (axis T), got delay={delay!r} for a stack along {kind}; leave it out"
+        )
     if n_planes <= checks.whole("delay", delay, 0):
         raise ValueError(
-            f"delay={delay} needs a movie of at least {delay + 1} frames, got {n_planes}; pass a smaller delay, "
-            "or leave it out"
+            f"delay={delay} needs a movie of at least {delay + 1} frames, got {n_planes}; "
+            "pass a smaller delay, or leave it out"
         )
 
 
@@ -158,11 +160,18 @@ def delays_of(delay: int, n_passes: int, reach: int, depth: int) -> tuple[tuple[
             f"delay must be from {depth - 1} to {most} with {n_passes} passes of plane_distance={reach} and "
             f"patch_depth={depth}, got {delay}; change these parameters, or the delay"
         )
-    ahead = min(reach, delay // n_passes)
-    first = min(reach, delay - ahead * (n_passes - 1))
-    left = delay - first - ahead * (n_passes - 1)
-    waits = [left // n_passes + (number >= n_passes - left % n_passes) for number in range(n_passes)]
-    return ((first, waits[0]), *((ahead, wait) for wait in waits[1:]))
+    # The first frame needs as many as a patch spans, and must not wait for them in one pass after the other:
+    # the last pass always has so much of the delay.
+    ahead = min(reach, -(-delay // n_passes))
+    while ahead * (n_passes - 1) + max(0, depth - 1 - ahead) > delay:
+        ahead -= 1
+    wait = max(0, depth - 1 - ahead)
+    first = min(reach, delay - ahead * (n_passes - 1) - wait)
+    passes = [(first, 0), *[(ahead, 0)] * (n_passes - 2), (ahead, wait)]
+    for _ in range(delay - sum(map(sum, passes))):
+        least = min(range(n_passes), key=lambda number: (sum(passes[number]), -number))
+        passes[least] = (passes[least][0], passes[least][1] + 1)
+    return tuple(passes)
 
 
 def halo(params: StackParams) -> tuple[int, int, int]:

@@ -190,7 +190,7 @@ def _centres(pilot, sigma, params, number, size):
         end = oldest + count
         if params.delays is not None:
             ahead, _ = params.delays[number]
-            end = min(total, plane + params.depth + ahead)
+            end = min(total, plane + params.depth + ahead if plane else max(params.depth, ahead + 1))
             oldest = max(0, end - 2 * params.reach - params.depth)
         planes = range(oldest, end - params.depth + 1)
         places = {plane: (y, x)}
