@@ -24,6 +24,7 @@ ALLOWED = {
     "call": {"pipeline", "registry", "noise", "features", "plan", "execute"},
     "methods": {"pipeline", "kernels", "registry", "reference"} | STAGES,
     "stacks": {"pipeline", "noise", "registry"},
+    "stream": {"pipeline", "noise", "registry", "stacks"},
     "api": {"pipeline", "features", "noise", "registry", "large", "stacks", "call"},
     "metrics": {"pipeline", "noise"},
     "io": set(),

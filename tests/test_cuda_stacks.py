@@ -52,6 +52,12 @@ def test_planes_in_flight_move_on_in_a_long_stack():
     np.testing.assert_allclose(there, here, atol=2e-5)
 
 
+@pytest.mark.parametrize("delay", [1, 2, 5])
+def test_a_delay_gives_what_the_cpu_gives(delay):
+    here, there = vnlr_on_both("T", drifting(10, speed=1), delay=delay)
+    np.testing.assert_allclose(there, here, atol=2e-5)
+
+
 def test_images_of_several_sizes_give_what_the_cpu_gives():
     planes = drifting(3, height=18, width=19)
     images = [planes[0], planes[1][:11, :9], planes[2][:6, :13]]

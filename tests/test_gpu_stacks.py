@@ -125,7 +125,7 @@ def test_nearly_all_members_are_the_same(kind):
         rows, columns = (line.get() for line in held.references(80, 75))
         corners = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
         here = matcher.match(2, corners.astype(np.int64))
-    found = held.frames[2].groups
+    [found] = held.frames[2].groups
     # Planes of the CPU have spare columns.
     stride = matcher._image.shape[2]
     places = here.positions // stride * 75 + here.positions % stride

@@ -309,3 +309,13 @@ def test_axes_must_be_text():
 def test_a_parameter_that_stacks_lack_is_named():
     with pytest.raises(TypeError, match="on a stack has no parameter 'gamma'"):
         vnlem.denoise(STACK, 5, axes="TYX", gamma=1)
+
+
+@pytest.mark.parametrize("sigma", [None, 1e-12])
+def test_a_stack_without_noise_comes_back_and_its_parameters_are_checked(sigma):
+    ramp = np.tile(np.linspace(0, 255, 32), (4, 32, 1))
+    np.testing.assert_array_equal(vnlem.denoise(ramp, sigma, axes="TYX", plane_distance=1), ramp)
+    with pytest.raises(TypeError, match="on a stack has no parameter 'scale'; it has"):
+        vnlem.denoise(ramp, sigma, axes="TYX", scale=1)
+    flat = np.full((3, 16, 16), 7.0)
+    np.testing.assert_array_equal(vnlem.denoise(flat, axes="TYX"), flat)

@@ -31,6 +31,7 @@ _PUBLIC = {
     "Preset": "pipeline.choices",
     "Profile": "pipeline.choices",
     "rid": "neighbours.rid",
+    "Stream": "stream",
 }
 _SUBPACKAGES = ("figures", "io", "metrics", "noise", "reference", "theory")
 

@@ -27,6 +27,7 @@ from vnlem.pipeline.choices import Preset as Preset
 from vnlem.pipeline.choices import Profile as Profile
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Info as Info
+from vnlem.stream import Stream as Stream
 
 __version__: str
 
@@ -38,6 +39,7 @@ __all__ = [
     "PatchSpace",
     "Preset",
     "Profile",
+    "Stream",
     "__version__",
     "check_noise",
     "denoise",

@@ -15,14 +15,24 @@ from numpy.typing import NDArray
 
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE
-from vnlem.noise.pages import Pages, StackNoise, StackUnits, checked_page, planes_of, units_of
+from vnlem.noise.pages import (
+    Arriving,
+    Pages,
+    StackNoise,
+    StackUnits,
+    checked_page,
+    page_name,
+    planes_of,
+    units_of,
+)
 from vnlem.noise.predictive import NoiseCheck, check_result, worst
-from vnlem.pipeline import units_on_gpu
-from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, shapes_of
+from vnlem.pipeline import checks, units_on_gpu
+from vnlem.pipeline.axes import PagesOf, check_axes, count_of, helpful_axis, series_of, shapes_of
 from vnlem.pipeline.carrier import Carrier
 from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace, side_by_side, to_host
 from vnlem.pipeline.dtypes import as_dtype, readable_as, taken_up
 from vnlem.pipeline.image import Planes, check_values
+from vnlem.pipeline.incoming import Incoming
 from vnlem.pipeline.method import arguments_of
 from vnlem.pipeline.places import load
 from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
@@ -133,7 +143,7 @@ def denoise_stack(
         known: dict[int, StackNoise] = {}
         for number, (kind, channel, pages) in enumerate(plans):
             if channel not in known:
-                same = [other for _, c, other in plans if c == channel]
+                same = [first_pages(other, params.get("delay")) for _, c, other in plans if c == channel]
                 known[channel] = StackNoise.of(same, sigmas[channel], noise_model, about_noise, plain=plain)
             part = _share(report, at, len(pages), total)
             done = denoise_series(
@@ -175,8 +185,21 @@ def denoise_stack(
     return result, Info(method, rms, parameters, timings, details, device=device, **about)
 
 
+def first_pages(pages: Pages, delay: Any) -> Pages:
+    """The pages on which noise and units are measured: with a delay those that have come when one must go.
+
+    Examples
+    --------
+    >>> len(first_pages([np.zeros((4, 3))] * 9, 2)), len(first_pages([np.zeros((4, 3))] * 9, None))
+    (3, 9)
+    """
+    if delay is None:
+        return pages
+    return [pages[index] for index in range(min(checks.whole("delay", delay, 0) + 1, len(pages)))]
+
+
 def denoise_series(
-    pages: Pages,
+    pages: Arriving,
     kind: str,
     noise: StackNoise,
     *,
@@ -191,23 +214,29 @@ def denoise_series(
 ) -> Generator[NDArray[Any], None, None]:
     """The denoised pages of one series, in order; only pages in flight are held as floats.
 
-    `units` are those of the pages themselves when None; `part` says where the pages lie in a larger stack.
+    `units` are those of the pages themselves when None, and must be given where the pages are still to come.
+    `part` says where the pages lie in a larger stack. No page is asked for before it is needed.
     """
-    together = stack_method(method, kind) if kind and len(pages) > 1 else None
+    count = count_of(pages)
+    together = stack_method(method, kind) if kind and count != 1 else None
     prepare = None if together is None else load(together.prepare)
-    bring = _Bring(pages, noise, device)
-    mean, scale, peak = 0.0, 0.0, 0.0
-    if prepare is not None:
-        check_params(prepare, method, params)
-        mean, scale, peak = units or units_on(device, pages, noise)
-    if prepare is None or noise.sigma <= NEGLIGIBLE * scale:
+    if prepare is None:
+        assert not isinstance(pages, Incoming)
         params = params | {"device": device}
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
         return
+    check_params(prepare, method, params)
+    if units is None:
+        assert not isinstance(pages, Incoming)
+        units = units_on(device, first_pages(pages, params.get("delay")), noise)
+    bring = _Bring(count, noise, device)
+    mean, scale, peak = units.mean, units.scale or 1.0, units.peak
     sizes = [noise.size_of(shape) for shape in shapes_of(pages)]
-    level, threads = noise.sigma / scale, check_workers(workers)
+    level, threads = max(noise.sigma / scale, NEGLIGIBLE), check_workers(workers)
     task = StackTask(kind, sizes, level, threads, report=report, device=device, part=part, peak=peak)
     used, solve = prepare(task, **params)
+    if noise.sigma <= NEGLIGIBLE * scale:
+        solve = iter  # there is nothing to take away
     if is_dataclass(used) and not isinstance(used, type):
         info.append(asdict(used))
     # Pages wait as they came: as floats they would take several times the memory until they are needed again.
@@ -224,9 +253,9 @@ def denoise_series(
         return planes, values, ((values - mean) / scale).astype(np.float32)
 
     def entering() -> Iterator[Any]:
-        for index in range(len(pages)):
-            waiting.append(pages[index])
-            yield standard(waiting[-1], index)[2]
+        for index, page in enumerate(pages):
+            waiting.append(page)
+            yield standard(page, index)[2]
 
     for index, denoised in enumerate(solve(entering())):
         given = waiting.popleft()
@@ -240,14 +269,14 @@ def denoise_series(
         yield bring.back(result, given)
 
 
-def check_page(planes: Planes, index: int, count: int) -> None:
+def check_page(planes: Planes, index: int, count: int | None) -> None:
     """Refuse a page with values that no image has; an error says which page of how many it was."""
     try:
         check_values(planes)
     except ValueError as error:
         if count == 1:
             raise
-        raise ValueError(f"page {index + 1} of {count}: {error}") from error
+        raise ValueError(f"{page_name(index, count)}: {error}") from error
 
 
 def _advise(noise: StackNoise, planes: Planes) -> None:
@@ -259,8 +288,8 @@ def _advise(noise: StackNoise, planes: Planes) -> None:
 class _Bring:
     """Pages of a series as planes, where they are worked on, and back."""
 
-    def __init__(self, pages: Pages, noise: StackNoise, device: str) -> None:
-        self._count = len(pages)
+    def __init__(self, count: int | None, noise: StackNoise, device: str) -> None:
+        self._count = count
         # What is not white is stabilised on the host.
         self._carrier = Carrier(device) if device != "cpu" and noise.model.is_white else None
 
@@ -285,7 +314,7 @@ def units_on(device: str, pages: Pages, noise: StackNoise) -> StackUnits:
     >>> units_on("cpu", [np.array([[0.0, 10.0]])], StackNoise(NoiseModel.white(3.0)))
     StackUnits(mean=5.0, scale=4.0, peak=1.25)
     """
-    bring = _Bring(pages, noise, device)
+    bring = _Bring(len(pages), noise, device)
     return units_of(pages, noise, lambda index: bring(pages[index], index))
 
 

@@ -8,8 +8,8 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -37,19 +37,41 @@ class Frame:
     noisy: Image
     working: Image
     pilot: Image
-    groups: list[Members] | None = None  # of the reference patches that begin in this plane
+    # Of the reference patches that begin in this plane. The pass that finds them may fill the list after the
+    # plane has gone on to the next pass.
+    groups: list[Members] = field(default_factory=list)
+
+
+class Delay(NamedTuple):
+    """How long a pass may wait for frames before it lets one go."""
+
+    ahead: int  # frames after a reference patch that its members may begin in
+    wait: int  # frames whose reference patches may still improve one that all its own have been done for
+
+    def planes_for(self, plane: int, depth: int) -> int:
+        """How many planes must have come before the reference patches that begin in a plane are worked on.
+
+        Those of the first plane look less far ahead. They alone cover it, and it must not wait for longer.
+
+        Examples
+        --------
+        >>> Delay(ahead=1, wait=0).planes_for(0, depth=2), Delay(ahead=1, wait=0).planes_for(1, depth=2)
+        (2, 4)
+        """
+        return plane + depth + self.ahead if plane else max(depth, self.ahead + 1)
 
 
 @dataclass(frozen=True)
 class Sweep:
     """How a pass goes through the stack."""
 
-    total: int  # planes of the stack
+    total: int  # planes of the stack; of no consequence with a delay
     reach: int  # planes before and after a reference patch that its members may begin in
     step: int  # pixels between reference patches
     plane_step: int  # planes between reference patches
     keep_groups: bool = False  # whether the next pass uses the groups again
     part: Part | None = None  # where the stack lies in a larger one whose bytes it is to have
+    delay: Delay | None = None  # None: planes wait for all that can reach them
 
     def planes(self, depth: int) -> NDArray[np.int64]:
         """The planes that reference patches begin in."""
@@ -123,7 +145,8 @@ class PlanesInFlight:
     def push(self, frame: Frame) -> None:
         """One plane more at the end."""
         index = len(self.frames)
-        self.frames.append(replace(frame, working=_GONE, pilot=_GONE))
+        groups = frame.groups if self.matcher is None else []
+        self.frames.append(replace(frame, working=_GONE, pilot=_GONE, groups=groups))
         if self.matcher is not None:
             self.matcher.push(frame.pilot)
         height, width = frame.noisy.shape
@@ -136,27 +159,30 @@ class PlanesInFlight:
             total = np.sum(list(self._changes), axis=0)
             self._images.residual[first, : total.shape[0], : total.shape[1]] = total
 
-    def pop(self) -> Frame:
-        """The first plane, finished."""
-        frame = self.frames.pop(0)
-        if self.matcher is not None:
-            self.matcher.pop()
-        if len(self._changes) > len(self.frames):
-            self._changes.popleft()
+    def finished(self, index: int) -> Frame:
+        """A plane with all that was added up for it."""
+        frame = self.frames[index]
         height, width = frame.noisy.shape
-        weights = spread_over_patches(self._weights[0], self._search.patch_size)[:height, :width]
+        weights = spread_over_patches(self._weights[index], self._search.patch_size)[:height, :width]
         if not weights.min() > 0:
             raise RuntimeError(
                 f"{np.count_nonzero(~(weights > 0))} pixels are covered by no patch; this is a fault of vnlem"
             )
-        changes, kept = np.moveaxis(self._sums[0, :height, :width], -1, 0)
-        working = self._images.working[0, :height, :width]
-        done = Frame(frame.noisy, working + kept / weights, working + changes / weights, frame.groups)
+        changes, kept = np.moveaxis(self._sums[index, :height, :width], -1, 0)
+        working = self._images.working[index, :height, :width]
+        return Frame(frame.noisy, working + kept / weights, working + changes / weights, frame.groups)
+
+    def drop(self) -> None:
+        """The first plane goes."""
+        del self.frames[0]
+        if self.matcher is not None:
+            self.matcher.pop()
+        if len(self._changes) > len(self.frames):
+            self._changes.popleft()
         for held in (*self._images[:3], self._sums, self._weights):
             held[:-1] = held[1:]
         self._sums[-1] = 0
         self._weights[-1] = 0
-        return done
 
     def add_tile(self, index: int, members: Members) -> None:
         """Estimate the groups of one tile; their sums join in the order of `index`, whoever comes first."""
@@ -220,8 +246,11 @@ class Held(Protocol[AnyFrame]):
     def push(self, frame: AnyFrame) -> None:
         """One plane more at the end."""
 
-    def pop(self) -> AnyFrame:
-        """The first plane, finished."""
+    def finished(self, index: int) -> AnyFrame:
+        """A plane with all that was added up for it."""
+
+    def drop(self) -> None:
+        """The first plane goes."""
 
 
 def run_planes(
@@ -252,18 +281,61 @@ def run_planes(
     Frame
         The planes in the same order, with a new pilot and a new working image.
     """
+    if sweep.delay is not None:
+        yield from _run_delayed(frames, held, sweep, sweep.delay, depth, work, report)
+        return
     first = 0  # number of the oldest plane in flight
     for plane in sweep.planes(depth):
         oldest, count = sweep.in_flight(int(plane), depth)
         while first < oldest:
-            yield held.pop()
+            yield held.finished(0)
+            held.drop()
             first += 1
         while len(held.frames) < count:
             held.push(next(frames))
         work(int(plane) - first)
         report()
     while held.frames:
-        yield held.pop()
+        yield held.finished(0)
+        held.drop()
+
+
+def _run_delayed(
+    frames: Iterator[AnyFrame],
+    held: Held[AnyFrame],
+    sweep: Sweep,
+    delay: Delay,
+    depth: int,
+    work: Callable[[int], None],
+    report: Callable[[], None],
+) -> Iterator[AnyFrame]:
+    """The same where a plane leaves as soon as ``delay.ahead + delay.wait`` others have come after it.
+
+    No frame is asked for before it is needed, so that frames may come from a camera. A plane that has left
+    is held on as long as reference patches may find members in it.
+    """
+    room = 2 * sweep.reach + depth
+    come = worked = left = 0  # planes that came, whose reference patches are done, and that have left
+    while True:
+        frame = next(frames, None)
+        if frame is not None:
+            if len(held.frames) == room:
+                held.drop()
+            held.push(frame)
+            come += 1
+        first = come - len(held.frames)
+        while come >= (delay.planes_for(worked, depth) if frame is not None else worked + depth):
+            work(worked - first)
+            report()
+            worked += 1
+            while left < worked + depth - 1 - delay.wait:
+                yield held.finished(left - first)
+                left += 1
+        if frame is None:
+            break
+    while left < come:
+        yield held.finished(left - first)
+        left += 1
 
 
 def work_on(held: PlanesInFlight, plane: int, sweep: Sweep, search: Search, pool: Pool) -> None:
@@ -271,7 +343,7 @@ def work_on(held: PlanesInFlight, plane: int, sweep: Sweep, search: Search, pool
     matcher, frame = held.matcher, held.frames[plane]
     height, width = frame.noisy.shape
     references = reference_tiles(height, width, search.patch_size, sweep.step, sweep.part)
-    groups: list[Members] = [] if frame.groups is None else frame.groups
+    groups = list(frame.groups)
     found: dict[int, Members] = {}
 
     def work(index: int) -> None:
@@ -282,4 +354,4 @@ def work_on(held: PlanesInFlight, plane: int, sweep: Sweep, search: Search, pool
 
     held.start_plane()
     pool.for_each(work, range(len(references)))
-    frame.groups = [found[index] for index in range(len(references))] if sweep.keep_groups else None
+    frame.groups[:] = [found[index] for index in range(len(references))] if sweep.keep_groups else []

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vnlem.estimate.planes import Frame, PlanesInFlight, Sweep, run_planes, work_on
+from vnlem.estimate.planes import Delay, Frame, PlanesInFlight, Sweep, run_planes, work_on
 from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.cpu.sheets import PADDING
 from vnlem.methods.vnlr_stack_params import StackParams, resolve_stack
@@ -37,6 +37,7 @@ def prepare(
     patch_distance: int | None = None,
     step: int | None = None,
     passes: int | None = None,
+    delay: int | None = None,
 ) -> tuple[StackParams, StackSolver]:
     """Check everything before the first page is read; the parameters, and what takes and gives the pages.
 
@@ -50,6 +51,8 @@ def prepare(
         Planes that a patch spans.
     plane_distance : int, optional
         Planes before and after in which members are sought; for a set, how many other images.
+    delay : int, optional
+        Of a movie: how many later frames a denoised frame may depend on. All that the passes reach when None.
     """
     check_preset(find_method("vnlr"), preset)
     checks.choice("engine", engine, ("fast", "reference"))
@@ -65,6 +68,7 @@ def prepare(
         patch_distance=patch_distance,
         step=step,
         passes=passes,
+        delay=delay,
     )
     smallest = min(min(size) for size in task.sizes)
     if smallest < max(params.patch_sizes):
@@ -137,6 +141,7 @@ def schedule_of(task: StackTask, params: StackParams) -> StackSchedule:
             params.plane_step,
             keep_groups=number < params.passes and number + 1 not in params.rematch,
             part=task.part,
+            delay=None if params.delays is None else Delay(*params.delays[number]),
         )
         for number in range(params.passes + 1)
     ]

@@ -1,6 +1,6 @@
 """Parameters of VNLR on stacks: what a profile spends on a movie, a volume or a set of images."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vnlem.methods.vnlr_params import PROFILES, FixedParams, steps_within, whole
@@ -27,6 +27,7 @@ class StackParams(FixedParams):
     first_n_neighbors: int
     first_step: int
     boost: float
+    delays: tuple[tuple[int, int], ...] | None = None  # of each pass: frames ahead, and frames it waits for
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ def resolve_stack(
     patch_distance: Any = None,
     step: Any = None,
     passes: Any = None,
+    delay: Any = None,
 ) -> StackParams:
     """Parameters for a stack of one kind and length.
 
@@ -82,6 +84,8 @@ def resolve_stack(
     --------
     >>> resolve_stack("T", 10).depth, resolve_stack("Z", 3).depth
     (2, 3)
+    >>> resolve_stack("T", 10, profile="fast", delay=2).delays
+    ((1, 0), (1, 0))
     """
     checks.choice("profile", profile, PROFILES)
     if group in COPIES:
@@ -90,7 +94,14 @@ def resolve_stack(
         )
     checks.choice("group", group, tuple(name for name in GROUPS if name not in COPIES))
     given = _PROFILES[kind, profile]
-    n_passes = whole("passes", passes, given.passes)
+    reach = whole("plane_distance", plane_distance, given.reach, 0)
+    most_passes = given.passes
+    if delay is not None:
+        _check_delay(delay, kind, n_planes)
+        # Frames ahead are worth more than passes, which share them.
+        most_passes = max(1, min(given.passes, delay // max(reach, 1) - 1))
+        given = replace(given, depth=min(given.depth, delay + 1))
+    n_passes = whole("passes", passes, most_passes)
     if patch_size is None:
         sizes = (given.first_patch, *[given.patch] * n_passes)
     else:
@@ -106,7 +117,7 @@ def resolve_stack(
         group=group,
         patch_sizes=sizes,
         depth=depth,
-        reach=whole("plane_distance", plane_distance, given.reach, 0),
+        reach=reach,
         n_neighbors=whole("n_neighbors", n_neighbors, given.n_neighbors, 2),
         patch_distance=whole("patch_distance", patch_distance, given.patch_distance),
         step=steps[1],
@@ -116,7 +127,51 @@ def resolve_stack(
         first_n_neighbors=given.first_n_neighbors,
         first_step=steps[0],
         boost=given.boost,
+        delays=None if delay is None else delays_of(delay, n_passes + 1, reach, depth),
     )
+
+
+def _check_delay(delay: Any, kind: str, n_planes: int) -> None:
+    if kind != "T":
+        raise ValueError(
+            f"delay is for movies (axis T), got delay={delay!r} for a stack along {kind}; leave it out"
+        )
+    if n_planes <= checks.whole("delay", delay, 0):
+        raise ValueError(
+            f"delay={delay} needs a movie of at least {delay + 1} frames, got {n_planes}; "
+            "pass a smaller delay, or leave it out"
+        )
+
+
+def delays_of(delay: int, n_passes: int, reach: int, depth: int) -> tuple[tuple[int, int], ...]:
+    """For each pass how many frames it looks ahead, and for how many more it waits.
+
+    The frames of the delay are shared out evenly, first as frames ahead. All passes but the first look
+    equally far, because they may use each other's groups.
+
+    Examples
+    --------
+    >>> delays_of(5, 2, 2, 2), delays_of(3, 3, 2, 2), delays_of(0, 2, 2, 1)
+    (((2, 0), (2, 1)), ((1, 0), (1, 0), (1, 0)), ((0, 0), (0, 0)))
+    """
+    most = n_passes * (2 * reach + depth - 1)
+    if not depth - 1 <= delay <= most:
+        raise ValueError(
+            f"delay must be from {depth - 1} to {most} with {n_passes} passes of plane_distance={reach} and "
+            f"patch_depth={depth}, got {delay}; change these parameters, or the delay"
+        )
+    # The first frame needs as many as a patch spans, and must not wait for them in one pass after the other:
+    # the last pass always has so much of the delay.
+    ahead = min(reach, -(-delay // n_passes))
+    while ahead * (n_passes - 1) + max(0, depth - 1 - ahead) > delay:
+        ahead -= 1
+    wait = max(0, depth - 1 - ahead)
+    first = min(reach, delay - ahead * (n_passes - 1) - wait)
+    passes = [(first, 0), *[(ahead, 0)] * (n_passes - 2), (ahead, wait)]
+    for _ in range(delay - sum(map(sum, passes))):
+        least = min(range(n_passes), key=lambda number: (sum(passes[number]), -number))
+        passes[least] = (passes[least][0], passes[least][1] + 1)
+    return tuple(passes)
 
 
 def halo(params: StackParams) -> tuple[int, int, int]:

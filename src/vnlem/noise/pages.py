@@ -14,10 +14,12 @@ from vnlem.noise.parts import steps
 from vnlem.pipeline.axes import PagesOf, shapes_of
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.image import Planes, to_planes
+from vnlem.pipeline.incoming import Incoming
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.warn import warn
 
 Pages = Sequence[NDArray[Any]] | PagesOf
+Arriving = Pages | Incoming  # or pages of a stream, which can be taken once
 # Noise is estimated on so many pages, spread over the series.
 SAMPLE = 12
 SAMPLE_PIXELS = 4e6  # and on no more than so many pixels, but one page at least
@@ -106,14 +108,25 @@ def checked_page(pages: Pages, index: int) -> Planes:
     return planes_of(to_host(pages[index]), index, len(pages))
 
 
-def planes_of(page: Any, index: int, count: int) -> Planes:
+def planes_of(page: Any, index: int, count: int | None) -> Planes:
     """A page as planes; an error says which page of how many it was."""
     try:
         return to_planes(page, None)
     except ValueError as error:
         if count == 1:
             raise
-        raise ValueError(f"page {index + 1} of {count}: {error}") from error
+        raise ValueError(f"{page_name(index, count)}: {error}") from error
+
+
+def page_name(index: int, count: int | None) -> str:
+    """What a page is called in a message; count: None in a stream.
+
+    Examples
+    --------
+    >>> page_name(2, 9), page_name(2, None)
+    ('page 3 of 9', 'frame 3')
+    """
+    return f"frame {index + 1}" if count is None else f"page {index + 1} of {count}"
 
 
 def _mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:

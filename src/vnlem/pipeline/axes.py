@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.pipeline.device import lies_on_gpu, to_host
+from vnlem.pipeline.incoming import ENDLESS, Incoming
 
 LETTERS = {
     "T": "time",
@@ -176,7 +177,7 @@ class PagesOf:
 
 
 def shapes_of(pages: Any) -> list[tuple[int, ...]]:
-    """Height and width of each page of a list or of :class:`PagesOf`, of which none is read for that.
+    """Height and width of each page, of which none is read for that; for ENDLESS pages of a stream.
 
     Examples
     --------
@@ -186,7 +187,20 @@ def shapes_of(pages: Any) -> list[tuple[int, ...]]:
     """
     if isinstance(pages, PagesOf):
         return [pages.page_shape] * len(pages)
+    if isinstance(pages, Incoming):
+        return [pages.page_shape] * ENDLESS
     return [page.shape for page in pages]
+
+
+def count_of(pages: Any) -> int | None:
+    """How many pages there are; None where they are still to come.
+
+    Examples
+    --------
+    >>> count_of([np.zeros((4, 3))]), count_of(Incoming((4, 3)))
+    (1, None)
+    """
+    return None if isinstance(pages, Incoming) else len(pages)
 
 
 def shown_size(shape: tuple[int, ...]) -> str:

@@ -46,7 +46,7 @@ def _find_groups(pilot, sigma, params, number):
     """Members (plane, row, column, transform) of every group, the reference first."""
     first = number == 0
     size, depth = params.patch_sizes[number], params.depth
-    centres = _centres(pilot, sigma, params, first, size)
+    centres = _centres(pilot, sigma, params, number, size)
     groups = []
     for plane in _line(len(pilot) - depth + 1, params.plane_step):
         height, width = pilot[plane].shape
@@ -117,6 +117,8 @@ def _combine(noisy, working, pilot, groups, sigma, params, number):
             weight = max(gain[j], 1 / len(group)) ** -1.5
             patch = _undo(estimate[:, j].reshape(depth, size, size), g, len(turns))
             for k in range(depth):
+                if group[0][0] > _last_reference(plane + k, params, number):
+                    continue
                 here = (slice(y, y + size), slice(left_edge, left_edge + size))
                 old = working[plane + k][here]
                 total[plane + k][here] += weight * patch[k]
@@ -124,6 +126,14 @@ def _combine(noisy, working, pilot, groups, sigma, params, number):
                 weights[plane + k][here] += weight
     divided = [[a / w for a, w in zip(sums, weights, strict=True)] for sums in (total, mixed)]
     return divided[0], divided[1]
+
+
+def _last_reference(plane, params, number):
+    """The last plane whose reference patches add to a plane before it leaves the pass."""
+    if params.delays is None:
+        return np.inf
+    _, wait = params.delays[number]
+    return max(0, plane + wait - params.depth + 1)
 
 
 def _line(count, step):
@@ -167,9 +177,9 @@ def _window(planes, centre, size, radius):
     return [(plane, a, b) for a in line(y, height - size + 1) for b in line(x, width - size + 1)]
 
 
-def _centres(pilot, sigma, params, first, size):
+def _centres(pilot, sigma, params, number, size):
     """A function: reference corner -> plane and centre of every window, its own first."""
-    total = len(pilot)
+    total, first = len(pilot), number == 0
     if params.kind == "N":
         return _alike_centres(pilot, params, first, size)
     count = min(2 * params.reach + params.depth, total)
@@ -177,7 +187,12 @@ def _centres(pilot, sigma, params, first, size):
 
     def find(plane, y, x):
         oldest = max(0, min(plane - params.reach, total - count))
-        planes = range(oldest, oldest + count - params.depth + 1)
+        end = oldest + count
+        if params.delays is not None:
+            ahead, _ = params.delays[number]
+            end = min(total, plane + params.depth + ahead if plane else max(params.depth, ahead + 1))
+            oldest = max(0, end - 2 * params.reach - params.depth)
+        planes = range(oldest, end - params.depth + 1)
         places = {plane: (y, x)}
         for direction in (1, -1):
             here = plane

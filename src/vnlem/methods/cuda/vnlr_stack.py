@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -36,11 +36,13 @@ class Frame:
     working: Array
     pilot: Array
     peak: float  # the largest magnitude of a pixel
-    groups: Members | None = None  # of the reference patches that begin in this plane
+    # Of the reference patches that begin in this plane, if they are known. The pass that finds them may add
+    # them after the plane has gone on to the next pass.
+    groups: list[Members] = field(default_factory=list)
 
     def moved(self, move: Callable[[Array], Array]) -> "Frame":
         """The same with its arrays moved to another memory."""
-        groups = None if self.groups is None else Members(*map(move, self.groups))
+        groups = [Members(*map(move, found)) for found in self.groups]
         return Frame(move(self.noisy), move(self.working), move(self.pilot), self.peak, groups)
 
 
@@ -50,7 +52,7 @@ class Held:
 
     size: tuple[int, int]
     peak: float
-    groups: Members | None
+    groups: list[Members]
 
 
 def solve_stack(
@@ -61,7 +63,8 @@ def solve_stack(
     Planes may lie on the host or on the device; what comes back lies on the device.
 
     The passes go on side by side, each a few planes behind the one before it. Where the memory of the device
-    does not suffice for that, they go one after the other, and the planes wait on the host in between.
+    does not suffice for that, they go one after the other, and the planes wait on the host in between; with
+    a delay, where planes must not wait, it is an error.
     """
     engine = engine or engines.Engine()
     _compile(engine, task, params)
@@ -73,18 +76,15 @@ def solve_stack(
         done = None
     # Outside of the handler the arrays of the failed attempt are gone.
     if done is None:
+        if params.delays is not None:
+            raise passes.too_large()
         engine.free()
         done = passes.one_by_one(frames)
     try:
         for frame in done:
             yield frame.pilot
     except MemoryError as error:
-        in_flight, height, width = passes.schedule.shape
-        cure = "fewer images at a time" if params.kind == "N" else "a smaller plane_distance"
-        raise DeviceMemoryError(
-            f"{in_flight} planes of {height}x{width} pixels, held together, need more GPU memory "
-            f"than is free; pass {cure}, or device='cpu'"
-        ) from error
+        raise passes.too_large() from error
 
 
 def _compile(engine: engines.Engine, task: StackTask, params: StackParams) -> None:
@@ -109,6 +109,15 @@ class _Passes:
     def __init__(self, engine: engines.Engine, task: StackTask, params: StackParams) -> None:
         self._engine, self._task, self._params = engine, task, params
         self.schedule = schedule_of(task, params)
+
+    def too_large(self) -> DeviceMemoryError:
+        """What to say where the memory of the device does not suffice."""
+        in_flight, height, width = self.schedule.shape
+        cure = "fewer images at a time" if self._params.kind == "N" else "a smaller plane_distance"
+        return DeviceMemoryError(
+            f"{in_flight} planes of {height}x{width} pixels, held together, need more GPU memory "
+            f"than is free; pass {cure}, or device='cpu'"
+        )
 
     def together(self, frames: Iterator[Frame]) -> Iterator[Frame]:
         """All of them in a chain; their memory is taken at once."""
@@ -245,7 +254,7 @@ class PlanesOnDevice:
         """One plane more at the end."""
         search = self._search
         height, width = size = frame.noisy.shape
-        self.frames.append(Held(size, frame.peak, frame.groups))
+        self.frames.append(Held(size, frame.peak, frame.groups if self._sites is None else []))
         for held in self._rolling:
             held.push()
         for held, image in (
@@ -270,29 +279,32 @@ class PlanesOnDevice:
             into = self._energy.planes[first]
             plane_squares(self._engine, self._pilot.planes[first:], patch, size, into, about_mean=about_mean)
 
-    def pop(self) -> Frame:
-        """The first plane, finished."""
-        frame = self.frames.pop(0)
+    def finished(self, index: int) -> Frame:
+        """A plane with all that was added up for it."""
+        frame = self.frames[index]
         height, width = frame.size
         sums, weights, before, noisy = (
-            held.planes[:1] for held in (self._sums, self._weights, self._working, self._noisy)
+            held.planes[index : index + 1] for held in (self._sums, self._weights, self._working, self._noisy)
         )
         taken = Sums(sums, weights, self._unit, self._weight_unit, self._most)
         pilot, working = weighted_means(self._engine, taken, before, self._rule.patch_size)
         own = (0, slice(height), slice(width))
-        done = Frame(noisy[own].copy(), working[own].copy(), pilot[own].copy(), frame.peak, frame.groups)
+        return Frame(noisy[own].copy(), working[own].copy(), pilot[own].copy(), frame.peak, frame.groups)
+
+    def drop(self) -> None:
+        """The first plane goes."""
+        del self.frames[0]
         for held in self._rolling:
             held.pop()
         if self._sites is not None:
             self._sites.pop()
-        return done
 
     def work_on(self, plane: int) -> None:
         """Estimate all groups whose reference patches begin in one plane."""
         frame = self.frames[plane]
         if self._sites is not None:
-            frame.groups = self._match(plane, self._sites)
-        assert frame.groups is not None
+            frame.groups[:] = [self._match(plane, self._sites)]
+        [groups] = frame.groups
         rows, stride = self._pilot.planes.shape[1:]
         pilot, working, residual = (
             held.planes.reshape(1, -1, stride) for held in (self._pilot, self._working, self._residual)
@@ -305,7 +317,9 @@ class PlanesOnDevice:
             self._weight_unit,
             self._most,
         )
-        combine(self._engine, images, frame.groups, self._permutations, self._rule, sums)
+        combine(self._engine, images, groups, self._permutations, self._rule, sums)
+        if not self.sweep.keep_groups:
+            frame.groups.clear()
 
     def _match(self, plane: int, sites: Sites) -> Members:
         search = self._search

@@ -1,0 +1,308 @@
+"""Frames in one by one, denoised frames out a few frames later: a live picture, or a movie without an end.
+
+frames -> one series of pages for each channel -> `vnlem.stacks.denoise_series` -> frames
+"""
+
+import math
+from collections.abc import Generator, Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+from numpy.typing import DTypeLike, NDArray
+
+from vnlem.noise.find import ABOUT_NOISE
+from vnlem.noise.pages import StackNoise, planes_of
+from vnlem.pipeline import checks
+from vnlem.pipeline.axes import PagesOf, Series, check_axes, series_of
+from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace
+from vnlem.pipeline.dtypes import as_dtype, check_dtype, taken_up
+from vnlem.pipeline.incoming import ENDLESS, Incoming
+from vnlem.pipeline.places import load
+from vnlem.pipeline.run import Info
+from vnlem.pipeline.stack_input import sigma_per_channel
+from vnlem.pipeline.stack_task import StackTask
+from vnlem.pipeline.warn import said_once
+from vnlem.pipeline.workers import check_workers
+from vnlem.registry import stack_method
+from vnlem.stacks import check_page, check_params, denoise_series, units_on
+
+METHOD = "vnlr"
+LARGE = 10_000  # pixels: no patch is larger than such a frame
+
+
+class Stream:
+    """Denoise a movie while it is recorded: VNLR with a delay of a few frames and memory that does not grow.
+
+    Parameters
+    ----------
+    axes : str
+        The letters of the movie: T, Y, X, and C where frames have channels. A frame has all but T, in this
+        order.
+    sigma : float or one number per channel, optional
+        Standard deviation of white noise. When None the noise is estimated on the first ``delay + 1`` frames
+        and is the same from then on.
+    delay : int
+        A frame comes out when so many others have come in after it. More frames make a better picture.
+    profile : {"fast", "balanced", "quality"}
+        How much time a frame may take.
+    device, workers, noise_model, dtype
+        As in :func:`vnlem.denoise`.
+    **options
+        ``gain``, ``offset``, ``read_noise`` and what else :func:`vnlem.denoise` takes about the noise, and
+        the parameters of VNLR on stacks, such as ``plane_distance``.
+
+    Notes
+    -----
+    The frames are those of ``vnlem.denoise(movie, sigma, axes=axes, delay=delay, profile=profile)``, byte for
+    byte, with the same of all other options. Both measure the noise, and the brightness that the method
+    works with, on the first ``delay + 1`` frames.
+
+    Examples
+    --------
+    >>> import numpy as np, vnlem
+    >>> movie = 4 * np.arange(32) + np.random.default_rng(0).normal(0, 5, (6, 32, 32))
+    >>> stream = vnlem.Stream(sigma=5.0, delay=2, workers=1)
+    >>> [len(stream.push(frame)) for frame in movie], len(stream.finish())
+    ([0, 0, 1, 1, 1, 1], 2)
+
+    Or with a loop over anything that gives frames:
+
+    >>> live = vnlem.Stream(sigma=5.0, delay=2, workers=1).denoise(frame for frame in movie)
+    >>> next(live).shape
+    (32, 32)
+    """
+
+    def __init__(
+        self,
+        axes: str = "TYX",
+        sigma: Any = None,
+        *,
+        delay: int = 2,
+        profile: str = "fast",
+        device: str | None = None,
+        workers: int | None = None,
+        noise_model: Any = "auto",
+        dtype: DTypeLike | None = None,
+        **options: Any,
+    ) -> None:
+        letters = check_axes(axes, (1,) * len(axes) if isinstance(axes, str) else ())
+        if "T" not in letters or set(letters) - set("TCYX"):
+            raise ValueError(f"the axes of a stream are T, Y, X and perhaps C, such as 'TYX', got {axes!r}")
+        self._letters = "T" + letters.replace("T", "")
+        self._sigma, self._noise_model, self._device = sigma, noise_model, device
+        self.delay = checks.whole("delay", delay, 0)
+        self._workers = check_workers(workers)
+        self._dtype = None if dtype is None else check_dtype(dtype)
+        self._about_noise = {name: options.pop(name, None) for name in ABOUT_NOISE}
+        self._params = {"profile": profile, "delay": self.delay, **options}
+        _check_params(self._params)
+        self._first: list[NDArray[Any]] = []  # until there are enough of them to begin
+        self._like: Any = None  # the first frame's shape and dtype
+        self._count = 0
+        self._channels: list[_Channel] = []
+        self._where = "cpu"
+        self._ended = False
+
+    def push(self, frame: Any) -> list[NDArray[Any]]:
+        """Take the next frame and give the one that is finished: a list of one, or of none at the beginning.
+
+        Parameters
+        ----------
+        frame : ndarray
+            Of the size and the dtype of the first one. A frame that is refused leaves the stream as it was.
+
+        Returns
+        -------
+        list of ndarray
+        """
+        if self._ended:
+            raise ValueError("the stream has ended; make a new Stream")
+        array = self._checked(frame)
+        self._count += 1
+        if self._channels:
+            for channel in self._channels:
+                channel.pages.put(channel.page_of(array))
+        else:
+            self._first.append(array)
+            if self._count > self.delay:
+                self._begin()
+        return [self._next()] if self._count > self.delay else []
+
+    def finish(self) -> list[NDArray[Any]]:
+        """The frames that are still under way; the stream has ended then."""
+        if self._ended:
+            return []
+        self._ended = True
+        if self._count <= self.delay:
+            raise ValueError(
+                f"the stream ended after {self._count} frames, and a delay of {self.delay} needs at least "
+                f"{self.delay + 1}; pass a smaller delay, or give the frames to vnlem.denoise"
+            )
+        for channel in self._channels:
+            channel.pages.end()
+        rest = [self._next() for _ in range(self.delay)]
+        self.close()
+        return rest
+
+    def denoise(self, frames: Iterable[Any]) -> Iterator[NDArray[Any]]:
+        """The denoised frames of anything that gives frames, each as soon as it is finished.
+
+        Parameters
+        ----------
+        frames : iterable of ndarray
+
+        Yields
+        ------
+        ndarray
+        """
+        with self:
+            for frame in frames:
+                yield from self.push(frame)
+            yield from self.finish()
+
+    def close(self) -> None:
+        """Give up what is under way; threads and memory are free again."""
+        self._ended = True
+        for channel in self._channels:
+            channel.done.close()
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def info(self) -> Info:
+        """The noise and the parameters, known from the frame on with which the first one comes out."""
+        if not self._channels:
+            raise ValueError(
+                f"the noise is measured when {self.delay + 1} frames have come, and {self._count} have; "
+                "ask for info later"
+            )
+        models = [channel.noise.model for channel in self._channels]
+        levels = [model.sigma for model in models]
+        details = {
+            "axes": self._letters,
+            "delay": self.delay,
+            "noise_from": "sigma" if self._sigma is not None else f"the first {self.delay + 1} frames",
+            "sigma_per_channel": levels,
+            "noise_models": models,
+            "frames": self._count,
+        }
+        level = math.sqrt(sum(value**2 for value in levels) / len(levels))
+        parameters = self._channels[0].used[0]
+        return Info(METHOD, level, parameters, {}, details, device=self._where, noise=models[0])
+
+    def _checked(self, frame: Any) -> Any:
+        """A frame like the first one, in the dtype in which it is taken up."""
+        array = frame if lies_on_gpu(frame) else checks.as_array("the frame", frame)
+        number = self._count + 1
+        if self._like is None:
+            letters = self._letters[1:]
+            if array.ndim != len(letters) or 0 in array.shape:
+                raise ValueError(
+                    f"a frame of a stream with axes {self._letters!r} needs the axes {letters}, "
+                    f"got an array of shape {array.shape}"
+                )
+        elif (array.shape, array.dtype) != self._like:
+            shape, dtype = self._like
+            raise ValueError(
+                f"frame {number} has the shape {array.shape} and the dtype {array.dtype}, and the first one "
+                f"had {shape} and {dtype}; make a new Stream for other frames"
+            )
+        if not lies_on_gpu(array):
+            # Values are looked at before the frame is taken: an error later would end the stream.
+            for page in (one.page_of(array) for one in self._series_of(array)):
+                check_page(planes_of(page, self._count, None), self._count, None)
+        self._like = array.shape, array.dtype
+        return array if self._dtype is None else taken_up(array, self._dtype)
+
+    def _series_of(self, frame: Any) -> "list[_Layout]":
+        shape = (1, *frame.shape)
+        return [_Layout(self._letters, one) for one in series_of(self._letters, shape, "T")]
+
+    def _begin(self) -> None:
+        """Measure noise and units on the first frames, and make what denoises."""
+        first = self._first
+        where = choose(self._device, first[0])
+        model = self._noise_model
+        if where != "cpu" and self._sigma is not None and model == "auto":
+            model = "gaussian"  # as `vnlem.denoise` has it
+        layouts = self._series_of(first[0])
+        sigmas = sigma_per_channel(self._sigma, len(layouts))
+        channels = []
+        with said_once(), current(where):
+            for layout, sigma in zip(layouts, sigmas, strict=True):
+                pages = [layout.page_of(frame) for frame in first]
+                noise = StackNoise.of([pages], sigma, model, self._about_noise, plain=False)
+                channel = _Channel(layout, noise, Incoming(pages[0].shape))
+                channel.done = denoise_series(
+                    channel.pages,
+                    "T",
+                    noise,
+                    method=METHOD,
+                    workers=self._workers,
+                    report=None,
+                    info=channel.used,
+                    units=units_on(where, pages, noise),
+                    device=where,
+                    **self._params,
+                )
+                for page in pages:
+                    channel.pages.put(page)
+                channels.append(channel)
+        self._where, self._channels, self._first = where, channels, []
+
+    def _next(self) -> NDArray[Any]:
+        """The next finished frame."""
+        try:
+            with said_once(), current(self._where):
+                pages = [next(channel.done) for channel in self._channels]
+        except BaseException:
+            self.close()  # what is under way is lost
+            raise
+        if self._dtype is not None:
+            pages = [as_dtype(page, self._dtype) for page in pages]
+        shape, _ = self._like
+        frame: NDArray[Any] = namespace(pages[0]).empty(shape, pages[0].dtype)
+        for channel, page in zip(self._channels, pages, strict=True):
+            channel.put(frame, page)
+        return frame
+
+
+def _check_params(params: dict[str, Any]) -> None:
+    """Refuse parameters that no frame could be denoised with."""
+    if params.get("engine", "fast") != "fast":
+        raise ValueError(f"a stream has the engine 'fast' only, got {params['engine']!r}; use vnlem.denoise")
+    prepare = load(stack_method(METHOD, "T").prepare)
+    check_params(prepare, METHOD, params)
+    prepare(StackTask("T", [(LARGE, LARGE)] * ENDLESS, 1.0), **params)
+
+
+class _Layout:
+    """Where the pages of a channel lie in frames."""
+
+    def __init__(self, letters: str, series: Series) -> None:
+        self._letters, self._series = letters, series
+
+    def page_of(self, frame: Any) -> NDArray[Any]:
+        """The page of one frame."""
+        return PagesOf(frame[None], self._letters, self._series)[0]
+
+    def put(self, frame: Any, page: Any) -> None:
+        """Write a page into a frame."""
+        PagesOf(frame[None], self._letters, self._series).put(0, page)
+
+
+class _Channel(_Layout):
+    """One channel under way."""
+
+    done: Generator[NDArray[Any], None, None]
+
+    def __init__(self, layout: _Layout, noise: StackNoise, pages: Incoming) -> None:
+        super().__init__(layout._letters, layout._series)
+        self.noise, self.pages = noise, pages
+        self.used: list[dict[str, Any]] = []
