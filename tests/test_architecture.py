@@ -25,6 +25,7 @@ ALLOWED = {
     "methods": {"pipeline", "kernels", "registry", "reference", "call"} | STAGES,
     "stacks": {"pipeline", "noise", "registry"},
     "api": {"pipeline", "features", "noise", "registry", "large", "stacks", "call"},
+    "raw": {"pipeline", "noise", "registry", "plan", "execute"},
     "metrics": {"pipeline", "noise"},
     "io": set(),
     "theory": {"pipeline", "features", "neighbours", "registry", "reference"},

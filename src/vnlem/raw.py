@@ -1,7 +1,7 @@
 """Camera raw: denoise the mosaic of a sensor, before demosaicking correlates its noise.
 
 The noise of every colour is made white. Then VNLR combines patches of the mosaic as it is: a group keeps the
-phase of the colour filter array, by shifts of whole cells and those symmetries that lay colours on their like.
+phase of the colour filter array, by shifts of whole cells and by symmetries that lay colours on their like.
 """
 
 import time
@@ -29,8 +29,8 @@ from vnlem.registry import find_method
 # Odd patches have a pixel in their middle, about which a Bayer pattern can be reflected and turned.
 PATCH = 7
 SMALLEST = 16
-# A colour with so many pixels has a noise model of its own. With fewer, one model for all colours is nearer to
-# the truth: one sensor has one gain.
+# A colour with so many pixels has a noise model of its own. With fewer, one model for all colours is nearer
+# to the truth: one sensor has one gain.
 OWN_NOISE = 1_000_000
 
 Float = NDArray[np.float64]
@@ -216,9 +216,7 @@ def _plan(stable: Float, pattern: tuple[str, ...], profile: str, device: str, wo
     params = find_method("vnlr").with_defaults({"profile": profile, "patch_size": PATCH})
     with Pool(workers) as pool:
         sample = Sample(stable[None], stable.shape)
-        plan = make_plan(
-            "vnlr", params, sample, NoiseModel.white(1.0), device=device, warns=False, pool=pool
-        )
+        plan = make_plan("vnlr", params, sample, NoiseModel.white(1.0), device=device, warns=False, pool=pool)
     if len(pattern) == 1:
         return plan
     (one,) = plan.rounds

@@ -43,7 +43,9 @@ def demosaic(mosaic: ArrayLike, pattern: tuple[str, ...]) -> Float:
     """
     pixels = np.asarray(mosaic, np.float64)
     if {*"".join(pattern)} != {*"RGB"}:
-        raise ValueError(f"only red, green and blue pixels can be demosaicked, got {pattern!r}; write a DNG instead")
+        raise ValueError(
+            f"only red, green and blue pixels can be demosaicked, got {pattern!r}; write a DNG instead"
+        )
     cell = np.array([list(row) for row in pattern])
     height, width = pixels.shape
     colour = np.tile(cell, (height // len(cell) + 1, width // len(cell) + 1))[:height, :width]

@@ -64,13 +64,17 @@ def allowed_moves(pattern: tuple[str, ...], transforms: NDArray[np.int64]) -> ND
     >>> allowed_moves(("RG", "GB"), symmetries("d4", 1))[0]
     array([255,   0,   0,   0], dtype=uint8)
     >>> allowed_moves(("RG", "GB"), symmetries("d4", 3))[:2, 0]
-    array([ 85, 255], dtype=uint8)
+    array([255,  85], dtype=uint8)
     """
     cell, size = len(pattern), int(np.sqrt(transforms.shape[1]))
     colours = np.array([list(row) for row in pattern])
     here = np.arange(size) % cell
     patches = np.stack(
-        [colours[np.ix_((here + y) % cell, (here + x) % cell)].ravel() for y in range(cell) for x in range(cell)]
+        [
+            colours[np.ix_((here + y) % cell, (here + x) % cell)].ravel()
+            for y in range(cell)
+            for x in range(cell)
+        ]
     )
     moves = np.zeros((cell**2, cell**2), np.uint8)
     for place in range(cell**2):
@@ -293,7 +297,7 @@ class Matching:
         return allowed_moves(self.pattern, self.transforms)
 
     def moves(self, area: Tile) -> NDArray[np.uint8]:
-        """The moves that keep colours, `allowed_moves`, for places counted from the first pixel of an area."""
+        """`allowed_moves` for places that are counted from the first pixel of an area."""
         if not self.pattern:
             return ANY_MOVE
         cell = len(self.pattern)

@@ -28,8 +28,8 @@ def check_pattern(pattern: Any) -> tuple[str, ...]:
     side = len(rows)
     if not 1 <= side <= LARGEST_CELL or any(len(row) != side or not row.isalpha() for row in rows):
         raise ValueError(
-            "pattern must be 'RGGB', 'BGGR', 'GRBG', 'GBRG', 'X-Trans' or the rows of a square cell of at most "
-            f"{LARGEST_CELL} pixels, such as ('RG', 'GB'); got {checks.shown(pattern)}"
+            "pattern must be 'RGGB', 'BGGR', 'GRBG', 'GBRG', 'X-Trans' or the rows of a square cell of at "
+            f"most {LARGEST_CELL} pixels, such as ('RG', 'GB'); got {checks.shown(pattern)}"
         )
     return rows
 
@@ -71,13 +71,15 @@ def per_pixel(name: str, value: Any, pattern: tuple[str, ...], least: float = -n
     if isinstance(value, Mapping):
         missing = [colour for colour in colours(pattern) if colour not in value]
         if missing:
-            raise ValueError(f"{name} must have a number for each of {', '.join(colours(pattern))}; got {value!r}")
+            raise ValueError(
+                f"{name} must have a number for each of {', '.join(colours(pattern))}; got {value!r}"
+            )
         found = np.array([[value[colour] for colour in row] for row in pattern], np.float64)
     else:
         given = checks.finite(name, value)
         if given.shape not in ((), (side, side)):
             raise ValueError(
-                f"{name} must be a number, a number for each colour such as {{'R': 1.0, 'G': 1.0, 'B': 1.0}}, "
+                f"{name} must be a number, a number for each colour such as {{'R': 1, 'G': 1, 'B': 1}}, "
                 f"or an array of the cell's shape {(side, side)}; got shape {given.shape}"
             )
         found = np.broadcast_to(given, (side, side)).copy()
