@@ -26,6 +26,7 @@ ALLOWED = {
     "stacks": {"pipeline", "noise", "registry"},
     "stream": {"pipeline", "noise", "registry", "stacks"},
     "api": {"pipeline", "features", "noise", "registry", "large", "stacks", "call"},
+    "raw": {"pipeline", "noise", "registry", "plan", "execute"},
     "metrics": {"pipeline", "noise"},
     "io": set(),
     "theory": {"pipeline", "features", "neighbours", "registry", "reference"},

@@ -16,6 +16,7 @@ _PUBLIC = {
     "denoise_nlm": "methods.nlm",
     "denoise_nlem": "methods.nlem",
     "denoise_nlpr": "methods.nlem",
+    "denoise_raw": "raw",
     "denoise_vnlem": "methods.vnlem",
     "denoise_vnlem_dd": "methods.vnlem_dd",
     "denoise_vnlr": "methods.vnlr",

@@ -13,7 +13,7 @@ import typer
 
 from vnlem import __version__
 from vnlem.api import denoise
-from vnlem.cli import batch, large
+from vnlem.cli import batch, large, raw
 from vnlem.cli.help import parameter_help
 from vnlem.pipeline.axes import LETTERS
 from vnlem.pipeline.dtypes import check_dtype
@@ -116,6 +116,8 @@ def command(
 
     if pattern is not None:
         return batch.run(command, arguments)
+    if raw.is_raw(source):
+        return raw.run(arguments)
     if to is not None:
         raise ValueError("--to is for the files of a folder, with --pattern; OUT says it for a single file")
     begun = time.perf_counter()

@@ -75,6 +75,7 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
             f"channels={channels!r} is for TIFF and NPY files; {place} is a {found.title} file, "
             "which says itself where its colours are"
         )
+    found.check_library()
     with one_sentence(place):
         picture: Picture = _load(found.read)(place, *([channels] if found.asks_channels else []))
         return picture

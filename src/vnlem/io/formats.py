@@ -68,6 +68,7 @@ class Format:
     library: str = ""  # the reader that an extra brings
     extra: str = ""
     instead: str = ".ome.tif or .ome.zarr"  # what to write where this format is only read
+    needs_name: bool = False  # whether files begin like those of another format, and the suffix decides
 
     def begins(self, start: bytes) -> bool:
         """Whether the first bytes of a file are those of this format."""
@@ -83,7 +84,7 @@ class Format:
             )
 
 
-# A new format is a module and an entry here.
+_TIFF = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
 _INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
 _FLOATS = ("float16", "float32", "float64")
 
@@ -92,6 +93,7 @@ def _with_compressed(*suffixes: str) -> tuple[str, ...]:
     return tuple(suffix + end for suffix in suffixes for end in ("", ".gz", ".bz2"))
 
 
+# A new format is a module and an entry here.
 FORMATS = {
     "png": Format(
         "PNG",
@@ -113,7 +115,7 @@ FORMATS = {
     "tiff": Format(
         "TIFF",
         (".tif", ".tiff"),
-        (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"),
+        _TIFF,
         (*_INTEGERS, *_FLOATS),
         "vnlem.io.tiff:read",
         "vnlem.io.tiff_writer:write",
@@ -238,6 +240,34 @@ FORMATS |= {
         instead=".nii.gz",
     ),
 }
+FORMATS |= {
+    "dng": Format(
+        "DNG",
+        (".dng",),
+        _TIFF,
+        ("uint16",),
+        "vnlem.io.camera_raw:read",
+        "vnlem.io.camera_raw:write",
+        alpha=False,
+        colour=False,
+        library="rawpy",
+        extra="raw",
+        needs_name=True,
+    ),
+    "raw": Format(
+        "camera raw",
+        (".cr2", ".cr3", ".nef", ".arw", ".raf", ".rw2", ".orf", ".pef", ".srw"),
+        (*_TIFF, b"FUJIFILMCCD-RAW", b"IIU\x00", b"IIRO", b"IIRS"),
+        (),
+        "vnlem.io.camera_raw:read",
+        "",
+        signs=((4, b"ftypcrx "),),
+        library="rawpy",
+        extra="raw",
+        instead=".dng, or .tif for a developed picture",
+        needs_name=True,
+    ),
+}
 FAMILY = {"ome": "tiff"}  # a format and its reader's name for it
 
 
@@ -275,8 +305,8 @@ def sniff(path: Path) -> str:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     start, compressed = head(path)
-    for name, format_ in all_formats():
-        if format_.begins(start):
+    for name, format_ in sorted(all_formats(), key=lambda item: not item[1].needs_name):
+        if format_.begins(start) and (not format_.needs_name or path.suffix.lower() in format_.suffixes):
             if compressed and not format_.compressible:
                 raise ValueError(
                     f"cannot read {path}: it is a compressed {format_.title} file; decompress it first"

@@ -59,6 +59,7 @@ class VnlrParams(FixedParams):
     first_step: int
     boost: float  # factor on the noise energy in the ridge
     aim: str  # what the result is judged by
+    pattern: tuple[str, ...] = ()  # colours of the pixels of a cell, row by row; one colour when empty
 
 
 @dataclass(frozen=True)

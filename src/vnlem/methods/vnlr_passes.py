@@ -164,6 +164,7 @@ def matching_of(params: VnlrParams, number: int, region: Region, channels: int, 
         least_variance=_least_variance(sigma),
         copies=_copies_of(params, number),
         copied_radius=params.copied_distance,
+        pattern=params.pattern,
     )
 
 

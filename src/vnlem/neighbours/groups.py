@@ -11,7 +11,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.cpu.match import GroupSearch, match_tile
+from vnlem.kernels.cpu.match import ANY_MOVE, GroupSearch, match_tile
 from vnlem.kernels.cpu.sheets import Images, Tall
 from vnlem.neighbours import turned
 from vnlem.neighbours.sheets import LARGE_TILE, MANY_PIXELS, TILE, Copies, ImageSheet, Layout, Reach, Sheet
@@ -40,6 +40,39 @@ def symmetries(group: str, patch_size: int) -> NDArray[np.int64]:
     turned = [np.rot90(pixels, quarter) for quarter in range(4)]
     elements = {"identity": turned[:1], "c4": turned}.get(group, turned + [np.fliplr(p) for p in turned])
     return np.stack([element.ravel() for element in elements]).astype(np.int64)
+
+
+def allowed_moves(pattern: tuple[str, ...], transforms: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Which moves of a patch of a mosaic lay every pixel on one of the same colour.
+
+    Entry [place, shift] has a bit for each of the `symmetries`. Places of the reference's corner, and shifts
+    of the member from there, are counted row by row in a cell of the pattern.
+
+    Examples
+    --------
+    >>> allowed_moves(("RG", "GB"), symmetries("d4", 1))[0]
+    array([255,   0,   0,   0], dtype=uint8)
+    >>> allowed_moves(("RG", "GB"), symmetries("d4", 3))[:2, 0]
+    array([255,  85], dtype=uint8)
+    """
+    cell, size = len(pattern), int(np.sqrt(transforms.shape[1]))
+    colours = np.array([list(row) for row in pattern])
+    here = np.arange(size) % cell
+    patches = np.stack(
+        [
+            colours[np.ix_((here + y) % cell, (here + x) % cell)].ravel()
+            for y in range(cell)
+            for x in range(cell)
+        ]
+    )
+    moves = np.zeros((cell**2, cell**2), np.uint8)
+    for place in range(cell**2):
+        for shift in range(cell**2):
+            y, x = place // cell + shift // cell, place % cell + shift % cell
+            member = patches[y % cell * cell + x % cell]
+            same = (member[transforms] == patches[place]).all(axis=1)
+            moves[place, shift] = np.packbits(same, bitorder="little")[0]
+    return moves
 
 
 def grid_positions(count: int, step: int) -> NDArray[np.int64]:
@@ -241,11 +274,24 @@ class Matching:
     least_variance: float = 0.0  # of the noise, where it is turned
     copies: tuple[Copies, ...] = ()  # what is searched beside the image
     copied_radius: int | None = None  # of the search windows in copies; as in the image when None
+    pattern: tuple[str, ...] = ()  # colours of the pixels of a cell, row by row; one colour when empty
 
     @cached_property
     def transforms(self) -> NDArray[np.int64]:
         """The aligning permutations of a patch's pixels."""
         return symmetries(self.group, self.reach.patch_size)
+
+    @cached_property
+    def _moves(self) -> NDArray[np.uint8]:
+        return allowed_moves(self.pattern, self.transforms)
+
+    def moves(self, area: Tile) -> NDArray[np.uint8]:
+        """`allowed_moves` for places that are counted from the first pixel of an area."""
+        if not self.pattern:
+            return ANY_MOVE
+        cell = len(self.pattern)
+        by_place = self._moves.reshape(cell, cell, -1)
+        return np.roll(by_place, (-area.top, -area.left), (0, 1)).reshape(self._moves.shape)
 
     def layout(self, groups: TileGroups) -> Layout:
         """The sheets of a tile."""
@@ -253,6 +299,15 @@ class Matching:
         for kind in self.copies:
             sheets += kind.sheets(self.copied_reach(), groups.tile, self.least_variance)
         return Layout.of(sheets)
+
+    def group_size(self) -> int:
+        """Members of a group: a small window does not hold as many."""
+        rows, columns = self.reach.sides()
+        if not self.pattern:
+            return min(self.n_members, rows * columns)
+        cell = len(self.pattern)
+        in_cell = int(np.count_nonzero(self._moves[0] & 1))
+        return min(self.n_members, max(rows // cell * (columns // cell) * in_cell, 1))
 
     def tile_side(self) -> int:
         """Of the tiles of a pass: copies are made of what lies around tiles of one size."""
@@ -271,11 +326,12 @@ class Matching:
     def match(self, references: NDArray[np.int64], layout: Layout, tall: Tall) -> Members:
         """The members of every reference patch, the reference itself first."""
         full = [sheet for sheet in layout.sheets if sheet.put_back]
-        candidates = sum(sheet.candidates[0] * sheet.candidates[1] for sheet in full)
-        count = min(self.n_members, candidates)
+        count = self.group_size()
         members = Members(
             np.empty((len(references), count), np.int32), np.empty((len(references), count), np.uint8)
         )
+        first = layout.sheets[0]
+        assert isinstance(first, ImageSheet)
         search = GroupSearch(
             transforms=len(self.transforms),
             weights=self.weights,
@@ -287,9 +343,8 @@ class Matching:
             factor=self.factor,
             penalty=self.penalty,
             flat_energy=self.flat_energy,
+            moves=self.moves(first.area),
         )
-        first = layout.sheets[0]
-        assert isinstance(first, ImageSheet)
         own = references - np.array([first.area.top, first.area.left])
         match_tile(tall, search, own, layout.corners(references), members.positions, members.transforms)
         return members

@@ -59,6 +59,7 @@ def denoise(
     height, width = noisy.shape[1:]
     compare = weights or [np.ones((len(noisy), 1, 1))] * 2
     pilot = working = noisy
+    colours = _colours(params.pattern, (height, width))
     shares = []
     groups: list[tuple[Copies | None, list[tuple[int, int, int]]]] = []
     for number in range(params.passes + 1):
@@ -90,6 +91,8 @@ def denoise(
                     turns,
                     1.0 if first else params.match_factor,
                     _penalty(pilot, variance, compare[0 if first else 1], corner, size, first, params),
+                    colours,
+                    len(params.pattern),
                 )
                 groups.append((copies, members))
         results = []
@@ -121,6 +124,28 @@ def _corners(shape: tuple[int, ...], size: int, step: int) -> list[tuple[int, in
         return sorted({*range(0, count, step), count - 1})
 
     return [(y, x) for y in line(shape[0] - size + 1) for x in line(shape[1] - size + 1)]
+
+
+def _colours(pattern: tuple[str, ...], shape: tuple[int, int]) -> NDArray[Any] | None:
+    """The colour of every pixel of a mosaic, (1, H, W)."""
+    if not pattern:
+        return None
+    cell = np.array([list(row) for row in pattern])
+    return cell[np.ix_(np.arange(shape[0]) % len(cell), np.arange(shape[1]) % len(cell))][None]
+
+
+def _fit_in(own: list[tuple[int, int]], colours: NDArray[Any] | None, pattern_side: int) -> int:
+    """How many patches of a window can be shifted onto its reference; of a mosaic, those of whole cells."""
+    rows, columns = len({y for y, _ in own}), len({x for _, x in own})
+    if colours is None:
+        return rows * columns
+    cell = colours[0, :pattern_side, :pattern_side]
+    same = [
+        np.array_equal(np.roll(cell, (y, x), (0, 1)), cell)
+        for y in range(pattern_side)
+        for x in range(pattern_side)
+    ]
+    return max(rows // pattern_side * (columns // pattern_side) * sum(same), 1)
 
 
 def _cut(image: Float, corner: tuple[int, int], size: int) -> Float:
@@ -169,15 +194,23 @@ def _windows(shape, corner, size, radius, copies):
     return own, turned
 
 
-def _nearest(image, windows, corner, size, count, turns, factor, penalty):
+def _nearest(image, windows, corner, size, count, turns, factor, penalty, colours, cell):
     """The members (row, column, transform) of one group, the reference first."""
     own, turned = windows
-    count = min(count, len(own))
+    count = min(count, _fit_in(own, colours, cell))
     reference = _cut(image, corner, size)
+
+    def keeps_colours(place, turn):
+        if colours is None:
+            return True
+        return np.array_equal(turn(_cut(colours, place, size)), _cut(colours, corner, size))
 
     def ranks(place, plain):
         candidate = _cut(image, place, size)
-        distances = [np.sum((reference - turn(candidate)) ** 2) for turn in turns]
+        distances = [
+            np.sum((reference - turn(candidate)) ** 2) if keeps_colours(place, turn) else np.inf
+            for turn in turns
+        ]
         return [d if plain and g == 0 else factor * d + penalty for g, d in enumerate(distances)]
 
     def best(place, plain):

@@ -25,6 +25,12 @@ void keep_smallest(const Array<float, 1>& values, int64_t k) {
     }
 }
 
+// How far a shift is from one by whole cells.
+int64_t from_whole_cells(int64_t shift, int64_t cell) {
+    const int64_t rest = shift % cell;
+    return rest < 0 ? rest + cell : rest;
+}
+
 // The ranks of a window's candidates under transforms.
 struct Transformed {
     Reference reference;
@@ -37,14 +43,15 @@ struct Transformed {
     Array<Wide, 2> rows;
     float* values;
     int32_t* which;
+    Array<int32_t, 2> allowed;  // see `Ranks`
+    int64_t own_row;  // of the reference in the window
 };
 
 // Of kWide candidates in row y.
-template <int kSide>
-BestFit best_fit(const Transformed& task, int64_t y) {
+template <int kSide, class Fit>
+Fit best_fit(const Transformed& task, int64_t y, Fit fit) {
     const int64_t side = kSide ? kSide : task.shape.side;
     const int32_t symmetries = int32_t(task.rule.symmetries);
-    BestFit fit;
     for (int32_t order = 0; order < task.rule.orders; order++) {
         PartProducts sums = {};
         const float* numbers = task.numbers[order].data;
@@ -58,7 +65,7 @@ BestFit best_fit(const Transformed& task, int64_t y) {
 // Give the candidates of a window to the transform that fits them best, where its rank is better. All transforms
 // have the same factor and penalty: the largest correlation has the best rank. Not inlined: registers are allotted
 // for one side of patches at a time.
-template <int kSide>
+template <int kSide, bool kCells>
 __attribute__((noinline)) void rank_transformed(const Transformed task, const SearchWindow window) {
     const Reference& reference = task.reference;
     const PatchShape& shape = task.shape;
@@ -76,7 +83,13 @@ __attribute__((noinline)) void rank_transformed(const Transformed task, const Se
                 for (int64_t plane = 0; plane < shape.planes; plane++)
                     split_row(window.pixels + plane * shape.plane_step + split * shape.stride + x, side,
                               task.rows[plane].data + split * side);
-            const BestFit fit = best_fit<kSide>(task, y);
+            BestFit fit;
+            if constexpr (kCells) {
+                const int64_t row = from_whole_cells(y - task.own_row, task.rule.cell);
+                fit = best_fit<kSide>(task, y, AllowedFit{{}, load<kWide>(&task.allowed(row, x))});
+            } else {
+                fit = best_fit<kSide>(task, y, fit);
+            }
             const Wide squared = squared_distance(window.energy + at, reference.norm, fit.largest, window.columns - x);
             const Wide rank = task.rule.factor * squared + reference.penalty;
             float* const value = task.values + y * task.lanes + x;
@@ -89,13 +102,15 @@ __attribute__((noinline)) void rank_transformed(const Transformed task, const Se
 }
 
 void rank_transformed(const Transformed& task, const SearchWindow& window) {
+    if (task.rule.cell > 1)
+        return task.shape.side == 7 ? rank_transformed<7, true>(task, window) : rank_transformed<0, true>(task, window);
     switch (task.shape.side) {
-        case 4: return rank_transformed<4>(task, window);
-        case 5: return rank_transformed<5>(task, window);
-        case 6: return rank_transformed<6>(task, window);
-        case 7: return rank_transformed<7>(task, window);
-        case 8: return rank_transformed<8>(task, window);
-        default: return rank_transformed<0>(task, window);
+        case 4: return rank_transformed<4, false>(task, window);
+        case 5: return rank_transformed<5, false>(task, window);
+        case 6: return rank_transformed<6, false>(task, window);
+        case 7: return rank_transformed<7, false>(task, window);
+        case 8: return rank_transformed<8, false>(task, window);
+        default: return rank_transformed<0, false>(task, window);
     }
 }
 
@@ -105,6 +120,21 @@ void forget_near(int64_t radius, int64_t lanes, const Array<float, 1>& values) {
     for (int64_t y = first; y <= last; y++) values.part(y * lanes + first, y * lanes + last + 1).fill(INFINITY);
 }
 
+// Which transforms the candidates of a window may have; those that may not simply be shifted are left out.
+void allow(const MatchRule& rule, const Reference& reference, const SearchWindow& window, const Ranks& ranks) {
+    const int64_t lanes = ranks.lanes;
+    for (int64_t down = 0; down < rule.cell; down++)
+        for (int64_t x = 0; x < lanes; x++) {
+            const int64_t across = from_whole_cells(x - reference.own % lanes, rule.cell);
+            ranks.allowed(down, x) = rule.moves(reference.place, down * rule.cell + across);
+        }
+    for (int64_t y = 0; y < window.rows; y++) {
+        const int32_t* const allowed = ranks.allowed[from_whole_cells(y - reference.own / lanes, rule.cell)].data;
+        for (int64_t x = 0; x < window.columns; x++)
+            if (!(allowed[x] & 1)) ranks.shifted[y * lanes + x] = INFINITY;
+    }
+}
+
 }  // namespace
 
 void Matcher::match(const Reference& reference, const Array<SearchWindow, 1>& windows) {
@@ -112,6 +142,7 @@ void Matcher::match(const Reference& reference, const Array<SearchWindow, 1>& wi
     const int64_t members = ranks.order.shape[0] - 1, full = rule_.n_full * ranks.per_window;
     for (int64_t w = 0; w < rule_.n_full; w++)
         rank_shifted(windows[w], shape_, reference.pixels, reference.norm, ranks.lanes, of_window(ranks.shifted, w));
+    if (rule_.cell > 1) allow(rule_, reference, windows[0], ranks);
     ranks.shifted[reference.own] = 0;
     const Selected taken = take_smallest(ranks.shifted, members, guess_, ranks.few);
     guess_ = taken.threshold;
@@ -148,7 +179,7 @@ void Matcher::rank_moved(const Reference& reference, const Array<SearchWindow, 1
         const Array<float, 1> values = of_window(ranks.best, w);
         if (!full) values.fill(INFINITY);
         rank_transformed({reference, shape_, rule_, reach, !full, ranks.lanes, ranks.numbers, ranks.rows, values.data,
-                          of_window(ranks.which, w).data},
+                          of_window(ranks.which, w).data, ranks.allowed, reference.own / ranks.lanes},
                          windows[w]);
         if (windows[w].forgets_near) forget_near(windows[w].rows / 2, ranks.lanes, values);
     }

@@ -15,14 +15,23 @@ struct MatchRule {
     int64_t n_full;  // the first n_full windows are of the image itself; members of others only contribute
     int64_t n_copied;  // the most members from the others
     float factor;  // a member that is turned, reflected or of another window ranks with factor * d^2 + a penalty
+    // (cell^2, cell^2): bits of the transforms that are allowed, for the place of the reference in a cell and for the
+    // member's shift from there; where the pixels of an image are of several colours.
+    Array<const uint8_t, 2> moves;
+    int64_t cell;  // 1 where everything is allowed
 
-    MatchRule(int64_t radius, int64_t transforms, int64_t n_full, int64_t n_copied, double factor)
+    MatchRule(int64_t radius, int64_t transforms, int64_t n_full, int64_t n_copied, double factor,
+              const Array<const uint8_t, 2>& moves = {})
         : radius(radius),
           symmetries(transforms % kSymmetries == 0 ? kSymmetries : transforms == 4 ? 4 : 1),
           orders(transforms / symmetries),
           n_full(n_full),
           n_copied(n_copied),
-          factor(float(factor)) {}
+          factor(float(factor)),
+          moves(moves),
+          cell(1) {
+        while ((cell + 1) * (cell + 1) <= moves.shape[0]) cell++;
+    }
 };
 
 // The reference patch.
@@ -32,6 +41,7 @@ struct Reference {
     float level, contrast;
     float penalty;
     int64_t own;  // its place in the first window
+    int64_t place = 0;  // in its cell, see `MatchRule`
 };
 
 // Room for the ranks of all candidates. Rows of candidates begin at whole vectors.
@@ -43,6 +53,7 @@ struct Ranks {
     Array<int32_t, 1> order;  // the members
     Array<float, 2> numbers;  // of the reference for every order of planes, see `split_reference`
     Array<Wide, 2> rows;  // of the image for each plane, see `split_row`
+    Array<int32_t, 2> allowed;  // bits of the transforms, for a row of a cell and for every column of the window
 
     Ranks(Arena& arena, const PatchShape& shape, const MatchRule& rule, int64_t windows, int64_t members)
         : lanes(rounded_up(2 * rule.radius + 1, kWide)),
@@ -54,7 +65,8 @@ struct Ranks {
           few_moved(make_few(arena, windows * per_window)),
           order(arena.empty<int32_t>(members + 1)),
           numbers(arena.empty<float>(rule.orders, shape.planes * shape.side * shape.side)),
-          rows(arena.empty<Wide>(shape.planes, (2 * rule.radius + shape.side) * shape.side)) {}
+          rows(arena.empty<Wide>(shape.planes, (2 * rule.radius + shape.side) * shape.side)),
+          allowed(arena.empty<int32_t>(rule.cell, lanes)) {}
 };
 
 // Finds the members of one reference after the other.

@@ -10,6 +10,7 @@ struct GroupSearch {
     Array<const int64_t, 2> sheets;
     int64_t n_full, n_copied, patch_size, radius;
     double factor, penalty, flat_energy;
+    Array<const uint8_t, 2> moves;
 };
 
 namespace {
@@ -106,7 +107,8 @@ VNLEM_EXPORT int64_t vnlem_match_tile(const Tall& tall, const GroupSearch& searc
     const Array<const float, 3> image = tall.compared;
     const int64_t n_sheets = search.sheets.shape[0], stride = image.shape[2], members = positions.shape[1];
     const PatchShape shape = {search.patch_size, image.shape[0], stride, image.step()};
-    const MatchRule rule(search.radius, search.transforms, search.n_full, search.n_copied, search.factor);
+    const MatchRule rule(search.radius, search.transforms, search.n_full, search.n_copied, search.factor,
+                         search.moves);
     Scratch<Buffers> scratch(shape, rule, image.shape[1], n_sheets, members);
     if (!scratch) return kOutOfMemory;
     const Buffers& buffers = *scratch;
@@ -126,7 +128,8 @@ VNLEM_EXPORT int64_t vnlem_match_tile(const Tall& tall, const GroupSearch& searc
         const bool moves = search.transforms > 1 || n_sheets > search.n_full;
         const int64_t own = (top - corners(r, 0, 0)) * buffers.ranks.lanes + left - corners(r, 0, 1);
         matcher.match({&image(0, top, left), buffers.energy(top, left), buffers.level(top, left),
-                       buffers.contrast(top, left), moves ? penalty_of(tall, search, top, left) : INFINITY, own},
+                       buffers.contrast(top, left), moves ? penalty_of(tall, search, top, left) : INFINITY, own,
+                       top % rule.cell * rule.cell + left % rule.cell},
                       buffers.windows);
         matcher.write(buffers.windows, positions[r], chosen[r]);
     }

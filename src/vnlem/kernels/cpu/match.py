@@ -2,8 +2,12 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from vnlem.kernels.cpu.declare import Byte2, Float1, Int2, Long2, Long3, Written, kernel
 from vnlem.kernels.cpu.sheets import Tall
+
+ANY_MOVE = np.full((1, 1), 255, np.uint8)
 
 
 class GroupSearch(NamedTuple):
@@ -21,6 +25,9 @@ class GroupSearch(NamedTuple):
     factor: float  # a member that is turned or reflected, or not put back, ranks with factor * d^2 + ...
     penalty: float  # ... this times the noise energy of the reference
     flat_energy: float  # with less energy about its mean, in units of its noise, a patch is only shifted
+    # (c * c, c * c): bits of the transforms that a member may have, for the place of the reference in a cell
+    # of c x c pixels and for its shift from there, both row by row. For the image alone, without copies.
+    moves: Byte2 = ANY_MOVE
 
 
 @kernel

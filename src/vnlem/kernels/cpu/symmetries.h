@@ -163,8 +163,19 @@ struct BestFit {
     }
 };
 
+// The same among the transforms that each candidate may have.
+struct AllowedFit : BestFit {
+    WideInts allowed;  // bits
+
+    void compete(Wide correlation, int32_t number) {
+        const WideInts known = (allowed & (1 << number)) != 0;
+        BestFit::compete(known ? correlation : largest, number);
+    }
+};
+
 // Let the symmetries least to end compete, numbered from `first`; of equal correlations the first one counts.
-inline void compete(const PartProducts& sums, int32_t first, int32_t least, int32_t end, BestFit& fit) {
+template <class Fit>
+inline void compete(const PartProducts& sums, int32_t first, int32_t least, int32_t end, Fit& fit) {
     const Wide even = sums.even_same + sums.even_opposite, odd = sums.odd_same + sums.odd_opposite;
     const Wide even_turned = sums.even_same - sums.even_opposite, odd_turned = sums.odd_opposite - sums.odd_same;
     const Wide as_is = even + sums.rows_own, upside_down = even - sums.rows_own;

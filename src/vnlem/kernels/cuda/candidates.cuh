@@ -34,6 +34,19 @@ struct Price {
     float factor, penalty;
 };
 
+// Which transforms candidates may have, where the pixels of an image are of several colours.
+struct Moves {
+    const byte* allowed; // (cell * cell), by the shift from the reference; null for all
+    int cell, row, column; // of the reference, in the window
+
+    // Bits of the transforms at a place of the window.
+    __device__ __forceinline__ unsigned at(int y, int x) const {
+        if (!allowed) return ~0u;
+        const int down = (y - row) % cell, across = (x - column) % cell;
+        return allowed[(down < 0 ? down + cell : down) * cell + (across < 0 ? across + cell : across)];
+    }
+};
+
 // The pixels of a window: a copy in shared memory, or the image itself where the copy would not fit.
 struct Pixels {
     const float* first;
@@ -136,18 +149,20 @@ __device__ void rank_shifted(const Sheet& s, const Window& w, const Pixels& pixe
 template <int FIRST>
 __device__ __forceinline__ void rank_moved_strip(const Sheet& s, const Window& w, const Pixels& pixels,
                                                  const float* taps, float norm, const Price& price, int y, int x,
-                                                 const float* before, float* best, byte* which) {
+                                                 const float* before, float* best, byte* which,
+                                                 const Moves& moves = Moves{}) {
     float sums[MOVED_STRIP][TRANSFORMS - FIRST];
     correlate<MOVED_STRIP, FIRST, TRANSFORMS>(pixels.first + y * pixels.stride + x, pixels, taps,
                                               w.n_rows + P - 1 - y, sums);
 #pragma unroll
     for (int a = 0; a < MOVED_STRIP; ++a) {
         if (y + a >= w.n_rows) break;
-        float fit = sums[a][0];
+        const unsigned allowed = moves.at(y + a, x);
+        float fit = -__uint_as_float(INFINITY_BITS);
         int winner = FIRST;
 #pragma unroll
-        for (int g = FIRST + 1; g < TRANSFORMS; ++g)
-            if (sums[a][g - FIRST] > fit) {
+        for (int g = FIRST; g < TRANSFORMS; ++g)
+            if (sums[a][g - FIRST] > fit && (allowed >> g & 1)) {
                 fit = sums[a][g - FIRST];
                 winner = g;
             }
@@ -162,10 +177,11 @@ __device__ __forceinline__ void rank_moved_strip(const Sheet& s, const Window& w
 
 template <int FIRST>
 __device__ void rank_moved(const Sheet& s, const Window& w, const Pixels& pixels, const float* taps, float norm,
-                           const Price& price, const float* before, float* best, byte* which) {
+                           const Price& price, const float* before, float* best, byte* which,
+                           const Moves& moves = Moves{}) {
     const int strips = ceil_div(w.n_rows, MOVED_STRIP) * w.n_columns;
     for (int i = threadIdx.x; i < strips; i += THREADS)
         rank_moved_strip<FIRST>(s, w, pixels, taps, norm, price, i / w.n_columns * MOVED_STRIP, i % w.n_columns,
-                                before, best, which);
+                                before, best, which, moves);
     __syncthreads();
 }

@@ -18,12 +18,14 @@ struct Search {
     const int* centres;      // (references, n_sheets - 1, 2): patches in the copies, around which to search
     const int* reference_rows;
     const int* reference_columns;
+    const byte* moves;       // (cell^2, cell^2): bits of transforms, by the reference's place in a cell and the shift
     float* ranks;            // (blocks, floats of `Ranks`) where they do not fit in shared memory, else null
     int* positions;          // (references, n_members): row * stride + column, the reference first
     byte* chosen;            // (references, n_members): index of the transform
     int* turned;             // (1): how many members are turned or reflected is added to it
     int rows, stride, height, width; // of the tall array; of the image, its first sheet
     int n_sheets, radius, copied_radius, n_members, n_copied, n_reference_columns; // copied: in the copies
+    int cell;                // of pixels of several colours; 1 where every move is allowed
     float factor;
 };
 
@@ -102,6 +104,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS) match(const
         windows[0] = own_window;
     }
     __syncthreads();
+    Moves moves = {nullptr, s.cell, row - own_window.top, column - own_window.left};
+    if (s.cell > 1) {
+        moves.allowed = s.moves + (row % s.cell * s.cell + column % s.cell) * s.cell * s.cell;
+        for (int i = threadIdx.x; i < per_sheet; i += THREADS)
+            if (!(moves.at(i / own_window.n_columns, i % own_window.n_columns) & 1))
+                shifted[i] = __uint_as_float(INFINITY_BITS);
+        __syncthreads();
+    }
     const unsigned limit = kth_smallest(shifted, per_sheet, s.n_members, &selection);
     int n_moved = 0;
 #if TRANSFORMS > 1 || COPIES
@@ -109,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS) match(const
     // Where enough shifted patches are nearer than the penalty no other can rank among the members.
     if (penalty < __uint_as_float(limit)) {
         const Price price = {s.factor, penalty};
-        rank_moved<1>(image, own_window, pixels, taps, norm, price, shifted, best, which);
+        rank_moved<1>(image, own_window, pixels, taps, norm, price, shifted, best, which, moves);
         int n = per_sheet;
 #if COPIES
         for (int sheet = 1; sheet < s.n_sheets; ++sheet) {

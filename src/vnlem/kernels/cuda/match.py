@@ -1,10 +1,12 @@
 """Groups of similar patches on a device (match.cu)."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.kernels.cpu.match import ANY_MOVE
 from vnlem.kernels.cuda.engine import THREADS, Engine
 
 Array = Any  # of the engine's library
@@ -46,6 +48,7 @@ class Field(NamedTuple):
     factor: float
     n_copied: int  # members that may come from copies, at most
     copied_radius: int = 0  # of the search windows in copies
+    moves: NDArray[np.uint8] = ANY_MOVE  # see `kernels.cpu.match.GroupSearch`; places in `image`
 
 
 def match(
@@ -85,6 +88,7 @@ def match(
             "centres": centres,
             "reference_rows": references.rows,
             "reference_columns": references.columns,
+            "moves": engine.constant(field.moves),
             "ranks": ranks,
             "positions": members.positions,
             "chosen": members.transforms,
@@ -99,6 +103,7 @@ def match(
             "n_members": n_members,
             "n_copied": field.n_copied,
             "n_reference_columns": len(references.columns),
+            "cell": math.isqrt(len(field.moves)),
             "factor": field.factor,
         },
         shared=always + 4 * rank_floats * ranks_in_shared + window * in_shared,

@@ -63,7 +63,7 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
             params.boost,
             params.extra_load if first else None,
         )
-        n_members = _group_size(matching)
+        n_members = matching.group_size()
         room = partial(empty_sums, engine, noisy.shape, n_members, _cover(params, number, n_members), largest)
         if number == params.passes and params.aim == "perception":
             sums, smooth = room(), rule._replace(boost=SMOOTHER)
@@ -104,11 +104,6 @@ def _references(matching: Matching, step: int, needed: Tile) -> Lines:
         ends = starts + reach.sides()[axis] + reach.patch_size - 1
         lines.append(positions[(starts < last) & (ends > first)])
     return Lines(*lines)
-
-
-def _group_size(matching: Matching) -> int:
-    rows, columns = matching.reach.sides()
-    return min(matching.n_members, rows * columns)
 
 
 def _run_pass(
@@ -163,7 +158,7 @@ def _find_groups(
         image, energy = own, patch_energy(engine, own, size)
     else:
         image, energy = tiles.compared(compared, factors)
-    n_members = _group_size(matching)
+    n_members = matching.group_size()
     field = Field(
         image=image,
         energy=energy,
@@ -175,6 +170,7 @@ def _find_groups(
         factor=matching.factor,
         n_copied=max(1, int(MOST_COPIED * n_members)),
         copied_radius=matching.copied_reach().radius,
+        moves=matching.moves(matching.reach.region.read),
     )
     return match(engine, field, batch.references, n_members, batch.centres)
 

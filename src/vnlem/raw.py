@@ -1,0 +1,226 @@
+"""Camera raw: denoise the mosaic of a sensor, before demosaicking correlates its noise.
+
+The noise of every colour is made white. Then VNLR combines patches of the mosaic as it is: a group keeps the
+phase of the colour filter array, by shifts of whole cells and by symmetries that lay colours on their like.
+"""
+
+import time
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vnlem.execute import execute
+from vnlem.noise.auto import estimate_of_planes
+from vnlem.noise.curve import Curve
+from vnlem.noise.model import NoiseModel
+from vnlem.noise.poisson_gaussian import check_model
+from vnlem.pipeline import checks, mosaic
+from vnlem.pipeline.choices import Profile
+from vnlem.pipeline.device import run_where_asked, to_host
+from vnlem.pipeline.image import check_values, to_planes
+from vnlem.pipeline.progress import Progress, reporting
+from vnlem.pipeline.run import Info, Result
+from vnlem.pipeline.workers import Pool, check_workers
+from vnlem.plan import Plan, Sample, make_plan
+from vnlem.registry import find_method
+
+# Odd patches have a pixel in their middle, about which a Bayer pattern can be reflected and turned.
+PATCH = 7
+SMALLEST = 16
+# A colour with so many pixels has a noise model of its own. With fewer, one model for all colours is nearer
+# to the truth: one sensor has one gain.
+OWN_NOISE = 1_000_000
+
+Float = NDArray[np.float64]
+Cell = dict[tuple[int, int], Curve]  # noise of the pixels at each place of a cell
+
+
+def denoise_raw(
+    mosaic_image: ArrayLike,
+    pattern: Any,
+    *,
+    black_level: Any = 0.0,
+    white_level: float | None = None,
+    gain: Any = None,
+    read_noise: Any = None,
+    profile: Profile = "balanced",
+    workers: int | None = None,
+    progress: Progress = False,
+    return_info: bool = False,
+    device: str | None = None,
+) -> Result:
+    """Denoise the mosaic of a camera raw file.
+
+    Parameters
+    ----------
+    mosaic_image : array_like
+        (H, W), as the sensor has it: one colour per pixel, not demosaicked, no white balance, linear.
+    pattern : str or sequence of str
+        Colours of the upper left pixels: "RGGB" (or "BGGR", "GRBG", "GBRG"), "X-Trans", or the rows of a
+        square cell, such as ("RG", "GB").
+    black_level : float, mapping or array_like
+        Value of a dark pixel: one number, one for each colour such as ``{"R": 64, "G": 64, "B": 65}``, or one
+        for each pixel of a cell.
+    white_level : float, optional
+        Value at which pixels are saturated. Pixels there are left alone, and none becomes brighter.
+    gain, read_noise : float, mapping or array_like, optional
+        The noise of a pixel: variance = gain * (mean - black_level) + read_noise^2, given like `black_level`.
+        Estimated when gain is None: for each colour of its own where a colour has a million pixels, else for
+        all together. read_noise is 0 when only gain is given.
+    profile : {"balanced", "quality", "fast"}
+        How much work is done.
+    workers : int, optional
+        Threads; all cores when None. The result does not depend on it.
+    progress : bool or callable(done, total)
+        Show a bar, or report to a function of your own.
+    return_info : bool
+        Return (mosaic, info); ``info.details["noise"]`` is the noise model of each colour.
+    device : {None, "cpu", "cuda", "cuda:1", "auto"}
+        Where to run, see :func:`vnlem.denoise`.
+
+    Returns
+    -------
+    ndarray, or (ndarray, Info) with `return_info`
+        The denoised mosaic, in the units and the dtype of the input: demosaick it with the program you use.
+
+    Notes
+    -----
+    Demosaicking spreads the noise of a pixel over its neighbours and its colour over the others, and what a
+    denoiser can do afterwards is less. Patches of the mosaic are compared and combined only where every pixel
+    meets one of its colour: at shifts by whole cells, and under the reflections and quarter turns that map
+    the pattern to itself. All colours of a patch share one combination.
+
+    Examples
+    --------
+    >>> import numpy as np, vnlem
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.tile([[100.0, 400.0], [400.0, 200.0]], (32, 32))
+    >>> noisy = 64 + 4 * rng.poisson(clean / 4)
+    >>> result = vnlem.denoise_raw(noisy, "RGGB", black_level=64, gain=4.0, profile="fast")
+    >>> bool(np.std(result - 64 - clean) < 0.3 * np.std(noisy - 64 - clean))
+    True
+    """
+    rows = mosaic.check_pattern(pattern)
+    threads = check_workers(workers)
+
+    def at(array: Any, _: Any, where: str) -> Result:
+        begun = time.perf_counter()
+        planes = to_planes(array)
+        pixels = to_host(planes.data)[0]
+        if min(pixels.shape) < max(SMALLEST, 2 * len(rows)):
+            smallest = max(SMALLEST, 2 * len(rows))
+            raise ValueError(
+                f"the mosaic is {pixels.shape[0]}x{pixels.shape[1]} pixels; it must have at least "
+                f"{smallest}x{smallest}"
+            )
+        check_values(replace(planes, data=pixels[None], statistics=None))
+        white = None if white_level is None else checks.real("white_level", white_level)
+        models = _noise(pixels, rows, black_level, gain, read_noise, white, threads)
+        estimated = time.perf_counter()
+        details: dict[str, Any] = {"noise": models[1]}
+        sigma = float(np.mean([model.sigma for model in models[1].values()]))
+        plan = None
+        parameters: dict[str, Any] = {}
+        result = pixels.copy()
+        if sigma > 0:
+            stable = _each(pixels, models[0], len(rows), Curve.stabilise)
+            plan = _plan(stable, rows, profile, where, threads)
+            parameters = asdict(plan.sizes[0].groups[0].params)
+            with reporting(progress, "vnlr") as report:
+                done = execute(plan, stable[None], workers=threads, progress=report, details=details)[0]
+            result = _each(to_host(done), models[0], len(rows), Curve.unstabilise)
+        if white is not None:
+            result = np.where(pixels >= white, pixels, np.minimum(result, white))
+        restored = planes.restore(result[None])
+        if not return_info:
+            return restored
+        ended = time.perf_counter()
+        timings = {"estimate_noise": estimated - begun, "denoise": ended - estimated, "total": ended - begun}
+        noise = next(iter(models[1].values()))
+        return restored, Info("vnlr", sigma, parameters, timings, details, where, noise, plan)
+
+    return run_where_asked(at, mosaic_image, None, device)
+
+
+def _noise(
+    pixels: Float,
+    pattern: tuple[str, ...],
+    black_level: Any,
+    gain: Any,
+    read_noise: Any,
+    white: float | None,
+    workers: int,
+) -> tuple[Cell, dict[str, NoiseModel]]:
+    """The noise at every place of a cell, and that of every colour."""
+    black = mosaic.per_pixel("black_level", black_level, pattern)
+    if gain is None:
+        if read_noise is not None:
+            raise ValueError("read_noise needs gain too; pass gain=, or neither of them to estimate both")
+        found = _estimated(pixels, pattern, white, workers)
+        return {(y, x): found[colour].curves[0] for y, x, colour in mosaic.places(pattern)}, found
+    gains = mosaic.per_pixel("gain", gain, pattern, 0.0)
+    reads = mosaic.per_pixel("read_noise", 0.0 if read_noise is None else read_noise, pattern, 0.0)
+    cell: Cell = {}
+    models: dict[str, NoiseModel] = {}
+    for y, x, colour in mosaic.places(pattern):
+        camera = check_model(gains[y, x], black[y, x], reads[y, x])
+        cell[y, x] = Curve.of_camera(camera)
+        models.setdefault(colour, NoiseModel.camera(camera.gain, camera.offset, camera.read_noise))
+    return cell, models
+
+
+def _estimated(
+    pixels: Float, pattern: tuple[str, ...], white: float | None, workers: int
+) -> dict[str, NoiseModel]:
+    """The noise of every colour, from its pixels alone where they are enough; else that of all colours."""
+    together = _of_pixels(pixels, pattern, None, white, workers)
+    found = dict.fromkeys(mosaic.colours(pattern), together)
+    for colour in found:
+        share = len(list(mosaic.places(pattern, colour))) / len(pattern) ** 2
+        if share * pixels.size >= OWN_NOISE and together.sigma > 0:
+            own = _of_pixels(pixels, pattern, colour, white, workers)
+            found[colour] = own if own.sigma > 0 else together
+    return found
+
+
+def _of_pixels(
+    pixels: Float, pattern: tuple[str, ...], colour: str | None, white: float | None, workers: int
+) -> NoiseModel:
+    """The noise of the pixels of a colour, or of all: of photons and read-out, which no pixels share."""
+    side = len(pattern)
+    height, width = (length // side for length in pixels.shape)
+    parts = [
+        mosaic.cell_plane(pixels, y, x, side)[:height, :width] for y, x, _ in mosaic.places(pattern, colour)
+    ]
+    page = np.concatenate(parts)
+    if white is not None:
+        page = np.minimum(page, white)
+    model = estimate_of_planes(to_planes(page), "auto", workers, warns=False)
+    if model.is_correlated or model.curves[0].law is not None:
+        model = estimate_of_planes(to_planes(page), "poisson-gaussian", workers, warns=False)
+    return model
+
+
+def _each(pixels: Float, cell: Cell, side: int, transform: Any) -> Float:
+    """A transform of every pixel by the noise at its place of a cell."""
+    result = np.empty_like(pixels)
+    for (y, x), curve in cell.items():
+        result[y::side, x::side] = transform(curve, pixels[y::side, x::side])
+    return result
+
+
+def _plan(stable: Float, pattern: tuple[str, ...], profile: str, device: str, workers: int) -> Plan:
+    """VNLR on an image with white noise of standard deviation one, whose groups keep colours."""
+    params = find_method("vnlr").with_defaults({"profile": profile, "patch_size": PATCH})
+    with Pool(workers) as pool:
+        sample = Sample(stable[None], stable.shape)
+        plan = make_plan("vnlr", params, sample, NoiseModel.white(1.0), device=device, warns=False, pool=pool)
+    if len(pattern) == 1:
+        return plan
+    (one,) = plan.rounds
+    (size,) = one.sizes
+    (group,) = size.groups
+    group = replace(group, params=replace(group.params, pattern=pattern))
+    return replace(plan, rounds=(replace(one, sizes=(replace(size, groups=(group,)),)),))
