@@ -89,7 +89,8 @@ def resolve_stack(
             f"group={group!r} is not available for stacks; use group='d4', or denoise page by page"
         )
     checks.choice("group", group, tuple(name for name in GROUPS if name not in COPIES))
-    given = _PROFILES[kind, profile]
+    # "best" differs from "quality" for single images alone.
+    given = _PROFILES[kind, "quality" if profile == "best" else profile]
     n_passes = whole("passes", passes, given.passes)
     if patch_size is None:
         sizes = (given.first_patch, *[given.patch] * n_passes)
