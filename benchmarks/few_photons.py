@@ -45,7 +45,7 @@ def main() -> None:
     """Parse the options and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with fmd and set12")
-    parser.add_argument("--profile", default="balanced", choices=("quality", "balanced", "fast"))
+    parser.add_argument("--profile", default="balanced", choices=("best", "quality", "balanced", "fast"))
     parser.add_argument("--processes", type=int, default=1, help="images side by side")
     options = parser.parse_args()
     workers = 1 if options.processes > 1 else None

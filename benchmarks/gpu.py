@@ -32,6 +32,8 @@ CALLS = {
     "VNLR fast": {"method": "vnlr", "profile": "fast"},
     "VNLR balanced": {"method": "vnlr", "profile": "balanced"},
     "VNLR quality": {"method": "vnlr", "profile": "quality"},
+    "VNLR best": {"method": "vnlr", "profile": "best"},
+    "VNLR balanced, one scale": {"method": "vnlr", "scales": 1},
     "VNLR, noise estimated": {"method": "vnlr", "sigma": None},
     "VNLR balanced, so2": {"method": "vnlr", "group": "so2"},
     "VNLEM paper": {"method": "vnlem", "preset": "paper"},

@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS), help="sets of photographs, by commas")
     parser.add_argument("--sigmas", default=",".join(map(str, SIGMAS)))
     parser.add_argument("--every", type=int, default=1, help="take every n-th photograph")
-    parser.add_argument("--profile", default="fast", choices=("quality", "balanced", "fast"))
+    parser.add_argument("--profile", default="fast", choices=("best", "quality", "balanced", "fast"))
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--no-patterns", action="store_true", help="photographs only")
     parser.add_argument("--csv", type=Path, help="write every case here")

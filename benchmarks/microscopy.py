@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, required=True, help="folder with microscopy, fmd, photo_pairs and polyu"
     )
-    parser.add_argument("--profile", default="balanced", choices=("quality", "balanced", "fast"))
+    parser.add_argument("--profile", default="balanced", choices=("best", "quality", "balanced", "fast"))
     parser.add_argument("--models", default=",".join(MODELS), help="noise models, by commas")
     parser.add_argument("--folders", default=",".join(FOLDERS), help="folders, by commas")
     parser.add_argument("--no-peer", action="store_true", help="leave VST + BM3D out")

@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with the sets")
     parser.add_argument("--sets", default=",".join(SETS), help="by commas")
     parser.add_argument("--sigmas", type=float, nargs="+", default=list(SIGMAS), help="noise levels, 0..255")
-    parser.add_argument("--profile", default="balanced", choices=("quality", "balanced", "fast"))
+    parser.add_argument("--profile", default="balanced", choices=("best", "quality", "balanced", "fast"))
     parser.add_argument("--processes", type=int, default=1, help="images side by side")
     parser.add_argument("--images", action="store_true", help="print every image")
     parser.add_argument("--peer", action="store_true", help="BM3D or CBM3D beside them")

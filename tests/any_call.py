@@ -57,7 +57,7 @@ RANGES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "flat_guard": FLAGS,
     "scope": (("window", "image"), WORDS_ODD),
     "group": (("d4", "identity", "c4", "so2", "similarity"), WORDS_ODD),
-    "profile": (("balanced", "quality", "fast"), WORDS_ODD),
+    "profile": (("balanced", "best", "quality", "fast"), WORDS_ODD),
     "step": ((1, 2, 3, 5, 8, 12), (*WHOLE_ODD, 50)),
     "passes": ((1, 2, 4, 6), WHOLE_ODD),
     "scales": ((1, 2, 3), WHOLE_ODD),

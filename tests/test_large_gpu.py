@@ -31,6 +31,7 @@ PHOTONS = NoiseModel.camera(1.5)
 CASES = {
     "nlm": {"method": "nlm", "patch_size": 3, "patch_distance": 3},
     "vnlr": SMALL,
+    "vnlr best": SMALL | {"profile": "best"},
     "photons": {"method": "nlm", "patch_size": 3, "patch_distance": 3, "noise_model": PHOTONS},
     "correlated": {"method": "nlm", "patch_size": 3, "patch_distance": 2, "noise_model": SHARED},
     "few photons": {"method": "nlm", "patch_distance": 2, "noise_model": NoiseModel.camera(300.0)},
@@ -70,7 +71,7 @@ def in_parts(pixels, sides, sigma=None, colour=False, **options):
 @pytest.mark.parametrize("case", CASES)
 def test_parts_have_the_bytes_of_the_whole(case):
     # VNLR takes its time where a processor plays the device.
-    pixels = noisy((48, 72) if case == "vnlr" else (170, 90), np.float32)
+    pixels = noisy((48, 72) if case.startswith("vnlr") else (170, 90), np.float32)
     sigma = None if "noise_model" in CASES[case] else 60
     whole, info = vnlem.denoise(pixels, sigma, device="cuda", return_info=True, **CASES[case])
     assert info.device == "cuda:0"
@@ -218,6 +219,7 @@ FULL = {
     "vnlem": {"method": "vnlem"},
     "vnlr fast": {"profile": "fast", "scales": 1},
     "vnlr": {"scales": 3},
+    "vnlr best": {"profile": "best", "scales": 2},
     "vnlr so2": {"profile": "fast", "group": "so2", "scales": 1},
     "correlated": {"profile": "fast", "noise_model": SHARED, "scales": 1},
     "few photons": {"profile": "fast", "noise_model": NoiseModel.camera(300.0), "scales": 2},

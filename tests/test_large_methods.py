@@ -22,11 +22,12 @@ SMALL = {
     "nlpr": {"patch_distance": 4},
     "vnlem": {"patch_distance": 4},
     "vnlem as in the paper": {"preset": "paper", "patch_distance": 4},
-    "vnlr identity": {"group": "identity", "patch_distance": 4, "passes": 1},
-    "vnlr c4": {"group": "c4", "patch_distance": 4, "passes": 2},
-    "vnlr d4": {"group": "d4", "patch_distance": 5, "passes": 2, "profile": "fast"},
-    "vnlr so2": {"group": "so2", "patch_distance": 3, "passes": 1},
-    "vnlr for the eye": {"aim": "perception", "patch_distance": 3, "passes": 1},
+    "vnlr identity": {"group": "identity", "patch_distance": 4, "passes": 1, "scales": 1},
+    "vnlr c4": {"group": "c4", "patch_distance": 4, "passes": 2, "scales": 1},
+    "vnlr d4": {"group": "d4", "patch_distance": 5, "passes": 2, "scales": 1, "profile": "fast"},
+    "vnlr so2": {"group": "so2", "patch_distance": 3, "passes": 1, "scales": 1},
+    "vnlr best": {"profile": "best", "patch_distance": 3, "passes": 1, "scales": 1},
+    "vnlr for the eye": {"aim": "perception", "patch_distance": 3, "passes": 1, "scales": 1},
 }
 
 

@@ -160,3 +160,19 @@ def test_an_image_of_noise_is_told_once_whatever_the_scales_and_channels():
             noise, 11.0, channel_axis=0, channels="separate", scales=2, profile="fast", patch_distance=3
         )
     assert len(caught) == 1
+
+
+def test_a_known_noise_and_an_estimated_one_have_the_same_default():
+    noisy = np.random.default_rng(3).normal(100, 20, (128, 96))
+    noisy[30:90, 20:70] += 80
+    model = vnlem.NoiseModel.white(20.0)
+    options = {"profile": "fast", "return_info": True}
+    calls = [
+        vnlem.denoise(noisy, 20.0, **options),
+        vnlem.denoise(noisy, noise_model=model, **options),
+        vnlem.denoise_vnlr(noisy, 20.0, **options),
+        vnlem.denoise_vnlr(noisy, 20.0, scales=3, **options),
+    ]
+    for result, info in calls:
+        assert info.details["scales"] == 2
+        np.testing.assert_array_equal(result, calls[0][0])

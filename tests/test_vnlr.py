@@ -10,7 +10,8 @@ import skimage.data
 from vnlr_scene import QUICK, error, noisy_scene, plan_of, scene
 
 import vnlem
-from vnlem.methods.vnlr import resolve
+from vnlem.execute import execute
+from vnlem.methods.vnlr import halo, resolve
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,7 @@ def test_a_wrong_sigma_is_refused(sigma, message):
     ("wrong", "message"),
     [
         ({"group": "d5"}, "group must be one of"),
-        ({"profile": "best"}, "profile must be one of"),
+        ({"profile": "slow"}, "profile must be one of"),
         ({"engine": "gpu"}, "engine must be one of"),
         ({"preset": "paper"}, "vnlem-dd"),
         ({"passes": 0}, "at least 1"),
@@ -297,3 +298,36 @@ def test_progress_ends_at_its_total():
 def test_vnlr_is_the_default_method():
     _, info = vnlem.denoise(noisy_scene(), 20.0, return_info=True, **QUICK)
     assert info.method == "vnlr"
+
+
+def test_best_is_the_mean_of_its_runs():
+    image = noisy_scene(height=100, width=104)[None]
+    plan = plan_of(image, profile="best", passes=2, n_neighbors=16, scales=1)
+    (group,) = plan.sizes[0].groups
+    runs = [group.params, *group.params.others]
+    assert len(runs) == 3
+    assert plan.halo == max(halo(run) for run in runs)
+    found = []
+    for run in runs:
+        size = replace(plan.sizes[0], groups=(replace(group, params=replace(run, others=())),))
+        found.append(execute(replace(plan, rounds=(replace(plan.rounds[0], sizes=(size,)),)), image))
+    assert np.abs(found[0] - found[1]).max() > 0.1
+    assert np.abs(found[0] - found[2]).max() > 0.1
+    np.testing.assert_allclose(execute(plan, image), np.mean(found, axis=0), atol=1e-4)
+
+
+def test_what_is_given_holds_for_all_runs_of_best():
+    params = resolve(0.2, "best", patch_distance=9, patch_size=5, passes=2, step=2)
+    for run in (params, *params.others):
+        assert (run.patch_distance, run.patch_sizes, run.passes, run.step) == (9, (5, 5, 5), 2, 2)
+
+
+def test_progress_of_best_goes_on_through_all_runs():
+    seen = []
+
+    def report(done, total):
+        seen.append(done / total)
+
+    vnlem.denoise_vnlr(noisy_scene(), 20.0, profile="best", progress=report, **QUICK)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1

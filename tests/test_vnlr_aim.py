@@ -39,7 +39,7 @@ def test_parts_for_the_eye_are_the_bytes_of_the_whole():
 
     size = (150, 230)
     image = noisy_scene(height=size[0], width=size[1])[None]
-    plan = plan_of(image, profile="fast", patch_distance=4, passes=1, aim="perception")
+    plan = plan_of(image, profile="fast", patch_distance=4, passes=1, scales=1, aim="perception")
     whole = execute(plan, image)
     parts = list(grid(*size, 60, 70))
     cut = 0

@@ -24,7 +24,7 @@ from vnlem.pipeline.run import Info, Result
 from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
-from vnlem.registry import DEFAULT_METHOD, DEFAULT_SCALES, find_method
+from vnlem.registry import DEFAULT_METHOD, find_method
 from vnlem.stacks import denoise_stack
 
 
@@ -323,8 +323,6 @@ def _denoise_image(
     if dtype is not None:
         image = taken_up(image, dtype)
     begun = time.perf_counter()
-    if (sigma is None or noise_model == "rician") and "scales" in method.parameters:
-        given = {"scales": DEFAULT_SCALES} | given
     params = method.with_defaults(given)
     check_parameters(method, params)
     planes = to_planes(image, frame.channel_axis, signals=method.signals)

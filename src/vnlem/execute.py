@@ -67,9 +67,11 @@ def execute(
     region = region or Region.whole(*planes.shape[1:])
     if not region.is_whole():
         _check_read(plan, region)
-    solver = find_method(plan.method).solver(plan.engine, plan.device)
+    method = find_method(plan.method)
+    solver = method.solver(plan.engine, plan.device)
     with Pool(workers) as pool:
-        share = _Share(progress, len(plan.groups()), _work_of(plan, region))
+        runs = sum(len(method.members(group.params)) for group in plan.groups())
+        share = _Share(progress, runs, _work_of(plan, region))
         run = _Execution(plan, solver, pool, share, details)
         if not plan.stabilises_first:
             return run.rounds(planes, region, plan.rounds, sigma_map)
@@ -129,6 +131,7 @@ class _Execution:
     ) -> None:
         self._plan, self._solver, self._pool, self._share = plan, solver, pool, share
         self._details = details
+        self._method = find_method(plan.method)
 
     def rounds(self, planes: Any, region: Region, rounds: tuple[Round, ...], sigma_map: Any) -> Any:
         """What the last of some rounds gives.
@@ -191,9 +194,13 @@ class _Execution:
             if group.is_negligible:
                 return picture[:, rows, columns].copy()
             there = self._where_solved(picture)
-            job = self._job(group, own, there, own_map)
+            job, *others = self._jobs(group, own, there, own_map)
             denoised = self._solver(job)[:, rows, columns]
-            found.append(job.details)
+            for other in others:
+                denoised += self._solver(other)[:, rows, columns]
+            if others:
+                denoised /= 1 + len(others)
+            found.extend(one.details for one in (job, *others))
             before = job.pixels[:, rows, columns]
             scale, workers = group.scale, self._pool.workers
             result = scale.restore(there[:, rows, columns], before, denoised, workers=workers)
@@ -219,25 +226,31 @@ class _Execution:
 
     def _where_solved(self, picture: Any) -> Any:
         """A picture where its solver works; solvers that can work in parts bring them to a GPU themselves."""
-        if self._plan.device == "cpu" or lies_on_gpu(picture) or find_method(self._plan.method).halo:
+        if self._plan.device == "cpu" or lies_on_gpu(picture) or self._method.halo:
             return picture
         return on_current_gpu(picture)
 
-    def _job(self, group: Group, region: Region, picture: Any, sigma_map: Any) -> Job[Any]:
-        workers = self._pool.workers
-        scale = group.scale
-        job: Job[Any] = Job(
-            scale.standardise(picture, workers),
-            scale.sigma,
-            group.params,
-            workers,
-            self._share.next(float(picture.shape[1] * picture.shape[2])),
-            region=None if region.is_whole() and region.write == region.read else region,
-            peak=group.peak,
-        )
-        if sigma_map is not None:
-            job.sigma_map = (sigma_map / scale.scale).astype(np.float32)
-        return job
+    def _jobs(self, group: Group, region: Region, picture: Any, sigma_map: Any) -> list[Job[Any]]:
+        """The runs whose mean is the result: one, for most parameters."""
+        workers, scale = self._pool.workers, group.scale
+        pixels = scale.standardise(picture, workers)
+        members = self._method.members(group.params)
+        work = picture.shape[1] * picture.shape[2] / len(members)
+        spread = None if sigma_map is None else (sigma_map / scale.scale).astype(np.float32)
+        part = None if region.is_whole() and region.write == region.read else region
+        return [
+            Job(
+                pixels,
+                scale.sigma,
+                params,
+                workers,
+                self._share.next(work),
+                sigma_map=spread,
+                region=part,
+                peak=group.peak,
+            )
+            for params in members
+        ]
 
     def _halve(self, planes: Any) -> Any:
         if lies_on_gpu(planes):

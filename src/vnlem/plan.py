@@ -340,9 +340,10 @@ class _Decide(NamedTuple):
             return Group(channels, scale, params, peak=peak)
         if self.method.halo is None:
             raise ValueError(f"{self.method.name} needs the whole image at once")
-        halo = self.method.halo(params)
-        work = self.method.work_halo
-        return Group(channels, scale, params, halo, work(params) if work else halo, peak)
+        members = self.method.members(params)
+        halo = max(map(self.method.halo, members))
+        work = max(map(self.method.work_halo or self.method.halo, members))
+        return Group(channels, scale, params, halo, work, peak)
 
 
 def _reach(sizes: tuple[Size, ...], margin: int = 0) -> int:

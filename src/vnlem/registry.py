@@ -23,7 +23,6 @@ METHODS = {
 }
 ENTRY_POINTS = "vnlem.methods"
 DEFAULT_METHOD = "vnlr"
-DEFAULT_SCALES = 3  # where the noise is estimated, for methods that can work at several
 
 
 @cache

@@ -18,7 +18,7 @@ PAGES = "pages"  # the word that asks for page by page on a stack
 STACK_DEFAULTS = (f"nlm:{PAGES}", "nlm", f"vnlr:{PAGES}", "vnlr")
 NOISY = "noisy"  # the label under which the noisy image itself is measured
 PRESETS = ("paper", "auto")
-PROFILES = ("quality", "balanced", "fast")
+PROFILES = ("best", "quality", "balanced", "fast")
 NOISE_MODELS = ("gaussian", "poisson-gaussian", "correlated")
 
 

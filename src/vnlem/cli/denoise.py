@@ -72,7 +72,7 @@ def command(
     ] = None,
     preset: Annotated[str, typer.Option(help=parameter_help(denoise, "preset"))] = "auto",
     profile: Annotated[
-        str | None, typer.Option(help="'quality', 'balanced' or 'fast', for methods that have profiles.")
+        str | None, typer.Option(help="'best', 'quality', 'balanced' or 'fast', for methods with profiles.")
     ] = None,
     settings: Annotated[
         list[str] | None,

@@ -22,7 +22,7 @@ from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.workers import check_workers
 from vnlem.plan import Plan, make_plan
 from vnlem.plan import Sample as PlanSample
-from vnlem.registry import DEFAULT_SCALES, check_preset, find_method, methods_with
+from vnlem.registry import check_preset, find_method, methods_with
 
 # Bytes for each pixel of a block at several scales, where most of what is read is not solved at full size.
 BYTES_OF_SIZES = 70
@@ -107,8 +107,6 @@ def find_solver(
     if together is not None:
         return together
     options = {name: params.pop(name) for name in _NOISE_OPTIONS if name in params}
-    if (sigma is None or options.get("noise_model") == "rician") and "scales" in found.parameters:
-        params = {"scales": DEFAULT_SCALES} | params
     params = found.with_defaults(params)
     check_preset(found, params["preset"])
     found.solver(params["engine"], device)

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from vnlem.methods.vnlr_params import VnlrParams
+from vnlem.methods.vnlr_params import VnlrParams, members
 from vnlem.methods.vnlr_params import resolve as resolve
 from vnlem.methods.vnlr_passes import halo as halo
 from vnlem.methods.vnlr_passes import solve as solve
@@ -33,7 +33,7 @@ def denoise_vnlr(
     patch_distance: int | None = None,
     step: int | None = None,
     passes: int | None = None,
-    scales: int = 1,
+    scales: int = 3,
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
@@ -56,8 +56,9 @@ def denoise_vnlr(
         steps of 15 degrees are searched (six times the matching; worth it for particles at random angles);
         "similarity" the same in a window of three times the radius (for particles that recur, at one size
         or at several).
-    profile : {"balanced", "quality", "fast"}
-        How much work is done.
+    profile : {"balanced", "best", "quality", "fast"}
+        How much work is done. "best" is the mean of three runs: that of "quality", one with twice the search
+        radius, and one that has smaller patches in its early passes besides.
     preset : {"auto"}
         There is no preset "paper" for this method.
     engine : {"fast", "reference"}
@@ -68,8 +69,9 @@ def denoise_vnlr(
         Side of a patch, patches per group, radius of the search window, distance between reference
         patches, pilot passes; from the profile and sigma when None.
     scales : int
-        With 3 the image is denoised at half and at a quarter of its size too, and the low frequencies of flat
-        and of smooth areas are taken from there: better where noise is strong beside the signal.
+        Sizes at which the image is denoised. With 3 it is also denoised at half and at a quarter of its size,
+        and flat and smooth areas take their low frequencies from there. 1 takes three quarters of the time
+        and has the smaller halo where an image is denoised in parts.
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
@@ -145,7 +147,8 @@ METHOD = Method(
     },
     halo=halo,
     work_halo=work_halo,
-    min_size=lambda params: max(params.patch_sizes),
+    members=members,
+    min_size=lambda params: max(max(run.patch_sizes) for run in members(params)),
     sigma_maps=True,
     bytes_per_pixel=90,
     stack=StackMethod(

@@ -1,6 +1,6 @@
 """Parameters of VNLR: what a profile spends, and what follows from the noise."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vnlem.neighbours.groups import GROUPS
@@ -60,11 +60,12 @@ class VnlrParams(FixedParams):
     boost: float  # factor on the noise energy in the ridge
     aim: str  # what the result is judged by
     pattern: tuple[str, ...] = ()  # colours of the pixels of a cell, row by row; one colour when empty
+    others: tuple["VnlrParams", ...] = ()  # of further runs: the result is the mean of all
 
 
 @dataclass(frozen=True)
-class _Profile:
-    """What a profile spends: group size, search radius, steps, passes."""
+class _Run:
+    """What a run spends: group size, search radius, steps, passes."""
 
     n_neighbors: int
     patch_distance: int
@@ -74,13 +75,21 @@ class _Profile:
     first_patch_distance: int
     first_step: int
     boost: float
+    early_patch: int = 7  # side of a patch in the first half of the pilot passes
 
 
 # n_neighbors, patch_distance, step, passes, first_n_neighbors, first_patch_distance, first_step, boost
+_QUALITY = _Run(80, 26, 5, 5, 24, 18, 2, 1.2)
+# The runs of each profile; the result is their mean.
 _PROFILES = {
-    "quality": _Profile(80, 26, 5, 5, 24, 18, 2, 1.2),
-    "balanced": _Profile(64, 20, 5, 4, 20, 16, 4, 1.15),
-    "fast": _Profile(64, 14, 6, 3, 18, 12, 5, 1.15),
+    "best": (
+        _QUALITY,
+        replace(_QUALITY, patch_distance=52, first_patch_distance=26, step=4),
+        replace(_QUALITY, patch_distance=52, early_patch=6),
+    ),
+    "quality": (_QUALITY,),
+    "balanced": (_Run(64, 20, 5, 4, 20, 16, 4, 1.15),),
+    "fast": (_Run(64, 14, 6, 3, 18, 12, 5, 1.15),),
 }
 PROFILES = tuple(_PROFILES)
 
@@ -107,40 +116,60 @@ def resolve(
     checks.choice("profile", profile, PROFILES)
     checks.choice("group", group, GROUPS)
     checks.choice("aim", aim, AIMS)
-    given = _PROFILES[profile]
-    n_passes = whole("passes", passes, given.passes)
-    if patch_size is None:
-        # Small patches first: they keep detail that later passes can still smooth, and not the other way
-        # round.
-        late = 7 if sigma < LARGE_NOISE else 8
-        early = n_passes // 2 if profile != "fast" else 0
-        sizes = (6, *[7] * early, *[late] * (n_passes - early))
-    else:
-        sizes = (whole("patch_size", patch_size, 7, 2),) * (n_passes + 1)
-    steps = steps_within(sizes, step, given.first_step, given.step)
+    usual, *_ = _PROFILES[profile]
     wide = group == "similarity"  # in the image, not in its copies
-    farther = SIMILARITY_DISTANCE if wide else 1
-    distance = whole("patch_distance", patch_distance, farther * given.patch_distance)
-    # New groups whenever the patch changes, and in every second pass: in between the pilot hardly moves.
-    often = 2 if profile != "fast" else n_passes
-    rematch = tuple(m for m in range(1, n_passes + 1) if m % often == 1 % often or sizes[m] != sizes[m - 1])
-    return VnlrParams(
-        profile=profile,
-        group=group,
-        patch_size=sizes[-1],
-        patch_sizes=sizes,
-        n_neighbors=whole("n_neighbors", n_neighbors, given.n_neighbors, 2),
-        patch_distance=distance,
-        copied_distance=min(given.patch_distance, distance) if wide else distance,
-        step=steps[1],
-        passes=n_passes,
-        rematch=rematch,
-        first_n_neighbors=given.first_n_neighbors,
-        first_patch_distance=min(given.first_patch_distance, distance),
-        first_step=steps[0],
-        boost=given.boost,
-        aim=aim,
-    )
+
+    def params_of(run: _Run) -> VnlrParams:
+        n_passes = whole("passes", passes, run.passes)
+        if patch_size is None:
+            # Small patches first: they keep detail that later passes can still smooth, and not the other way
+            # round.
+            late = 7 if sigma < LARGE_NOISE else 8
+            early = n_passes // 2 if profile != "fast" else 0
+            sizes = (6, *[run.early_patch] * early, *[late] * (n_passes - early))
+        else:
+            sizes = (whole("patch_size", patch_size, 7, 2),) * (n_passes + 1)
+        steps = steps_within(sizes, step, run.first_step, run.step)
+        farther = SIMILARITY_DISTANCE if wide else 1
+        distance = whole(
+            "patch_distance", patch_distance, max(farther * usual.patch_distance, run.patch_distance)
+        )
+        in_copies = patch_distance is None or wide
+        # New groups whenever the patch changes, and in every second pass: in between the pilot hardly moves.
+        often = 2 if profile != "fast" else n_passes
+        return VnlrParams(
+            profile=profile,
+            group=group,
+            patch_size=sizes[-1],
+            patch_sizes=sizes,
+            n_neighbors=whole("n_neighbors", n_neighbors, run.n_neighbors, 2),
+            patch_distance=distance,
+            copied_distance=min(usual.patch_distance, distance) if in_copies else distance,
+            step=steps[1],
+            passes=n_passes,
+            rematch=tuple(
+                m for m in range(1, n_passes + 1) if m % often == 1 % often or sizes[m] != sizes[m - 1]
+            ),
+            first_n_neighbors=run.first_n_neighbors,
+            first_patch_distance=min(run.first_patch_distance, distance),
+            first_step=steps[0],
+            boost=run.boost,
+            aim=aim,
+        )
+
+    first, *others = map(params_of, _PROFILES[profile])
+    return replace(first, others=tuple(others))
+
+
+def members(params: VnlrParams) -> tuple[VnlrParams, ...]:
+    """The parameters of all runs whose mean is the result.
+
+    Examples
+    --------
+    >>> [run.patch_distance for run in members(resolve(0.2, "best"))]
+    [26, 52, 52]
+    """
+    return params, *params.others
 
 
 def whole(name: str, value: Any, default: int, smallest: int = 1) -> int:

@@ -93,7 +93,8 @@ def resolve_stack(
             f"group={group!r} is not available for stacks; use group='d4', or denoise page by page"
         )
     checks.choice("group", group, tuple(name for name in GROUPS if name not in COPIES))
-    given = _PROFILES[kind, profile]
+    # "best" differs from "quality" for single images alone.
+    given = _PROFILES[kind, "quality" if profile == "best" else profile]
     reach = whole("plane_distance", plane_distance, given.reach, 0)
     most_passes = given.passes
     if delay is not None:

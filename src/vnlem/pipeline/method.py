@@ -89,6 +89,8 @@ class Method:
         needs the whole image at once.
     work_halo : callable, optional
         The same for what is worked on, in the mean over the passes, where that is less.
+    members : callable
+        Parameters -> the parameters of the runs whose mean is the result; by default one run, with these.
     min_size : callable
         Parameters -> the smallest height and width that can be denoised.
     has_paper_preset : bool
@@ -109,6 +111,7 @@ class Method:
     engines: Mapping[str, str]
     halo: Callable[[Any], int] | None = None
     work_halo: Callable[[Any], int] | None = None
+    members: Callable[[Any], tuple[Any, ...]] = field(default=lambda params: (params,))
     min_size: Callable[[Any], int] = field(default=lambda params: getattr(params, "patch_size", 1))
     has_paper_preset: bool = False
     signals: bool = False
