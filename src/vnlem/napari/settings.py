@@ -5,7 +5,7 @@ from typing import Any
 
 from vnlem.registry import DEFAULT_METHOD
 
-PROFILES = ("quality", "balanced", "fast")
+PROFILES = ("balanced", "fast", "quality")
 GROUPS = ("d4", "identity", "c4", "so2", "similarity")
 DEVICES = ("cpu", "cuda", "auto")
 CAUTIONS = ("auto", "safe", "strong")
