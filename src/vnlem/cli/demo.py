@@ -38,6 +38,12 @@ class Outcome:
         return "-".join(words)
 
 
+EXAMPLES: tuple[str, ...] = (
+    "vnlem demo",
+    "vnlem demo --size 256 --out pictures",
+)
+
+
 def command(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for the pictures; created if missing.")
