@@ -27,6 +27,7 @@ ALLOWED = {
     "api": {"pipeline", "features", "noise", "registry", "large", "stacks", "call"},
     "metrics": {"pipeline", "noise"},
     "io": set(),
+    "notebook": {"pipeline"},
     "theory": {"pipeline", "features", "neighbours", "registry", "reference"},
     "figures": {"pipeline", "io", "metrics", "registry"} | STAGES,
     "large": {"pipeline", "registry", "io", "stacks", "plan", "execute"} | STAGES,

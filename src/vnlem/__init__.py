@@ -11,6 +11,8 @@ __version__ = "0.2.0"
 # Public name -> module that defines it (relative to this package).
 _PUBLIC = {
     "check_noise": "api",
+    "compare_view": "notebook",
+    "CompareView": "notebook",
     "denoise": "api",
     "denoise_large": "large.api",
     "denoise_nlm": "methods.nlm",

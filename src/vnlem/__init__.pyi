@@ -21,6 +21,7 @@ from vnlem.large.execute import Summary
 from vnlem.large.requests import Region
 from vnlem.noise.model import NoiseModel as NoiseModel
 from vnlem.noise.predictive import NoiseCheck
+from vnlem.notebook import CompareView as CompareView
 from vnlem.pipeline.choices import Aim
 from vnlem.pipeline.choices import Group as Group
 from vnlem.pipeline.choices import Preset as Preset
@@ -31,6 +32,7 @@ from vnlem.pipeline.run import Info as Info
 __version__: str
 
 __all__ = [
+    "CompareView",
     "DiffusionMap",
     "Group",
     "Info",
@@ -40,6 +42,7 @@ __all__ = [
     "Profile",
     "__version__",
     "check_noise",
+    "compare_view",
     "denoise",
     "denoise_large",
     "denoise_nlem",
@@ -68,6 +71,14 @@ def check_noise(
     *,
     workers: int | None = None,
 ) -> NoiseCheck: ...
+def compare_view(
+    before: ArrayLike,
+    after: ArrayLike,
+    *,
+    contrast: tuple[float, float] | None = None,
+    width: int | None = None,
+    names: tuple[str, str] = ...,
+) -> CompareView: ...
 @overload
 def denoise(
     image: ArrayLike,

@@ -1,6 +1,7 @@
 """What a solver gets (Job), and what a call reports (Info)."""
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -63,6 +64,23 @@ class Info:
     noise: Any = None
     plan: Any = None
     noise_check: Any = None
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "method": self.method,
+            "noise": f"sigma {self.sigma:.4g}" if self.noise is None else self.noise.describe(),
+            "check": "" if self.noise_check is None else self.noise_check.describe(),
+            "device": self.device,
+            "seconds": f"{self.timings['total']:.2f}" if "total" in self.timings else "",
+            **{name: f"{value}" for name, value in self.parameters.items()},
+        }
+        cells = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th>'
+            f'<td style="text-align:left">{escape(value)}</td></tr>'
+            for name, value in rows.items()
+            if value
+        )
+        return f"<table>{cells}</table>"
 
 
 @dataclass
