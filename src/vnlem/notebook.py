@@ -52,17 +52,8 @@ class CompareView:
         return f"<CompareView: {self._names[0]} and {self._names[1]}, {rows}x{columns} pixels>"
 
     def _repr_html_(self) -> str:
-        first, second = map(html.escape, self._names)
-        scaling = "pixelated" if self._width >= 2 * self._shape[1] else "auto"
-        return _VIEW.format(
-            width=self._width,
-            image=f"width:100%;margin:0;image-rendering:{scaling}",
-            over=_OVER,
-            before=_as_address(self._before),
-            after=_as_address(self._after),
-            first=first,
-            second=second,
-            label=_LABEL,
+        return wipe_html(
+            _as_address(self._before), _as_address(self._after), self._names, self._width, self._shape[1]
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -78,6 +69,28 @@ class CompareView:
         """
         title = html.escape(" and ".join(self._names))
         Path(path).write_text(_PAGE.format(title=title, view=self._repr_html_()), encoding="utf-8")
+
+
+def wipe_html(before: str, after: str, names: tuple[str, str], width: int, columns: int) -> str:
+    """The wipe between two pictures at these addresses, `width` pixels wide on the screen.
+
+    Examples
+    --------
+    >>> "before.png" in wipe_html("before.png", "after.png", ("a", "b"), 512, 256)
+    True
+    """
+    first, second = map(html.escape, names)
+    scaling = "pixelated" if width >= 2 * columns else "auto"
+    return _VIEW.format(
+        width=width,
+        image=f"width:100%;margin:0;image-rendering:{scaling}",
+        over=_OVER,
+        label=_LABEL,
+        before=before,
+        after=after,
+        first=first,
+        second=second,
+    )
 
 
 def compare_view(
