@@ -34,6 +34,7 @@ myst_heading_anchors = 3
 myst_fence_as_directive = ["math"]  # as GitHub writes formulas
 
 autosummary_generate = True
+viewcode_follow_imported_members = False
 autodoc_typehints = "none"  # numpydoc's sections name the types
 extlinks = {"doi": ("https://doi.org/%s", "doi:%s")}
 numpydoc_show_class_members = False

@@ -72,15 +72,19 @@ class Info:
             "check": "" if self.noise_check is None else self.noise_check.describe(),
             "device": self.device,
             "seconds": f"{self.timings['total']:.2f}" if "total" in self.timings else "",
-            **{name: f"{value}" for name, value in self.parameters.items()},
         }
-        cells = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th>'
-            f'<td style="text-align:left">{escape(value)}</td></tr>'
-            for name, value in rows.items()
-            if value
-        )
-        return f"<table>{cells}</table>"
+        parameters = _table({name: f"{value}" for name, value in self.parameters.items()})
+        return f"{_table(rows)}<details><summary>parameters</summary>{parameters}</details>"
+
+
+def _table(rows: dict[str, str]) -> str:
+    left = 'style="text-align:left"'
+    cells = (
+        f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(text)}</td></tr>"
+        for name, text in rows.items()
+        if text
+    )
+    return f"<table>{''.join(cells)}</table>"
 
 
 @dataclass
