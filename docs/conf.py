@@ -21,20 +21,20 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.extlinks",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinx-mathjax-offline",  # the site needs no other server
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["figures", "gallery"]
-# Pages are added by many hands; one that no table of contents names is found by the search.
-suppress_warnings = ["toc.not_included", "config.cache"]
+exclude_patterns = ["figures", "gallery", "tutorials/data"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "html_image"]
 myst_heading_anchors = 3
 myst_fence_as_directive = ["math"]  # as GitHub writes formulas
 
 autosummary_generate = True
+viewcode_follow_imported_members = False
 autodoc_typehints = "none"  # numpydoc's sections name the types
 extlinks = {"doi": ("https://doi.org/%s", "doi:%s")}
 numpydoc_show_class_members = False
@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "min_reported_time": 0,
+    "reset_modules": ("matplotlib", "generated_pages.figures_for_any_ground"),
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -61,7 +62,9 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/mark.svg"
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("index", "start", "choose", "troubleshooting")}
+html_sidebars = {
+    page: [] for page in ("index", "start", "choose", "faq", "compare", "citing", "troubleshooting")
+}
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "vnlem", "image_light": "_static/mark.svg", "image_dark": "_static/mark.svg"},

@@ -24,6 +24,23 @@ SECTIONS = {
 }
 
 
+def figures_for_any_ground(gallery_conf: Any, name: str) -> None:
+    """Let the gallery's figures have no ground of their own, and ink that reads on white and on black."""
+    import matplotlib
+
+    ink = "#8a8a8a"
+    names = (
+        "text.color",
+        "axes.labelcolor",
+        "axes.edgecolor",
+        "axes.titlecolor",
+        "xtick.color",
+        "ytick.color",
+    )
+    matplotlib.rcParams.update(dict.fromkeys(names, ink))
+    matplotlib.rcParams.update({"savefig.transparent": True, "figure.facecolor": "none"})
+
+
 def write(folder: Path) -> None:
     """Write all pages; a file that would not change is left alone, so that Sphinx reads it once only."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +64,11 @@ def api() -> str:
         for name in top
         if callable(getattr(vnlem, name)) and getattr(vnlem, name).__module__[:5] == "vnlem"
     ]
-    parts = ["API\n===\n", "What ``import vnlem`` gives. Every name is loaded on its first use.\n"]
+    parts = [
+        "API\n===\n",
+        "What ``import vnlem`` gives. Start with :func:`vnlem.denoise`; the "
+        "`gallery <gallery/index.html>`__ shows most of it at work.\n",
+    ]
     parts.append(_section("vnlem", documented))
     for module, title in SECTIONS.items():
         names = getattr(sys.modules.get(module) or __import__(module, fromlist=["_"]), "__all__", [])

@@ -14,7 +14,7 @@ TARGET = Path(__file__).parent / "figures" / "napari.png"
 
 
 def main() -> None:
-    """Preview the fluorescence sample in the middle, with the noise found."""
+    """Preview the fluorescence sample, with the noise found and the wipe at a third."""
     viewer = napari.Viewer(show=True)
     viewer.window.resize(1280, 800)
     viewer.open_sample("vnlem", "fluorescence")
@@ -24,12 +24,11 @@ def main() -> None:
     source.contrast_limits = (100, 210)
     _, widget = viewer.window.add_plugin_dock_widget("vnlem", "Denoise")
     widget.residual_box.setChecked(True)
-    wait(lambda: not widget._warming)
     viewer.layers.selection.active = source
-    widget.layer_choice.setCurrentText(source.name)
     source.corner_pixels = source.corner_pixels // 2 + 60
     widget.preview_box.setChecked(True)
     wait(lambda: widget.preview.layer() is not None and not widget.preview._timer.isActive())
+    widget.wipe.setValue(33)
     QTest.qWait(500)
     viewer.screenshot(str(TARGET), canvas_only=False, flash=False)
     print(TARGET)

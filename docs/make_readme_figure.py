@@ -1,50 +1,50 @@
-"""The picture of the README: noisy, BM3D and VNLR on a photograph and on particles.
+"""The picture of the README: a real micrograph and a real photograph, before and after one call.
 
-    python docs/make_readme_figure.py
+    python docs/make_readme_figure.py DATA
 
-Needs the extras `bench` and `peers`.
+DATA is the folder of sets that docs/data.md describes. Needs the extra `bench`. The micrograph is of the set
+FMD, the photograph of the set CC; the references are means of many shots of the same scene.
 """
 
+import sys
 from pathlib import Path
+from typing import Any
 
+import matplotlib
+
+matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from bm3d import bm3d
-from skimage import data
 
 import vnlem
-from vnlem.bench import phantoms
+from vnlem import io
 
 OUT = Path(__file__).parent / "figures" / "readme.png"
+SCENES = (
+    ("fmd/Confocal_MICE", np.s_[150:350, 150:410], "confocal frame of brain tissue"),
+    ("photo_pairs/cc_d800_iso6400_1", np.s_[40:240, 60:320], "photograph at ISO 6400"),
+)
 
 
-def rows() -> list[tuple[np.ndarray, np.ndarray, float]]:
-    """Clean and noisy images with their noise level."""
-    coins = data.coins().astype(np.float64)[20:180, 150:340]
-    particles = 127 + 60 * phantoms.half_discs(6, 16, 2, seed=1)[:108, :128]
-    sigma = 60 * float(np.sqrt(0.3))
-    return [
-        (coins, vnlem.noise.add_gaussian(coins, 25, seed=1), 25.0),
-        (particles, vnlem.noise.add_gaussian(particles, sigma, seed=1), sigma),
-    ]
-
-
-def main() -> None:
-    figure, axes = plt.subplots(2, 4, figsize=(11, 4.9), layout="constrained")
-    for line, group, (clean, noisy, sigma) in zip(axes, ("d4", "so2"), rows(), strict=True):
-        panels = {
-            "noisy": noisy,
-            "BM3D": 255 * bm3d(noisy / 255, sigma / 255),
-            f"vnlem (VNLR, group {group})": vnlem.denoise_vnlr(noisy, sigma, profile="quality", group=group),
-            "clean": clean,
+def main(data: Path) -> None:
+    """Draw both scenes and print the errors."""
+    figure, axes = plt.subplots(2, 3, figsize=(10.5, 5.7), layout="constrained")
+    for line, (name, part, title) in zip(axes, SCENES, strict=True):
+        noisy, reference = (io.read(data / f"{name}_{kind}.png").pixels for kind in ("noisy", "ref"))
+        after = vnlem.denoise(noisy, channel_axis=-1 if noisy.ndim == 3 else None)
+        panels: dict[str, Any] = {
+            title: noisy,
+            "vnlem.denoise(image)": after,
+            "mean of many shots": reference,
         }
-        for axis, (name, image) in zip(line, panels.items(), strict=True):
-            axis.imshow(image, cmap="gray", vmin=clean.min() - 10, vmax=clean.max() + 10)
+        for axis, (words, image) in zip(line, panels.items(), strict=True):
+            psnr = "" if image is reference else f", {vnlem.metrics.psnr(reference, image, 255):.1f} dB PSNR"
+            axis.imshow(image[part], cmap="gray", vmin=0, vmax=np.percentile(reference[part], 99.8))
             axis.set_axis_off()
-            gain = "" if image is clean else f"  {vnlem.metrics.snr(clean, image):.1f} dB SNR"
-            axis.set_title(name + gain, fontsize=9)
-    figure.savefig(OUT, dpi=80)
+            axis.set_title(words + psnr, fontsize=9)
+            print(words + psnr)
+    figure.savefig(OUT, dpi=90)
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

@@ -29,6 +29,7 @@ ALLOWED = {
     "raw": {"pipeline", "noise", "registry", "plan", "execute"},
     "metrics": {"pipeline", "noise"},
     "io": set(),
+    "notebook": {"pipeline"},
     "theory": {"pipeline", "features", "neighbours", "registry", "reference"},
     "figures": {"pipeline", "io", "metrics", "registry"} | STAGES,
     "large": {"pipeline", "registry", "io", "stacks", "plan", "execute"} | STAGES,

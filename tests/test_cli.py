@@ -395,3 +395,52 @@ def test_a_16_bit_tiff_stays_one_and_gets_closer_to_the_truth_with_nlem(cli, tmp
     assert result.dtype == np.uint16
     assert result.shape == clean.shape
     assert np.std(result - clean) < 0.7 * np.std(noisy - clean)
+
+
+# Help pages
+
+
+def parsed(name):
+    """A command as click knows it."""
+    from vnlem.cli import application_of, build
+
+    return application_of(build()).commands[name]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_pages_show_flags_without_a_type_and_no_none(cli, name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = cli(name, "--help")
+    assert "<bool>" not in out
+    assert "When None" not in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_of_a_help_page_can_be_given(name):
+    import importlib
+    import shlex
+
+    for example in importlib.import_module(f"vnlem.cli.{name}").EXAMPLES:
+        first, second, *arguments = shlex.split(example)
+        assert (first, second) == ("vnlem", name)
+        parsed(name).make_context(name, arguments)  # raises where an option is unknown
+
+
+def test_options_stand_in_the_panel_of_their_topic():
+    panels = {one.name: getattr(one, "rich_help_panel", None) for one in parsed("denoise").params}
+    assert panels["axes"] == panels["channels"] != panels["memory"]
+    assert panels["noise"] == panels["noise_model"] == panels["sigma"] is not None
+
+
+def test_a_table_fits_the_terminal(monkeypatch):
+    from vnlem.cli.table import metric_table
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "60")
+    names = ("snr", "psnr", "rms", "sobolev", "emd", "fsim", "ssim", "seconds")
+    metric_table("title", {"vnlr": dict.fromkeys(names, 1.0)})
+    lines = terminal.getvalue().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert sum("vnlr" in line for line in lines) == 2

@@ -239,14 +239,27 @@ def test_sigterm_leaves_no_temporary_file(tmp_path):
 
 def test_a_notebook_is_shown_progress_without_a_terminal(monkeypatch, capsys):
     kernel = types.SimpleNamespace(kernel=object())
+    shown, updates = [], []
+    bar = types.SimpleNamespace(update=updates.append)
+    display = types.SimpleNamespace(HTML=str, display=lambda html, display_id: shown.append(html) or bar)
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: kernel))
-    monkeypatch.setattr("vnlem.pipeline.progress._SECONDS_PER_LINE", 0.0)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    monkeypatch.setattr("vnlem.pipeline.progress._SECONDS_PER_UPDATE", 0.0)
     with progress_bar("vnlr") as report:
         for share in (0.0, 0.25, 1.0):
             report(share)
-    err = capsys.readouterr().err
-    assert "vnlr:  25 %" in err
-    assert err.rstrip(" \n").rpartition("\r")[2].startswith("vnlr: done in")
+    assert len(shown) == 1
+    assert "vnlr: 25 %" in shown[0]
+    assert "vnlr: done in" in updates[-1]
     with progress_bar("vnlr", quiet=True) as report:
         report(0.5)
+    assert len(shown) == 1
     assert capsys.readouterr().err == ""
+
+
+def test_lines_of_progress_are_printed_where_they_are_asked_for(monkeypatch, capsys):
+    monkeypatch.setattr("vnlem.pipeline.progress._SECONDS_PER_LINE", 0.0)
+    for asked, quiet, expected in ((True, False, 1), (False, False, 0), (True, True, 0)):
+        with progress_bar("bench", lines=asked, quiet=quiet) as report:
+            report(0.5)
+        assert capsys.readouterr().err.count("bench: 50 %, ") == expected

@@ -1,4 +1,4 @@
-"""Rotation-aware non-local image denoising.
+"""Image denoising without training, for microscopes and cameras.
 
 Public names are loaded on first use, so that ``import vnlem`` and the command line stay quick.
 """
@@ -11,6 +11,8 @@ __version__ = "0.3.0"
 # Public name -> module that defines it (relative to this package).
 _PUBLIC = {
     "check_noise": "api",
+    "compare_view": "notebook",
+    "CompareView": "notebook",
     "denoise": "api",
     "denoise_large": "large.api",
     "denoise_nlm": "methods.nlm",

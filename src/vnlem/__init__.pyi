@@ -21,6 +21,7 @@ from vnlem.large.runner import Summary
 from vnlem.large.selection import RegionText
 from vnlem.noise.model import NoiseModel as NoiseModel
 from vnlem.noise.predictive import NoiseCheck
+from vnlem.notebook import CompareView as CompareView
 from vnlem.pipeline.choices import Aim
 from vnlem.pipeline.choices import Group as Group
 from vnlem.pipeline.choices import Preset as Preset
@@ -32,6 +33,7 @@ from vnlem.stream import Stream as Stream
 __version__: str
 
 __all__ = [
+    "CompareView",
     "DiffusionMap",
     "Group",
     "Info",
@@ -42,6 +44,7 @@ __all__ = [
     "Stream",
     "__version__",
     "check_noise",
+    "compare_view",
     "denoise",
     "denoise_large",
     "denoise_nlem",
@@ -71,6 +74,14 @@ def check_noise(
     *,
     workers: int | None = None,
 ) -> NoiseCheck: ...
+def compare_view(
+    before: ArrayLike,
+    after: ArrayLike,
+    *,
+    contrast: tuple[float, float] | None = None,
+    width: int | None = None,
+    names: tuple[str, str] = ...,
+) -> CompareView: ...
 @overload
 def denoise(
     image: ArrayLike,

@@ -63,8 +63,8 @@ def denoise(
     sigma : float, optional
         Standard deviation of white noise, or of the complex noise behind magnitudes ("rician"), in the units
         of the pixels. When None the noise is estimated. May be a map, one number for each pixel.
-    method : str
-        Name of the method, a key of ``vnlem.registry.METHODS``; - and _ are the same.
+    method : {"vnlr", "vnlem", "vnlem-dd", "nlem", "nlpr", "nlm"}
+        Name of the method, or of one that another package adds; - and _ are the same.
     preset : {"auto", "paper"}
         "auto": parameters that follow sigma. "paper": exactly the paper's parameters, for the methods
         that have it.
@@ -120,6 +120,12 @@ def denoise(
     -------
     ndarray, or (ndarray, Info) with `return_info`
         The denoised image in the units, dtype and layout of the input.
+
+    See Also
+    --------
+    estimate_noise : what noise an image has.
+    denoise_large : files and stores larger than memory.
+    compare_view : a wipe between the image and the result.
 
     Examples
     --------

@@ -6,11 +6,13 @@ import os
 os.environ.setdefault("QT_API", "pyqt6")
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from napari.utils.notifications import Notification, notification_manager
+from qtpy.QtCore import QSettings
 
 from vnlem.napari.settings import Settings
 from vnlem.napari.widget import DenoiseWidget
@@ -30,6 +32,12 @@ def noisy(*shape: int, seed: int = 0, sigma: float = 20.0) -> Any:
 def colour(size: int) -> Any:
     """A colour image in noise of standard deviation 20, as uint8."""
     return np.moveaxis(np.clip(noisy(3, size, size) - 950, 0, 255), 0, -1).astype(np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered(tmp_path: Path) -> None:
+    """Settings are remembered in a folder of the test."""
+    QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, str(tmp_path / "settings"))
 
 
 @pytest.fixture
@@ -70,9 +78,12 @@ def is_busy(widget: DenoiseWidget) -> bool:
 
 
 def run(widget: DenoiseWidget, qtbot: Any) -> Any:
-    """Run and return the layer that came of it."""
+    """Run and return the last result that came of it."""
+    before = set(widget.viewer.layers)
     widget.run()
     assert not widget.run_button.isEnabled()
     assert widget.cancel_button.isEnabled()
     qtbot.waitUntil(lambda: not is_busy(widget), timeout=LONG)
-    return widget.viewer.layers[-1]
+    return [layer for layer in widget.viewer.layers if layer not in before and "residual" not in layer.name][
+        -1
+    ]

@@ -21,6 +21,7 @@ class Entry(NamedTuple):
     note: str
     image: NDArray[Any]  # 0..255
     error: NDArray[Any] | None = None  # as drawn by error_image
+    large: bool = False
 
 
 def to_bytes(image: NDArray[Any]) -> NDArray[np.uint8]:
@@ -47,7 +48,7 @@ def error_image(error: NDArray[Any], limit: float) -> NDArray[np.uint8]:
 
 
 def contact_sheet(title: str, entries: Sequence[Entry]) -> NDArray[np.uint8]:
-    """All entries on one grey picture, in reading order.
+    """All entries on one grey picture, in reading order: first the large ones, at twice their size.
 
     Examples
     --------
@@ -57,24 +58,33 @@ def contact_sheet(title: str, entries: Sequence[Entry]) -> NDArray[np.uint8]:
     """
     from PIL import Image, ImageDraw, ImageFont
 
-    height = max(entry.image.shape[0] for entry in entries)
-    width = max(_NARROWEST, *(entry.image.shape[1] for entry in entries))
-    columns = min(_COLUMNS, len(entries))
-    rows = -(-len(entries) // columns)
-    with_errors = any(entry.error is not None for entry in entries)
-    tile_height = 2 * _LINE + height + (_SEAM + height if with_errors else 0)
-    size = (columns * (width + _GAP) + _GAP, _LINE + _GAP + rows * (tile_height + _GAP))
-    sheet = Image.new("L", size, _PAPER)
-    draw = ImageDraw.Draw(sheet)
     font = ImageFont.load_default(size=13)
+    placed: list[tuple[int, int, Entry, int]] = []
+    top, right = _LINE + _GAP, 0
+    for size, columns in ((2, _COLUMNS // 2), (1, _COLUMNS)):
+        group = [entry for entry in entries if entry.large == (size == 2)]
+        if not group:
+            continue
+        height = size * max(entry.image.shape[0] for entry in group)
+        width = max(_NARROWEST, *(size * entry.image.shape[1] for entry in group))
+        with_errors = any(entry.error is not None for entry in group)
+        tile_height = 2 * _LINE + height + (_SEAM + height if with_errors else 0)
+        columns = min(columns, len(group))
+        for k, entry in enumerate(group):
+            left = _GAP + (k % columns) * (width + _GAP)
+            placed.append((left, top + (k // columns) * (tile_height + _GAP), entry, size))
+        top += -(-len(group) // columns) * (tile_height + _GAP)
+        right = max(right, columns * (width + _GAP) + _GAP)
+    sheet = Image.new("L", (right, top), _PAPER)
+    draw = ImageDraw.Draw(sheet)
     draw.text((_GAP, 3), title, fill=_INK, font=font)
-    for k, entry in enumerate(entries):
-        left = _GAP + (k % columns) * (width + _GAP)
-        top = _LINE + _GAP + (k // columns) * (tile_height + _GAP)
+    for left, upper, entry, size in placed:
         for line, text in enumerate((entry.label, entry.note)):
-            draw.text((left, top + line * _LINE), text, fill=_INK, font=font)
-        sheet.paste(Image.fromarray(to_bytes(entry.image)), (left, top + 2 * _LINE))
-        if entry.error is not None:
-            place = (left, top + 2 * _LINE + height + _SEAM)
-            sheet.paste(Image.fromarray(to_bytes(entry.error)), place)
+            draw.text((left, upper + line * _LINE), text, fill=_INK, font=font)
+        below = upper + 2 * _LINE
+        for pixels in (entry.image, entry.error):
+            if pixels is not None:
+                enlarged = to_bytes(pixels).repeat(size, axis=0).repeat(size, axis=1)
+                sheet.paste(Image.fromarray(enlarged), (left, below))
+                below += enlarged.shape[0] + _SEAM
     return np.asarray(sheet)

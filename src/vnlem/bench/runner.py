@@ -107,7 +107,7 @@ def run_bench(
             tasks = [task for item in items if (task := _task(item, outcome, file)) is not None]
             total = sum(task.n_rows for task in tasks)
             title = f"{len(tasks)} images in {min(n_workers, max(1, len(tasks)))} processes"
-            with progress_bar(title, quiet=quiet or not tasks) as report:
+            with progress_bar(title, quiet=quiet or not tasks, lines=True) as report:
                 for event in run_tasks(tasks, n_workers, threads, out if pictures else None):
                     if isinstance(event, Row):
                         file.append(event)

@@ -1,17 +1,19 @@
 """The command line: ``vnlem COMMAND ...``.
 
-Every command is a module of this package with a function ``command``; a new one is a file and a line in
-:data:`COMMANDS`. Modules import what is heavy inside that function, so that ``vnlem --help`` stays quick.
+Every command is a module of this package with a function ``command`` and its EXAMPLES; a new one is a file
+and a line in :data:`COMMANDS`. Modules import what is heavy inside that function, so that ``vnlem --help``
+stays quick.
 """
 
 import importlib
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from vnlem import __version__
 from vnlem.cli.errors import exit_status
+from vnlem.cli.help import tidy
 
 # Modules of this package, in the order of the help page.
 COMMANDS = ("denoise", "info", "noise", "compare", "bench", "neighbors", "theory", "demo")
@@ -26,7 +28,7 @@ def build() -> typer.Typer:
         context: typer.Context,
         version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
     ) -> None:
-        """Rotation-aware non-local image denoising."""
+        """Image denoising without training, for microscopes and cameras."""
         if version:
             print(f"vnlem {__version__}")
         elif context.invoked_subcommand is None:
@@ -37,7 +39,17 @@ def build() -> typer.Typer:
     return app
 
 
+def application_of(app: typer.Typer) -> Any:
+    """The commands with their help pages; a module's EXAMPLES stand at the end of its page."""
+    application: Any = typer.main.get_command(app)
+    tidy(application, ("vnlem denoise noisy.tif denoised.tif", "vnlem denoise --help"))
+    for name, command in application.commands.items():
+        module = importlib.import_module(f"vnlem.cli.{name.replace('-', '_')}")
+        tidy(command, module.EXAMPLES)
+    return application
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit status."""
-    application = typer.main.get_command(build())
+    application = application_of(build())
     sys.exit(exit_status(lambda: application.main(arguments, prog_name="vnlem", standalone_mode=False)))

@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from vnlem.bench.runner import Outcome
 
 
+EXAMPLES: tuple[str, ...] = (
+    "vnlem bench images --out results --protocol awgn --sigma 25",
+    "vnlem bench pairs --out results --protocol pairs --methods vnlr,nlm",
+    "vnlem bench images --out results --methods vnlr:auto:profile=fast",
+)
+
+
 def command(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Searched for images, sub-folders too.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for results and report.")],
@@ -25,8 +32,9 @@ def command(
     methods: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME,NAME:PRESET:PARAMETER=VALUE,...",
-            help="Methods and peers; by default the paper's methods and the package's own.",
+            metavar="NAME,...",
+            help="Methods and peers, as NAME, NAME:PRESET or NAME:PRESET:PARAMETER=VALUE; by default those "
+            "of the paper and the package's own.",
         ),
     ] = None,
     size: Annotated[int, typer.Option(help="Side of the square for the paper's protocol.")] = 512,

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from vnlem.metrics import Residual
 
 
+EXAMPLES: tuple[str, ...] = (
+    "vnlem compare clean.png denoised.png",
+    "vnlem compare clean.png first.png second.png --noisy noisy.png",
+    "vnlem compare denoised.png --noisy noisy.png",
+)
+
+
 def command(
     clean: Annotated[Path, typer.Argument(metavar="CLEAN", help="The image to compare with.")],
     others: Annotated[

@@ -38,6 +38,12 @@ class Outcome:
         return "-".join(words)
 
 
+EXAMPLES: tuple[str, ...] = (
+    "vnlem demo",
+    "vnlem demo --size 256 --out pictures",
+)
+
+
 def command(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for the pictures; created if missing.")
@@ -115,12 +121,12 @@ def particles() -> Any:
 
 
 def find_denoisers() -> dict[str, Denoiser]:
-    """Every method of the package, with the paper's preset where there is one, and the peers."""
+    """Every method, the default first, with the paper's preset where there is one, and the peers."""
     from vnlem.bench.peers import available_peers
-    from vnlem.registry import find_method, names
+    from vnlem.registry import DEFAULT_METHOD, find_method, names
 
     found: dict[str, Denoiser] = {}
-    for method in names():
+    for method in (DEFAULT_METHOD, *(name for name in names() if name != DEFAULT_METHOD)):
         if find_method(method).has_paper_preset:
             found[f"{method} (paper)"] = _ours(method, preset="paper")
         found[method] = _ours(method)
@@ -167,6 +173,7 @@ def write_pictures(out: Path, clean: Any, outcomes: list[Outcome], sigma: float,
     """The pictures, their errors on one scale, a contact sheet and the figures as JSON."""
     from vnlem import io
     from vnlem.bench.contact_sheet import Entry, contact_sheet, error_image, to_bytes
+    from vnlem.registry import DEFAULT_METHOD
 
     limit = _ERROR_LIMIT * sigma
     entries: list[Entry] = [Entry("clean", f"errors: black -{limit:.0f}, white +{limit:.0f}", clean)]
@@ -176,7 +183,8 @@ def write_pictures(out: Path, clean: Any, outcomes: list[Outcome], sigma: float,
         io.write(out / f"{outcome.file_name}.png", to_bytes(outcome.image))
         io.write(out / f"error-{outcome.file_name}.png", error)
         note = f"SNR {outcome.metrics['snr']:.2f} dB, SSIM {outcome.metrics['ssim']:.3f}"
-        entries.append(Entry(outcome.name, note, outcome.image, error))
+        large = outcome is outcomes[0] or outcome.name in (DEFAULT_METHOD, "vnlr, group d4")
+        entries.append(Entry(outcome.name, note, outcome.image, error, large))
     io.write(out / "contact-sheet.png", contact_sheet(title, entries))
     figures = {o.name: {**o.metrics, "seconds": o.seconds} for o in outcomes}
     text = json.dumps({"sigma": sigma, "methods": figures}, indent=2)

@@ -28,6 +28,16 @@ if TYPE_CHECKING:
     from vnlem.io import PagesOnDisk, Picture, ScratchPages
 
 
+EXAMPLES: tuple[str, ...] = (
+    "vnlem denoise noisy.tif denoised.tif",
+    "vnlem denoise noisy.png denoised.png --sigma 25",
+    "vnlem denoise movie.tif clean.tif --axes tyx",
+    "vnlem denoise scan.nii.gz clean.nii.gz --noise-model rician",
+    "vnlem denoise photographs clean --pattern '*.jpg' --to .png",
+    "vnlem denoise scan.ome.zarr clean.ome.zarr --memory 4GB --resume",
+)
+
+
 def command(
     source: Annotated[
         Path,
@@ -43,7 +53,7 @@ def command(
     method: Annotated[str, typer.Option(help=f"One of {', '.join(names())}.")] = DEFAULT_METHOD,
     sigma: Annotated[
         float | None,
-        typer.Option(help=parameter_help(denoise, "sigma")),
+        typer.Option(help=parameter_help(denoise, "sigma").partition(" May be a map")[0]),
     ] = None,
     noise_model: Annotated[
         str,

@@ -1,8 +1,27 @@
-"""Help texts of options, taken from the docstrings of the functions they are handed to."""
+"""How the help pages look: texts of options from docstrings, paragraphs, panels and examples."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import typer
+
+# Which panel an option of `vnlem denoise` stands in; panels of other options are named beside them.
+_PANELS = {
+    "The noise (found from the image by default)": (
+        "sigma",
+        "noise_model",
+        "noise",
+        "gain",
+        "offset",
+        "read_noise",
+        "caution",
+        "coils",
+        "looks",
+        "domain",
+    ),
+    "What the dimensions of the image mean": ("axes", "channels", "page_by_page"),
+}
 
 
 def parameter_help(function: Callable[..., Any], name: str) -> str:
@@ -23,4 +42,20 @@ def parameter_help(function: Callable[..., Any], name: str) -> str:
         if not line.startswith(" "):
             break
         text.append(line.strip())
-    return " ".join(text).replace("when None", "when not given")
+    return " ".join(text).replace("when None", "when not given").replace("When None", "When not given")
+
+
+def tidy(command: Any, examples: Sequence[str]) -> None:
+    """Make a help page easy to read at 80 columns: whole paragraphs, flags without a type, examples."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
+    if examples:
+        command.epilog = "\n\n".join(["Examples:", *examples])
+    help_option = command.get_help_option(typer.Context(command))
+    for parameter in [*command.params, *filter(None, [help_option])]:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+        if command.name == "denoise":
+            for panel, names in _PANELS.items():
+                if parameter.name in names:
+                    parameter.rich_help_panel = panel

@@ -37,6 +37,13 @@ class Found:
     preferred: bool = False
 
 
+EXAMPLES: tuple[str, ...] = (
+    "vnlem info cells.czi",
+    "vnlem info cells.czi --noise",
+    "vnlem info",
+)
+
+
 def command(
     file: Annotated[
         Path | None, typer.Argument(metavar="[FILE]", help="Image file of any format, or a zarr store.")

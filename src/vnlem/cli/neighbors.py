@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+EXAMPLES: tuple[str, ...] = ()
+
 
 def command(
     source: Annotated[Path, typer.Argument(metavar="IMAGE", help="PNG, JPEG, TIFF or NPY file.")],

@@ -6,6 +6,12 @@ from typing import Annotated
 
 import typer
 
+EXAMPLES: tuple[str, ...] = (
+    "vnlem noise frame.tif",
+    "vnlem noise frame.tif --out noise.png",
+    "vnlem noise frame.tif --out camera.json",
+)
+
 
 def command(
     image: Annotated[Path, typer.Argument(metavar="IMAGE", help="Image file of any format.")],

@@ -1,5 +1,7 @@
 """The table of metrics that `compare` and `demo` print."""
 
+import shutil
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,14 +32,31 @@ def metric_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> None:
     nlm.png    12.35
     """
     names = [name for name in _COLUMNS if any(row.get(name) is not None for row in rows.values())]
-    headings = [_COLUMNS[name][0] for name in names]
     first = max(map(len, rows), default=0)
-    widths = [max(8, len(heading)) for heading in headings]
     print(title)
-    print(" " * first + "".join(f"  {h:>{w}}" for h, w in zip(headings, widths, strict=True)))
-    for label, row in rows.items():
-        cells = [_cell(row.get(name), _COLUMNS[name][1]) for name in names]
-        print(f"{label:<{first}}" + "".join(f"  {c:>{w}}" for c, w in zip(cells, widths, strict=True)))
+    for block in _blocks(names, first):
+        print(" " * first + "".join(f"  {_COLUMNS[name][0]:>{_width(name)}}" for name in block))
+        for label, row in rows.items():
+            cells = (f"  {_cell(row.get(name), _COLUMNS[name][1]):>{_width(name)}}" for name in block)
+            print(f"{label:<{first}}" + "".join(cells))
+
+
+def _width(name: str) -> int:
+    return max(8, len(_COLUMNS[name][0]))
+
+
+def _blocks(names: list[str], first: int) -> list[list[str]]:
+    """The columns that fit beside each other; all of them where the output is no terminal."""
+    if not sys.stdout.isatty():
+        return [names]
+    room = shutil.get_terminal_size().columns
+    blocks: list[list[str]] = [[]]
+    for name in names:
+        taken = first + sum(2 + _width(other) for other in blocks[-1])
+        if blocks[-1] and taken + 2 + _width(name) > room:
+            blocks.append([])
+        blocks[-1].append(name)
+    return blocks
 
 
 def _cell(value: Any, format_: str) -> str:

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 PAPER_SIGMA = 0.3**0.5  # noise variance 0.3 of the paper's experiments, image of standard deviation 1
 
 
+EXAMPLES: tuple[str, ...] = (
+    "vnlem theory",
+    "vnlem theory --image noisy.png",
+)
+
+
 def command(
     sizes: Annotated[
         str, typer.Option("--q", metavar="Q or FROM:TO", help="Odd patch sizes: one, or a range.")

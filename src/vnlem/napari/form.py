@@ -14,26 +14,10 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from vnlem.napari import words
 from vnlem.napari.settings import CAUTIONS, DEVICES, GROUPS, NOISE_KINDS, PROFILES, WITH_PROFILES, Settings
-from vnlem.registry import DEFAULT_METHOD, names
+from vnlem.registry import names
 
-_NOISE_WORDS = {
-    "auto": "auto: find out",
-    "gaussian": "white (sigma)",
-    "poisson-gaussian": "photons and read noise",
-    "correlated": "alike in neighbouring pixels",
-    "rician": "Rician: magnitudes (MRI)",
-    "speckle": "speckle (OCT, ultrasound, radar)",
-    "file": "a saved model",
-}
-_GROUP_WORDS = {
-    "d4": "quarter turns and reflections",
-    "identity": "none",
-    "c4": "quarter turns",
-    "so2": "any angle (slower)",
-    "similarity": "any angle, wide window (slowest)",
-}
-_CAUTION_WORDS = {"auto": "auto", "safe": "safe: texture stays", "strong": "strong: known to be noisy"}
 _ESTIMATED = "estimated"
 
 
@@ -44,9 +28,13 @@ class SettingsForm(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._noise = _combo([(_NOISE_WORDS[kind], kind) for kind in NOISE_KINDS])
-        self._caution = _combo([(_CAUTION_WORDS[name], name) for name in CAUTIONS])
-        self._caution.setToolTip("What to take for noise where texture looks like it")
+        self._noise = _combo(NOISE_KINDS, words.NOISE, "What the noise is; found from the image, or named")
+        self._noise_before = "auto"
+        self._caution = _combo(
+            CAUTIONS,
+            words.CAUTIONS,
+            "Whether to keep what could be fine texture or noise",
+        )
         self._sigma = _number("Standard deviation of the noise, in the units of the pixels")
         self._gain = _number("Pixel units per photon")
         self._offset = _number("Pixel value of no light")
@@ -58,12 +46,14 @@ class SettingsForm(QWidget):
         self._coils.setSpecialValueText("one")
         self._looks = _number("Pictures whose intensities were averaged")
         self._file = _FileLine()
-        self._method = _combo([(name, name) for name in names()])
-        self._method.setCurrentIndex(self._method.findData(DEFAULT_METHOD))
-        self._profile = _combo([(name, name) for name in PROFILES])
-        self._profile.setCurrentIndex(self._profile.findData("balanced"))
-        self._group = _combo([(_GROUP_WORDS[name], name) for name in GROUPS])
-        self._device = _combo([(name, name) for name in DEVICES])
+        others = tuple(name for name in names() if name not in words.METHODS)
+        self._method = _combo((*words.METHODS, *others), words.METHODS, "How to denoise; the first is best")
+        self._profile = _combo(PROFILES, words.PROFILES, "How much time to spend on the result")
+        self._group = _combo(
+            GROUPS, words.ROTATIONS, "How similar patches may be turned; any angle helps cells and particles"
+        )
+        self._device = _combo(DEVICES, words.DEVICES, "Where to compute; a graphics card needs CUDA and CuPy")
+        self.show_settings(Settings())
         self._form = QFormLayout(self)
         self._form.setContentsMargins(0, 0, 0, 0)
         rows: list[tuple[str, QWidget]] = [
@@ -89,6 +79,7 @@ class SettingsForm(QWidget):
                 control.valueChanged.connect(self._update)
             else:
                 control.changed.connect(self._update)
+        self._noise.activated.connect(self._ask_for_a_file)
         self._show_what_applies()
 
     def insert_rows(self, rows: Sequence[tuple[str, QWidget]]) -> None:
@@ -124,7 +115,7 @@ class SettingsForm(QWidget):
             (self._noise, settings.noise),
             (self._caution, settings.caution),
         ):
-            control.setCurrentIndex(control.findData(choice))
+            control.setCurrentIndex(max(0, control.findData(choice)))
         for control, value in (
             (self._sigma, settings.sigma),
             (self._gain, settings.gain),
@@ -136,7 +127,14 @@ class SettingsForm(QWidget):
             control.setValue(value or 0.0)
         self._file.set_text(settings.model_file)
 
+    def _ask_for_a_file(self, *_: object) -> None:
+        """A saved model was chosen by hand: ask for its file; without one the choice is taken back."""
+        if self._noise.currentData() == "file" and not self._file.text() and not self._file.choose():
+            self._noise.setCurrentIndex(self._noise.findData(self._noise_before))
+
     def _update(self, *_: object) -> None:
+        if self._noise.currentData() != "file":
+            self._noise_before = self._noise.currentData()
         self._show_what_applies()
         self.changed.emit()
 
@@ -167,9 +165,11 @@ class _FileLine(QWidget):
         super().__init__()
         self._line = QLineEdit()
         self._line.setPlaceholderText("noise.json")
+        self._line.setToolTip("The file of a noise model that was saved here or by vnlem noise")
         button = QPushButton("...")
         button.setFixedWidth(28)
-        button.clicked.connect(self._choose)
+        button.setToolTip("Choose the file of a noise model")
+        button.clicked.connect(self.choose)
         self._line.editingFinished.connect(self.changed)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -183,16 +183,19 @@ class _FileLine(QWidget):
         self._line.setText(text)
         self.changed.emit()
 
-    def _choose(self) -> None:
+    def choose(self, *_: object) -> bool:
+        """Ask for a file; False where none was chosen."""
         path, _ = QFileDialog.getOpenFileName(self, "A saved noise model", "", "Noise models (*.json)")
         if path:
             self.set_text(path)
+        return bool(path)
 
 
-def _combo(choices: Sequence[tuple[str, str]]) -> QComboBox:
+def _combo(values: Sequence[str], meanings: dict[str, str], tip: str) -> QComboBox:
     control = QComboBox()
-    for words, value in choices:
-        control.addItem(words, value)
+    for value in values:
+        control.addItem(meanings.get(value, value), value)
+    control.setToolTip(tip)
     return control
 
 

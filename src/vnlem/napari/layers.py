@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from napari.layers import Image
 from napari.utils.transforms import Affine
+from napari.viewer import Viewer
 from numpy.typing import NDArray
 
 import vnlem
@@ -19,6 +20,11 @@ from vnlem.noise import NoiseModel
 def pixels(layer: Image) -> Any:
     """The array of a layer at full resolution."""
     return layer.data[0] if layer.multiscale else layer.data
+
+
+def unwrapped(layer: Any) -> Any:
+    """The layer itself: napari hands plugins a new wrapper around it each time."""
+    return getattr(layer, "__wrapped__", layer)
 
 
 def layer_axes(layer: Image) -> str:
@@ -92,6 +98,32 @@ def covers(layer: Image) -> bool:
     return str(layer.blending).startswith(("translucent", "opaque"))
 
 
+def is_result(layer: Image) -> bool:
+    """Whether a layer was made by vnlem."""
+    return "vnlem" in layer.metadata
+
+
+def lift_above(viewer: Viewer, layer: Image, source: Image) -> None:
+    """Move a layer to where it is seen in place of its source.
+
+    It comes right above what hides the source. Channels that add their light stay above it, so that a
+    composite remains one. Where the source itself adds its light, it comes to the top.
+    """
+    layers = viewer.layers
+    place = len(layers) - 1
+    if covers(source):
+        others = [other for other in layers if other != layer]
+        hiding = [
+            number
+            for number, other in enumerate(others)
+            if other == source or (isinstance(other, Image) and other.visible and covers(other))
+        ]
+        place = max(hiding) + 1
+    here = layers.index(layer)
+    if here != place:
+        layers.move(here, place if place < here else place + 1)
+
+
 def result_layer(layer: Image, settings: Settings, axes: str, noise: dict[int, NoiseModel]) -> dict[str, Any]:
     """Options of the layer that holds the result: place, units, contrast and colours of its source."""
     options = _inherited(layer)
@@ -116,6 +148,7 @@ def residual_layer(layer: Image, result: NDArray[Any]) -> tuple[NDArray[np.float
         "contrast_limits": (-spread, spread),
         "colormap": "gray",
         "visible": False,
+        "metadata": {"vnlem": {"residual_of": layer.name}},
     }
     return residual, options
 

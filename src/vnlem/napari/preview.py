@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
 from napari.layers import Image
 from napari.viewer import Viewer
 from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QTimer, Signal
 
-from vnlem.napari.layers import Crop, crop_layer, pixels, visible_crop
+from vnlem.napari.layers import Crop, crop_layer, lift_above, pixels, visible_crop
 from vnlem.napari.pages import Pages, Report, check_page, denoise_page, find_page_noise, read
 from vnlem.napari.settings import Settings
 from vnlem.napari.stacks import (
@@ -42,8 +43,18 @@ class Seen:
     crop: Crop
     before: NDArray[Any]
     after: NDArray[Any]
+    x_axis: int  # of the pixels
     noise: NoiseModel
     check: NoiseCheck
+
+    def wiped(self, share: float) -> NDArray[Any]:
+        """The pixels before on the left `share` of the width, those after on the rest."""
+        edge = round(share * self.after.shape[self.x_axis])
+        left, right = (
+            np.moveaxis(pixels, self.x_axis, 0)[part]
+            for pixels, part in ((self.before, slice(edge)), (self.after, slice(edge, None)))
+        )
+        return np.moveaxis(np.concatenate([left, right]), 0, self.x_axis)
 
 
 class _Found(NamedTuple):
@@ -58,7 +69,7 @@ class _Found(NamedTuple):
 class Preview(QObject):
     """Keeps one layer with the denoised view up to date; older work is dropped when newer is wanted."""
 
-    noise_found = Signal(object, object, object)  # NoiseModel, the pixels before, NoiseCheck
+    noise_found = Signal(object)  # Seen
     failed = Signal(str)
     busy = Signal(bool)
 
@@ -73,6 +84,8 @@ class Preview(QObject):
         self._timer.setInterval(DELAY_MS)
         self._timer.timeout.connect(self._begin)
         self.on = False
+        self._wipe = 0.0
+        self._seen: Seen | None = None
 
     def switch(self, on: bool) -> None:
         """Turn the preview on or off; off removes its layer."""
@@ -82,9 +95,22 @@ class Preview(QObject):
             self.refresh()
             return
         self.stop()
+        self._seen = None
         layer = self.layer()
         if layer is not None:
             self._viewer.layers.remove(layer)
+
+    def wipe(self, share: float) -> None:
+        """Show the source on the left `share` of the preview."""
+        self._wipe = share
+        if self._seen is not None:
+            self._draw(self._seen)
+
+    def lift(self) -> None:
+        """Bring the preview to where it is seen."""
+        layer = self.layer()
+        if layer is not None and self._seen is not None and self._seen.layer in self._viewer.layers:
+            lift_above(self._viewer, layer, self._seen.layer)
 
     def refresh(self, *_: object) -> None:
         """Something changed: drop what is under way, and denoise again after a short while."""
@@ -120,6 +146,7 @@ class Preview(QObject):
         layer, pages, settings = wish.layer, wish.pages, wish.settings
         crop = visible_crop(layer, pages, self._viewer.dims.point, preview_side(pages, settings))
         data = pixels(layer)
+        x_axis = [letter for letter in pages.axes if letter in "YXC"[: 3 if pages.rgb else 2]].index("X")
 
         def work(report: Report) -> Seen:
             kind, noise = self._kind_and_noise(data, pages, settings, pages.channel_of(crop.index))
@@ -130,7 +157,7 @@ class Preview(QObject):
                 before = read(data, crop.index)
                 after = denoise_page(before, noise, settings, pages.channel_axis, report)
             check = check_page(before, after, noise, pages.channel_axis)
-            return Seen(layer, crop, before, after, noise, check)
+            return Seen(layer, crop, before, after, x_axis, noise, check)
 
         self._task = task = Task(work)
         task.succeeded.connect(self._show)
@@ -162,19 +189,26 @@ class Preview(QObject):
             self._begin()
 
     def _show(self, seen: Seen) -> None:
-        self.noise_found.emit(seen.noise, seen.before, seen.check)
+        self.noise_found.emit(seen)
         if not self.on or seen.layer not in self._viewer.layers:
             return
-        data, options = crop_layer(seen.layer, seen.crop, seen.after)
+        self._seen = seen
+        self._draw(seen)
+        self.lift()
+
+    def _draw(self, seen: Seen) -> None:
+        data, options = crop_layer(seen.layer, seen.crop, seen.wiped(self._wipe))
         options["name"] = LAYER_NAME
         old = self.layer()
-        selected = set(self._viewer.layers.selection)
         if old is not None and old.data.shape == data.shape and old.rgb == seen.layer.rgb:
             old.data = data
             old.scale, old.translate = seen.layer.scale, options["translate"]
             old.contrast_limits = seen.layer.contrast_limits
             return
+        selected = set(self._viewer.layers.selection)
         if old is not None:
             self._viewer.layers.remove(old)
-        self._viewer.add_image(data, **options)
+        layer = self._viewer.add_image(data, **options)
+        layer.bounding_box.visible = True  # an outline of what the preview covers
+        layer.bounding_box.points = False
         self._viewer.layers.selection = selected - {old}

@@ -8,7 +8,7 @@ from napari.layers import Image
 from napari.viewer import Viewer
 from numpy.typing import NDArray
 
-from vnlem.napari.layers import covers, pixels, residual_layer, result_layer
+from vnlem.napari.layers import covers, lift_above, pixels, residual_layer, result_layer
 from vnlem.napari.pages import Pages, Report, check_page, denoise_pages, read
 from vnlem.napari.settings import Settings
 from vnlem.napari.stacks import denoise_stack
@@ -43,17 +43,22 @@ def denoise_layer(layer: Image, pages: Pages, settings: Settings, report: Report
 
 
 def add_results(viewer: Viewer, outcome: Outcome, *, residual: bool = False) -> Image:
-    """Add the result as a layer above its source, and the residual below it where it is wanted.
+    """Add the result as a layer above its source, and the residual as a hidden one where it is wanted.
 
     Where light adds up, as between fluorescence channels, the source is hidden: its noise would be added to
     the result.
     """
     layer = outcome.layer
+    made = []
     if residual:
-        data, options = residual_layer(layer, outcome.result)
-        viewer.add_image(data, **options)
-    options = result_layer(layer, outcome.settings, outcome.pages.axes, outcome.noise)
-    added: Image = viewer.add_image(outcome.result, **options)
+        made.append(residual_layer(layer, outcome.result))
+    made.append(
+        (outcome.result, result_layer(layer, outcome.settings, outcome.pages.axes, outcome.noise)),
+    )
+    for data, options in made:
+        added: Image = viewer.add_image(data, **options)
+        if layer in viewer.layers:  # it may have been removed meanwhile
+            lift_above(viewer, added, layer)
     if not covers(layer):
         layer.visible = False
     return added

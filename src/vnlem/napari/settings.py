@@ -1,12 +1,11 @@
 """What the user chose in the widget, as a value that gives arguments of ``vnlem.denoise``."""
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
-from vnlem.pipeline.choices import Profile
 from vnlem.registry import DEFAULT_METHOD
 
-PROFILES = get_args(Profile)
+PROFILES = ("balanced", "fast", "quality", "best")
 GROUPS = ("d4", "identity", "c4", "so2", "similarity")
 DEVICES = ("cpu", "cuda", "auto")
 CAUTIONS = ("auto", "safe", "strong")

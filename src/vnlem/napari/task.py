@@ -11,6 +11,7 @@ from napari.utils.notifications import show_error
 from qtpy.QtCore import QObject, Signal
 
 from vnlem.napari.pages import Report
+from vnlem.napari.words import in_words_of_the_widget
 
 logger = logging.getLogger(__name__)
 TELL_EVERY = 0.05  # seconds: signals of progress that come faster than Qt takes them would pile up
@@ -91,7 +92,9 @@ def one_sentence(error: Exception) -> str:
     """What to tell the user about an error."""
     if isinstance(error, MemoryError):
         return "there is not enough memory for this layer; crop it, or use vnlem's command line"
-    words = str(error) or type(error).__name__
+    if isinstance(error, FileNotFoundError):
+        return f"there is no file {error.filename}"
+    words = in_words_of_the_widget(str(error) or type(error).__name__)
     return words if isinstance(error, ValueError | TypeError) else f"{type(error).__name__}: {words}"
 
 

@@ -6,34 +6,25 @@ from typing import Any
 from napari.layers import Image
 from napari.utils.notifications import show_info
 from napari.viewer import Viewer
-from qtpy.QtCore import QEvent, Qt
+from qtpy.QtCore import QEvent
 from qtpy.QtGui import QGuiApplication
-from qtpy.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QFileDialog,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QProgressBar,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtWidgets import QFileDialog, QWidget
 
+from vnlem.napari.choice import AxesMemory
 from vnlem.napari.copies import as_command, as_python
-from vnlem.napari.form import SettingsForm
-from vnlem.napari.layers import colours, image_expression, layer_axes, layer_pages
+from vnlem.napari.layers import colours, image_expression, layer_pages
 from vnlem.napari.links import Links
-from vnlem.napari.noise_plot import NoisePlot
-from vnlem.napari.preview import LAYER_NAME, Preview, Wish
+from vnlem.napari.panel import Panel
+from vnlem.napari.preview import LAYER_NAME, Preview, Seen, Wish
+from vnlem.napari.remember import remember, remembered
 from vnlem.napari.run import Outcome, add_results, denoise_layer
-from vnlem.napari.task import Task, tell
+from vnlem.napari.settings import Settings
+from vnlem.napari.task import Task, one_sentence
 from vnlem.noise import NoiseCheck, NoiseModel
 
 
-class DenoiseWidget(QWidget):
-    """Denoise an image layer with vnlem.
+class DenoiseWidget(Panel):
+    """Denoise image layers with vnlem.
 
     Parameters
     ----------
@@ -42,58 +33,45 @@ class DenoiseWidget(QWidget):
     """
 
     def __init__(self, viewer: Viewer, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(viewer, _is_offered, parent)
         self.viewer = viewer
-        self.layer_choice = QComboBox()
-        self.axes = QLineEdit()
-        self.axes.setToolTip("One letter per dimension: T time, Z depth, C channels, N several images, Y, X")
-        self.form = SettingsForm()
-        self.noise_words = QLabel()
-        self.noise_words.setWordWrap(True)
-        self.noise_plot = NoisePlot()
-        self.save_noise = QPushButton("Save this noise model")
-        self.save_noise.setToolTip("For other images of the same detector and settings")
-        self._noise: NoiseModel | None = None
-        self.preview_box = QCheckBox("Preview what is in sight")
-        self.residual_box = QCheckBox("Add the residual (what is taken away)")
-        self.run_button = QPushButton("Run")
-        self.cancel_button = QPushButton("Cancel")
-        self.bar = QProgressBar()
-        self.bar.setRange(0, 1000)
-        self.state = QLabel()
-        self.state.setWordWrap(True)
-        self.copy_python = QPushButton("Copy as Python")
-        self.copy_command = QPushButton("Copy as command")
         self.preview = Preview(viewer, self._wish)
+        self._typed_axes = AxesMemory()
+        self._noise: NoiseModel | None = None
+        self._noise_choice: object = None
         self._task: Task | None = None
-        self._lay_out()
+        self._waiting: list[Wish] = []
+        self._count = 0
+        self.form.show_settings(remembered())
         self._connect()
-        self._list_layers()
+        self.layer_choice.list_layers()
+        self._show_layer()
         self._show_running(False)
 
     def chosen_layer(self) -> Image | None:
         """The image layer to denoise."""
-        name = self.layer_choice.currentText()
-        return self.viewer.layers[name] if name and name in self.viewer.layers else None
+        return self.layer_choice.layer()
 
     def run(self) -> None:
-        """Denoise the whole layer in the background."""
-        wish = self._wish()
-        if wish is None or self._task is not None:
-            if wish is None and self.chosen_layer() is None:
-                tell("there is no image layer; open an image first")
+        """Denoise the chosen layer, or all selected ones, in the background, one after the other."""
+        if self._task is not None:
             return
-        self.preview.stop()
-        self._task = task = Task(lambda report: denoise_layer(wish.layer, wish.pages, wish.settings, report))
-        task.progressed.connect(self._show_progress)
-        task.succeeded.connect(self._show_result)
-        task.failed.connect(self._show_failure)
-        task.ended.connect(self._end)
-        self._show_running(True)
-        task.start()
+        self.error.clear()
+        targets = self.layer_choice.targets()
+        if not targets:
+            self._show_failure("there is no image layer; open an image first")
+            return
+        wishes = [self._wish_of(layer) for layer in targets]
+        self._waiting = [wish for wish in wishes if wish is not None]
+        self._count = len(self._waiting)
+        if self._waiting:
+            self.preview.stop()
+            self._show_running(True)
+            self._start_next()
 
     def cancel(self) -> None:
-        """End what is running; nothing is added."""
+        """End what is running; nothing more is added."""
+        self._waiting.clear()
         if self._task is not None:
             self._task.cancel()
             self.state.setText("cancelling")
@@ -114,57 +92,31 @@ class DenoiseWidget(QWidget):
         self.cancel()
         self.preview.switch(False)
         self._links.cut()
-
-    def _wish(self) -> Wish | None:
-        layer = self.chosen_layer()
-        if layer is None:
-            return None
-        try:
-            return Wish(layer, layer_pages(layer, self.axes.text()), self.form.settings())
-        except ValueError as error:
-            tell(error)
-            return None
-
-    def _lay_out(self) -> None:
-        self.form.insert_rows([("image", self.layer_choice), ("axes", self.axes)])
-        row, copies = QHBoxLayout(), QHBoxLayout()
-        row.addWidget(self.run_button)
-        row.addWidget(self.cancel_button)
-        copies.addWidget(self.copy_python)
-        copies.addWidget(self.copy_command)
-        column = QVBoxLayout(self)
-        for part in (
-            self.form,
-            self.noise_words,
-            self.noise_plot,
-            self.save_noise,
-            self.preview_box,
-            self.residual_box,
-        ):
-            column.addWidget(part)
-        column.addLayout(row)
-        column.addWidget(self.bar)
-        column.addWidget(self.state)
-        column.addLayout(copies)
-        column.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._layer_links.cut()
 
     def _connect(self) -> None:
-        layers = self.viewer.layers.events
+        layers, selection = self.viewer.layers.events, self.viewer.layers.selection.events
         # napari 0.9 keeps the camera in the scene, older ones in the viewer itself.
         camera = getattr(self.viewer, "scene", self.viewer).camera.events
-        self._links = links = Links()
+        self._links, self._layer_links = links, _ = Links(), Links()
         for event in (layers.inserted, layers.removed, layers.reordered, layers.renamed):
-            links.make(event, self._list_layers)
+            links.make(event, self.layer_choice.list_layers)
+        for event in (selection.active, selection.changed):
+            links.make(event, self.layer_choice.follow_selection)
+            links.make(event, self._name_the_run)
         for event in (camera.center, camera.zoom, self.viewer.dims.events.point):
             links.make(event, self.preview.refresh)
         self.destroyed.connect(links.cut)
         self.destroyed.connect(self.preview.end)
-        self.layer_choice.currentTextChanged.connect(self._show_layer)
-        self.axes.editingFinished.connect(self.preview.refresh)
+        self.layer_choice.chosen.connect(self._show_layer)
+        self.axes.editingFinished.connect(self._keep_axes)
         self.form.changed.connect(self._change)
+        self.reset.clicked.connect(lambda: self.form.show_settings(Settings()))
         self.preview_box.toggled.connect(self.preview.switch)
-        self.preview.noise_found.connect(self._show_noise)
-        self.preview.failed.connect(tell)
+        self.preview_box.toggled.connect(self.wipe.setEnabled)
+        self.wipe.valueChanged.connect(lambda value: self.preview.wipe(value / self.wipe.maximum()))
+        self.preview.noise_found.connect(self._show_seen)
+        self.preview.failed.connect(self.error.setText)
         self.preview.busy.connect(self._show_preview_state)
         self.run_button.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
@@ -172,40 +124,74 @@ class DenoiseWidget(QWidget):
         self.copy_python.clicked.connect(self._copy_python)
         self.copy_command.clicked.connect(self._copy_command)
 
-    def _list_layers(self, *_: object) -> None:
-        names = [
-            layer.name
-            for layer in self.viewer.layers
-            if isinstance(layer, Image) and layer.name != LAYER_NAME
-        ]
-        listed = [self.layer_choice.itemText(place) for place in range(self.layer_choice.count())]
-        if names == listed:
-            return
-        chosen = self.layer_choice.currentText()
-        active = self.viewer.layers.selection.active
-        self.layer_choice.blockSignals(True)
-        self.layer_choice.clear()
-        self.layer_choice.addItems(names)
-        if chosen not in names:
-            chosen = active.name if active is not None and active.name in names else (names or [""])[-1]
-        self.layer_choice.setCurrentText(chosen)
-        self.layer_choice.blockSignals(False)
-        self._show_layer()
-
-    def _show_layer(self, *_: object) -> None:
+    def _wish(self) -> Wish | None:
         layer = self.chosen_layer()
-        self.axes.setText("" if layer is None else layer_axes(layer))
+        return None if layer is None else self._wish_of(layer)
+
+    def _wish_of(self, layer: Image) -> Wish | None:
+        axes = self.axes.text() if layer is self.chosen_layer() else self._typed_axes.of(layer)
+        try:
+            return Wish(layer, layer_pages(layer, axes), self.form.settings())
+        except ValueError as error:
+            self._show_failure(one_sentence(error))
+            return None
+
+    def _start_next(self) -> None:
+        wish = self._waiting.pop(0)
+        self._task = task = Task(lambda report: denoise_layer(wish.layer, wish.pages, wish.settings, report))
+        task.progressed.connect(self._show_progress)
+        task.succeeded.connect(self._show_result)
+        task.failed.connect(lambda words: self._show_failure(f"{wish.layer.name}: {words}"))
+        task.ended.connect(self._end)
+        task.start()
+
+    def _show_layer(self) -> None:
+        """Another layer is chosen: nothing that was said about the last one remains."""
+        layer = self.chosen_layer()
+        self.axes.setText("" if layer is None else self._typed_axes.of(layer))
+        self._layer_links.cut()
+        if layer is not None:
+            self._layer_links.make(layer.events.data, self._forget_findings)
+        self._forget_findings()
+        self._name_the_run()
+
+    def _forget_findings(self, *_: object) -> None:
         self._show_noise(None, None)
+        self.error.clear()
+        if self._task is None:
+            self.state.clear()
         self.preview.refresh()
+
+    def _keep_axes(self) -> None:
+        layer = self.chosen_layer()
+        if layer is not None and self.axes.text().strip().upper() != self._typed_axes.of(layer):
+            self._typed_axes.keep(layer, self.axes.text())
+            self._forget_findings()
 
     def _change(self) -> None:
+        settings = self.form.settings()
+        remember(settings)
+        choice = (settings.noise_arguments(), settings.model_file)
+        if choice != self._noise_choice:  # what was found is not what is chosen any more
+            self._noise_choice = choice
+            self._show_noise(None, None)
+        self.error.clear()
         self.preview.refresh()
 
+    def _name_the_run(self, *_: object) -> None:
+        count = len(self.layer_choice.targets())
+        self.run_button.setText(f"Run on {count} layers" if count > 1 else "Run")
+
+    def _show_seen(self, seen: Seen) -> None:
+        if seen.layer is self.chosen_layer():
+            self.error.clear()
+            self._show_noise(seen.noise, seen.before, seen.check)
+
     def _show_noise(self, noise: NoiseModel | None, page: Any, check: NoiseCheck | None = None) -> None:
-        words = [] if noise is None else [f"Noise: {noise.describe()}"]
+        said = [] if noise is None else [f"Noise: {noise.describe()}"]
         if check is not None:
-            words.append(check.describe().capitalize())
-        self.noise_words.setText(". ".join(words))
+            said.append(check.describe().capitalize())
+        self.noise_words.setText(". ".join(said))
         self._noise = noise
         self.noise_plot.setVisible(noise is not None)
         self.save_noise.setVisible(noise is not None)
@@ -220,23 +206,33 @@ class DenoiseWidget(QWidget):
             return
         self.bar.setValue(round(1000 * share))
         left = self._task.seconds_left(share)
-        self.state.setText("working" if left is None else f"{_duration(left)} left")
+        which = f"layer {self._count - len(self._waiting)} of {self._count}: " if self._count > 1 else ""
+        self.state.setText(which + ("working" if left is None else f"{_duration(left)} left"))
 
     def _show_result(self, outcome: Outcome) -> None:
+        selected = set(self.viewer.layers.selection)
         add_results(self.viewer, outcome, residual=self.residual_box.isChecked())
-        self._show_noise(outcome.noise[min(outcome.noise)], outcome.sample, outcome.check)
-        self.state.setText(f"done in {_duration(outcome.seconds)}")
+        self.viewer.layers.selection = selected
+        self.preview.lift()
+        if outcome.layer is self.chosen_layer():
+            self._show_noise(outcome.noise[min(outcome.noise)], outcome.sample, outcome.check)
+        self.state.setText(f"{outcome.layer.name}: done in {_duration(outcome.seconds)}")
 
-    def _show_failure(self, words: str) -> None:
-        tell(words)
-        self.state.setText("")
+    def _show_failure(self, said: str) -> None:
+        self.error.setText("\n".join(filter(None, [self.error.text(), said])))
+        self.state.clear()
 
     def _end(self) -> None:
-        cancelled = self._task is not None and self._task.is_cancelled
-        self._task = None
-        self._show_running(False)
-        if cancelled:
+        if self._task is not None and self._task.is_cancelled:
             self.state.setText("cancelled")
+        self._task = None
+        if self._waiting:
+            self.bar.setValue(0)
+            self._start_next()
+            return
+        said = self.state.text()
+        self._show_running(False)
+        self.state.setText(said)
         self.preview.refresh()
 
     def _show_running(self, running: bool) -> None:
@@ -255,7 +251,7 @@ class DenoiseWidget(QWidget):
             try:
                 self._noise.save(path)
             except OSError as error:
-                tell(error)
+                self._show_failure(one_sentence(error))
 
     def _copy_python(self) -> None:
         layer = self.chosen_layer()
@@ -274,6 +270,10 @@ class DenoiseWidget(QWidget):
             QGuiApplication.clipboard().setText(text)
             if not layer.source.path:
                 show_info(f"vnlem: the layer is in no file yet; save it as {path} before you run the command")
+
+
+def _is_offered(layer: Any) -> bool:
+    return isinstance(layer, Image) and layer.name != LAYER_NAME
 
 
 def _duration(seconds: float) -> str:

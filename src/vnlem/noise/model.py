@@ -273,6 +273,11 @@ class NoiseModel:
         # A notebook shows this; the numbers of curves and spectra would fill a page.
         return f"<NoiseModel: {self.describe()}>"
 
+    def _repr_html_(self) -> str:
+        from vnlem.noise.html import noise_html
+
+        return noise_html(self)
+
     def describe(self) -> str:
         """What was found, in words."""
         from vnlem.noise.words import describe

@@ -1,21 +1,26 @@
-"""The progress bar of long work: on stderr, only where a person can see it."""
+"""The progress of long work: a bar in a terminal or a notebook, lines where they are asked for."""
 
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 
 import numpy as np
 
 ProgressCallback = Callable[[int, int], object]  # (done, total)
 Progress = bool | ProgressCallback
 Report = Callable[[float], None]  # takes the share of the work that is done, 0 to 1
-_SECONDS_PER_LINE = 0.2  # between two updates in a notebook
+_SECONDS_PER_UPDATE = 0.2  # in a notebook
+_SECONDS_PER_LINE = 10.0  # where lines are printed
 
 
 @contextmanager
-def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Report]:
-    """A bar with the time left; with `quiet`, or with neither a terminal nor a notebook, nothing is shown.
+def progress_bar(title: str, *, quiet: bool = False, lines: bool = False) -> Iterator[Report]:
+    """A bar with the time left; nothing with `quiet`.
+
+    Where there is neither a terminal nor a notebook, `lines` prints a line to stderr every ten seconds;
+    without it nothing is shown.
 
     Examples
     --------
@@ -23,11 +28,11 @@ def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Report]:
     ...     report(0.5)
     """
     if not quiet and in_notebook():
-        with _line(title) as report:
+        with _in_a_cell(title) as report:
             yield report
         return
     if quiet or not sys.stderr.isatty():
-        yield lambda share: None
+        yield _lines(title) if lines and not quiet else lambda share: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -58,23 +63,45 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def _line(title: str) -> Iterator[Report]:
-    """One line that is written over again, which every notebook can show without further packages."""
+def _in_a_cell(title: str) -> Iterator[Report]:
+    """One bar below the cell of a notebook, drawn again as the work goes on."""
+    from IPython.display import HTML, display
+
     begun = shown_at = time.monotonic()
+    shown = None
+
+    def draw(words: str, share: float) -> None:
+        nonlocal shown
+        bar = HTML(f'<progress value="{share:.3f}" max="1"></progress> {escape(title)}: {words}')
+        if shown is None:
+            shown = display(bar, display_id=True)
+        else:
+            shown.update(bar)
 
     def report(share: float) -> None:
         nonlocal shown_at
         instant = time.monotonic()
-        if instant - shown_at < _SECONDS_PER_LINE or share <= 0:
-            return
-        shown_at = instant
-        left = (instant - begun) * (1 - share) / share
-        print(f"\r{title}: {100 * share:3.0f} %, {left:.0f} s left ", end="", file=sys.stderr, flush=True)
+        if instant - shown_at >= _SECONDS_PER_UPDATE and share > 0:
+            shown_at = instant
+            draw(f"{100 * share:.0f} %, {(instant - begun) * (1 - share) / share:.0f} s left", share)
 
     yield report
-    if shown_at > begun:
-        seconds = time.monotonic() - begun
-        print(f"\r{title}: done in {seconds:.1f} s      ", file=sys.stderr, flush=True)
+    if shown is not None:
+        draw(f"done in {time.monotonic() - begun:.1f} s", 1.0)
+
+
+def _lines(title: str) -> Report:
+    begun = told = time.monotonic()
+
+    def report(share: float) -> None:
+        nonlocal told
+        instant = time.monotonic()
+        if instant - told >= _SECONDS_PER_LINE and share > 0:
+            told = instant
+            left = (instant - begun) * (1 - share) / share
+            print(f"{title}: {100 * share:.0f} %, {left:.0f} s left", file=sys.stderr, flush=True)
+
+    return report
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """What a solver gets (Job), and what a call reports (Info)."""
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -63,6 +64,27 @@ class Info:
     noise: Any = None
     plan: Any = None
     noise_check: Any = None
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "method": self.method,
+            "noise": f"sigma {self.sigma:.4g}" if self.noise is None else self.noise.describe(),
+            "check": "" if self.noise_check is None else self.noise_check.describe(),
+            "device": self.device,
+            "seconds": f"{self.timings['total']:.2f}" if "total" in self.timings else "",
+        }
+        parameters = _table({name: f"{value}" for name, value in self.parameters.items()})
+        return f"{_table(rows)}<details><summary>parameters</summary>{parameters}</details>"
+
+
+def _table(rows: dict[str, str]) -> str:
+    left = 'style="text-align:left"'
+    cells = (
+        f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(text)}</td></tr>"
+        for name, text in rows.items()
+        if text
+    )
+    return f"<table>{''.join(cells)}</table>"
 
 
 @dataclass

@@ -1,0 +1,96 @@
+"""The README and the tutorials say what works: every command and every line of Python is run."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from user_pages import ROOT, commands, run_python
+
+from vnlem.cli import main
+
+README = ROOT / "README.md"
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+MAKEFILE = (ROOT / "Makefile").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+DATA = "docs/tutorials/data"
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A folder that has the sample files where a clone has them."""
+    (tmp_path / "docs").mkdir()
+    os.symlink(ROOT / "docs" / "tutorials", tmp_path / "docs" / "tutorials")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(words):
+    """Run a command of a page; what only installs is checked, not done."""
+    program = words[0].removeprefix(".venv/bin/")
+    if program == "vnlem":
+        with pytest.raises(SystemExit) as left:
+            main(words[1:])
+        assert left.value.code == 0, words
+    elif program == "pip":
+        for wanted in words[2:]:
+            extras = re.fullmatch(r"\.(?:\[([\w,]+)\])?|jupyterlab|napari\[all\]", wanted)
+            assert extras, words
+            for extra in filter(None, (extras[1] or "").split(",")):
+                assert extra in PROJECT["optional-dependencies"]
+    elif program == "make":
+        assert re.search(rf"^{words[1]}:", MAKEFILE, re.MULTILINE), words
+    else:
+        assert words in (["python3", "-m", "venv", ".venv"], ["napari"], ["jupyter", "lab"]), words
+
+
+def test_the_python_of_the_readme_runs(clone):
+    namespace = run_python(README)
+    assert namespace["denoised"].shape == namespace["image"].shape
+    assert (clone / "wipe.html").stat().st_size > 10_000
+
+
+def test_the_commands_of_the_readme_run(clone):
+    found = list(commands(README))
+    assert len(found) > 8
+    for words in found:
+        run(words)
+    assert (clone / "clean.tif").exists()
+
+
+def test_the_readme_names_files_that_are_there():
+    links = re.findall(r"\]\(([^)#]+)\)", README.read_text())
+    assert len(links) > 20
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_can_be_followed_word_for_word(page, clone):
+    (clone / "photos").mkdir()
+    for words in commands(page):
+        run(words)
+    run_python(page)
+
+
+def test_the_package_can_be_prepared_for_installation():
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--dry-run",
+            "--no-deps",
+            "--no-build-isolation",
+            "--quiet",
+            ".",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
