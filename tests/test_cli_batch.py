@@ -186,3 +186,66 @@ def test_zarr_stores_are_continued_too(cli, tmp_path):
     status, said, _ = cli("denoise", source, tmp_path / "out", *options, "--resume")
     assert status == 0
     assert "0 of 1 units" in said.splitlines()[0]
+
+
+def noisy_folder(folder, levels, shape=(96, 96)):
+    folder.mkdir()
+    ramp = np.tile(np.linspace(50, 200, shape[1]), (shape[0], 1))
+    for number, sigma in enumerate(levels):
+        noise = np.random.default_rng(number).normal(0, sigma, shape)
+        io.write(folder / f"{number}.tif", (ramp + noise).astype(np.float32))
+
+
+def test_images_of_one_detector_share_a_noise_model(cli, tmp_path):
+    noisy_folder(tmp_path / "in", (4.0, 4.0, 16.0))
+    io.write(tmp_path / "in" / "other.tif", np.random.default_rng(9).normal(100, 30, (64, 64)))
+    out = tmp_path / "out"
+    arguments = ("--pattern", "*.tif", "--one-noise-model", "--method", "nlm")
+    status, said, err = cli("denoise", tmp_path / "in", out, *arguments)
+    assert (status, err) == (0, "")
+    assert "noise model: " in said
+    assert "of 3 images (vnlem-noise-1.json)" in said
+    rows = table(out)
+    shared = [rows[f"{number}.tif"]["noise_model"] for number in range(3)]
+    assert len(set(shared)) == 1
+    assert "of 1 images (vnlem-noise-2.json)" in rows["other.tif"]["noise_model"]
+    assert [row["status"] for row in rows.values()] == ["done"] * 4
+    before = (out / "vnlem-noise-1.json").read_bytes()
+    (out / "1.tif").unlink()
+    (tmp_path / "in" / "0.tif").unlink()
+    assert cli("denoise", tmp_path / "in", out, *arguments, "--resume")[0] == 0
+    assert (out / "vnlem-noise-1.json").read_bytes() == before
+    assert table(out)["1.tif"]["status"] == "done"
+
+
+def test_files_that_say_different_exposures_share_no_noise_model(cli, tmp_path):
+    fits = pytest.importorskip("astropy.io.fits")
+    (tmp_path / "in").mkdir()
+    for number, seconds in enumerate((10, 10, 60)):
+        pixels = np.random.default_rng(number).normal(100, 5, (64, 64)).astype(np.float32)
+        header = fits.Header({"EXPTIME": seconds})
+        fits.PrimaryHDU(pixels, header).writeto(tmp_path / "in" / f"{number}.fits")
+    out = tmp_path / "out"
+    arguments = ("--pattern", "*.fits", "--one-noise-model", "--method", "nlm")
+    assert cli("denoise", tmp_path / "in", out, *arguments)[0] == 0
+    rows = table(out)
+    assert rows["0.fits"]["noise_model"] == rows["1.fits"]["noise_model"]
+    assert "vnlem-noise-1" in rows["1.fits"]["noise_model"]
+    assert "vnlem-noise-2" in rows["2.fits"]["noise_model"]
+
+
+def test_one_noise_model_excludes_noise_that_is_given(cli, tmp_path, folder):
+    arguments = ("--pattern", "*.png", "--one-noise-model")
+    status, _, err = cli("denoise", folder, tmp_path / "out", *arguments, "--sigma", 5)
+    assert status == 2
+    assert "--one-noise-model estimates the noise, and --sigma says it" in err
+    assert cli("denoise", folder / "a.png", tmp_path / "a.png", "--one-noise-model")[0] == 2
+
+
+def test_a_damaged_file_costs_one_line_with_one_noise_model(cli, folder, tmp_path):
+    status, _, err = cli(
+        "denoise", folder, tmp_path / "out", "--pattern", "*.png", "--one-noise-model", "--method", "halving"
+    )
+    assert status == 2
+    assert err.splitlines()[0].startswith("vnlem: c.png failed: cannot read ")
+    assert {row["status"] for row in table(tmp_path / "out").values()} == {"done", "failed"}

@@ -17,6 +17,7 @@ import typer
 
 from vnlem.cli.errors import one_line
 from vnlem.cli.large import ZARR_DOCUMENTS
+from vnlem.cli.one_noise import OneModel, check, models_for
 
 TABLE = "vnlem.csv"
 SETTINGS = "vnlem.json"
@@ -54,6 +55,17 @@ To = Annotated[
 ]
 
 
+OneNoiseModel = Annotated[
+    bool,
+    typer.Option(
+        "--one-noise-model",
+        help="One noise model for all files of one detector and setting (same format, size, dtype, channels, "
+        f"camera and exposure), estimated from some of them; {TABLE} names it.",
+        rich_help_panel=_PANEL,
+    ),
+]
+
+
 @dataclass
 class Row:
     """What became of an image: a line of the table."""
@@ -66,6 +78,7 @@ class Row:
     axes: str = ""
     dtype: str = ""
     found: str = ""  # method, noise, time, in words
+    noise_model: str = ""  # the one that is shared with others, with --one-noise-model
     seconds: str = ""
     message: str = ""
 
@@ -86,6 +99,11 @@ def run(denoise: Callable[..., str], arguments: dict[str, Any]) -> str:
     earlier = _begin(target, arguments)
     rows: list[Row] = []
     taken: dict[Path, str] = {}
+    models: dict[Path, OneModel] = {}
+    if arguments["one_noise_model"]:
+        named = [(file, file.relative_to(source).as_posix()) for file in files]
+        jobs = [job for file, name in named for job in _jobs(file, name, target, arguments["to"])]
+        models = models_for([path for _, path, _ in jobs if path is not None], target, arguments)
     for file in files:
         name = file.relative_to(source).as_posix()
         for row, path, out in _jobs(file, name, target, arguments["to"]):
@@ -98,7 +116,7 @@ def run(denoise: Callable[..., str], arguments: dict[str, Any]) -> str:
                 )
             else:
                 taken[out] = name
-                _one(denoise, arguments, row, path, out, earlier.get(row.output))
+                _one(denoise, arguments, row, path, out, earlier.get(row.output), models.get(path))
             _say(row, quiet)
             _write_table(target, rows, earlier)
     failed = [row for row in rows if row.status == "failed"]
@@ -128,6 +146,8 @@ def _refuse(arguments: dict[str, Any]) -> None:
             raise ValueError(f"--{name.replace('_', '-')} is for a single file; leave it out with --pattern")
     if arguments["resume"] and arguments["overwrite"]:
         raise ValueError("--resume keeps what is done and --overwrite replaces it; choose one of them")
+    if arguments["one_noise_model"]:
+        check(arguments)
     if arguments["to"] is not None and not arguments["to"].startswith("."):
         raise ValueError(f"--to must be a suffix such as .ome.tif, got {arguments['to']!r}")
 
@@ -229,6 +249,7 @@ def _one(
     path: Path,
     out: Path,
     earlier: Row | None,
+    model: OneModel | None,
 ) -> None:
     """Denoise one image, and write into its row what became of it."""
     begun = time.perf_counter()
@@ -236,13 +257,17 @@ def _one(
     if arguments["resume"] and out.exists() and not in_parts:
         row.status, row.found = "done", "done before"
         if earlier is not None:
-            row.found, row.seconds = earlier.found, earlier.seconds
+            row.found, row.seconds, row.noise_model = earlier.found, earlier.seconds, earlier.noise_model
         return
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         single = {"source": path, "target": out, "pattern": None, "to": None, "quiet": True}
-        resume = arguments["resume"] and in_parts
-        row.found = denoise(**{**arguments, **single, "resume": resume}).rpartition(": ")[0]
+        single |= {"resume": arguments["resume"] and in_parts, "one_noise_model": False}
+        if model is not None:
+            single |= {"noise": model.path, "noise_model": "auto"}
+        row.found = denoise(**{**arguments, **single}).rpartition(": ")[0]
+        if arguments["one_noise_model"]:
+            row.noise_model = "its own" if model is None else model.words
         row.status = "done"
     except Exception as error:  # whatever is wrong with one file, the others are done
         row.message = one_line(error)
@@ -254,7 +279,8 @@ def _say(row: Row, quiet: bool) -> None:
     if row.status == "failed":
         print(f"vnlem: {row.file}{image} failed: {row.message}", file=sys.stderr)
     elif not quiet:
-        print(f"{row.file}{image}: {row.found}: {row.output}", flush=True)
+        shared = f", noise model: {row.noise_model}" if row.noise_model else ""
+        print(f"{row.file}{image}: {row.found}{shared}: {row.output}", flush=True)
 
 
 def _write_table(target: Path, rows: list[Row], earlier: dict[str, Row]) -> None:

@@ -110,6 +110,7 @@ def command(
     axes: large.Axes = None,
     pattern: batch.Pattern = None,
     to: batch.To = None,
+    one_noise_model: batch.OneNoiseModel = False,
     dtype: Annotated[
         str | None,
         typer.Option(help="dtype of OUT, e.g. float32 for small numbers of photons; that of IN by default."),
@@ -126,6 +127,8 @@ def command(
 
     if pattern is not None:
         return batch.run(command, arguments)
+    if one_noise_model:
+        raise ValueError("--one-noise-model is for the files of a folder; name them with --pattern '*.tif'")
     if raw.is_raw(source):
         return raw.run(arguments)
     if to is not None:
