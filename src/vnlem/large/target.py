@@ -18,14 +18,14 @@ from vnlem.large.nodes import PARTIAL, read_node
 from vnlem.large.pyramid import level_shapes
 from vnlem.large.sources import TIFF_SUFFIXES, Source
 from vnlem.large.stores import SMALLEST_LEVEL, Store, create, new_store, shape_of_part, store_like, try_out
-from vnlem.large.worker import Task, level_plan
+from vnlem.large.worker import RunTask, level_plan
 
 
 @dataclass(frozen=True)
 class PreparedRun:
     """A task, and what is needed to begin and to end it."""
 
-    task: Task
+    task: RunTask
     store: Store
     run: dict[str, Any]  # what the markers' folder says about the run
     complete: bool = False  # whether an earlier run has done it all
@@ -155,7 +155,7 @@ def begin(
         plan = BlockPlan(**{**plan.__dict__, "block": block})
         root = markers.folder / "store.zarr" if is_tiff(target) else target
         plans = (plan, *(level_plan(level) for level in store.levels[1:]))
-        task = Task(
+        task = RunTask(
             source=source,
             solver=solver,
             root=root,
