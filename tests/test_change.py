@@ -1,9 +1,9 @@
-"""How much of an estimate's change is believed."""
+"""How much of an estimate's change is kept."""
 
 import numpy as np
 import pytest
 
-from vnlem.estimate.change import REACH, believed, window_means
+from vnlem.estimate.change import REACH, shrink_change, window_means
 from vnlem.reference import change as plain
 
 
@@ -19,20 +19,20 @@ def images(channels=2, shape=(40, 53), seed=0):
 @pytest.mark.parametrize("channels", [1, 3])
 def test_as_defined(channels):
     noisy, estimate, variance = images(channels)
-    found = believed(noisy, estimate, variance)
+    found = shrink_change(noisy, estimate, variance)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, plain.believed(noisy, estimate, variance), atol=2e-6)
+    np.testing.assert_allclose(found, plain.shrink_change(noisy, estimate, variance), atol=2e-6)
 
 
 def test_images_smaller_than_the_window():
     noisy, estimate, variance = images(1, (5, 3))
-    found = believed(noisy, estimate, variance)
-    np.testing.assert_allclose(found, plain.believed(noisy, estimate, variance), atol=2e-6)
+    found = shrink_change(noisy, estimate, variance)
+    np.testing.assert_allclose(found, plain.shrink_change(noisy, estimate, variance), atol=2e-6)
 
 
 def test_all_and_nothing_keep_their_bits():
     noisy, estimate, variance = images()
-    found = believed(noisy, estimate, variance)
+    found = shrink_change(noisy, estimate, variance)
     np.testing.assert_array_equal(found[:, :, -5:], estimate[:, :, -5:])
     np.testing.assert_allclose(found[:, :, 0], noisy[:, :, 0], atol=1e-7)
     assert (found != estimate).mean() > 0.3
@@ -40,8 +40,8 @@ def test_all_and_nothing_keep_their_bits():
 
 def test_a_part_has_the_bytes_of_the_whole():
     noisy, estimate, variance = images()
-    whole = believed(noisy, estimate, variance)
-    part = believed(*(planes[:, 3:, 11:] for planes in (noisy, estimate, variance)))
+    whole = shrink_change(noisy, estimate, variance)
+    part = shrink_change(*(planes[:, 3:, 11:] for planes in (noisy, estimate, variance)))
     np.testing.assert_array_equal(part[:, REACH:, REACH:], whole[:, 3 + REACH :, 11 + REACH :])
 
 

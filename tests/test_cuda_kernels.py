@@ -8,7 +8,7 @@ from cuda_on_cpu import COMPILER, Emulator
 
 from vnlem.estimate import change, scales
 from vnlem.estimate import scales_on_gpu as cuda_scales
-from vnlem.kernels.cuda.change import believed
+from vnlem.kernels.cuda.change import shrink_change
 from vnlem.methods import nlem, nlm, vnlem, vnlem_dd, vnlem_dd_params, vnlr
 from vnlem.methods.cuda import nlem as cuda_nlem
 from vnlem.methods.cuda import nlm as cuda_nlm
@@ -259,13 +259,13 @@ def test_a_part_that_does_not_fit_either_is_an_error():
 
 
 @pytest.mark.parametrize("shape", [(1, 40, 53), (3, 21, 300), (2, 5, 3)])
-def test_changes_are_believed_as_on_the_cpu(shape):
+def test_changes_are_shrunk_as_on_the_cpu(shape):
     noisy, other = pattern(*shape), pattern(*shape, seed=1)
     estimate = (noisy + np.linspace(0, 0.5, shape[2], dtype=np.float32) * (other - noisy)).astype(np.float32)
     variance = np.random.default_rng(0).uniform(0.05, 0.2, shape).astype(np.float32)
     limits = (change.NOTHING, change.EVERYTHING)
-    found = believed(Emulator(), noisy, estimate, variance, change.REACH, limits)
-    expected = change.believed(noisy, estimate, variance)
+    found = shrink_change(Emulator(), noisy, estimate, variance, change.REACH, limits)
+    expected = change.shrink_change(noisy, estimate, variance)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, atol=1e-6)
     np.testing.assert_array_equal(found == estimate, expected == estimate)

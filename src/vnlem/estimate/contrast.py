@@ -67,7 +67,7 @@ class Contrast(NamedTuple):
         return ((errors - low) / (high - low)).clip(0, 1)
 
 
-def for_the_eye(smoother: Any, sharper: Any, noisy: Any, variance: Any, smooth: Smooth) -> Any:
+def restore_contrast(smoother: Any, sharper: Any, noisy: Any, variance: Any, smooth: Smooth) -> Any:
     """A smoother and a sharper estimate, blended by where the smoother lost structure; contrast put back.
 
     The smoother one has fewer specks in flat areas, the sharper one keeps texture. All (channels, H, W), the
@@ -77,7 +77,7 @@ def for_the_eye(smoother: Any, sharper: Any, noisy: Any, variance: Any, smooth: 
     --------
     >>> noisy = np.random.default_rng(0).normal(0, 1, (1, 40, 40)).astype(np.float32)
     >>> nothing = np.zeros((1, 40, 40), np.float32)
-    >>> float(np.abs(for_the_eye(nothing, nothing, noisy, np.ones((1, 1, 1), np.float32), smooth)).max())
+    >>> float(np.abs(restore_contrast(nothing, nothing, noisy, np.ones((1, 1, 1), np.float32), smooth)).max())
     0.0
     """
     smooth_one, sharp_one, wide = (planes.astype(np.float64) for planes in (smoother, sharper, noisy))
@@ -105,7 +105,7 @@ def restore(estimate: Any, contrast: Contrast) -> Any:
 
 
 def reach() -> int:
-    """How many pixels around a pixel `for_the_eye` looks at: contrast is measured twice, one on the other.
+    """How many pixels around a pixel `restore_contrast` looks at; it measures contrast of contrast.
 
     Examples
     --------

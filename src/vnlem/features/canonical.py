@@ -49,22 +49,6 @@ class Extended:
         ]
 
 
-def expand(tile: Tile, reach: int, height: int, width: int) -> Tile:
-    """A tile with `reach` pixels around it, clipped to the image.
-
-    Examples
-    --------
-    >>> expand(Tile(0, 4, 2, 6), 3, 100, 8)
-    Tile(top=0, bottom=7, left=0, right=8)
-    """
-    return Tile(
-        max(tile.top - reach, 0),
-        min(tile.bottom + reach, height),
-        max(tile.left - reach, 0),
-        min(tile.right + reach, width),
-    )
-
-
 def canonical_region(
     image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float, *, with_raw: bool = True
 ) -> Features:

@@ -15,7 +15,7 @@ from typing import Any
 
 from vnlem.large.errors import StopError, UnitError
 from vnlem.large.runner import Runner
-from vnlem.large.worker import Task, do_unit
+from vnlem.large.worker import RunTask, do_unit
 from vnlem.pipeline.workers import available_cores
 
 AHEAD = 2  # tasks with the scheduler for each thread of the cluster
@@ -63,7 +63,7 @@ def _runner(client: Any, workers: int | None) -> Runner:
 
     run_name = secrets.token_hex(4)
 
-    def run(task: Task, level: int, numbers: list[int]) -> Iterator[int | UnitError]:
+    def run(task: RunTask, level: int, numbers: list[int]) -> Iterator[int | UnitError]:
         waiting = iter(numbers)
 
         def submit(count: int) -> list[Any]:
@@ -101,7 +101,7 @@ def _runner(client: Any, workers: int | None) -> Runner:
     return run
 
 
-def do_unit_alone(task: Task, level: int, number: int, workers: int | None) -> int:
+def do_unit_alone(task: RunTask, level: int, number: int, workers: int | None) -> int:
     """A unit on a worker; a worker with several threads lends them all to one unit after the other."""
     from distributed import get_worker
 

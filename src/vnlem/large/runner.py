@@ -13,7 +13,7 @@ from vnlem.large.errors import UnitError
 from vnlem.large.sources import Source
 from vnlem.large.stores import measure_box, open_level
 from vnlem.large.target import begin, finish, refuse_existing
-from vnlem.large.worker import Task, do_unit
+from vnlem.large.worker import RunTask, do_unit
 from vnlem.pipeline.progress import Progress, reporting
 
 Report = Callable[[int, int], object]  # (units done, units in all)
@@ -22,7 +22,7 @@ Report = Callable[[int, int], object]  # (units done, units in all)
 class Runner(Protocol):
     """Does units of one level, in any order, and yields each as it ends: its number, or what went wrong."""
 
-    def __call__(self, task: Task, level: int, numbers: list[int]) -> Iterator[int | UnitError]: ...
+    def __call__(self, task: RunTask, level: int, numbers: list[int]) -> Iterator[int | UnitError]: ...
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _runner(source: Source, options: RunOptions) -> Iterator[Runner]:
         yield runner
 
 
-def left_over(task: Task, level: int) -> list[int]:
+def left_over(task: RunTask, level: int) -> list[int]:
     """The units of a level that have no marker, or whose files are not what the marker says."""
     array = open_level(task.root, task.levels[level])
     plan = task.plans[level]
@@ -142,7 +142,7 @@ def left_over(task: Task, level: int) -> list[int]:
 def run_here(workers: int | None) -> Runner:
     """One unit after the other; each uses all threads."""
 
-    def run(task: Task, level: int, numbers: list[int]) -> Iterator[int | UnitError]:
+    def run(task: RunTask, level: int, numbers: list[int]) -> Iterator[int | UnitError]:
         for number in numbers:
             try:
                 yield do_unit(task, level, number, workers)
@@ -153,13 +153,13 @@ def run_here(workers: int | None) -> Runner:
 
 
 def work_through(
-    task: Task, runner: Runner, part: tuple[int, int], report: Report | None
+    task: RunTask, runner: Runner, part: tuple[int, int], report: Report | None
 ) -> tuple[bool, int]:
     """Do everything that is left, or one part of it.
 
     Parameters
     ----------
-    task : Task
+    task : RunTask
     runner : Runner
         Does the units.
     part : (int, int)

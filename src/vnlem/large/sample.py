@@ -18,7 +18,7 @@ PER_SIDE = 8  # tiles of a sample along both sides of the mosaic they form
 
 
 @dataclass(frozen=True)
-class Sample:
+class SourceSample:
     """Some pixels of a source, and their fingerprint."""
 
     planes: NDArray[Any]  # (n, height, width), or (n, channels, height, width) for colours
@@ -30,7 +30,7 @@ def is_all(source: Source) -> bool:
     return prod(source.shape) <= MOST_PIXELS
 
 
-def take_sample(source: Source) -> Sample:
+def take_sample(source: Source) -> SourceSample:
     """The whole array where it is small, else a mosaic of tiles spread evenly over it.
 
     The choice depends on the shape alone, so every process that asks gets the same sample.
@@ -54,7 +54,7 @@ def take_sample(source: Source) -> Sample:
     if planes.dtype.kind == "f":
         checks.refuse_outliers(source.name, planes)
     digest = hashlib.sha256(np.ascontiguousarray(planes).tobytes()).hexdigest()[:32]
-    return Sample(planes, digest)
+    return SourceSample(planes, digest)
 
 
 def _joint(source: Source) -> int:

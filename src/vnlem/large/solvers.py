@@ -11,7 +11,7 @@ from vnlem.execute import execute
 from vnlem.features.channels import handling
 from vnlem.large.blocks import BYTES_ALWAYS, USUAL_SIDE, Block, BlockSolver
 from vnlem.large.gpu import find_device, one_at_a_time
-from vnlem.large.sample import Sample, is_all
+from vnlem.large.sample import SourceSample, is_all
 from vnlem.large.sources import Source
 from vnlem.large.stack_solver import stack_solver
 from vnlem.noise.advice import advise
@@ -20,8 +20,7 @@ from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.image import Planes, check_smallest, check_values
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.workers import check_workers
-from vnlem.plan import Plan, make_plan
-from vnlem.plan import Sample as PlanSample
+from vnlem.plan import Plan, Sample, make_plan
 from vnlem.registry import check_preset, find_method, methods_with
 
 # Bytes for each pixel of a block at several scales, where most of what is read is not solved at full size.
@@ -87,7 +86,7 @@ class ImageSolver:
 
 def find_solver(
     source: Source,
-    sample: Sample,
+    sample: SourceSample,
     sigma: float | None,
     method: str,
     params: dict[str, Any],
@@ -125,7 +124,7 @@ def find_solver(
         if channels == "auto":
             channels = handling("auto", *noise.seen_in(planes.data), shared_noise=noise.ties_channels)
     height, width = source.shape[-2:]
-    seen = PlanSample(planes.data, (height, width), is_all(source))
+    seen = Sample(planes.data, (height, width), is_all(source))
     plan = make_plan(found.name, params, seen, noise, channels=channels, device=device, in_parts=True)
     smallest = max(found.min_size(group.params) for group in plan.sizes[0].groups)
     check_smallest((height, width), smallest)

@@ -24,7 +24,7 @@ SMALLEST_LEVEL = 512  # a pyramid ends when its coarsest level fits in this many
 
 
 @dataclass(frozen=True)
-class Level:
+class StoreLevel:
     """One array of the store."""
 
     path: str  # below the store's folder, "" for the store itself
@@ -36,7 +36,7 @@ class Level:
 class Store:
     """A store that is to be written: its levels, the finest first, and all its metadata documents."""
 
-    levels: tuple[Level, ...]
+    levels: tuple[StoreLevel, ...]
     documents: dict[str, dict[str, Any]]  # by path below the store's folder
 
 
@@ -46,7 +46,7 @@ def store_like(source: Source, shape: tuple[int, ...], offset: tuple[int, ...]) 
     assert image is not None
     if isinstance(image, Node):
         copied = image.with_shape(shape).with_dtype(source.wanted)
-        return Store((Level("", shape, image.file_shape),), _documents(copied, ""))
+        return Store((StoreLevel("", shape, image.file_shape),), _documents(copied, ""))
     documents = _documents(ngff.moved(image, offset).without_consolidated(), "")
     shapes = [shape]
     for level in image.levels[1:]:
@@ -61,7 +61,7 @@ def store_like(source: Source, shape: tuple[int, ...], offset: tuple[int, ...]) 
             if between is not None:
                 documents |= _documents(between.without_consolidated(), str(parent))
         documents |= _documents(node.with_shape(level_shape).with_dtype(source.wanted), path)
-        levels.append(Level(path, level_shape, node.file_shape))
+        levels.append(StoreLevel(path, level_shape, node.file_shape))
     return Store(tuple(levels), documents)
 
 
@@ -107,7 +107,7 @@ def new_store(source: Source, shapes: list[tuple[int, ...]], name: str) -> Store
             zarr_format=3,
         )
         documents[f"{number}/zarr.json"] = dict(array.metadata.to_dict())
-        levels.append(Level(str(number), level_shape, (1,) * leading + tuple(side)))
+        levels.append(StoreLevel(str(number), level_shape, (1,) * leading + tuple(side)))
         scales.append([sizes.get(axis, 1.0) * 2 ** (number if axis in "yx" else 0) for axis in source.axes])
     units = source.details.get("units", {})
     channels = source.details.get("channels")
@@ -144,7 +144,7 @@ def try_out(store: Store, name: str) -> None:
             ) from error
 
 
-def open_level(root: Path, level: Level, mode: str = "r") -> Any:
+def open_level(root: Path, level: StoreLevel, mode: str = "r") -> Any:
     """The array of a level."""
     import zarr
 
@@ -152,7 +152,7 @@ def open_level(root: Path, level: Level, mode: str = "r") -> Any:
 
 
 def write_box(
-    array: Any, root: Path, level: Level, box: Box, pixels: NDArray[Any], workers: int = 1
+    array: Any, root: Path, level: StoreLevel, box: Box, pixels: NDArray[Any], workers: int = 1
 ) -> tuple[int, int]:
     """Write whole files and wait until they are safe; returns how many there are and their bytes.
 
@@ -179,7 +179,7 @@ def write_box(
     return count, total
 
 
-def measure_box(array: Any, root: Path, level: Level, box: Box) -> tuple[int, int]:
+def measure_box(array: Any, root: Path, level: StoreLevel, box: Box) -> tuple[int, int]:
     """How many files of a box there are, and their bytes."""
     sizes = []
     for key in file_keys(array, level, box):
@@ -188,12 +188,12 @@ def measure_box(array: Any, root: Path, level: Level, box: Box) -> tuple[int, in
     return len(sizes), sum(sizes)
 
 
-def file_boxes(level: Level, box: Box) -> Iterator[Box]:
+def file_boxes(level: StoreLevel, box: Box) -> Iterator[Box]:
     """The parts of a box that lie in one file each.
 
     Examples
     --------
-    >>> list(file_boxes(Level("0", (5, 9), (4, 8)), ((0, 5), (0, 8))))
+    >>> list(file_boxes(StoreLevel("0", (5, 9), (4, 8)), ((0, 5), (0, 8))))
     [((0, 4), (0, 8)), ((4, 5), (0, 8))]
     """
     cuts = [
@@ -203,7 +203,7 @@ def file_boxes(level: Level, box: Box) -> Iterator[Box]:
     yield from itertools.product(*cuts)
 
 
-def file_keys(array: Any, level: Level, box: Box) -> list[str]:
+def file_keys(array: Any, level: StoreLevel, box: Box) -> list[str]:
     """The files that a box consists of, below the array's folder."""
     counts = [
         range(start // side, -(-stop // side)) for (start, stop), side in zip(box, level.file, strict=True)

@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,14 @@ from vnlem.large.nodes import PARTIAL, read_node
 from vnlem.large.pyramid import level_shapes
 from vnlem.large.sources import TIFF_SUFFIXES, Source
 from vnlem.large.stores import SMALLEST_LEVEL, Store, create, new_store, shape_of_part, store_like, try_out
-from vnlem.large.worker import Task, level_plan
+from vnlem.large.worker import RunTask, level_plan
 
 
 @dataclass(frozen=True)
 class PreparedRun:
     """A task, and what is needed to begin and to end it."""
 
-    task: Task
+    task: RunTask
     store: Store
     run: dict[str, Any]  # what the markers' folder says about the run
     complete: bool = False  # whether an earlier run has done it all
@@ -100,67 +100,28 @@ def begin(
         Whether others work on the same target at the same time, so that it may exist.
     """
     markers = Markers.beside(target)
-    settings = {
-        "version": vnlem.__version__,
-        "source": {
-            "shape": list(source.shape),
-            "dtype": str(source.dtype),
-            "result": str(source.result_dtype),
-            "axes": list(source.axes),
-            "sample": digest,
-        },
-        "region": describe(box, source.axes),
-        **solver.describe(),
-    }
+    settings = _settings(source, solver, box, digest)
+    begun_before = resume or join
     try:
-        found = markers.read_run()
-        if not (resume or join):
-            refuse_existing(target)
-            if found is not None:  # of a target that was removed since
-                markers.forget_run()
-                found = None
+        found = _known_run(markers, target, begun_before)
         store = target_store(source, box, target)
+        here = plan_for(source, solver, box, store.levels[0].file, memory)
         if found is None:
-            if target.exists():
-                if not (resume or join):
-                    refuse_existing(target)
-                raise ValueError(
-                    f"{target} exists and there is no {markers.folder.name} that says how it was made; "
-                    "remove it or choose another name"
-                )
-            plan = plan_for(source, solver, box, store.levels[0].file, memory)
-            run: dict[str, Any] = {
-                "fingerprint": fingerprint(settings),
-                "settings": settings,
-                "plan": plan.to_json(),
-            }
-            if not target.parent.is_dir():
-                raise FileNotFoundError(f"there is no folder {target.parent}; create it first")
             if source.image is not None:
                 try_out(store, source.name)
-            if markers.claim_run(run):
-                found = run
-            elif resume or join:
-                found = markers.read_run()
-            else:
-                raise FileExistsError(
-                    f"{target} was begun by another process at the same time; let one of them do it, "
-                    "or give each a part of it (--part 1/2, --part 2/2)"
-                )
-        assert found is not None
+            run = {"fingerprint": fingerprint(settings), "settings": settings, "plan": here.to_json()}
+            found = _claim(markers, target, run, begun_before)
         _check_same(found, settings, target)
+        # The units are those of the run; the blocks are those that this process has the memory for.
         plan = BlockPlan.from_json(found["plan"])
-        smaller = plan_for(source, solver, box, store.levels[0].file, memory)
-        block = tuple(min(a, b) for a, b in zip(plan.unit, smaller.block, strict=True))
-        plan = BlockPlan(**{**plan.__dict__, "block": block})
+        block = tuple(min(a, b) for a, b in zip(plan.unit, here.block, strict=True))
         root = markers.folder / "store.zarr" if is_tiff(target) else target
-        plans = (plan, *(level_plan(level) for level in store.levels[1:]))
-        task = Task(
+        task = RunTask(
             source=source,
             solver=solver,
             root=root,
             levels=store.levels,
-            plans=plans,
+            plans=(replace(plan, block=block), *(level_plan(level) for level in store.levels[1:])),
             markers=markers,
             fingerprint=found["fingerprint"],
             target=target,
@@ -176,6 +137,50 @@ def begin(
             raise
         raise explain(error, target) from error
     return PreparedRun(task, store, found, complete)
+
+
+def _settings(source: Source, solver: BlockSolver, box: Box, digest: str) -> dict[str, Any]:
+    """Everything the result depends on."""
+    about = {
+        "shape": list(source.shape),
+        "dtype": str(source.dtype),
+        "result": str(source.result_dtype),
+        "axes": list(source.axes),
+        "sample": digest,
+    }
+    region = describe(box, source.axes)
+    return {"version": vnlem.__version__, "source": about, "region": region, **solver.describe()}
+
+
+def _known_run(markers: Markers, target: Path, begun_before: bool) -> dict[str, Any] | None:
+    """What the markers say about the run of a target; None where it has not begun."""
+    found = markers.read_run()
+    if not begun_before:
+        refuse_existing(target)
+        if found is not None:  # of a target that was removed since
+            markers.forget_run()
+        return None
+    if found is None and target.exists():
+        raise ValueError(
+            f"{target} exists and there is no {markers.folder.name} that says how it was made; "
+            "remove it or choose another name"
+        )
+    return found
+
+
+def _claim(markers: Markers, target: Path, run: dict[str, Any], begun_before: bool) -> dict[str, Any]:
+    """Say what this run is; where another process was first and this one may join it, what that one said."""
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {target.parent}; create it first")
+    if markers.claim_run(run):
+        return run
+    found = markers.read_run() if begun_before else None
+    if found is None:
+        raise FileExistsError(
+            f"{target} was begun by another process at the same time; let one of them do it, "
+            "or give each a part of it (--part 1/2, --part 2/2)"
+        )
+    return found
 
 
 def is_tiff(path: Path) -> bool:

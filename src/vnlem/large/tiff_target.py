@@ -16,13 +16,13 @@ from vnlem.io.atomic import whole_file
 from vnlem.io.ome import describe, with_dtype
 from vnlem.io.picture import Calibration
 from vnlem.large.stores import open_level
-from vnlem.large.worker import Task
+from vnlem.large.worker import RunTask
 
 TILE = 512
 _LARGEST_CLASSIC = 2**32 - 2**25  # room for the tags below the 4 GB that 32-bit offsets reach
 
 
-def assemble(task: Task) -> None:
+def assemble(task: RunTask) -> None:
     """Write the TIFF file: BigTIFF where it is needed, tiled, with its coarser levels as sub-images."""
     from tifffile import TiffWriter
 

@@ -14,7 +14,7 @@ from vnlem.large.errors import explain
 from vnlem.large.markers import Markers
 from vnlem.large.pyramid import covered, downsample
 from vnlem.large.sources import Source
-from vnlem.large.stores import Level, open_level, write_box
+from vnlem.large.stores import StoreLevel, open_level, write_box
 from vnlem.pipeline import checks
 from vnlem.pipeline.workers import check_workers
 
@@ -22,20 +22,20 @@ PYRAMID_SIDE = 1024  # of a unit in coarser levels; it reads four times as many 
 
 
 @dataclass(frozen=True)
-class Task:
+class RunTask:
     """Everything a worker needs to know; small enough to travel with every unit."""
 
     source: Source
     solver: BlockSolver
     root: Path  # the store that is written
-    levels: tuple[Level, ...]
+    levels: tuple[StoreLevel, ...]
     plans: tuple[BlockPlan, ...]  # one for each level
     markers: Markers
     fingerprint: str
     target: Path  # for messages
 
 
-def level_plan(level: Level) -> BlockPlan:
+def level_plan(level: StoreLevel) -> BlockPlan:
     """The plan of a coarser level: whole files, no halo."""
     unit = tuple(
         min(-(-PYRAMID_SIDE // file), -(-size // file)) * file if axis >= len(level.shape) - 2 else file
@@ -47,7 +47,7 @@ def level_plan(level: Level) -> BlockPlan:
     )
 
 
-def do_unit(task: Task, level: int, number: int, workers: int | None = None) -> int:
+def do_unit(task: RunTask, level: int, number: int, workers: int | None = None) -> int:
     """Do a unit and mark it; returns its number. Errors are one sentence each."""
     try:
         box = task.plans[level].box(number)
@@ -61,7 +61,7 @@ def do_unit(task: Task, level: int, number: int, workers: int | None = None) -> 
     return number
 
 
-def _solve(task: Task, box: Box, workers: int | None) -> NDArray[Any]:
+def _solve(task: RunTask, box: Box, workers: int | None) -> NDArray[Any]:
     plan, source = task.plans[0], task.source
     read = plan.read_box(box)
     pixels = source.read(read)
@@ -105,7 +105,7 @@ def _check_finite(pixels: NDArray[Any], source: Source, box: Box) -> None:
         )
 
 
-def _downsample(task: Task, level: int, box: Box) -> NDArray[Any]:
+def _downsample(task: RunTask, level: int, box: Box) -> NDArray[Any]:
     """A unit of a coarser level, made piece by piece so that a large shard does not need much memory."""
     fine, coarse = task.levels[level - 1], task.levels[level]
     array = open_level(task.root, fine)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.estimate import stein
-from vnlem.features.canonical import Extended, canonical_region, expand, whole_region
+from vnlem.features.canonical import Extended, canonical_region, whole_region
 from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.features.orientation import halo as halo_of_orientation
 from vnlem.features.rings import RingLayout
@@ -259,7 +259,7 @@ def solve_one_size(
     height, width = image.shape
 
     def work(part: Tile) -> None:
-        around = expand(part, estimates.search.patch_distance, height, width)
+        around = part.grown(estimates.search.patch_distance, (height, width))
         region = canonical_region(
             image, around, rings, params.scale, params.arc, with_raw=looks_unrotated(params)
         )

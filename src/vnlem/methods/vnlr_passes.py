@@ -100,8 +100,8 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
             counts += run_passes(images, twice[1:], pool, report.of(2))
         pilot = images.pilot
         if smoother is not None:
-            pilot = contrast.for_the_eye(smoother.pilot, pilot, noisy, variance, contrast.smooth)
-        result = change.believed_in_strips(noisy, pilot, variance, pool)
+            pilot = contrast.restore_contrast(smoother.pilot, pilot, noisy, variance, contrast.smooth)
+        result = change.shrink_change_in_strips(noisy, pilot, variance, pool)
     job.details["turned_share"] = [turned / total for turned, total in counts]
     return _from_opponent(result)
 

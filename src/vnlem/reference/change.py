@@ -1,10 +1,10 @@
-"""How much of an estimate's change is believed, from its definition."""
+"""How much of an estimate's change is kept, from its definition."""
 
 import numpy as np
 from scipy.ndimage import uniform_filter
 
 
-def believed(noisy, estimate, variance):
+def shrink_change(noisy, estimate, variance):
     """All of a change where it is half as large as the noise in the 17 x 17 pixels around, none at a tenth.
 
     noisy, estimate, variance : (channels, height, width)
@@ -12,7 +12,7 @@ def believed(noisy, estimate, variance):
     Examples
     --------
     >>> noisy = np.zeros((1, 30, 30))
-    >>> believed(noisy, noisy + 0.3, np.ones((1, 30, 30)))[0, 0, 0].round(6)
+    >>> shrink_change(noisy, noisy + 0.3, np.ones((1, 30, 30)))[0, 0, 0].round(6)
     np.float64(0.15)
     """
     energy = ((estimate - noisy) ** 2 / variance).mean(axis=0)

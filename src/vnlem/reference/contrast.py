@@ -6,14 +6,14 @@ from numpy.typing import NDArray
 Float = NDArray[np.float64]
 
 
-def for_the_eye(flat: Float, sharp: Float, noisy: Float, variance: Float) -> Float:
+def restore_contrast(flat: Float, sharp: Float, noisy: Float, variance: Float) -> Float:
     """Two estimates of planes (channels, H, W) blended by where structure was lost, its contrast put back.
 
     Examples
     --------
     >>> noisy = np.random.default_rng(0).normal(0, 1, (1, 40, 40))
     >>> nothing = np.zeros((1, 40, 40))
-    >>> float(np.abs(for_the_eye(nothing, nothing, noisy, np.ones((1, 40, 40)))).max())
+    >>> float(np.abs(restore_contrast(nothing, nothing, noisy, np.ones((1, 40, 40)))).max())
     0.0
     """
     sureness = _contrast(flat, noisy, variance)[-1]

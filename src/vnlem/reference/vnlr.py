@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.reference.change import believed
-from vnlem.reference.contrast import for_the_eye
+from vnlem.reference.change import shrink_change
+from vnlem.reference.contrast import restore_contrast
 from vnlem.reference.turned import TILE, Copies
 
 Float = NDArray[np.float64]
@@ -64,7 +64,7 @@ def denoise(
     groups: list[tuple[Copies | None, list[tuple[int, int, int]]]] = []
     for number in range(params.passes + 1):
         first = number == 0
-        for_eye = params.aim == "perception" and number == params.passes
+        perceptual = params.aim == "perception" and number == params.passes
         size = params.patch_sizes[number]
         turns = _TURNS.get(params.group, _TURNS["d4"])
         step = params.first_step if first else params.step
@@ -96,8 +96,8 @@ def denoise(
                 )
                 groups.append((copies, members))
         results = []
-        # For the eye the last pass is made twice, smoother and sharper.
-        for boost in (2.2, 0.7) if for_eye else (params.boost,):
+        # For perception the last pass is made twice, smoother and sharper.
+        for boost in (2.2, 0.7) if perceptual else (params.boost,):
             # Channels share their groups; each has its own combination.
             planes = [
                 _pass(
@@ -112,11 +112,11 @@ def denoise(
             ]
             results.append([np.concatenate(images) for images in zip(*planes, strict=True)])
         pilot, working = results[-1]
-        if for_eye:
-            pilot = for_the_eye(results[0][0], pilot, noisy, variance)
+        if perceptual:
+            pilot = restore_contrast(results[0][0], pilot, noisy, variance)
         turned = [y >= height or g > 0 for _, group in groups for y, _, g in group]
         shares.append(float(np.mean(turned)))
-    return believed(noisy, pilot, variance), shares
+    return shrink_change(noisy, pilot, variance), shares
 
 
 def _corners(shape: tuple[int, ...], size: int, step: int) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-// How much of the change of an estimate is believed, pixel by pixel. Counterpart of vnlem.estimate.change.
+// How much of the change of an estimate is kept, pixel by pixel. Counterpart of vnlem.estimate.change.
 
 struct Change {
     const float* noisy;    // (channels, height * width), as estimate and variance
@@ -24,14 +24,14 @@ extern "C" __global__ void change_energy(const Change c) {
     c.energy[at] = sum / c.channels;
 }
 
-extern "C" __global__ void believed(const Change c) {
+extern "C" __global__ void shrink_change(const Change c) {
     const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= c.pixels) return;
     const float size = sqrtf((float)c.means[at]);
     const float share = fminf(fmaxf((size - c.nothing) / (c.everything - c.nothing), 0.0f), 1.0f);
     for (int i = 0; i < c.channels; ++i) {
         const long long here = i * c.pixels + at;
-        // In this order an estimate that is believed keeps its bits.
+        // In this order an estimate that is kept whole keeps its bits.
         c.out[here] = c.estimate[here] - (1.0f - share) * (c.estimate[here] - c.noisy[here]);
     }
 }

@@ -1,4 +1,4 @@
-"""How much of the change of an estimate is believed, on a device (change.cu)."""
+"""How much of the change of an estimate is kept, on a device (change.cu)."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from vnlem.kernels.cuda.filters import correlate_lines
 Array = Any  # of the engine's library, float32
 
 
-def believed(
+def shrink_change(
     engine: Engine, noisy: Array, estimate: Array, variance: Array, reach: int, limits: tuple[float, float]
 ) -> Array:
-    """`vnlem.estimate.change.believed` for images (channels, height, width) that are contiguous.
+    """`vnlem.estimate.change.shrink_change` for images (channels, height, width) that are contiguous.
 
     reach: of the windows, in pixels. limits: root mean squares of a change, in units of the noise; below the
-    first nothing of it is believed, above the second all.
+    first nothing of it is kept, above the second all.
     """
     _, height, width = noisy.shape
     energy = engine.xp.empty((1, height, width), np.float64)
@@ -25,7 +25,7 @@ def believed(
     taps = np.full(2 * reach + 1, 1 / (2 * reach + 1))
     means = correlate_lines(engine, correlate_lines(engine, energy, taps, 1), taps, 2)
     out = engine.xp.empty_like(estimate)
-    _launch(engine, "believed", given | {"means": means, "out": out}, limits, noisy.shape)
+    _launch(engine, "shrink_change", given | {"means": means, "out": out}, limits, noisy.shape)
     return out
 
 

@@ -76,7 +76,7 @@ def join_energy(engine: Engine, fine: Array, low: Array, change: Array, detail: 
 def join_pixels(
     engine: Engine, fine: Array, change: Array, means: Array, noise: Array | float, left_over: float
 ) -> Array:
-    """The fine result with as much of the change as is believed; noise: one number, or one for each pixel."""
+    """The fine result with as much of the change as is trusted; noise: one number, or one for each pixel."""
     out = engine.xp.empty_like(fine)
     given = {"fine": fine, "change": change, "means": means, "out": out}
     given |= {"level": np.float64(noise)} if isinstance(noise, float) else {"noise": noise}

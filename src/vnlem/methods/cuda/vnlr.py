@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from vnlem.estimate import change, contrast
-from vnlem.kernels.cuda.change import believed
+from vnlem.kernels.cuda.change import shrink_change
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
 from vnlem.kernels.cuda.filters import correlate_lines
 from vnlem.kernels.cuda.match import Field, Members, match
@@ -83,9 +83,9 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     ]
     pilot = planes.pilot
     if smoother is not None:
-        pilot = contrast.for_the_eye(smoother, pilot, noisy, variance, partial(_smooth, engine))
+        pilot = contrast.restore_contrast(smoother, pilot, noisy, variance, partial(_smooth, engine))
     limits = (change.NOTHING, change.EVERYTHING)
-    return _from_opponent(xp, believed(engine, noisy, pilot, variance, change.REACH, limits))
+    return _from_opponent(xp, shrink_change(engine, noisy, pilot, variance, change.REACH, limits))
 
 
 def _smooth(engine: Engine, planes: Array, width: float) -> Array:
