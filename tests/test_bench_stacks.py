@@ -212,7 +212,7 @@ def test_programs_of_one_name_are_shown_with_all_their_words():
 
 @pytest.mark.slow
 def test_colour_movies_and_programs_are_measured(cli, colours, tmp_path):
-    status, out, err = cli(
+    status, _, err = cli(
         "bench", colours, "--out", tmp_path / "out", "--protocol", "stack", "--sigma", "20", "--workers", "1",
         "--methods", "vnlr:fast", "--peer-command", program(tmp_path, HALVE),
         "--peer-command", "no-such-tool {in} {out}",
