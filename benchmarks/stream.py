@@ -64,11 +64,8 @@ def measure(arguments, delay):
     memory.append(resident())
     psnr = 10 * np.log10(255**2 / np.mean(errors[WARM_UP:]))
     rate, middle, longest = len(times) / sum(times), 1000 * np.median(times), 1000 * max(times)
-    print(
-        f"| {delay} | {rate:.1f} | {middle:.0f} ms, {longest:.0f} ms | {memory[0]:.0f} MB, {memory[1]:.0f} MB "
-        f"| {psnr:.2f} |",
-        flush=True,
-    )
+    latency, held = f"{middle:.0f} ms, {longest:.0f} ms", f"{memory[0]:.0f} MB, {memory[1]:.0f} MB"
+    print(f"| {delay} | {rate:.1f} | {latency} | {held} | {psnr:.2f} |", flush=True)
 
 
 def main():
