@@ -321,11 +321,16 @@ def test_a_stack_without_noise_comes_back_and_its_parameters_are_checked(sigma):
     np.testing.assert_array_equal(vnlem.denoise(flat, axes="TYX"), flat)
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"gain": 2.0, "offset": 100.0, "read_noise": 1.5}], ids=["found", "told"]
-)
-def test_one_photon_model_follows_a_movie_that_bleaches(options):
-    rng = np.random.default_rng(0)
+BLEACHING = {
+    "found": {"noise_model": "poisson-gaussian"},
+    "told": {"gain": 2.0, "offset": 100.0, "read_noise": 1.5},
+}
+
+
+@pytest.mark.parametrize("options", list(BLEACHING.values()), ids=list(BLEACHING))
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_photon_model_follows_a_movie_that_bleaches(options, seed):
+    rng = np.random.default_rng(seed)
     scene = gaussian_filter(rng.normal(size=(96, 96)), 4)
     scene = 200 * (scene - scene.min()) / np.ptp(scene) + 20
     photons = scene * np.exp(-np.arange(12) / 4)[:, None, None]  # to 6 % of the first frame
