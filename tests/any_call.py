@@ -65,6 +65,7 @@ RANGES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "channels": (("auto", "joint", "separate"), WORDS_ODD),
     "plane_distance": ((1, 2, 3), WHOLE_ODD),
     "patch_depth": ((1, 2, 3), WHOLE_ODD),
+    "delay": ((1, 2, 3), WHOLE_ODD),
 }
 # Drawn elsewhere, or without a bearing on the result.
 COMMON = ("image", "sigma", "channel_axis", "workers", "progress", "return_info", "task")

@@ -319,3 +319,26 @@ def test_a_stack_without_noise_comes_back_and_its_parameters_are_checked(sigma):
         vnlem.denoise(ramp, sigma, axes="TYX", scale=1)
     flat = np.full((3, 16, 16), 7.0)
     np.testing.assert_array_equal(vnlem.denoise(flat, axes="TYX"), flat)
+
+
+BLEACHING = {
+    "found": {"noise_model": "poisson-gaussian"},
+    "told": {"gain": 2.0, "offset": 100.0, "read_noise": 1.5},
+}
+
+
+@pytest.mark.parametrize("options", list(BLEACHING.values()), ids=list(BLEACHING))
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_photon_model_follows_a_movie_that_bleaches(options, seed):
+    rng = np.random.default_rng(seed)
+    scene = gaussian_filter(rng.normal(size=(96, 96)), 4)
+    scene = 200 * (scene - scene.min()) / np.ptp(scene) + 20
+    photons = scene * np.exp(-np.arange(12) / 4)[:, None, None]  # to 6 % of the first frame
+    clean = 100 + 2 * photons
+    noisy = 100 + 2.0 * rng.poisson(photons) + rng.normal(0, 1.5, photons.shape)
+    result, info = vnlem.denoise(noisy, axes="TYX", profile="fast", return_info=True, **options)
+    assert info.noise.kind == "poisson-gaussian"
+    for page, before, after in zip(result, noisy, clean, strict=True):
+        noise = np.std(before - after)
+        assert error(page, after) < 0.3 * noise
+        assert abs(np.mean(page - after)) < 0.05 * noise

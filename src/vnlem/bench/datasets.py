@@ -152,21 +152,29 @@ def read_grey(path: str) -> NDArray[np.float64]:
 
 
 def read_stack(path: str) -> tuple[NDArray[np.float64], str]:
-    """A file of several grey pages in 0..255, all on one scale, and its axes: "ZYX", else "TYX".
+    """A file of several pages in 0..255, all on one scale, and its axes: "ZYX", else "TYX"; colours add "C".
 
     Pages whose axis the file does not name are taken for the frames of a movie.
     """
     from vnlem import io
 
     picture = io.read(path)
-    if picture.n_pages < 2 or len(picture.page_axes) > 1 or picture.channel_axis is not None:
+    if picture.n_pages < 2 or len(picture.page_axes) > 1:
         shape = "x".join(map(str, picture.pixels.shape))
-        raise ValueError(f"it is no stack of grey pages along one axis (shape {shape})")
+        raise ValueError(f"it is no stack of pages along one axis (shape {shape})")
     values = picture.pixels.astype(np.float64)
     if not np.isfinite(values).all():
         raise ValueError("it has NaN or infinite pixels; replace them first")
     low, factor = _scale(float(values.min()), float(values.max()), picture.pixels.dtype.kind in "iu")
-    return _scaled(values, low, factor), "ZYX" if picture.metadata.axes.startswith("Z") else "TYX"
+    axes = "ZYX" if picture.metadata.axes.startswith("Z") else "TYX"
+    if picture.channel_axis is not None:
+        values, axes = np.moveaxis(values, picture.channel_axis, -1), axes + "C"
+    return _scaled(values, low, factor), axes
+
+
+def luminance(colours: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The grey values of colours (..., channels)."""
+    return np.asarray(colours @ _LUMA if colours.shape[-1] == 3 else colours.mean(axis=-1))
 
 
 def read_pair(item: Item) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -196,8 +204,7 @@ def _read_values(path: str) -> tuple[NDArray[np.float64], bool]:
     if not np.isfinite(values).all():
         raise ValueError("it has NaN or infinite pixels; replace them first")
     if picture.channel_axis is not None:
-        channels = np.moveaxis(values, picture.channel_axis, -1)
-        values = np.asarray(channels @ _LUMA if channels.shape[-1] == 3 else channels.mean(axis=-1))
+        values = luminance(np.moveaxis(values, picture.channel_axis, -1))
     return values, page.dtype.kind in "iu"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.bench.datasets import Item, read_grey, read_pair, read_stack
+from vnlem.bench.datasets import Item, luminance, read_grey, read_pair, read_stack
 
 PROTOCOLS = ("paper", "awgn", "pairs", "real", "stack")
 PAPER_VARIANCE = 0.3  # of the noise, for a clean image of variance 1
@@ -99,11 +99,18 @@ class Scene:
     noisy: NDArray[np.float64]
     sigma: float
     seed: int | None
-    axes: str = "YX"  # of a stack: "TYX" or "ZYX"
+    axes: str = "YX"  # of a stack: "TYX" or "ZYX", with colours "TYXC" or "ZYXC"
 
     def page(self, stack: NDArray[Any]) -> NDArray[Any]:
-        """What is shown of an array like `noisy`: itself, or the page in the middle of a stack."""
-        return stack if self.axes == "YX" else stack[len(stack) // 2]
+        """What is shown of an array like `noisy`: itself, or the page in the middle of a stack, in grey."""
+        if self.axes == "YX":
+            return stack
+        page = stack[len(stack) // 2]
+        return luminance(page) if "C" in self.axes else page
+
+    def pages(self, stack: NDArray[Any]) -> NDArray[Any]:
+        """All grey pages of a stack, those of each channel too."""
+        return np.moveaxis(stack, -1, 1).reshape(-1, *stack.shape[1:3]) if "C" in self.axes else stack
 
 
 def seed_of(item: Item, case: Case) -> int | None:
@@ -199,7 +206,8 @@ def resized(image: NDArray[np.float64], size: int) -> NDArray[np.float64]:
 def measure(scene: Scene, result: NDArray[Any]) -> dict[str, float | None]:
     """Every measure of a result; FSIM and SSIM are taken of what can be shown, clipped to 0..255.
 
-    Those of a stack are the means over its pages, but for PSNR, SNR and RMS, which are taken of the whole.
+    Those of a stack are the means over its pages and channels, but for PSNR, SNR and RMS, which are taken of
+    the whole.
     """
     values = np.asarray(result, dtype=np.float64)
     if scene.axes != "YX":
@@ -210,11 +218,11 @@ def measure(scene: Scene, result: NDArray[Any]) -> dict[str, float | None]:
 def _of_stack(scene: Scene, result: NDArray[np.float64]) -> dict[str, float | None]:
     from vnlem import metrics
 
-    clean = scene.clean
-    assert clean is not None
+    assert scene.clean is not None
+    clean, noisy_pages, result = (scene.pages(stack) for stack in (scene.clean, scene.noisy, result))
     pages = [
         _with_reference(Scene(page, noisy, scene.sigma, scene.seed), found)
-        for page, noisy, found in zip(clean, scene.noisy, result, strict=True)
+        for page, noisy, found in zip(clean, noisy_pages, result, strict=True)
     ]
     means: dict[str, float | None] = {
         name: float(np.mean([value for page in pages if (value := page[name]) is not None]))

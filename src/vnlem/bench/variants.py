@@ -1,14 +1,17 @@
 """Which denoisers take part: ``nlem``, ``vnlem:auto``, ``vnlem:angle_range=0``, ``bm3d``."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.bench.command_peer import METHOD as COMMAND
+from vnlem.bench.command_peer import check_command, run_command
 from vnlem.bench.peers import PEER_NAMES, find_peer
 from vnlem.bench.stack_peers import STACK_PEERS, find_stack_peer
 from vnlem.pipeline.places import load
@@ -48,19 +51,28 @@ class Variant:
         return json.dumps({"method": self.method, **dict(self.arguments)}, sort_keys=True)
 
     @property
+    def is_command(self) -> bool:
+        """Whether it is a program."""
+        return self.method == COMMAND and not self.target
+
+    @property
     def hash(self) -> str:
         """Short fingerprint of method, preset and parameters."""
         return blake2b(self.parameters.encode(), digest_size=6).hexdigest()
 
     def run(self, noisy: NDArray[np.float64], sigma: float, threads: int, axes: str = "YX") -> NDArray[Any]:
-        """Denoise a grey image, or a stack with axes "TYX" or "ZYX", in 0..255."""
-        if axes != "YX":
+        """Denoise a grey image, a colour image ("YXC") or a stack ("TYX", "ZYXC", ...) in 0..255."""
+        if self.is_command:
+            return run_command(dict(self.arguments)["command"], noisy, sigma, threads, axes)
+        if axes == "YXC" and not self.target:
+            return _each_channel(lambda grey: self.run(grey, sigma, threads), noisy)
+        if axes not in ("YX", "YXC"):
             return self._run_on_stack(noisy, sigma, threads, axes)
         if not self.target:
             peer = find_peer(self.method)
             assert peer is not None
             return peer(noisy, sigma, threads)
-        arguments = dict(self.arguments)
+        arguments = dict(self.arguments) | ({"channel_axis": -1} if axes == "YXC" else {})
         if "noise_model" in arguments:
             from vnlem.api import denoise
 
@@ -74,16 +86,44 @@ class Variant:
     ) -> NDArray[Any]:
         arguments = dict(self.arguments)
         if not self.target and self.method in STACK_PEERS:
-            return find_stack_peer(self.method)(noisy, sigma, threads, axes)
+            peer = find_stack_peer(self.method)
+            if "C" in axes:
+                return _each_channel(lambda grey: peer(grey, sigma, threads, axes[:-1]), noisy)
+            return peer(noisy, sigma, threads, axes)
         if not self.target or arguments.pop(PAGES, False):
             alone = replace(self, arguments=tuple(arguments.items()))
-            return np.stack([alone.run(page, sigma, threads) for page in noisy])
+            return np.stack([alone.run(page, sigma, threads, axes[1:]) for page in noisy])
         from vnlem.api import denoise
 
         given = None if "noise_model" in arguments else sigma
         if given is not None:
             arguments["noise_model"] = "gaussian"
         return np.asarray(denoise(noisy, given, axes=axes, method=self.method, workers=threads, **arguments))
+
+
+def _each_channel(
+    denoise: Callable[[NDArray[np.float64]], NDArray[Any]], noisy: NDArray[np.float64]
+) -> NDArray[Any]:
+    """Grey images or stacks from those with a last axis of channels, denoised one by one."""
+    return np.stack(
+        [denoise(np.ascontiguousarray(noisy[..., channel])) for channel in range(noisy.shape[-1])], axis=-1
+    )
+
+
+def command_variants(commands: Iterable[str]) -> list[Variant]:
+    """Programs to compare with, from what ``--peer-command`` was given; tables show the program's name.
+
+    Examples
+    --------
+    >>> [variant.label for variant in command_variants(["/opt/tool {in} {out}", "other {in} {out} {sigma}"])]
+    ['tool', 'other']
+    """
+    found = {command: PurePath(check_command(command)[0]).name for command in commands}
+    twice = {name for name in found.values() if list(found.values()).count(name) > 1}
+    return [
+        Variant(command if name in twice else name, COMMAND, "", (("command", command),))
+        for command, name in found.items()
+    ]
 
 
 def parse_variants(texts: Iterable[str], protocol: str) -> list[Variant]:

@@ -154,11 +154,11 @@ def _denoise(
     habits: Habits,
 ) -> Event:
     try:
-        if variant.hash not in habits.warm:
-            corner = scene.noisy[..., :_WARM_UP_SIDE, :_WARM_UP_SIDE]
+        if variant.hash not in habits.warm and not variant.is_command:
+            corner: tuple[slice, ...] = (slice(_WARM_UP_SIDE), slice(_WARM_UP_SIDE))
             if scene.axes != "YX":
-                corner = corner[:_WARM_UP_PAGES]
-            variant.run(corner.copy(), scene.sigma, threads, scene.axes)
+                corner = (slice(_WARM_UP_PAGES), *corner)
+            variant.run(scene.noisy[corner].copy(), scene.sigma, threads, scene.axes)
             habits.warm.add(variant.hash)
         peak = PeakMemory()
         begun = time.perf_counter()
@@ -188,6 +188,7 @@ def _row(
     seconds: float | None,
     mebibytes: float | None,
 ) -> Row:
+    height, width = scene.page(scene.noisy).shape
     return Row(
         image=item.name,
         category=item.category,
@@ -197,8 +198,8 @@ def _row(
         hash=NOISY if variant is None else variant.hash,
         seed=scene.seed,
         digest=digest,
-        height=scene.noisy.shape[-2],
-        width=scene.noisy.shape[-1],
+        height=height,
+        width=width,
         sigma=scene.sigma,
         measures={name: None if value is None else float(f"{value:.7g}") for name, value in measures.items()},
         seconds=None if seconds is None else round(seconds, 4),

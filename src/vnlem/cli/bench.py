@@ -37,6 +37,13 @@ def command(
             "of the paper and the package's own.",
         ),
     ] = None,
+    peer_command: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar='"TOOL {in} {out} {sigma}"',
+            help="A program to compare with; it reads the TIFF file {in} and writes {out}. May be repeated.",
+        ),
+    ] = None,
     size: Annotated[int, typer.Option(help="Side of the square for the paper's protocol.")] = 512,
     resolutions: Annotated[
         str | None, typer.Option(metavar="N,N,...", help="Several sizes instead: the resolution study.")
@@ -69,12 +76,13 @@ def command(
     """
     from vnlem.bench.report import write_report
     from vnlem.bench.runner import run_bench, write_summary
-    from vnlem.bench.variants import default_methods, parse_variants
+    from vnlem.bench.variants import command_variants, default_methods, parse_variants
     from vnlem.pipeline import checks
 
     begun = time.perf_counter()
     cases = make_cases(protocol, size, resolutions, sigma)
     variants = parse_variants(default_methods(protocol) if methods is None else methods.split(","), protocol)
+    variants += command_variants(peer_command or [])
     if workers is not None:
         checks.whole("--workers", workers)
     outcome = run_bench(
