@@ -29,6 +29,7 @@ extensions = [
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["figures", "gallery", "tutorials/data"]
+templates_path = ["_templates"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "html_image"]
 myst_heading_anchors = 3
 myst_fence_as_directive = ["math"]  # as GitHub writes formulas
@@ -52,6 +53,9 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "min_reported_time": 0,
+    # Pages of the API show the examples that use their name.
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("vnlem",),
     "reset_modules": ("matplotlib", "generated_pages.figures_for_any_ground"),
 }
 
