@@ -29,12 +29,12 @@ extensions = [
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["figures", "gallery", "tutorials/data"]
+templates_path = ["_templates"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "html_image"]
 myst_heading_anchors = 3
 myst_fence_as_directive = ["math"]  # as GitHub writes formulas
 
 autosummary_generate = True
-viewcode_follow_imported_members = False
 autodoc_typehints = "none"  # numpydoc's sections name the types
 extlinks = {"doi": ("https://doi.org/%s", "doi:%s")}
 numpydoc_show_class_members = False
@@ -53,6 +53,9 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "min_reported_time": 0,
+    # Pages of the API show the examples that use their name.
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("vnlem",),
     "reset_modules": ("matplotlib", "generated_pages.figures_for_any_ground"),
 }
 
@@ -97,9 +100,20 @@ def plain_formulas(app, docname, source):
     source[0] = re.sub(r"\$`(.+?)`\$", r"$\1$", source[0])
 
 
+def back_to_the_docs(app, pagename, templatename, context, doctree):
+    """Let pages of source code link to names that are public in another package than their neighbours."""
+    if pagename.startswith("_modules/"):
+        context["body"] = re.sub(
+            r"(generated/api/([\w.]+)\.html#)([\w.]+)",
+            lambda found: found[0] if found[3].startswith(found[2]) else found[1] + found[2],
+            context["body"],
+        )
+
+
 def setup(app):
     """Write the pages that are made from the code itself; read the docstrings as they are meant."""
     # At once: summaries are made only of pages that are there when Sphinx first looks.
     generated_pages.write(Path(app.srcdir) / "generated")
     app.connect("source-read", plain_formulas)
+    app.connect("html-page-context", back_to_the_docs)
     app.connect("autodoc-process-docstring", keep_bars, priority=900)

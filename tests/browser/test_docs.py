@@ -9,6 +9,19 @@ PAGES = (
     "index.html",
     "start.html",
     "choose.html",
+    "compare.html",
+    "faq.html",
+    "citing.html",
+    "noise.html",
+    "noise-models.html",
+    "noise-measured.html",
+    "stacks.html",
+    "command-line.html",
+    "tutorials/index.html",
+    "tutorials/confocal.html",
+    "tutorials/mri.html",
+    "tutorials/photographs.html",
+    "tutorials/cluster.html",
     "theory.html",
     "vnlr.html",
     "napari.html",
@@ -24,7 +37,7 @@ pytestmark = pytest.mark.skipif(not SITE.exists(), reason="the site is not built
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1400, 400])
+@pytest.mark.parametrize("width", [1400, 390])
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_opens_without_complaint_or_network_and_fits_its_window(
     browser, name: str, width: int, scheme: str

@@ -43,7 +43,7 @@ def command(
 ) -> None:
     """Compare images with a clean one: SNR, PSNR, RMS, Sobolev, EMD, FSIM, SSIM.
 
-    Of files with several pages the mean over the pages is shown. Alpha is not compared. With --noisy it is
+    For files with several pages the mean over the pages is shown. Alpha is not compared. With --noisy it is
     also said whether what was removed looks like noise. Without a clean image give one result and --noisy.
     """
     reference = _upright(clean)

@@ -184,7 +184,8 @@ def write_pictures(out: Path, clean: Any, outcomes: list[Outcome], sigma: float,
         io.write(out / f"error-{outcome.file_name}.png", error)
         note = f"SNR {outcome.metrics['snr']:.2f} dB, SSIM {outcome.metrics['ssim']:.3f}"
         large = outcome is outcomes[0] or outcome.name in (DEFAULT_METHOD, "vnlr, group d4")
-        entries.append(Entry(outcome.name, note, outcome.image, error, large))
+        label = f"{outcome.name} (the default)" if outcome.name == DEFAULT_METHOD else outcome.name
+        entries.append(Entry(label, note, outcome.image, error, large))
     io.write(out / "contact-sheet.png", contact_sheet(title, entries))
     figures = {o.name: {**o.metrics, "seconds": o.seconds} for o in outcomes}
     text = json.dumps({"sigma": sigma, "methods": figures}, indent=2)
