@@ -115,6 +115,8 @@ class Blocks:
     coefficients: Float  # (SIDE, SIDE, n)
     brightness: Float  # (n,)
     row: NDArray[np.intp]  # (n,), of the grid of blocks
+    column: NDArray[np.intp]  # (n,)
+    grid: tuple[int, int]  # rows and columns
     scores: tuple[Float, Float]  # texture, without the coefficients of one half that are read
     dark: float | None  # the smallest value, where whole areas have it and so no noise: counts of nothing
 
@@ -176,11 +178,12 @@ def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None)
         coefficients = coefficients / np.sqrt(block.left_by_clipping(clipped))
     if np.count_nonzero(kept) < FEWEST:
         return None
-    row = np.repeat(np.arange(views[0].shape[2]), views[0].shape[3])[kept]
+    grid = views[0].shape[2], views[0].shape[3]
+    row, column = np.divmod(np.flatnonzero(kept), grid[1])
     coefficients = coefficients[:, :, kept]
     energy = (coefficients**2).reshape(SIDE**2, -1)
     first, second = (np.asarray(weights.ravel() @ energy) for weights in _RANKED)
-    return Blocks(coefficients, means[kept], row, (first, second), dark)
+    return Blocks(coefficients, means[kept], row, column, grid, (first, second), dark)
 
 
 def by_brightness(blocks: Blocks) -> Levels:
@@ -210,6 +213,35 @@ def by_flatness(blocks: Blocks) -> Levels:
         read.append(_read(blocks, every, first, last - first))
         first = last
     return Levels(*np.array(read).T)
+
+
+def by_place(blocks: Blocks, down: int, across: int) -> tuple[Float, Levels]:
+    """What the flattest blocks of every cell of a grid show; cells with too few blocks are left out.
+
+    Returns
+    -------
+    places : ndarray
+        (cells, 2): rows and columns of their middles, from -1 to 1 over the image.
+    levels : Levels
+        One number per cell.
+
+    Examples
+    --------
+    >>> places, levels = by_place(cut(np.random.default_rng(0).normal(100, 5, (64, 64))), 2, 2)
+    >>> places.tolist()
+    [[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]]
+    """
+    cell = (blocks.row * down // blocks.grid[0]) * across + blocks.column * across // blocks.grid[1]
+    order = np.argsort(cell, kind="stable")
+    ends = np.searchsorted(cell[order], np.arange(down * across + 1))
+    places, read = [], []
+    for number in range(down * across):
+        among = order[ends[number] : ends[number + 1]]
+        if among.size >= FEWEST:
+            row, column = divmod(number, across)
+            places.append(((2 * row + 1) / down - 1, (2 * column + 1) / across - 1))
+            read.append(_read(blocks, among, 0, max(FEWEST_IN_CLASS, int(FLAT_SHARE * among.size))))
+    return np.array(places).reshape(-1, 2), Levels(*np.array(read).reshape(-1, 5).T)
 
 
 def _read(blocks: Blocks, among: NDArray[np.intp], first: int, count: int) -> tuple[float, ...]:
