@@ -1,7 +1,7 @@
 """One call on one image: planes, noise, plan, execution, and the image back as it came."""
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -134,7 +134,7 @@ def with_maps(model: NoiseModel, method: Method) -> Noise:
     if maps.sigma is None or not (method.sigma_maps and even.is_white):
         return Noise(even, given=False, found=model, maps=maps)
     spread = even.sigma * maps.sigma[None].astype(np.float64)
-    left = replace(maps, sigma=None)
+    left = maps.without_sigma
     return Noise(even, spread, given=False, found=model, maps=None if left == PixelMaps() else left)
 
 

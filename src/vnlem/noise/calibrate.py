@@ -158,10 +158,14 @@ def _last_value(frames: list[NDArray[Any]], known: float | None) -> float | None
 
 def _shrunk(variance: Float, count: int) -> Float:
     """Variances of single pixels, drawn to the usual one as far as so few frames scatter by chance."""
-    positive = np.maximum(variance, 1e-12 * max(float(np.median(variance)), 1e-300))
-    logs = np.log(positive)
-    usual = float(np.median(logs))
-    chance = 2.0 / (count - 1)
+    from scipy.special import polygamma, psi
+
+    half = (
+        count - 1
+    ) / 2  # of the degrees of freedom: the logarithm of chi-squared has this mean and variance
+    logs = np.log(np.maximum(variance, 1e-3 * max(float(np.median(variance)), 1e-300)))
+    logs -= float(psi(half) - np.log(half))
+    usual, chance = float(np.median(logs)), float(polygamma(1, half))
     kept = max(0.0, 1 - chance / max(float(np.var(logs)), 1e-300))
     return np.asarray(np.exp(usual + kept * (logs - usual)))
 

@@ -49,27 +49,34 @@ def _draw_curve(axes: Any, model: "NoiseModel", planes: NDArray[np.float64] | No
     """The model as lines over the brightness that the image has, and what its flat areas show as dots."""
     colours = ("C3", "C2", "C0") if len(model.curves) == 3 else tuple(f"C{k}" for k in range(10))
     names = ("red", "green", "blue") if len(model.curves) == 3 else ()
-    even = planes if planes is None or model.maps is None else model.maps.enter(planes)
+    even = planes if planes is None or model.maps is None else model.maps.without_sigma.enter(planes)
     for channel, curve in enumerate(model.curves):
         colour = colours[channel % len(colours)]
         low, high = curve.levels[0], curve.levels[-1]
+        seen = low, high
         if even is not None:
             plane = even[min(channel, len(even) - 1)]
             low, high = (float(end) for end in np.quantile(plane, SHOWN))
-            found = _seen(plane)
+            found = _seen(plane, model)
             if found is not None:
                 _draw_dots(axes, model, channel, found, colour)
-        x = np.linspace(low, high if high > low else low + 1, 200)
+                seen = float(found.brightness.min()), float(found.brightness.max())
         label = f"model, {names[channel]}" if names else "model" if channel == 0 else None
-        axes.plot(x, np.sqrt(model.variance(x, channel)), color=colour, label=label)
+        for ends, style, word in (((low, high), ":", None), (seen, "-", label)):
+            x = np.linspace(ends[0], ends[1] if ends[1] > ends[0] else ends[0] + 1, 200)
+            axes.plot(x, np.sqrt(model.variance(x, channel)), style, color=colour, label=word)
     axes.set(xlabel="brightness (grey levels)", ylabel="noise, standard deviation (grey levels)")
-    axes.set(title="noise against brightness", ylim=(0, None))
-    axes.legend(fontsize=8)
+    axes.set(title="noise against brightness", ylim=(0, 1.15 * axes.get_ylim()[1]))
+    axes.legend(fontsize=8, loc="lower right")
 
 
-def _seen(plane: NDArray[np.float64]) -> Levels | None:
-    """What classes of brightness show."""
+def _seen(plane: NDArray[np.float64], model: "NoiseModel") -> Levels | None:
+    """What classes of brightness show, beside the map of the noise."""
     blocks = cut(plane) if min(plane.shape) >= 32 and plane.max() > plane.min() else None
+    if blocks is not None and model.maps is not None and model.maps.sigma is not None:
+        (down, across), (height, width) = blocks.grid, plane.shape
+        rows, columns = blocks.row * height // down, blocks.column * width // across
+        blocks = blocks.divided(model.maps.sigma[rows, columns].astype(np.float64))
     return None if blocks is None else by_brightness(blocks)
 
 
@@ -85,8 +92,11 @@ def _draw_dots(axes: Any, model: "NoiseModel", channel: int, found: Levels, colo
     first = channel == 0
     x, most, least = found.brightness, np.sqrt(found.high / share), np.sqrt(found.least() / share)
     if like_noise.any():
-        label = "flat areas of the image" if first else None
-        axes.plot(x[like_noise], most[like_noise], "o", color=colour, markersize=4, label=label)
+        label = "flat areas of the image, with their errors" if first else None
+        at, deviation, error = x[like_noise], most[like_noise], found.error[like_noise]
+        axes.errorbar(
+            at, deviation, deviation * error, fmt="o", color=colour, markersize=4, lw=1, label=label
+        )
     textured = ~like_noise
     if textured.any():
         label = "areas with texture: between these" if first else None

@@ -6,7 +6,6 @@ brightness (`vnlem.noise.levels`). A smooth surface is put through the lower env
 can only raise what a cell shows.
 """
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,9 +72,7 @@ class Surface(NamedTuple):
         """Blocks whose noise is as strong everywhere."""
         places = (blocks.row, blocks.column)
         middles = ((2 * at + 1) / side - 1 for at, side in zip(places, blocks.grid, strict=True))
-        sigma = self.at(*middles)
-        scores = blocks.scores[0] / sigma**2, blocks.scores[1] / sigma**2
-        return replace(blocks, coefficients=blocks.coefficients / sigma, scores=scores)
+        return blocks.divided(self.at(*middles))
 
 
 _POWERS = [(i, j) for i in range(DEGREE + 1) for j in range(DEGREE + 1 - i)]
@@ -155,7 +152,7 @@ def _is_plain(
     bright = (bright - bright.mean()) / max(float(bright.std()), 1e-300)
     root = np.sqrt(weights)
     each = [which == number for number in np.unique(which)]
-    bend = np.stack([*(one * bright**power for one in each for power in (0, 1, 2))], axis=1)
+    bend = np.stack([*(one * bright**power for one in each for power in range(DEGREE + 1))], axis=1)
     explained = bend @ np.linalg.lstsq(bend * root[:, None], values * root, rcond=None)[0]
     missed, one_level, by_brightness = (
         _spread(values - found, weights, which) for found in (fitted, 0.0, explained)

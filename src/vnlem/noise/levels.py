@@ -6,7 +6,7 @@ frequencies. White noise has the same power at both. Texture has more at middle 
 that leaks into the high ones. So both together bound the noise from below and from above.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,6 +124,11 @@ class Blocks:
     def count(self) -> int:
         """How many there are."""
         return self.brightness.size
+
+    def divided(self, sigma: Float) -> "Blocks":
+        """Blocks of an image whose noise is so strong (n,) in each of them, as if it were one in all."""
+        scores = self.scores[0] / sigma**2, self.scores[1] / sigma**2
+        return replace(self, coefficients=self.coefficients / sigma, scores=scores)
 
 
 def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None) -> Blocks | None:

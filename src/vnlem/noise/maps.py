@@ -7,7 +7,7 @@
 What is left has the same noise everywhere, of which the rest of a :class:`NoiseModel` says what it is.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,11 @@ class PixelMaps:
         if self.sensor is not None:
             planes = self.sensor.correct(planes)
         return planes if self.sigma is None else planes / self.sigma
+
+    @property
+    def without_sigma(self) -> "PixelMaps":
+        """What is subtracted and corrected, in the units of the pixels."""
+        return replace(self, sigma=None)
 
     def leave(self, planes: Float) -> Float:
         """Denoised planes in the units of the pixels."""

@@ -45,7 +45,7 @@ def explain(model: "NoiseModel", planes: NDArray[np.float64]) -> list[str]:
     if model.sigma == 0:
         return ["denoise leaves the image as it is; give sigma, or --caution strong, where there is noise"]
     words = []
-    evened = planes if model.maps is None else model.maps.enter(planes)
+    evened = planes if model.maps is None else model.maps.without_sigma.enter(planes)
     middle, bright = (float(np.quantile(evened[0], share)) for share in (0.5, 0.999))
     camera, law, maps = model.gain, model.curves[0].law, model.maps
     if camera is not None:
@@ -56,8 +56,6 @@ def explain(model: "NoiseModel", planes: NDArray[np.float64]) -> list[str]:
             words.append("photons are few: several rounds are taken; ask for --dtype float32")
     elif law is None:
         contrast = float(evened.std(axis=(1, 2)).mean())
-        if maps is not None and maps.sigma is not None:
-            contrast *= float(np.median(maps.sigma))
         level = float(np.sqrt(np.mean(model.variance(middle))))
         words.append(
             f"noise of {level:.3g} grey levels beside a contrast of {contrast:.3g} (both standard deviations)"
