@@ -203,19 +203,20 @@ def by_brightness(blocks: Blocks) -> Levels:
     """
     order = np.argsort(blocks.brightness, kind="stable")
     parts = np.array_split(order, max(1, min(CLASSES, blocks.count // FEWEST)))
-    read = [_read(blocks, part, 0, max(FEWEST_IN_CLASS, int(FLAT_SHARE * part.size))) for part in parts]
+    bands = _Bands(blocks)
+    read = [bands.read(part, 0, max(FEWEST_IN_CLASS, int(FLAT_SHARE * part.size))) for part in parts]
     return Levels(*np.array(read).T)
 
 
 def by_flatness(blocks: Blocks) -> Levels:
     """What blocks show, from the flattest to textured ones."""
-    every = np.arange(blocks.count)
+    every, bands = np.arange(blocks.count), _Bands(blocks)
     read, first = [], 0
     for share in RANKS:
         last = min(blocks.count, max(int(share * blocks.count), first + FEWEST_IN_RANK))
         if last - first < FEWEST_IN_RANK // 3:
             break
-        read.append(_read(blocks, every, first, last - first))
+        read.append(bands.read(every, first, last - first))
         first = last
     return Levels(*np.array(read).T)
 
@@ -239,33 +240,43 @@ def by_place(blocks: Blocks, down: int, across: int) -> tuple[Float, Levels]:
     cell = (blocks.row * down // blocks.grid[0]) * across + blocks.column * across // blocks.grid[1]
     order = np.argsort(cell, kind="stable")
     ends = np.searchsorted(cell[order], np.arange(down * across + 1))
-    places, read = [], []
+    places, read, bands = [], [], _Bands(blocks)
     for number in range(down * across):
         among = order[ends[number] : ends[number + 1]]
         if among.size >= FEWEST:
             row, column = divmod(number, across)
             places.append(((2 * row + 1) / down - 1, (2 * column + 1) / across - 1))
-            read.append(_read(blocks, among, 0, max(FEWEST_IN_CLASS, int(FLAT_SHARE * among.size))))
+            read.append(bands.read(among, 0, max(FEWEST_IN_CLASS, int(FLAT_SHARE * among.size))))
     return np.array(places).reshape(-1, 2), Levels(*np.array(read).reshape(-1, 5).T)
 
 
-def _read(blocks: Blocks, among: NDArray[np.intp], first: int, count: int) -> tuple[float, ...]:
-    """Brightness, energies, unevenness and error of some ranks of flatness among some blocks."""
-    count = min(count, among.size - first)
-    found = []
-    for half in (0, 1):
-        ranked = among[np.argsort(blocks.scores[half][among], kind="stable")[first : first + count]]
-        energy = blocks.coefficients[HIGH[half]][:, ranked] ** 2
-        high = float(energy.mean())
-        scatter = float(energy.mean(axis=0).std()) / max(high, 1e-300) / np.sqrt(2.0 / len(energy))
-        middle = float(np.mean(blocks.coefficients[MIDDLE[half]][:, ranked] ** 2))
-        found.append((float(blocks.brightness[ranked].mean()), high, middle, scatter))
-    error = float(np.sqrt(2.0 / (len(energy) * max(OVERLAP * count, 1.0))))
-    # Patterns may have all of their energy in one half, so that the other does not see them.
-    highs = [one[1] for one in found]
-    if abs(highs[0] - highs[1]) > error * (highs[0] + highs[1]):
-        return (*found[int(np.argmin(highs))], error)
-    return (*np.mean(found, axis=0), error / np.sqrt(2))
+class _Bands:
+    """High and middle coefficients of both halves, taken out of the blocks once for all sets of them."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._halves = [
+            (blocks.coefficients[high], blocks.coefficients[middle])
+            for high, middle in zip(HIGH, MIDDLE, strict=True)
+        ]
+
+    def read(self, among: NDArray[np.intp], first: int, count: int) -> tuple[float, ...]:
+        """Brightness, energies, unevenness and error of some ranks of flatness among some blocks."""
+        count = min(count, among.size - first)
+        found = []
+        for (highs, middles), scores in zip(self._halves, self._blocks.scores, strict=True):
+            ranked = among[np.argsort(scores[among], kind="stable")[first : first + count]]
+            energy = highs[:, ranked] ** 2
+            high = float(energy.mean())
+            scatter = float(energy.mean(axis=0).std()) / max(high, 1e-300) / np.sqrt(2.0 / len(energy))
+            middle = float(np.mean(middles[:, ranked] ** 2))
+            found.append((float(self._blocks.brightness[ranked].mean()), high, middle, scatter))
+        error = float(np.sqrt(2.0 / (len(energy) * max(OVERLAP * count, 1.0))))
+        # Patterns may have all of their energy in one half, so that the other does not see them.
+        both = [one[1] for one in found]
+        if abs(both[0] - both[1]) > error * (both[0] + both[1]):
+            return (*found[int(np.argmin(both))], error)
+        return (*np.mean(found, axis=0), error / np.sqrt(2))
 
 
 def white_level(blocks: Blocks) -> float:
