@@ -6,7 +6,7 @@ Public names are loaded on first use, so that ``import vnlem`` and the command l
 import importlib
 from typing import Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Public name -> module that defines it (relative to this package).
 _PUBLIC = {

@@ -29,9 +29,9 @@ class Seen(NamedTuple):
     blocks: Blocks | None
 
     @classmethod
-    def of(cls, plane: Float, pool: Pool) -> "Seen | None":
+    def of(cls, plane: Float, pool: Pool, differences: Differences | None = None) -> "Seen | None":
         """None where no block can hold noise."""
-        blocks = cut(plane, pool=pool)
+        blocks = cut(plane, differences, pool)
         if blocks is None:
             return cls._of_few_counts(plane, pool)
         levels = by_brightness(blocks)

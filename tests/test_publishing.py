@@ -1,0 +1,55 @@
+"""What is needed to publish: workflows that their schema accepts, one version everywhere."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import vnlem
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.skipif(
+    not (ROOT / ".github").is_dir(), reason="a source distribution has no workflows"
+)
+SCHEMAS = {
+    "vendor.github-workflows": ".github/workflows",
+    "vendor.github-issue-forms": ".github/ISSUE_TEMPLATE",
+}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_workflows_and_forms_follow_their_schema(schema):
+    pytest.importorskip("check_jsonschema")
+    files = [str(f) for f in (ROOT / SCHEMAS[schema]).glob("*.yml") if f.name != "config.yml"]
+    assert files
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *files]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_one_version_stands_everywhere():
+    version = re.escape(vnlem.__version__)
+    for name, line in {
+        "CITATION.cff": f"version: {version}",
+        "conda/recipe.yaml": f'  version: "{version}"',
+    }.items():
+        assert re.search(f"^{line}$", (ROOT / name).read_text(), re.MULTILINE), name
+
+
+def test_commands_of_workflows_exist():
+    made = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = workflow.read_text()
+        for target in re.findall(r"make ([a-z-]+)", text):
+            assert target in made, f"{workflow.name}: make {target}"
+        for test in re.findall(r"tests/\w+\.py", text):
+            assert (ROOT / test).is_file(), f"{workflow.name}: {test}"
+
+
+def test_the_archive_knows_title_and_licence():
+    about = json.loads((ROOT / ".zenodo.json").read_text())
+    assert about["license"] == "BSD-3-Clause"
+    assert about["title"].startswith("vnlem")
