@@ -1,8 +1,8 @@
-"""Draw docs/figures/instruments-*.png: a magnitude image, and an OCT scan with speckle.
+"""Draw docs/figures/instruments-*.png: magnitudes, speckle, lines, a field, a sensor, and a noise picture.
 
     python docs/make_figures_instruments.py DATA
 
-DATA holds the folders stacks (volume_colin27.tif) and oct.
+DATA holds the folders stacks (volume_colin27.tif), oct and set12.
 """
 
 import sys
@@ -17,6 +17,7 @@ import numpy as np
 
 import vnlem
 from vnlem.noise import add_rician
+from vnlem.noise.calibrate import calibrate
 
 FIGURES = Path(__file__).parent / "figures"
 PERCENT = 11  # of the maximum, sigma of the noise
@@ -24,9 +25,13 @@ SLICES = 8
 
 
 def main(data: Path) -> None:
-    """Draw both figures."""
+    """Draw all figures."""
     magnitudes(data)
     speckle(data)
+    photograph = vnlem.io.read(data / "set12" / "01.png").pixels.astype(float)
+    lines(photograph)
+    field(photograph)
+    sensor(photograph)
 
 
 def magnitudes(data: Path) -> None:
@@ -70,6 +75,70 @@ def speckle(data: Path) -> None:
     show(axes[1], found[part], f"vnlem, {psnr(found, mean, 255):.1f} dB", 220)
     show(axes[2], mean[part], "mean of about 40 scans", 220)
     save(figure, "instruments-speckle.png")
+
+
+def lines(clean: np.ndarray) -> None:
+    """Columns with offsets: taken for structure, and removed."""
+    rng = np.random.default_rng(0)
+    noisy = clean + rng.normal(0, 10, clean.shape) + rng.normal(0, 8, (1, clean.shape[1]))
+    found, info = vnlem.denoise(noisy, return_info=True)
+    print(info.noise.describe())
+    pictures = {
+        "columns differ by 8, white noise of 10": noisy,
+        "lines=False": vnlem.denoise(noisy, lines=False),
+        "nothing told": found,
+    }
+    beside(pictures, clean, 255, "instruments-lines.png")
+    info.noise.draw(FIGURES / "instruments-noise-picture.png", noisy)
+
+
+def field(clean: np.ndarray) -> None:
+    """Noise that rises over the image."""
+    sigma = np.broadcast_to(np.linspace(5, 30, clean.shape[1]), clean.shape)
+    noisy = clean + sigma * np.random.default_rng(0).normal(0, 1, clean.shape)
+    found, info = vnlem.denoise(noisy, return_info=True)
+    print(info.noise.describe())
+    pictures = {
+        "sigma 5 at the left, 30 at the right": noisy,
+        "as one level": vnlem.denoise(noisy, noise_model="gaussian"),
+        "nothing told": found,
+    }
+    beside(pictures, clean, 255, "instruments-field.png")
+
+
+def sensor(clean: np.ndarray) -> None:
+    """A camera whose pixels differ."""
+    rng = np.random.default_rng(0)
+    shape = clean.shape
+    gain = 2 * (1 + 0.02 * rng.normal(size=shape)) * (1 + 0.02 * rng.normal(size=(1, shape[1])))
+    offset = 100 + 3 * rng.normal(size=shape) + 4 * rng.normal(size=(1, shape[1]))
+    read_noise = np.exp(np.log(3) + 0.5 * rng.normal(size=shape))
+    read_noise[rng.random(shape) < 0.005] *= 8
+
+    def frame(photons: Any) -> np.ndarray:
+        counted = rng.poisson(np.broadcast_to(photons, shape))
+        return np.round(offset + gain * counted + read_noise * rng.normal(size=shape)).astype(np.float32)
+
+    model = calibrate([frame(0) for _ in range(100)], [[frame(400) for _ in range(30)]])
+    print(model.describe())
+    photons = clean / 255 * 50
+    noisy = frame(photons)
+    camera = model.gain
+    results = {
+        "sCMOS, 50 photons": noisy,
+        "gain, offset, read noise as numbers": vnlem.denoise(noisy, gain=2.0, offset=100.0, read_noise=3.0),
+        "as maps": vnlem.denoise(noisy, noise_model=model),
+    }
+    pictures = {title: (image - camera.offset) / camera.gain for title, image in results.items()}
+    beside(pictures, photons, 50, "instruments-sensor.png")
+
+
+def beside(pictures: dict[str, np.ndarray], clean: np.ndarray, peak: float, name: str) -> None:
+    """Pictures side by side, with their PSNR."""
+    figure, axes = plt.subplots(1, len(pictures), figsize=(10, 3.6), layout="constrained")
+    for axis, (title, image) in zip(axes, pictures.items(), strict=True):
+        show(axis, image, f"{title}\n{psnr(image, clean, peak):.1f} dB", peak)
+    save(figure, name)
 
 
 def psnr(image: np.ndarray, clean: np.ndarray, peak: float) -> float:

@@ -217,8 +217,8 @@ def _noise_model(contrast: float, noise: float, rng: np.random.Generator, one: A
     told = one(("word", "camera", "model"))
     if told == "word":
         odd = (*WORDS_ODD, vnlem.NoiseModel)
-        words = ("gaussian", "poisson-gaussian", "correlated", "rician", "speckle", "auto", one(odd))
-        return {"noise_model": one(words)}
+        words = ("gaussian", "poisson-gaussian", "correlated", "field", "rician", "speckle", "auto", one(odd))
+        return {"noise_model": one(words), "lines": one(("auto", "auto", True, False, one(WORDS_ODD)))}
     if told == "model":
         models = (vnlem.NoiseModel.white(noise), vnlem.NoiseModel.camera(gain, read_noise=noise))
         return {"noise_model": one(models)}

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from vnlem.call import Frame, Noise, check_parameters, denoise_planes, white_noise
+from vnlem.call import Frame, Noise, check_parameters, denoise_planes, white_noise, with_maps
 from vnlem.features.channels import handling
 from vnlem.noise.advice import advise
 from vnlem.noise.auto import estimate_of_planes
@@ -41,10 +41,11 @@ def denoise(
     return_info: bool = False,
     device: str | None = None,
     noise_model: "str | NoiseModel" = "auto",
-    gain: float | None = None,
-    offset: float | None = None,
-    read_noise: float | None = None,
+    gain: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    read_noise: ArrayLike | None = None,
     caution: str = "auto",
+    lines: bool | str = "auto",
     coils: int | None = None,
     looks: float | None = None,
     domain: str | None = None,
@@ -86,22 +87,26 @@ def denoise(
         Where to run. None: where the image lies. So a NumPy array is denoised on the CPU, and a CuPy array or
         a CUDA tensor on its own GPU, from which it comes back as what it was. "auto": on a GPU if CuPy is
         installed and a device answers.
-    noise_model : {"auto", "gaussian", "poisson-gaussian", "correlated", "rician", "speckle"} or NoiseModel
+    noise_model : str or NoiseModel
         "auto": white noise where `sigma` is given; else whatever :func:`vnlem.estimate_noise` finds in the
         image. "gaussian": white noise of standard deviation `sigma`. "poisson-gaussian": photon noise and
         read noise of cameras and microscopes. "correlated": noise that neighbouring pixels share and that
-        may depend on the brightness. "rician": magnitudes of complex images (MRI), and the result is the
-        signal. "speckle": light, sound or radar that interferes (OCT, ultrasound, SAR). A NoiseModel:
-        estimated before, e.g. on another image of the same detector. `sigma` goes with white and Rician
-        noise. Noise that is not white is made so before the method runs, and the result is taken back without
-        bias.
-    gain, offset, read_noise : float, optional
+        may depend on the brightness. "field": white noise that is stronger in some parts of the image.
+        "rician": magnitudes of complex images (MRI), and the result is the signal. "speckle": light, sound
+        or radar that interferes (OCT, ultrasound, SAR). A NoiseModel: estimated before, e.g. on another
+        image of the same detector. `sigma` goes with white and Rician noise. Noise that is not white is made
+        so before the method runs, and the result is taken back without bias.
+    gain, offset, read_noise : float or array_like, optional
         The model pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), for "auto" and
         "poisson-gaussian"; without `gain` all three are estimated by :func:`vnlem.noise.estimate_gain`.
-        Offset and read noise are 0 when only the gain is given.
+        Offset and read noise are 0 when only the gain is given. Each may be a map of the image's last two
+        axes, one number for each pixel: the result is then without the differences of the pixels.
     caution : {"auto", "safe", "strong"}
         What to take for noise in doubt, where the noise is estimated. "safe": the least that explains the
         image, so that texture stays. "strong": the most, for images that are known to be noisy.
+    lines : {"auto", True, False}
+        Whether rows and columns differ by offsets that are to be removed, as those of infrared and sCMOS
+        sensors and scanners do. "auto": where that is plain and nothing was said of the noise.
     coils : int, optional
         Of Rician noise: coils whose squares were added up (non-central chi); one when None.
     looks : float, optional
@@ -142,6 +147,7 @@ def denoise(
         "offset": offset,
         "read_noise": read_noise,
         "caution": caution,
+        "lines": lines,
         "coils": coils,
         "looks": looks,
         "domain": domain,
@@ -284,9 +290,9 @@ def check_noise(
         noise_model.check(planes)
     frame = Frame(planes.channel_axis, workers, warns=False)
 
-    def denoised(tile: Any) -> Any:
+    def denoised(tile: Any, model: NoiseModel) -> Any:
         given = {"preset": "auto", "profile": "fast"}
-        return _denoise_image(find_method("vnlr"), tile, None, noise_model, {}, given, frame, None)
+        return _denoise_image(find_method("vnlr"), tile, None, model, {}, given, frame, None)
 
     return check_by_tiles(planes, noise_model, denoised)
 
@@ -336,8 +342,11 @@ def _denoise_image(
     noise, params, host = _find_noise(
         method, planes, sigma, noise_model, about_noise, params, frame, lies_on_gpu(image)
     )
-    if not noise.model.is_white and host is not None:
+    if (noise.maps is not None or not noise.model.is_white) and host is not None:
         planes = host
+    if noise.maps is not None:
+        noise = replace(noise, before=planes.data)
+        planes = replace(planes, data=noise.maps.enter(planes.data))
     result = denoise_planes(method, image, planes, noise, params, frame, begun)
     if isinstance(result, tuple):
         result = _with_check(result, host, noise, begun)
@@ -386,7 +395,8 @@ def _find_noise(
     if not model.is_white and float(np.ptp(host.data)) == 0:
         # Without any noise there is no bias that the inverse of the transform could take back.
         return Noise(NoiseModel.white(0.0), given=False, found=model), params | {"channels": channels}, host
-    return Noise(model, given=False), params | {"channels": channels}, host
+    noise = with_maps(model, method)
+    return noise, params | {"channels": channels}, host
 
 
 def _with_check(

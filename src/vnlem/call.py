@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.execute import execute
 from vnlem.features.channels import CHANNELS, handling
+from vnlem.noise.maps import PixelMaps
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
@@ -31,6 +32,8 @@ class Noise:
     sigma_map: Any = None  # (channels or 1, height or 1, width or 1), where the noise is not one number
     given: bool = True  # whether the user has given it as sigma, and no model was looked for
     found: NoiseModel | None = None  # what was found, where it is not what is taken
+    maps: PixelMaps | None = None  # what the planes were evened out by, of which this is the noise
+    before: Any = None  # the planes before that
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,21 @@ def white_noise(
     return Noise(NoiseModel.white(level)), channels
 
 
+def with_maps(model: NoiseModel, method: Method) -> Noise:
+    """A model as what is to be taken out before the plan is made, and what the plan is made for.
+
+    A method that knows maps of sigma is given one; for others the image is divided by it.
+    """
+    maps, even = model.maps, model.evened
+    if maps is None:
+        return Noise(model, given=False)
+    if maps.sigma is None or not (method.sigma_maps and even.is_white):
+        return Noise(even, given=False, found=model, maps=maps)
+    spread = even.sigma * maps.sigma[None].astype(np.float64)
+    left = maps.without_sigma
+    return Noise(even, spread, given=False, found=model, maps=None if left == PixelMaps() else left)
+
+
 def denoise_planes(
     method: Method,
     image: Any,
@@ -162,7 +180,7 @@ def denoise_planes(
                 warns=frame.warns,
                 pool=pool,
             )
-        if all(group.is_negligible for group in plan.groups()):
+        if noise.maps is None and all(group.is_negligible for group in plan.groups()):
             result: NDArray[Any] = namespace(image).array(image, order="C")
         else:
             smallest = max(method.min_size(group.params) for group in plan.sizes[0].groups)
@@ -175,6 +193,8 @@ def denoise_planes(
                 sigma_map=noise.sigma_map,
                 details=details,
             )
+            if noise.maps is not None:
+                done = noise.maps.kept(noise.maps.leave(done), noise.before, planes.dtype)
             result = planes.restore(done)
     if not frame.return_info:
         return result

@@ -265,7 +265,7 @@ def denoise_series(
             changed = units_on_gpu.with_change(values, pixels, denoised, scale)
         else:
             changed = values + (to_host(denoised).astype(np.float64) - pixels) * scale
-        result = planes.restore(noise.backward(changed))
+        result = planes.restore(noise.backward(changed, planes))
         yield bring.back(result, given)
 
 
@@ -291,7 +291,7 @@ class _Bring:
     def __init__(self, count: int | None, noise: StackNoise, device: str) -> None:
         self._count = count
         # What is not white is stabilised on the host.
-        self._carrier = Carrier(device) if device != "cpu" and noise.model.is_white else None
+        self._carrier = Carrier(device) if device != "cpu" and noise.is_white else None
 
     def __call__(self, given: NDArray[Any], index: int) -> Planes:
         there = to_host(given) if self._carrier is None else self._carrier.bring(given)
@@ -331,7 +331,7 @@ def _page_by_page(
     function = find_function(method)
     check_params(function, method, params)
 
-    white = noise.model.is_white
+    white = noise.is_white
     carrier = Carrier(params["device"])
 
     def one(item: tuple[int, NDArray[Any]]) -> tuple[NDArray[Any], Info]:
@@ -353,7 +353,7 @@ def _page_by_page(
             raise
         if planes is None:
             return carrier.take_back(noise.wanted(denoised), given), used
-        return planes.restore(noise.backward(denoised)), used
+        return planes.restore(noise.backward(denoised, planes)), used
 
     items = ((index, pages[index]) for index in range(len(pages)))
     for index, (denoised, used) in enumerate(side_by_side(params["device"], one, items)):

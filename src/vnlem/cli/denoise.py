@@ -58,8 +58,8 @@ def command(
     noise_model: Annotated[
         str,
         typer.Option(
-            help="What the noise is: 'auto', 'gaussian', 'poisson-gaussian', 'correlated', 'rician' (MRI) or "
-            "'speckle' (OCT, ultrasound, radar)."
+            help="What the noise is: 'auto', 'gaussian', 'poisson-gaussian', 'correlated', 'field' (varies "
+            "over the image), 'rician' (MRI) or 'speckle' (OCT, ultrasound, radar)."
         ),
     ] = "auto",
     gain: Annotated[float | None, typer.Option(help="Grey levels per photon, for photon noise.")] = None,
@@ -68,6 +68,12 @@ def command(
     caution: Annotated[
         str, typer.Option(help="In doubt what is noise: 'auto', 'safe' (texture stays) or 'strong'.")
     ] = "auto",
+    lines: Annotated[
+        bool | None,
+        typer.Option(
+            "--lines/--no-lines", help="Remove offsets of rows and columns; where plain by default."
+        ),
+    ] = None,
     coils: Annotated[
         int | None, typer.Option(help="Coils whose squares were added up, for Rician noise.")
     ] = None,
@@ -147,7 +153,7 @@ def command(
             raise ValueError(f"--noise {noise} holds the whole model; leave --noise-model {noise_model} out")
         model = NoiseModel.load(noise)
     about_noise = {"gain": gain, "offset": offset, "read_noise": read_noise, "caution": caution}
-    about_noise |= {"coils": coils, "looks": looks, "domain": domain}
+    about_noise |= {"coils": coils, "looks": looks, "domain": domain, "lines": lines}
     asked = large.LargeOptions(
         memory=memory,
         resume=resume,

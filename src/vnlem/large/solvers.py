@@ -17,6 +17,7 @@ from vnlem.large.stack_solver import stack_solver
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE, find_noise
 from vnlem.noise.model import NoiseModel
+from vnlem.noise.pages import NOT_IN_PARTS
 from vnlem.pipeline.image import Planes, check_smallest, check_values
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.workers import check_workers
@@ -135,8 +136,11 @@ def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) 
     """What `vnlem.denoise` would take for the noise of this image."""
     level = None if sigma is None else check_sigma(sigma)
     given = {name: options.get(name) for name in _NOISE_OPTIONS[1:]}
-    model = find_noise(planes, level, options.get("noise_model", "auto"), given, plain=plain)
+    kind = options.get("noise_model", "auto")
+    model = find_noise(planes, level, kind, given, plain=plain, in_place=False)
     assert model is not None  # sigma is one number
+    if model.maps is not None or kind == "field" or given["lines"] is True:
+        raise ValueError(NOT_IN_PARTS)
     return model
 
 

@@ -143,7 +143,7 @@ def stack_solver(
     noises: list[StackNoise] = []
     for channel in range(1 + max(one.channel for one in all_series)):
         pages = [_pages(source, letters, one) for one in all_series if one.channel == channel]
-        noises.append(StackNoise.of(list(pages), given, noise_model, about_noise, plain=plain))
+        noises.append(StackNoise.of(list(pages), given, noise_model, about_noise, plain=plain, in_parts=True))
         advise(noises[-1].model, checked_page(pages[0], 0), rounded=source.rounded)
     others = tuple(name for name in source.axes if name not in (kind.lower(), "y", "x"))
     units, used = {}, []

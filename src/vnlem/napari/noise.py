@@ -5,8 +5,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vnlem.napari.settings import Settings
-from vnlem.noise import NoiseModel, estimate_noise
+from vnlem.noise import NoiseModel
+from vnlem.noise.auto import estimate_of_planes
 from vnlem.noise.find import ABOUT_NOISE
+from vnlem.pipeline.image import to_planes
 
 
 def find_noise(page: NDArray[Any], settings: Settings, channel_axis: int | None = None) -> NoiseModel:
@@ -26,7 +28,9 @@ def find_noise(page: NDArray[Any], settings: Settings, channel_axis: int | None 
     if settings.noise == "poisson-gaussian" and settings.gain is not None:
         return NoiseModel.camera(settings.gain, settings.offset or 0.0, settings.read_noise or 0.0)
     told = {name: value for name, value in settings.noise_arguments().items() if name in ("coils", "looks")}
-    return estimate_noise(page, channel_axis, kind=settings.noise, caution=settings.caution, **told)
+    planes = to_planes(page, channel_axis)
+    # The page may be a part of a larger one: lines and fields would be those of the part.
+    return estimate_of_planes(planes, settings.noise, None, settings.caution, options=told, in_place=False)
 
 
 def noise_arguments(settings: Settings) -> dict[str, Any]:

@@ -149,7 +149,8 @@ class Preview(QObject):
         x_axis = [letter for letter in pages.axes if letter in "YXC"[: 3 if pages.rgb else 2]].index("X")
 
         def work(report: Report) -> Seen:
-            kind, noise = self._kind_and_noise(data, pages, settings, pages.channel_of(crop.index))
+            kind, found = self._kind_and_noise(data, pages, settings, pages.channel_of(crop.index))
+            noise = found.evened  # maps are for whole pages
             report(0.0)
             if kind:
                 before, after = denoise_in_sight(data, crop.index, pages, kind, settings, noise, report)

@@ -11,18 +11,19 @@ evidence, and where evidence is weak the one with the least regret is taken:
 | line | photon noise, which rises with the brightness | classes that look like white noise | white |
 | bent curve | any smooth dependence on the brightness | nearly all classes | white |
 | Rician | magnitudes without signal | air of their distribution, nothing darker | the above |
+| field | a strength that varies over the image | cells like noise, on a smooth surface | the above |
 | correlated | power at low frequencies | the shape of a spectrum that texture does not have | white |
 
 The numbers are in `DEMANDS`, a row for each `caution`, and in `SHAPES`.
 """
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise.air import recognise_rician
+from vnlem.noise.components import to_components
 from vnlem.noise.correlated import (
     SMALLEST_IMAGE,
     PowerEstimate,
@@ -31,10 +32,13 @@ from vnlem.noise.correlated import (
     floor_and_rise,
 )
 from vnlem.noise.curve import Curve
+from vnlem.noise.field import SMALLEST, Cells, field_of, find_field, with_surface
 from vnlem.noise.fit import Demands, fit, fit_correlated, gain_of_planes
 from vnlem.noise.instruments import INSTRUMENTS, check_options, estimate_instrument
-from vnlem.noise.levels import Differences, Levels, by_brightness, cut, white_level
-from vnlem.noise.model import NoiseModel, to_components
+from vnlem.noise.levels import Differences
+from vnlem.noise.lines import with_lines, without_lines
+from vnlem.noise.model import NoiseModel
+from vnlem.noise.seen import SMALLEST_FOR_A_CURVE, Seen
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, check_values, to_planes
@@ -44,8 +48,7 @@ from vnlem.pipeline.workers import Pool, check_workers
 
 Float = NDArray[np.float64]
 
-KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated", *INSTRUMENTS)
-SMALLEST_FOR_A_CURVE = 32
+KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated", "field", *INSTRUMENTS)
 MOST_CLIPPED = 0.95  # of the pixels at the limits: more hide the noise
 
 # What a curve has to show, by caution. Decided on photographs with white noise of sigma 0 to 20, which have
@@ -58,8 +61,6 @@ DEMANDS = {
     "auto": Demands(0.3, 0.6, 0.8, weak=0.22, misfit=0.12, significance=6, weak_significance=9),
     "strong": Demands(0.15, 0.3, 0.5, weak=0.08, misfit=0.3, significance=4, weak_significance=6),
 }
-# At every brightness correlated noise has this much more power at middle frequencies than at high ones.
-LEAST_TILT = 1.5
 
 
 class Shape(NamedTuple):
@@ -90,9 +91,7 @@ CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
 TAKEN_OF_TEXTURED, MOST_TILTED_TEXTURE = 0.9, 4.0
 # Components count as equally noisy when their variances differ by less.
 SAME_STRENGTH = 1.5
-CHANCE = 0.1  # by which two estimates of one variance may differ
 LEAST_UNCLIPPED = 0.5  # of the pixels, where those that are clipped can be left out
-MOST_EMPTY = 0.5  # of the pixels have counted nothing: sums of four of them show more
 PLAINLY_SHARED = 6.0  # the same where noise is weak, so that it may be the grain of a film
 MANY_LIKE_NOISE = 0.6  # of the classes: the noise of the brightness itself is plain to see
 MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
@@ -113,6 +112,7 @@ def estimate_noise(
     coils: int | None = None,
     looks: float | None = None,
     domain: str | None = None,
+    lines: bool | str = "auto",
     workers: int | None = None,
 ) -> NoiseModel:
     """What noise an image has: how strong at each brightness, and whether neighbouring pixels share it.
@@ -123,11 +123,12 @@ def estimate_noise(
         A grey image, a signal (one dimension), or a colour image with `channel_axis`.
     channel_axis : int, optional
         The axis of the channels.
-    kind : {"auto", "gaussian", "poisson-gaussian", "correlated", "rician", "speckle"}
+    kind : {"auto", "gaussian", "poisson-gaussian", "correlated", "field", "rician", "speckle"}
         What to look for. "gaussian": white noise of one level. "poisson-gaussian": photon and read noise.
-        "correlated": any dependence on the brightness, and correlation, whether it is plain or not.
-        "rician": magnitudes of complex images (MRI). "speckle": OCT, ultrasound, radar. "auto": the simplest
-        of these that the image does not contradict; Rician noise where its air is plain, and no speckle.
+        "correlated": any dependence on the brightness, and correlation, whether it is plain or not. "field":
+        white noise that is stronger in some parts of the image, plain or not. "rician": magnitudes of complex
+        images (MRI). "speckle": OCT, ultrasound, radar. "auto": the simplest of these that the image does not
+        contradict; Rician noise where its air is plain, a field where it is plain, and no speckle.
     caution : {"auto", "safe", "strong"}
         What to do in doubt, for `kind` "auto". "safe": the least noise that explains the image, so that
         texture stays. "strong": the most, for images that are known to be noisy. "auto": in between.
@@ -135,6 +136,9 @@ def estimate_noise(
         Of "rician": coils whose squares were added up, one when None.
     looks, domain : optional
         Of "speckle", as in :func:`vnlem.denoise`.
+    lines : {"auto", True, False}
+        Look for offsets of rows and columns, and for the noise of the image without them. "auto": where they
+        are plain, for `kind` "auto".
     workers : int, optional
         Number of threads, at most four of them; they do not change the result.
 
@@ -168,7 +172,8 @@ def estimate_noise(
     checks.choice("caution", caution, tuple(DEMANDS))
     planes = to_planes(image, channel_axis, signals=True)
     options = check_options(kind, {"coils": coils, "looks": looks, "domain": domain})
-    return estimate_of_planes(planes, kind, workers, caution, options=options)
+    found, rest = without_lines(planes, lines, kind == "auto")
+    return with_lines(estimate_of_planes(rest, kind, workers, caution, options=options), found)
 
 
 def estimate_of_planes(
@@ -180,8 +185,12 @@ def estimate_of_planes(
     options: dict[str, Any] | None = None,
     *,
     warns: bool = True,
+    in_place: bool = True,
 ) -> NoiseModel:
-    """:func:`estimate_noise` of an image that is laid out as planes, or of some pages of a stack."""
+    """:func:`estimate_noise` of an image that is laid out as planes, or of some pages of a stack.
+
+    in_place: whether pixels lie where they do in the image; only then it can have a field.
+    """
     check_values(planes)
     data = planes.data
     if float(np.ptp(data)) == 0:
@@ -191,7 +200,10 @@ def estimate_of_planes(
             return estimate_instrument(data, kind, options or {}, pool)
     unclipped = _unclipped(data)
     with pool_for(workers) as pool:
-        model = _estimate(data, unclipped, kind, pool, caution, differences)
+        if kind == "field":
+            found = field_of(data, pool, sure=True) if in_place else None
+            return found or NoiseModel.white(estimate_sigma_of_planes(data, pool))
+        model = _estimate(data, unclipped, kind, pool, caution, differences, in_place)
     share = 1.0 - np.count_nonzero(unclipped) / unclipped.size
     if warns and share > MOST_CLIPPED and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0:
         warn(
@@ -213,6 +225,7 @@ def _estimate(
     pool: Pool,
     caution: str = "auto",
     differences: Differences | None = None,
+    in_place: bool = True,
 ) -> NoiseModel:
     smallest = min(data.shape[1:])
     size = min(1.0, data.shape[1] * data.shape[2] / 128**2)
@@ -226,13 +239,19 @@ def _estimate(
     magnitudes = recognise_rician(data, pool) if kind == "auto" else None
     if magnitudes is not None:
         return magnitudes
-    seen = [_Seen.of(plane, pool) for plane in data]
+    seen = [Seen.of(plane, pool) for plane in data]
     if not any(seen):
         return NoiseModel.white(0.0, 0.5, NOTHING)
     # A channel without noise of its own to be seen, such as one that is all zeros, follows the others.
     channels = [one or next(filter(None, seen)) for one in seen]
     if differences is not None and min(differences.noise.shape) >= SMALLEST_FOR_A_CURVE:
         channels = [one.or_less(differences, pool) for one in channels]
+    if kind == "auto" and in_place and smallest >= SMALLEST:
+        height, width = data.shape[1:]
+        blocks = [one.blocks for one in channels if one.blocks is not None]
+        surface = find_field([Cells.of(one, (height, width)) for one in blocks])
+        if surface is not None:
+            return with_surface(surface, blocks, height, width)
     correlated = kind == "correlated" or all(one.is_tilted for one in channels)
     doubt = ""
     if correlated and smallest >= SMALLEST_IMAGE:
@@ -245,73 +264,8 @@ def _estimate(
     return _uncorrelated(data, channels, pool, size, caution, doubt)
 
 
-class _Seen(NamedTuple):
-    """What the blocks of a plane show."""
-
-    levels: Levels  # by brightness
-    white: float  # variance of white noise
-    bound: float  # what the flattest blocks show at high frequencies: no less than the noise
-    contrast: float  # standard deviation of the plane
-    dark: float | None  # a brightness that has no noise
-
-    @classmethod
-    def of(cls, plane: Float, pool: Pool, differences: Differences | None = None) -> "_Seen | None":
-        """None where no block can hold noise."""
-        blocks = cut(plane, differences, pool)
-        if blocks is None:
-            return cls._of_few_counts(plane, pool)
-        levels = by_brightness(blocks)
-        bound, contrast = float(np.min(levels.high)), float(plane.std())
-        return cls(levels, white_level(blocks), bound, contrast, blocks.dark)
-
-    def or_less(self, differences: Differences, pool: Pool) -> "_Seen":
-        """What differences of pages show, in which structure cancels; this where they show no less."""
-        blocks = cut(differences.noise, differences, pool)
-        if blocks is None:
-            return self
-        white = white_level(blocks)
-        if white > self.white * (1 + CHANCE):
-            return self
-        levels = by_brightness(blocks)
-        return self._replace(levels=levels, white=white, bound=float(np.min(levels.high)))
-
-    @classmethod
-    def _of_few_counts(cls, plane: Float, pool: Pool) -> "_Seen | None":
-        """What sums of four pixels show, where single ones have counted next to nothing."""
-        low = float(plane.min())
-        if np.mean(plane == low) < MOST_EMPTY or min(plane.shape) < 2 * SMALLEST_FOR_A_CURVE:
-            return None
-        height, width = (2 * (size // 2) for size in plane.shape)
-        four = plane[:height, :width].reshape(height // 2, 2, width // 2, 2).mean(axis=(1, 3))
-        seen = cls.of(four, pool)
-        if seen is None:
-            return None
-        # The mean of four pixels has a quarter of their variance. Nothing but counts has a mode of zero.
-        levels = replace(seen.levels, high=4 * seen.levels.high, middle=4 * seen.levels.middle)
-        return cls(levels, 0.0, 4 * seen.bound, float(plane.std()), low)
-
-    @property
-    def is_tilted(self) -> bool:
-        """Whether there is more power at middle frequencies than at high ones, at every brightness."""
-        return float(np.quantile(self._tilts, 0.05)) > LEAST_TILT
-
-    @property
-    def tilt(self) -> float:
-        """How much more there is, usually."""
-        return float(np.median(self._tilts))
-
-    @property
-    def _tilts(self) -> Float:
-        return self.levels.middle / np.maximum(self.levels.high, 1e-300)
-
-    @property
-    def share(self) -> float:
-        """Of the classes of brightness that look like white noise."""
-        return float(np.mean(self.levels.like_noise()))
-
-
 def _correlated(
-    data: Float, channels: list[_Seen], unclipped: NDArray[np.bool_], pool: Pool, size: float, sure: bool
+    data: Float, channels: list[Seen], unclipped: NDArray[np.bool_], pool: Pool, size: float, sure: bool
 ) -> NoiseModel | None:
     """The model of noise that neighbouring pixels share; None where it looks like texture and is not sure."""
     curves = [fit_correlated(one.levels).for_pixels(plane) for one, plane in zip(channels, data, strict=True)]
@@ -346,7 +300,7 @@ def _has_shape_of_noise(found: PowerEstimate, stable: Float, tilt: float) -> boo
 
 
 def _uncorrelated(
-    data: Float, channels: list[_Seen], pool: Pool, size: float, caution: str, doubt: str
+    data: Float, channels: list[Seen], pool: Pool, size: float, caution: str, doubt: str
 ) -> NoiseModel:
     """White noise of one level where nothing speaks against it; else curves, or unlike components."""
     confidence = float(
@@ -367,7 +321,7 @@ def _uncorrelated(
     return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
 
 
-def _level(seen: _Seen, caution: str) -> float:
+def _level(seen: Seen, caution: str) -> float:
     """Variance of white noise."""
     if caution == "strong":
         return max(seen.bound, seen.white)
@@ -388,7 +342,7 @@ def _of_colours(
         # A mixture of channels does not show which of its pixels were clipped in one of them.
         if np.mean(unclipped) > LEAST_UNCLIPPED:
             known = Differences(part, data.mean(axis=0), np.where(unclipped, 0, -1).astype(np.int8))
-        parts.append(_Seen.of(part, pool, known))
+        parts.append(Seen.of(part, pool, known))
     if any(part is None for part in parts):
         return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
     found = np.array([_level(part, caution) for part in parts if part is not None], np.float64)

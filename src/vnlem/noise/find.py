@@ -6,9 +6,10 @@ import numpy as np
 
 from vnlem.noise.auto import DEMANDS, KINDS, estimate_of_planes, pool_for
 from vnlem.noise.correlated import SMALLEST_IMAGE
-from vnlem.noise.fit import given_model
+from vnlem.noise.fit import given_model, with_defaults
 from vnlem.noise.instruments import INSTRUMENTS, OPTIONS, check_options, estimate_instrument
 from vnlem.noise.levels import Differences
+from vnlem.noise.lines import check_lines, with_lines, without_lines
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
@@ -19,7 +20,7 @@ from vnlem.pipeline.warn import warn
 # Times the largest pixel: beyond, double precision no longer tells pixels apart.
 LARGEST_OFFSET = 1e9
 CAMERA = ("gain", "offset", "read_noise")
-ABOUT_NOISE = (*CAMERA, "caution", *OPTIONS)  # arguments of `denoise`
+ABOUT_NOISE = (*CAMERA, "caution", "lines", *OPTIONS)  # arguments of `denoise`
 
 
 def find_noise(
@@ -31,6 +32,7 @@ def find_noise(
     plain: bool = False,
     workers: int | None = None,
     differences: Differences | None = None,
+    in_place: bool = True,
 ) -> NoiseModel | None:
     """The model `denoise` is to use, from its arguments; None where sigma says it all, e.g. as a map.
 
@@ -47,6 +49,8 @@ def find_noise(
         Number of threads, at most four of them.
     differences : Differences, optional
         Of neighbouring pages, where the planes are pages of a stack.
+    in_place : bool
+        Whether pixels lie where they do in the image, so that it can have lines and a field.
 
     Examples
     --------
@@ -54,6 +58,30 @@ def find_noise(
     >>> find_noise(to_planes(np.zeros((8, 8))), 3.0, "gaussian", {}).describe()
     'white noise, sigma 3'
     """
+    told = sigma is not None or noise_model != "auto" or about_noise.get("gain") is not None
+    asked = check_lines(about_noise.get("lines"))
+    lines, rest = without_lines(planes, asked if in_place else False, not (told or plain))
+    found = _find(rest, sigma, noise_model, about_noise, plain, workers, differences, in_place)
+    if lines is None:
+        return found
+    if found is None:
+        raise ValueError(
+            "lines=True goes with one sigma or with none, and sigma is a map; leave one of them out"
+        )
+    return with_lines(found, lines)
+
+
+def _find(
+    planes: Planes,
+    sigma: Any,
+    noise_model: Any,
+    about_noise: dict[str, Any],
+    plain: bool,
+    workers: int | None,
+    differences: Differences | None,
+    in_place: bool,
+) -> NoiseModel | None:
+    """The same for an image without lines."""
     caution = about_noise.get("caution") or "auto"
     checks.choice("caution", caution, tuple(DEMANDS))
     camera = {name: about_noise.get(name) for name in CAMERA}
@@ -63,7 +91,7 @@ def find_noise(
         if sigma is not None or more:
             extra = more[0] if more else "sigma"
             raise ValueError(f"a NoiseModel holds all there is to say of the noise; leave {extra} out")
-        noise_model.check(planes)
+        (noise_model if in_place else noise_model.evened).check(planes)
         return noise_model
     if not isinstance(noise_model, str):
         raise TypeError(f"noise_model must be a name or a NoiseModel, got {noise_model!r}")
@@ -75,7 +103,7 @@ def find_noise(
         with pool_for(workers) as pool:
             return estimate_instrument(planes.data, noise_model, options, pool, sigma)
     if sigma is not None:
-        if noise_model in ("poisson-gaussian", "correlated") or some:
+        if noise_model in ("poisson-gaussian", "correlated", "field") or some:
             raise ValueError(
                 "sigma is for white noise, and this noise is not described by one number; leave sigma out, "
                 f"got {checks.shown(sigma)}"
@@ -87,11 +115,15 @@ def find_noise(
             _say_if_contradicted(planes, level, workers)
         return NoiseModel.white(level)
     if some:
+        if max(np.ndim(value) for value in camera.values()) > 0:
+            model = NoiseModel.camera(*with_defaults(**camera))
+            (model if in_place else model.evened).check(planes)
+            return model
         found = given_model(**camera)
         _check_offset(planes, found.offset)
         return NoiseModel.camera(found.gain, found.offset, found.read_noise)
     kind = "gaussian" if plain and noise_model == "auto" else noise_model
-    return estimate_of_planes(planes, kind, workers, caution, differences, options)
+    return estimate_of_planes(planes, kind, workers, caution, differences, options, in_place=in_place)
 
 
 def _check_offset(planes: Planes, offset: float) -> None:

@@ -319,8 +319,13 @@ def given_model(gain: Any, offset: Any = None, read_noise: Any = None) -> GainMo
     >>> given_model(2.0, read_noise=3.0)
     GainModel(gain=2.0, offset=0.0, read_noise=3.0)
     """
+    return check_model(*with_defaults(gain, offset, read_noise))
+
+
+def with_defaults(gain: Any, offset: Any = None, read_noise: Any = None) -> tuple[Any, Any, Any]:
+    """Gain, offset and read noise, numbers or maps, of which the last two are 0 where they are None."""
     if gain is None:
         raise ValueError(
             "offset and read_noise need gain too; pass gain=, or none of them to estimate all three"
         )
-    return check_model(gain, 0.0 if offset is None else offset, 0.0 if read_noise is None else read_noise)
+    return gain, 0.0 if offset is None else offset, 0.0 if read_noise is None else read_noise

@@ -6,7 +6,7 @@ frequencies. White noise has the same power at both. Texture has more at middle 
 that leaks into the high ones. So both together bound the noise from below and from above.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,6 +115,8 @@ class Blocks:
     coefficients: Float  # (SIDE, SIDE, n)
     brightness: Float  # (n,)
     row: NDArray[np.intp]  # (n,), of the grid of blocks
+    column: NDArray[np.intp]  # (n,)
+    grid: tuple[int, int]  # rows and columns
     scores: tuple[Float, Float]  # texture, without the coefficients of one half that are read
     dark: float | None  # the smallest value, where whole areas have it and so no noise: counts of nothing
 
@@ -122,6 +124,11 @@ class Blocks:
     def count(self) -> int:
         """How many there are."""
         return self.brightness.size
+
+    def divided(self, sigma: Float) -> "Blocks":
+        """Blocks of an image whose noise is so strong (n,) in each of them, as if it were one in all."""
+        scores = self.scores[0] / sigma**2, self.scores[1] / sigma**2
+        return replace(self, coefficients=self.coefficients / sigma, scores=scores)
 
 
 def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None) -> Blocks | None:
@@ -176,11 +183,12 @@ def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None)
         coefficients = coefficients / np.sqrt(block.left_by_clipping(clipped))
     if np.count_nonzero(kept) < FEWEST:
         return None
-    row = np.repeat(np.arange(views[0].shape[2]), views[0].shape[3])[kept]
+    grid = views[0].shape[2], views[0].shape[3]
+    row, column = np.divmod(np.flatnonzero(kept), grid[1])
     coefficients = coefficients[:, :, kept]
     energy = (coefficients**2).reshape(SIDE**2, -1)
     first, second = (np.asarray(weights.ravel() @ energy) for weights in _RANKED)
-    return Blocks(coefficients, means[kept], row, (first, second), dark)
+    return Blocks(coefficients, means[kept], row, column, grid, (first, second), dark)
 
 
 def by_brightness(blocks: Blocks) -> Levels:
@@ -195,40 +203,80 @@ def by_brightness(blocks: Blocks) -> Levels:
     """
     order = np.argsort(blocks.brightness, kind="stable")
     parts = np.array_split(order, max(1, min(CLASSES, blocks.count // FEWEST)))
-    read = [_read(blocks, part, 0, max(FEWEST_IN_CLASS, int(FLAT_SHARE * part.size))) for part in parts]
+    bands = _Bands(blocks)
+    read = [bands.read(part, 0, max(FEWEST_IN_CLASS, int(FLAT_SHARE * part.size))) for part in parts]
     return Levels(*np.array(read).T)
 
 
 def by_flatness(blocks: Blocks) -> Levels:
     """What blocks show, from the flattest to textured ones."""
-    every = np.arange(blocks.count)
+    every, bands = np.arange(blocks.count), _Bands(blocks)
     read, first = [], 0
     for share in RANKS:
         last = min(blocks.count, max(int(share * blocks.count), first + FEWEST_IN_RANK))
         if last - first < FEWEST_IN_RANK // 3:
             break
-        read.append(_read(blocks, every, first, last - first))
+        read.append(bands.read(every, first, last - first))
         first = last
     return Levels(*np.array(read).T)
 
 
-def _read(blocks: Blocks, among: NDArray[np.intp], first: int, count: int) -> tuple[float, ...]:
-    """Brightness, energies, unevenness and error of some ranks of flatness among some blocks."""
-    count = min(count, among.size - first)
-    found = []
-    for half in (0, 1):
-        ranked = among[np.argsort(blocks.scores[half][among], kind="stable")[first : first + count]]
-        energy = blocks.coefficients[HIGH[half]][:, ranked] ** 2
-        high = float(energy.mean())
-        scatter = float(energy.mean(axis=0).std()) / max(high, 1e-300) / np.sqrt(2.0 / len(energy))
-        middle = float(np.mean(blocks.coefficients[MIDDLE[half]][:, ranked] ** 2))
-        found.append((float(blocks.brightness[ranked].mean()), high, middle, scatter))
-    error = float(np.sqrt(2.0 / (len(energy) * max(OVERLAP * count, 1.0))))
-    # Patterns may have all of their energy in one half, so that the other does not see them.
-    highs = [one[1] for one in found]
-    if abs(highs[0] - highs[1]) > error * (highs[0] + highs[1]):
-        return (*found[int(np.argmin(highs))], error)
-    return (*np.mean(found, axis=0), error / np.sqrt(2))
+def by_place(blocks: Blocks, down: int, across: int) -> tuple[Float, Levels]:
+    """What the flattest blocks of every cell of a grid show; cells with too few blocks are left out.
+
+    Returns
+    -------
+    places : ndarray
+        (cells, 2): rows and columns of their middles, from -1 to 1 over the image.
+    levels : Levels
+        One number per cell.
+
+    Examples
+    --------
+    >>> places, levels = by_place(cut(np.random.default_rng(0).normal(100, 5, (64, 64))), 2, 2)
+    >>> places.tolist()
+    [[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]]
+    """
+    cell = (blocks.row * down // blocks.grid[0]) * across + blocks.column * across // blocks.grid[1]
+    order = np.argsort(cell, kind="stable")
+    ends = np.searchsorted(cell[order], np.arange(down * across + 1))
+    places, read, bands = [], [], _Bands(blocks)
+    for number in range(down * across):
+        among = order[ends[number] : ends[number + 1]]
+        if among.size >= FEWEST:
+            row, column = divmod(number, across)
+            places.append(((2 * row + 1) / down - 1, (2 * column + 1) / across - 1))
+            read.append(bands.read(among, 0, max(FEWEST_IN_CLASS, int(FLAT_SHARE * among.size))))
+    return np.array(places).reshape(-1, 2), Levels(*np.array(read).reshape(-1, 5).T)
+
+
+class _Bands:
+    """High and middle coefficients of both halves, taken out of the blocks once for all sets of them."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._halves = [
+            (blocks.coefficients[high], blocks.coefficients[middle])
+            for high, middle in zip(HIGH, MIDDLE, strict=True)
+        ]
+
+    def read(self, among: NDArray[np.intp], first: int, count: int) -> tuple[float, ...]:
+        """Brightness, energies, unevenness and error of some ranks of flatness among some blocks."""
+        count = min(count, among.size - first)
+        found = []
+        for (highs, middles), scores in zip(self._halves, self._blocks.scores, strict=True):
+            ranked = among[np.argsort(scores[among], kind="stable")[first : first + count]]
+            energy = highs[:, ranked] ** 2
+            high = float(energy.mean())
+            scatter = float(energy.mean(axis=0).std()) / max(high, 1e-300) / np.sqrt(2.0 / len(energy))
+            middle = float(np.mean(middles[:, ranked] ** 2))
+            found.append((float(self._blocks.brightness[ranked].mean()), high, middle, scatter))
+        error = float(np.sqrt(2.0 / (len(energy) * max(OVERLAP * count, 1.0))))
+        # Patterns may have all of their energy in one half, so that the other does not see them.
+        both = [one[1] for one in found]
+        if abs(both[0] - both[1]) > error * (both[0] + both[1]):
+            return (*found[int(np.argmin(both))], error)
+        return (*np.mean(found, axis=0), error / np.sqrt(2))
 
 
 def white_level(blocks: Blocks) -> float:

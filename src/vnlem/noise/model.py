@@ -2,18 +2,20 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.noise.correlated import FLOOR, Spectrum, check_spectrum
-from vnlem.noise.curve import Curve, check_curve
+from vnlem.noise.components import OPPONENT, from_components, to_components
+from vnlem.noise.correlated import FLOOR, Spectrum
+from vnlem.noise.curve import Curve
+from vnlem.noise.maps import PixelMaps, relative
 from vnlem.noise.poisson_gaussian import LARGEST, GainModel
 from vnlem.noise.rician import check_rician
-from vnlem.noise.saved import PARTS
+from vnlem.noise.sensor import check_sensor
 from vnlem.noise.speckle import check_speckle
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, to_planes
@@ -21,10 +23,6 @@ from vnlem.pipeline.regions import Region
 
 Float = NDArray[np.float64]
 
-FORMAT = "vnlem noise model 1"
-
-# Orthonormal opponent colours. Noise that channels share differs between them and is nearly independent.
-OPPONENT = np.array([[1 / 3**0.5] * 3, [1 / 2**0.5, 0.0, -1 / 2**0.5], [1 / 6**0.5, -2 / 6**0.5, 1 / 6**0.5]])
 # No component is taken for cleaner than this share of the noisiest: a grey picture stored as RGB has
 # colours without any noise, and nothing would be gained by a division by zero.
 LEAST_STRENGTH = 1e-3
@@ -48,6 +46,8 @@ class NoiseModel:
         0 to 1: how far the image allowed an estimate; 1 for what was given.
     doubt : str
         What else the noise may be, where another model was about as likely; empty where none was.
+    maps : PixelMaps, optional
+        What differs from pixel to pixel: lines, the pixels of a sensor, the strength of the noise.
 
     Examples
     --------
@@ -62,6 +62,7 @@ class NoiseModel:
     strengths: tuple[float, ...] = (1.0,)
     confidence: float = 1.0
     doubt: str = ""
+    maps: PixelMaps | None = None
 
     @classmethod
     def white(cls, sigma: float, confidence: float = 1.0, doubt: str = "") -> "NoiseModel":
@@ -71,12 +72,42 @@ class NoiseModel:
 
     @classmethod
     def camera(
-        cls, gain: float, offset: float = 0.0, read_noise: float = 0.0, confidence: float = 1.0
+        cls, gain: ArrayLike, offset: ArrayLike = 0.0, read_noise: ArrayLike = 0.0, confidence: float = 1.0
     ) -> "NoiseModel":
-        """Photon and read noise: pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2)."""
+        """Photon and read noise: pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2).
+
+        Each of the three may be a map (H, W), as sCMOS cameras are calibrated. Pixels whose read noise is
+        infinite are replaced.
+
+        Examples
+        --------
+        >>> NoiseModel.camera(np.full((4, 4), 2.0), 100.0, 3.0).kind
+        'poisson-gaussian with maps'
+        """
         from vnlem.noise.poisson_gaussian import check_model
 
-        return cls((Curve.of_camera(check_model(gain, offset, read_noise)),), confidence=confidence)
+        if max(map(np.ndim, (gain, offset, read_noise))) == 0:
+            return cls((Curve.of_camera(check_model(gain, offset, read_noise)),), confidence=confidence)
+        sensor = check_sensor(gain, offset, read_noise)
+        return cls((Curve.of_camera(sensor.usual),), confidence=confidence, maps=PixelMaps(sensor=sensor))
+
+    @classmethod
+    def field(cls, sigma: ArrayLike, confidence: float = 1.0) -> "NoiseModel":
+        """Noise without correlation whose standard deviation is a map (H, W).
+
+        Examples
+        --------
+        >>> NoiseModel.field(np.linspace(5, 30, 64 * 64).reshape(64, 64))
+        <NoiseModel: white noise that varies over the image, sigma 5 to 30>
+        """
+        values = checks.finite("sigma", sigma)
+        if values.ndim != 2 or not (values > 0).all():
+            raise ValueError(
+                f"sigma must be a map (height, width) of numbers larger than 0, got shape {values.shape} "
+                f"and values from {values.min():g} on"
+            )
+        level, own = relative(values)
+        return replace(cls.white(level, confidence), maps=PixelMaps(sigma=own))
 
     @classmethod
     def rician(cls, sigma: float, coils: int = 1, confidence: float = 1.0, doubt: str = "") -> "NoiseModel":
@@ -106,9 +137,14 @@ class NoiseModel:
     def kind(self) -> str:
         """What the noise is.
 
-        One of "white", "poisson-gaussian", "signal-dependent", "rician", "speckle", and each of them with
-        " correlated".
+        One of "white", "poisson-gaussian", "signal-dependent", "rician", "speckle", each of them also with
+        " correlated", " with maps" (of a sensor), " with lines"; and "field" where it varies over the image.
         """
+        if self.maps is not None:
+            first = self.evened.kind if self.maps.sigma is None else "field"
+            lines = self.maps.rows is not None or self.maps.columns is not None
+            more = (" with maps" if self.maps.sensor is not None else "") + (" with lines" if lines else "")
+            return first + more
         law = self.curves[0].law
         if law is not None:
             return f"{law.name} correlated" if self.is_correlated else law.name
@@ -126,11 +162,21 @@ class NoiseModel:
         """Whether one sigma says it all."""
         return (
             self.curves[0].law is None
+            and self.maps is None
             and len({curve.variances for curve in self.curves}) == 1
             and len(self.curves[0].levels) == 1
             and not self.is_correlated
             and len(set(self.strengths)) == 1
         )
+
+    @property
+    def evened(self) -> "NoiseModel":
+        """The noise of pixels that the maps have evened out: the same everywhere."""
+        return self if self.maps is None else replace(self, maps=None)
+
+    def part(self, rows: slice, columns: slice) -> "NoiseModel":
+        """The noise of a part of the image."""
+        return self if self.maps is None else replace(self, maps=self.maps.part(rows, columns))
 
     @property
     def varies(self) -> bool:
@@ -206,6 +252,8 @@ class NoiseModel:
                     f"the noise model has {count} {name} and the image {channels} channels; "
                     "estimate the noise on an image of the same kind"
                 )
+        if self.maps is not None:
+            self.maps.check(*planes.data.shape[1:])
         low, high = float(planes.data.min()), float(planes.data.max())
         for curve in self.curves:
             if curve.law is not None:
@@ -240,8 +288,11 @@ class NoiseModel:
         """Planes (C, H, W) whose noise is white, independent between channels, of standard deviation one.
 
         Of correlated noise only frequencies with more power than `floor` times the mean are made equal.
-        Where planes are the part of an image that a region reads, the result is what it writes.
+        Where planes are the part of an image that a region reads, the result is what it writes. Maps are for
+        whole images.
         """
+        if self.maps is not None:
+            return self.evened.stabilise(self.maps.enter(planes), floor)
         curves = each(self.curves, len(planes))
         stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, planes, strict=True)])
         parts = to_components(stable)
@@ -254,7 +305,12 @@ class NoiseModel:
         return from_components(np.stack(white))
 
     def unstabilise(self, planes: Float, region: Region | None = None) -> Float:
-        """Undo :meth:`stabilise` for denoised planes; without bias where the transform is curved."""
+        """Undo :meth:`stabilise` for denoised planes; without bias where the transform is curved.
+
+        Lines and the differences of a sensor's pixels are not put back.
+        """
+        if self.maps is not None:
+            return self.maps.leave(self.evened.unstabilise(planes))
         filters = each(self.spectra, len(planes))
         scales = self._scales(len(planes))
         parts = [
@@ -295,7 +351,7 @@ class NoiseModel:
             temporary.unlink(missing_ok=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """The model as plain lists and numbers.
+        """The model as plain lists, numbers and text.
 
         Examples
         --------
@@ -303,55 +359,16 @@ class NoiseModel:
         >>> NoiseModel.from_dict(model.to_dict()) == model
         True
         """
-        return {
-            "format": FORMAT,
-            "kind": self.kind,
-            "curves": [
-                {
-                    "levels": list(c.levels),
-                    "variances": list(c.variances),
-                    "camera": None if c.camera is None else asdict(c.camera),
-                    **({} if c.law is None else {"law": c.law.to_dict()}),
-                }
-                for c in self.curves
-            ],
-            "spectra": [None if s.is_white else [list(row) for row in s.power] for s in self.spectra],
-            "strengths": list(self.strengths),
-            "confidence": self.confidence,
-            "doubt": self.doubt,
-        }
+        from vnlem.noise.stored import as_dict
+
+        return as_dict(self)
 
     @classmethod
     def from_dict(cls, values: Any) -> "NoiseModel":
         """A model from what :meth:`to_dict` gave; anything else is refused with the reason."""
-        if not isinstance(values, dict) or values.get("format") != FORMAT:
-            raise ValueError(
-                f"this is no noise model: its format must be {FORMAT!r}; make one with vnlem noise"
-            )
-        missing = [name for name in ("curves", "spectra", "strengths", "confidence") if name not in values]
-        if missing:
-            raise ValueError(f"the noise model lacks {missing[0]!r}; make it again with vnlem noise")
-        for name, wanted in (("curves", "object"), ("spectra", "square table"), ("strengths", "number")):
-            if not isinstance(values[name], list) or not all(map(PARTS[name], values[name])):
-                raise ValueError(
-                    f"the noise model is damaged ({name!r} must be a list, one {wanted} per channel; got "
-                    f"{checks.shown(values[name])}); make it again with vnlem noise"
-                )
-        try:
-            curves = tuple(
-                check_curve(c["levels"], c["variances"], c.get("camera"), c.get("law"))
-                for c in values["curves"]
-            )
-            spectra = tuple(Spectrum.white() if s is None else check_spectrum(s) for s in values["spectra"])
-            strengths = tuple(checks.real("strength", s, 0, open_low=True) for s in values["strengths"])
-        except (KeyError, TypeError) as error:
-            raise ValueError(
-                f"the noise model is damaged ({error}); make it again with vnlem noise"
-            ) from None
-        if not (curves and spectra and strengths):
-            raise ValueError("the noise model is empty; make it again with vnlem noise")
-        confidence = checks.real("confidence", values["confidence"], 0, 1)
-        return cls(curves, spectra, strengths, confidence, str(values.get("doubt", "")))
+        from vnlem.noise.stored import from_dict
+
+        return from_dict(values)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "NoiseModel":
@@ -391,18 +408,3 @@ class NoiseModel:
 def each(values: tuple[Any, ...], count: int) -> tuple[Any, ...]:
     """One value for each channel, where one stands for all."""
     return values * count if len(values) == 1 else values
-
-
-def to_components(planes: Float) -> Float:
-    """Opponent colours of three channels; any other number of channels as it is."""
-    return _mixed(OPPONENT, planes) if len(planes) == 3 else planes.copy()
-
-
-def from_components(parts: Float) -> Float:
-    """Undo :func:`to_components`."""
-    return _mixed(OPPONENT.T, parts) if len(parts) == 3 else parts
-
-
-def _mixed(matrix: Float, planes: Float) -> Float:
-    """Linear combinations of three planes, pixel by pixel: the same wherever a pixel lies in an array."""
-    return np.stack([planes[0] * row[0] + planes[1] * row[1] + planes[2] * row[2] for row in matrix])

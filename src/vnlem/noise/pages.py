@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.noise.field import SMALLEST, Cells, find_field, with_surface
 from vnlem.noise.find import find_noise
 from vnlem.noise.frames import PAIRS, matched
+from vnlem.noise.levels import cut
+from vnlem.noise.lines import check_lines, find_lines
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.parts import steps
 from vnlem.pipeline.axes import PagesOf, shapes_of
@@ -23,6 +26,11 @@ Arriving = Pages | Incoming  # or pages of a stream, which can be taken once
 # Noise is estimated on so many pages, spread over the series.
 SAMPLE = 12
 SAMPLE_PIXELS = 4e6  # and on no more than so many pixels, but one page at least
+PAGES_WITH_LINES = 3  # so many are asked whether their lines differ
+NOT_IN_PARTS = (
+    "offsets of lines, fields and maps of a sensor need whole images, and this one is denoised in parts; use "
+    "vnlem.denoise, or leave them out"
+)
 
 
 class StackNoise:
@@ -33,11 +41,14 @@ class StackNoise:
     model : NoiseModel
     region : Region, optional
         Where pages are parts of larger ones: what they hold, and what is wanted of them.
+    lines : bool
+        Whether the rows and columns of each page have offsets of their own.
     """
 
-    def __init__(self, model: NoiseModel, region: Region | None = None) -> None:
+    def __init__(self, model: NoiseModel, region: Region | None = None, lines: bool = False) -> None:
         self.model = model
         self.sigma = model.sigma if model.is_white else 1.0
+        self._lines = lines
         self._region = region
         self._stabilise: Region | None = None
         self._unstabilise: Region | None = None
@@ -47,32 +58,65 @@ class StackNoise:
 
     @classmethod
     def of(
-        cls, series: list[Pages], sigma: Any, noise_model: Any, about_noise: dict[str, Any], *, plain: bool
+        cls,
+        series: list[Pages],
+        sigma: Any,
+        noise_model: Any,
+        about_noise: dict[str, Any],
+        *,
+        plain: bool,
+        in_parts: bool = False,
     ) -> "StackNoise":
-        """What is given, or estimated on some pages of all series of a channel."""
+        """What is given, or estimated on some pages of all series of a channel.
+
+        in_parts: pages are denoised part by part, and what needs whole pages is refused: lines and maps.
+        """
         told = sigma is not None and noise_model == "gaussian"
-        sample = to_planes(np.zeros((1, 1)) if told else _mosaic(sampled_pages(series)))
-        pairs = neighbouring_pages(series) if sigma is None else []
+        asked = check_lines(about_noise.get("lines"))
+        if in_parts and asked is True:
+            raise ValueError(NOT_IN_PARTS)
+        open_question = sigma is None and noise_model == "auto" and about_noise.get("gain") is None
+        pages = [] if told and asked is not True else sampled_pages(series)
+        lines = asked is True or (
+            asked == "auto" and open_question and not (plain or in_parts) and _have_lines(pages)
+        )
+        if lines:
+            pages = [_without_lines(page[None])[0] for page in pages]
+        sample = to_planes(np.zeros((1, 1)) if told else _mosaic(pages))
+        pairs = neighbouring_pages(series) if sigma is None and not lines else []
         found = matched(pairs) if pairs else None
-        model = find_noise(sample, sigma, noise_model, about_noise, plain=plain, differences=found)
+        model = find_noise(
+            sample, sigma, noise_model, about_noise, plain=plain, differences=found, in_place=False
+        )
         assert model is not None  # a level per channel is a single number here
-        return cls(model)
+        if noise_model == "field" or (open_question and not plain and model.kind == "white"):
+            model = _with_field(model, pages, sure=noise_model == "field")
+        if model.maps is not None:
+            if in_parts:
+                raise ValueError(NOT_IN_PARTS)
+            for shape in shapes_of(series[0]):
+                model.maps.check(*shape)
+        return cls(model, lines=lines)
+
+    @property
+    def is_white(self) -> bool:
+        """Whether pages are denoised as they are."""
+        return self.model.is_white and not self._lines
 
     def forward(self, planes: Planes) -> NDArray[np.float64]:
         """A page (H, W) whose noise is white, with the level `sigma`."""
+        data = _without_lines(planes.data) if self._lines else planes.data
         white = self.model.is_white
-        page: NDArray[np.float64] = (
-            planes.data if white else self.model.stabilise(planes.data, region=self._stabilise)
-        )[0]
+        page: NDArray[np.float64] = (data if white else self.model.stabilise(data, region=self._stabilise))[0]
         return page
 
-    def backward(self, page: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What is wanted of a denoised page, as planes (1, H, W) in the units of the input."""
-        white = self.model.is_white
+    def backward(self, page: NDArray[np.float64], given: Planes) -> NDArray[np.float64]:
+        """What is wanted of a denoised page, as planes (1, H, W) in the units of the given ones."""
+        white, maps = self.model.is_white, self.model.maps
         planes: NDArray[np.float64] = (
             self.wanted(page)[None] if white else self.model.unstabilise(page[None], self._unstabilise)
         )
-        return planes
+        return planes if maps is None else maps.kept(planes, given.data, given.dtype)
 
     def size_of(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """Height and width of a page once its noise is white."""
@@ -129,6 +173,29 @@ def page_name(index: int, count: int | None) -> str:
     return f"frame {index + 1}" if count is None else f"page {index + 1} of {count}"
 
 
+def _without_lines(planes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Planes (1, H, W) without the offsets of their rows and columns."""
+    found = find_lines(planes, sure=True)
+    return planes if found is None else found.enter(planes)
+
+
+def _have_lines(pages: list[NDArray[np.float64]]) -> bool:
+    """Whether the lines of most of some pages plainly differ."""
+    some = pages[:: max(1, len(pages) // PAGES_WITH_LINES)]
+    return 2 * sum(find_lines(page[None]) is not None for page in some) > len(some)
+
+
+def _with_field(model: NoiseModel, pages: list[NDArray[np.float64]], *, sure: bool) -> NoiseModel:
+    """A model whose noise varies over the pages, where it does so in all of them."""
+    shapes = {page.shape for page in pages}
+    if len(shapes) > 1 or min(pages[0].shape) < SMALLEST:
+        return model
+    height, width = pages[0].shape
+    blocks = [found for page in pages if (found := cut(page)) is not None]
+    surface = find_field([Cells.of(one, (height, width)) for one in blocks], sure=sure)
+    return model if surface is None else with_surface(surface, blocks, height, width)
+
+
 def _mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Pages below each other, cut to the narrowest."""
     width = min(page.shape[1] for page in pages)
@@ -165,7 +232,7 @@ class _Moments(NamedTuple):
 
 def _moments(noise: StackNoise, planes: Planes) -> _Moments:
     known = planes.statistics
-    if known is not None and noise.model.is_white:
+    if known is not None and noise.is_white:
         count = planes.data.size
         # One pixel far from all others would have all of the deviation.
         away = known.deviation * count**0.5

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise import blocks as block
-from vnlem.noise.model import NoiseModel, to_components
+from vnlem.noise.components import to_components
+from vnlem.noise.model import NoiseModel
 from vnlem.noise.simulate import add_noise
 from vnlem.pipeline.device import namespace, to_host
 from vnlem.pipeline.image import Planes, to_planes
@@ -192,7 +193,7 @@ def check_result(planes: Planes, denoised: NDArray[Any], model: NoiseModel) -> N
 
 
 def check_by_tiles(
-    planes: Planes, model: NoiseModel, denoise: Callable[[NDArray[Any]], NDArray[Any]]
+    planes: Planes, model: NoiseModel, denoise: Callable[[NDArray[Any], NoiseModel], NDArray[Any]]
 ) -> NoiseCheck:
     """The check of a model with which nothing was denoised yet: some tiles of the image are.
 
@@ -201,18 +202,18 @@ def check_by_tiles(
     planes : Planes
     model : NoiseModel
     denoise : callable
-        A tile in the layout of the image, as floats -> the same, denoised with the model.
+        A tile in the layout of the image, as floats, and the model of it -> the tile, denoised.
 
     Examples
     --------
     >>> image = to_planes(np.random.default_rng(0).normal(100, 5, (64, 64)))
-    >>> check_by_tiles(image, NoiseModel.white(5.0), lambda tile: np.full_like(tile, 100)).verdict
+    >>> check_by_tiles(image, NoiseModel.white(5.0), lambda tile, _: np.full_like(tile, 100)).verdict
     'yes'
     """
 
     def of_tile(tile: Tile) -> Float:
         part = planes.layout(_part(planes.data, tile))
-        return to_planes(denoise(part), planes.channel_axis).data
+        return to_planes(denoise(part, model.part(*_spans(tile))), planes.channel_axis).data
 
     return _check(replace(planes, dtype=planes.data.dtype), model, of_tile)
 
@@ -228,7 +229,10 @@ def _check(planes: Planes, model: NoiseModel, result_of: Callable[[Tile], Float]
     if planes.dtype.kind in "iu" and _mean_variance(model, results) < LEAST_VARIANCE:
         return NoiseCheck(UNKNOWN, ROUNDED)
     look = _Look(planes.data, model)
-    found = [look(_part(planes.data, tile), result) for tile, result in zip(sample, results, strict=True)]
+    found = [
+        look(_part(planes.data, tile), result, model.part(*_spans(tile)))
+        for tile, result in zip(sample, results, strict=True)
+    ]
     energies = np.concatenate(found, axis=-1)
     if energies.shape[-1] < FEWEST:
         return NoiseCheck(UNKNOWN, NOTHING_TO_SEE)
@@ -239,7 +243,11 @@ def _check(planes: Planes, model: NoiseModel, result_of: Callable[[Tile], Float]
 
 
 def _part(planes: NDArray[Any], tile: Tile) -> NDArray[Any]:
-    return planes[:, tile.top : tile.bottom, tile.left : tile.right]
+    return planes[(slice(None), *_spans(tile))]
+
+
+def _spans(tile: Tile) -> tuple[slice, slice]:
+    return slice(tile.top, tile.bottom), slice(tile.left, tile.right)
 
 
 def _mean_variance(model: NoiseModel, results: list[Float]) -> float:
@@ -279,16 +287,15 @@ class _Look:
     """The energies of the blocks of a tile, before and after noise was put back."""
 
     def __init__(self, planes: Float, model: NoiseModel) -> None:
-        self._model = model
         self._rng = np.random.default_rng(SEED)
         self._low, self._high = (np.array(end(planes, axis=(1, 2))) for end in (np.min, np.max))
         self._steps = [block.lattice(plane) for plane in planes]
         # The colours of compressed images have less noise than their brightness, and texture lies there.
         self._components = 1 if model.is_correlated and len(planes) == 3 else len(planes)
 
-    def __call__(self, image: Float, result: Float) -> Float:
+    def __call__(self, image: Float, result: Float, model: NoiseModel) -> Float:
         """Of the image, two draws, the result, and the noise of both draws, (6, bands, blocks)."""
-        drawn = [self._stored(add_noise(self._model, result, self._rng)) for _ in range(2)]
+        drawn = [self._stored(add_noise(model, result, self._rng)) for _ in range(2)]
         usable = self._usable(image)
         found = []
         for parts in zip(*(to_components(planes) for planes in (image, *drawn, result)), strict=True):

@@ -1,7 +1,13 @@
-"""What the parts of a saved noise model must look like."""
+"""What the parts of a saved noise model must look like, and maps as text."""
 
+import base64
+import binascii
+import zlib
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 def is_number(value: Any) -> bool:
@@ -39,3 +45,26 @@ PARTS: dict[str, Callable[[Any], bool]] = {
     "spectra": is_spectrum,
     "strengths": is_number,
 }
+
+
+def packed(values: NDArray[Any]) -> dict[str, Any]:
+    """A map as text: single precision, compressed.
+
+    Examples
+    --------
+    >>> unpacked(packed(np.array([[1.5, 2.0]]))).tolist()
+    [[1.5, 2.0]]
+    """
+    data = zlib.compress(np.ascontiguousarray(values, "<f4").tobytes(), 6)
+    return {"shape": list(values.shape), "float32": base64.b64encode(data).decode("ascii")}
+
+
+def unpacked(values: Any) -> NDArray[np.float32]:
+    """A map from what :func:`packed` gave, or a clear error."""
+    try:
+        shape = tuple(int(side) for side in values["shape"])
+        size = 4 * int(np.prod(shape))
+        data = zlib.decompressobj().decompress(base64.b64decode(values["float32"], validate=True), size)
+        return np.frombuffer(data, "<f4").reshape(shape).astype(np.float32)
+    except (KeyError, TypeError, ValueError, OverflowError, zlib.error, binascii.Error):
+        raise ValueError("a map of the noise model is damaged; make the model again") from None

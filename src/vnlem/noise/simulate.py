@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.noise.components import from_components
 from vnlem.noise.curve import Curve
-from vnlem.noise.model import NoiseModel, each, from_components
+from vnlem.noise.model import NoiseModel, each
 from vnlem.noise.rician import Rician, add_rician
 from vnlem.noise.speckle import Speckle, add_speckle
 
@@ -32,6 +33,9 @@ def add_noise(model: NoiseModel, planes: Float, rng: np.random.Generator) -> Flo
     >>> bool((noisy % 2 == 0).all()), bool(abs(noisy.var() - 16) < 2)
     (True, True)
     """
+    if model.maps is not None:
+        even = planes if model.maps.sigma is None else planes / model.maps.sigma
+        return model.maps.put_back(add_noise(model.evened, even, rng))
     curves = each(model.curves, len(planes))
     if not (model.is_correlated or model.ties_channels) and set(model.strengths) == {1.0}:
         return np.stack([_independent(c, plane, rng) for c, plane in zip(curves, planes, strict=True)])

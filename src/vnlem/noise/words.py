@@ -1,11 +1,14 @@
-"""A noise model in words."""
+"""A noise model in words: what it is, and what it means for an image."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from vnlem.noise.model import NoiseModel
+
+FEW_PHOTONS = 6.0  # at the brightest: as in `vnlem.noise.rounds`
 
 
 def describe(model: "NoiseModel") -> str:
@@ -21,6 +24,8 @@ def describe(model: "NoiseModel") -> str:
     strengths = np.asarray(model.strengths)
     if strengths.size == 3 and strengths[0] > 1.5 * strengths[1:].mean():
         parts.append("shared between the colours")
+    if model.maps is not None:
+        parts += model.maps.describe()
     if model.doubt:
         parts.append(model.doubt)
     elif model.confidence < 0.5:
@@ -28,8 +33,61 @@ def describe(model: "NoiseModel") -> str:
     return "; ".join(parts)
 
 
+def explain(model: "NoiseModel", planes: NDArray[np.float64]) -> list[str]:
+    """What the noise means for planes (C, H, W): sentences with units, and advice.
+
+    Examples
+    --------
+    >>> from vnlem.noise.model import NoiseModel
+    >>> explain(NoiseModel.camera(2.0, 100.0), np.full((1, 8, 8), 200.0))[0]
+    'about 50 photons at the brightest, 50 in the middle; a pixel of 200 grey levels has noise of 14'
+    """
+    if model.sigma == 0:
+        return ["denoise leaves the image as it is; give sigma, or --caution strong, where there is noise"]
+    words = []
+    evened = planes if model.maps is None else model.maps.without_sigma.enter(planes)
+    middle, bright = (float(np.quantile(evened[0], share)) for share in (0.5, 0.999))
+    camera, law, maps = model.gain, model.curves[0].law, model.maps
+    if camera is not None:
+        most, usual = (max(value - camera.offset, 0.0) / camera.gain for value in (bright, middle))
+        at = f"a pixel of {bright:.3g} grey levels has noise of {np.sqrt(float(model.variance(bright))):.2g}"
+        words.append(f"about {_count(most)} photons at the brightest, {_count(usual)} in the middle; {at}")
+        if most < FEW_PHOTONS:
+            words.append("photons are few: several rounds are taken; ask for --dtype float32")
+    elif law is None:
+        contrast = float(evened.std(axis=(1, 2)).mean())
+        level = float(np.sqrt(np.mean(model.variance(middle))))
+        words.append(
+            f"noise of {level:.3g} grey levels beside a contrast of {contrast:.3g} (both standard deviations)"
+        )
+    for name in ("rows", "columns"):
+        lines = None if maps is None else getattr(maps, name)
+        if lines is not None:
+            words.append(
+                f"{name} differ by {lines.std():.2g} grey levels, {np.ptp(lines):.2g} at the most: denoise "
+                "takes the offsets out (--no-lines leaves them)"
+            )
+    if maps is not None and maps.sigma is not None:
+        row, column = np.unravel_index(int(np.argmax(maps.sigma)), maps.sigma.shape)
+        words.append(
+            f"the noise is strongest at row {row}, column {column}: denoise filters more there; "
+            "--noise-model gaussian takes one level for all"
+        )
+    if model.is_correlated:
+        words.append("neighbouring pixels share noise, as after demosaicking, resampling or a blur")
+    return words
+
+
+def _count(photons: float) -> str:
+    """Photons, no more exactly than they are known."""
+    return f"{photons:.2g}" if photons < 100 else f"{round(photons, -int(np.log10(photons)) + 1):.0f}"
+
+
 def _size(model: "NoiseModel") -> str:
     law = model.curves[0].law
+    if model.maps is not None and model.maps.sigma is not None and law is None:
+        low, high = (model.sigma * float(end(model.maps.sigma)) for end in (np.min, np.max))
+        return f"white noise that varies over the image, sigma {low:.3g} to {high:.3g}"
     if law is not None:
         return law.describe()
     varying = [curve for curve in model.curves if len(curve.levels) > 1]

@@ -1,0 +1,211 @@
+"""Rows and columns that differ by an offset: sCMOS and infrared sensors, scanners, 1/f noise of rows.
+
+Neighbouring lines of a picture differ by structure, which changes along the line, and by their offsets, which
+do not. So both are cut into blocks, the middle of the differences is taken in each block, and what all blocks
+agree on is the difference of the offsets. Differences over one, two and three lines are joined by least
+squares; those that structure has spoilt, such as the edge of a facade, are left out by their misfit. The
+offsets are shrunk by what is known of their size: where lines do not differ they are next to zero.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.noise.maps import PixelMaps
+from vnlem.noise.model import NoiseModel
+from vnlem.pipeline import checks
+from vnlem.pipeline.image import Planes
+
+Float = NDArray[np.float64]
+
+BLOCKS, LAGS = 16, 3
+SMALLEST = 4 * BLOCKS  # pixels along a line
+FEWEST = 48  # lines
+ROUNDS = 6  # of least squares with weights
+MISFIT = 2.0  # standard errors by which a difference may be wrong before it loses half of its weight
+LEAST_ERROR = 0.5  # of the usual one: blocks may agree by chance
+LEAST_SHARE = 1e-4  # of the variance of the offsets, likewise
+MOST_ROWS = 64  # of a block that the question "are there lines" looks at
+# Lines differ plainly where the differences are larger than their errors, where the quarters of the picture
+# agree on them, and where they are independent: then they are as often followed by their opposite as those of
+# white noise, at -0.5, and do not repeat. Chosen on 98 photographs with noise of sigma 0 to 20, of which the
+# quarters agree by 0.4 at the most and neighbours are correlated by -0.3 at the least, and none has both.
+LEAST_SIGNIFICANCE, LEAST_AGREEMENT = 4.0, 0.35
+INDEPENDENT, MOST_REPEATED, REPEATS = (-0.7, -0.2), 0.35, 24
+NORMAL = 1.4826  # standard deviations over median absolute deviations
+
+
+def without_lines(planes: Planes, lines: Any, plain: bool) -> tuple[PixelMaps | None, Planes]:
+    """The offsets of the lines of an image, as its user wishes, and the image without them.
+
+    Parameters
+    ----------
+    planes : Planes
+    lines : {"auto", True, False, None}
+        None is "auto".
+    plain : bool
+        Whether "auto" may look for them.
+    """
+    asked = check_lines(lines)
+    found = None
+    if asked is True or (asked == "auto" and plain):
+        found = find_lines(planes.data, sure=asked is True)
+    return found, planes if found is None else replace(planes, data=found.enter(planes.data))
+
+
+def check_lines(lines: Any) -> "bool | str":
+    """What was said of lines, or a clear error."""
+    if lines is None or isinstance(lines, bool | np.bool_):
+        return "auto" if lines is None else bool(lines)
+    if not (isinstance(lines, str) and lines == "auto"):
+        raise ValueError(f"lines must be True, False or 'auto', got {checks.shown(lines)}")
+    return "auto"
+
+
+def with_lines(model: NoiseModel, found: PixelMaps | None) -> NoiseModel:
+    """The noise of an image with lines, from that of the image without them."""
+    if found is None:
+        return model
+    return replace(model, maps=replace(model.maps or PixelMaps(), rows=found.rows, columns=found.columns))
+
+
+def find_lines(planes: Float, *, sure: bool = False) -> PixelMaps | None:
+    """The offsets of rows and columns of planes (C, H, W); None where lines do not differ.
+
+    Parameters
+    ----------
+    planes : ndarray
+    sure : bool
+        Take what is found, even where it is not plain.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> offsets = rng.normal(0, 4, 128)
+    >>> lines = find_lines(rng.normal(100, 5, (1, 128, 128)) + offsets)
+    >>> bool(np.std(lines.columns[0, 0] - offsets) < 1.0), lines.rows is None
+    (True, True)
+    """
+    found: list[Any] = []
+    for axis in (1, 2):
+        each = [np.ascontiguousarray(plane if axis == 2 else plane.T) for plane in planes]
+        length, count = each[0].shape
+        wanted = length >= SMALLEST and count >= FEWEST
+        if not wanted or not (sure or any(map(differ_plainly, each))):
+            found.append(None)
+            continue
+        offsets = np.stack([offsets_of_columns(plane) for plane in each]).astype(np.float32)
+        found.append(np.expand_dims(offsets, 3 - axis) if offsets.any() else None)
+    return None if all(one is None for one in found) else PixelMaps(*found)
+
+
+def offsets_of_columns(plane: Float) -> Float:
+    """Offsets of the columns of a plane (H, W), without their mean.
+
+    Examples
+    --------
+    >>> offsets_of_columns(np.tile(np.arange(64.0), (64, 1))).round(3).any()
+    np.False_
+    """
+    from scipy.linalg import solveh_banded
+
+    count = plane.shape[1]
+    pairs = [_differences(plane, lag) for lag in range(1, LAGS + 1)]
+    variance = _usual(pairs[0])
+    if not variance > 0:
+        return np.zeros(count)
+    differences = [pair.difference for pair in pairs]
+    least = max(LEAST_ERROR**2 * _error(pairs[0]), LEAST_SHARE * variance)
+    errors = [np.maximum(pair.error**2, least) for pair in pairs]
+    weights = [1 / error for error in errors]
+    offsets = np.zeros(count)
+    for _ in range(ROUNDS):
+        # Of the band matrix the diagonal is the last row. Pairs that share a line are not independent.
+        matrix, right = np.zeros((LAGS + 1, count)), np.zeros(count)
+        matrix[LAGS] = LAGS / variance
+        for lag, (difference, weight) in enumerate(zip(differences, weights, strict=True), 1):
+            for side, sign in ((np.s_[lag:], 1), (np.s_[:-lag], -1)):
+                matrix[LAGS, side] += weight
+                right[side] += sign * weight * difference
+            matrix[LAGS - lag, lag:] = -weight
+        offsets = np.asarray(solveh_banded(matrix, right))
+        weights = [
+            1 / (error + (difference - (offsets[lag:] - offsets[:-lag])) ** 2 / MISFIT**2)
+            for lag, (difference, error) in enumerate(zip(differences, errors, strict=True), 1)
+        ]
+    return np.asarray(offsets - offsets.mean())
+
+
+def differ_plainly(plane: Float) -> bool:
+    """Whether the columns of a plane (H, W) have offsets, and it is not structure that looks so.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.normal(0, 5, (128, 128))
+    >>> differ_plainly(noise), differ_plainly(noise + rng.normal(0, 3, 128))
+    (False, True)
+    """
+    found = _differences(plane, 1, MOST_ROWS)
+    significance = 2 * _usual(found) / max(_error(found), 1e-300)
+    if significance < LEAST_SIGNIFICANCE:
+        return False
+    quarters = [_clipped(_middle(part)) for part in np.split(found.blocks, 4)]
+    if min(_correlation(a, b) for k, a in enumerate(quarters) for b in quarters[:k]) < LEAST_AGREEMENT:
+        return False
+    all_of_them = _clipped(found.difference)
+    beside, *further = (_correlation(all_of_them[k:], all_of_them[:-k]) for k in range(1, REPEATS))
+    low, high = INDEPENDENT
+    return low <= beside <= high and max(map(abs, further)) <= MOST_REPEATED
+
+
+class _Differences(NamedTuple):
+    """What columns a few apart differ by."""
+
+    blocks: Float  # (blocks, columns)
+    difference: Float  # what the blocks agree on
+    error: Float  # its standard error, by how far they agree
+
+
+def _differences(plane: Float, lag: int, most: int | None = None) -> _Differences:
+    height = plane.shape[0] // BLOCKS
+    tall = plane[: height * BLOCKS].reshape(BLOCKS, height, -1)[:, :most]
+    blocks = _middle(tall[:, :, lag:] - tall[:, :, :-lag], axis=1)
+    middle = _middle(blocks)
+    deviation = NORMAL * np.median(np.abs(blocks - middle), axis=0)
+    return _Differences(blocks, middle, deviation / np.sqrt(BLOCKS))
+
+
+def _usual(found: _Differences) -> float:
+    """Variance of the offsets: half of that of their differences, which have errors."""
+    deviation = NORMAL * float(np.median(np.abs(found.difference - np.median(found.difference))))
+    return (deviation**2 - _error(found)) / 2
+
+
+def _error(found: _Differences) -> float:
+    """Usual variance of the error of a difference."""
+    return float(np.median(found.error)) ** 2
+
+
+def _middle(values: Float, axis: int = 0) -> Float:
+    """Mean of the middle half along an axis: as robust as a median, and less coarse for whole numbers."""
+    count = values.shape[axis]
+    quarter = count // 4
+    ends = (quarter, count - 1 - quarter)
+    ordered = np.partition(values, ends, axis=axis)
+    return np.asarray(np.take(ordered, np.arange(quarter, count - quarter), axis=axis).mean(axis=axis))
+
+
+def _clipped(values: Float) -> Float:
+    """Values about their median, none further from it than three standard deviations."""
+    values = values - np.median(values)
+    most = 3 * NORMAL * float(np.median(np.abs(values)))
+    return np.clip(values, -most, most)
+
+
+def _correlation(first: Float, second: Float) -> float:
+    first, second = first - first.mean(), second - second.mean()
+    size = float(np.sqrt((first @ first) * (second @ second)))
+    return float(first @ second) / size if size > 0 else 0.0

@@ -1,0 +1,84 @@
+"""What the blocks of a plane show of its noise: the evidence of every estimate."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.noise.levels import Blocks, Differences, Levels, by_brightness, cut, white_level
+from vnlem.pipeline.workers import Pool
+
+Float = NDArray[np.float64]
+
+SMALLEST_FOR_A_CURVE = 32
+# At every brightness correlated noise has this much more power at middle frequencies than at high ones.
+LEAST_TILT = 1.5
+CHANCE = 0.1  # by which two estimates of one variance may differ
+MOST_EMPTY = 0.5  # of the pixels have counted nothing: sums of four of them show more
+
+
+class Seen(NamedTuple):
+    """What the blocks of a plane show."""
+
+    levels: Levels  # by brightness
+    white: float  # variance of white noise
+    bound: float  # what the flattest blocks show at high frequencies: no less than the noise
+    contrast: float  # standard deviation of the plane
+    dark: float | None  # a brightness that has no noise
+    blocks: Blocks | None
+
+    @classmethod
+    def of(cls, plane: Float, pool: Pool, differences: Differences | None = None) -> "Seen | None":
+        """None where no block can hold noise."""
+        blocks = cut(plane, differences, pool)
+        if blocks is None:
+            return cls._of_few_counts(plane, pool)
+        levels = by_brightness(blocks)
+        bound, contrast = float(np.min(levels.high)), float(plane.std())
+        return cls(levels, white_level(blocks), bound, contrast, blocks.dark, blocks)
+
+    def or_less(self, differences: Differences, pool: Pool) -> "Seen":
+        """What differences of pages show, in which structure cancels; this where they show no less."""
+        blocks = cut(differences.noise, differences, pool)
+        if blocks is None:
+            return self
+        white = white_level(blocks)
+        if white > self.white * (1 + CHANCE):
+            return self
+        levels = by_brightness(blocks)
+        return self._replace(levels=levels, white=white, bound=float(np.min(levels.high)))
+
+    @classmethod
+    def _of_few_counts(cls, plane: Float, pool: Pool) -> "Seen | None":
+        """What sums of four pixels show, where single ones have counted next to nothing."""
+        low = float(plane.min())
+        if np.mean(plane == low) < MOST_EMPTY or min(plane.shape) < 2 * SMALLEST_FOR_A_CURVE:
+            return None
+        height, width = (2 * (size // 2) for size in plane.shape)
+        four = plane[:height, :width].reshape(height // 2, 2, width // 2, 2).mean(axis=(1, 3))
+        seen = cls.of(four, pool)
+        if seen is None:
+            return None
+        # The mean of four pixels has a quarter of their variance. Nothing but counts has a mode of zero.
+        levels = replace(seen.levels, high=4 * seen.levels.high, middle=4 * seen.levels.middle)
+        return cls(levels, 0.0, 4 * seen.bound, float(plane.std()), low, None)
+
+    @property
+    def is_tilted(self) -> bool:
+        """Whether there is more power at middle frequencies than at high ones, at every brightness."""
+        return float(np.quantile(self._tilts, 0.05)) > LEAST_TILT
+
+    @property
+    def tilt(self) -> float:
+        """How much more there is, usually."""
+        return float(np.median(self._tilts))
+
+    @property
+    def _tilts(self) -> Float:
+        return self.levels.middle / np.maximum(self.levels.high, 1e-300)
+
+    @property
+    def share(self) -> float:
+        """Of the classes of brightness that look like white noise."""
+        return float(np.mean(self.levels.like_noise()))
