@@ -10,7 +10,7 @@ __version__ = "0.2.0"
 
 # Public name -> module that defines it (relative to this package).
 _PUBLIC = {
-    "check_noise": "api",
+    "check_noise": "check",
     "denoise": "api",
     "denoise_large": "large.api",
     "denoise_nlm": "methods.nlm",

@@ -21,6 +21,7 @@ from vnlem.pipeline.sigma import check_sigma, check_sigma_map, root_mean_square
 from vnlem.pipeline.workers import Pool, check_workers
 from vnlem.plan import Plan, Sample, make_plan
 from vnlem.registry import check_preset
+from vnlem.repair import EVERY_PIXEL, Holes, PixelOptions, finish, protect_of, with_repair
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Frame:
     return_info: bool = False
     device: str = "cpu"
     warns: bool = True  # whether a sigma that leaves nothing of the image is told
+    pixels: PixelOptions = EVERY_PIXEL
 
 
 def denoise_with(method: Method, image: ArrayLike, sigma: Any = None, **arguments: Any) -> Result:
@@ -128,6 +130,7 @@ def denoise_planes(
     params: dict[str, Any],
     frame: Frame,
     begun: float,
+    holes: Holes | None = None,
 ) -> Result:
     """Plan, execute, restore.
 
@@ -144,6 +147,8 @@ def denoise_planes(
     frame : Frame
     begun : float
         When the call began, for its timings.
+    holes : Holes, optional
+        Missing pixels; `planes` are then filled, and as noisy there as elsewhere.
     """
     threads = check_workers(frame.workers)
     channels = params["channels"]
@@ -151,32 +156,48 @@ def denoise_planes(
     details: dict[str, Any] = {}
     with reporting(frame.progress, method.name) as report:
         with Pool(threads) as pool:
-            plan = make_plan(
-                method.name,
-                {name: params[name] for name in method.parameters},
-                Sample(planes.data, _shape(planes), True, noise.sigma_map, planes.statistics),
-                noise.model,
-                channels=channels,
-                device=frame.device,
-                ndim=planes.ndim,
-                warns=frame.warns,
-                pool=pool,
-            )
-        if all(group.is_negligible for group in plan.groups()):
+
+            def plan_with(other: dict[str, Any]) -> Plan:
+                chosen = params | other
+                return make_plan(
+                    method.name,
+                    {name: chosen[name] for name in method.parameters},
+                    Sample(planes.data, _shape(planes), True, noise.sigma_map, planes.statistics),
+                    noise.model,
+                    channels=channels,
+                    device=frame.device,
+                    ndim=planes.ndim,
+                    warns=frame.warns,
+                    pool=pool,
+                )
+
+            plan = plan_with({})
+            if holes is not None:
+                plan = with_repair(plan, holes.filled, holes.missing, plan_with)
+        pixels = planes.data if holes is None else holes.filled
+        if holes is None and all(group.is_negligible for group in plan.groups()):
             result: NDArray[Any] = namespace(image).array(image, order="C")
         else:
             _check_size(planes, max(method.min_size(group.params) for group in plan.sizes[0].groups))
             done = execute(
                 plan,
-                planes.data,
+                pixels,
                 workers=threads,
                 progress=report,
                 sigma_map=noise.sigma_map,
+                missing=None if holes is None else holes.missing,
                 details=details,
             )
+            if frame.pixels.keeps_input:
+                protect = protect_of(frame.pixels, np.shape(image), planes.channel_axis)
+                gone = None if holes is None else holes.missing
+                done = finish(pixels, done, frame.pixels, gone, protect)
             result = planes.restore(done)
     if not frame.return_info:
         return result
+    if holes is not None:
+        details["missing"] = int(holes.missing.sum())
+        details["impulses"] = 0 if holes.impulses is None else int(holes.impulses.sum())
     if "scales" in params:
         details["scales"] = len(plan.sizes)
     ended = time.perf_counter()
