@@ -77,7 +77,7 @@ def _as_mask(name: str, given: Any) -> Mask:
     array = checks.as_array(name, to_host(given))
     if array.dtype.kind not in "biu" or (array.dtype.kind != "b" and not np.isin(array, (0, 1, 255)).all()):
         raise TypeError(
-            f"{name} must hold True where a pixel is {'missing' if name == 'mask' else 'defective'} and False "
+            f"{name} must be True where a pixel is {'missing' if name == 'mask' else 'defective'} and False "
             f"elsewhere, got dtype {array.dtype}; pass e.g. {name} > 0"
         )
     return np.asarray(array != 0)
@@ -320,8 +320,8 @@ def denoise_complex(
     """
     if rest["channel_axis"] is not None:
         raise ValueError(
-            "a complex image has its real and imaginary parts as channels; leave channel_axis out and denoise "
-            "other channels one by one"
+            "a complex image has its real and imaginary parts as channels; leave channel_axis out and "
+            "denoise other channels one by one"
         )
     if dtype is not None:
         raise ValueError("a complex image comes back complex; leave dtype out")

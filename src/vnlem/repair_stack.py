@@ -126,7 +126,7 @@ def _pages(array: Any, letters: str) -> list[PagesOf]:
 
 
 def _find(array: Any, missing: Mask | None, letters: str, sigma: Any, asked: str | bool) -> Mask | None:
-    """The impulses of a stack: those of single pages, and with time those that all pages have; None for none."""
+    """The impulses of a stack, of single pages and, with time, of all pages; None where there are none."""
     if asked is False:
         return None
     if sigma is not None and np.ndim(sigma) > 0:

@@ -39,7 +39,7 @@ class Limits(NamedTuple):
 
 # Decided on 86 photographs of the categories, as they are and with noise, which have up to 24 pixels in
 # 100,000 beyond the first limits, few of them in flat areas; 0.02 % of hot pixels have 12 and more.
-PLAIN = Limits(5.0, 1.0, 0.15, 0.1, 1.0)
+PLAIN = Limits(1.5, 1.0, 0.15, 0.1, 1.0)
 USUAL = Limits(1.5, 0.5, 0.06, 0.15, 2.0)  # where there are many
 FEWEST, LEAST_RATE = 8, 15e-5
 LEAST_FLAT, LEAST_SPREAD = 0.42, 0.85  # shares: in the flatter half, and of the blocks that chance would hit
@@ -276,7 +276,7 @@ def _has_structure(planes: Float, found: Mask, noise: NoiseModel) -> bool:
 
 
 def defect_map(dark: ArrayLike, limit: float = 6.0) -> Mask:
-    """The hot, dead and stuck pixels of a camera, from a dark frame: a map for ``vnlem.denoise(defects=...)``.
+    """The hot, dead and stuck pixels of a camera, from a dark frame: `defects` of :func:`vnlem.denoise`.
 
     Parameters
     ----------
