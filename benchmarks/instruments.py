@@ -10,6 +10,8 @@ variance and freed of its bias; both are told the looks. OCT: the pairs of the f
 logarithms already; nothing is told but the kind. The peer is BM3D, told the standard deviation of the
 difference of the pair (1x) and the best of 1, 1.25 and 1.5 times that for all pairs.
 
+Impulses, missing pixels, complex images: see single_pixels.py.
+
 All figures are PSNR in dB. The limits are what a release has to reach.
 """
 
@@ -17,6 +19,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from single_pixels import complex_images, false_impulses, impulses, missing
 
 import vnlem
 from vnlem.noise import NoiseModel, add_rician, add_speckle
@@ -136,10 +139,13 @@ if __name__ == "__main__":
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", type=Path)
-    parser.add_argument("--only", choices=("rician", "speckle", "oct"))
+    parser.add_argument(
+        "--only", choices=("rician", "speckle", "oct", "impulses", "false", "missing", "complex")
+    )
     parser.add_argument("--slices", type=int, default=20)
     parser.add_argument("--pictures", type=int, default=12)
     parser.add_argument("--crop", type=int, default=10_000, help="pixels a side that are used at the most")
+    parser.add_argument("--photographs", type=int, default=100, help="that are searched for impulses")
     chosen = parser.parse_args()
     if chosen.only in (None, "rician"):
         rician(chosen.data, chosen.slices)
@@ -147,3 +153,11 @@ if __name__ == "__main__":
         speckle(chosen.data, chosen.pictures, chosen.crop)
     if chosen.only in (None, "oct"):
         oct_pairs(chosen.data, chosen.crop)
+    if chosen.only in (None, "impulses"):
+        impulses(chosen.data, chosen.pictures, chosen.crop)
+    if chosen.only in (None, "false"):
+        false_impulses(chosen.data, chosen.photographs)
+    if chosen.only in (None, "missing"):
+        missing(chosen.data, chosen.pictures, chosen.crop)
+    if chosen.only in (None, "complex"):
+        complex_images(chosen.data, chosen.pictures, chosen.crop)

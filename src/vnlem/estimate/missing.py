@@ -137,7 +137,7 @@ def relative_noise(missing: Mask) -> Float:
 def stand_in(filled: Float, missing: Mask, deviation: Any) -> Float:
     """Filled planes as noisy as the others, for estimates of the noise and of the contrast.
 
-    Holes that are larger than a few pixels stay smooth: estimates leave out what is painted.
+    Holes that are larger than a few pixels become even: estimates leave out what is painted.
 
     Parameters
     ----------
@@ -160,4 +160,5 @@ def stand_in(filled: Float, missing: Mask, deviation: Any) -> Float:
         if holes.any():
             small = holes & (gaussian_filter((~holes).astype(np.float64), 1.5, mode="reflect") > ENOUGH)
             plane[small] += own[small]
+            plane[holes & ~small] = float(plane[~holes].mean()) if not holes.all() else 0.0
     return result

@@ -37,14 +37,18 @@ class Limits(NamedTuple):
     wing_noise: float  # standard deviations that these may have besides
 
 
-# Decided on 86 photographs of the categories, as they are and with noise, which have up to 24 pixels in
-# 100,000 beyond the first limits, few of them in flat areas; 0.02 % of hot pixels have 12 and more.
-PLAIN = Limits(1.5, 1.0, 0.15, 0.1, 1.0)
+# Decided on 86 photographs of the categories, as they are and with noise. The first limits call up to 23
+# pixels of 100,000 there, few of them in flat areas; with 0.05 % hot pixels 23 to 62, spread evenly.
+PLAIN = Limits(2.0, 1.0, 0.15, 0.1, 1.0)
 USUAL = Limits(1.5, 0.5, 0.06, 0.15, 2.0)  # where there are many
-FEWEST, LEAST_RATE = 8, 15e-5
-LEAST_FLAT, LEAST_SPREAD = 0.42, 0.85  # shares: in the flatter half, and of the blocks that chance would hit
+FEWEST, LEAST_RATE = 8, 20e-5
+LEAST_FLAT, LEAST_SPREAD = 0.42, 0.7  # shares: in the flatter half, and of the blocks that chance would hit
 BLOCK = 16
-LEAST_STRUCTURE = 0.5  # times the noise: steps between means of 4x4 pixels, in a picture of more than points
+LEAST_ALONE = 0.6  # of the points are impulses; others have a point spread
+ANY_WINGS = 1e9
+# Steps between means of 4x4 pixels in a picture of more than points, times the noise and as a share of the
+# contrast: photographs have 0.059 and more of that.
+LEAST_STRUCTURE, LEAST_STRUCTURE_OF_CONTRAST = 0.5, 0.045
 SAME_VALUE = 0.2  # of the plain impulses have one value: it is that of salt, of pepper or of a stuck pixel
 LEAST_STUCK = 2.0  # standard deviations from the median around it, for a pixel of that value
 
@@ -229,15 +233,19 @@ def find_rule(
     found = rule.find(planes)
     if missing is not None:
         found &= ~missing
-    if asked == "auto" and not _is_plain(planes, found, noise):
-        return None
+    if asked == "auto":
+        points = replace(rule, limits=PLAIN._replace(wings=ANY_WINGS)).find(planes)
+        if np.count_nonzero(found) < LEAST_ALONE * np.count_nonzero(points):
+            return None  # most points have a point spread: stars, beads
+        if not (_is_plain(planes, found) and _has_structure(planes, points, rule)):
+            return None
     values, counts = np.unique(planes[found], return_counts=True)
     stuck = values[(counts >= FEWEST) & (counts >= SAME_VALUE * np.count_nonzero(found))]
     return replace(rule, limits=USUAL, stuck=tuple(map(float, stuck)))
 
 
-def _is_plain(planes: Float, found: Mask, noise: NoiseModel) -> bool:
-    """Whether impulses are many, spread evenly and beside something else."""
+def _is_plain(planes: Float, found: Mask) -> bool:
+    """Whether impulses are many, spread evenly and not a matter of texture."""
     count = np.count_nonzero(found)
     if count < max(FEWEST, LEAST_RATE * found.size):
         return False
@@ -255,22 +263,27 @@ def _is_plain(planes: Float, found: Mask, noise: NoiseModel) -> bool:
     steps = np.abs(np.diff(planes, axis=2, append=planes[:, :, -1:]))[kept].reshape(blocks)
     activity = np.median(steps.transpose(0, 1, 3, 2, 4).reshape(*hits.shape, -1), axis=-1)
     flat = activity <= np.median(activity, axis=(1, 2), keepdims=True)
-    if hits[flat].sum() < LEAST_FLAT * hits.sum():
-        return False
-    return _has_structure(planes, found, noise)
+    return bool(hits[flat].sum() >= LEAST_FLAT * hits.sum())
 
 
-def _has_structure(planes: Float, found: Mask, noise: NoiseModel) -> bool:
-    """Whether a picture has more than points: means of blocks differ by more than noise."""
-    for number, (plane, points) in enumerate(zip(planes, found, strict=True)):
+def _has_structure(planes: Float, points: Mask, rule: ImpulseRule) -> bool:
+    """Whether a picture has more than points: means of blocks without them differ by more than noise."""
+    from scipy.ndimage import binary_dilation
+
+    for number, (plane, own) in enumerate(zip(planes, points, strict=True)):
         height, width = (size // 4 * 4 for size in plane.shape)
         blocks = (height // 4, 4, width // 4, 4)
-        valid = ~points[:height, :width].reshape(blocks)
+        valid = ~binary_dilation(own, np.ones((2 * REACH + 1,) * 2))[:height, :width].reshape(blocks)
         sums = np.where(valid, plane[:height, :width].reshape(blocks), 0.0).sum(axis=(1, 3))
-        means = sums / np.maximum(valid.sum(axis=(1, 3)), 1)
-        sigma = float(np.sqrt(max(float(noise.variance(float(np.median(means)), number)), 0.0)))
+        count = valid.sum(axis=(1, 3))
+        means = np.where(count >= 8, sums / np.maximum(count, 1), np.nan)
         steps = np.concatenate([np.diff(means, axis=axis).ravel() for axis in (0, 1)])
-        if steps.size and float(np.sqrt(np.mean(steps**2))) > LEAST_STRUCTURE * sigma:
+        steps = steps[np.isfinite(steps)]
+        if not steps.size:
+            continue
+        sigma = max(float(rule.noise.variance(float(np.nanmedian(means)), number)), 0.0) ** 0.5
+        least = max(LEAST_STRUCTURE * sigma, LEAST_STRUCTURE_OF_CONTRAST * rule.contrast)
+        if float(np.sqrt(np.mean(steps**2))) > least:
             return True
     return False
 
