@@ -15,6 +15,8 @@ the same denoiser with the true map. Nothing is told in both. Sensors: 50 photon
 pixels and columns differ by 2 % each, offsets by 3 and 4; read noise is 3 grey levels in the median and up to
 70; calibrated with 100 dark frames and twice 30 flat fields of 12 bits.
 
+Impulses, missing pixels, complex images: see single_pixels.py.
+
 All figures are PSNR in dB. The limits are what a release has to reach.
 """
 
@@ -22,6 +24,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from single_pixels import complex_images, false_impulses, impulses, missing
 
 import vnlem
 from vnlem.noise import NoiseModel, add_rician, add_speckle
@@ -231,10 +234,17 @@ if __name__ == "__main__":
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", type=Path)
-    parser.add_argument("--only", choices=("rician", "speckle", "oct", "lines", "fields", "sensors"))
+    parser.add_argument(
+        "--only",
+        choices=(
+            *("rician", "speckle", "oct", "lines", "fields", "sensors"),
+            *("impulses", "false", "missing", "complex"),
+        ),
+    )
     parser.add_argument("--slices", type=int, default=20)
     parser.add_argument("--pictures", type=int, default=12)
     parser.add_argument("--crop", type=int, default=10_000, help="pixels a side that are used at the most")
+    parser.add_argument("--photographs", type=int, default=100, help="that are searched for impulses")
     chosen = parser.parse_args()
     if chosen.only in (None, "rician"):
         rician(chosen.data, chosen.slices)
@@ -245,3 +255,11 @@ if __name__ == "__main__":
     for name, table in (("lines", lines), ("fields", fields), ("sensors", sensors)):
         if chosen.only in (None, name):
             table(chosen.data, chosen.pictures, chosen.crop)
+    if chosen.only in (None, "impulses"):
+        impulses(chosen.data, chosen.pictures, chosen.crop)
+    if chosen.only in (None, "false"):
+        false_impulses(chosen.data, chosen.photographs)
+    if chosen.only in (None, "missing"):
+        missing(chosen.data, chosen.pictures, chosen.crop)
+    if chosen.only in (None, "complex"):
+        complex_images(chosen.data, chosen.pictures, chosen.crop)

@@ -10,7 +10,7 @@ __version__ = "0.3.0"
 
 # Public name -> module that defines it (relative to this package).
 _PUBLIC = {
-    "check_noise": "api",
+    "check_noise": "check",
     "compare_view": "notebook",
     "CompareView": "notebook",
     "denoise": "api",

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from vnlem.call import Frame, Noise, check_parameters, denoise_planes, white_noise, with_maps
 from vnlem.features.channels import handling
 from vnlem.noise.advice import advise
-from vnlem.noise.auto import estimate_of_planes
 from vnlem.noise.find import find_noise
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.predictive import NoiseCheck, check_by_tiles, check_result
+from vnlem.noise.predictive import check_result
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, run_where_asked, to_host
 from vnlem.pipeline.dtypes import as_dtype, check_dtype, taken_up
@@ -25,7 +24,21 @@ from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_METHOD, find_method
-from vnlem.stacks import denoise_stack
+from vnlem.repair import (
+    Holes,
+    as_planes,
+    check_options,
+    denoise_complex,
+    impulse_rule,
+    is_complex,
+    kept,
+    split,
+    with_image,
+    without_impulses,
+    without_mask,
+    without_missing,
+)
+from vnlem.repair_stack import denoise_repaired_stack
 
 
 def denoise(
@@ -50,6 +63,12 @@ def denoise(
     looks: float | None = None,
     domain: str | None = None,
     dtype: DTypeLike | None = None,
+    impulses: str | bool = "auto",
+    mask: ArrayLike | None = None,
+    fill: bool = True,
+    defects: ArrayLike | None = None,
+    protect: ArrayLike | None = None,
+    strength: float = 1.0,
     **params: Any,
 ) -> Result:
     """Denoise an image.
@@ -60,7 +79,8 @@ def denoise(
         Grey image (H, W); colour image with `channel_axis`; stack with `axes`; or a list of images. The
         methods nlm, nlem and nlpr also take a signal (N,). A dask array gives a lazy dask array. Integers
         come back in their dtype, rounded and clipped, unless `dtype` says otherwise; floats are never
-        rescaled or clipped.
+        rescaled or clipped. NaN are missing pixels. Complex numbers are denoised as two joint channels, their
+        real and imaginary parts, and `sigma` is that of each.
     sigma : float, optional
         Standard deviation of white noise, or of the complex noise behind magnitudes ("rician"), in the units
         of the pixels. When None the noise is estimated. May be a map, one number for each pixel.
@@ -118,6 +138,20 @@ def denoise(
     dtype : dtype, optional
         Of the result; that of the image when None. "float32" where integers are small numbers of photons,
         whose means would be rounded away.
+    impulses : {"auto", True, False}
+        Whether to look for hot, dead and stuck pixels, salt and pepper and cosmic rays, and to replace them.
+        "auto": where they are plain.
+    mask : array_like of bool, optional
+        True where a pixel is missing, as in NumPy's masked arrays, which are taken too, and in scikit-image's
+        inpainting. Missing pixels count nowhere.
+    fill : bool
+        Whether missing pixels are filled, or stay as they came.
+    defects : array_like of bool, optional
+        True where the detector is broken, e.g. from :func:`vnlem.noise.defect_map`: always filled.
+    protect : array_like, optional
+        Weights from 0 to 1, or a mask: where the result keeps the input.
+    strength : float
+        From 0, the input, to 1, the full result: the share of the noise that is removed.
     **params
         Parameters of the method: see ``vnlem.denoise_nlm`` and its companions.
 
@@ -152,20 +186,30 @@ def denoise(
         "looks": looks,
         "domain": domain,
     }
+    about_pixels = {"mask": mask, "fill": fill, "defects": defects, "protect": protect, "strength": strength}
     given = {"preset": preset, **params}
+    rest: dict[str, Any] = {
+        "method": method,
+        "channel_axis": channel_axis,
+        "axes": axes,
+        "workers": workers,
+        "progress": progress,
+        "return_info": return_info,
+        "device": device,
+        "impulses": impulses,
+        **about_noise,
+        **about_pixels,
+        **given,
+    }
+    if np.ma.isMaskedArray(image):
+        data, rest["mask"] = without_mask(image, mask)
+        done = denoise(data, sigma, noise_model=noise_model, dtype=dtype, **rest)
+        return with_image(done, lambda found: np.ma.array(found, mask=np.ma.getmaskarray(image)))
+    if is_complex(image):
+        return denoise_complex(denoise, image, sigma, noise_model, dtype, rest)
     if noise_model == "rician" and np.ndim(sigma) > 1:
-        rest: dict[str, Any] = {
-            "method": method,
-            "channel_axis": channel_axis,
-            "axes": axes,
-            "workers": workers,
-            "progress": progress,
-            "return_info": return_info,
-            "device": device,
-            **about_noise,
-            **given,
-        }
         return _with_sigma_map(image, sigma, wanted, rest)
+    pixels = check_options(impulses, **about_pixels)
     stack = axes is not None or (channel_axis is None and is_list_of_images(image))
     if is_lazy(image):
         lazy: Result = _lazily(
@@ -176,7 +220,9 @@ def denoise(
             axes,
             workers,
             bool(return_info or progress),
-            {"device": device, "noise_model": noise_model, "dtype": wanted, **about_noise, **given},
+            {"device": device, "noise_model": noise_model, "dtype": wanted, "pixels": pixels}
+            | about_noise
+            | given,
         )
         return lazy
     if stack and channel_axis is not None:
@@ -184,33 +230,34 @@ def denoise(
 
     def at(array: Any, level: Any, where: str) -> Result:
         """The call on a device, with arrays that lie there."""
-        frame = Frame(channel_axis, workers, progress, return_info, where)
+        frame = Frame(channel_axis, workers, progress, return_info, where, pixels=pixels)
         model: Any = noise_model
         if where != "cpu" and level is not None and model == "auto":
             # A given sigma is taken at its word: to doubt it, the image would have to come to the host.
             model = "gaussian"
         if not stack:
-            return _denoise_image(method_given, array, level, model, about_noise, given, frame, wanted)
+            return denoise_image(method_given, array, level, model, about_noise, given, frame, wanted)
         page = only_page(array, axes, level)
         if page is not None:
             one = level if level is None else np.ravel(level)[0]
-            done = _denoise_image(method_given, page, one, model, about_noise, given, frame, wanted)
+            shape = np.shape(array)
+            own = pixels.each(lambda values: only_page(np.broadcast_to(values, shape), axes, None))
+            frame = replace(frame, pixels=own)
+            done = denoise_image(method_given, page, one, model, about_noise, given, frame, wanted)
             return cast(Result, back_as(done, str(axes), np.shape(array)))
-        done = denoise_stack(
-            array,
-            level,
-            axes=axes,
-            method=method_given.name,
-            noise_model=model,
-            about_noise=about_noise,
-            workers=workers,
-            progress=progress,
-            return_info=return_info,
-            device=where,
-            dtype=wanted,
+        options: dict[str, Any] = {
+            "axes": axes,
+            "method": method_given.name,
+            "noise_model": model,
+            "about_noise": about_noise,
+            "workers": workers,
+            "progress": progress,
+            "return_info": return_info,
+            "device": where,
+            "dtype": wanted,
             **given,
-        )
-        return cast(Result, done)
+        }
+        return cast(Result, denoise_repaired_stack(array, level, pixels, options))
 
     return run_where_asked(at, image, sigma, device, in_pages=stack)
 
@@ -242,61 +289,6 @@ def _with_sigma_map(image: Any, sigma: Any, dtype: np.dtype[Any] | None, options
     return given, replace(info[0], sigma=level, noise=NoiseModel.rician(level, options["coils"] or 1))
 
 
-def check_noise(
-    image: ArrayLike,
-    noise_model: NoiseModel | None = None,
-    channel_axis: int | None = None,
-    *,
-    workers: int | None = None,
-) -> NoiseCheck:
-    """Whether noise of a model looks like that of an image: some tiles are denoised, and noise is put back.
-
-    Parameters
-    ----------
-    image : array_like
-        A grey image, or a colour image with `channel_axis`.
-    noise_model : NoiseModel, optional
-        What the noise is; :func:`vnlem.estimate_noise` of the image when None.
-    channel_axis : int, optional
-        The axis of the channels.
-    workers : int, optional
-        Threads; all cores when None. The result does not depend on it.
-
-    Returns
-    -------
-    NoiseCheck
-        Its `verdict` is "yes", "mostly", "no" or "unknown"; `describe()` says it in words, with the reason.
-
-    Notes
-    -----
-    VNLR with the profile "fast" denoises at most nine tiles of 128x128 pixels. See
-    :func:`vnlem.noise.predictive_check` for what is compared. ``vnlem.denoise(..., return_info=True)`` does
-    the same with the whole result: its `info.noise_check`.
-
-    Examples
-    --------
-    >>> import numpy as np, vnlem
-    >>> noisy = np.tile(np.linspace(0, 200, 96), (96, 1)) + np.random.default_rng(0).normal(0, 9, (96, 96))
-    >>> vnlem.check_noise(noisy).describe()
-    'noise like this, put back, looks like your image: yes'
-    >>> vnlem.check_noise(noisy, vnlem.NoiseModel.white(18.0)).verdict
-    'no'
-    """
-    planes = to_planes(image, channel_axis)
-    check_values(planes)
-    if noise_model is None:
-        noise_model = estimate_of_planes(planes, workers=workers)
-    else:
-        noise_model.check(planes)
-    frame = Frame(planes.channel_axis, workers, warns=False)
-
-    def denoised(tile: Any, model: NoiseModel) -> Any:
-        given = {"preset": "auto", "profile": "fast"}
-        return _denoise_image(find_method("vnlr"), tile, None, model, {}, given, frame, None)
-
-    return check_by_tiles(planes, noise_model, denoised)
-
-
 def _lazily(
     image: Any,
     sigma: Any,
@@ -321,7 +313,7 @@ def _lazily(
         return denoise_lazily(image, sigma, method, channel_axis, workers, **options)
 
 
-def _denoise_image(
+def denoise_image(
     method: Method,
     image: Any,
     sigma: Any,
@@ -337,24 +329,43 @@ def _denoise_image(
     begun = time.perf_counter()
     params = method.with_defaults(given)
     check_parameters(method, params)
+    came = image
+    image, missing = split(image, frame.pixels, frame.channel_axis)
     planes = to_planes(image, frame.channel_axis, signals=method.signals)
     check_workers(frame.workers)
-    noise, params, host = _find_noise(
-        method, planes, sigma, noise_model, about_noise, params, frame, lies_on_gpu(image)
-    )
-    if (noise.maps is not None or not noise.model.is_white) and host is not None:
+
+    def find(seen: Planes) -> tuple[Noise, dict[str, Any], Planes | None]:
+        on_gpu = lies_on_gpu(seen.data)
+        return _find_noise(method, seen, sigma, noise_model, about_noise, params, frame, on_gpu)
+
+    estimate = None if sigma is not None else lambda seen: find(seen)[0].model
+    holes: Holes | None = None
+    if missing is not None:
+        planes, holes = without_missing(planes, as_planes(missing, planes.channel_axis), estimate)
+    noise, decided, host = find(planes)
+    asked = frame.pixels.impulses
+    # Where the noise differs over the image, one pixel may be noisier than the others by right.
+    even = noise.maps is None and noise.sigma_map is None
+    if host is not None and (asked is True or (asked == "auto" and even)):
+        gone = None if holes is None else holes.missing
+        rule = impulse_rule(host, gone, noise.model, asked, estimate)
+        found = None if rule is None else without_impulses(host, holes, rule, estimate)
+        if found is not None:
+            planes, holes = found
+            noise, decided, host = find(planes)
+    if (noise.maps is not None or not noise.model.is_white) and host is not None and holes is None:
         planes = host
     if noise.maps is not None:
         noise = replace(noise, before=planes.data)
         planes = replace(planes, data=noise.maps.enter(planes.data))
-    result = denoise_planes(method, image, planes, noise, params, frame, begun)
-    if isinstance(result, tuple):
+        if holes is not None:
+            holes = replace(holes, filled=noise.maps.enter(holes.filled))
+    result = denoise_planes(method, image, planes, noise, decided, frame, begun, holes)
+    if isinstance(result, tuple) and not frame.pixels.keeps_input:
         result = _with_check(result, host, noise, begun)
-    if dtype is None:
-        return result
-    if isinstance(result, tuple):
-        return as_dtype(result[0], dtype), result[1]
-    return as_dtype(result, dtype)
+    if not frame.pixels.fill and missing is not None:
+        result = with_image(result, lambda done: kept(done, came, missing, frame.pixels))
+    return result if dtype is None else with_image(result, lambda done: as_dtype(done, dtype))
 
 
 def _find_noise(

@@ -22,6 +22,7 @@ from vnlem.pipeline.sigma import check_sigma, check_sigma_map, root_mean_square
 from vnlem.pipeline.workers import Pool, check_workers
 from vnlem.plan import Plan, Sample, make_plan
 from vnlem.registry import check_preset
+from vnlem.repair import EVERY_PIXEL, Holes, PixelOptions, finish, protect_of, with_repair
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Frame:
     return_info: bool = False
     device: str = "cpu"
     warns: bool = True  # whether to warn of a sigma that leaves nothing of the image
+    pixels: PixelOptions = EVERY_PIXEL
 
 
 def denoise_with(method: Method, image: ArrayLike, sigma: Any = None, **arguments: Any) -> Result:
@@ -146,6 +148,7 @@ def denoise_planes(
     params: dict[str, Any],
     frame: Frame,
     begun: float,
+    holes: Holes | None = None,
 ) -> Result:
     """Plan, execute, restore.
 
@@ -162,6 +165,8 @@ def denoise_planes(
     frame : Frame
     begun : float
         When the call began, for its timings.
+    holes : Holes, optional
+        Missing pixels; `planes` are then filled, and as noisy there as elsewhere.
     """
     threads = check_workers(frame.workers)
     channels = params["channels"]
@@ -169,35 +174,52 @@ def denoise_planes(
     details: dict[str, Any] = {}
     with reporting(frame.progress, method.name) as report:
         with Pool(threads) as pool:
-            plan = make_plan(
-                method.name,
-                {name: params[name] for name in method.parameters},
-                Sample(planes.data, _shape(planes), True, noise.sigma_map, planes.statistics),
-                noise.model,
-                channels=channels,
-                device=frame.device,
-                ndim=planes.ndim,
-                warns=frame.warns,
-                pool=pool,
-            )
-        if noise.maps is None and all(group.is_negligible for group in plan.groups()):
+
+            def plan_with(other: dict[str, Any]) -> Plan:
+                chosen = params | other
+                return make_plan(
+                    method.name,
+                    {name: chosen[name] for name in method.parameters},
+                    Sample(planes.data, _shape(planes), True, noise.sigma_map, planes.statistics),
+                    noise.model,
+                    channels=channels,
+                    device=frame.device,
+                    ndim=planes.ndim,
+                    warns=frame.warns,
+                    pool=pool,
+                )
+
+            plan = plan_with({})
+            if holes is not None:
+                plan = with_repair(plan, holes.filled, holes.missing, plan_with)
+        pixels = planes.data if holes is None else holes.filled
+        if holes is None and noise.maps is None and all(group.is_negligible for group in plan.groups()):
             result: NDArray[Any] = namespace(image).array(image, order="C")
         else:
             smallest = max(method.min_size(group.params) for group in plan.sizes[0].groups)
             check_smallest(_shape(planes), smallest, planes.ndim)
             done = execute(
                 plan,
-                planes.data,
+                pixels,
                 workers=threads,
                 progress=report,
                 sigma_map=noise.sigma_map,
+                missing=None if holes is None else holes.missing,
                 details=details,
             )
             if noise.maps is not None:
                 done = noise.maps.kept(noise.maps.leave(done), noise.before, planes.dtype)
+            if frame.pixels.keeps_input:
+                protect = protect_of(frame.pixels, np.shape(image), planes.channel_axis)
+                gone = None if holes is None else holes.missing
+                given = pixels if noise.maps is None else noise.before
+                done = finish(given, done, frame.pixels, gone, protect)
             result = planes.restore(done)
     if not frame.return_info:
         return result
+    if holes is not None:
+        details["missing"] = int(holes.missing.sum())
+        details["impulses"] = 0 if holes.impulses is None else int(holes.impulses.sum())
     if "scales" in params:
         details["scales"] = len(plan.sizes)
     ended = time.perf_counter()

@@ -6,12 +6,14 @@ A part has the bytes of the whole. The whole image is the region that is everyth
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from vnlem.estimate.halved import double_part, half_of, halve_part, needed_to_double, part_of
+from vnlem.estimate.missing import first_guess, next_guess, relative_noise
 from vnlem.estimate.scales import double_in_tiles, halve_in_tiles, join_in_tiles
 from vnlem.noise import parts, strips
 from vnlem.noise.rounds import join_in_units, mix
@@ -20,6 +22,7 @@ from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.sigma import halved_map
+from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import Pool
 from vnlem.plan import Group, Plan, Round, Size, map_of, reach
 from vnlem.registry import find_method
@@ -35,6 +38,7 @@ def execute(
     workers: int = 1,
     progress: ProgressCallback | None = None,
     sigma_map: Any = None,
+    missing: Any = None,
     details: dict[str, Any] | None = None,
 ) -> Any:
     """The denoised pixels of ``region.write`` from those of ``region.read``.
@@ -50,7 +54,9 @@ def execute(
         Threads; they do not change the result.
     progress : callable(done, total), optional
     sigma_map : ndarray, optional
-        Standard deviation of the noise, (channels or 1, height or 1, width or 1); with the whole image only.
+        Standard deviation of the noise, (channels or 1, height or 1, width or 1), of ``region.read``.
+    missing : ndarray of bool, optional
+        Pixels of ``region.read`` that hold nothing, for plans that repair; none of them when None.
     details : dict, optional
         Takes what the method reports of the image at full size.
 
@@ -67,6 +73,8 @@ def execute(
     region = region or Region.whole(*planes.shape[1:])
     if not region.is_whole():
         _check_read(plan, region)
+    if plan.repair is not None:
+        return _repaired(plan, planes, region, workers, progress, sigma_map, missing, details)
     method = find_method(plan.method)
     solver = method.solver(plan.engine, plan.device)
     with Pool(workers) as pool:
@@ -79,6 +87,56 @@ def execute(
         stable = strips.stabilise(plan.noise, planes, pool, before)
         result = run.rounds(stable, solved, plan.rounds, None)
         return strips.unstabilise(plan.noise, result, pool, after)
+
+
+def _repaired(
+    plan: Plan,
+    planes: Any,
+    region: Region,
+    workers: int,
+    progress: ProgressCallback | None,
+    sigma_map: Any,
+    missing: Any,
+    details: dict[str, Any] | None,
+) -> Any:
+    """What a plan makes of planes with holes: they are filled round by round, then denoised with the rest."""
+    repair = plan.repair
+    assert repair is not None
+    shape, write, read = region
+    holes = np.zeros(planes.shape, bool) if missing is None else missing
+    filled = first_guess(planes, holes, repair.level)
+    bare = replace(plan, repair=None)
+    steps: list[tuple[Plan, Tile]] = [(bare, write)]  # what each step writes, from the last to the first
+    for _ in range(repair.rounds):
+        before, wanted = steps[-1]
+        steps.append((repair.guess, wanted.grown(before.halo, shape) if not region.is_whole() else read))
+    # Without holes in reach there is nothing to guess.
+    if not holes.any():
+        steps = steps[:1]
+    share = _Share(progress, len(steps), float(len(steps)))
+    for own, wanted in reversed(steps):
+        around = wanted.grown(own.halo, shape) if not region.is_whole() else read
+        filled, holes = part_of(filled, read, around), part_of(holes, read, around)
+        noise = _noise_with_holes(own, sigma_map, holes, Region(shape, around, region.read))
+        part = Region(shape, wanted, around)
+        told = details if own is bare else None
+        result = execute(
+            own, filled, part, workers=workers, progress=share.next(1.0), sigma_map=noise, details=told
+        )
+        if own is not bare:
+            filled, holes = part_of(filled, around, wanted), part_of(holes, around, wanted)
+            filled, read = next_guess(filled, result, holes), wanted
+    return result
+
+
+def _noise_with_holes(plan: Plan, sigma_map: Any, holes: Any, region: Region) -> Any:
+    """The map of the noise of what a region writes; None for methods and for noise that have none."""
+    if not find_method(plan.method).sigma_maps or plan.noise.is_correlated or len(plan.rounds) > 1:
+        return None
+    level = plan.noise.sigma if plan.noise.is_white else 1.0
+    if sigma_map is not None:
+        level = sigma_map if sigma_map.shape[2] == 1 else part_of(sigma_map, region.read, region.write)
+    return level * relative_noise(holes)
 
 
 def _check_read(plan: Plan, region: Region) -> None:
@@ -171,9 +229,9 @@ class _Execution:
         fine = coarse.doubled(shape)
         result = self.one_size(planes, Region(shape, fine, read), first, sigma_map, reports)
         smaller, known = halve_part(planes, read, shape, self._halve)
-        smaller_map = halved_map(sigma_map, self._halve)
+        smaller_map = self._halved_map(sigma_map, region, first)
         below = self.sizes(smaller, Region(half, coarse, known), sizes[1:], smaller_map, False)
-        joined = self._join(first, result, below, sigma_map)
+        joined = self._join(first, result, below, _map_of_part(sigma_map, read, fine))
         return part_of(joined, fine, write)
 
     def one_size(self, planes: Any, region: Region, size: Size, sigma_map: Any, reports: bool) -> Any:
@@ -185,6 +243,7 @@ class _Execution:
         own = Region(shape, write, around)
         if size.noise is not None:
             pixels = strips.stabilise(size.noise, pixels, self._pool, Region(shape, around, around))
+        sigma_map = _map_of_part(sigma_map, read, around)
         found: list[dict[str, Any]] = []
 
         rows, columns = own.written()
@@ -259,6 +318,18 @@ class _Execution:
             return halve(planes)
         return halve_in_tiles(planes, self._pool)
 
+    def _halved_map(self, sigma_map: Any, region: Region, size: Size) -> Any:
+        """A map of the noise at half the size, of what `halve_part` gives of the part that was read."""
+        if sigma_map is None or 1 in sigma_map.shape[1:]:
+            return halved_map(sigma_map, self._halve)
+
+        def halve(squares: Any) -> Any:
+            return halve_part(squares, region.read, region.shape, self._halve)[0]
+
+        smaller = halved_map(sigma_map, halve)
+        # What is stabilised at each size by itself has noise of one there.
+        return smaller if size.noise is None else 2 * smaller
+
     def _join(self, size: Size, fine: Any, coarse: Any, sigma_map: Any) -> Any:
         if size.noise is not None:
             return join_in_units(size.noise, fine, coarse, self._pool)
@@ -273,6 +344,13 @@ class _Execution:
 
             return join(fine, coarse, level)
         return join_in_tiles(fine, coarse, level, self._pool)
+
+
+def _map_of_part(sigma_map: Any, read: Tile, tile: Tile) -> Any:
+    """A tile of a map of the noise of what was read."""
+    if sigma_map is None or 1 in sigma_map.shape[1:]:
+        return sigma_map
+    return part_of(sigma_map, read, tile)
 
 
 def _up(line: int, grain: int) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate.halved import DOUBLE_REACH, FILTER_REACH, half_of
+from vnlem.estimate.missing import Repair
 from vnlem.estimate.scales import check_scales, count_scales, halve_in_tiles
 from vnlem.noise import parts, strips
 from vnlem.noise.model import NoiseModel
@@ -110,6 +111,7 @@ class Plan:
     noise: NoiseModel
     rounds: tuple[Round, ...]
     channels: str = "joint"  # or "separate" or "same"
+    repair: Repair | None = None  # where pixels may be missing
 
     @property
     def sizes(self) -> tuple[Size, ...]:
@@ -125,7 +127,7 @@ class Plan:
     def halo(self) -> int:
         """Pixels around a part of the image that its result depends on."""
         filters = parts.halo(self.noise)
-        return _reach_of_rounds(self.rounds, filters) + filters
+        return _reach_of_rounds(self.rounds, filters) + filters + (self.repair.halo if self.repair else 0)
 
     def work_halo(self, side: int) -> int:
         """Pixels around a part that are worked on, as if it were one round, for parts of `side` pixels."""
@@ -147,6 +149,7 @@ class Plan:
             "channels": self.channels,
             "noise": self.noise.describe(),
             "noise_model": self.noise.to_dict(),
+            **({"repair": self.repair.describe()} if self.repair else {}),
         }
 
 

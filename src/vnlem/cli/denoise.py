@@ -14,6 +14,7 @@ import typer
 from vnlem import __version__
 from vnlem.api import denoise
 from vnlem.cli import batch, large, raw
+from vnlem.cli import pixels as single
 from vnlem.cli.help import parameter_help
 from vnlem.pipeline.axes import LETTERS
 from vnlem.pipeline.dtypes import check_dtype
@@ -22,6 +23,7 @@ from vnlem.pipeline.progress import Report, progress_bar
 from vnlem.pipeline.settings import parse_settings
 from vnlem.pipeline.warn import said_once
 from vnlem.registry import DEFAULT_METHOD, find_function, find_method, methods_with, names, stack_method
+from vnlem.repair import NAMES
 from vnlem.stacks import denoise_pages_on_disk
 
 if TYPE_CHECKING:
@@ -121,6 +123,12 @@ def command(
         str | None,
         typer.Option(help="dtype of OUT, e.g. float32 for small numbers of photons; that of IN by default."),
     ] = None,
+    mask: single.Mask = None,
+    fill: single.Fill = True,
+    defects: single.Defects = None,
+    protect: single.Protect = None,
+    strength: single.Strength = 1.0,
+    impulses: single.Impulses = None,
 ) -> str:
     """Denoise an image file, or with --pattern the files of a folder.
 
@@ -154,6 +162,7 @@ def command(
         model = NoiseModel.load(noise)
     about_noise = {"gain": gain, "offset": offset, "read_noise": read_noise, "caution": caution}
     about_noise |= {"coils": coils, "looks": looks, "domain": domain, "lines": lines}
+    pixels = single.options(mask, fill, defects, protect, strength, impulses)
     asked = large.LargeOptions(
         memory=memory,
         resume=resume,
@@ -167,15 +176,18 @@ def command(
     if large.is_large(source, target, asked):
         large.refuse(channels=channels != "auto", overwrite=overwrite)
         options = {"method": method, "preset": preset, "noise_model": model, **about_noise, **parameters}
+        options |= pixels
         return large.run(source, target, sigma, asked, workers, quiet, device=device, dtype=wanted, **options)
     if source.is_dir():
         raise IsADirectoryError(
             f"{source} is a folder; name an image file, or denoise its files with --pattern '*.tif'"
         )
     common: dict[str, Any] = {"method": method, "preset": preset, "workers": workers, "device": device}
-    common |= {"noise_model": model, "dtype": wanted, **about_noise, **parameters}
+    common |= {"noise_model": model, "dtype": wanted, **about_noise, **parameters, **pixels}
     with ExitStack() as held:
-        picture, pages = held.enter_context(_opened(source, target, channels, axes))
+        picture, pages = held.enter_context(
+            _opened(source, target, channels, axes, single.need_memory(pixels))
+        )
         letters = "" if page_by_page else stack_axes(axes, picture)
         if target.exists() and target.samefile(io.split_series(source)[0]):
             raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
@@ -220,19 +232,23 @@ def _to_be_written(picture: "Picture", dtype: Any) -> "Picture":
 
 @contextmanager
 def _opened(
-    source: Path, target: Path, channels: str, axes: str | None
+    source: Path, target: Path, channels: str, axes: str | None, in_memory: bool
 ) -> "Iterator[tuple[Picture, PagesOnDisk | None]]":
-    """What IN holds. From TIFF to TIFF its pages stay on the disk, where they are grey and stand behind
-    each other; then the picture has the shape of the pixels and not the pixels."""
+    """What IN holds. From TIFF to TIFF its pages stay on the disk, where they are grey, stand behind each
+    other and have no missing pixels; then the picture has the shape of the pixels and not the pixels."""
     from vnlem import io
 
     in_pages = axes is None or set(axes[-2:].upper()) == {"Y", "X"}
-    if in_pages and channels in ("auto", "none") and io.takes_pages(target):
+    if in_pages and not in_memory and channels in ("auto", "none") and io.takes_pages(target):
         with io.open_pages(source) as opened:
-            if opened is not None:
+            if opened is not None and not _has_missing(opened.pages):
                 yield opened.picture, opened.pages
                 return
     yield io.read(source, "none" if axes is not None and channels == "auto" else channels), None
+
+
+def _has_missing(pages: "PagesOnDisk") -> bool:
+    return pages.dtype.kind == "f" and any(bool(np.isnan(page).any()) for page in pages)
 
 
 def _denoise_stack(
@@ -246,7 +262,9 @@ def _denoise_stack(
     if pages is None or out is None:
         pixels, info = denoise(picture.pixels, sigma, return_info=True, **options)
         return replace(picture, pixels=pixels), info.details.get("noise_models", [info.noise])
-    _, info = denoise_pages_on_disk(pages, out, sigma, **options)
+    # What is said of single pixels is the usual, or the pages would be in memory.
+    others = {name: value for name, value in options.items() if name not in NAMES}
+    _, info = denoise_pages_on_disk(pages, out, sigma, **others)
     return picture, info.details["noise_models"]
 
 

@@ -49,12 +49,37 @@ def take_sample(source: Source) -> SourceSample:
             planes = np.moveaxis(pixels, source.axes.index("c"), -3).reshape(-1, channels, *planes.shape[1:])
     else:
         planes = _mosaic(source, channels)
-    if planes.dtype.kind == "f" and not np.isfinite(planes).all():
-        raise ValueError(f"{source.name} holds NaN or infinite values; replace them first")
     if planes.dtype.kind == "f":
-        checks.refuse_outliers(source.name, planes)
+        if np.isinf(planes).any():
+            raise ValueError(f"{source.name} holds infinite values; replace them first, e.g. with NaN")
+        valid = planes[~np.isnan(planes)]
+        if not valid.size:
+            raise ValueError(
+                f"all pixels of {source.name} that were looked at are NaN; nothing is there to denoise"
+            )
+        checks.refuse_outliers(source.name, valid if valid.size < planes.size else planes)
     digest = hashlib.sha256(np.ascontiguousarray(planes).tobytes()).hexdigest()[:32]
     return SourceSample(planes, digest)
+
+
+def sample_of_map(source: Source, values: NDArray[Any]) -> NDArray[Any]:
+    """A map (height, width) of a source, laid out as :func:`take_sample` lays out its pages.
+
+    Examples
+    --------
+    >>> from vnlem.large.sources import open_source
+    >>> sample_of_map(open_source(np.zeros((3, 20, 30))), np.ones((20, 30), bool)).shape
+    (3, 20, 30)
+    """
+    if is_all(source):
+        pages = prod(source.shape[: source.axes.index("y")]) // _joint(source)
+        return np.broadcast_to(values, (pages, *values.shape))
+    height, width = (min(TILE, size) for size in source.shape[-2:])
+    tiles = [
+        values[top:bottom, left:right] for *_, (top, bottom), (left, right) in _tiles(source, (height, width))
+    ]
+    rows = [np.concatenate(tiles[k : k + PER_SIDE], axis=1) for k in range(0, PER_SIDE**2, PER_SIDE)]
+    return np.concatenate(rows)[None]
 
 
 def _joint(source: Source) -> int:

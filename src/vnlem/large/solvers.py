@@ -1,6 +1,7 @@
 """Blocks of images larger than memory: the plan of the whole, from a sample, executed on each of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from math import prod
 from typing import Any
 
@@ -11,23 +12,37 @@ from vnlem.execute import execute
 from vnlem.features.channels import handling
 from vnlem.large.blocks import BYTES_ALWAYS, USUAL_SIDE, Block, BlockSolver
 from vnlem.large.gpu import find_device, one_at_a_time
-from vnlem.large.sample import SourceSample, is_all
+from vnlem.large.sample import SourceSample, is_all, sample_of_map
 from vnlem.large.sources import Source
 from vnlem.large.stack_solver import stack_solver
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE, find_noise
+from vnlem.noise.impulses import ImpulseRule
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import NOT_IN_PARTS
 from vnlem.pipeline.image import Planes, check_smallest, check_values
+from vnlem.pipeline.regions import Region
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.workers import check_workers
 from vnlem.plan import Plan, Sample, make_plan
 from vnlem.registry import check_preset, find_method, methods_with
+from vnlem.repair import (
+    EVERY_PIXEL,
+    NAMES,
+    PixelOptions,
+    check_options,
+    finish,
+    impulse_rule,
+    with_repair,
+    without_impulses,
+    without_missing,
+)
 
 # Bytes for each pixel of a block at several scales, where most of what is read is not solved at full size.
 BYTES_OF_SIZES = 70
 BYTES_OF_NOISE = 30  # more where the noise is made white before
 BYTES_OF_ROUND = 15  # more for each round after the first
+BYTES_OF_HOLES = 80  # more where pixels may be missing
 CURE = "allow more memory"
 _NOISE_OPTIONS = ("noise_model", *ABOUT_NOISE)
 
@@ -39,6 +54,8 @@ class ImageSolver:
     plan: Plan
     axes: tuple[str, ...]
     dtype: str
+    pixels: PixelOptions = EVERY_PIXEL
+    rule: ImpulseRule | None = None
 
     @property
     def halo(self) -> tuple[int, ...]:
@@ -59,10 +76,40 @@ class ImageSolver:
         planes = pixels.astype(np.float64)
         if not colour:
             planes = planes[None]
+        region = block.region
+        planes, missing, holes = self._without_holes(planes, region)
         with one_at_a_time(self.plan.device):
-            result = execute(self.plan, planes, block.region, workers=check_workers(workers))
+            result = execute(self.plan, planes, region, workers=check_workers(workers), missing=holes)
+        rows, columns = region.written()
+        if self.pixels.keeps_input:
+            protect = _part(self.pixels.protect, region.write)
+            gone = None if holes is None else holes[:, rows, columns]
+            result = finish(planes[:, rows, columns], result, self.pixels, gone, protect)
         given = Planes(planes, np.dtype(self.dtype), 0 if colour else None, pixels.ndim)
-        return given.restore(result)
+        restored = given.restore(result)
+        if missing is None or self.pixels.fill:
+            return restored
+        came = pixels[..., rows, columns].astype(restored.dtype)
+        return np.where(given.layout(missing[:, rows, columns]), came, restored)
+
+    def _without_holes(self, planes: Any, region: Region) -> tuple[Any, Any, Any]:
+        """Planes without NaN; the pixels that are missing and may stay so; and all that hold nothing."""
+        nan = np.isnan(planes)
+        if self.plan.repair is None:
+            if nan.any():
+                raise ValueError(
+                    f"{int(nan.sum())} pixels of a part are NaN, and the sample showed none; pass a mask, "
+                    "even one that is all False, so that missing pixels are expected"
+                )
+            return planes, None, None
+        planes = np.where(nan, 0.0, planes)
+        missing = nan if self.pixels.mask is None else nan | _part(self.pixels.mask, region.read)
+        holes = missing
+        if self.pixels.defects is not None:
+            holes = holes | _part(self.pixels.defects, region.read)
+        if self.rule is not None:
+            holes = holes | self.rule.find(planes)
+        return planes, missing, holes
 
     def memory(self, shape: tuple[int, ...]) -> int:
         """Bytes that the solution of a block of this shape takes."""
@@ -71,7 +118,9 @@ class ImageSolver:
         else:
             each = find_method(self.plan.method).bytes_per_pixel
             each += BYTES_OF_ROUND * (len(self.plan.rounds) - 1)
-        return BYTES_ALWAYS + (each + (0 if self.plan.noise.is_white else BYTES_OF_NOISE)) * prod(shape)
+        each += 0 if self.plan.noise.is_white else BYTES_OF_NOISE
+        each += 0 if self.plan.repair is None else BYTES_OF_HOLES
+        return BYTES_ALWAYS + each * prod(shape)
 
     @property
     def cure(self) -> str:
@@ -82,7 +131,15 @@ class ImageSolver:
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, as plain values."""
-        return self.plan.describe()
+        told = self.plan.describe()
+        if self.rule is not None:
+            told["impulses"] = self.rule.describe()
+        if self.pixels.keeps_input or self.plan.repair is not None:
+            told["strength"], told["fill"] = self.pixels.strength, self.pixels.fill
+            for name in ("mask", "defects", "protect"):
+                values = getattr(self.pixels, name)
+                told[name] = None if values is None else sha256(np.ascontiguousarray(values)).hexdigest()[:32]
+        return told
 
 
 def find_solver(
@@ -103,8 +160,11 @@ def find_solver(
     params = dict(params)
     found = find_method(method)
     device = find_device(params.pop("device", None), elsewhere=elsewhere)
+    pixels = params.pop("pixels", None) or _pixel_options(params)
+    _check_maps(pixels, source)
     together = stack_solver(source, sigma, method, dict(params), device) if stack else None
     if together is not None:
+        _refuse_in_stacks(pixels, sample)
         return together
     options = {name: params.pop(name) for name in _NOISE_OPTIONS if name in params}
     params = found.with_defaults(params)
@@ -114,8 +174,30 @@ def find_solver(
         able = ", ".join(methods_with(lambda one: one.halo is not None))
         raise ValueError(f"{found.name} needs the whole image at once; in parts there are {able}")
     planes = _as_image(sample.planes, source.colour)
+    missing = _missing(planes, pixels, source)
+    plain = params["preset"] == "paper"
+
+    def find(seen: Planes) -> NoiseModel:
+        return _noise(seen, sigma, options, plain=plain)
+
+    estimate = None if sigma is not None else find
+    if missing is not None and missing.all():
+        raise ValueError("all pixels that were looked at are NaN or masked; nothing is there to denoise")
+    holes = None
+    if missing is not None:
+        planes = replace(planes, data=np.where(np.isnan(planes.data), 0.0, planes.data))
+        planes, holes = without_missing(planes, missing, estimate)
     check_values(planes)
-    noise = _noise(planes, sigma, options, plain=params["preset"] == "paper")
+    noise = find(planes)
+    gone = None if holes is None else holes.missing
+    rule = impulse_rule(planes, gone, noise, pixels.impulses, estimate)
+    if rule is not None:
+        found_holes = without_impulses(planes, holes, rule, estimate)
+        if found_holes is not None:
+            planes, holes = found_holes
+            noise = find(planes)
+        elif is_all(source):
+            rule = None
     if not noise.is_white and is_all(source) and float(np.ptp(planes.data)) == 0:
         noise = NoiseModel.white(0.0)  # as in memory: there is no noise to remove
     advise(noise, planes, rounded=source.rounded)
@@ -126,10 +208,72 @@ def find_solver(
             channels = handling("auto", *noise.seen_in(planes.data), shared_noise=noise.ties_channels)
     height, width = source.shape[-2:]
     seen = Sample(planes.data, (height, width), is_all(source))
-    plan = make_plan(found.name, params, seen, noise, channels=channels, device=device, in_parts=True)
+
+    def plan_with(other: dict[str, Any]) -> Plan:
+        chosen = params | {name: value for name, value in other.items() if name in params}
+        return make_plan(found.name, chosen, seen, noise, channels=channels, device=device, in_parts=True)
+
+    plan = plan_with({})
+    if holes is not None:
+        plan = with_repair(plan, holes.filled, holes.missing, plan_with)
+    elif rule is not None or pixels.mask is not None or pixels.defects is not None:
+        plan = with_repair(plan, planes.data, None, plan_with)
     smallest = max(found.min_size(group.params) for group in plan.sizes[0].groups)
     check_smallest((height, width), smallest)
-    return ImageSolver(plan, ("c", "y", "x") if source.colour else ("y", "x"), source.result_dtype.str)
+    axes = ("c", "y", "x") if source.colour else ("y", "x")
+    return ImageSolver(plan, axes, source.result_dtype.str, pixels, rule)
+
+
+def _pixel_options(params: dict[str, Any]) -> PixelOptions:
+    """What was told of single pixels, taken out of the parameters."""
+    usual = {
+        "impulses": "auto",
+        "mask": None,
+        "fill": True,
+        "defects": None,
+        "protect": None,
+        "strength": 1.0,
+    }
+    return check_options(**{name: params.pop(name, usual[name]) for name in NAMES})
+
+
+def _check_maps(pixels: PixelOptions, source: Source) -> None:
+    """In parts a map is one for all pages and channels."""
+    size = source.shape[-2:]
+    for name in ("mask", "defects", "protect"):
+        values = getattr(pixels, name)
+        if values is not None and values.shape != size:
+            raise ValueError(
+                f"{name} of an image in parts must be one map of {size[0]}x{size[1]} pixels for all pages "
+                f"and channels, got shape {values.shape}"
+            )
+
+
+def _refuse_in_stacks(pixels: PixelOptions, sample: SourceSample) -> None:
+    told = [name for name in ("mask", "defects", "protect") if getattr(pixels, name) is not None]
+    told += ["strength"] * (pixels.strength < 1) + ["impulses"] * (pixels.impulses is True)
+    if sample.planes.dtype.kind == "f" and np.isnan(sample.planes).any():
+        told.append("NaN")
+    if told:
+        raise ValueError(
+            f"{told[0]} cannot be had where pages in parts help each other; denoise page by page "
+            "(stack=False, --page-by-page), or a stack in memory with vnlem.denoise"
+        )
+
+
+def _missing(planes: Planes, pixels: PixelOptions, source: Source) -> Any:
+    """Where pixels of the sample hold nothing, as planes; None where all are valid."""
+    found = np.isnan(planes.data)
+    for values in (pixels.mask, pixels.defects):
+        if values is not None:
+            laid_out = sample_of_map(source, values)
+            found |= laid_out.reshape(1, -1, laid_out.shape[-1])
+    return found if found.any() else None
+
+
+def _part(values: Any, tile: Any) -> Any:
+    """A tile of a map (height, width), with an axis for the channels."""
+    return None if values is None else values[None, tile.top : tile.bottom, tile.left : tile.right]
 
 
 def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) -> NoiseModel:

@@ -2,6 +2,7 @@
 
 from vnlem.noise.auto import estimate_noise
 from vnlem.noise.fit import estimate_gain
+from vnlem.noise.impulses import defect_map
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.poisson_gaussian import GainModel
 from vnlem.noise.predictive import NoiseCheck, predictive_check
@@ -16,6 +17,7 @@ __all__ = [
     "add_gaussian",
     "add_rician",
     "add_speckle",
+    "defect_map",
     "estimate_gain",
     "estimate_noise",
     "estimate_sigma",
