@@ -105,6 +105,12 @@ def denoise(
     looks: float | None = None,
     domain: str | None = None,
     dtype: DTypeLike | None = None,
+    impulses: str | bool = "auto",
+    mask: ArrayLike | None = None,
+    fill: bool = True,
+    defects: ArrayLike | None = None,
+    protect: ArrayLike | None = None,
+    strength: float = 1.0,
     **params: Any,
 ) -> NDArray[Any]: ...
 @overload
@@ -130,6 +136,12 @@ def denoise(
     looks: float | None = None,
     domain: str | None = None,
     dtype: DTypeLike | None = None,
+    impulses: str | bool = "auto",
+    mask: ArrayLike | None = None,
+    fill: bool = True,
+    defects: ArrayLike | None = None,
+    protect: ArrayLike | None = None,
+    strength: float = 1.0,
     **params: Any,
 ) -> tuple[NDArray[Any], Info]: ...
 @overload
@@ -155,6 +167,12 @@ def denoise(
     looks: float | None = None,
     domain: str | None = None,
     dtype: DTypeLike | None = None,
+    impulses: str | bool = "auto",
+    mask: ArrayLike | None = None,
+    fill: bool = True,
+    defects: ArrayLike | None = None,
+    protect: ArrayLike | None = None,
+    strength: float = 1.0,
     **params: Any,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
 def denoise_large(

@@ -344,12 +344,13 @@ def denoise_image(
         planes, holes = without_missing(planes, as_planes(missing, planes.channel_axis), estimate)
     noise, decided, host = find(planes)
     asked = frame.pixels.impulses
-    # Where the noise differs over the image, one pixel may be noisier than the others by right.
-    even = noise.maps is None and noise.sigma_map is None
-    if host is not None and (asked is True or (asked == "auto" and even)):
+    # Where sigma differs over the image, pixels may be noisier than the rest by right.
+    if host is not None and (asked is True or (asked == "auto" and noise.sigma_map is None)):
         gone = None if holes is None else holes.missing
-        rule = impulse_rule(host, gone, noise.model, asked, estimate)
-        found = None if rule is None else without_impulses(host, holes, rule, estimate)
+        maps = noise.maps
+        even = host if maps is None else replace(host, data=maps.enter(host.data))
+        rule = impulse_rule(even, gone, noise.model, asked, estimate if maps is None else None)
+        found = None if rule is None else without_impulses(host, holes, rule, estimate, even.data)
         if found is not None:
             planes, holes = found
             noise, decided, host = find(planes)

@@ -210,10 +210,13 @@ def impulse_rule(
 
 
 def without_impulses(
-    planes: Planes, holes: Holes | None, rule: ImpulseRule, estimate: Estimate | None
+    planes: Planes, holes: Holes | None, rule: ImpulseRule, estimate: Estimate | None, even: Any = None
 ) -> tuple[Planes, Holes] | None:
-    """The same as :func:`without_missing` for impulses as well; None where there are none."""
-    found = rule.find(planes.data)
+    """The same as :func:`without_missing` for impulses as well; None where there are none.
+
+    even: the planes in the units of the rule's noise, where maps of a sensor have evened them out.
+    """
+    found = rule.find(planes.data if even is None else even)
     missing = found
     if holes is not None:
         found &= ~holes.missing

@@ -85,7 +85,7 @@ def command(
     if image is None:
         raise ValueError("name an image, or calibrate a camera with --dark and --flat")
     from vnlem import io
-    from vnlem.api import check_noise
+    from vnlem.check import check_noise
     from vnlem.noise.auto import estimate_noise
     from vnlem.noise.words import explain
     from vnlem.pipeline.image import to_planes
