@@ -58,6 +58,22 @@ def test_a_delay_gives_what_the_cpu_gives(delay):
     np.testing.assert_allclose(there, here, atol=2e-5)
 
 
+def test_with_a_delay_no_frame_is_asked_for_before_its_time():
+    planes, delay = drifting(9, speed=1), 2
+    taken = []
+
+    def camera():
+        for number, plane in enumerate(planes):
+            taken.append(number)
+            yield plane
+
+    params = resolve_stack("T", 1000, **(SMALL | {"delay": delay}))
+    task = StackTask("T", [planes[0].shape] * 1000, 0.5)
+    for number, _ in enumerate(cuda_vnlr_stack.solve_stack(camera(), task, params, Emulator())):
+        assert len(taken) <= min(number + delay + 1, len(planes))
+    assert number == len(planes) - 1
+
+
 def test_images_of_several_sizes_give_what_the_cpu_gives():
     planes = drifting(3, height=18, width=19)
     images = [planes[0], planes[1][:11, :9], planes[2][:6, :13]]

@@ -77,6 +77,16 @@ def test_nlm_gains_from_the_planes_around(kind):
     assert error(movie, clean) < 0.9 * error(pages, clean)
 
 
+def test_nlm_refuses_pages_of_one_row():
+    rows = drifting(3)[1][:, :1]
+    with pytest.raises(ValueError, match=r"have one row, less than the patch \(5\)"):
+        vnlem.denoise(rows, 25, axes="ZYX", method="nlm", patch_size=5)
+    pages = drifting(3)[1][:, :2]
+    options = {"axes": "ZYX", "method": "nlm", "patch_size": 9, "noise_model": "gaussian"}
+    plain = vnlem.denoise(pages, 25, engine="reference", **options)
+    np.testing.assert_allclose(vnlem.denoise(pages, 25, **options), plain, atol=0.02)
+
+
 def test_nlm_takes_a_set_of_images_one_by_one():
     _, noisy = drifting(3, size=24)
     pages = np.stack([vnlem.denoise(page, 25, method="nlm") for page in noisy])

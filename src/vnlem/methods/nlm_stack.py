@@ -58,6 +58,12 @@ def prepare(
     given = {"patch_size": patch_size, "patch_distance": patch_distance, "bandwidth": bandwidth}
     chosen = auto_params(task.sigma) | {name: value for name, value in given.items() if value is not None}
     window = check_params(task.sigma, 2, **chosen, gamma=2.0, noise_correction=noise_correction)
+    if window.patch_size > 1 and min(height for height, _ in task.sizes) == 1:
+        # Their borders would be those of a signal, without rows above and below.
+        raise ValueError(
+            f"the pages of the stack have one row, less than the patch ({window.patch_size}); "
+            "pass patch_size=1, or denoise each row as a signal"
+        )
     distance = PLANE_DISTANCE if plane_distance is None else plane_distance
     reach = checks.whole("plane_distance", distance, 0, MOST_PLANES)
     params = NlmStackParams(window, min(reach, len(task.sizes) - 1))
