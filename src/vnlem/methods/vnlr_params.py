@@ -76,6 +76,7 @@ class _Run:
     first_step: int
     boost: float
     early_patch: int = 7  # side of a patch in the first half of the pilot passes
+    noise_kept: float = FixedParams.noise_kept
 
 
 # n_neighbors, patch_distance, step, passes, first_n_neighbors, first_patch_distance, first_step, boost
@@ -85,7 +86,7 @@ _PROFILES = {
     "best": (
         _QUALITY,
         replace(_QUALITY, patch_distance=52, first_patch_distance=26, step=4),
-        replace(_QUALITY, patch_distance=52, early_patch=6),
+        replace(_QUALITY, patch_distance=52, early_patch=6, noise_kept=0.9, boost=1.4),
     ),
     "quality": (_QUALITY,),
     "balanced": (_Run(64, 20, 5, 4, 20, 16, 4, 1.15),),
@@ -138,6 +139,7 @@ def resolve(
         # New groups whenever the patch changes, and in every second pass: in between the pilot hardly moves.
         often = 2 if profile != "fast" else n_passes
         return VnlrParams(
+            noise_kept=run.noise_kept,
             profile=profile,
             group=group,
             patch_size=sizes[-1],
