@@ -301,3 +301,12 @@ def test_the_lower_quartile_is_numpys(count):
     with Pool(2) as pool:
         found = _lower_quartile(energy, pool)
     np.testing.assert_array_equal(found, np.quantile(energy, 0.25, axis=-1))
+
+
+def test_a_colour_that_is_clipped_does_not_hide_the_noise_of_the_others():
+    rng = np.random.default_rng(0)
+    # A photograph in the dark: over a third of it blue, and for another part red, lie at the limit.
+    colours = np.stack([scene(), scene(), scene()], axis=-1) * [1.0, 0.8, 0.5]
+    colours[:90, :, 2], colours[-40:, :, 0] = 4.0, 6.0
+    noisy = np.clip(np.rint(colours + rng.normal(0, 20, colours.shape)), 0, 255).astype(np.uint8)
+    assert estimate_noise(noisy, -1).sigma == pytest.approx(20, rel=0.04)

@@ -9,6 +9,7 @@ transform and its correction.
    Journal of Magnetic Resonance 199, 2009. :DOI:`10.1016/j.jmr.2009.03.005`
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -114,8 +115,6 @@ def recognise_rician(planes: Float, pool: Pool) -> NoiseModel | None:
 
 def find_air(planes: Float, coils: int) -> Air | None:
     """The air of planes (C, H, W); None where nothing looks like it."""
-    from scipy import special
-
     _, height, width = planes.shape
     height, width = height // SIDE * SIDE, width // SIDE * SIDE
     if min(height, width) < 4 * SIDE:
@@ -128,7 +127,7 @@ def find_air(planes: Float, coils: int) -> Air | None:
         return None
     squares = np.sort(np.mean(blocks**2, axis=1)) / (2 * coils)
     count = coils * SIDE**2
-    low, high = special.gammaincinv(count, [TAILS / 2, 1 - TAILS / 2]) / count
+    low, high = (_gamma_quantile(count, share) / count for share in (TAILS / 2, 1 - TAILS / 2))
     first, last = squares[0], squares[-1]
     if not first < last:
         return None
@@ -146,8 +145,6 @@ def find_air(planes: Float, coils: int) -> Air | None:
 
 def _look(blocks: Float, square: float, coils: int, limits: tuple[float, float]) -> Air | None:
     """The blocks whose mean squares agree with sigma^2, refined."""
-    from scipy import special
-
     own = np.mean(blocks**2, axis=1) / (2 * coils)
     for _ in range(10):
         chosen = (own > limits[0] * square) & (own < limits[1] * square)
@@ -157,21 +154,44 @@ def _look(blocks: Float, square: float, coils: int, limits: tuple[float, float])
     pixels = blocks[chosen].ravel()
     # Pixels may be whole numbers: half of those that are equal count as smaller.
     values, counts = np.unique(pixels, return_counts=True)
-    expected = special.gammainc(coils, values**2 / (2 * square))
+    expected = _gamma_share(coils, values**2 / (2 * square))
     apart = float(np.max(np.abs(expected - (np.cumsum(counts) - counts / 2) / pixels.size)))
-    law = Rician(float(np.sqrt(square)), coils)
-    deviation = float(np.sqrt(law.variance(law.floor)))
+    sigma = math.sqrt(square)
+    # Mean and variance of a chi distribution with two degrees of freedom for each coil.
+    floor = math.sqrt(2) * math.exp(math.lgamma(coils + 0.5) - math.lgamma(coils))
+    deviation = math.sqrt(2 * coils - floor**2)
     grid = blocks[chosen].reshape(-1, SIDE, SIDE) - pixels.mean()
     correlation = float(np.mean(grid[:, 1:] * grid[:, :-1]) + np.mean(grid[:, :, 1:] * grid[:, :, :-1])) / 2
     return Air(
-        law.sigma,
+        sigma,
         float(np.mean(chosen)),
         apart,
-        float(pixels.std() / pixels.mean()) / (deviation / law.floor),
+        float(pixels.std() / pixels.mean()) / (deviation / floor),
         correlation / max(float(pixels.var()), 1e-300),
-        float(np.mean(blocks.mean(axis=1) < DARKER * law.floor)),
+        float(np.mean(blocks.mean(axis=1) < DARKER * floor * sigma)),
         pixels.size,
     )
+
+
+def _gamma_share(shape: int, x: Float) -> Float:
+    """Distribution function of gamma variables of a whole shape; SciPy's takes long to import.
+
+    Examples
+    --------
+    >>> _gamma_share(1, np.array([0.0, 1.0])).round(3)
+    array([0.   , 0.632])
+    """
+    logs = np.log(np.maximum(x, 1e-300))
+    return np.asarray(1 - sum(np.exp(k * logs - x - math.lgamma(k + 1)) for k in range(shape)))
+
+
+def _gamma_quantile(shape: int, share: float) -> float:
+    """Where the distribution function of gamma variables has a value."""
+    low, high = 0.0, 2.0 * shape + 20
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _gamma_share(shape, np.array(middle)) < share else (low, middle)
+    return low
 
 
 def _agrees(planes: Float, law: Rician, pool: Pool) -> bool:

@@ -91,6 +91,7 @@ TAKEN_OF_TEXTURED, MOST_TILTED_TEXTURE = 0.9, 4.0
 # Components count as equally noisy when their variances differ by less.
 SAME_STRENGTH = 1.5
 CHANCE = 0.1  # by which two estimates of one variance may differ
+LEAST_UNCLIPPED = 0.5  # of the pixels, where those that are clipped can be left out
 MOST_EMPTY = 0.5  # of the pixels have counted nothing: sums of four of them show more
 PLAINLY_SHARED = 6.0  # the same where noise is weak, so that it may be the grain of a film
 MANY_LIKE_NOISE = 0.6  # of the classes: the noise of the brightness itself is plain to see
@@ -254,9 +255,9 @@ class _Seen(NamedTuple):
     dark: float | None  # a brightness that has no noise
 
     @classmethod
-    def of(cls, plane: Float, pool: Pool) -> "_Seen | None":
+    def of(cls, plane: Float, pool: Pool, differences: Differences | None = None) -> "_Seen | None":
         """None where no block can hold noise."""
-        blocks = cut(plane, pool=pool)
+        blocks = cut(plane, differences, pool)
         if blocks is None:
             return cls._of_few_counts(plane, pool)
         levels = by_brightness(blocks)
@@ -380,7 +381,14 @@ def _of_colours(
     data: Float, levels: list[float], pool: Pool, caution: str, confidence: float, doubt: str
 ) -> NoiseModel:
     """White noise of three channels. The differences of the colours have little texture and show it best."""
-    parts = [_Seen.of(part, pool) for part in to_components(data)]
+    unclipped = _unclipped(data)
+    known = None
+    parts = []
+    for part in to_components(data):
+        # A mixture of channels does not show which of its pixels were clipped in one of them.
+        if np.mean(unclipped) > LEAST_UNCLIPPED:
+            known = Differences(part, data.mean(axis=0), np.where(unclipped, 0, -1).astype(np.int8))
+        parts.append(_Seen.of(part, pool, known))
     if any(part is None for part in parts):
         return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
     found = np.array([_level(part, caution) for part in parts if part is not None], np.float64)

@@ -8,6 +8,7 @@ runs along many of them.
 """
 
 from collections.abc import Callable
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -172,15 +173,16 @@ def painted(blocks: NDArray[Any], variance: Float, step: float) -> NDArray[np.bo
     >>> painted(np.array([[[1.0, 1.0], [1.0, 2.0]], [[1.0, 3.0], [1.0, 4.0]]]), np.array([0.0, 1.0]), 1.0)
     array([ True, False])
     """
-    from scipy import special
-
     across, down = blocks[:, 1:] == blocks[:, :-1], blocks[1:] == blocks[:-1]
     shares = [share_of(equal) for equal in (across, down) if equal.size]
     if not shares:
         return np.zeros(blocks.shape[2], bool)
     equal = np.max(shares, axis=0)
     # Counts of few photons may differ within a block: most of it is dark, some of it holds all the noise.
-    usual = special.i0e(2 * variance / max(LEAST_COUNTS * step**2, 1e-300))
+    # The Bessel function i0, scaled by exp(-x); by its asymptote where it would overflow.
+    x = 2 * variance / max(LEAST_COUNTS * step**2, 1e-300)
+    small, large = np.minimum(x, 500.0), np.maximum(x, 500.0)
+    usual = np.where(x > 500.0, 1 / np.sqrt(2 * np.pi * large), np.i0(small) * np.exp(-small))
     return np.asarray(equal > np.minimum(usual + EQUAL_MARGIN, EQUAL_SHARE))
 
 
@@ -192,14 +194,14 @@ def left_by_clipping(share: Float) -> Float:
     >>> left_by_clipping(np.array([0.0, 0.5])).round(2)
     array([1.  , 0.34])
     """
-    from scipy import special
-
-    limit = special.ndtri(np.clip(share, 1e-6, MOST_CLIPPED_SHARE))
+    # Few shares differ: they are counts of the pixels of a block.
+    below, which = np.unique(np.clip(share, 1e-6, MOST_CLIPPED_SHARE), return_inverse=True)
+    limit = np.array([NormalDist().inv_cdf(value) for value in below])[which]
+    below = below[which]
     density = np.exp(-(limit**2) / 2) / np.sqrt(2 * np.pi)
-    above = special.ndtr(-limit)
     # Mean and mean square of max(x, limit) for normal x.
-    mean = density + limit * (1 - above)
-    square = above + limit * density + limit**2 * (1 - above)
+    mean = density + limit * below
+    square = 1 - below + limit * density + limit**2 * below
     return np.asarray(square - mean**2)
 
 
