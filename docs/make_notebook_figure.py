@@ -39,7 +39,7 @@ def main() -> None:
                 "--headless",
                 "--no-sandbox",
                 "--hide-scrollbars",
-                "--window-size=900,1180",
+                "--window-size=900,880",
                 "--virtual-time-budget=5000",
                 f"--screenshot={TARGET}",
                 str(page),

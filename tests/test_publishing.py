@@ -1,31 +1,65 @@
-"""What a release needs agrees with itself: versions, citation, recipe, workflows, the paper's references."""
+"""What is needed to publish: workflows that their schema accepts, one version everywhere."""
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
 
 import pytest
-from user_pages import ROOT
 
 import vnlem
 
+ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-
-
-@pytest.mark.parametrize(
-    ("file", "pattern"),
-    [
-        ("CITATION.cff", r"^version: (.+)$"),
-        ("conda/meta.yaml", r'set version = "(.+)"'),
-        ("docs/citing.md", r"version = \{(.+)\}"),
-    ],
+pytestmark = pytest.mark.skipif(
+    not (ROOT / ".github").is_dir(), reason="a source distribution has no workflows"
 )
-def test_every_file_names_the_version(file, pattern):
-    assert re.search(pattern, (ROOT / file).read_text(), re.MULTILINE)[1] == vnlem.__version__
+SCHEMAS = {
+    "vendor.github-workflows": ".github/workflows",
+    "vendor.github-issue-forms": ".github/ISSUE_TEMPLATE",
+}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_workflows_and_forms_follow_their_schema(schema):
+    pytest.importorskip("check_jsonschema")
+    files = [str(f) for f in (ROOT / SCHEMAS[schema]).glob("*.yml") if f.name != "config.yml"]
+    assert files
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *files]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_one_version_stands_everywhere():
+    version = re.escape(vnlem.__version__)
+    for name, line in {
+        "CITATION.cff": f"version: {version}",
+        "conda/recipe.yaml": f'  version: "{version}"',
+        "docs/citing.md": rf"  version = \{{{version}\}},",
+    }.items():
+        assert re.search(f"^{line}$", (ROOT / name).read_text(), re.MULTILINE), name
+
+
+def test_commands_of_workflows_exist():
+    made = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = workflow.read_text()
+        for target in re.findall(r"make ([a-z-]+)", text):
+            assert target in made, f"{workflow.name}: make {target}"
+        for test in re.findall(r"tests/\w+\.py", text):
+            assert (ROOT / test).is_file(), f"{workflow.name}: {test}"
+
+
+def test_the_archive_knows_title_and_licence():
+    about = json.loads((ROOT / ".zenodo.json").read_text())
+    assert about["license"] == "BSD-3-Clause"
+    assert about["title"].startswith("vnlem")
 
 
 def test_the_recipe_needs_what_the_package_needs():
-    recipe = (ROOT / "conda" / "meta.yaml").read_text()
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text()
     for requirement in PROJECT["dependencies"]:
         name, least = requirement.split(">=")
         assert f"- {name} >={least}\n" in recipe
@@ -39,21 +73,10 @@ def test_the_python_versions_are_those_of_the_workflow():
     assert PROJECT["requires-python"] == f">={tested[0]}"
 
 
-def test_workflows_call_targets_that_exist():
-    makefile = (ROOT / "Makefile").read_text()
-    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
-        for target in re.findall(r"run: make ([\w-]+)", workflow.read_text()):
-            assert re.search(rf"^{target}:", makefile, re.MULTILINE), (workflow.name, target)
-
-
 def test_the_paper_cites_what_its_bibliography_holds():
     text = (ROOT / "paper" / "paper.md").read_text()
     entries = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "paper" / "paper.bib").read_text(), re.MULTILINE))
     assert set(re.findall(r"@(\w+)", text)) == entries
-
-
-def test_the_deposit_is_valid_json():
-    assert json.loads((ROOT / ".zenodo.json").read_text())["license"] == PROJECT["license"]
 
 
 def test_dependencies_have_no_upper_caps():
