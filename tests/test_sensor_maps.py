@@ -7,7 +7,7 @@ from skimage import data
 import vnlem
 from vnlem import io
 from vnlem.noise import NoiseModel
-from vnlem.noise.calibrate import calibrate
+from vnlem.noise.calibrate import calibrate_sensor
 
 SHAPE = (128, 128)
 
@@ -44,7 +44,7 @@ def camera():
 
 @pytest.fixture(scope="module")
 def model(camera):
-    return calibrate(*camera.calibration())
+    return calibrate_sensor(*camera.calibration())
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_the_maps_are_those_of_the_camera(camera, model):
 
 
 def test_few_frames_give_the_usual_read_noise(camera):
-    few = calibrate(*camera.calibration(darks=4, flats=4)).maps.sensor
+    few = calibrate_sensor(*camera.calibration(darks=4, flats=4)).maps.sensor
     assert np.std(np.log(few.read_noise / camera.read_noise)) < np.std(np.log(camera.read_noise)) + 0.1
     assert abs(np.median(few.gain) / 2 - 1) < 0.1
 
@@ -97,7 +97,7 @@ def test_even_maps_are_numbers(camera, photons):
 def test_a_saturated_pixel_keeps_its_value(camera, model, photons):
     image = camera.frame(photons)
     image[40:42, 50:53] = 4095
-    bright = calibrate(*camera.calibration(darks=20, flats=6, levels=(200, 5000)))
+    bright = calibrate_sensor(*camera.calibration(darks=20, flats=6, levels=(200, 5000)))
     assert bright.maps.sensor.saturation == 4095
     result = vnlem.denoise(image, noise_model=bright, profile="fast")
     assert (result[40:42, 50:53] == 4095).all()
@@ -109,7 +109,7 @@ def test_defects_are_replaced(camera, photons):
     darks, flats = camera.calibration(darks=20, flats=6)
     for frame in (frame for level in flats for frame in level):
         frame[60, 60] = 100  # blind
-    model = calibrate(darks, flats)
+    model = calibrate_sensor(darks, flats)
     assert np.isinf(model.maps.sensor.read_noise[60, 60])
     assert "1 defect pixels" in model.describe()
     image = camera.frame(photons)
@@ -152,7 +152,7 @@ def test_the_command_line_calibrates_and_denoises(cli, camera, photons, tmp_path
     )  # fmt: skip
     assert status == 0
     assert "pixels calibrated one by one" in out
-    assert NoiseModel.load(tmp_path / "camera.json") == calibrate(darks, flats)
+    assert NoiseModel.load(tmp_path / "camera.json") == calibrate_sensor(darks, flats)
     image = camera.frame(photons)
     np.save(tmp_path / "in.npy", image)
     options = ("--noise", tmp_path / "camera.json", "--profile", "fast")
@@ -199,7 +199,7 @@ def flat(value, count=4, shape=SHAPE):
 )
 def test_wrong_frames_are_refused_in_one_sentence(darks, flats, message):
     with pytest.raises(ValueError, match=message):
-        calibrate(darks, flats)
+        calibrate_sensor(darks, flats)
 
 
 def test_parts_say_that_they_cannot(model, tmp_path):

@@ -120,7 +120,7 @@ def _calibrate(
     as_json: bool,
 ) -> None:
     """The model of a camera from dark frames and flat fields."""
-    from vnlem.noise.calibrate import calibrate
+    from vnlem.noise.calibrate import calibrate_sensor
 
     if image is not None:
         raise ValueError(f"--dark and --flat calibrate a camera without an image; leave {image} out")
@@ -129,7 +129,7 @@ def _calibrate(
     if out is not None and out.suffix.lower() != ".json":
         raise ValueError(f"the maps of a camera are written as .json, got {out}")
     frames = (frame for path in dark for frame in _frames(path))
-    model = calibrate(frames, [_frames(path) for path in flat], saturation=saturation)
+    model = calibrate_sensor(frames, [_frames(path) for path in flat], saturation=saturation)
     _write(model, out)
     if as_json:
         print(json.dumps(model.to_dict(), indent=1))

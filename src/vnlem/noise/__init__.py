@@ -1,6 +1,7 @@
 """Noise: how much of it there is, of which kind, and how to add some for an experiment."""
 
 from vnlem.noise.auto import estimate_noise
+from vnlem.noise.calibrate import calibrate_sensor
 from vnlem.noise.fit import estimate_gain
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.poisson_gaussian import GainModel
@@ -16,6 +17,7 @@ __all__ = [
     "add_gaussian",
     "add_rician",
     "add_speckle",
+    "calibrate_sensor",
     "estimate_gain",
     "estimate_noise",
     "estimate_sigma",
