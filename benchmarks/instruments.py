@@ -164,7 +164,8 @@ def lines(data: Path, pictures: int, crop: int) -> None:
     noisy, peer, before, blind, none = np.mean(rows, axis=0)
     print(
         f"Columns 8 + white 10, {len(rows)} pictures: noisy {noisy:.2f}, "
-        f"BM3D with the true spectrum {peer:.2f}, lines=False {before:.2f}, blind {blind:.2f}, the same without lines {none:.2f}"
+        f"BM3D with the true spectrum {peer:.2f}, lines=False {before:.2f}, "
+        f"blind {blind:.2f}, the same without lines {none:.2f}"
     )
     print(f"  limit {LINES_LIMIT}: {verdict(blind >= LINES_LIMIT)}")
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import zarr
 from skimage import data
 
 import vnlem
@@ -202,11 +203,32 @@ def test_wrong_frames_are_refused_in_one_sentence(darks, flats, message):
         calibrate_sensor(darks, flats)
 
 
-def test_parts_say_that_they_cannot(model, tmp_path):
-    with pytest.raises(ValueError, match="need whole images"):
-        vnlem.denoise_large(np.ones(SHAPE), tmp_path / "out.zarr", noise_model=model)
-    with pytest.raises(ValueError, match="need whole images"):
-        vnlem.denoise_large(np.ones((3, *SHAPE)), tmp_path / "out.zarr", axes="tyx", noise_model=model)
+@pytest.mark.parametrize("stack", [False, True])
+def test_parts_have_the_bytes_of_the_whole(camera, model, photons, tmp_path, stack):
+    frames = np.stack([camera.frame(photons) for _ in range(3)])
+    frames[:, 20:22, 30:33] = 65535
+    image, axes = (frames, "tyx") if stack else (frames[0], "yx")
+    given = zarr.create_array(
+        tmp_path / "in.zarr", shape=image.shape, dtype=image.dtype, chunks=(1, 64, 64)[-image.ndim :]
+    )
+    given[:] = image
+    options = {"noise_model": model, "profile": "fast"}
+    expected = vnlem.denoise(image, **options, **({"axes": "TYX"} if stack else {"scales": 1}))
+    more = {} if stack else {"scales": 1}
+    vnlem.denoise_large(given, tmp_path / "out.zarr", axes=axes, **options, **more)
+    result = zarr.open_array(tmp_path / "out.zarr")[:]
+    np.testing.assert_array_equal(result, expected)
+    assert (result[..., 20:22, 30:33] == 65535).all()
+
+
+def test_parts_take_maps_as_arrays_and_refuse_those_of_another_shape(camera, photons, tmp_path):
+    image = camera.frame(photons)
+    maps = {"gain": camera.gain, "offset": camera.offset, "read_noise": camera.read_noise}
+    vnlem.denoise_large(image, tmp_path / "out.zarr", **maps, profile="fast")
+    result = zarr.open_group(tmp_path / "out.zarr")["0"][:]
+    np.testing.assert_array_equal(result, vnlem.denoise(image, **maps, profile="fast"))
+    with pytest.raises(ValueError, match="for an image of 128x128 pixels, and the image has 64x64"):
+        vnlem.denoise_large(image[:64, :64], tmp_path / "other.zarr", **maps)
 
 
 def test_the_command_line_refuses_half_a_calibration(cli, tmp_path):

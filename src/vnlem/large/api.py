@@ -14,6 +14,7 @@ from vnlem.large.methods import find_engine
 from vnlem.large.prepare import is_tiff, plan_for, target_store
 from vnlem.large.requests import Region, parse_part, parse_region
 from vnlem.large.sample import take_sample
+from vnlem.large.sensor import with_sensor
 from vnlem.large.sources import open_source
 from vnlem.pipeline.dtypes import check_dtype
 from vnlem.pipeline.progress import Progress
@@ -129,6 +130,7 @@ def denoise_large(
         workers=workers,
         progress=progress,
     )
+    params = with_sensor(opened, params)
     with said_once(), closing(opened):
         sample = take_sample(opened)
         elsewhere = cluster is not None and not dry_run

@@ -82,7 +82,10 @@ def _solve(task: Task, box: Box, workers: int | None) -> NDArray[Any]:
         flat = [0 if axis not in solved else slice(None) for axis in range(len(box))]
         values = pixels[slices(inside(read, read_box))][tuple(flat)]
         result[slices(inside(block, box))][tuple(flat)] = engine.solve(values, place, workers)
-    return result
+    if source.sensor is None:
+        return result
+    kept = source.sensor.keep_saturated(result, source.raw(shifted(box, plan.offset)), source.dtype)
+    return kept.astype(result.dtype)
 
 
 def _along(box: Box, solved: list[int]) -> Box:

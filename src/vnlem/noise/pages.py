@@ -26,7 +26,7 @@ SAMPLE = 12
 SAMPLE_PIXELS = 4e6  # and on no more than so many pixels, but one page at least
 PAGES_WITH_LINES = 3  # so many are asked whether their lines differ
 NOT_IN_PARTS = (
-    "offsets of lines, fields and maps of a sensor need whole images, and this one is denoised in parts; use "
+    "offsets of lines and maps of the noise need whole images, and this one is denoised in parts; use "
     "vnlem.denoise, or leave them out"
 )
 
