@@ -12,6 +12,7 @@ from vnlem.features.channels import handling
 from vnlem.noise.advice import advise
 from vnlem.noise.auto import estimate_of_planes
 from vnlem.noise.find import find_noise
+from vnlem.noise.lines import check_lines
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.predictive import NoiseCheck, check_by_tiles, check_result
 from vnlem.pipeline import checks
@@ -369,6 +370,7 @@ def _find_noise(
     """
     # The noise is looked for on the host.
     unseen = on_gpu and sigma is not None and noise_model == "gaussian"
+    unseen = unseen and check_lines(about_noise.get("lines")) is not True
     host = planes
     if unseen:
         host = to_planes(np.zeros((1, 1)))

@@ -74,8 +74,8 @@ class Source:
         pixels = self.raw((*pages, *around)).astype(np.float64)
         own = self.sensor.part(*slices(tuple(around)))
         even = own.correct(pixels.reshape(-1, *pixels.shape[-2:])).reshape(pixels.shape)
-        inside = [slice(a - b, c - b) for (a, c), (b, _) in zip((rows, columns), around, strict=True)]
-        return np.asarray(even[(..., *inside)])
+        down, across = (slice(a - b, c - b) for (a, c), (b, _) in zip((rows, columns), around, strict=True))
+        return np.asarray(even[..., down, across])
 
     def raw(self, box: Box) -> NDArray[Any]:
         """The pixels of a box as they are stored, or one sentence that says where they cannot be read."""
