@@ -22,6 +22,7 @@ from vnlem.pipeline.image import Planes, check_values, to_planes
 from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Info, Result
+from vnlem.pipeline.sigma import check_positive_map
 from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
@@ -213,21 +214,7 @@ def denoise(
 def _with_sigma_map(image: Any, sigma: Any, dtype: np.dtype[Any] | None, options: dict[str, Any]) -> Result:
     """Denoise magnitudes whose sigma is a map: divided by it, their noise is the same everywhere."""
     pixels = checks.numbers("the image", to_host(image))
-    levels = checks.finite("sigma", to_host(sigma))
-    try:
-        fits = np.broadcast_shapes(levels.shape, pixels.shape) == pixels.shape
-    except ValueError:
-        fits = False
-    if not fits or levels.ndim < 2:
-        raise ValueError(
-            f"sigma must be a number or a map of the image's shape {pixels.shape}, or of its last axes, "
-            f"got an array of shape {levels.shape}"
-        )
-    if levels.min() <= 0:
-        raise ValueError(
-            f"sigma of Rician noise must be larger than 0 everywhere, and the map holds {levels.min():g}; "
-            "set it to a small number where nothing was measured"
-        )
+    levels = check_positive_map(to_host(sigma), pixels.shape)
     result = denoise(pixels / levels, 1.0, noise_model="rician", **options)
     denoised, *info = result if isinstance(result, tuple) else (result,)
     given = as_dtype(denoised * levels, np.asarray(image).dtype if dtype is None else dtype)
@@ -342,8 +329,8 @@ def _denoise_image(
     if (noise.maps is not None or not noise.model.is_white) and host is not None:
         planes = host
     if noise.maps is not None:
-        noise = replace(noise, before=planes.data)
-        planes = replace(planes, data=noise.maps.enter(planes.data))
+        even = noise.maps.enter(planes.data)
+        noise, planes = replace(noise, before=planes.data), replace(planes, data=even)
     result = denoise_planes(method, image, planes, noise, params, frame, begun)
     if isinstance(result, tuple):
         result = _with_check(result, host, noise, begun)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE
+from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import Pages, StackNoise, StackUnits, checked_page, planes_of, units_of
 from vnlem.noise.predictive import NoiseCheck, check_result, worst
 from vnlem.pipeline import units_on_gpu
@@ -127,6 +128,7 @@ def denoise_stack(
     total = sum(len(pages) for _, _, pages in plans)
     infos: list[dict[str, Any]] = []
     checks: dict[int, NoiseCheck] = {}
+    shown: dict[int, NoiseModel] = {}  # of the middle page of each channel
     with reporting(progress, method) as report:
         at = 0
         # The noise is one for all pages of a channel: estimated once, in the first series of each.
@@ -150,7 +152,9 @@ def denoise_stack(
             for index, page in enumerate(done):
                 page = page if dtype is None else as_dtype(page, dtype)
                 if return_info and channel not in checks and index == len(pages) // 2:
-                    checks[channel] = check_result(checked_page(pages, index), page, known[channel].model)
+                    before = checked_page(pages, index)
+                    shown[channel] = known[channel].of_page(before)
+                    checks[channel] = check_result(before, page, shown[channel])
                 if pages_given is not None:
                     # Not in memory that is locked for copies.
                     result[index] = namespace(page).array(page) if device != "cpu" else page
@@ -164,14 +168,14 @@ def denoise_stack(
         "axes": axes,
         "series": [kind for kind, _, _ in plans],
         "sigma_per_channel": levels,
-        "noise_models": [noise.model for noise in known.values()],
+        "noise_models": list(shown.values()),
         "noise_checks": list(checks.values()),
     }
     elapsed = time.perf_counter() - begun
     rms = float(np.sqrt(np.mean(np.square(levels))))
     parameters = infos[0] if infos else {}
     timings = {"total": elapsed}
-    about = {"noise": known[0].model, "noise_check": worst(list(checks.values()))}
+    about = {"noise": shown[0], "noise_check": worst(list(checks.values()))}
     return result, Info(method, rms, parameters, timings, details, device=device, **about)
 
 

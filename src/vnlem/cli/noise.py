@@ -90,7 +90,7 @@ def command(
         raise ValueError(f"the file has {len(pages)} pages, got --page {page}")
     pixels = pages[page - 1]
     told: dict[str, Any] = {"kind": kind, "lines": "auto" if lines is None else lines}
-    more = {"coils": coils, "looks": looks, "domain": domain}
+    more: dict[str, Any] = {"coils": coils, "looks": looks, "domain": domain}
     model = estimate_noise(pixels, picture.channel_axis, caution=caution, **told, **more)
     _write(model, out, pixels, picture.channel_axis)
     if as_json:

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import numpy as np
-
 from vnlem.large.sources import Source
 from vnlem.noise.find import CAMERA
-from vnlem.noise.fit import with_defaults
+from vnlem.noise.fit import are_maps, with_defaults
 from vnlem.noise.model import NoiseModel
 
 
@@ -25,7 +23,7 @@ def with_sensor(source: Source, params: dict[str, Any]) -> dict[str, Any]:
     """
     model = params.get("noise_model", "auto")
     camera = {name: params.get(name) for name in CAMERA}
-    if max(np.ndim(value) for value in camera.values()) > 0 and isinstance(model, str):
+    if are_maps(camera) and isinstance(model, str):
         model = NoiseModel.camera(*with_defaults(**camera))
         params = {name: value for name, value in params.items() if name not in CAMERA}
     maps = model.maps if isinstance(model, NoiseModel) else None
