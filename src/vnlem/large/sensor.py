@@ -15,6 +15,7 @@ def with_sensor(source: Source, params: dict[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from vnlem.large.sources import open_source
     >>> source = open_source(np.array([[10.0, 20.0], [10.0, 20.0]]))
     >>> params = with_sensor(source, {"gain": np.array([[1.0, 2.0], [1.0, 2.0]])})
