@@ -17,7 +17,7 @@ import numpy as np
 
 import vnlem
 from vnlem.noise import add_rician
-from vnlem.noise.calibrate import calibrate
+from vnlem.noise.calibrate import calibrate_sensor
 
 FIGURES = Path(__file__).parent / "figures"
 PERCENT = 11  # of the maximum, sigma of the noise
@@ -119,7 +119,7 @@ def sensor(clean: np.ndarray) -> None:
         counted = rng.poisson(np.broadcast_to(photons, shape))
         return np.round(offset + gain * counted + read_noise * rng.normal(size=shape)).astype(np.float32)
 
-    model = calibrate([frame(0) for _ in range(100)], [[frame(400) for _ in range(30)]])
+    model = calibrate_sensor([frame(0) for _ in range(100)], [[frame(400) for _ in range(30)]])
     print(model.describe())
     photons = clean / 255 * 50
     noisy = frame(photons)

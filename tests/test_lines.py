@@ -91,7 +91,9 @@ def test_a_given_sigma_is_left_alone_unless_lines_are_asked_for(camera):
 def test_every_page_of_a_stack_has_lines_of_its_own(camera):
     pages = [noisy(camera[:160, :160], 10, rows=8, seed=seed)[0] for seed in range(4)]
     clean = np.stack([camera[:160, :160]] * 4)
-    result = vnlem.denoise(np.stack(pages), axes="TYX", profile="fast")
+    result, info = vnlem.denoise(np.stack(pages), axes="TYX", profile="fast", return_info=True)
+    assert info.noise.kind == "white with lines"
+    assert info.noise_check.verdict == "yes"
     plain = vnlem.denoise(np.stack(pages), axes="TYX", profile="fast", lines=False)
     assert psnr(clean, result) > psnr(clean, plain) + 1
 

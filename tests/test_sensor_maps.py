@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import zarr
 from skimage import data
 
 import vnlem
 from vnlem import io
 from vnlem.noise import NoiseModel
-from vnlem.noise.calibrate import calibrate
+from vnlem.noise.calibrate import calibrate_sensor
 
 SHAPE = (128, 128)
 
@@ -44,7 +45,7 @@ def camera():
 
 @pytest.fixture(scope="module")
 def model(camera):
-    return calibrate(*camera.calibration())
+    return calibrate_sensor(*camera.calibration())
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def test_the_maps_are_those_of_the_camera(camera, model):
 
 
 def test_few_frames_give_the_usual_read_noise(camera):
-    few = calibrate(*camera.calibration(darks=4, flats=4)).maps.sensor
+    few = calibrate_sensor(*camera.calibration(darks=4, flats=4)).maps.sensor
     assert np.std(np.log(few.read_noise / camera.read_noise)) < np.std(np.log(camera.read_noise)) + 0.1
     assert abs(np.median(few.gain) / 2 - 1) < 0.1
 
@@ -97,7 +98,7 @@ def test_even_maps_are_numbers(camera, photons):
 def test_a_saturated_pixel_keeps_its_value(camera, model, photons):
     image = camera.frame(photons)
     image[40:42, 50:53] = 4095
-    bright = calibrate(*camera.calibration(darks=20, flats=6, levels=(200, 5000)))
+    bright = calibrate_sensor(*camera.calibration(darks=20, flats=6, levels=(200, 5000)))
     assert bright.maps.sensor.saturation == 4095
     result = vnlem.denoise(image, noise_model=bright, profile="fast")
     assert (result[40:42, 50:53] == 4095).all()
@@ -109,7 +110,7 @@ def test_defects_are_replaced(camera, photons):
     darks, flats = camera.calibration(darks=20, flats=6)
     for frame in (frame for level in flats for frame in level):
         frame[60, 60] = 100  # blind
-    model = calibrate(darks, flats)
+    model = calibrate_sensor(darks, flats)
     assert np.isinf(model.maps.sensor.read_noise[60, 60])
     assert "1 defect pixels" in model.describe()
     image = camera.frame(photons)
@@ -152,7 +153,7 @@ def test_the_command_line_calibrates_and_denoises(cli, camera, photons, tmp_path
     )  # fmt: skip
     assert status == 0
     assert "pixels calibrated one by one" in out
-    assert NoiseModel.load(tmp_path / "camera.json") == calibrate(darks, flats)
+    assert NoiseModel.load(tmp_path / "camera.json") == calibrate_sensor(darks, flats)
     image = camera.frame(photons)
     np.save(tmp_path / "in.npy", image)
     options = ("--noise", tmp_path / "camera.json", "--profile", "fast")
@@ -199,14 +200,35 @@ def flat(value, count=4, shape=SHAPE):
 )
 def test_wrong_frames_are_refused_in_one_sentence(darks, flats, message):
     with pytest.raises(ValueError, match=message):
-        calibrate(darks, flats)
+        calibrate_sensor(darks, flats)
 
 
-def test_parts_say_that_they_cannot(model, tmp_path):
-    with pytest.raises(ValueError, match="need whole images"):
-        vnlem.denoise_large(np.ones(SHAPE), tmp_path / "out.zarr", noise_model=model)
-    with pytest.raises(ValueError, match="need whole images"):
-        vnlem.denoise_large(np.ones((3, *SHAPE)), tmp_path / "out.zarr", axes="tyx", noise_model=model)
+@pytest.mark.parametrize("stack", [False, True])
+def test_parts_have_the_bytes_of_the_whole(camera, model, photons, tmp_path, stack):
+    frames = np.stack([camera.frame(photons) for _ in range(3)])
+    frames[:, 20:22, 30:33] = 65535
+    image, axes = (frames, "tyx") if stack else (frames[0], "yx")
+    given = zarr.create_array(
+        tmp_path / "in.zarr", shape=image.shape, dtype=image.dtype, chunks=(1, 64, 64)[-image.ndim :]
+    )
+    given[:] = image
+    options = {"noise_model": model, "profile": "fast"}
+    expected = vnlem.denoise(image, **options, **({"axes": "TYX"} if stack else {"scales": 1}))
+    more = {} if stack else {"scales": 1}
+    vnlem.denoise_large(given, tmp_path / "out.zarr", axes=axes, **options, **more)
+    result = zarr.open_array(tmp_path / "out.zarr")[:]
+    np.testing.assert_array_equal(result, expected)
+    assert (result[..., 20:22, 30:33] == 65535).all()
+
+
+def test_parts_take_maps_as_arrays_and_refuse_those_of_another_shape(camera, photons, tmp_path):
+    image = camera.frame(photons)
+    maps = {"gain": camera.gain, "offset": camera.offset, "read_noise": camera.read_noise}
+    vnlem.denoise_large(image, tmp_path / "out.zarr", **maps, profile="fast")
+    result = zarr.open_group(tmp_path / "out.zarr")["0"][:]
+    np.testing.assert_array_equal(result, vnlem.denoise(image, **maps, profile="fast"))
+    with pytest.raises(ValueError, match="for an image of 128x128 pixels, and the image has 64x64"):
+        vnlem.denoise_large(image[:64, :64], tmp_path / "other.zarr", **maps)
 
 
 def test_the_command_line_refuses_half_a_calibration(cli, tmp_path):

@@ -11,6 +11,7 @@ from vnlem.call import Frame, Noise, check_parameters, denoise_planes, white_noi
 from vnlem.features.channels import handling
 from vnlem.noise.advice import advise
 from vnlem.noise.find import find_noise
+from vnlem.noise.lines import check_lines
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.predictive import check_result
 from vnlem.pipeline import checks
@@ -20,6 +21,7 @@ from vnlem.pipeline.image import Planes, check_values, to_planes
 from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Info, Result
+from vnlem.pipeline.sigma import check_positive_map
 from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
@@ -265,21 +267,7 @@ def denoise(
 def _with_sigma_map(image: Any, sigma: Any, dtype: np.dtype[Any] | None, options: dict[str, Any]) -> Result:
     """Denoise magnitudes whose sigma is a map: divided by it, their noise is the same everywhere."""
     pixels = checks.numbers("the image", to_host(image))
-    levels = checks.finite("sigma", to_host(sigma))
-    try:
-        fits = np.broadcast_shapes(levels.shape, pixels.shape) == pixels.shape
-    except ValueError:
-        fits = False
-    if not fits or levels.ndim < 2:
-        raise ValueError(
-            f"sigma must be a number or a map of the image's shape {pixels.shape}, or of its last axes, "
-            f"got an array of shape {levels.shape}"
-        )
-    if levels.min() <= 0:
-        raise ValueError(
-            f"sigma of Rician noise must be larger than 0 everywhere, and the map holds {levels.min():g}; "
-            "set it to a small number where nothing was measured"
-        )
+    levels = check_positive_map(to_host(sigma), pixels.shape)
     result = denoise(pixels / levels, 1.0, noise_model="rician", **options)
     denoised, *info = result if isinstance(result, tuple) else (result,)
     given = as_dtype(denoised * levels, np.asarray(image).dtype if dtype is None else dtype)
@@ -385,6 +373,7 @@ def _find_noise(
     """
     # The noise is looked for on the host.
     unseen = on_gpu and sigma is not None and noise_model == "gaussian"
+    unseen = unseen and check_lines(about_noise.get("lines")) is not True
     host = planes
     if unseen:
         host = to_planes(np.zeros((1, 1)))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE
+from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import (
     Arriving,
     Pages,
@@ -137,6 +138,7 @@ def denoise_stack(
     total = sum(len(pages) for _, _, pages in plans)
     infos: list[dict[str, Any]] = []
     checks: dict[int, NoiseCheck] = {}
+    shown: dict[int, NoiseModel] = {}  # of the middle page of each channel
     with reporting(progress, method) as report:
         at = 0
         # The noise is one for all pages of a channel: estimated once, in the first series of each.
@@ -160,7 +162,9 @@ def denoise_stack(
             for index, page in enumerate(done):
                 page = page if dtype is None else as_dtype(page, dtype)
                 if return_info and channel not in checks and index == len(pages) // 2:
-                    checks[channel] = check_result(checked_page(pages, index), page, known[channel].model)
+                    before = checked_page(pages, index)
+                    shown[channel] = known[channel].of_page(before)
+                    checks[channel] = check_result(before, page, shown[channel])
                 if pages_given is not None:
                     # Not in memory that is locked for copies.
                     result[index] = namespace(page).array(page) if device != "cpu" else page
@@ -174,14 +178,14 @@ def denoise_stack(
         "axes": axes,
         "series": [kind for kind, _, _ in plans],
         "sigma_per_channel": levels,
-        "noise_models": [noise.model for noise in known.values()],
+        "noise_models": list(shown.values()),
         "noise_checks": list(checks.values()),
     }
     elapsed = time.perf_counter() - begun
     rms = float(np.sqrt(np.mean(np.square(levels))))
     parameters = infos[0] if infos else {}
     timings = {"total": elapsed}
-    about = {"noise": known[0].model, "noise_check": worst(list(checks.values()))}
+    about = {"noise": shown[0], "noise_check": worst(list(checks.values()))}
     return result, Info(method, rms, parameters, timings, details, device=device, **about)
 
 

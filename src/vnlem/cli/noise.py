@@ -96,7 +96,7 @@ def command(
         raise ValueError(f"the file has {len(pages)} pages, got --page {page}")
     pixels = pages[page - 1]
     told: dict[str, Any] = {"kind": kind, "lines": "auto" if lines is None else lines}
-    more = {"coils": coils, "looks": looks, "domain": domain}
+    more: dict[str, Any] = {"coils": coils, "looks": looks, "domain": domain}
     model = estimate_noise(pixels, picture.channel_axis, caution=caution, **told, **more)
     _write(model, out, pixels, picture.channel_axis)
     if as_json:
@@ -126,7 +126,7 @@ def _calibrate(
     as_json: bool,
 ) -> None:
     """The model of a camera from dark frames and flat fields."""
-    from vnlem.noise.calibrate import calibrate
+    from vnlem.noise.calibrate import calibrate_sensor
 
     if image is not None:
         raise ValueError(f"--dark and --flat calibrate a camera without an image; leave {image} out")
@@ -135,7 +135,7 @@ def _calibrate(
     if out is not None and out.suffix.lower() != ".json":
         raise ValueError(f"the maps of a camera are written as .json, got {out}")
     frames = (frame for path in dark for frame in _frames(path))
-    model = calibrate(frames, [_frames(path) for path in flat], saturation=saturation)
+    model = calibrate_sensor(frames, [_frames(path) for path in flat], saturation=saturation)
     _write(model, out)
     if as_json:
         print(json.dumps(model.to_dict(), indent=1))

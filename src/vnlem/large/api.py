@@ -13,6 +13,7 @@ from vnlem.large.runner import RunOptions, Summary, denoise_source, memory_of_on
 from vnlem.large.sample import take_sample
 from vnlem.large.selection import RegionText, parse_part, parse_region
 from vnlem.large.solvers import find_solver
+from vnlem.large.sensor import with_sensor
 from vnlem.large.sources import open_source
 from vnlem.large.target import is_tiff, plan_for, target_store
 from vnlem.pipeline.dtypes import check_dtype
@@ -129,6 +130,7 @@ def denoise_large(
         workers=workers,
         progress=progress,
     )
+    params = with_sensor(opened, params)
     with said_once(), closing(opened):
         sample = take_sample(opened)
         elsewhere = cluster is not None and not dry_run

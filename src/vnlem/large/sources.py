@@ -15,6 +15,7 @@ from vnlem.io.formats import find_format, sniff
 from vnlem.large.boxes import Box, describe, slices
 from vnlem.large.ngff import Image
 from vnlem.large.nodes import Node
+from vnlem.noise.sensor import HALO, Sensor
 from vnlem.pipeline.places import load
 
 PLANE = ("y", "x")
@@ -55,13 +56,29 @@ class Source:
     guessed: bool = False  # whether the meaning of its pages is unknown; then each is denoised alone
     details: dict[str, Any] = field(default_factory=dict)  # sizes of pixels, units, names of channels
     wanted: np.dtype[Any] | None = None  # dtype of the result, where it is not that of the source
+    sensor: Sensor | None = None  # whose differences are evened out when pixels are read
     _array: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_array": None}
 
     def read(self, box: Box) -> NDArray[Any]:
-        """The pixels of a box, or one sentence that says where they cannot be read."""
+        """The pixels of a box, evened out where a sensor is known."""
+        if self.sensor is None:
+            return self.raw(box)
+        *pages, rows, columns = box
+        around = [
+            (max(start - HALO, 0), min(stop + HALO, size))
+            for (start, stop), size in zip((rows, columns), self.shape[-2:], strict=True)
+        ]
+        pixels = self.raw((*pages, *around)).astype(np.float64)
+        own = self.sensor.part(*slices(tuple(around)))
+        even = own.correct(pixels.reshape(-1, *pixels.shape[-2:])).reshape(pixels.shape)
+        down, across = (slice(a - b, c - b) for (a, c), (b, _) in zip((rows, columns), around, strict=True))
+        return np.asarray(even[..., down, across])
+
+    def raw(self, box: Box) -> NDArray[Any]:
+        """The pixels of a box as they are stored, or one sentence that says where they cannot be read."""
         if self._array is None:
             self._array = self.open()
         try:

@@ -68,7 +68,11 @@ def _solve(task: RunTask, box: Box, workers: int | None) -> NDArray[Any]:
     _check_finite(pixels, source, read)
     if pixels.dtype.kind == "f":
         checks.refuse_outliers(f"{source.name} at {describe(read, source.axes)}", pixels)
-    return solve_unit(task.solver, plan, source.axes, box, pixels, source.result_dtype.str, workers)
+    result = solve_unit(task.solver, plan, source.axes, box, pixels, source.result_dtype.str, workers)
+    if source.sensor is None:
+        return result
+    kept = source.sensor.keep_saturated(result, source.raw(shifted(box, plan.offset)), source.dtype)
+    return kept.astype(result.dtype)
 
 
 def solve_unit(

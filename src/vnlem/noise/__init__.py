@@ -1,6 +1,7 @@
 """Noise: how much of it there is, of which kind, and how to add some for an experiment."""
 
 from vnlem.noise.auto import estimate_noise
+from vnlem.noise.calibrate import calibrate_sensor
 from vnlem.noise.fit import estimate_gain
 from vnlem.noise.impulses import defect_map
 from vnlem.noise.model import NoiseModel
@@ -17,6 +18,7 @@ __all__ = [
     "add_gaussian",
     "add_rician",
     "add_speckle",
+    "calibrate_sensor",
     "defect_map",
     "estimate_gain",
     "estimate_noise",

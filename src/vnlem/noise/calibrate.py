@@ -78,7 +78,7 @@ class Moments:
         return cls(count, mean, squares / (count - 1), lowest, highest)
 
 
-def calibrate(
+def calibrate_sensor(
     darks: Iterable[Any], flats: Sequence[Iterable[Any]], *, saturation: float | None = None
 ) -> NoiseModel:
     """The noise of a camera whose pixels differ, from frames without light and frames of even light.
@@ -109,7 +109,7 @@ def calibrate(
     >>> gain = rng.normal(2.0, 0.1, (64, 64))
     >>> darks = [100 + rng.normal(0, 3, gain.shape) for _ in range(50)]
     >>> flats = [100 + gain * rng.poisson(400, gain.shape) + rng.normal(0, 3, gain.shape) for _ in range(50)]
-    >>> model = calibrate(darks, [flats])
+    >>> model = calibrate_sensor(darks, [flats])
     >>> bool(np.std(model.maps.sensor.gain - gain) < 0.05)
     True
     """

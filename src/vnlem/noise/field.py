@@ -41,7 +41,7 @@ class Cells(NamedTuple):
 
     places: Float  # (n, 2), rows and columns from -1 to 1
     levels: Levels
-    count: int  # of all cells, also of those that show nothing
+    total: int  # of all cells, also of those that show nothing
 
     @classmethod
     def of(cls, blocks: Blocks, shape: tuple[int, int]) -> "Cells":
@@ -58,7 +58,8 @@ class Surface(NamedTuple):
 
     def sigma(self, height: int, width: int) -> Float:
         """The map (H, W), of an unknown unit."""
-        return self.at(*((2 * np.arange(side) + 1) / side - 1 for side in (height, width)), np.multiply.outer)
+        rows, columns = ((2 * np.arange(side) + 1) / side - 1 for side in (height, width))
+        return self.at(rows, columns, np.multiply.outer)
 
     def at(self, rows: Float, columns: Float, product: Any = np.multiply) -> Float:
         """The map at some rows and columns from -1 to 1, pair by pair or at all pairs."""
@@ -71,8 +72,8 @@ class Surface(NamedTuple):
     def evened(self, blocks: Blocks) -> Blocks:
         """Blocks whose noise is as strong everywhere."""
         places = (blocks.row, blocks.column)
-        middles = ((2 * at + 1) / side - 1 for at, side in zip(places, blocks.grid, strict=True))
-        return blocks.divided(self.at(*middles))
+        rows, columns = ((2 * at + 1) / side - 1 for at, side in zip(places, blocks.grid, strict=True))
+        return blocks.divided(self.at(rows, columns))
 
 
 _POWERS = [(i, j) for i in range(DEGREE + 1) for j in range(DEGREE + 1 - i)]
@@ -114,7 +115,7 @@ def find_field(every: list[Cells], *, sure: bool = False) -> Surface | None:
     if sure:
         return surface
     like_noise = levels.like_noise()
-    if np.count_nonzero(like_noise) < LEAST_LIKE_NOISE * sum(cells.count for cells in every):
+    if np.count_nonzero(like_noise) < LEAST_LIKE_NOISE * sum(cells.total for cells in every):
         return None
     return surface if _is_plain(surface, places, high, levels, plane, like_noise) else None
 

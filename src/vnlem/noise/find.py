@@ -6,7 +6,7 @@ import numpy as np
 
 from vnlem.noise.auto import DEMANDS, KINDS, estimate_of_planes, pool_for
 from vnlem.noise.correlated import SMALLEST_IMAGE
-from vnlem.noise.fit import given_model, with_defaults
+from vnlem.noise.fit import are_maps, given_model, with_defaults
 from vnlem.noise.instruments import INSTRUMENTS, OPTIONS, check_options, estimate_instrument
 from vnlem.noise.levels import Differences
 from vnlem.noise.lines import check_lines, with_lines, without_lines
@@ -115,7 +115,7 @@ def _find(
             _say_if_contradicted(planes, level, workers)
         return NoiseModel.white(level)
     if some:
-        if max(np.ndim(value) for value in camera.values()) > 0:
+        if are_maps(camera):
             model = NoiseModel.camera(*with_defaults(**camera))
             (model if in_place else model.evened).check(planes)
             return model

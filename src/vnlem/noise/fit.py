@@ -329,3 +329,14 @@ def with_defaults(gain: Any, offset: Any = None, read_noise: Any = None) -> tupl
             "offset and read_noise need gain too; pass gain=, or none of them to estimate all three"
         )
     return gain, 0.0 if offset is None else offset, 0.0 if read_noise is None else read_noise
+
+
+def are_maps(camera: dict[str, Any]) -> bool:
+    """Whether one of gain, offset and read noise is a map and not a number.
+
+    Examples
+    --------
+    >>> are_maps({"gain": 2.0, "offset": None}), are_maps({"gain": np.ones((4, 4))})
+    (False, True)
+    """
+    return any(value is not None and np.ndim(value) > 0 for value in camera.values())

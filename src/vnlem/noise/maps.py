@@ -82,6 +82,12 @@ class PixelMaps:
         """What is subtracted and corrected, in the units of the pixels."""
         return replace(self, sigma=None)
 
+    @property
+    def without_sensor(self) -> "PixelMaps | None":
+        """What there is beside the maps of a sensor; None for nothing."""
+        left = replace(self, sensor=None)
+        return None if left == PixelMaps() else left
+
     def leave(self, planes: Float) -> Float:
         """Denoised planes in the units of the pixels."""
         return planes if self.sigma is None else planes * self.sigma

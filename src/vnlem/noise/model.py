@@ -13,7 +13,7 @@ from vnlem.noise.components import OPPONENT, from_components, to_components
 from vnlem.noise.correlated import FLOOR, Spectrum
 from vnlem.noise.curve import Curve
 from vnlem.noise.maps import PixelMaps, relative
-from vnlem.noise.poisson_gaussian import LARGEST, GainModel
+from vnlem.noise.poisson_gaussian import LARGEST, GainModel, check_model
 from vnlem.noise.rician import check_rician
 from vnlem.noise.sensor import check_sensor
 from vnlem.noise.speckle import check_speckle
@@ -76,16 +76,13 @@ class NoiseModel:
     ) -> "NoiseModel":
         """Photon and read noise: pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2).
 
-        Each of the three may be a map (H, W), as sCMOS cameras are calibrated. Pixels whose read noise is
-        infinite are replaced.
+        Each may be a map (H, W), as sCMOS cameras are calibrated; infinite read noise marks a defect.
 
         Examples
         --------
         >>> NoiseModel.camera(np.full((4, 4), 2.0), 100.0, 3.0).kind
         'poisson-gaussian with maps'
         """
-        from vnlem.noise.poisson_gaussian import check_model
-
         if max(map(np.ndim, (gain, offset, read_noise))) == 0:
             return cls((Curve.of_camera(check_model(gain, offset, read_noise)),), confidence=confidence)
         sensor = check_sensor(gain, offset, read_noise)
@@ -102,10 +99,8 @@ class NoiseModel:
         """
         values = checks.finite("sigma", sigma)
         if values.ndim != 2 or not (values > 0).all():
-            raise ValueError(
-                f"sigma must be a map (height, width) of numbers larger than 0, got shape {values.shape} "
-                f"and values from {values.min():g} on"
-            )
+            got = f"shape {values.shape} and values from {values.min():g} on"
+            raise ValueError(f"sigma must be a map (height, width) of numbers larger than 0, got {got}")
         level, own = relative(values)
         return replace(cls.white(level, confidence), maps=PixelMaps(sigma=own))
 

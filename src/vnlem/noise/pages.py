@@ -11,7 +11,7 @@ from vnlem.noise.field import SMALLEST, Cells, find_field, with_surface
 from vnlem.noise.find import find_noise
 from vnlem.noise.frames import PAIRS, matched
 from vnlem.noise.levels import cut
-from vnlem.noise.lines import check_lines, find_lines
+from vnlem.noise.lines import check_lines, find_lines, with_lines
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.parts import steps
 from vnlem.pipeline.axes import PagesOf, shapes_of
@@ -28,7 +28,7 @@ SAMPLE = 12
 SAMPLE_PIXELS = 4e6  # and on no more than so many pixels, but one page at least
 PAGES_WITH_LINES = 3  # so many are asked whether their lines differ
 NOT_IN_PARTS = (
-    "offsets of lines, fields and maps of a sensor need whole images, and this one is denoised in parts; use "
+    "offsets of lines and maps of the noise need whole images, and this one is denoised in parts; use "
     "vnlem.denoise, or leave them out"
 )
 
@@ -117,6 +117,10 @@ class StackNoise:
             self.wanted(page)[None] if white else self.model.unstabilise(page[None], self._unstabilise)
         )
         return planes if maps is None else maps.kept(planes, given.data, given.dtype)
+
+    def of_page(self, planes: Planes) -> NoiseModel:
+        """The noise of a page, with the offsets of its own lines."""
+        return with_lines(self.model, find_lines(planes.data, sure=True) if self._lines else None)
 
     def size_of(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """Height and width of a page once its noise is white."""

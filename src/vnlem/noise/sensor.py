@@ -78,8 +78,8 @@ class Sensor:
 
     def part(self, rows: slice, columns: slice) -> "Sensor":
         """The pixels of a part of the image."""
-        own = (getattr(self, name)[rows, columns] for name in MAPS)
-        return Sensor(*own, self.usual, self.saturation)
+        gain, offset, read_noise = (getattr(self, name)[rows, columns] for name in MAPS)
+        return Sensor(gain, offset, read_noise, self.usual, self.saturation)
 
     def describe(self) -> str:
         """In words."""
@@ -99,7 +99,8 @@ class Sensor:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Sensor":
         """A sensor from what :meth:`to_dict` gave."""
-        return check_sensor(*(unpacked(values[name]) for name in MAPS), values.get("saturation"))
+        gain, offset, read_noise = (unpacked(values[name]) for name in MAPS)
+        return check_sensor(gain, offset, read_noise, values.get("saturation"))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sensor):
@@ -162,6 +163,9 @@ def check_sensor(gain: Any, offset: Any, read_noise: Any, saturation: Any = None
             )
     if np.isinf(maps["read_noise"]).mean() > 0.5:
         raise ValueError("more than half of the pixels are defects (infinite read_noise); calibrate again")
-    whole = [np.ascontiguousarray(np.broadcast_to(maps[name], shape), np.float32) for name in MAPS]
-    usual = GainModel(*(float(np.median(one)) for one in whole))
-    return Sensor(*whole, usual, None if saturation is None else checks.real("saturation", saturation))
+    gains, offsets, noises = (
+        np.ascontiguousarray(np.broadcast_to(maps[name], shape), np.float32) for name in MAPS
+    )
+    usual = GainModel(*(float(np.median(one)) for one in (gains, offsets, noises)))
+    level = None if saturation is None else checks.real("saturation", saturation)
+    return Sensor(gains, offsets, noises, usual, level)

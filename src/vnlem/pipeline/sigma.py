@@ -62,6 +62,32 @@ def check_sigma_map(sigma: Any, planes: Planes) -> NDArray[np.float64]:
     return laid_out
 
 
+def check_positive_map(sigma: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """A map of Rician noise for an image or a volume of a shape, or a clear error.
+
+    Examples
+    --------
+    >>> check_positive_map(np.ones((4, 5)), (3, 4, 5)).shape
+    (4, 5)
+    """
+    levels = checks.finite("sigma", sigma)
+    try:
+        fits = np.broadcast_shapes(levels.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits or levels.ndim < 2:
+        raise ValueError(
+            f"sigma must be a number or a map of the image's shape {shape}, or of its last axes, "
+            f"got an array of shape {levels.shape}"
+        )
+    if levels.min() <= 0:
+        raise ValueError(
+            f"sigma of Rician noise must be larger than 0 everywhere, and the map holds {levels.min():g}; "
+            "set it to a small number where nothing was measured"
+        )
+    return levels
+
+
 def root_mean_square(values: Any) -> float:
     """Root mean square of a map of the noise, without overflow in any units.
 
