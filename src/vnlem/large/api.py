@@ -12,8 +12,8 @@ from vnlem.large.memory import default_memory, parse_bytes
 from vnlem.large.runner import RunOptions, Summary, denoise_source, memory_of_one
 from vnlem.large.sample import take_sample
 from vnlem.large.selection import RegionText, parse_part, parse_region
-from vnlem.large.solvers import find_solver
 from vnlem.large.sensor import with_sensor
+from vnlem.large.solvers import find_solver
 from vnlem.large.sources import open_source
 from vnlem.large.target import is_tiff, plan_for, target_store
 from vnlem.pipeline.dtypes import check_dtype

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vnlem.estimate.particles import filter_set, may_filter
 from vnlem.estimate.planes import Delay, Frame, PlanesInFlight, Sweep, run_planes, work_on
 from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.cpu.sheets import PADDING
@@ -18,6 +19,7 @@ from vnlem.neighbours.motion import Motion
 from vnlem.neighbours.planes import PlaneMatcher, Search
 from vnlem.neighbours.sites import SamePlace, Sites
 from vnlem.pipeline import checks
+from vnlem.pipeline.device import namespace, to_host
 from vnlem.pipeline.stack_task import Plane, StackSolver, StackTask
 from vnlem.pipeline.workers import Pool
 from vnlem.registry import check_preset, find_method, stack_solver
@@ -76,14 +78,29 @@ def prepare(
             f"the smallest page is {smallest} pixels wide or high, less than the patch "
             f"({max(params.patch_sizes)}); pass a smaller patch_size or larger pages"
         )
-    if task.device != "cpu":
-        on_device = stack_solver("vnlr", engine)
-        return params, lambda planes: on_device(planes, task, params)
-    if engine == "reference":
+    if engine == "reference" and task.device == "cpu":
         from vnlem.reference import vnlr_stack as reference
 
         return params, lambda planes: reference.denoise(planes, task.sigma, params)
-    return params, lambda planes: solve_stack(planes, task, params)
+    solve = solve_stack if task.device == "cpu" else stack_solver("vnlr", engine)
+    asked = (patch_size, patch_depth, plane_distance, n_neighbors, patch_distance, step, passes)
+    if task.kind == "N" and all(value is None for value in asked) and may_filter(task.sizes, task.sigma):
+        return params, lambda planes: _of_particles(planes, task, lambda held: solve(held, task, params))
+    return params, lambda planes: solve(planes, task, params)
+
+
+def _of_particles(planes: Iterator[Plane], task: StackTask, otherwise: StackSolver) -> Iterator[Plane]:
+    """A set of noisy particles by their covariance, where that tells enough; else by groups of patches."""
+    held = list(planes)
+    images = np.stack([to_host(plane) for plane in held]).astype(np.float64)
+    found = filter_set(images, task.sigma)
+    if found is None:
+        yield from otherwise(iter(held))
+        return
+    if task.report is not None:
+        task.report(1, 1)
+    for plane, image in zip(held, found, strict=True):
+        yield namespace(plane).asarray(image.astype(np.float32))
 
 
 def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -> Iterator[Plane]:
