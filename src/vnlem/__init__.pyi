@@ -90,6 +90,12 @@ def denoise(
     looks: float | None = None,
     domain: str | None = None,
     dtype: DTypeLike | None = None,
+    impulses: str | bool = "auto",
+    mask: ArrayLike | None = None,
+    fill: bool = True,
+    defects: ArrayLike | None = None,
+    protect: ArrayLike | None = None,
+    strength: float = 1.0,
     **params: Any,
 ) -> NDArray[Any]: ...
 @overload
@@ -114,6 +120,12 @@ def denoise(
     looks: float | None = None,
     domain: str | None = None,
     dtype: DTypeLike | None = None,
+    impulses: str | bool = "auto",
+    mask: ArrayLike | None = None,
+    fill: bool = True,
+    defects: ArrayLike | None = None,
+    protect: ArrayLike | None = None,
+    strength: float = 1.0,
     **params: Any,
 ) -> tuple[NDArray[Any], Info]: ...
 @overload
@@ -138,6 +150,12 @@ def denoise(
     looks: float | None = None,
     domain: str | None = None,
     dtype: DTypeLike | None = None,
+    impulses: str | bool = "auto",
+    mask: ArrayLike | None = None,
+    fill: bool = True,
+    defects: ArrayLike | None = None,
+    protect: ArrayLike | None = None,
+    strength: float = 1.0,
     **params: Any,
 ) -> NDArray[Any] | tuple[NDArray[Any], Info]: ...
 def denoise_large(

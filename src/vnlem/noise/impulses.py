@@ -42,7 +42,7 @@ class Limits(NamedTuple):
 PLAIN = Limits(2.0, 1.0, 0.15, 0.1, 1.0)
 USUAL = Limits(1.5, 0.5, 0.06, 0.15, 2.0)  # where there are many
 FEWEST, LEAST_RATE = 8, 20e-5
-LEAST_FLAT, LEAST_SPREAD = 0.42, 0.7  # shares: in the flatter half, and of the blocks that chance would hit
+LEAST_FLAT, LEAST_SPREAD = 0.28, 0.7  # shares: in the flatter half, and of the blocks that chance would hit
 BLOCK = 16
 LEAST_ALONE = 0.6  # of the points are impulses; others have a point spread
 ANY_WINGS = 1e9
