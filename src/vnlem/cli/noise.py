@@ -41,7 +41,7 @@ def command(
     A model written as JSON can be given to denoise with --noise, for every image of the same detector.
     """
     from vnlem import io
-    from vnlem.api import check_noise
+    from vnlem.check import check_noise
     from vnlem.noise.auto import estimate_noise
 
     suffixes = (".json", ".png", ".pdf", ".svg")
