@@ -1,4 +1,4 @@
-"""Draw docs/figures/instruments-*.png: magnitudes, speckle, lines, a field, a sensor, and a noise picture.
+"""Draw docs/figures/instruments-*.png, one for each kind of noise of docs/instruments.md.
 
     python docs/make_figures_instruments.py DATA
 
@@ -32,6 +32,9 @@ def main(data: Path) -> None:
     lines(photograph)
     field(photograph)
     sensor(photograph)
+    impulses(data)
+    missing(data)
+    complex_image(data)
 
 
 def magnitudes(data: Path) -> None:
@@ -138,6 +141,76 @@ def beside(pictures: dict[str, np.ndarray], clean: np.ndarray, peak: float, name
     figure, axes = plt.subplots(1, len(pictures), figsize=(10, 3.6), layout="constrained")
     for axis, (title, image) in zip(axes, pictures.items(), strict=True):
         show(axis, image, f"{title}\n{psnr(image, clean, peak):.1f} dB", peak)
+    save(figure, name)
+
+
+def impulses(data: Path) -> None:
+    """Salt and pepper beside noise, with and without a look for impulses."""
+    clean = vnlem.io.read(data / "set12" / "01.png").pixels.astype(float)
+    rng = np.random.default_rng(1000)
+    noisy = clean + rng.normal(0, 15, clean.shape)
+    chance = rng.random(clean.shape)
+    salted = np.where(chance < 0.01, np.where(chance < 0.005, 0.0, 255.0), noisy)
+    row(
+        {
+            "1 % salt and pepper, sigma 15": salted,
+            "impulses=False": vnlem.denoise(salted, impulses=False),
+            'impulses="auto"': vnlem.denoise(salted),
+            "without salt and pepper": vnlem.denoise(noisy),
+        },
+        clean,
+        "instruments-impulses.png",
+    )
+
+
+def missing(data: Path) -> None:
+    """Pixels that are missing at random."""
+    clean = vnlem.io.read(data / "set12" / "05.png").pixels.astype(float)
+    rng = np.random.default_rng(1000)
+    noisy = clean + rng.normal(0, 25, clean.shape)
+    holes = rng.random(clean.shape) < 0.3
+    given = np.where(holes, np.nan, noisy)
+    row(
+        {
+            "30 % missing, sigma 25": given,
+            "fill=False": vnlem.denoise(given, fill=False),
+            "fill=True": vnlem.denoise(given),
+            "nothing missing": vnlem.denoise(noisy),
+        },
+        clean,
+        "instruments-missing.png",
+    )
+
+
+def complex_image(data: Path) -> None:
+    """The phase of a complex image; its magnitude is a photograph."""
+    magnitude = vnlem.io.read(data / "set12" / "07.png").pixels.astype(float)
+    height, width = magnitude.shape
+    phase = 3 * np.add.outer(np.linspace(0, 1, height) ** 2, np.linspace(0, 1, width)) - 3
+    clean = magnitude * np.exp(1j * phase)
+    rng = np.random.default_rng(1000)
+    noisy = clean + rng.normal(0, 25, clean.shape) + 1j * rng.normal(0, 25, clean.shape)
+    found = vnlem.denoise(noisy)
+    figure, axes = plt.subplots(1, 4, figsize=(10, 2.75), layout="constrained")
+    for axis, (title, image) in zip(axes[::2], (("noisy", noisy), ("denoised", found)), strict=True):
+        show(axis, np.abs(image), f"{title}: magnitude", 255)
+    for axis, (title, image) in zip(axes[1::2], (("noisy", noisy), ("denoised", found)), strict=True):
+        apart = np.abs(np.angle(image * np.conj(clean))).mean()
+        axis.imshow(np.angle(image), cmap="twilight", vmin=-np.pi, vmax=np.pi)
+        axis.set_title(f"{title}: phase, {apart:.2f} rad off", fontsize=9)
+        axis.axis("off")
+    save(figure, "instruments-complex.png")
+
+
+def row(pictures: dict[str, np.ndarray], clean: np.ndarray, name: str) -> None:
+    """A part of each picture; missing pixels are red and do not count in the PSNR."""
+    part = np.s_[40:200, 60:220]
+    figure, axes = plt.subplots(1, len(pictures), figsize=(10, 2.75), layout="constrained")
+    for axis, (title, image) in zip(axes, pictures.items(), strict=True):
+        valid = np.isfinite(image)
+        axis.set_facecolor("tab:red")
+        show(axis, image[part], f"{title}\n{psnr(image[valid], clean[valid], 255):.2f} dB", 255)
+        axis.images[0].cmap = axis.images[0].cmap.with_extremes(bad="tab:red")
     save(figure, name)
 
 

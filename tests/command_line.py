@@ -69,9 +69,9 @@ def prepare(folder):
     io.write(folder / "stack.npy", noise((4, 20, 30)))
     io.write(folder / "tiny.png", noise((2, 2)))
     bad = noise((20, 30), "float64")
-    bad[3, 4] = np.nan
-    io.write(folder / "nan.npy", bad)
-    io.write(folder / "nan-stack.npy", np.stack([noise((20, 30), "float64"), bad]))
+    bad[3, 4] = np.inf
+    io.write(folder / "infinite.npy", bad)
+    io.write(folder / "infinite-stack.npy", np.stack([noise((20, 30), "float64"), bad]))
     np.save(folder / "complex.npy", np.zeros((20, 30), complex))
     np.save(folder / "empty.npy", np.zeros((0, 30)))
     np.save(folder / "line.npy", np.zeros(30))

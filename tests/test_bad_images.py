@@ -61,7 +61,6 @@ NO_IMAGES = {
     "generator": ((k for k in range(3)), TypeError, "got a generator"),
     "None": (None, TypeError, "got None"),
     "objects": (np.array([[1, None]], object), TypeError, "got dtype object; convert it with numpy.asarray"),
-    "complex": (np.ones((4, 4), complex), TypeError, "got dtype complex128; take e.g. its real part"),
     "dates": (np.zeros((4, 4), "M8[s]"), TypeError, "got dtype datetime64"),
 }
 

@@ -136,7 +136,7 @@ def test_memory_does_not_grow_with_the_number_of_frames(cli, tmp_path):
 def test_what_ends_early_leaves_nothing(cli, tmp_path, monkeypatch, way):
     stack = movie(6).astype(np.float32)
     if way == "a frame of NaN":
-        stack[4, 3, 3] = np.nan
+        stack[4] = np.nan
     tifffile.imwrite(tmp_path / "in.tif", stack, metadata={"axes": "TYX"}, photometric="minisblack")
     if way == "cancelled":
 

@@ -105,17 +105,16 @@ def test_tiny_images_are_denoised_with_a_patch_that_fits(height, width):
 
 
 BAD_INPUT = {
-    "nan": (lambda a: np.where(a > 150, np.nan, a), {}, ValueError, "NaN or infinite values, the first at"),
     "signalling nan": (
-        lambda a: np.where(a > 150, 0x7FA00000, 0).astype(np.uint32).view(np.float32),
+        lambda a: np.full(a.shape, 0x7FA00000, np.uint32).view(np.float32),
         {},
         ValueError,
-        "NaN or infinite values, the first at",
+        "all 720 pixels of the image are NaN",
     ),
+    "all nan": (lambda a: np.full(a.shape, np.nan), {}, ValueError, "all 720 pixels of the image are NaN"),
     "infinity": (lambda a: np.where(a > 150, np.inf, a), {}, ValueError, "NaN or infinite"),
     "empty": (lambda a: a[:0], {}, ValueError, "empty"),
     "scalar": (lambda a: a[0, 0], {}, ValueError, "two dimensions"),
-    "complex": (lambda a: a + 0j, {}, TypeError, "complex"),
     "boolean": (lambda a: a > 100, {}, TypeError, "boolean"),
     "text": (lambda a: np.array([["a"]]), {}, TypeError, "integers or floats"),
     "too large": (lambda a: a * 1e305, {}, ValueError, "beyond 1e\\+300"),
@@ -136,7 +135,7 @@ BAD_INPUT = {
     "true sigma": (lambda a: a, {"sigma": True}, TypeError, "sigma must be a number, got True"),
     "huge sigma": (lambda a: a, {"sigma": 10**400}, ValueError, r"sigma must be finite .* \(401 digits\)"),
     "sigma beyond": (lambda a: a, {"sigma": 1e307}, ValueError, "sigma is beyond 1e\\+300"),
-    "masked": (lambda a: np.ma.masked_less(a, 90), {}, TypeError, "masked array.*filled"),
+    "all masked": (lambda a: np.ma.masked_less(a, 1e9), {}, ValueError, "all 720 pixels"),
     "axis as text": (lambda a: a, {"channel_axis": "last"}, TypeError, "channel_axis must be a whole number"),
     "axis half": (lambda a: a, {"channel_axis": 0.5}, TypeError, "channel_axis must be a whole number"),
     "axis true": (lambda a: a, {"channel_axis": True}, TypeError, "channel_axis must be a whole number"),

@@ -196,7 +196,7 @@ def test_statistics_are_those_of_numpy(unit, offset):
 def test_what_is_not_finite_is_told():
     cupy = pytest.importorskip("cupy")
     image = scene(40, 50)[1]
-    image[3, 4] = np.nan
+    image[3, 4] = np.inf
     with pytest.raises(ValueError, match="1 NaN or infinite values, the first at index"):
         vnlem.denoise(cupy.asarray(image), 20)
 

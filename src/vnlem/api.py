@@ -206,9 +206,10 @@ def denoise(
     if np.ma.isMaskedArray(image):
         data, rest["mask"] = without_mask(image, mask)
         done = denoise(data, sigma, noise_model=noise_model, dtype=dtype, **rest)
-        return with_image(done, lambda found: np.ma.array(found, mask=np.ma.getmaskarray(image)))
+        own = np.ma.getmaskarray(image)
+        return cast(Result, with_image(done, lambda found: np.ma.array(found, mask=own)))
     if is_complex(image):
-        return denoise_complex(denoise, image, sigma, noise_model, dtype, rest)
+        return cast(Result, denoise_complex(denoise, image, sigma, noise_model, dtype, rest))
     if noise_model == "rician" and np.ndim(sigma) > 1:
         return _with_sigma_map(image, sigma, wanted, rest)
     pixels = check_options(impulses, **about_pixels)

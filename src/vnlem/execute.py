@@ -133,7 +133,7 @@ def _noise_with_holes(plan: Plan, sigma_map: Any, holes: Any, region: Region) ->
     """The map of the noise of what a region writes; None for methods and for noise that have none."""
     if not find_method(plan.method).sigma_maps or plan.noise.is_correlated or len(plan.rounds) > 1:
         return None
-    level = plan.noise.sigma if plan.noise.is_white else 1.0
+    level: Any = plan.noise.sigma if plan.noise.is_white else 1.0
     if sigma_map is not None:
         level = sigma_map if sigma_map.shape[2] == 1 else part_of(sigma_map, region.read, region.write)
     return level * relative_noise(holes)

@@ -52,7 +52,7 @@ def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options
     impulses = _find(whole, missing, letters, sigma, pixels.impulses)
     if missing is None and impulses is None and not pixels.keeps_input:
         return denoise_stack(image, sigma, **options)
-    holes = missing
+    holes: Any = missing
     if impulses is not None:
         holes = impulses if missing is None else missing | impulses
     given, rounds = whole, 1
@@ -165,11 +165,12 @@ def _rule(pages: list[Any], sigma: Any, asked: str | bool) -> ImpulseRule | None
 
 
 def _page(series: PagesOf, missing: PagesOf | None, index: int) -> NDArray[np.float64]:
-    page = np.asarray(to_host(series[index]), np.float64)
+    page: NDArray[np.float64] = np.asarray(to_host(series[index]), np.float64)
     if missing is None or not missing[index].any():
         return page
     holes = missing[index][None]
-    return first_guess(page[None], holes, levels_of(page[None], holes))[0]
+    filled: NDArray[np.float64] = first_guess(page[None], holes, levels_of(page[None], holes))[0]
+    return filled
 
 
 def _filled(array: Any, holes: Mask, letters: str) -> Any:

@@ -138,7 +138,7 @@ class ImageSolver:
             told["strength"], told["fill"] = self.pixels.strength, self.pixels.fill
             for name in ("mask", "defects", "protect"):
                 values = getattr(self.pixels, name)
-                told[name] = None if values is None else sha256(np.ascontiguousarray(values)).hexdigest()[:32]
+                told[name] = None if values is None else sha256(values.tobytes()).hexdigest()[:32]
         return told
 
 

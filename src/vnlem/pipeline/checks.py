@@ -211,7 +211,7 @@ def refuse_infinite(name: str, values: NDArray[np.float64]) -> None:
         first = tuple(int(k) for k in xp.argwhere(bad)[0])
         raise ValueError(
             f"{name} holds {int(bad.sum())} NaN or infinite values, the first at index {first}; "
-            "replace them first, e.g. with numpy.nan_to_num or by inpainting"
+            "replace them first, e.g. with numpy.nan_to_num; vnlem.denoise takes NaN for missing pixels"
         )
 
 
