@@ -21,7 +21,7 @@ from vnlem.pipeline.image import Planes
 Float = NDArray[np.float64]
 
 BLOCKS, LAGS = 16, 3
-SMALLEST = 4 * BLOCKS  # pixels along a line
+SMALLEST, SMALLEST_PLAIN = 4 * BLOCKS, 6 * BLOCKS  # pixels along a line: to be sure, and to be plain
 FEWEST = 48  # lines
 ROUNDS = 6  # of least squares with weights
 MISFIT = 2.0  # standard errors by which a difference may be wrong before it loses half of its weight
@@ -92,7 +92,7 @@ def find_lines(planes: Float, *, sure: bool = False) -> PixelMaps | None:
     for axis in (1, 2):
         each = [np.ascontiguousarray(plane if axis == 2 else plane.T) for plane in planes]
         length, count = each[0].shape
-        wanted = length >= SMALLEST and count >= FEWEST
+        wanted = length >= (SMALLEST if sure else SMALLEST_PLAIN) and count >= FEWEST
         if not wanted or not (sure or any(map(differ_plainly, each))):
             found.append(None)
             continue
