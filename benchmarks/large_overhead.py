@@ -23,6 +23,8 @@ CASES = {
     "vnlr, fast, three scales": ("vnlr", 3, {"profile": "fast"}),
     "vnlr, balanced, three scales": ("vnlr", 3, {"profile": "balanced"}),
     CORRELATED: ("vnlr", 3, {"profile": "balanced"}),
+    "vnlr, quality, three scales": ("vnlr", 3, {"profile": "quality"}),
+    "vnlr, best, three scales": ("vnlr", 3, {"profile": "best"}),
     "vnlr, fast, few photons": ("vnlr", 1, {"profile": "fast"}),
     "vnlr, fast, three scales, few photons": ("vnlr", 3, {"profile": "fast"}),
     "vnlr, balanced, three scales, few photons": ("vnlr", 3, {"profile": "balanced"}),
@@ -40,8 +42,9 @@ def plan_of(name: str, method: str, scales: int, given: dict) -> Plan:
     for number in range(scales):
         sigma = SIGMA / 2**number
         params = found.resolve(sigma, 2, **found.with_defaults(given))
-        halo = found.halo(params)
-        work = found.work_halo(params) if found.work_halo else halo
+        members = found.members(params)
+        halo = max(map(found.halo, members))
+        work = max(map(found.work_halo or found.halo, members))
         group = Group((0,), Scale(0.0, 1.0, sigma), params, halo, work)
         sizes.append(Size((group,), noise=NoiseModel.camera(1.0) if few else None))
     noise = NoiseModel.camera(1.0) if few else NoiseModel.white(SIGMA)

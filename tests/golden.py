@@ -233,7 +233,7 @@ def told() -> dict[str, Case]:
     """Every method with its options where sigma is told, on 64 x 64 pixels."""
     grey: list[dict[str, Any]] = [
         {},
-        *({"profile": name} for name in ("fast", "quality")),
+        *({"profile": name} for name in ("fast", "quality", "best")),
         *({"group": name} for name in ("identity", "c4", "similarity", "so2")),
         {"aim": "perception"},
         *({"method": name} for name in METHODS if name != "vnlr"),
