@@ -201,3 +201,34 @@ def test_aperture_photometry_is_unchanged():
 def test_a_real_file_comes_back_byte_for_byte(tmp_path):
     io.write(tmp_path / "a.fits", io.read(DATA / "gmos.fits"))
     assert (tmp_path / "a.fits").read_bytes() == (DATA / "gmos.fits").read_bytes()
+
+
+def star_fluxes(seed, width, radius, sky=100.0, ratio=20.0, side=160):
+    """Relative errors of the fluxes of stars of one signal-to-noise ratio, before and after denoising."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[:side, :side]
+    places = np.mgrid[20:side:30, 20:side:30].reshape(2, -1).T + rng.uniform(-4, 4, (25, 2))
+    # A flux whose Poisson noise, with that of the sky in the aperture, is 1 / ratio of it.
+    flux = (ratio**2 + (ratio**4 + 4 * ratio**2 * sky * np.pi * radius**2) ** 0.5) / 2
+    clean = np.full((side, side), sky)
+    for row, column in places:
+        squared = (y - row) ** 2 + (x - column) ** 2
+        clean += flux / (2 * np.pi * width**2) * np.exp(-squared / (2 * width**2))
+    noisy = rng.poisson(clean).astype(np.float32)
+    denoised = vnlem.denoise(noisy, gain=1.0)
+
+    def fluxes(image):
+        inside = [np.hypot(y - row, x - column) < radius for row, column in places]
+        return np.array([np.sum(image[one].astype(float) - sky) for one in inside])
+
+    true = fluxes(clean)
+    return [(fluxes(image) - true) / true for image in (noisy, denoised)]
+
+
+@pytest.mark.parametrize(("width", "radius", "largest"), [(1.2, 4.0, 0.005), (1.8, 6.0, 0.02)])
+def test_photometry_stays_within_its_error(width, radius, largest):
+    """Stars of SNR 20, whose fluxes have an error of 5 %: sharp ones, and ones in a wide aperture."""
+    before, after = np.concatenate([star_fluxes(seed, width, radius) for seed in range(4)], axis=1)
+    assert before.std() == pytest.approx(0.05, rel=0.2)
+    assert abs(after.mean()) < largest
+    assert after.std() < before.std()

@@ -21,7 +21,7 @@ _TAKEN = (
     "resume",
     "pattern",
 )
-_NOT_GIVEN = (None, False, "auto", "vnlr", [])
+_NOT_GIVEN: tuple[Any, ...] = (None, False, "auto", "vnlr", [])
 
 
 def is_raw(source: Path) -> bool:

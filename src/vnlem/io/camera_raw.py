@@ -199,7 +199,7 @@ def _patched(path: Path, pixels: NDArray[Any], mosaic: Mosaic) -> bool:
         if page.bitspersample != 16 and _WHITE_LEVEL not in page.tags:
             return False  # the white level follows from the bits, which change
     shutil.copyfile(mosaic.source, path)
-    with TiffFile(path, mode="r+b") as tif:
+    with TiffFile(path, mode="r+") as tif:
         page = _mosaic_page(tif)
         assert page is not None
         order = tif.byteorder

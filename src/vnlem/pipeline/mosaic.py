@@ -22,7 +22,9 @@ def check_pattern(pattern: Any) -> tuple[str, ...]:
     """
     if isinstance(pattern, str):
         name = pattern.upper().replace("-", "").replace(" ", "")
-        rows = XTRANS if name == "XTRANS" else (name[: len(name) // 2], name[len(name) // 2 :])
+        rows: tuple[str, ...] = (
+            XTRANS if name == "XTRANS" else (name[: len(name) // 2], name[len(name) // 2 :])
+        )
     else:
         rows = tuple("".join(map(str, row)).upper() for row in pattern)
     side = len(rows)
