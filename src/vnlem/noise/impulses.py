@@ -246,7 +246,7 @@ def find_rule(
         points = replace(rule, limits=PLAIN._replace(wings=ANY_WINGS)).find(planes)
         if noise.curves[0].law is not None or not (
             _is_plain(planes, found)
-            and _stand_apart(planes, np.count_nonzero(found) / max(np.count_nonzero(points), 1))
+            and _stand_apart(planes, float(found.sum()) / max(int(points.sum()), 1))
             and _has_structure(planes, points, rule)
         ):
             return None
