@@ -324,8 +324,8 @@ def denoise_image(
     check_workers(frame.workers)
 
     def find(seen: Planes) -> tuple[Noise, dict[str, Any], Planes | None]:
-        on_gpu = lies_on_gpu(seen.data)
-        return _find_noise(method, seen, sigma, noise_model, about_noise, params, frame, on_gpu)
+        there = lies_on_gpu(image)
+        return _find_noise(method, seen, sigma, noise_model, about_noise, params, frame, there)
 
     estimate = None if sigma is not None else lambda seen: find(seen)[0].model
     holes: Holes | None = None
