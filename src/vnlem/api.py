@@ -5,22 +5,21 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
-from vnlem.call import Frame, Noise, check_parameters, denoise_planes, white_noise, with_maps
+from vnlem.call import Frame, Noise, check_parameters, denoise_planes, white_noise, with_check, with_maps
 from vnlem.features.channels import handling
 from vnlem.noise.advice import advise
 from vnlem.noise.find import find_noise
 from vnlem.noise.lines import check_lines
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.predictive import check_result
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, run_where_asked, to_host
 from vnlem.pipeline.dtypes import as_dtype, check_dtype, taken_up
 from vnlem.pipeline.image import Planes, check_values, to_planes
 from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress
-from vnlem.pipeline.run import Info, Result
+from vnlem.pipeline.run import Result
 from vnlem.pipeline.sigma import check_positive_map
 from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page
 from vnlem.pipeline.warn import said_once
@@ -345,14 +344,13 @@ def denoise_image(
             noise, decided, host = find(planes)
     if (noise.maps is not None or not noise.model.is_white) and host is not None and holes is None:
         planes = host
-    if noise.maps is not None:
-        noise = replace(noise, before=planes.data)
-        planes = replace(planes, data=noise.maps.enter(planes.data))
-        if holes is not None:
-            holes = replace(holes, filled=noise.maps.enter(holes.filled))
+    maps = noise.maps
+    if maps is not None:
+        noise, planes = replace(noise, before=planes.data), replace(planes, data=maps.enter(planes.data))
+        holes = None if holes is None else replace(holes, filled=maps.enter(holes.filled))
     result = denoise_planes(method, image, planes, noise, decided, frame, begun, holes)
     if isinstance(result, tuple) and not frame.pixels.keeps_input:
-        result = _with_check(result, host, noise, begun)
+        result = with_check(result, host, noise, begun)
     if not frame.pixels.fill and missing is not None:
         result = with_image(result, lambda done: kept(done, came, missing, frame.pixels))
     return result if dtype is None else with_image(result, lambda done: as_dtype(done, dtype))
@@ -399,17 +397,3 @@ def _find_noise(
         return Noise(NoiseModel.white(0.0), given=False, found=model), params | {"channels": channels}, host
     noise = with_maps(model, method)
     return noise, params | {"channels": channels}, host
-
-
-def _with_check(
-    result: tuple[NDArray[Any], Info], host: Planes | None, noise: Noise, begun: float
-) -> tuple[NDArray[Any], Info]:
-    """The result with a word on whether noise of its model, put back, looks like the image."""
-    denoised, info = result
-    if noise.given or host is None:
-        return result
-    done = time.perf_counter()
-    check = check_result(host, to_host(denoised), noise.found or noise.model)
-    ended = time.perf_counter()
-    timings = info.timings | {"check_noise": ended - done, "total": ended - begun}
-    return denoised, replace(info, timings=timings, noise_check=check)

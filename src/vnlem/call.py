@@ -1,7 +1,7 @@
 """One call on one image: planes, noise, plan, execution, and the image back as it came."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from vnlem.execute import execute
 from vnlem.features.channels import CHANNELS, handling
 from vnlem.noise.maps import PixelMaps
 from vnlem.noise.model import NoiseModel
+from vnlem.noise.predictive import check_result
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import namespace, run_where_asked, to_host
@@ -225,6 +226,20 @@ def denoise_planes(
     ended = time.perf_counter()
     timings = {"estimate_noise": estimated - begun, "denoise": ended - estimated, "total": ended - begun}
     return result, _info(plan, noise, timings, details, frame.device)
+
+
+def with_check(
+    result: tuple[NDArray[Any], Info], host: Planes | None, noise: Noise, begun: float
+) -> tuple[NDArray[Any], Info]:
+    """The result with a word on whether noise of its model, put back, looks like the image."""
+    denoised, info = result
+    if noise.given or host is None:
+        return result
+    done = time.perf_counter()
+    check = check_result(host, to_host(denoised), noise.found or noise.model)
+    ended = time.perf_counter()
+    timings = info.timings | {"check_noise": ended - done, "total": ended - begun}
+    return denoised, replace(info, timings=timings, noise_check=check)
 
 
 def _info(plan: Plan, noise: Noise, timings: dict[str, float], details: dict[str, Any], device: str) -> Info:

@@ -261,7 +261,7 @@ def _one(
         return
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        single = {"source": path, "target": out, "pattern": None, "to": None, "quiet": True}
+        single: dict[str, Any] = {"source": path, "target": out, "pattern": None, "to": None, "quiet": True}
         single |= {"resume": arguments["resume"] and in_parts, "one_noise_model": False}
         if model is not None:
             single |= {"noise": model.path, "noise_model": "auto"}
