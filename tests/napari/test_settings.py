@@ -70,3 +70,11 @@ def test_axes_are_recognised(
 def test_axes_that_do_not_fit_are_refused_in_one_sentence(axes: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         check_axes(axes, (4, 64, 64))
+
+
+def test_strength_goes_to_the_library_only_where_it_is_less_than_one() -> None:
+    assert "strength" not in Settings().arguments()
+    weak = Settings(method="nlm", noise="gaussian", sigma=20.0, strength=0.25)
+    noisy = np.random.default_rng(0).normal(100, 20, (24, 24))
+    full = vnlem.denoise(noisy, 20.0, method="nlm")
+    np.testing.assert_allclose(vnlem.denoise(noisy, **weak.arguments()), noisy + 0.25 * (full - noisy))

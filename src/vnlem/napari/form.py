@@ -53,6 +53,11 @@ class SettingsForm(QWidget):
             GROUPS, words.ROTATIONS, "How similar patches may be turned; any angle helps cells and particles"
         )
         self._device = _combo(DEVICES, words.DEVICES, "Where to compute; a graphics card needs CUDA and CuPy")
+        self._strength = QDoubleSpinBox()
+        self._strength.setRange(0.0, 1.0)
+        self._strength.setSingleStep(0.05)
+        self._strength.setKeyboardTracking(False)
+        self._strength.setToolTip("Share of the noise that is removed; less than 1 leaves a part of it")
         self.show_settings(Settings())
         self._form = QFormLayout(self)
         self._form.setContentsMargins(0, 0, 0, 0)
@@ -69,6 +74,7 @@ class SettingsForm(QWidget):
             ("method", self._method),
             ("profile", self._profile),
             ("rotations", self._group),
+            ("strength", self._strength),
             ("device", self._device),
         ]
         for label, control in rows:
@@ -94,6 +100,7 @@ class SettingsForm(QWidget):
             profile=self._profile.currentData(),
             group=self._group.currentData(),
             device=self._device.currentData(),
+            strength=round(self._strength.value(), 2),
             noise=self._noise.currentData(),
             caution=self._caution.currentData(),
             sigma=self._sigma.value() or None,
@@ -125,6 +132,7 @@ class SettingsForm(QWidget):
             (self._looks, settings.looks),
         ):
             control.setValue(value or 0.0)
+        self._strength.setValue(settings.strength)
         self._file.set_text(settings.model_file)
 
     def _ask_for_a_file(self, *_: object) -> None:

@@ -28,6 +28,7 @@ class Settings:
     profile: str = "balanced"
     group: str = "d4"
     device: str = "cpu"
+    strength: float = 1.0  # share of the change that is made
     noise: str = "auto"
     caution: str = "auto"
     sigma: float | None = None
@@ -47,6 +48,8 @@ class Settings:
                 chosen["group"] = self.group
         if self.device != "cpu":
             chosen["device"] = self.device
+        if self.strength < 1:
+            chosen["strength"] = self.strength
         return chosen
 
     def noise_arguments(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from vnlem.napari.settings import Settings
 from vnlem.noise import NoiseModel
 from vnlem.noise.pages import StackNoise
 from vnlem.pipeline.axes import PagesOf, helpful_axis, series_of
+from vnlem.pipeline.dtypes import as_dtype
 from vnlem.registry import stack_method
 from vnlem.stacks import denoise_pages_on_disk
 
@@ -61,6 +62,8 @@ def denoise_stack(
     """All pages, as ``vnlem.denoise`` does them, and the noise of each channel."""
     result = np.empty(pages.shape, data.dtype)
     noise = noise_arguments(settings)
+    chosen = settings.method_arguments()
+    strength = chosen.pop("strength", 1.0)
     _, info = denoise_pages_on_disk(
         InPages(data),
         result,
@@ -68,8 +71,12 @@ def denoise_stack(
         axes=pages.axes,
         workers=None,
         progress=lambda done, total: report(done / max(total, 1)),
-        **{"device": None, **settings.method_arguments(), **noise},
+        **{"device": None, **chosen, **noise},
     )
+    if strength < 1:
+        for page in range(len(result)):
+            given = read(data, (page,)).astype(np.float64)
+            result[page] = as_dtype(given + strength * (result[page] - given), result.dtype)
     return result, dict(enumerate(info.details["noise_models"]))
 
 
