@@ -6,18 +6,28 @@ a series; any other gets them one by one, with the noise estimated once for all.
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.features.channels import CHANNELS, handling
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE
-from vnlem.noise.pages import Pages, StackNoise, StackUnits, checked_page, planes_of, units_of
+from vnlem.noise.pages import (
+    Pages,
+    StackNoise,
+    StackUnits,
+    checked_page,
+    mosaic,
+    planes_of,
+    sampled_pages,
+    units_of,
+)
 from vnlem.noise.predictive import NoiseCheck, check_result, worst
-from vnlem.pipeline import units_on_gpu
+from vnlem.pipeline import checks, units_on_gpu
 from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of, shapes_of
 from vnlem.pipeline.carrier import Carrier
 from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace, side_by_side, to_host
@@ -109,28 +119,42 @@ def denoise_stack(
     begun = time.perf_counter()
     check_workers(workers)
     plain = params.get("preset") == "paper"
+    # The noise is one for all pages of a channel, or of all channels: estimated once.
+    known: dict[int, StackNoise] = {}
+    channels, n_channels, sigmas = "separate", 1, [sigma]
     pages_given = image if is_list_of_pages(image, axes) else None
     if pages_given is not None:
         given = pages_given if dtype is None else [taken_up(page, dtype) for page in pages_given]
         plans: list[tuple[str, int, Pages]] = [("N", 0, list(given))]
+        sigmas = sigma_per_channel(sigma, 1)
+        params.pop("channels", None)
         result: Any = [None] * len(pages_given)
     else:
         array = as_array(image) if out is None else image
         letters = check_axes(axes, array.shape)
         result = namespace(array).empty_like(array, dtype=dtype) if out is None else out
         read = None if dtype is None else readable_as(array.dtype, dtype)
-        all_series = series_of(letters, array.shape, helpful_axis(array, letters))
-        plans = [(one.kind, one.channel, PagesOf(array, letters, one, read)) for one in all_series]
+        n_channels = dict(zip(letters, array.shape, strict=True)).get("C", 1)
+        kind = helpful_axis(array, letters)
+        all_series = series_of(letters, array.shape, kind, joint=True)
+        series_pages = [PagesOf(array, letters, one, read) for one in all_series]
+        sigmas = sigma_per_channel(sigma, n_channels)
+        given_noise = (sigmas, noise_model, about_noise, plain)
+        channels, common = channels_of_stack(method, kind, series_pages, params, given_noise)
+        if common is None:
+            all_series = series_of(letters, array.shape, kind)
+            series_pages = [PagesOf(array, letters, one, read) for one in all_series]
+        else:
+            known[0] = common
+        plans = [
+            (kind, one.channel, pages) for one, pages in zip(all_series, series_pages, strict=True)
+        ]
         outputs = [PagesOf(result, letters, one) for one in all_series]
-    n_channels = 1 + max(channel for _, channel, _ in plans)
-    sigmas = sigma_per_channel(sigma, n_channels)
     total = sum(len(pages) for _, _, pages in plans)
     infos: list[dict[str, Any]] = []
-    checks: dict[int, NoiseCheck] = {}
+    looks: dict[int, NoiseCheck] = {}
     with reporting(progress, method) as report:
         at = 0
-        # The noise is one for all pages of a channel: estimated once, in the first series of each.
-        known: dict[int, StackNoise] = {}
         for number, (kind, channel, pages) in enumerate(plans):
             if channel not in known:
                 same = [other for _, c, other in plans if c == channel]
@@ -145,12 +169,13 @@ def denoise_stack(
                 report=part,
                 info=infos,
                 device=device,
+                same=channels == "same",
                 **params,
             )
             for index, page in enumerate(done):
                 page = page if dtype is None else as_dtype(page, dtype)
-                if return_info and channel not in checks and index == len(pages) // 2:
-                    checks[channel] = check_result(checked_page(pages, index), page, known[channel].model)
+                if return_info and channel not in looks and index == len(pages) // 2:
+                    looks[channel] = check_result(checked_page(pages, index), page, known[channel].model)
                 if pages_given is not None:
                     # Not in memory that is locked for copies.
                     result[index] = namespace(page).array(page) if device != "cpu" else page
@@ -159,20 +184,72 @@ def denoise_stack(
             at += len(pages)
     if not return_info:
         return result
-    levels = [known[channel].model.sigma for channel in range(n_channels)]
+    if channels == "separate":
+        levels = [known[channel].model.sigma for channel in range(n_channels)]
+    else:
+        levels = known[0].levels(n_channels)
     details = {
         "axes": axes,
+        "channels": channels,
         "series": [kind for kind, _, _ in plans],
         "sigma_per_channel": levels,
         "noise_models": [noise.model for noise in known.values()],
-        "noise_checks": list(checks.values()),
+        "noise_checks": list(looks.values()),
     }
     elapsed = time.perf_counter() - begun
     rms = float(np.sqrt(np.mean(np.square(levels))))
     parameters = infos[0] if infos else {}
     timings = {"total": elapsed}
-    about = {"noise": known[0].model, "noise_check": worst(list(checks.values()))}
+    about = {"noise": known[0].model, "noise_check": worst(list(looks.values()))}
     return result, Info(method, rms, parameters, timings, details, device=device, **about)
+
+
+def channels_of_stack(
+    method: str,
+    kind: str,
+    series: Sequence[Pages],
+    params: dict[str, Any],
+    about: tuple[list[Any], Any, dict[str, Any], bool],
+) -> tuple[str, StackNoise | None]:
+    """How the channels of a stack are denoised, decided once for all of it, and the noise they have together.
+
+    Parameters
+    ----------
+    method, kind
+        Of the series.
+    series : sequence of Pages
+        With all channels; some of their pages decide.
+    params : dict
+        "channels" is taken out of it.
+    about : tuple
+        What was said of the noise: a sigma for each channel, the noise model, what else is known, and whether
+        white noise is looked for.
+
+    Returns
+    -------
+    (str, StackNoise or None)
+        "joint", "separate" or "same"; no noise where each channel has its own.
+    """
+    wanted = params.pop("channels", "auto")
+    checks.choice("channels", wanted, CHANNELS)
+    sigmas, *rest = about
+    together = stack_method(method, kind) if kind and len(series[0]) > 1 else None
+    if wanted == "separate" or len(sigmas) == 1:
+        return "separate", None
+    if together is None or not together.channels:
+        if wanted != "auto":
+            raise ValueError(
+                f"method {method!r} denoises the channels of a stack one by one, so channels={wanted!r} is "
+                "not possible; leave channels out, or use method='vnlr'"
+            )
+        return "separate", None
+    noise = StackNoise.of_channels(list(series), sigmas, *rest)
+    if noise is None:
+        return "separate", None
+    if wanted == "auto":
+        sample = mosaic(sampled_pages(list(series)))
+        wanted = handling("auto", *noise.model.seen_in(sample), shared_noise=noise.model.ties_channels)
+    return wanted, None if wanted == "separate" else noise
 
 
 def denoise_series(
@@ -187,11 +264,13 @@ def denoise_series(
     units: StackUnits | None = None,
     part: Part | None = None,
     device: str = "cpu",
+    same: bool = False,
     **params: Any,
 ) -> Generator[NDArray[Any], None, None]:
     """The denoised pages of one series, in order; only pages in flight are held as floats.
 
-    `units` are those of the pages themselves when None; `part` says where the pages lie in a larger stack.
+    `units` are those of the pages themselves when None; `part` says where the pages lie in a larger stack;
+    `same`: the channels of a page are one picture, and their mean is denoised.
     """
     together = stack_method(method, kind) if kind and len(pages) > 1 else None
     prepare = None if together is None else load(together.prepare)
@@ -200,13 +279,25 @@ def denoise_series(
     if prepare is not None:
         check_params(prepare, method, params)
         mean, scale, peak = units or units_on(device, pages, noise)
-    if prepare is None or noise.sigma <= NEGLIGIBLE * scale:
+    if prepare is None:
         params = params | {"device": device}
         yield from _page_by_page(pages, noise, method, workers, report, info, params)
         return
-    sizes = [noise.size_of(shape) for shape in shapes_of(pages)]
-    level, threads = noise.sigma / scale, check_workers(workers)
-    task = StackTask(kind, sizes, level, threads, report=report, device=device, part=part, peak=peak)
+    if noise.sigma <= NEGLIGIBLE * scale:
+        yield from (noise.wanted(namespace(pages[index]).array(pages[index])) for index in range(len(pages)))
+        return
+    shapes = shapes_of(pages)
+    task = StackTask(
+        kind,
+        [noise.size_of(shape) for shape in shapes],
+        noise.sigma / scale,
+        check_workers(workers),
+        report=report,
+        device=device,
+        part=part,
+        peak=peak,
+        channels=1 if same or len(shapes[0]) == 2 else shapes[0][0],
+    )
     used, solve = prepare(task, **params)
     if is_dataclass(used) and not isinstance(used, type):
         info.append(asdict(used))
@@ -219,9 +310,10 @@ def denoise_series(
         if index == 0 and part is None:
             _advise(noise, planes)
         values = noise.forward(planes)
-        if units_on_gpu.usable(values):
-            return planes, values, units_on_gpu.standardised(values, mean, scale)
-        return planes, values, ((values - mean) / scale).astype(np.float32)
+        seen = values.mean(axis=0) if same else values
+        if units_on_gpu.usable(seen):
+            return planes, values, units_on_gpu.standardised(seen, mean, scale)
+        return planes, values, ((seen - mean) / scale).astype(np.float32)
 
     def entering() -> Iterator[Any]:
         for index in range(len(pages)):
@@ -232,8 +324,10 @@ def denoise_series(
         given = waiting.popleft()
         planes, values, pixels = standard(given, index)
         # The change is added, so that single precision rounds the noise and not the image.
-        if units_on_gpu.usable(values):
+        if units_on_gpu.usable(values) and not same:
             changed = units_on_gpu.with_change(values, pixels, denoised, scale)
+        elif units_on_gpu.usable(values):
+            changed = values + (denoised - pixels) * scale
         else:
             changed = values + (to_host(denoised).astype(np.float64) - pixels) * scale
         result = planes.restore(noise.backward(changed))

@@ -12,6 +12,7 @@ import numpy as np
 from vnlem.estimate.planes import Frame, PlanesInFlight, Sweep, run_planes, work_on
 from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.cpu.sheets import PADDING
+from vnlem.methods.vnlr_passes import from_opponent, matching_weights, to_opponent
 from vnlem.methods.vnlr_stack_params import StackParams, resolve_stack
 from vnlem.neighbours.alike import Alike
 from vnlem.neighbours.motion import Motion
@@ -88,7 +89,7 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -
     Parameters
     ----------
     planes : iterator of ndarray
-        In order.
+        In order; (H, W), or (channels, H, W).
     task : StackTask
         Their sizes and their noise.
     params : StackParams
@@ -99,20 +100,32 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -
         The denoised planes, in order.
     """
     schedule = schedule_of(task, params)
-    frames: Iterator[Frame] = (Frame(plane, plane, plane) for plane in planes)
+    frames: Iterator[Frame] = (Frame(plane, plane, plane) for plane in map(entering, planes))
     with Pool(task.workers) as pool:
         for number, sweep in enumerate(schedule.sweeps):
             first = number == 0
             search = search_of(params, number)
             matcher = None
             if first or number in params.rematch:
-                noise = search.patch_size**2 * search.depth * task.sigma**2
-                matcher = PlaneMatcher(schedule.shape, search, noise, _sites(params, first, task.sigma, pool))
-            held = PlanesInFlight(schedule.shape, search, settings_of(params, number), task.sigma, matcher)
+                weights = matching_weights(task.channels, first).ravel()
+                sites = _sites(params, first, task.sigma, pool)
+                matcher = PlaneMatcher(schedule.shape, search, task.sigma, weights, sites)
+            settings = settings_of(params, number)
+            held = PlanesInFlight(schedule.shape, search, settings, task.sigma, task.channels, matcher)
             work = partial(work_on, held, sweep=sweep, search=search, pool=pool)
             frames = run_planes(frames, held, sweep, params.depth, work, schedule.one_done)
         for frame in frames:
-            yield frame.pilot
+            yield leaving(frame.pilot, task.channels)
+
+
+def entering(plane: Plane) -> Plane:
+    """A plane as the passes take it, (channels, H, W): three channels as opponent colours."""
+    return to_opponent(plane if plane.ndim == 3 else plane[None])
+
+
+def leaving(plane: Plane, channels: int) -> Plane:
+    """A plane as it came, with as many axes."""
+    return from_opponent(plane) if channels > 1 else plane[0]
 
 
 class StackSchedule(NamedTuple):

@@ -16,6 +16,7 @@ evidence, and where evidence is weak the one with the least regret is taken:
 The numbers are in `DEMANDS`, a row for each `caution`, and in `SHAPES`.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -175,7 +176,7 @@ def estimate_of_planes(
     kind: str = "auto",
     workers: int | None = None,
     caution: str = "auto",
-    differences: Differences | None = None,
+    differences: Sequence[Differences] | None = None,
     options: dict[str, Any] | None = None,
     *,
     warns: bool = True,
@@ -211,7 +212,7 @@ def _estimate(
     kind: str,
     pool: Pool,
     caution: str = "auto",
-    differences: Differences | None = None,
+    differences: Sequence[Differences] | None = None,
 ) -> NoiseModel:
     smallest = min(data.shape[1:])
     size = min(1.0, data.shape[1] * data.shape[2] / 128**2)
@@ -230,8 +231,8 @@ def _estimate(
         return NoiseModel.white(0.0, 0.5, NOTHING)
     # A channel without noise of its own to be seen, such as one that is all zeros, follows the others.
     channels = [one or next(filter(None, seen)) for one in seen]
-    if differences is not None and min(differences.noise.shape) >= SMALLEST_FOR_A_CURVE:
-        channels = [one.or_less(differences, pool) for one in channels]
+    if differences is not None and min(differences[0].noise.shape) >= SMALLEST_FOR_A_CURVE:
+        channels = [one.or_less(own, pool) for one, own in zip(channels, differences, strict=True)]
     correlated = kind == "correlated" or all(one.is_tilted for one in channels)
     doubt = ""
     if correlated and smallest >= SMALLEST_IMAGE:

@@ -1,5 +1,6 @@
 """Which noise does a call of `denoise` mean? What was said of it, or the estimate where nothing was."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def find_noise(
     *,
     plain: bool = False,
     workers: int | None = None,
-    differences: Differences | None = None,
+    differences: Sequence[Differences] | None = None,
 ) -> NoiseModel | None:
     """The model `denoise` is to use, from its arguments; None where sigma says it all, e.g. as a map.
 
@@ -45,8 +46,8 @@ def find_noise(
         Estimate white noise where nothing is said.
     workers : int, optional
         Number of threads, at most four of them.
-    differences : Differences, optional
-        Of neighbouring pages, where the planes are pages of a stack.
+    differences : sequence of Differences, optional
+        Of neighbouring pages, where the planes are pages of a stack: one for each channel.
 
     Examples
     --------

@@ -49,40 +49,71 @@ class StackNoise:
     ) -> "StackNoise":
         """What is given, or estimated on some pages of all series of a channel."""
         told = sigma is not None and noise_model == "gaussian"
-        sample = to_planes(np.zeros((1, 1)) if told else _mosaic(sampled_pages(series)))
+        several = len(shapes_of(series[0])[0]) == 3
+        pages = np.zeros((1, 1, 1) if several else (1, 1)) if told else mosaic(sampled_pages(series))
+        sample = to_planes(pages, 0 if several else None)
         pairs = neighbouring_pages(series) if sigma is None else []
-        found = matched(pairs) if pairs else None
+        found = [matched(list(of_channel)) for of_channel in zip(*pairs, strict=True)] if pairs else None
         model = find_noise(sample, sigma, noise_model, about_noise, plain=plain, differences=found)
         assert model is not None  # a level per channel is a single number here
         return cls(model)
 
+    @classmethod
+    def of_channels(
+        cls,
+        series: list[Pages],
+        sigmas: list[Any],
+        noise_model: Any,
+        about_noise: dict[str, Any],
+        plain: bool,
+    ) -> "StackNoise | None":
+        """The noise of channels that are denoised together; None where one of them has none.
+
+        sigmas: of each channel, or None for each; the pages have all channels.
+        """
+        if all(sigma == sigmas[0] for sigma in sigmas):
+            found = cls.of(series, sigmas[0], noise_model, about_noise, plain=plain)
+        else:
+            each = [find_noise(to_planes(np.zeros((1, 1))), s, "gaussian", about_noise) for s in sigmas]
+            found = cls(NoiseModel(tuple(model.curves[0] for model in each if model is not None)))
+        noisy = [max(curve.variances) > 0 for curve in found.model.curves]
+        return found if all(noisy) or not any(noisy) else None
+
+    def levels(self, channels: int) -> list[float]:
+        """The standard deviation in each of so many channels, at the middle of its curve."""
+        model = self.model
+        curves = model.curves * channels if len(model.curves) == 1 else model.curves
+        middles = [float(np.mean(curve.levels)) for curve in curves]
+        return [float(np.sqrt(model.variance(middle, number))) for number, middle in enumerate(middles)]
+
     def forward(self, planes: Planes) -> NDArray[np.float64]:
-        """A page (H, W) whose noise is white, with the level `sigma`."""
+        """A page (H, W), or (channels, H, W), whose noise is white, with the level `sigma`."""
         white = self.model.is_white
         page: NDArray[np.float64] = (
             planes.data if white else self.model.stabilise(planes.data, region=self._stabilise)
-        )[0]
-        return page
+        )
+        return page if planes.channel_axis is not None else page[0]
 
     def backward(self, page: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What is wanted of a denoised page, as planes (1, H, W) in the units of the input."""
+        """What is wanted of a denoised page, as planes (channels, H, W) in the units of the input."""
+        found = page if page.ndim == 3 else page[None]
         white = self.model.is_white
         planes: NDArray[np.float64] = (
-            self.wanted(page)[None] if white else self.model.unstabilise(page[None], self._unstabilise)
+            self.wanted(found) if white else self.model.unstabilise(found, self._unstabilise)
         )
         return planes
 
     def size_of(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """Height and width of a page once its noise is white."""
         if self._stabilise is None:
-            height, width = shape
+            height, width = shape[-2:]
             return height, width
         top, bottom, left, right = self._stabilise.write
         return bottom - top, right - left
 
     def wanted(self, page: NDArray[Any]) -> NDArray[Any]:
         """What is wanted of a page of white noise."""
-        return page if self._region is None else page[self._region.written()]
+        return page if self._region is None else page[(..., *self._region.written())]
 
 
 def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
@@ -90,15 +121,22 @@ def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
     places = [(pages, index) for pages in series for index in range(len(pages))]
     most = max(1, min(SAMPLE, len(places), int(SAMPLE_PIXELS / max(prod(shapes_of(series[0])[0]), 1))))
     chosen = np.unique(np.linspace(0, len(places) - 1, most).astype(int))
-    return [checked_page(places[i][0], places[i][1]).data[0] for i in chosen]
+    return [_pixels(checked_page(places[i][0], places[i][1])) for i in chosen]
 
 
-def neighbouring_pages(series: list[Pages]) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Some pairs of neighbours of one size, spread over all series."""
+def _pixels(planes: Planes) -> NDArray[np.float64]:
+    """A page (H, W), or (channels, H, W) where it has several."""
+    return planes.data if planes.channel_axis is not None else planes.data[0]
+
+
+def neighbouring_pages(series: list[Pages]) -> list[list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
+    """Some pairs of neighbours of one size, spread over all series: for each the pairs of its channels."""
     places = [(pages, index) for pages in series for index in range(len(pages) - 1)]
     chosen = np.unique(np.linspace(0, len(places) - 1, min(PAIRS, len(places))).astype(int))
-    pairs = [[checked_page(places[i][0], places[i][1] + k).data[0] for k in (0, 1)] for i in chosen]
-    return [(first, second) for first, second in pairs if first.shape == second.shape]
+    pairs = [[checked_page(places[i][0], places[i][1] + k).data for k in (0, 1)] for i in chosen]
+    return [
+        list(zip(first, second, strict=True)) for first, second in pairs if first.shape == second.shape
+    ]
 
 
 def checked_page(pages: Pages, index: int) -> Planes:
@@ -109,17 +147,23 @@ def checked_page(pages: Pages, index: int) -> Planes:
 def planes_of(page: Any, index: int, count: int) -> Planes:
     """A page as planes; an error says which page of how many it was."""
     try:
-        return to_planes(page, None)
+        return to_planes(page, None if np.ndim(page) == 2 else 0)
     except ValueError as error:
         if count == 1:
             raise
         raise ValueError(f"page {index + 1} of {count}: {error}") from error
 
 
-def _mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Pages below each other, cut to the narrowest."""
-    width = min(page.shape[1] for page in pages)
-    return np.concatenate([page[:, :width] for page in pages])
+def mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Pages below each other, cut to the narrowest.
+
+    Examples
+    --------
+    >>> mosaic([np.zeros((2, 4, 5)), np.zeros((2, 3, 4))]).shape
+    (2, 7, 4)
+    """
+    width = min(page.shape[-1] for page in pages)
+    return np.concatenate([page[..., :width] for page in pages], axis=-2)
 
 
 class StackUnits(NamedTuple):
