@@ -23,7 +23,7 @@ ALLOWED = {
     "execute": {"pipeline", "registry", "noise", "estimate", "plan"},
     "call": {"pipeline", "registry", "noise", "features", "plan", "execute"},
     "methods": {"pipeline", "kernels", "registry", "reference", "call"} | STAGES,
-    "stacks": {"pipeline", "noise", "registry"},
+    "stacks": {"pipeline", "features", "noise", "registry"},
     "api": {"pipeline", "features", "noise", "registry", "large", "stacks", "call"},
     "metrics": {"pipeline", "noise"},
     "io": set(),

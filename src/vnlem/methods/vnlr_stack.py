@@ -77,9 +77,7 @@ def prepare(
         on_device = stack_solver("vnlr", engine)
         return params, lambda planes: on_device(planes, task, params)
     if engine == "reference":
-        from vnlem.reference import vnlr_stack as reference
-
-        return params, lambda planes: reference.denoise(planes, task.sigma, params)
+        return params, lambda planes: solve_plainly(planes, task, params)
     return params, lambda planes: solve_stack(planes, task, params)
 
 
@@ -113,7 +111,7 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -
             settings = settings_of(params, number)
             held = PlanesInFlight(schedule.shape, search, settings, task.sigma, task.channels, matcher)
             work = partial(work_on, held, sweep=sweep, search=search, pool=pool)
-            frames = run_planes(frames, held, sweep, params.depth, work, schedule.one_done)
+            frames = run_planes(frames, held, sweep, search.depth, work, schedule.one_done)
         for frame in frames:
             yield leaving(frame.pilot, task.channels)
 
@@ -126,6 +124,15 @@ def entering(plane: Plane) -> Plane:
 def leaving(plane: Plane, channels: int) -> Plane:
     """A plane as it came, with as many axes."""
     return from_opponent(plane) if channels > 1 else plane[0]
+
+
+def solve_plainly(planes: Iterator[Plane], task: StackTask, params: StackParams) -> Iterator[Plane]:
+    """The same with the NumPy reference."""
+    from vnlem.reference import vnlr_stack as reference
+
+    weights = [matching_weights(task.channels, first).ravel() for first in (True, False)]
+    for plane in reference.denoise(map(entering, planes), task.sigma, params, weights):
+        yield leaving(plane, task.channels)
 
 
 class StackSchedule(NamedTuple):
@@ -153,7 +160,7 @@ def schedule_of(task: StackTask, params: StackParams) -> StackSchedule:
         )
         for number in range(params.passes + 1)
     ]
-    n_parts = sum(len(sweep.planes(params.depth)) for sweep in sweeps)
+    n_parts = sum(len(sweep.planes(depth)) for sweep, depth in zip(sweeps, params.depths, strict=True))
 
     def one_done() -> None:
         nonlocal done
@@ -161,7 +168,7 @@ def schedule_of(task: StackTask, params: StackParams) -> StackSchedule:
         if task.report is not None:
             task.report(done, n_parts)
 
-    in_flight = sweeps[0].in_flight(0, params.depth)[1]
+    in_flight = sweeps[0].in_flight(0, max(params.depths))[1]
     shape = (in_flight, max(h for h, _ in task.sizes), max(w for _, w in task.sizes))
     if in_flight * shape[1] * (shape[2] + PADDING) > np.iinfo(np.int32).max:
         raise ValueError(
@@ -185,7 +192,7 @@ def search_of(params: StackParams, number: int) -> Search:
     first = number == 0
     return Search(
         patch_size=params.patch_sizes[number],
-        depth=params.depth,
+        depth=params.depths[number],
         radius=params.patch_distance,
         n_members=params.first_n_neighbors if first else params.n_neighbors,
         group=params.group,

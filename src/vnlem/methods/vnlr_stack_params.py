@@ -16,7 +16,7 @@ class StackParams(FixedParams):
     kind: str  # "T", "Z" or "N"
     group: str
     patch_sizes: tuple[int, ...]  # of the first pass and of each pilot pass
-    depth: int  # planes a patch spans
+    depths: tuple[int, ...]  # planes a patch spans, likewise
     reach: int  # planes before and after that members may begin in
     n_neighbors: int
     patch_distance: int  # radius of the window in every plane
@@ -35,6 +35,7 @@ class _Profile:
 
     first_patch: int
     patch: int
+    first_depth: int
     depth: int
     reach: int
     n_neighbors: int
@@ -47,18 +48,19 @@ class _Profile:
     boost: float
 
 
-# first_patch, patch, depth, reach, n_neighbors, patch_distance, step, plane_step, passes,
-# first_n_neighbors, first_step, boost
+# first_patch, patch, first_depth, depth, reach, n_neighbors, patch_distance, step, plane_step, passes,
+# first_n_neighbors, first_step, boost. On noise, patches of two frames find each other more safely; on a pilot
+# single frames are enough, and what moves otherwise from frame to frame finds more members.
 _PROFILES = {
-    ("T", "quality"): _Profile(7, 7, 2, 6, 80, 7, 4, 1, 5, 32, 4, 1.2),
-    ("T", "balanced"): _Profile(7, 7, 2, 4, 64, 7, 5, 1, 4, 24, 4, 1.15),
-    ("T", "fast"): _Profile(7, 7, 2, 2, 48, 7, 6, 1, 3, 20, 5, 1.15),
-    ("Z", "quality"): _Profile(4, 5, 4, 5, 80, 7, 3, 2, 5, 32, 3, 1.2),
-    ("Z", "balanced"): _Profile(4, 5, 4, 4, 64, 7, 3, 3, 4, 32, 3, 1.15),
-    ("Z", "fast"): _Profile(4, 5, 4, 2, 48, 7, 4, 3, 3, 24, 3, 1.15),
-    ("N", "quality"): _Profile(7, 8, 1, 20, 80, 22, 4, 1, 5, 24, 3, 1.2),
-    ("N", "balanced"): _Profile(7, 8, 1, 12, 64, 20, 5, 1, 4, 20, 4, 1.15),
-    ("N", "fast"): _Profile(7, 8, 1, 6, 64, 14, 6, 1, 3, 18, 5, 1.15),
+    ("T", "quality"): _Profile(7, 7, 2, 1, 6, 80, 7, 4, 1, 5, 32, 4, 1.2),
+    ("T", "balanced"): _Profile(7, 7, 2, 1, 4, 64, 7, 5, 1, 4, 24, 4, 1.15),
+    ("T", "fast"): _Profile(7, 7, 2, 1, 2, 48, 7, 6, 1, 3, 20, 5, 1.15),
+    ("Z", "quality"): _Profile(4, 5, 4, 4, 5, 80, 7, 3, 2, 5, 32, 3, 1.2),
+    ("Z", "balanced"): _Profile(4, 5, 4, 4, 4, 64, 7, 3, 3, 4, 32, 3, 1.15),
+    ("Z", "fast"): _Profile(4, 5, 4, 4, 2, 48, 7, 4, 3, 3, 24, 3, 1.15),
+    ("N", "quality"): _Profile(7, 8, 1, 1, 20, 80, 22, 4, 1, 5, 24, 3, 1.2),
+    ("N", "balanced"): _Profile(7, 8, 1, 1, 12, 64, 20, 5, 1, 4, 20, 4, 1.15),
+    ("N", "fast"): _Profile(7, 8, 1, 1, 6, 64, 14, 6, 1, 3, 18, 5, 1.15),
 }
 
 
@@ -80,8 +82,8 @@ def resolve_stack(
 
     Examples
     --------
-    >>> resolve_stack("T", 10).depth, resolve_stack("Z", 3).depth
-    (2, 3)
+    >>> resolve_stack("T", 10, passes=2).depths, resolve_stack("Z", 3, passes=1).depths
+    ((2, 1, 1), (3, 3))
     """
     checks.choice("profile", profile, PROFILES)
     if group in COPIES:
@@ -96,8 +98,11 @@ def resolve_stack(
     else:
         sizes = (whole("patch_size", patch_size, 7, 2),) * (n_passes + 1)
     steps = steps_within(sizes, step, given.first_step, given.step)
-    depth = min(whole("patch_depth", patch_depth, given.depth), n_planes)
-    if kind == "N" and depth > 1:
+    wanted = (given.first_depth, *[given.depth] * n_passes)
+    if patch_depth is not None:
+        wanted = (whole("patch_depth", patch_depth, 1),) * (n_passes + 1)
+    depths = tuple(min(depth, n_planes) for depth in wanted)
+    if kind == "N" and max(wanted) > 1:
         raise ValueError(f"patch_depth must be 1 for a set of images, got {patch_depth!r}")
     rematch = tuple(m for m in range(1, n_passes + 1) if m % 2 == 1) if profile != "fast" else (1,)
     return StackParams(
@@ -105,12 +110,12 @@ def resolve_stack(
         kind=kind,
         group=group,
         patch_sizes=sizes,
-        depth=depth,
+        depths=depths,
         reach=whole("plane_distance", plane_distance, given.reach, 0),
         n_neighbors=whole("n_neighbors", n_neighbors, given.n_neighbors, 2),
         patch_distance=whole("patch_distance", patch_distance, given.patch_distance),
         step=steps[1],
-        plane_step=min(given.plane_step, depth),
+        plane_step=min(given.plane_step, *depths),
         passes=n_passes,
         rematch=rematch,
         first_n_neighbors=given.first_n_neighbors,
@@ -127,10 +132,10 @@ def halo(params: StackParams) -> tuple[int, int, int]:
     Examples
     --------
     >>> halo(resolve_stack("T", 100)), halo(resolve_stack("Z", 100))
-    ((50, 0, 0), (60, 94, 94))
+    ((46, 0, 0), (60, 94, 94))
     """
     # A pass spreads what it does not know from a reference patch's farthest candidate to its farthest member.
-    planes = (params.passes + 1) * (2 * params.reach + params.depth)
+    planes = planes_in_flight(params)
     side = sum(2 * params.patch_distance + size for size in params.patch_sizes)
     return (planes, side, side) if params.kind == "Z" else (planes, 0, 0)
 
@@ -141,6 +146,6 @@ def planes_in_flight(params: StackParams) -> int:
     Examples
     --------
     >>> planes_in_flight(resolve_stack("T", 100))
-    50
+    46
     """
-    return (params.passes + 1) * (2 * params.reach + params.depth)
+    return sum(2 * params.reach + depth for depth in params.depths)

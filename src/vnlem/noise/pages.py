@@ -1,14 +1,17 @@
 """The noise of a stack: found once on some of its pages, and then the same for all pages of a channel."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.noise.correlated import SMALLEST_IMAGE
 from vnlem.noise.find import find_noise
 from vnlem.noise.frames import PAIRS, matched
+from vnlem.noise.levels import Differences
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.parts import steps
 from vnlem.pipeline.axes import PagesOf, shapes_of
@@ -48,12 +51,7 @@ class StackNoise:
         cls, series: list[Pages], sigma: Any, noise_model: Any, about_noise: dict[str, Any], *, plain: bool
     ) -> "StackNoise":
         """What is given, or estimated on some pages of all series of a channel."""
-        told = sigma is not None and noise_model == "gaussian"
-        several = len(shapes_of(series[0])[0]) == 3
-        pages = np.zeros((1, 1, 1) if several else (1, 1)) if told else mosaic(sampled_pages(series))
-        sample = to_planes(pages, 0 if several else None)
-        pairs = neighbouring_pages(series) if sigma is None else []
-        found = [matched(list(of_channel)) for of_channel in zip(*pairs, strict=True)] if pairs else None
+        sample, found = _seen_of(series, sigma, noise_model)
         model = find_noise(sample, sigma, noise_model, about_noise, plain=plain, differences=found)
         assert model is not None  # a level per channel is a single number here
         return cls(model)
@@ -67,17 +65,39 @@ class StackNoise:
         about_noise: dict[str, Any],
         plain: bool,
     ) -> "StackNoise | None":
-        """The noise of channels that are denoised together; None where one of them has none.
+        """The noise of channels that are denoised together; None where it cannot be told for all at once.
 
-        sigmas: of each channel, or None for each; the pages have all channels.
+        Colours are estimated together where they may share noise, other channels each on its own.
+
+        Parameters
+        ----------
+        series : list of Pages
+            With all channels.
+        sigmas : list
+            A number, or None, for each channel.
+        noise_model, about_noise, plain
+            As for :meth:`of`.
         """
-        if all(sigma == sigmas[0] for sigma in sigmas):
-            found = cls.of(series, sigmas[0], noise_model, about_noise, plain=plain)
-        else:
-            each = [find_noise(to_planes(np.zeros((1, 1))), s, "gaussian", about_noise) for s in sigmas]
-            found = cls(NoiseModel(tuple(model.curves[0] for model in each if model is not None)))
-        noisy = [max(curve.variances) > 0 for curve in found.model.curves]
-        return found if all(noisy) or not any(noisy) else None
+        alike = all(sigma == sigmas[0] for sigma in sigmas)
+        sample, differences = _seen_of(series, sigmas[0] if alike else 0.0, noise_model if alike else "gaussian")
+        looks_for = "gaussian" if plain and noise_model == "auto" else noise_model
+        colours = len(sigmas) == 3 and min(sample.data.shape[1:]) >= SMALLEST_IMAGE
+        apart = looks_for == "gaussian" or (looks_for in ("auto", "correlated") and not colours)
+        if alike and (sigmas[0] is not None or not apart or about_noise.get("gain") is not None):
+            model = find_noise(
+                sample, sigmas[0], noise_model, about_noise, plain=plain, differences=differences
+            )
+            assert model is not None
+            return cls(model)
+        curves = []
+        for number, sigma in enumerate(sigmas):
+            own = replace(sample, data=sample.data[number % len(sample.data)][None], channel_axis=None, ndim=2)
+            seen = None if differences is None else [differences[number]]
+            found = find_noise(own, sigma, noise_model, about_noise, plain=plain, differences=seen)
+            if found is None or found.is_correlated or not max(found.curves[0].variances) > 0:
+                return None
+            curves.append(found.curves[0])
+        return cls(NoiseModel(tuple(curves)))
 
     def levels(self, channels: int) -> list[float]:
         """The standard deviation in each of so many channels, at the middle of its curve."""
@@ -114,6 +134,20 @@ class StackNoise:
     def wanted(self, page: NDArray[Any]) -> NDArray[Any]:
         """What is wanted of a page of white noise."""
         return page if self._region is None else page[(..., *self._region.written())]
+
+
+def _seen_of(
+    series: list[Pages], sigma: Any, noise_model: Any
+) -> tuple[Planes, list[Differences] | None]:
+    """Some pages below each other, and for each channel the differences of neighbours, if they are needed."""
+    several = len(shapes_of(series[0])[0]) == 3
+    told = sigma is not None and noise_model == "gaussian"
+    pages = np.zeros((1, 1, 1) if several else (1, 1)) if told else mosaic(sampled_pages(series))
+    sample = to_planes(pages, 0 if several else None)
+    pairs = neighbouring_pages(series) if sigma is None else []
+    if not pairs:
+        return sample, None
+    return sample, [matched(list(of_channel)) for of_channel in zip(*pairs, strict=True)]
 
 
 def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
