@@ -23,13 +23,14 @@ ALLOWED = {
     "execute": {"pipeline", "registry", "noise", "estimate", "plan"},
     "call": {"pipeline", "registry", "noise", "features", "plan", "execute"},
     "methods": {"pipeline", "kernels", "registry", "reference", "call"} | STAGES,
-    "stacks": {"pipeline", "features", "noise", "registry"},
+    "series": {"pipeline", "noise", "estimate", "registry"},
+    "stacks": {"pipeline", "features", "noise", "registry", "series"},
     "api": {"pipeline", "features", "noise", "registry", "large", "stacks", "call"},
     "metrics": {"pipeline", "noise"},
     "io": set(),
     "theory": {"pipeline", "features", "neighbours", "registry", "reference"},
     "figures": {"pipeline", "io", "metrics", "registry"} | STAGES,
-    "large": {"pipeline", "registry", "io", "stacks", "plan", "execute"} | STAGES,
+    "large": {"pipeline", "registry", "io", "series", "stacks", "plan", "execute"} | STAGES,
     "bench": {"pipeline", "api", "registry", "io", "metrics", "noise", "figures"},
 }
 # The doors: what people start may use everything, and nothing may import them.

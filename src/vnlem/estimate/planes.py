@@ -103,9 +103,7 @@ class PlanesInFlight:
         self.frames: list[Frame] = []
         blank = blank_planes(*shape)
         noise = _everywhere(blank.shape, search.patch_size**2 * search.depth * sigma**2)
-        self._images = [
-            PlaneImages(blank.copy(), blank.copy(), blank.copy(), noise) for _ in range(channels)
-        ]
+        self._images = [PlaneImages(blank.copy(), blank.copy(), blank.copy(), noise) for _ in range(channels)]
         # Sums over patches of the last planes, as many as a patch spans.
         self._changes: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._sums = np.zeros((channels, *shape, 2), np.float32)

@@ -12,6 +12,7 @@ from vnlem.kernels.cpu.sheets import Images
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.neighbours.groups import COPIES, Matching, TileGrid, needed_before, reach_of_copies
 from vnlem.neighbours.sheets import Copies, Reach
+from vnlem.pipeline.device import namespace
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
@@ -231,7 +232,7 @@ def from_opponent(planes: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _mixed(matrix: NDArray[np.float64], planes: NDArray[np.float32]) -> NDArray[np.float32]:
     """Linear combinations of three channels, pixel by pixel: the same wherever a pixel lies in an array."""
-    result = np.empty(planes.shape, np.float32)
+    result: NDArray[np.float32] = namespace(planes).empty(planes.shape, np.float32)
     for row, to in zip(matrix.astype(np.float32), result, strict=True):
         np.multiply(planes[0], row[0], out=to)
         to += planes[1] * row[1]

@@ -38,6 +38,7 @@ def prepare(
     patch_distance: int | None = None,
     step: int | None = None,
     passes: int | None = None,
+    scales: int | None = None,
 ) -> tuple[StackParams, StackSolver]:
     """Check everything before the first page is read; the parameters, and what takes and gives the pages.
 
@@ -51,6 +52,9 @@ def prepare(
         Planes that a patch spans.
     plane_distance : int, optional
         Planes before and after in which members are sought; for a set, how many other images.
+    scales : int, optional
+        Sizes that the stack is denoised at, as in :func:`vnlem.denoise_vnlr`: three for a movie when None,
+        one for other stacks.
     """
     check_preset(find_method("vnlr"), preset)
     checks.choice("engine", engine, ("fast", "reference"))
@@ -66,6 +70,7 @@ def prepare(
         patch_distance=patch_distance,
         step=step,
         passes=passes,
+        scales=scales,
     )
     smallest = min(min(size) for size in task.sizes)
     if smallest < max(params.patch_sizes):

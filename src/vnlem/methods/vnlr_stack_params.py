@@ -1,8 +1,10 @@
 """Parameters of VNLR on stacks: what a profile spends on a movie, a volume or a set of images."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
+from vnlem.estimate.scales import check_scales
 from vnlem.methods.vnlr_params import PROFILES, FixedParams, steps_within, whole
 from vnlem.neighbours.groups import COPIES, GROUPS
 from vnlem.pipeline import checks
@@ -27,6 +29,7 @@ class StackParams(FixedParams):
     first_n_neighbors: int
     first_step: int
     boost: float
+    scales: int  # sizes that pages are denoised at: their own, half of it, ...
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,12 @@ class _Profile:
 
 
 # first_patch, patch, first_depth, depth, reach, n_neighbors, patch_distance, step, plane_step, passes,
-# first_n_neighbors, first_step, boost. On noise, patches of two frames find each other more safely; on a pilot
-# single frames are enough, and what moves otherwise from frame to frame finds more members.
+# first_n_neighbors, first_step, boost. On noise, patches of two frames find each other more safely; on a
+# pilot single frames do, and what moves differently from frame to frame finds more members.
 _PROFILES = {
-    ("T", "quality"): _Profile(7, 7, 2, 1, 6, 80, 7, 4, 1, 5, 32, 4, 1.2),
-    ("T", "balanced"): _Profile(7, 7, 2, 1, 4, 64, 7, 5, 1, 4, 24, 4, 1.15),
-    ("T", "fast"): _Profile(7, 7, 2, 1, 2, 48, 7, 6, 1, 3, 20, 5, 1.15),
+    ("T", "quality"): _Profile(8, 8, 2, 1, 6, 80, 7, 4, 1, 5, 32, 4, 1.2),
+    ("T", "balanced"): _Profile(8, 8, 2, 1, 4, 64, 7, 5, 1, 4, 24, 4, 1.15),
+    ("T", "fast"): _Profile(8, 8, 2, 1, 2, 48, 7, 6, 1, 3, 20, 5, 1.15),
     ("Z", "quality"): _Profile(4, 5, 4, 4, 5, 80, 7, 3, 2, 5, 32, 3, 1.2),
     ("Z", "balanced"): _Profile(4, 5, 4, 4, 4, 64, 7, 3, 3, 4, 32, 3, 1.15),
     ("Z", "fast"): _Profile(4, 5, 4, 4, 2, 48, 7, 4, 3, 3, 24, 3, 1.15),
@@ -62,6 +65,10 @@ _PROFILES = {
     ("N", "balanced"): _Profile(7, 8, 1, 1, 12, 64, 20, 5, 1, 4, 20, 4, 1.15),
     ("N", "fast"): _Profile(7, 8, 1, 1, 6, 64, 14, 6, 1, 3, 18, 5, 1.15),
 }
+
+
+# Movies gain in flat areas by their halves and quarters; volumes, whose patches are small, lose detail.
+_SCALES = {"T": 3, "Z": 1, "N": 1}
 
 
 def resolve_stack(
@@ -77,6 +84,7 @@ def resolve_stack(
     patch_distance: Any = None,
     step: Any = None,
     passes: Any = None,
+    scales: Any = None,
 ) -> StackParams:
     """Parameters for a stack of one kind and length.
 
@@ -121,13 +129,15 @@ def resolve_stack(
         first_n_neighbors=given.first_n_neighbors,
         first_step=steps[0],
         boost=given.boost,
+        scales=_SCALES[kind] if scales is None else check_scales(scales),
     )
 
 
 def halo(params: StackParams) -> tuple[int, int, int]:
     """How many planes, rows and columns around a part of a stack its result depends on.
 
-    Zero rows and columns: planes are needed whole, because windows that follow motion may go anywhere.
+    Zero rows and columns: planes are needed whole, because windows that follow motion may go anywhere, and
+    because parts are not halved.
 
     Examples
     --------
@@ -135,17 +145,18 @@ def halo(params: StackParams) -> tuple[int, int, int]:
     ((46, 0, 0), (60, 94, 94))
     """
     # A pass spreads what it does not know from a reference patch's farthest candidate to its farthest member.
-    planes = planes_in_flight(params)
+    planes = sum(2 * params.reach + depth for depth in params.depths)
     side = sum(2 * params.patch_distance + size for size in params.patch_sizes)
-    return (planes, side, side) if params.kind == "Z" else (planes, 0, 0)
+    return (planes, side, side) if params.kind == "Z" and params.scales == 1 else (planes, 0, 0)
 
 
 def planes_in_flight(params: StackParams) -> int:
-    """The most planes that are held, counted once for each pass that holds them.
+    """The most planes that are held, counted once for each pass that holds them, smaller ones by their size.
 
     Examples
     --------
-    >>> planes_in_flight(resolve_stack("T", 100))
-    46
+    >>> planes_in_flight(resolve_stack("T", 100, scales=1)), planes_in_flight(resolve_stack("T", 100))
+    (46, 61)
     """
-    return sum(2 * params.reach + depth for depth in params.depths)
+    planes = sum(2 * params.reach + depth for depth in params.depths)
+    return math.ceil(planes * sum(1 / 4**level for level in range(params.scales)))

@@ -79,7 +79,9 @@ class StackNoise:
             As for :meth:`of`.
         """
         alike = all(sigma == sigmas[0] for sigma in sigmas)
-        sample, differences = _seen_of(series, sigmas[0] if alike else 0.0, noise_model if alike else "gaussian")
+        sample, differences = _seen_of(
+            series, sigmas[0] if alike else 0.0, noise_model if alike else "gaussian"
+        )
         looks_for = "gaussian" if plain and noise_model == "auto" else noise_model
         colours = len(sigmas) == 3 and min(sample.data.shape[1:]) >= SMALLEST_IMAGE
         apart = looks_for == "gaussian" or (looks_for in ("auto", "correlated") and not colours)
@@ -91,7 +93,9 @@ class StackNoise:
             return cls(model)
         curves = []
         for number, sigma in enumerate(sigmas):
-            own = replace(sample, data=sample.data[number % len(sample.data)][None], channel_axis=None, ndim=2)
+            own = replace(
+                sample, data=sample.data[number % len(sample.data)][None], channel_axis=None, ndim=2
+            )
             seen = None if differences is None else [differences[number]]
             found = find_noise(own, sigma, noise_model, about_noise, plain=plain, differences=seen)
             if found is None or found.is_correlated or not max(found.curves[0].variances) > 0:
@@ -136,9 +140,7 @@ class StackNoise:
         return page if self._region is None else page[(..., *self._region.written())]
 
 
-def _seen_of(
-    series: list[Pages], sigma: Any, noise_model: Any
-) -> tuple[Planes, list[Differences] | None]:
+def _seen_of(series: list[Pages], sigma: Any, noise_model: Any) -> tuple[Planes, list[Differences] | None]:
     """Some pages below each other, and for each channel the differences of neighbours, if they are needed."""
     several = len(shapes_of(series[0])[0]) == 3
     told = sigma is not None and noise_model == "gaussian"
@@ -168,9 +170,7 @@ def neighbouring_pages(series: list[Pages]) -> list[list[tuple[NDArray[np.float6
     places = [(pages, index) for pages in series for index in range(len(pages) - 1)]
     chosen = np.unique(np.linspace(0, len(places) - 1, min(PAIRS, len(places))).astype(int))
     pairs = [[checked_page(places[i][0], places[i][1] + k).data for k in (0, 1)] for i in chosen]
-    return [
-        list(zip(first, second, strict=True)) for first, second in pairs if first.shape == second.shape
-    ]
+    return [list(zip(first, second, strict=True)) for first, second in pairs if first.shape == second.shape]
 
 
 def checked_page(pages: Pages, index: int) -> Planes:

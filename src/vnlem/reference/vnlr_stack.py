@@ -112,7 +112,10 @@ def _combine(noisy, working, pilot, groups, sigma, params, number):
         )
         for c in range(len(noisy[0]))
     ]
-    return tuple([np.concatenate(planes) for planes in zip(*found)] for found in zip(*of_channels))
+    return tuple(
+        [np.concatenate(planes) for planes in zip(*found, strict=True)]
+        for found in zip(*of_channels, strict=True)
+    )
 
 
 def _combine_channel(noisy, working, pilot, groups, sigma, params, number):
@@ -161,7 +164,7 @@ def _cut(planes, corner, size, depth):
 
 
 def _turns(params, depth):
-    """The transforms of a patch (channels, depth, p, p): the square's, then those with the planes reversed."""
+    """The transforms of a patch (channels, depth, p, p): the square's, then the same with depths reversed."""
     count = {"identity": 1, "c4": 4, "d4": 8}[params.group]
     square = [lambda patch, q=q: np.rot90(patch, q, axes=(2, 3)) for q in range(4)]
     square += [lambda patch, q=q: np.rot90(patch, q, axes=(2, 3))[..., ::-1] for q in range(4)]

@@ -40,6 +40,6 @@ def match_planes_tile(
     sizes (planes, 2): rows and columns of each plane that hold pixels; references (r, 3): plane and top left
     corner; centres (r, s, 3): plane and centre of each window, which is moved inwards at the border, the
     reference's own first, a negative plane for none; penalties (r), see `Planes`: a group has either enough
-    members that are turned or reflected, or none. Written: positions (r, k), index into planes (planes, H, stride),
-    the reference first; chosen (r, k), the index of the transform.
+    members that are turned or reflected, or none. Written: positions (r, k), index into images (planes, H,
+    stride) of one channel, the reference first; chosen (r, k), the index of the transform.
     """

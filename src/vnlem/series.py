@@ -1,0 +1,306 @@
+"""One series of pages that help each other: brought, made white, solved at one or several sizes, and back.
+
+A method that says how (``METHOD.stack``) gets all pages of a series; any other gets them one by one.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import asdict, is_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.estimate.scales import count_scales, halve, join
+from vnlem.noise.advice import advise
+from vnlem.noise.pages import Pages, StackNoise, StackUnits, planes_of, units_of
+from vnlem.pipeline import units_on_gpu
+from vnlem.pipeline.axes import shapes_of
+from vnlem.pipeline.carrier import Carrier
+from vnlem.pipeline.device import lies_on_gpu, namespace, side_by_side, to_host
+from vnlem.pipeline.image import Planes, check_values
+from vnlem.pipeline.method import arguments_of
+from vnlem.pipeline.places import load
+from vnlem.pipeline.progress import ProgressCallback
+from vnlem.pipeline.run import NEGLIGIBLE, Info
+from vnlem.pipeline.stack_task import Part, StackSolver, StackTask
+from vnlem.pipeline.workers import check_workers
+from vnlem.registry import find_function, stack_method
+
+# Arguments of a method's function that are no parameters of the method.
+_ARGUMENTS = ("image", "sigma", "task", "workers", "progress", "return_info", "channel_axis")
+
+
+def denoise_series(
+    pages: Pages,
+    kind: str,
+    noise: StackNoise,
+    *,
+    method: str,
+    workers: int | None,
+    report: ProgressCallback | None,
+    info: list[dict[str, Any]],
+    units: StackUnits | None = None,
+    part: Part | None = None,
+    device: str = "cpu",
+    same: bool = False,
+    **params: Any,
+) -> Generator[NDArray[Any], None, None]:
+    """The denoised pages of one series, in order; only pages in flight are held as floats.
+
+    `units` are those of the pages themselves when None; `part` says where the pages lie in a larger stack;
+    `same`: the channels of a page are one picture, and their mean is denoised.
+    """
+    together = stack_method(method, kind) if kind and len(pages) > 1 else None
+    if together is None:
+        params = params | {"device": device}
+        yield from _page_by_page(pages, noise, method, workers, report, info, params)
+        return
+    prepare = load(together.prepare)
+    check_params(prepare, method, params)
+    units = units or units_on(device, pages, noise)
+    if noise.sigma <= NEGLIGIBLE * units.scale:
+        yield from (noise.wanted(namespace(page).array(page)) for page in pages)
+        return
+    shapes = shapes_of(pages)
+    sizes = [noise.size_of(shape) for shape in shapes]
+    task = StackTask(
+        kind,
+        sizes,
+        noise.sigma / units.scale,
+        check_workers(workers),
+        report=report,
+        device=device,
+        part=part,
+        peak=units.peak,
+        channels=1 if same or len(shapes[0]) == 2 else shapes[0][0],
+    )
+    used, solver = prepare(task, **params)
+    if is_dataclass(used) and not isinstance(used, type):
+        info.append(asdict(used))
+    solvers = [solver]
+    for _ in range(1, min(count_scales(*size, getattr(used, "scales", 1)) for size in sizes)):
+        task = _halved(task)
+        solvers.append(prepare(task, **params)[1])
+    bring = _Bring(pages, noise, device)
+    found = _Sizes(pages, noise, units, bring, solvers, same).denoised()
+    for index, (given, planes, denoised) in enumerate(found):
+        if index == 0 and part is None:
+            _advise(noise, planes)
+        yield bring.back(planes.restore(noise.backward(denoised)), given)
+
+
+def _halved(task: StackTask) -> StackTask:
+    """The same for the pages at half the size."""
+    part = task.part
+    if part is not None:
+        # Parts of pages are not halved: what is worked on at several sizes has whole pages.
+        (first, _, _), (count, height, width) = part
+        part = Part((first, 0, 0), (count, -(-height // 2), -(-width // 2)))
+    sizes = [(-(-height // 2), -(-width // 2)) for height, width in task.sizes]
+    # Filters overshoot a little.
+    return task._replace(sizes=sizes, sigma=task.sigma / 2, part=part, peak=2 * task.peak, report=None)
+
+
+class _Sizes(NamedTuple):
+    """A series at several sizes, each of which goes through its solver as a whole; see `estimate.scales`."""
+
+    pages: Pages
+    noise: StackNoise
+    units: StackUnits
+    bring: "_Bring"
+    solvers: list[StackSolver]  # of the pages themselves, at half the size, ...
+    same: bool
+
+    def denoised(self) -> Iterator[tuple[Any, Planes, Any]]:
+        """Each page as it came, as planes, and its white values without noise."""
+        # Pages wait as they came: as floats they would take several times the memory until they are needed.
+        waiting: deque[Any] = deque()
+        finer = self._at(0, waiting)
+        coarser = self._coarser(1)
+        for fine, planes in finer:
+            yield waiting.popleft(), planes, self._joined(fine, coarser, 0)
+
+    def _coarser(self, level: int) -> Iterator[Any] | None:
+        """The denoised values of a size, joined with those of the sizes below; None where there is none."""
+        return self._joined_at(level) if level < len(self.solvers) else None
+
+    def _joined_at(self, level: int) -> Iterator[Any]:
+        waiting: deque[Any] = deque()
+        coarser = self._coarser(level + 1)
+        for fine, _ in self._at(level, waiting):
+            waiting.popleft()
+            yield self._joined(fine, coarser, level)
+
+    def _joined(self, fine: Any, coarser: Iterator[Any] | None, level: int) -> Any:
+        if coarser is None:
+            return fine
+        return _join(fine, next(coarser), self.noise.sigma / 2**level)
+
+    def _at(self, level: int, waiting: deque[Any]) -> Iterator[tuple[Any, Planes]]:
+        """White values of each page at a size, denoised, and the page as planes."""
+        _, scale, _ = self.units
+
+        def entering() -> Iterator[Any]:
+            for index in range(len(self.pages)):
+                waiting.append(self.pages[index])
+                yield self._standard(waiting[-1], index, level)[2]
+
+        for index, denoised in enumerate(self.solvers[level](entering())):
+            planes, values, pixels = self._standard(waiting[0], index, level)
+            # The change is added, so that single precision rounds the noise and not the image.
+            if units_on_gpu.usable(values) and not self.same:
+                changed = units_on_gpu.with_change(values, pixels, denoised, scale)
+            elif units_on_gpu.usable(values):
+                changed = values + (denoised - pixels) * scale
+            else:
+                changed = values + (to_host(denoised).astype(np.float64) - pixels) * scale
+            yield changed, planes
+
+    def _standard(self, given: Any, index: int, level: int) -> tuple[Planes, Any, Any]:
+        """A page as planes, its white values at a size, and these in the units of the solver."""
+        planes = self.bring(given, index)
+        values = self.noise.forward(planes)
+        for _ in range(level):
+            values = _halve(values)
+        seen = values.mean(axis=0) if self.same else values
+        mean, scale, _ = self.units
+        if units_on_gpu.usable(seen):
+            return planes, values, units_on_gpu.standardised(seen, mean, scale)
+        return planes, values, ((seen - mean) / scale).astype(np.float32)
+
+
+def _halve(values: Any) -> Any:
+    """Values (H, W) or (channels, H, W) at half the size."""
+    if values.ndim == 2:
+        return _halve(values[None])[0]
+    if lies_on_gpu(values):
+        from vnlem.estimate.scales_on_gpu import halve as halve_there
+
+        return halve_there(values)
+    return halve(values)
+
+
+def _join(fine: Any, coarse: Any, sigma: float) -> Any:
+    """The fine values with the low frequencies of the coarse ones, where the two hardly differ."""
+    if fine.ndim == 2:
+        return _join(fine[None], coarse[None], sigma)[0]
+    if lies_on_gpu(fine):
+        from vnlem.estimate.scales_on_gpu import join as join_there
+
+        return join_there(fine, coarse, sigma)
+    return join(fine, coarse, sigma)
+
+
+def check_page(planes: Planes, index: int, count: int) -> None:
+    """Refuse a page with values that no image has; an error says which page of how many it was."""
+    try:
+        check_values(planes)
+    except ValueError as error:
+        if count == 1:
+            raise
+        raise ValueError(f"page {index + 1} of {count}: {error}") from error
+
+
+def _advise(noise: StackNoise, planes: Planes) -> None:
+    """What is to be told of a stack, from a page that is on the host."""
+    if not lies_on_gpu(planes.data):
+        advise(noise.model, planes, rounded=planes.dtype.kind in "iu")
+
+
+class _Bring:
+    """Pages of a series as planes, where they are worked on, and back."""
+
+    def __init__(self, pages: Pages, noise: StackNoise, device: str) -> None:
+        self._count = len(pages)
+        # What is not white is stabilised on the host.
+        self._carrier = Carrier(device) if device != "cpu" and noise.model.is_white else None
+
+    def __call__(self, given: NDArray[Any], index: int) -> Planes:
+        there = to_host(given) if self._carrier is None else self._carrier.bring(given)
+        planes = planes_of(there, index, self._count)
+        if not lies_on_gpu(planes.data):
+            check_page(planes, index, self._count)
+        return planes
+
+    def back(self, result: NDArray[Any], given: NDArray[Any]) -> NDArray[Any]:
+        """What was made of a page, where the page was given from."""
+        return result if self._carrier is None else self._carrier.take_back(result, given)
+
+
+def units_on(device: str, pages: Pages, noise: StackNoise) -> StackUnits:
+    """The units of a series, measured where it is worked on: sums on a device have another last digit.
+
+    Examples
+    --------
+    >>> from vnlem.noise.model import NoiseModel
+    >>> units_on("cpu", [np.array([[0.0, 10.0]])], StackNoise(NoiseModel.white(3.0)))
+    StackUnits(mean=5.0, scale=4.0, peak=1.25)
+    """
+    bring = _Bring(pages, noise, device)
+    return units_of(pages, noise, lambda index: bring(pages[index], index))
+
+
+def _page_by_page(
+    pages: Pages,
+    noise: StackNoise,
+    method: str,
+    workers: int | None,
+    report: ProgressCallback | None,
+    info: list[dict[str, Any]],
+    params: dict[str, Any],
+) -> Iterator[NDArray[Any]]:
+    """A method that knows single images alone."""
+    function = find_function(method)
+    check_params(function, method, params)
+
+    white = noise.model.is_white
+    carrier = Carrier(params["device"])
+
+    def one(item: tuple[int, NDArray[Any]]) -> tuple[NDArray[Any], Info]:
+        index, given = item
+        planes = None if white else planes_of(to_host(given), index, len(pages))
+        if index == 0 or not lies_on_gpu(given):
+            seen = planes or planes_of(to_host(given), index, len(pages))
+            check_page(seen, index, len(pages))
+            if index == 0:
+                _advise(noise, seen)
+        page = carrier.bring(given) if planes is None else noise.forward(planes)
+        part = share(report, index, 1, len(pages)) if params["device"] == "cpu" else None
+        try:
+            denoised, used = function(
+                page, noise.sigma, workers=workers, progress=part or False, return_info=True, **params
+            )
+        except ValueError:
+            planes_of(page, index, len(pages))  # says which page, where it is the page's fault
+            raise
+        if planes is None:
+            return carrier.take_back(noise.wanted(denoised), given), used
+        return planes.restore(noise.backward(denoised)), used
+
+    items = ((index, pages[index]) for index in range(len(pages)))
+    for index, (denoised, used) in enumerate(side_by_side(params["device"], one, items)):
+        if not info:
+            info.append(used.parameters)
+        if report is not None and params["device"] != "cpu":
+            report(index + 1, len(pages))
+        yield denoised
+
+
+def check_params(function: Any, method: str, params: dict[str, Any]) -> None:
+    """Every parameter must be one that the method has on stacks."""
+    known = arguments_of(function)
+    unknown = [name for name in params if name not in known or name in _ARGUMENTS]
+    if unknown:
+        own = [name for name in known if name not in _ARGUMENTS]
+        raise TypeError(
+            f"method {method!r} on a stack has no parameter {unknown[0]!r}; it has {', '.join(own)}"
+        )
+
+
+def share(report: ProgressCallback | None, at: int, count: int, total: int) -> ProgressCallback | None:
+    """Progress of a part as progress of the whole, in thousandths."""
+    if report is None:
+        return None
+    whole: Callable[[int, int], object] = report
+    return lambda done, parts: whole(round(1000 * (at + count * done / max(parts, 1))), 1000 * total)
