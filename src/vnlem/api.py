@@ -74,8 +74,8 @@ def denoise(
         A letter for each axis of a stack: T (time), Z (depth), C (channels), N (several images), Y and X, in
         any order, such as "TYX" or "TZCYX". VNLR lets the pages along depth or time (of both, the one whose
         neighbours are more alike), else the images of a set, help each other; so does NLM along depth or
-        time. The other methods work page by page. Each channel has a noise of its own, estimated once for all
-        its pages.
+        time. The other methods work page by page. The noise is estimated once for all pages. VNLR denoises
+        channels that show the same things (colours) together, others one by one; `channels` says otherwise.
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
@@ -181,7 +181,10 @@ def denoise(
             return _denoise_image(method_given, array, level, model, about_noise, given, frame, wanted)
         page = only_page(array, axes, level)
         if page is not None:
-            one = level if level is None else np.ravel(level)[0]
+            # One page is an image, and so are channels without time, depth or other images beside them.
+            colour = page.ndim == 3
+            one = level if level is None or colour else np.ravel(level)[0]
+            frame = replace(frame, channel_axis=0 if colour else None)
             done = _denoise_image(method_given, page, one, model, about_noise, given, frame, wanted)
             return cast(Result, back_as(done, str(axes), np.shape(array)))
         done = denoise_stack(

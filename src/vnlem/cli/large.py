@@ -128,6 +128,7 @@ def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: di
         if together is None or sizes.get(kind, 1) < 2:
             continue
         prepare = load(together.prepare)
+        parameters = {name: value for name, value in parameters.items() if name != "channels"}
         check_params(prepare, method, parameters)
         height, width = sizes["Y"], sizes["X"]
         used, _ = prepare(StackTask(kind, [(height, width)] * sizes[kind], 1.0), **parameters)

@@ -28,21 +28,25 @@ def is_list_of_images(image: Any) -> bool:
 
 
 def only_page(image: Any, axes: str | None, sigma: Any) -> NDArray[Any] | None:
-    """The page of a stack that has only one; None for any other stack.
+    """The page of a stack that has only one, (H, W) or (channels, H, W); None for any other stack.
 
     Examples
     --------
     >>> only_page(np.zeros((1, 4, 5)), "TYX", None).shape, only_page(np.zeros((2, 4, 5)), "TYX", None)
     ((4, 5), None)
+    >>> only_page(np.zeros((4, 5, 3)), "YXC", None).shape
+    (3, 4, 5)
     """
     if is_list_of_pages(image, axes):
         return None
     array = as_array(image)
     letters = check_axes(axes, array.shape)
-    sigma_per_channel(sigma, dict(zip(letters, array.shape, strict=True)).get("C", 1))
-    if math.prod(size for letter, size in zip(letters, array.shape, strict=True) if letter not in "YX") > 1:
+    sizes = dict(zip(letters, array.shape, strict=True))
+    channels = sizes.get("C", 1)
+    sigma_per_channel(sigma, channels)
+    if math.prod(size for letter, size in sizes.items() if letter not in "CYX") > 1:
         return None
-    return PagesOf(array, letters, series_of(letters, array.shape, "")[0])[0]
+    return PagesOf(array, letters, series_of(letters, array.shape, "", joint=channels > 1)[0])[0]
 
 
 def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
@@ -52,10 +56,12 @@ def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
     --------
     >>> back_as(np.zeros((4, 5)), "TYX", (1, 4, 5)).shape, back_as(np.zeros((4, 5)), "XYT", (5, 4, 1)).shape
     ((1, 4, 5), (5, 4, 1))
+    >>> back_as(np.zeros((3, 4, 5)), "TYXC", (1, 4, 5, 3)).shape
+    (1, 4, 5, 3)
     """
     page, *info = result if isinstance(result, tuple) else (result,)
-    letters = axes.upper()
-    page = (page.T if letters.index("Y") > letters.index("X") else page).reshape(shape)
+    own = "CYX"[-page.ndim :]
+    page = page.transpose([own.index(letter) for letter in axes.upper() if letter in own]).reshape(shape)
     return (page, *info) if info else page
 
 
