@@ -222,6 +222,28 @@ def test_a_grey_movie_stored_in_three_channels_gets_the_grey_result():
     np.testing.assert_allclose(result, np.repeat(grey[..., None], 3, axis=3), rtol=0, atol=1e-3)
 
 
+@pytest.mark.parametrize("axes", ["CYX", "YXC", "TYXC", "NCXY"])
+def test_channels_without_other_pages_are_an_image(axes):
+    page = colours(1)[1][0]  # rows, columns, channels
+    expected = vnlem.denoise(page, 25, channel_axis=-1)
+    order = [letter for letter in axes if letter in "CYX"]
+    given = page.transpose(["YXC".index(letter) for letter in order])
+    shape = [1 if letter not in "CYX" else given.shape[order.index(letter)] for letter in axes]
+    found = vnlem.denoise(given.reshape(shape), 25, axes=axes).reshape(given.shape)
+    np.testing.assert_array_equal(found.transpose([order.index(letter) for letter in "YXC"]), expected)
+
+
+def test_several_sizes_gain_in_flat_areas():
+    rng = np.random.default_rng(4)
+    clean = np.full((4, 128, 128), 60.0)
+    clean[:, 40:90, 30:100] = 120
+    noisy = clean + rng.normal(0, 30, clean.shape)
+    one = vnlem.denoise(noisy, 30, axes="TYX", profile="fast", scales=1)
+    several, info = vnlem.denoise(noisy, 30, axes="TYX", profile="fast", return_info=True)
+    assert info.parameters["scales"] == 3
+    assert error(several, clean) < 0.9 * error(one, clean)
+
+
 def test_time_and_depth_together_follow_what_is_more_alike():
     rng = np.random.default_rng(6)
     for kind, blur in (("T", (3, 0.5, 2, 2)), ("Z", (0.5, 3, 2, 2))):
@@ -356,6 +378,17 @@ BAD = {
     "tiny pages": (STACK[:, :3] + 9 * np.arange(16.0), {"axes": "TYX"}, "less than the patch"),
     "so2": (STACK + 9 * np.arange(16.0), {"axes": "TYX", "group": "so2"}, "not available for stacks"),
     "similarity": (STACK + 9 * np.arange(16.0), {"axes": "TYX", "group": "similarity"}, "not available for"),
+    "no such channels": (
+        STACK[..., None] + np.zeros(3),
+        {"axes": "TYXC", "channels": "some"},
+        "channels must be",
+    ),
+    "nlm's channels": (
+        STACK[..., None] + np.zeros(3),
+        {"axes": "TYXC", "channels": "joint", "method": "nlm"},
+        "denoises the channels of a stack one by one",
+    ),
+    "too many sizes": (STACK + 9 * np.arange(16.0), {"axes": "TYX", "scales": 99}, "scales must be at most"),
     "sigma per page": (STACK, {"axes": "TYX", "sigma": [1, 2, 3]}, "one for each of the 1 channels"),
 }
 
