@@ -1,6 +1,7 @@
 """Stacks against their pages and against peers: PSNR in dB, seconds, as a Markdown table.
 
     python benchmarks/stacks.py DATA [--peers] [--only NAME ...] [--sigmas 10 20 40] [--profile balanced]
+    python benchmarks/stacks.py DATA --ablation       (parameters of movies, on crops of 128 x 128 x 8)
 
 DATA holds the clean video_*.tif, volume_colin27.tif and the real time_beads_real.tif; beside it the folder
 movies_colour holds the clean colour movies. Noise of frame i of a video comes from default_rng(3000 + i), of
@@ -107,6 +108,48 @@ def peers(axes: str, sigma: float) -> list[tuple[str, Callable[[Any], Any]]]:
     return []
 
 
+ABLATION: dict[str, dict[str, Any]] = {
+    "default": {},
+    "patches of two frames in all passes": {"patch_depth": 2},
+    "patches of one frame in all passes": {"patch_depth": 1},
+    "patches of 7 x 7": {"patch_size": 7},
+    "patches of 9 x 9": {"patch_size": 9},
+    "96 members": {"n_neighbors": 96},
+    "windows of radius 10": {"patch_distance": 10},
+    "7 frames each way": {"plane_distance": 7},
+    "2 frames each way": {"plane_distance": 2},
+    "6 passes": {"passes": 6},
+    "a patch every 4 pixels": {"step": 4},
+    "shifts only": {"group": "identity"},
+    "one size": {"scales": 1},
+}
+
+
+def ablation(data: Path, only: list[str], sigmas: list[int], profile: str) -> None:
+    """The mean over all movies, grey, and the CPU time in units of the default's."""
+    cases = []
+    for _, clean, noisy, sigma, peak, axes in videos(data, only, sigmas):
+        weights = [0.299, 0.587, 0.114]
+        pair = [(stack @ weights if "C" in axes else stack)[:8] for stack in (clean, noisy)]
+        level = sigma * float(np.linalg.norm(weights)) if "C" in axes else sigma
+        top, left = ((size - 128) // 2 for size in pair[0].shape[1:])
+        cases.append((*(stack[:, top : top + 128, left : left + 128] for stack in pair), level, sigma, peak))
+    names = [f"sigma {sigma}" for sigma in sigmas]
+    print(f"| movies | {' | '.join(names)} | CPU time |\n|---|{'---|' * (len(names) + 1)}", flush=True)
+    unit = None
+    for name, options in ABLATION.items():
+        begun = time.process_time()
+        found: dict[int, list[float]] = {sigma: [] for sigma in sigmas}
+        for clean, noisy, level, sigma, peak in cases:
+            common: dict[str, Any] = {"axes": "TYX", "noise_model": "gaussian", "profile": profile}
+            result = vnlem.denoise(noisy, level, **common, **options)
+            found[int(sigma)].append(psnr(result, clean, peak))
+        taken = time.process_time() - begun
+        unit = unit or taken
+        levels = " | ".join(f"{np.mean(values):.2f}" for values in found.values())
+        print(f"| {name} | {levels} | {taken / unit:.2f} |", flush=True)
+
+
 def beads(data: Path, only: list[str], profile: str) -> None:
     """Each frame of a still scene against the mean of the others."""
     path = data / "time_beads_real.tif"
@@ -144,7 +187,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--sigmas", nargs="*", type=int, default=[10, 20, 40], help="of the movies")
     parser.add_argument("--profile", default="balanced")
+    parser.add_argument("--ablation", action="store_true")
     arguments = parser.parse_args()
+    if arguments.ablation:
+        ablation(arguments.data, arguments.only, arguments.sigmas, arguments.profile)
+        return
     vnlem.denoise(np.zeros((3, 16, 16)) + np.arange(16.0), 1.0, axes="TYX", noise_model="gaussian")
     print("| stack | noisy | page by page | channel by channel | one size | stack | peer |")
     print("|---|---|---|---|---|---|---|")

@@ -244,6 +244,45 @@ def test_several_sizes_gain_in_flat_areas():
     assert error(several, clean) < 0.9 * error(one, clean)
 
 
+@pytest.mark.parametrize("kind", ["T", "Z"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_map_of_the_noise_agrees_with_the_reference(kind, channels):
+    clean, _ = drifting(4, size=12)
+    clean = clean[..., None] * np.linspace(1, 0.5, channels)
+    level = np.random.default_rng(2).uniform(5, 40, (4, 12, 12, 1))
+    noisy = clean + level * np.random.default_rng(3).normal(size=clean.shape)
+    options = {**SMALL, "axes": f"{kind}YXC", "patch_depth": 2, "channels": "joint"}
+    fast = vnlem.denoise(noisy, level, **options)
+    plain = vnlem.denoise(noisy, level, engine="reference", **options)
+    assert np.abs(fast - plain).max() < 0.02
+    assert np.abs(fast - noisy).max() > 10
+
+
+def test_a_sigma_for_each_frame_gains_over_one_for_all():
+    clean, _ = drifting(6, size=48)
+    level = np.array([5.0, 40.0, 5.0, 40.0, 5.0, 40.0])[:, None, None]
+    noisy = clean + level * np.random.default_rng(3).normal(size=clean.shape)
+    each = vnlem.denoise(noisy, level, axes="TYX", profile="fast")
+    one = vnlem.denoise(noisy, float(np.sqrt(np.mean(level**2))), axes="TYX", profile="fast")
+    assert error(each, clean) < 0.8 * error(one, clean)
+
+
+def test_an_even_map_is_one_number():
+    _, noisy = drifting(4, size=100)
+    options = {"axes": "TYX", "profile": "fast", "noise_model": "gaussian"}
+    given = vnlem.denoise(noisy, np.full((1, 100, 1), 25.0), **options)
+    np.testing.assert_allclose(given, vnlem.denoise(noisy, 25, **options), rtol=0, atol=0.02)
+
+
+def test_channels_of_different_noise_maps_are_denoised_one_by_one():
+    _, noisy = colours()
+    level = np.full(noisy.shape, 25.0) * [1, 0.9, 0.8]
+    result, info = vnlem.denoise(noisy, level, axes="TYXC", profile="fast", return_info=True)
+    assert info.details["channels"] == "separate"
+    second = vnlem.denoise(noisy[..., 1], level[..., 1], axes="TYX", profile="fast")
+    np.testing.assert_array_equal(result[..., 1], second)
+
+
 def test_time_and_depth_together_follow_what_is_more_alike():
     rng = np.random.default_rng(6)
     for kind, blur in (("T", (3, 0.5, 2, 2)), ("Z", (0.5, 3, 2, 2))):
@@ -389,6 +428,22 @@ BAD = {
         "denoises the channels of a stack one by one",
     ),
     "too many sizes": (STACK + 9 * np.arange(16.0), {"axes": "TYX", "scales": 99}, "scales must be at most"),
+    "sigma of another shape": (
+        STACK,
+        {"axes": "TYX", "sigma": np.ones((2, 1, 1))},
+        "as many axes as the stack",
+    ),
+    "negative sigma": (STACK, {"axes": "TYX", "sigma": -np.ones((3, 1, 1))}, "must not be negative"),
+    "sigma map of photons": (
+        STACK,
+        {"axes": "TYX", "sigma": np.ones((3, 1, 1)), "noise_model": "poisson-gaussian"},
+        "is for white noise",
+    ),
+    "nlm's sigma": (
+        STACK + 9 * np.arange(16.0),
+        {"axes": "TYX", "sigma": np.ones((3, 1, 1)), "method": "nlm"},
+        "takes one sigma for all of a stack",
+    ),
     "sigma per page": (STACK, {"axes": "TYX", "sigma": [1, 2, 3]}, "one for each of the 1 channels"),
 }
 

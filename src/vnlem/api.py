@@ -21,7 +21,7 @@ from vnlem.pipeline.image import Planes, check_values, to_planes
 from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Info, Result
-from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page
+from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page, sigma_of_page
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_METHOD, DEFAULT_SCALES, find_method
@@ -62,7 +62,8 @@ def denoise(
         rescaled or clipped.
     sigma : float, optional
         Standard deviation of white noise, or of the complex noise behind magnitudes ("rician"), in the units
-        of the pixels. When None the noise is estimated. May be a map, one number for each pixel.
+        of the pixels. When None the noise is estimated. May be a map, one number for each pixel; for a stack
+        with as many axes as it has, of length one where the noise is the same, e.g. (frames, 1, 1).
     method : str
         Name of the method, a key of ``vnlem.registry.METHODS``; - and _ are the same.
     preset : {"auto", "paper"}
@@ -182,9 +183,8 @@ def denoise(
         page = only_page(array, axes, level)
         if page is not None:
             # One page is an image, and so are channels without time, depth or other images beside them.
-            colour = page.ndim == 3
-            one = level if level is None or colour else np.ravel(level)[0]
-            frame = replace(frame, channel_axis=0 if colour else None)
+            one = sigma_of_page(level, str(axes), np.shape(array))
+            frame = replace(frame, channel_axis=0 if page.ndim == 3 else None)
             done = _denoise_image(method_given, page, one, model, about_noise, given, frame, wanted)
             return cast(Result, back_as(done, str(axes), np.shape(array)))
         done = denoise_stack(

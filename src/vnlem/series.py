@@ -5,7 +5,7 @@ A method that says how (``METHOD.stack``) gets all pages of a series; any other 
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from vnlem.pipeline.method import arguments_of
 from vnlem.pipeline.places import load
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import NEGLIGIBLE, Info
+from vnlem.pipeline.sigma import halved_map
 from vnlem.pipeline.stack_task import Part, StackSolver, StackTask
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import find_function, stack_method
@@ -44,17 +45,19 @@ def denoise_series(
     part: Part | None = None,
     device: str = "cpu",
     same: bool = False,
+    sigma_map: Pages | None = None,
     **params: Any,
 ) -> Generator[NDArray[Any], None, None]:
     """The denoised pages of one series, in order; only pages in flight are held as floats.
 
     `units` are those of the pages themselves when None; `part` says where the pages lie in a larger stack;
-    `same`: the channels of a page are one picture, and their mean is denoised.
+    `same`: the channels of a page are one picture, and their mean is denoised; `sigma_map`: pages of the
+    standard deviation of white noise, where it is not the same everywhere.
     """
     together = stack_method(method, kind) if kind and len(pages) > 1 else None
     if together is None:
         params = params | {"device": device}
-        yield from _page_by_page(pages, noise, method, workers, report, info, params)
+        yield from _page_by_page(pages, noise, method, workers, report, info, params, sigma_map)
         return
     prepare = load(together.prepare)
     check_params(prepare, method, params)
@@ -75,15 +78,24 @@ def denoise_series(
         peak=units.peak,
         channels=1 if same or len(shapes[0]) == 2 else shapes[0][0],
     )
+    levels = None if sigma_map is None else _Levels(sigma_map, units.scale)
+    if levels is not None:
+        if not together.sigma_maps:
+            raise ValueError(
+                f"method {method!r} takes one sigma for all of a stack; pass a number, or method='vnlr'"
+            )
+        task = task._replace(sigma_map=levels)
     used, solver = prepare(task, **params)
     if is_dataclass(used) and not isinstance(used, type):
         info.append(asdict(used))
     solvers = [solver]
     for _ in range(1, min(count_scales(*size, getattr(used, "scales", 1)) for size in sizes)):
         task = _halved(task)
+        if levels is not None:
+            task = task._replace(sigma_map=replace(levels, halvings=len(solvers)))
         solvers.append(prepare(task, **params)[1])
     bring = _Bring(pages, noise, device)
-    found = _Sizes(pages, noise, units, bring, solvers, same).denoised()
+    found = _Sizes(pages, noise, units, bring, solvers, same, levels).denoised()
     for index, (given, planes, denoised) in enumerate(found):
         if index == 0 and part is None:
             _advise(noise, planes)
@@ -102,6 +114,24 @@ def _halved(task: StackTask) -> StackTask:
     return task._replace(sizes=sizes, sigma=task.sigma / 2, part=part, peak=2 * task.peak, report=None)
 
 
+@dataclass(frozen=True)
+class _Levels:
+    """The standard deviation of the noise of a page, by its index, in units of the scale."""
+
+    pages: Pages
+    scale: float
+    halvings: int = 0
+
+    def __call__(self, index: int) -> NDArray[np.float64]:
+        page: NDArray[np.float64] = self.pages[index]
+        # Where channels are denoised together they have the same noise.
+        found = (page[:1] if page.ndim == 3 else page[None]) / self.scale
+        for _ in range(self.halvings):
+            found = halved_map(found, halve)
+        plane: NDArray[np.float64] = found[0]
+        return plane
+
+
 class _Sizes(NamedTuple):
     """A series at several sizes, each of which goes through its solver as a whole; see `estimate.scales`."""
 
@@ -111,6 +141,7 @@ class _Sizes(NamedTuple):
     bring: "_Bring"
     solvers: list[StackSolver]  # of the pages themselves, at half the size, ...
     same: bool
+    levels: "_Levels | None"  # of the noise, where it is not the same everywhere
 
     def denoised(self) -> Iterator[tuple[Any, Planes, Any]]:
         """Each page as it came, as planes, and its white values without noise."""
@@ -118,8 +149,8 @@ class _Sizes(NamedTuple):
         waiting: deque[Any] = deque()
         finer = self._at(0, waiting)
         coarser = self._coarser(1)
-        for fine, planes in finer:
-            yield waiting.popleft(), planes, self._joined(fine, coarser, 0)
+        for index, (fine, planes) in enumerate(finer):
+            yield waiting.popleft(), planes, self._joined(fine, coarser, 0, index)
 
     def _coarser(self, level: int) -> Iterator[Any] | None:
         """The denoised values of a size, joined with those of the sizes below; None where there is none."""
@@ -128,14 +159,17 @@ class _Sizes(NamedTuple):
     def _joined_at(self, level: int) -> Iterator[Any]:
         waiting: deque[Any] = deque()
         coarser = self._coarser(level + 1)
-        for fine, _ in self._at(level, waiting):
+        for index, (fine, _) in enumerate(self._at(level, waiting)):
             waiting.popleft()
-            yield self._joined(fine, coarser, level)
+            yield self._joined(fine, coarser, level, index)
 
-    def _joined(self, fine: Any, coarser: Iterator[Any] | None, level: int) -> Any:
+    def _joined(self, fine: Any, coarser: Iterator[Any] | None, level: int, index: int) -> Any:
         if coarser is None:
             return fine
-        return _join(fine, next(coarser), self.noise.sigma / 2**level)
+        sigma: Any = self.noise.sigma / 2**level
+        if self.levels is not None:
+            sigma = replace(self.levels, scale=1.0, halvings=level)(index)
+        return _join(fine, next(coarser), sigma)
 
     def _at(self, level: int, waiting: deque[Any]) -> Iterator[tuple[Any, Planes]]:
         """White values of each page at a size, denoised, and the page as planes."""
@@ -181,7 +215,7 @@ def _halve(values: Any) -> Any:
     return halve(values)
 
 
-def _join(fine: Any, coarse: Any, sigma: float) -> Any:
+def _join(fine: Any, coarse: Any, sigma: Any) -> Any:
     """The fine values with the low frequencies of the coarse ones, where the two hardly differ."""
     if fine.ndim == 2:
         return _join(fine[None], coarse[None], sigma)[0]
@@ -249,6 +283,7 @@ def _page_by_page(
     report: ProgressCallback | None,
     info: list[dict[str, Any]],
     params: dict[str, Any],
+    sigma_map: Pages | None = None,
 ) -> Iterator[NDArray[Any]]:
     """A method that knows single images alone."""
     function = find_function(method)
@@ -267,9 +302,10 @@ def _page_by_page(
                 _advise(noise, seen)
         page = carrier.bring(given) if planes is None else noise.forward(planes)
         part = share(report, index, 1, len(pages)) if params["device"] == "cpu" else None
+        level = noise.sigma if sigma_map is None else np.ascontiguousarray(sigma_map[index])
         try:
             denoised, used = function(
-                page, noise.sigma, workers=workers, progress=part or False, return_info=True, **params
+                page, level, workers=workers, progress=part or False, return_info=True, **params
             )
         except ValueError:
             planes_of(page, index, len(pages))  # says which page, where it is the page's fault

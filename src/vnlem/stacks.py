@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vnlem.features.channels import CHANNELS, handling
 from vnlem.noise.find import ABOUT_NOISE
@@ -19,7 +20,8 @@ from vnlem.pipeline.device import choose, current, namespace
 from vnlem.pipeline.dtypes import as_dtype, readable_as, taken_up
 from vnlem.pipeline.progress import Progress, reporting
 from vnlem.pipeline.run import Info
-from vnlem.pipeline.stack_input import as_array, is_list_of_pages, sigma_per_channel
+from vnlem.pipeline.sigma import root_mean_square
+from vnlem.pipeline.stack_input import as_array, is_list_of_pages, sigma_map_of, sigma_per_channel
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import stack_method
@@ -101,6 +103,7 @@ def denoise_stack(
     # The noise is one for all pages of a channel, or of all channels: estimated once.
     known: dict[int, StackNoise] = {}
     channels, n_channels, sigmas = "separate", 1, [sigma]
+    maps: list[PagesOf] = []  # of the noise of each series, where it is not one number
     pages_given = image if is_list_of_pages(image, axes) else None
     if pages_given is not None:
         given = pages_given if dtype is None else [taken_up(page, dtype) for page in pages_given]
@@ -117,8 +120,14 @@ def denoise_stack(
         kind = helpful_axis(array, letters)
         all_series = series_of(letters, array.shape, kind, joint=True)
         series_pages = [PagesOf(array, letters, one, read) for one in all_series]
-        sigmas = sigma_per_channel(sigma, n_channels)
+        spread = sigma_map_of(sigma, array.shape)
+        sigmas = [None] * n_channels if spread is not None else sigma_per_channel(sigma, n_channels)
         given_noise = (sigmas, noise_model, about_noise, plain)
+        if spread is not None:
+            sigmas = _levels(spread, letters, noise_model)
+            given_noise = (sigmas, "gaussian", about_noise, plain)
+            if not _same_in_all_channels(spread, letters):
+                params = params | {"channels": "separate"}
         channels, common = channels_of_stack(method, kind, series_pages, params, given_noise)
         if common is None:
             all_series = series_of(letters, array.shape, kind)
@@ -127,6 +136,9 @@ def denoise_stack(
             known[0] = common
         plans = [(kind, one.channel, pages) for one, pages in zip(all_series, series_pages, strict=True)]
         outputs = [PagesOf(result, letters, one) for one in all_series]
+        if spread is not None:
+            noise_model = "gaussian"
+            maps = [PagesOf(spread, letters, one) for one in all_series]
     total = sum(len(pages) for _, _, pages in plans)
     infos: list[dict[str, Any]] = []
     looks: dict[int, NoiseCheck] = {}
@@ -147,6 +159,7 @@ def denoise_stack(
                 info=infos,
                 device=device,
                 same=channels == "same",
+                sigma_map=maps[number] if maps else None,
                 **params,
             )
             for index, page in enumerate(done):
@@ -179,6 +192,21 @@ def denoise_stack(
     timings = {"total": elapsed}
     about = {"noise": known[0].model, "noise_check": worst(list(looks.values()))}
     return result, Info(method, rms, parameters, timings, details, device=device, **about)
+
+
+def _levels(spread: NDArray[np.float64], letters: str, noise_model: Any) -> list[float]:
+    """The root mean square of a map of the noise in each channel."""
+    if noise_model not in ("auto", "gaussian"):
+        raise ValueError(
+            f"a sigma that varies within a stack is for white noise; leave noise_model {noise_model!r} out"
+        )
+    planes = np.moveaxis(spread, letters.index("C"), 0) if "C" in letters else spread[None]
+    return [root_mean_square(plane) for plane in planes]
+
+
+def _same_in_all_channels(spread: NDArray[np.float64], letters: str) -> bool:
+    planes = np.moveaxis(spread, letters.index("C"), 0) if "C" in letters else spread[None]
+    return all(np.array_equal(plane, planes[0]) for plane in planes[1:])
 
 
 def channels_of_stack(

@@ -37,6 +37,7 @@ class Frame:
     noisy: Image
     working: Image
     pilot: Image
+    variance: Image | None = None  # (H, W), of the noise of all channels, where it is not the same everywhere
     groups: list[Members] | None = None  # of the reference patches that begin in this plane
 
 
@@ -88,6 +89,8 @@ class PlanesInFlight:
         They share their groups; each has its own combination.
     matcher : PlaneMatcher or None
         Finds the groups; None: the groups that come with the frames are used again.
+    varies : bool
+        Whether frames bring the variance of their noise along.
     """
 
     def __init__(
@@ -98,14 +101,19 @@ class PlanesInFlight:
         sigma: float,
         channels: int,
         matcher: PlaneMatcher | None,
+        *,
+        varies: bool = False,
     ) -> None:
         self._search, self._settings, self.matcher = search, settings, matcher
         self.frames: list[Frame] = []
         blank = blank_planes(*shape)
-        noise = _everywhere(blank.shape, search.patch_size**2 * search.depth * sigma**2)
+        even = search.patch_size**2 * search.depth * sigma**2
+        # A patch that is not there has a noise energy too, so that nothing is divided by zero.
+        noise = np.full(blank.shape, even, np.float32) if varies else _everywhere(blank.shape, even)
         self._images = [PlaneImages(blank.copy(), blank.copy(), blank.copy(), noise) for _ in range(channels)]
         # Sums over patches of the last planes, as many as a patch spans.
         self._changes: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
+        self._variances: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._sums = np.zeros((channels, *shape, 2), np.float32)
         self._weights = np.zeros((channels, *shape), np.float32)
         self._transforms = symmetries_of_block(
@@ -128,7 +136,7 @@ class PlanesInFlight:
         index = len(self.frames)
         self.frames.append(replace(frame, working=_GONE, pilot=_GONE))
         if self.matcher is not None:
-            self.matcher.push(frame.pilot)
+            self.matcher.push(frame.pilot, frame.variance)
         height, width = frame.noisy.shape[1:]
         for images, pilot, working in zip(self._images, frame.pilot, frame.working, strict=True):
             images.pilot[index, :height, :width] = pilot
@@ -140,14 +148,24 @@ class PlanesInFlight:
             totals = np.sum(list(self._changes), axis=0)
             for images, total in zip(self._images, totals, strict=True):
                 images.residual[first, : total.shape[0], : total.shape[1]] = total
+        if frame.variance is not None:
+            self._push_variance(frame.variance, first)
+
+    def _push_variance(self, variance: Image, first: int) -> None:
+        """All channels share the noise energies of patches."""
+        self._variances.append(patch_sums(variance.astype(np.float64), self._search.patch_size))
+        if first >= 0:
+            total = np.sum(list(self._variances), axis=0)
+            self._images[0].noise[first, : total.shape[0], : total.shape[1]] = total
 
     def pop(self) -> Frame:
         """The first plane, finished."""
         frame = self.frames.pop(0)
         if self.matcher is not None:
             self.matcher.pop()
-        if len(self._changes) > len(self.frames):
-            self._changes.popleft()
+        for kept_sums in (self._changes, self._variances):
+            if len(kept_sums) > len(self.frames):
+                kept_sums.popleft()
         height, width = frame.noisy.shape[1:]
         size = self._search.patch_size
         weights = np.stack([spread_over_patches(one[0], size)[:height, :width] for one in self._weights])
@@ -157,10 +175,14 @@ class PlanesInFlight:
             )
         changes, kept = np.moveaxis(self._sums[:, 0, :height, :width], -1, 0)
         working = np.stack([images.working[0, :height, :width] for images in self._images])
-        done = Frame(frame.noisy, working + kept / weights, working + changes / weights, frame.groups)
+        new = {"working": working + kept / weights, "pilot": working + changes / weights}
+        done = replace(frame, **new)
         for images in self._images:
             for held in images[:3]:
                 held[:-1] = held[1:]
+        if frame.variance is not None:
+            noise = self._images[0].noise
+            noise[:-1] = noise[1:]
         for sums in (self._sums, self._weights):
             sums[:, :-1] = sums[:, 1:]
             sums[:, -1] = 0

@@ -79,6 +79,8 @@ def prepare(
             f"({max(params.patch_sizes)}); pass a smaller patch_size or larger pages"
         )
     if task.device != "cpu":
+        if task.sigma_map is not None:
+            raise ValueError("a sigma that varies within a stack works on the CPU only; pass device='cpu'")
         on_device = stack_solver("vnlr", engine)
         return params, lambda planes: on_device(planes, task, params)
     if engine == "reference":
@@ -103,7 +105,8 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -
         The denoised planes, in order.
     """
     schedule = schedule_of(task, params)
-    frames: Iterator[Frame] = (Frame(plane, plane, plane) for plane in map(entering, planes))
+    variances = _variances(task)
+    frames: Iterator[Frame] = (Frame(plane, plane, plane, next(variances)) for plane in map(entering, planes))
     with Pool(task.workers) as pool:
         for number, sweep in enumerate(schedule.sweeps):
             first = number == 0
@@ -114,11 +117,25 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -
                 sites = _sites(params, first, task.sigma, pool)
                 matcher = PlaneMatcher(schedule.shape, search, task.sigma, weights, sites)
             settings = settings_of(params, number)
-            held = PlanesInFlight(schedule.shape, search, settings, task.sigma, task.channels, matcher)
+            varies = task.sigma_map is not None
+            held = PlanesInFlight(
+                schedule.shape, search, settings, task.sigma, task.channels, matcher, varies=varies
+            )
             work = partial(work_on, held, sweep=sweep, search=search, pool=pool)
             frames = run_planes(frames, held, sweep, search.depth, work, schedule.one_done)
         for frame in frames:
             yield leaving(frame.pilot, task.channels)
+
+
+def _variances(task: StackTask) -> Iterator[Plane | None]:
+    """The variance of the noise of each plane; None where it is the same everywhere."""
+    for index in range(len(task.sizes)):
+        if task.sigma_map is None:
+            yield None
+        else:
+            # A patch without any noise would make its weights 0/0.
+            least = np.float32(max(1e-6 * task.sigma**2, 1e-30))
+            yield np.maximum(np.float32(task.sigma_map(index)) ** 2, least)
 
 
 def entering(plane: Plane) -> Plane:
@@ -136,7 +153,8 @@ def solve_plainly(planes: Iterator[Plane], task: StackTask, params: StackParams)
     from vnlem.reference import vnlr_stack as reference
 
     weights = [matching_weights(task.channels, first).ravel() for first in (True, False)]
-    for plane in reference.denoise(map(entering, planes), task.sigma, params, weights):
+    variances = list(_variances(task))
+    for plane in reference.denoise(map(entering, planes), task.sigma, params, weights, variances):
         yield leaving(plane, task.channels)
 
 

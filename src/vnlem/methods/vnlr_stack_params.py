@@ -159,4 +159,4 @@ def planes_in_flight(params: StackParams) -> int:
     (46, 61)
     """
     planes = sum(2 * params.reach + depth for depth in params.depths)
-    return math.ceil(planes * sum(1 / 4**level for level in range(params.scales)))
+    return math.ceil(planes * sum(0.25**level for level in range(params.scales)))

@@ -93,9 +93,8 @@ def brightness(plane: NDArray[np.float32]) -> NDArray[np.float32]:
     >>> brightness(np.ones((4, 1, 1), np.float32)).item(), brightness(np.ones((3, 1, 1), np.float32)).item()
     (2.0, 1.0)
     """
-    if len(plane) in (1, 3):
-        return plane[0]
-    found: NDArray[np.float32] = plane.sum(axis=0) / np.float32(len(plane) ** 0.5)
+    several = len(plane) not in (1, 3)
+    found: NDArray[np.float32] = plane.sum(axis=0) / np.float32(len(plane) ** 0.5) if several else plane[0]
     return found
 
 
@@ -125,6 +124,9 @@ class PlaneMatcher:
     ) -> None:
         self._search, self._sites = search, sites
         self._noise = noise_of_patch(search, sigma, weights)
+        # Noise energies of the patches at their corners, where planes bring the variance of their noise.
+        self._noises: list[NDArray[np.float64]] = []
+        self._shares = float(np.sum(weights.astype(np.float64) ** 2))
         self._compared = np.flatnonzero(weights)
         self._weights = weights[self._compared, None, None]
         planes, height, width = shape
@@ -144,9 +146,11 @@ class PlaneMatcher:
             )
         )
 
-    def push(self, plane: NDArray[np.float32]) -> None:
-        """One plane (channels, H, W) more at the end."""
+    def push(self, plane: NDArray[np.float32], variance: NDArray[np.float32] | None = None) -> None:
+        """One plane (channels, H, W) more at the end; variance (H, W): of its noise, where it varies."""
         search, index = self._search, self._count
+        if variance is not None:
+            self._noises.append(self._shares * patch_sums(variance.astype(np.float64), search.patch_size))
         self._count += 1
         height, width = plane.shape[1:]
         self._sites.push(brightness(plane))
@@ -175,6 +179,7 @@ class PlaneMatcher:
         """The first plane goes."""
         self._sites.pop()
         self._count -= 1
+        del self._noises[:1]
         for sums in (self._squares, self._values):
             if len(sums) > self._count:
                 sums.popleft()
@@ -194,10 +199,14 @@ class PlaneMatcher:
         n_members = min(search.n_members, int(rows * columns))
         shape = (len(corners), n_members)
         members = Members(np.empty(shape, np.int32), np.empty(shape, np.uint8))
-        penalties = np.full(len(corners), search.penalty * self._noise, np.float32)
+        noise = np.full(len(corners), self._noise)
+        if self._noises:
+            spanned = self._noises[plane : plane + search.depth]
+            noise = np.sum([one[corners[:, 0], corners[:, 1]] for one in spanned], axis=0)
+        penalties = (search.penalty * noise).astype(np.float32)
         if search.flat_energy is not None:
             about_mean = self._about_mean[plane, corners[:, 0], corners[:, 1]]
-            penalties[about_mean < search.flat_energy * self._noise] = np.inf
+            penalties[about_mean < search.flat_energy * noise] = np.inf
         planes = Planes(
             image=self._image,
             energy=self._energy,

@@ -32,3 +32,6 @@ class StackTask(NamedTuple):
     part: Part | None = None  # with it the result has the bytes of the larger stack, beyond the halo
     peak: float = 0.0  # what no pixel of the whole stack exceeds, where it is known
     channels: int = 1  # that are denoised together, with the same noise
+    # The index of a plane -> the standard deviation (H, W) of its noise, where it is not `sigma` everywhere;
+    # `sigma` is then its root mean square.
+    sigma_map: Callable[[int], Plane] | None = None

@@ -13,7 +13,11 @@ Float = NDArray[np.float64]
 
 
 def denoise(
-    planes: Iterator[NDArray[Any]], sigma: float, params: Any, weights: Any = ((1.0,), (1.0,))
+    planes: Iterator[NDArray[Any]],
+    sigma: float,
+    params: Any,
+    weights: Any = ((1.0,), (1.0,)),
+    variances: Any = (None,),
 ) -> Iterator[NDArray[np.float32]]:
     """Denoise standardised planes with noise of standard deviation sigma.
 
@@ -26,6 +30,8 @@ def denoise(
         As the fast version takes them.
     weights : pair of sequences
         Of each channel in comparisons, in the first pass and in the others.
+    variances : sequence
+        Of the noise of each plane, (H, W); None where it is sigma^2 everywhere.
 
     Examples
     --------
@@ -37,22 +43,25 @@ def denoise(
     True
     """
     noisy = [np.asarray(plane, np.float64) for plane in planes]
+    variance = [np.full(plane.shape[1:], sigma**2) for plane in noisy]
+    if variances[0] is not None:
+        variance = [np.asarray(one, np.float64) for one in variances]
     pilot = working = noisy
     groups: list[list[tuple[int, int, int, int]]] = []
     for number in range(params.passes + 1):
         if number == 0 or number in params.rematch:
-            groups = _find_groups(pilot, sigma, params, number, np.asarray(weights[number > 0], np.float64))
-        pilot, working = _combine(noisy, working, pilot, groups, sigma, params, number)
+            shares = np.asarray(weights[number > 0], np.float64)
+            groups = _find_groups(pilot, sigma, variance, params, number, shares)
+        pilot, working = _combine(noisy, working, pilot, groups, variance, params, number)
     yield from (plane.astype(np.float32) for plane in pilot)
 
 
-def _find_groups(pilot, sigma, params, number, weights):
+def _find_groups(pilot, sigma, variance, params, number, weights):
     """Members (plane, row, column, transform) of every group, the reference first."""
     first = number == 0
     size, depth = params.patch_sizes[number], params.depths[number]
     centres = _centres([_brightness(plane) for plane in pilot], sigma, params, number)
     compared = [weights[:, None, None] * plane for plane in pilot]
-    noise = size**2 * depth * sigma**2 * np.sum(weights**2)
     groups = []
     for plane in _line(len(pilot) - depth + 1, params.plane_step):
         height, width = pilot[plane].shape[1:]
@@ -60,8 +69,15 @@ def _find_groups(pilot, sigma, params, number, weights):
         for y in _line(height - size + 1, step):
             for x in _line(width - size + 1, step):
                 sites = centres(plane, y, x)
+                noise = _noise_of(variance, (plane, y, x), size, depth) * np.sum(weights**2)
                 groups.append(_nearest(compared, (plane, y, x), sites, noise, params, number))
     return groups
+
+
+def _noise_of(variance, corner, size, depth):
+    """The noise energy of a patch in one channel."""
+    plane, y, x = corner
+    return sum(np.sum(variance[plane + k][y : y + size, x : x + size]) for k in range(depth))
 
 
 def _brightness(plane):
@@ -100,13 +116,13 @@ def _nearest(pilot, corner, sites, noise, params, number):
     return [(*corner, 0)] + [item[2:] for item in found]
 
 
-def _combine(noisy, working, pilot, groups, sigma, params, number):
+def _combine(noisy, working, pilot, groups, variance, params, number):
     """All groups of one pass, put back channel by channel: the new pilot and the new working planes."""
     of_channels = [
         _combine_channel(
             *([plane[c : c + 1] for plane in planes] for planes in (noisy, working, pilot)),
             groups,
-            sigma,
+            variance,
             params,
             number,
         )
@@ -118,12 +134,11 @@ def _combine(noisy, working, pilot, groups, sigma, params, number):
     )
 
 
-def _combine_channel(noisy, working, pilot, groups, sigma, params, number):
+def _combine_channel(noisy, working, pilot, groups, variance, params, number):
     first = number == 0
     size, depth = params.patch_sizes[number], params.depths[number]
     turns = _turns(params, depth)
     tau = params.noise_kept * (1 - number / params.passes)
-    noise = size**2 * depth * sigma**2
     total, mixed, weights = ([np.zeros(plane.shape) for plane in noisy] for _ in range(3))
     for group in groups:
 
@@ -133,11 +148,11 @@ def _combine_channel(noisy, working, pilot, groups, sigma, params, number):
 
         x, z = columns(pilot), columns(working)
         change = np.sum((columns(noisy) - z) ** 2)
-        left = max(1 - np.sqrt(change / (noise * len(group))), 1.02 * tau, 0.02)
-        energies = np.full(len(group), noise)
+        energies = np.array([_noise_of(variance, corner, size, depth) for *corner, _ in group])
+        left = max(1 - np.sqrt(change / energies.sum()), 1.02 * tau, 0.02)
         load = (params.extra_load if first else params.boost * left**2) * energies
         theta = combination(x, load, energies + load if first else load)
-        gain = np.sum(theta**2, axis=0)
+        gain = np.sum(theta**2 * energies[:, None], axis=0) / energies
         estimate = z @ theta
         blend = min(tau / left, 1.0)
         for j, (plane, y, left_edge, g) in enumerate(group):

@@ -207,7 +207,8 @@ class PlanesOnDevice:
             pilots.append(pilot[0][own])
             blended.append(working[0][own])
             noisy.append(channel.noisy.planes[0][own])
-        done = Frame(*(xp.stack(planes) for planes in (noisy, blended, pilots)), frame.peak, frame.groups)
+        images = [xp.stack(planes) for planes in (noisy, blended, pilots)]
+        done = Frame(images[0], images[1], images[2], frame.peak, frame.groups)
         for held in self._rolling:
             held.pop()
         if self._sites is not None:
