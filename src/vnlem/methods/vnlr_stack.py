@@ -135,7 +135,7 @@ def _variances(task: StackTask) -> Iterator[Plane | None]:
         else:
             # A patch without any noise would make its weights 0/0.
             least = np.float32(max(1e-6 * task.sigma**2, 1e-30))
-            yield np.maximum(np.float32(task.sigma_map(index)) ** 2, least)
+            yield np.maximum(task.sigma_map(index).astype(np.float32) ** 2, least)
 
 
 def entering(plane: Plane) -> Plane:

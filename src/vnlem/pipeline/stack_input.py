@@ -55,7 +55,7 @@ def sigma_of_page(sigma: Any, axes: str, shape: tuple[int, ...]) -> Any:
 
     Examples
     --------
-    >>> sigma_of_page([2.0], "TYX", (1, 4, 5)), sigma_of_page(np.ones((1, 4, 5)), "TYX", (1, 4, 5)).shape
+    >>> sigma_of_page(2.0, "TYX", (1, 4, 5)).item(), sigma_of_page(np.ones((1, 1, 5)), "TYX", (1, 4, 5)).shape
     (2.0, (4, 5))
     """
     letters = axes.upper()

@@ -34,4 +34,4 @@ class StackTask(NamedTuple):
     channels: int = 1  # that are denoised together, with the same noise
     # The index of a plane -> the standard deviation (H, W) of its noise, where it is not `sigma` everywhere;
     # `sigma` is then its root mean square.
-    sigma_map: Callable[[int], Plane] | None = None
+    sigma_map: Callable[[int], NDArray[np.floating]] | None = None
