@@ -171,7 +171,7 @@ BAD_STREAMS = {
     "depth too": ({"axes": "TZYX"}, "the axes of a stream are T, Y, X"),
     "negative delay": ({"delay": -1}, "delay must be"),
     "half a frame": ({"delay": 0.5}, "delay must be"),
-    "delay of no use": ({"delay": 21, "passes": 3, "plane_distance": 2}, "delay must be from 1 to 20 with 4"),
+    "delay of no use": ({"delay": 21, "passes": 3, "plane_distance": 2}, "delay must be from 1 to 17 with 4"),
     "patch too deep": ({"delay": 1, "patch_depth": 3}, "delay must be from 2 to"),
     "dtype": ({"dtype": "text"}, "dtype must be"),
     "sigma per channel": ({"sigma": [1, 2]}, "one for each of the 1 channels"),
