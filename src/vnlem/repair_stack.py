@@ -125,6 +125,7 @@ def _pages(array: Any, letters: str) -> list[PagesOf]:
     ]
 
 
+@np.errstate(invalid="ignore")  # pages that are not finite are refused later
 def _find(array: Any, missing: Mask | None, letters: str, sigma: Any, asked: str | bool) -> Mask | None:
     """The impulses of a stack, of single pages and, with time, of all pages; None where there are none."""
     if asked is False:

@@ -246,7 +246,7 @@ def channels_of_stack(
     """
     wanted = params.pop("channels", "auto")
     checks.choice("channels", wanted, CHANNELS)
-    sigmas, *rest = about
+    sigmas, noise_model, about_noise, plain = about
     together = stack_method(method, kind) if kind else None
     if wanted == "separate" or len(sigmas) == 1:
         return "separate", None
@@ -257,7 +257,9 @@ def channels_of_stack(
                 "not possible; leave channels out, or use method='vnlr'"
             )
         return "separate", None
-    noise = StackNoise.of_channels(list(series), sigmas, *rest, in_parts=in_parts)
+    noise = StackNoise.of_channels(
+        list(series), sigmas, noise_model, about_noise, plain=plain, in_parts=in_parts
+    )
     if noise is None:
         return "separate", None
     if wanted == "auto":

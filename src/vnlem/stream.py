@@ -233,7 +233,7 @@ class Stream:
 
     def _n_channels(self) -> int:
         shape, _ = self._like
-        return dict(zip(self._letters[1:], shape, strict=True)).get("C", 1)
+        return int(shape[self._letters.index("C") - 1]) if "C" in self._letters else 1
 
     def _begin(self) -> None:
         """Measure noise and units on the first frames, and make what denoises."""

@@ -130,8 +130,8 @@ class StackNoise:
         if maps is not None or told_maps or noise_model == "field":
             return None
         alike = all(sigma == sigmas[0] for sigma in sigmas)
-        known = (sigmas[0], noise_model) if alike else (0.0, "gaussian")
-        seen = _Seen.of(series, *known, about_noise, plain=plain, in_parts=in_parts)
+        sigma, kind = (sigmas[0], noise_model) if alike else (0.0, "gaussian")
+        seen = _Seen.of(series, sigma, kind, about_noise, plain=plain, in_parts=in_parts)
         if seen.lines:
             return None
         sample, differences = seen.sample, seen.differences
