@@ -62,8 +62,7 @@ def denoise(
         rescaled or clipped.
     sigma : float, optional
         Standard deviation of white noise, or of the complex noise behind magnitudes ("rician"), in the units
-        of the pixels. When None the noise is estimated. May be a map, one number for each pixel; for a stack
-        with as many axes as it has, of length one where the noise is the same, e.g. (frames, 1, 1).
+        of the pixels; estimated when None. May be a map; that of a stack has as many axes, e.g. (frames, 1, 1).
     method : str
         Name of the method, a key of ``vnlem.registry.METHODS``; - and _ are the same.
     preset : {"auto", "paper"}
@@ -76,7 +75,7 @@ def denoise(
         any order, such as "TYX" or "TZCYX". VNLR lets the pages along depth or time (of both, the one whose
         neighbours are more alike), else the images of a set, help each other; so does NLM along depth or
         time. The other methods work page by page. The noise is estimated once for all pages. VNLR denoises
-        channels that show the same things (colours) together, others one by one; `channels` says otherwise.
+        colours together, and channels that show other things one by one, unless `channels` says otherwise.
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
@@ -182,7 +181,7 @@ def denoise(
             return _denoise_image(method_given, array, level, model, about_noise, given, frame, wanted)
         page = only_page(array, axes, level)
         if page is not None:
-            # One page is an image, and so are channels without time, depth or other images beside them.
+            # One page is an image, in colour where there are channels.
             one = sigma_of_page(level, str(axes), np.shape(array))
             frame = replace(frame, channel_axis=0 if page.ndim == 3 else None)
             done = _denoise_image(method_given, page, one, model, about_noise, given, frame, wanted)
