@@ -62,7 +62,7 @@ def denoise(
         rescaled or clipped.
     sigma : float, optional
         Standard deviation of white noise, or of the complex noise behind magnitudes ("rician"), in the units
-        of the pixels; estimated when None. May be a map; that of a stack has as many axes, e.g. (frames, 1, 1).
+        of the pixels; estimated when None. May be a map, of a stack with as many axes: e.g. (frames, 1, 1).
     method : str
         Name of the method, a key of ``vnlem.registry.METHODS``; - and _ are the same.
     preset : {"auto", "paper"}
@@ -181,10 +181,9 @@ def denoise(
             return _denoise_image(method_given, array, level, model, about_noise, given, frame, wanted)
         page = only_page(array, axes, level)
         if page is not None:
-            # One page is an image, in colour where there are channels.
-            one = sigma_of_page(level, str(axes), np.shape(array))
-            frame = replace(frame, channel_axis=0 if page.ndim == 3 else None)
-            done = _denoise_image(method_given, page, one, model, about_noise, given, frame, wanted)
+            level = sigma_of_page(level, str(axes), np.shape(array))
+            frame = replace(frame, channel_axis=0 if page.ndim == 3 else None)  # in colour
+            done = _denoise_image(method_given, page, level, model, about_noise, given, frame, wanted)
             return cast(Result, back_as(done, str(axes), np.shape(array)))
         done = denoise_stack(
             array,
