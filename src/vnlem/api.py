@@ -85,8 +85,7 @@ def denoise(
         real and imaginary parts, and `sigma` is that of each.
     sigma : float, optional
         Standard deviation of white noise, or of the complex noise behind magnitudes ("rician"), in the units
-        of the pixels. When None the noise is estimated. May be a map, one number for each pixel; for a stack
-        with as many axes as it has, of length one where the noise is the same, e.g. (frames, 1, 1).
+        of the pixels; estimated when None. May be a map, of a stack with as many axes: e.g. (frames, 1, 1).
     method : {"vnlr", "vnlem", "vnlem-dd", "nlem", "nlpr", "nlm"}
         Name of the method, or of one that another package adds; - and _ are the same.
     preset : {"auto", "paper"}
@@ -99,7 +98,7 @@ def denoise(
         any order, such as "TYX" or "TZCYX". VNLR lets the pages along depth or time (of both, the one whose
         neighbours are more alike), else the images of a set, help each other; so does NLM along depth or
         time. The other methods work page by page. The noise is estimated once for all pages. VNLR denoises
-        channels that show the same things (colours) together, others one by one; `channels` says otherwise.
+        colours together, and channels that show other things one by one, unless `channels` says otherwise.
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
@@ -243,12 +242,11 @@ def denoise(
             return denoise_image(method_given, array, level, model, about_noise, given, frame, wanted)
         page = only_page(array, axes, level)
         if page is not None:
-            # One page is an image, and so are channels without time, depth or other images beside them.
             shape = np.shape(array)
-            one = sigma_of_page(level, str(axes), shape)
+            level = sigma_of_page(level, str(axes), shape)
             own = pixels.each(lambda values: only_page(np.broadcast_to(values, shape), axes, None))
             frame = replace(frame, pixels=own, channel_axis=0 if page.ndim == 3 else None)
-            done = denoise_image(method_given, page, one, model, about_noise, given, frame, wanted)
+            done = denoise_image(method_given, page, level, model, about_noise, given, frame, wanted)
             return cast(Result, back_as(done, str(axes), np.shape(array)))
         options: dict[str, Any] = {
             "axes": axes,
