@@ -6,7 +6,6 @@ A method that says how (``METHOD.stack``) gets all pages of a series; any other 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass, is_dataclass, replace
-from itertools import tee
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from vnlem.pipeline.axes import count_of, shapes_of
 from vnlem.pipeline.carrier import Carrier
 from vnlem.pipeline.device import lies_on_gpu, side_by_side, to_host
 from vnlem.pipeline.image import Planes, check_values
-from vnlem.pipeline.incoming import Incoming
+from vnlem.pipeline.incoming import Incoming, shared
 from vnlem.pipeline.method import arguments_of
 from vnlem.pipeline.places import load
 from vnlem.pipeline.progress import ProgressCallback
@@ -116,7 +115,7 @@ def denoise_series(
     if noise.sigma <= NEGLIGIBLE * units.scale:
         solvers = [iter]  # there is nothing to take away
     bring = _Bring(count, noise, device)
-    found = _Sizes(tee(pages, len(solvers)), noise, units, bring, solvers, same, levels).denoised()
+    found = _Sizes(shared(pages, len(solvers)), noise, units, bring, solvers, same, levels).denoised()
     for index, (given, planes, denoised) in enumerate(found):
         if index == 0 and part is None:
             _advise(noise, planes)
@@ -156,7 +155,7 @@ class _Levels:
 class _Sizes(NamedTuple):
     """A series at several sizes, each of which goes through its solver as a whole; see `estimate.scales`."""
 
-    pages: tuple[Iterator[Any], ...]  # for each size
+    pages: list[Iterator[Any]]  # for each size
     noise: StackNoise
     units: StackUnits
     bring: "_Bring"
