@@ -80,6 +80,13 @@ def test_a_delay_gives_what_the_cpu_gives(delay):
     np.testing.assert_allclose(there, here, atol=2e-5)
 
 
+def test_colours_with_a_delay_give_what_the_cpu_gives():
+    planes = np.stack([drifting(8, speed=1), 0.6 * drifting(8), drifting(8, speed=1)[:, ::-1]], axis=1)
+    given = {"delay": 3, "passes": 2, "plane_distance": 2, "patch_depth": None, "patch_size": None}
+    here, there = vnlr_on_both("T", planes, **given)
+    np.testing.assert_allclose(there, here, atol=2e-5)
+
+
 def test_with_a_delay_no_frame_is_asked_for_before_its_time():
     planes, delay = drifting(9, speed=1), 2
     taken = []
