@@ -98,6 +98,13 @@ def movie() -> np.ndarray:
 
 
 @cache
+def colour_movie() -> np.ndarray:
+    """A view that moves over a colour photograph."""
+    whole = data.astronaut()[30:190, 150:310].astype(float)
+    return np.stack([whole[4 * t : 96 + 4 * t, 3 * t : 96 + 3 * t] for t in range(5)])
+
+
+@cache
 def volume() -> np.ndarray:
     """Balls in slices."""
     z, y, x = np.mgrid[:6, :96, :96]
@@ -198,6 +205,10 @@ def blind() -> dict[str, Case]:
         "colour, photons": Case(astronaut, photons(5), colour),
         "movie": Case(movie, white(30), stack),
         "movie, photons": Case(movie, photons(10, offset=20, read=2), stack),
+        "colour movie": Case(colour_movie, white(20), {"axes": "TYXC"}),
+        "colour movie, photons": Case(colour_movie, photons(5, offset=20, read=2), {"axes": "TYXC"}),
+        "colour movie, sigma told": Case(colour_movie, white(20), {"axes": "TYXC", "sigma": 20.0}),
+        "movie, sigma told": Case(movie, white(30), {"axes": "TYX", "sigma": 30.0}),
         "volume": Case(volume, white(25), {"axes": "ZYX"}),
         "set": Case(particles, white(35)),
         "region of a zarr": Case(camera, white(20), denoise=region_of_a_store, cut=REGION),

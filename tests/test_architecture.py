@@ -25,8 +25,9 @@ ALLOWED = {
     "repair_stack": {"pipeline", "noise", "estimate", "stacks", "repair"},
     "call": {"pipeline", "registry", "noise", "features", "plan", "execute", "repair"},
     "methods": {"pipeline", "kernels", "registry", "reference"} | STAGES,
-    "stacks": {"pipeline", "noise", "registry"},
-    "stream": {"pipeline", "noise", "registry", "stacks"},
+    "series": {"pipeline", "noise", "estimate", "registry"},
+    "stacks": {"pipeline", "features", "noise", "registry", "series"},
+    "stream": {"pipeline", "features", "noise", "registry", "series", "stacks"},
     "api": {"pipeline", "features", "noise", "registry", "large", "call", "repair", "repair_stack"},
     "check": {"pipeline", "noise", "registry", "call", "api"},
     "raw": {"pipeline", "noise", "registry", "plan", "execute"},
@@ -35,7 +36,7 @@ ALLOWED = {
     "notebook": {"pipeline"},
     "theory": {"pipeline", "features", "neighbours", "registry", "reference"},
     "figures": {"pipeline", "io", "metrics", "registry"} | STAGES,
-    "large": {"pipeline", "registry", "io", "stacks", "plan", "execute", "repair"} | STAGES,
+    "large": {"pipeline", "registry", "io", "series", "stacks", "plan", "execute", "repair"} | STAGES,
     "bench": {"pipeline", "api", "registry", "io", "metrics", "noise", "figures"},
 }
 # The doors: what people start may use everything, and nothing may import them.

@@ -9,7 +9,7 @@ from vnlem.kernels.cuda import engine
 from vnlem.pipeline import units_on_gpu
 
 MATCH = {"P": 7, "LAYERS": 1, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1, "COPIES": 0}
-PLANES = {"P": 7, "LAYERS": 2, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1}
+PLANES = {"P": 7, "CHANNELS": 1, "LAYERS": 2, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1}
 RID = {"TILE": 4, "HALF": 64, "BLOCKS": 3, "WARPS": 9, "TOGETHER": 2, "CHUNK": 8, "BLOCKS_OF_SM": 3} | {
     "WITH_MARGIN": 0,
     "WITH_IDENTITY": 0,
@@ -22,6 +22,7 @@ MODULES = {
     "match colour, copies": ("match", MATCH | {"P": 8, "LAYERS": 3, "COPIES": 1}),
     "match shifts, large window": ("match", MATCH | {"TRANSFORMS": 1, "WINDOW_IN_SHARED": 0}),
     "planes match": ("plane_match", PLANES),
+    "planes match in colour": ("plane_match", PLANES | {"P": 8, "CHANNELS": 3, "LAYERS": 3}),
     "planes match under reflections of depth": (
         "plane_match",
         PLANES | {"P": 5, "LAYERS": 4, "TRANSFORMS": 16},

@@ -30,7 +30,8 @@ def drifting(n_planes, height=15, width=17, speed=2):
 def vnlr_on_both(kind, planes, engine=None, **given):
     """The planes from the CPU and from the device that is played."""
     params = resolve_stack(kind, len(planes), **(SMALL | given))
-    task = StackTask(kind, [plane.shape for plane in planes], 0.5)
+    channels = 1 if planes[0].ndim == 2 else len(planes[0])
+    task = StackTask(kind, [plane.shape[-2:] for plane in planes], 0.5, channels=channels)
     here = list(vnlr_stack.solve_stack(iter(planes), task, params))
     there = list(cuda_vnlr_stack.solve_stack(iter(planes), task, params, engine or Emulator()))
     return here, there
@@ -47,6 +48,27 @@ def test_vnlr_gives_what_the_cpu_gives(kind, depth, group):
     assert np.abs(np.array(there) - planes).max() > 0.3
 
 
+@pytest.mark.parametrize(("kind", "channels"), [("T", 3), ("Z", 3), ("N", 3), ("T", 2), ("Z", 2)])
+def test_channels_together_give_what_the_cpu_gives(kind, channels):
+    grey = drifting(5)[:, None]
+    noise = np.random.default_rng(4).normal(0, 0.3, (5, channels, 15, 17))
+    planes = (grey * np.linspace(1, 0.4, channels)[:, None, None] + noise).astype(np.float32)
+    here, there = vnlr_on_both(kind, planes, **({} if kind == "N" else {"patch_depth": 2}))
+    assert np.shape(there) == planes.shape
+    np.testing.assert_allclose(there, here, atol=2e-5)
+    assert np.abs(np.array(there) - planes).max() > 0.3
+
+
+def test_the_first_pass_may_have_other_patches():
+    planes = drifting(5)
+    params = resolve_stack("T", 5, n_neighbors=10, patch_distance=3, passes=2, plane_distance=1)
+    assert params.depths[0] > params.depths[1]
+    task = StackTask("T", [planes[0].shape] * 5, 0.5)
+    here = list(vnlr_stack.solve_stack(iter(planes), task, params))
+    there = list(cuda_vnlr_stack.solve_stack(iter(planes), task, params, Emulator()))
+    np.testing.assert_allclose(there, here, atol=2e-5)
+
+
 def test_planes_in_flight_move_on_in_a_long_stack():
     here, there = vnlr_on_both("T", drifting(12, speed=1), passes=1)
     np.testing.assert_allclose(there, here, atol=2e-5)
@@ -55,6 +77,13 @@ def test_planes_in_flight_move_on_in_a_long_stack():
 @pytest.mark.parametrize("delay", [1, 2, 5])
 def test_a_delay_gives_what_the_cpu_gives(delay):
     here, there = vnlr_on_both("T", drifting(10, speed=1), delay=delay)
+    np.testing.assert_allclose(there, here, atol=2e-5)
+
+
+def test_colours_with_a_delay_give_what_the_cpu_gives():
+    planes = np.stack([drifting(8, speed=1), 0.6 * drifting(8), drifting(8, speed=1)[:, ::-1]], axis=1)
+    given = {"delay": 3, "passes": 2, "plane_distance": 2, "patch_depth": None, "patch_size": None}
+    here, there = vnlr_on_both("T", planes, **given)
     np.testing.assert_allclose(there, here, atol=2e-5)
 
 

@@ -96,7 +96,7 @@ def test_nearly_all_members_are_the_same(kind):
     from vnlem.kernels.cuda.engine import Engine
     from vnlem.kernels.cuda.ridge import Rule
     from vnlem.methods.cuda.sites import sites_of
-    from vnlem.methods.cuda.vnlr_stack import Frame, PlanesOnDevice, Room
+    from vnlem.methods.cuda.vnlr_planes import Frame, PlanesOnDevice, Room
     from vnlem.methods.vnlr_stack import _sites, schedule_of, search_of
     from vnlem.methods.vnlr_stack_params import resolve_stack
     from vnlem.neighbours.planes import PlaneMatcher
@@ -111,13 +111,13 @@ def test_nearly_all_members_are_the_same(kind):
     engine = Engine()
     sites = sites_of(engine, params, schedule.shape, 6, noisy=False, sigma=0.3)
     rule = Rule(search.patch_size, 0.5, 1.0, None, search.depth)
+    weights = np.ones(1, np.float32)
     held = PlanesOnDevice(
-        engine, schedule.shape, schedule.sweeps[1], search, rule, sites, 0.3, Room(10**6, 0.0)
+        engine, schedule.shape, schedule.sweeps[1], search, rule, sites, 0.3, weights, Room(10**6, 0.0)
     )
     with Pool(1) as pool:
-        noise = search.patch_size**2 * search.depth * 0.3**2
-        matcher = PlaneMatcher(schedule.shape, search, noise, _sites(params, False, 0.3, pool))
-        for plane in planes:
+        matcher = PlaneMatcher(schedule.shape, search, 0.3, weights, _sites(params, False, 0.3, pool))
+        for plane in planes[:, None]:
             matcher.push(plane)
             there = cupy.asarray(plane)
             held.push(Frame(there, there, there, float(np.abs(plane).max())))
@@ -127,7 +127,7 @@ def test_nearly_all_members_are_the_same(kind):
         here = matcher.match(2, corners.astype(np.int64))
     [found] = held.frames[2].groups
     # Planes of the CPU have spare columns.
-    stride = matcher._image.shape[2]
+    stride = matcher._image.shape[3]
     places = here.positions // stride * 75 + here.positions % stride
     ours = places.astype(np.int64) * 16 + here.transforms
     theirs = found.positions.get().astype(np.int64) * 16 + found.transforms.get()

@@ -14,7 +14,7 @@ from vnlem.large.boxes import grown, slices
 from vnlem.large.sample import take_sample
 from vnlem.large.solvers import find_solver
 from vnlem.large.sources import open_source
-from vnlem.methods.cuda import vnlr_stack as cuda_vnlr_stack
+from vnlem.methods.cuda import vnlr_planes
 from vnlem.noise.correlated import Spectrum
 from vnlem.noise.curve import Curve
 from vnlem.noise.model import NoiseModel
@@ -186,16 +186,32 @@ def test_parts_of_a_stack_have_the_bytes_of_the_whole(case):
 
 @needs_compiler
 @pytest.mark.usefixtures("fake_gpu")
+@pytest.mark.parametrize("channels", ["joint", "same"])
+def test_channels_of_a_stack_on_a_device_are_those_of_the_cpu(channels):
+    grey = stack((4, 14, 16))
+    pixels = grey[..., None] * ([1.0, 0.7, 0.5] if channels == "joint" else [1.0, 1.0, 1.0])
+    options = SMALL | {"plane_distance": 1, "axes": "TYXC", "channels": channels}
+    here = vnlem.denoise(pixels, 60, noise_model="gaussian", **options)
+    there, info = vnlem.denoise(pixels, 60, device="cuda", return_info=True, **options)
+    assert info.device == "cuda:0"
+    np.testing.assert_allclose(there, here, rtol=0, atol=0.05)
+    assert np.abs(here - pixels).max() > 10
+    with pytest.raises(ValueError, match="works on the CPU only"):
+        vnlem.denoise(pixels, np.full((4, 1, 1, 1), 60.0), device="cuda", **options)
+
+
+@needs_compiler
+@pytest.mark.usefixtures("fake_gpu")
 @pytest.mark.parametrize("case", ["vnlr T", "vnlr Z"])
 def test_sums_over_parts_of_a_stack_have_the_units_of_the_whole(case, monkeypatch):
     kind, shape, sides, options = SMALL_STACKS[case]
-    pixels, plain, seen = stack(shape), cuda_vnlr_stack.units_of_sums, []
+    pixels, plain, seen = stack(shape), vnlr_planes.units_of_sums, []
 
     def watched(n_members, cover, largest):
         seen.append((n_members, cover, largest))
         return plain(n_members, cover, largest)
 
-    monkeypatch.setattr(cuda_vnlr_stack, "units_of_sums", watched)
+    monkeypatch.setattr(vnlr_planes, "units_of_sums", watched)
     vnlem.denoise(pixels, 60, axes=f"{kind}YX", device="cuda", **options)
     of_whole = set(seen[-2:])
     peak = np.abs(pixels - pixels.mean()).max() / pixels.std()

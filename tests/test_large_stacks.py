@@ -111,6 +111,40 @@ def test_channels_and_time_points_equal_those_in_memory(tmp_path, small_units):
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
 
 
+def colours(shape):
+    """Waves in three channels that belong together, with noise of standard deviation 80 in each."""
+    grey = noisy(shape).astype(float)[..., None] * [1.0, 0.7, 0.5]
+    return np.rint(grey + np.random.default_rng(5).normal(0, 60, grey.shape)).astype(np.uint16)
+
+
+@pytest.mark.parametrize("kind", ["T", "Z"])
+@pytest.mark.parametrize("given", [80, None], ids=["sigma given", "estimated"])
+def test_colours_in_parts_equal_the_whole(tmp_path, small_units, kind, given):
+    pixels = colours((24, 40, 44))
+    whole, info = vnlem.denoise(pixels, given, axes=f"{kind}YXC", return_info=True, **SMALL[kind])
+    assert info.details["channels"] == "joint"
+    summary = vnlem.denoise_large(
+        pixels, tmp_path / "out.zarr", given, axes=f"{kind}YXC", memory="1GB", **SMALL[kind]
+    )
+    assert summary.units > 1
+    assert summary.settings["channels"] == "joint"
+    order = "tcyx" if kind == "T" else "czyx"
+    found = zarr.open_array(tmp_path / "out.zarr/0")[:]
+    back = [order.index(letter) for letter in f"{kind}YXC".lower()]
+    np.testing.assert_array_equal(found.transpose(back), whole)
+
+
+@pytest.mark.parametrize("kind", ["T", "Z"])
+def test_several_sizes_in_parts_equal_the_whole(tmp_path, small_units, kind):
+    pixels = noisy((16, 97, 98))
+    options = {"axes": f"{kind}YX", "scales": 2, **SMALL[kind]}
+    whole = vnlem.denoise(pixels, 80, **options)
+    assert not np.array_equal(whole, vnlem.denoise(pixels, 80, **(options | {"scales": 1})))
+    summary = vnlem.denoise_large(pixels, tmp_path / "out.zarr", 80, memory="1GB", **options)
+    assert summary.units > 1
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
+
+
 def test_a_region_of_a_movie_has_the_bytes_of_the_whole(tmp_path, small_units):
     pixels = noisy((30, 24, 28))
     whole = vnlem.denoise(pixels, 80, axes="TYX", **SMALL["T"])
@@ -192,7 +226,7 @@ def test_a_dry_run_of_a_movie(tmp_path):
     forecast = vnlem.denoise_large(
         noisy((20, 40, 44)), tmp_path / "out.zarr", 80, axes="tyx", dry_run=True, **SMALL["T"]
     )
-    assert forecast.halo == (8, 40, 44)
+    assert forecast.halo == (7, 40, 44)
     assert forecast.seconds > 0
 
 

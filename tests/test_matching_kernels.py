@@ -7,7 +7,7 @@ from vnlem.kernels.cpu.match import GroupSearch, match_tile
 from vnlem.kernels.cpu.plane_match import Planes, match_planes_tile
 from vnlem.kernels.cpu.sheets import Images
 from vnlem.neighbours.groups import groups_in, symmetries
-from vnlem.neighbours.patches import blank_planes, patch_sums
+from vnlem.neighbours.patches import blank_planes
 from vnlem.neighbours.planes import symmetries_of_block
 from vnlem.neighbours.sheets import Layout
 
@@ -102,20 +102,29 @@ def test_matching_agrees_with_all_distances(group, p, channels, width, height_of
     ("group", "reflect"), [("identity", True), ("c4", False), ("d4", False), ("d4", True)]
 )
 @pytest.mark.parametrize(("p", "depth", "width"), [(4, 3, 40), (7, 2, 26), (5, 2, 9), (8, 1, 44)])
-def test_matching_in_planes_agrees_with_all_distances(group, reflect, p, depth, width):
+@pytest.mark.parametrize("channels", [1, 3])
+def test_matching_in_planes_agrees_with_all_distances(group, reflect, p, depth, width, channels):
     if depth == 1 and reflect:
         pytest.skip("one plane has one order")
     n_planes, height, radius, k = 4, 30, 5, 8
-    images = random(n_planes, height, width, seed=p) + 3 * steps(height, width)
-    transforms = symmetries_of_block(group, p, depth, reflect_depth=reflect)
-    blocks = [all_patches(images[first : first + depth], p) for first in range(n_planes - depth + 1)]
-    image = blank_planes(n_planes, height, width)
-    image[:, :, :width] = images
-    energy, invariants = np.full(image.shape, np.inf, np.float32), np.zeros((2, *image.shape), np.float32)
+    images = random(n_planes * channels, height, width, seed=p) + 3 * steps(height, width)
+    images = images.reshape(n_planes, channels, height, width)
+    # All channels move alike, and keep their order where the planes come in reverse.
+    order, pixel = np.divmod(symmetries_of_block(group, p, depth, reflect_depth=reflect), p * p)
+    order, pixel = (part.reshape(len(order), depth, 1, p * p) for part in (order, pixel))
+    transforms = ((order * channels + np.arange(channels)[:, None]) * p * p + pixel).reshape(len(order), -1)
+    blocks = [
+        all_patches(images[first : first + depth].reshape(-1, height, width), p)
+        for first in range(n_planes - depth + 1)
+    ]
+    blank = blank_planes(n_planes, height, width)
+    image = np.zeros((n_planes, channels, *blank.shape[1:]), np.float32)
+    image[..., :width] = images
+    energy, invariants = np.full(blank.shape, np.inf, np.float32), np.zeros((2, *blank.shape), np.float32)
     rows, columns = height - p + 1, width - p + 1
     for first, patches in enumerate(blocks):
         level = patches.sum(axis=2) / np.sqrt(patches.shape[2])
-        squares = sum(patch_sums(images[first + d].astype(np.float64) ** 2, p) for d in range(depth))
+        squares = (patches.astype(np.float64) ** 2).sum(axis=2)
         energy[first, :rows, :columns] = squares
         invariants[0, first, :rows, :columns] = level
         invariants[1, first, :rows, :columns] = np.sqrt(np.maximum(squares - level**2, 0))
@@ -125,7 +134,7 @@ def test_matching_in_planes_agrees_with_all_distances(group, reflect, p, depth, 
     missing = np.full((3, 3), -1)
     moved = np.column_stack([other, references[:, 1:] + [2, -1]])
     centres = np.stack([references, missing, moved], axis=1)
-    penalty = 0.1 * p * p * depth
+    penalty = 0.1 * p * p * depth * channels
     positions, chosen = np.empty((3, k), np.int32), np.empty((3, k), np.uint8)
     planes = Planes(image, energy, invariants, len(transforms), p, depth, radius, 1.1)
     sizes = np.full((n_planes, 2), (height, width))
@@ -138,7 +147,7 @@ def test_matching_in_planes_agrees_with_all_distances(group, reflect, p, depth, 
             sites.append((blocks[there][cut].reshape(-1, blocks[there].shape[2]), grid.reshape(-1, 3)))
         candidates, places = (np.concatenate(parts) for parts in zip(*sites, strict=True))
         expected = nearest(blocks[plane][top, left], candidates, transforms, k, 1.1, penalty)
-        found = np.stack(np.unravel_index(positions[r], image.shape), axis=-1)
+        found = np.stack(np.unravel_index(positions[r], blank.shape), axis=-1)
         assert tuple(found[0]) == (plane, top, left)
         assert set(zip(map(tuple, found.tolist()), chosen[r].tolist(), strict=True)) == {
             (tuple(places[at].tolist()), number) for at, number in expected

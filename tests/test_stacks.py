@@ -40,6 +40,19 @@ def test_the_fast_passes_agree_with_the_reference(kind, group):
     assert np.abs(fast - noisy).max() > 10
 
 
+@pytest.mark.parametrize(("kind", "channels"), [("T", 3), ("Z", 3), ("N", 3), ("T", 2), ("Z", 2)])
+def test_channels_together_agree_with_the_reference(kind, channels):
+    _, noisy = drifting(4, size=12)
+    mixed = noisy[..., None] * np.linspace(1, 0.4, channels)
+    mixed += np.random.default_rng(3).normal(0, 25, mixed.shape)
+    options = {**SMALL, "axes": f"{kind}YXC", "channels": "joint", "noise_model": "gaussian"}
+    options |= {} if kind == "N" else {"patch_depth": 2}
+    fast = vnlem.denoise(mixed, 30, **options)
+    plain = vnlem.denoise(mixed, 30, engine="reference", **options)
+    assert np.abs(fast - plain).max() < 0.02
+    assert np.abs(fast - mixed).max() > 10
+
+
 def test_images_of_several_sizes_agree_with_the_reference():
     _, noisy = drifting(3, size=14)
     images = [noisy[0], noisy[1][:11, :9], noisy[2][:, :10]]
@@ -155,12 +168,129 @@ def test_axes_may_come_in_any_order():
 def test_channels_have_a_noise_of_their_own():
     _, noisy = drifting(4)
     both = np.stack([noisy, 10 * noisy], axis=1)
-    result, info = vnlem.denoise(both, axes="TCYX", profile="fast", return_info=True)
+    options = {"axes": "TCYX", "profile": "fast", "channels": "separate"}
+    result, info = vnlem.denoise(both, return_info=True, **options)
     first, second = info.details["sigma_per_channel"]
     assert second == pytest.approx(10 * first)
     np.testing.assert_array_equal(result[:, 0], vnlem.denoise(noisy, first, axes="TYX", profile="fast"))
-    given = vnlem.denoise(both, [first, second], axes="TCYX", profile="fast")
-    np.testing.assert_array_equal(given, result)
+    np.testing.assert_array_equal(vnlem.denoise(both, [first, second], **options), result)
+    _, info = vnlem.denoise(both, axes="TCYX", profile="fast", return_info=True)
+    assert info.details["sigma_per_channel"] == pytest.approx([first, second])
+
+
+def colours(n_frames=4, size=32):
+    """A drifting pattern in three colours that belong together, and its noisy version."""
+    grey, _ = drifting(n_frames, size=size)
+    clean = grey[..., None] * [1.0, 0.8, 0.5] + [0, 20, 40]
+    return clean, clean + np.random.default_rng(8).normal(0, 25, clean.shape)
+
+
+@pytest.mark.parametrize("kind", "TZN")
+def test_colours_gain_over_channels_one_by_one(kind):
+    clean, noisy = colours()
+    options = {"axes": f"{kind}YXC", "profile": "fast", "return_info": True}
+    joint, info = vnlem.denoise(noisy, 25, **options)
+    assert info.details["channels"] == "joint"
+    apart, info = vnlem.denoise(noisy, 25, channels="separate", **options)
+    assert info.details["channels"] == "separate"
+    assert error(joint, clean) < 0.9 * error(apart, clean)
+
+
+def test_colours_may_lie_along_any_axis():
+    _, noisy = colours()
+    options = {"sigma": 25, "profile": "fast"}
+    straight = vnlem.denoise(noisy, axes="TYXC", **options)
+    for axes in ("TCYX", "CTYX", "XYCT"):
+        order = ["TYXC".index(letter) for letter in axes]
+        found = vnlem.denoise(noisy.transpose(order), axes=axes, **options)
+        np.testing.assert_array_equal(found, straight.transpose(order))
+
+
+def test_colours_do_not_depend_on_the_workers():
+    _, noisy = colours(4, 72)
+    one, three = (vnlem.denoise(noisy, 25, axes="TYXC", profile="fast", workers=n) for n in (1, 3))
+    np.testing.assert_array_equal(one, three)
+
+
+def test_channels_that_do_not_belong_together_are_denoised_one_by_one():
+    rng = np.random.default_rng(9)
+    stains = [100 * (gaussian_filter(rng.normal(size=(80, 80)), 3) > 0.05) for _ in range(2)]
+    noisy = np.stack([stains] * 4) + rng.normal(0, 20, (4, 2, 80, 80))
+    result, info = vnlem.denoise(noisy, 20, axes="TCYX", profile="fast", return_info=True)
+    assert info.details["channels"] == "separate"
+    alone = vnlem.denoise(noisy[:, 1], 20, axes="TYX", profile="fast")
+    np.testing.assert_array_equal(result[:, 1], alone)
+
+
+def test_a_grey_movie_stored_in_three_channels_gets_the_grey_result():
+    _, noisy = drifting(4)
+    result, info = vnlem.denoise(
+        np.repeat(noisy[..., None], 3, axis=3), 25, axes="TYXC", profile="fast", return_info=True
+    )
+    assert info.details["channels"] == "same"
+    grey = vnlem.denoise(noisy, 25, axes="TYX", profile="fast")
+    np.testing.assert_allclose(result, np.repeat(grey[..., None], 3, axis=3), rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("axes", ["CYX", "YXC", "TYXC", "NCXY"])
+def test_channels_without_other_pages_are_an_image(axes):
+    page = colours(1)[1][0]  # rows, columns, channels
+    expected = vnlem.denoise(page, 25, channel_axis=-1)
+    order = [letter for letter in axes if letter in "CYX"]
+    given = page.transpose(["YXC".index(letter) for letter in order])
+    shape = [1 if letter not in "CYX" else given.shape[order.index(letter)] for letter in axes]
+    found = vnlem.denoise(given.reshape(shape), 25, axes=axes).reshape(given.shape)
+    np.testing.assert_array_equal(found.transpose([order.index(letter) for letter in "YXC"]), expected)
+
+
+def test_several_sizes_gain_in_flat_areas():
+    rng = np.random.default_rng(4)
+    clean = np.full((4, 128, 128), 60.0)
+    clean[:, 40:90, 30:100] = 120
+    noisy = clean + rng.normal(0, 30, clean.shape)
+    one = vnlem.denoise(noisy, 30, axes="TYX", profile="fast", scales=1)
+    several, info = vnlem.denoise(noisy, 30, axes="TYX", profile="fast", return_info=True)
+    assert info.parameters["scales"] == 3
+    assert error(several, clean) < 0.9 * error(one, clean)
+
+
+@pytest.mark.parametrize("kind", ["T", "Z"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_map_of_the_noise_agrees_with_the_reference(kind, channels):
+    clean, _ = drifting(4, size=12)
+    clean = clean[..., None] * np.linspace(1, 0.5, channels)
+    level = np.random.default_rng(2).uniform(5, 40, (4, 12, 12, 1))
+    noisy = clean + level * np.random.default_rng(3).normal(size=clean.shape)
+    options = {**SMALL, "axes": f"{kind}YXC", "patch_depth": 2, "channels": "joint"}
+    fast = vnlem.denoise(noisy, level, **options)
+    plain = vnlem.denoise(noisy, level, engine="reference", **options)
+    assert np.abs(fast - plain).max() < 0.02
+    assert np.abs(fast - noisy).max() > 10
+
+
+def test_a_sigma_for_each_frame_gains_over_one_for_all():
+    clean, _ = drifting(6, size=48)
+    level = np.array([5.0, 40.0, 5.0, 40.0, 5.0, 40.0])[:, None, None]
+    noisy = clean + level * np.random.default_rng(3).normal(size=clean.shape)
+    each = vnlem.denoise(noisy, level, axes="TYX", profile="fast")
+    one = vnlem.denoise(noisy, float(np.sqrt(np.mean(level**2))), axes="TYX", profile="fast")
+    assert error(each, clean) < 0.8 * error(one, clean)
+
+
+def test_an_even_map_is_one_number():
+    _, noisy = drifting(4, size=100)
+    options = {"axes": "TYX", "profile": "fast", "noise_model": "gaussian"}
+    given = vnlem.denoise(noisy, np.full((1, 100, 1), 25.0), **options)
+    np.testing.assert_allclose(given, vnlem.denoise(noisy, 25, **options), rtol=0, atol=0.02)
+
+
+def test_channels_of_different_noise_maps_are_denoised_one_by_one():
+    _, noisy = colours()
+    level = np.full(noisy.shape, 25.0) * [1, 0.9, 0.8]
+    result, info = vnlem.denoise(noisy, level, axes="TYXC", profile="fast", return_info=True)
+    assert info.details["channels"] == "separate"
+    second = vnlem.denoise(noisy[..., 1], level[..., 1], axes="TYX", profile="fast")
+    np.testing.assert_array_equal(result[..., 1], second)
 
 
 def test_time_and_depth_together_follow_what_is_more_alike():
@@ -181,8 +311,12 @@ def test_time_and_depth_together_follow_what_is_more_alike():
 def test_time_points_channels_and_slices_together():
     _, noisy = drifting(12, size=24)
     stack = noisy.reshape(3, 4, 24, 24)[:, :, None] * np.array([1.0, 5.0])[:, None, None]
-    result, info = vnlem.denoise(stack, [25, 125], axes="TZCYX", profile="fast", return_info=True)
+    options = {"axes": "TZCYX", "profile": "fast", "return_info": True}
+    _, info = vnlem.denoise(stack, [25, 125], channels="separate", **options)
     assert len(info.details["series"]) in (6, 8)  # of 3 time points or 4 slices in two channels
+    result, info = vnlem.denoise(stack, [25, 125], **options)
+    assert info.details["channels"] == "joint"
+    assert len(info.details["series"]) in (3, 4)
     np.testing.assert_allclose(result[:, :, 1], 5 * result[:, :, 0], rtol=1e-4, atol=1e-2)
 
 
@@ -293,6 +427,33 @@ BAD = {
     "tiny pages": (STACK[:, :3] + 9 * np.arange(16.0), {"axes": "TYX"}, "less than the patch"),
     "so2": (STACK + 9 * np.arange(16.0), {"axes": "TYX", "group": "so2"}, "not available for stacks"),
     "similarity": (STACK + 9 * np.arange(16.0), {"axes": "TYX", "group": "similarity"}, "not available for"),
+    "no such channels": (
+        STACK[..., None] + np.zeros(3),
+        {"axes": "TYXC", "channels": "some"},
+        "channels must be",
+    ),
+    "nlm's channels": (
+        STACK[..., None] + np.zeros(3),
+        {"axes": "TYXC", "channels": "joint", "method": "nlm"},
+        "denoises the channels of a stack one by one",
+    ),
+    "too many sizes": (STACK + 9 * np.arange(16.0), {"axes": "TYX", "scales": 99}, "scales must be at most"),
+    "sigma of another shape": (
+        STACK,
+        {"axes": "TYX", "sigma": np.ones((2, 1, 1))},
+        "as many axes as the stack",
+    ),
+    "negative sigma": (STACK, {"axes": "TYX", "sigma": -np.ones((3, 1, 1))}, "must not be negative"),
+    "sigma map of photons": (
+        STACK,
+        {"axes": "TYX", "sigma": np.ones((3, 1, 1)), "noise_model": "poisson-gaussian"},
+        "is for white noise",
+    ),
+    "nlm's sigma": (
+        STACK + 9 * np.arange(16.0),
+        {"axes": "TYX", "sigma": np.ones((3, 1, 1)), "method": "nlm"},
+        "takes one sigma for all of a stack",
+    ),
     "sigma per page": (STACK, {"axes": "TYX", "sigma": [1, 2, 3]}, "one for each of the 1 channels"),
 }
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from skimage import data
 from test_stacks import SMALL, drifting, error
 
 import vnlem
@@ -17,6 +18,18 @@ def test_the_passes_with_a_delay_agree_with_the_reference(delay, depth, passes):
     plain = vnlem.denoise(noisy, 25, axes="TYX", engine="reference", **options)
     assert np.abs(fast - plain).max() < 0.02
     assert np.abs(fast - noisy).max() > 10
+
+
+@pytest.mark.parametrize(("delay", "channels"), [(1, 1), (2, 3), (5, 3)])
+def test_colours_and_depths_that_differ_agree_with_the_reference(delay, channels):
+    _, noisy = drifting(8, size=11)
+    movie = np.stack([noisy, 0.8 * noisy[::-1], noisy[:, ::-1]][:channels], axis=1)
+    options = {**SMALL, "delay": delay, "passes": 2, "step": 4, "plane_distance": 2, "profile": "fast"}
+    options |= {"patch_depth": None, "channels": "joint", "axes": "TCYX"}
+    fast, info = vnlem.denoise(movie, 25, return_info=True, **options)
+    assert info.parameters["depths"] == (2, 1, 1)
+    plain = vnlem.denoise(movie, 25, engine="reference", **options)
+    assert np.abs(fast - plain).max() < 0.02
 
 
 def streamed(movie, **options):
@@ -100,6 +113,22 @@ def test_channels_of_a_stream(axes):
     assert stream.info.details["sigma_per_channel"] == [25.0, 125.0]
 
 
+@pytest.mark.parametrize("channels", ["auto", "separate", "same"])
+@pytest.mark.parametrize("sigma", [20.0, None], ids=["given", "estimated"])
+def test_colours_of_a_stream_at_several_sizes(channels, sigma):
+    view = data.astronaut()[30:190, 150:310].astype(float)
+    clean = np.stack([view[4 * t : 96 + 4 * t, 3 * t : 96 + 3 * t] for t in range(5)])
+    movie = clean + np.random.default_rng(0).normal(0, 20, clean.shape)
+    options = {**TINY, "patch_size": 6, "sigma": sigma, "axes": "TYXC", "channels": channels}
+    result, _, stream = streamed(movie, **options)
+    whole = vnlem.denoise(movie, delay=2, profile="fast", **options)
+    np.testing.assert_array_equal(result, whole)
+    assert stream.info.details["channels"] == ("joint" if channels == "auto" else channels)
+    assert len(stream.info.details["sigma_per_channel"]) == 3
+    one_size = vnlem.denoise(movie, delay=2, profile="fast", scales=1, **options)
+    assert np.any(whole != one_size)
+
+
 @pytest.mark.parametrize("dtype", [None, "float32"])
 def test_integers_and_photons(dtype):
     clean, _ = drifting(7)
@@ -171,7 +200,7 @@ BAD_STREAMS = {
     "depth too": ({"axes": "TZYX"}, "the axes of a stream are T, Y, X"),
     "negative delay": ({"delay": -1}, "delay must be"),
     "half a frame": ({"delay": 0.5}, "delay must be"),
-    "delay of no use": ({"delay": 21, "passes": 3, "plane_distance": 2}, "delay must be from 1 to 20 with 4"),
+    "delay of no use": ({"delay": 21, "passes": 3, "plane_distance": 2}, "delay must be from 1 to 17 with 4"),
     "patch too deep": ({"delay": 1, "patch_depth": 3}, "delay must be from 2 to"),
     "dtype": ({"dtype": "text"}, "dtype must be"),
     "sigma per channel": ({"sigma": [1, 2]}, "one for each of the 1 channels"),

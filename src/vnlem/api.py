@@ -21,7 +21,7 @@ from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
 from vnlem.pipeline.sigma import check_positive_map
-from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page
+from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page, sigma_of_page
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_METHOD, find_method
@@ -84,7 +84,7 @@ def denoise(
         real and imaginary parts, and `sigma` is that of each.
     sigma : float, optional
         Standard deviation of white noise, or of the complex noise behind magnitudes ("rician"), in the units
-        of the pixels. When None the noise is estimated. May be a map, one number for each pixel.
+        of the pixels; estimated when None. May be a map, of a stack with as many axes: e.g. (frames, 1, 1).
     method : {"vnlr", "vnlem", "vnlem-dd", "nlem", "nlpr", "nlm"}
         Name of the method, or of one that another package adds; - and _ are the same.
     preset : {"auto", "paper"}
@@ -96,8 +96,8 @@ def denoise(
         A letter for each axis of a stack: T (time), Z (depth), C (channels), N (several images), Y and X, in
         any order, such as "TYX" or "TZCYX". VNLR lets the pages along depth or time (of both, the one whose
         neighbours are more alike), else the images of a set, help each other; so does NLM along depth or
-        time. The other methods work page by page. Each channel has a noise of its own, estimated once for all
-        its pages.
+        time. The other methods work page by page. The noise is estimated once for all pages. VNLR denoises
+        colours together, and channels that show other things one by one, unless `channels` says otherwise.
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
@@ -241,11 +241,11 @@ def denoise(
             return denoise_image(method_given, array, level, model, about_noise, given, frame, wanted)
         page = only_page(array, axes, level)
         if page is not None:
-            one = level if level is None else np.ravel(level)[0]
             shape = np.shape(array)
+            level = sigma_of_page(level, str(axes), shape)
             own = pixels.each(lambda values: only_page(np.broadcast_to(values, shape), axes, None))
-            frame = replace(frame, pixels=own)
-            done = denoise_image(method_given, page, one, model, about_noise, given, frame, wanted)
+            frame = replace(frame, pixels=own, channel_axis=0 if page.ndim == 3 else None)
+            done = denoise_image(method_given, page, level, model, about_noise, given, frame, wanted)
             return cast(Result, back_as(done, str(axes), np.shape(array)))
         options: dict[str, Any] = {
             "axes": axes,

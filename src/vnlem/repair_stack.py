@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate.missing import FEW, first_guess, levels_of
+from vnlem.noise.find import CAMERA
+from vnlem.noise.fit import are_maps
 from vnlem.noise.impulses import ImpulseRule, find_rule
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.white import estimate_sigma_of_planes
@@ -49,7 +51,9 @@ def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options
     letters = check_axes(axes, array.shape)
     whole, missing = split(array, pixels)
     _refuse_empty(missing, letters)
-    impulses = _find(whole, missing, letters, sigma, pixels.impulses)
+    # Pixels that the maps of a sensor even out look like impulses.
+    asked = False if pixels.impulses == "auto" and _has_maps(options) else pixels.impulses
+    impulses = _find(whole, missing, letters, sigma, asked)
     if missing is None and impulses is None and not pixels.keeps_input:
         return denoise_stack(image, sigma, **options)
     holes: Any = missing
@@ -81,6 +85,14 @@ def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options
         details = done[1].details | {"missing": int(holes.sum()), "impulses": found}
         done = (done[0], replace(done[1], details=details))
     return done
+
+
+def _has_maps(options: dict[str, Any]) -> bool:
+    """Whether the noise was given with a map."""
+    model, about = options["noise_model"], options["about_noise"]
+    if isinstance(model, NoiseModel):
+        return model.maps is not None
+    return are_maps({name: about.get(name) for name in CAMERA})
 
 
 def _list_of_pages(images: list[Any], sigma: Any, pixels: PixelOptions, options: dict[str, Any]) -> Any:
@@ -125,6 +137,7 @@ def _pages(array: Any, letters: str) -> list[PagesOf]:
     ]
 
 
+@np.errstate(invalid="ignore")  # pages that are not finite are refused later
 def _find(array: Any, missing: Mask | None, letters: str, sigma: Any, asked: str | bool) -> Mask | None:
     """The impulses of a stack, of single pages and, with time, of all pages; None where there are none."""
     if asked is False:

@@ -1,6 +1,6 @@
 """Frames in one by one, denoised frames out a few frames later: a live picture, or a movie without an end.
 
-frames -> one series of pages for each channel -> `vnlem.stacks.denoise_series` -> frames
+frames -> one series of pages, or one for each channel -> `vnlem.series.denoise_series` -> frames
 """
 
 import math
@@ -10,6 +10,7 @@ from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
+from vnlem.features.channels import CHANNELS
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.pages import StackNoise, planes_of
 from vnlem.pipeline import checks
@@ -24,7 +25,8 @@ from vnlem.pipeline.stack_task import StackTask
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import stack_method
-from vnlem.stacks import check_page, check_params, denoise_series, units_on
+from vnlem.series import check_page, check_params, denoise_series, units_on
+from vnlem.stacks import channels_of_stack
 
 METHOD = "vnlr"
 LARGE = 10_000  # pixels: no patch is larger than such a frame
@@ -94,12 +96,14 @@ class Stream:
         self._workers = check_workers(workers)
         self._dtype = None if dtype is None else check_dtype(dtype)
         self._about_noise = {name: options.pop(name, None) for name in ABOUT_NOISE}
+        self._handling = options.pop("channels", "auto")
+        checks.choice("channels", self._handling, CHANNELS)
         self._params = {"profile": profile, "delay": self.delay, **options}
         _check_params(self._params)
         self._first: list[NDArray[Any]] = []  # until there are enough of them to begin
         self._like: Any = None  # the first frame's shape and dtype
         self._count = 0
-        self._channels: list[_Channel] = []
+        self._series: list[_Series] = []
         self._where = "cpu"
         self._ended = False
 
@@ -119,9 +123,9 @@ class Stream:
             raise ValueError("the stream has ended; make a new Stream")
         array = self._checked(frame)
         self._count += 1
-        if self._channels:
-            for channel in self._channels:
-                channel.pages.put(channel.page_of(array))
+        if self._series:
+            for series in self._series:
+                series.pages.put(series.page_of(array))
         else:
             self._first.append(array)
             if self._count > self.delay:
@@ -138,8 +142,8 @@ class Stream:
                 f"the stream ended after {self._count} frames, and a delay of {self.delay} needs at least "
                 f"{self.delay + 1}; pass a smaller delay, or give the frames to vnlem.denoise"
             )
-        for channel in self._channels:
-            channel.pages.end()
+        for series in self._series:
+            series.pages.end()
         rest = [self._next() for _ in range(self.delay)]
         self.close()
         return rest
@@ -163,8 +167,8 @@ class Stream:
     def close(self) -> None:
         """Give up what is under way; threads and memory are free again."""
         self._ended = True
-        for channel in self._channels:
-            channel.done.close()
+        for series in self._series:
+            series.done.close()
 
     def __enter__(self) -> "Stream":
         return self
@@ -177,15 +181,18 @@ class Stream:
     @property
     def info(self) -> Info:
         """The noise and the parameters, known from the frame on with which the first one comes out."""
-        if not self._channels:
+        if not self._series:
             raise ValueError(
                 f"the noise is measured when {self.delay + 1} frames have come, and {self._count} have; "
                 "ask for info later"
             )
-        models = [channel.noise.model for channel in self._channels]
+        models = [one.noise.model for one in self._series]
         levels = [model.sigma for model in models]
+        if self._handling != "separate":
+            levels = self._series[0].noise.levels(self._n_channels())
         details = {
             "axes": self._letters,
+            "channels": self._handling,
             "delay": self.delay,
             "noise_from": "sigma" if self._sigma is not None else f"the first {self.delay + 1} frames",
             "sigma_per_channel": levels,
@@ -193,7 +200,7 @@ class Stream:
             "frames": self._count,
         }
         level = math.sqrt(sum(value**2 for value in levels) / len(levels))
-        parameters = self._channels[0].used[0]
+        parameters = self._series[0].used[0]
         return Info(METHOD, level, parameters, {}, details, device=self._where, noise=models[0])
 
     def _checked(self, frame: Any) -> Any:
@@ -215,14 +222,18 @@ class Stream:
             )
         if not lies_on_gpu(array):
             # Values are looked at before the frame is taken: an error later would end the stream.
-            for page in (one.page_of(array) for one in self._series_of(array)):
+            for page in (one.page_of(array) for one in self._layouts(array, joint=False)):
                 check_page(planes_of(page, self._count, None), self._count, None)
         self._like = array.shape, array.dtype
         return array if self._dtype is None else taken_up(array, self._dtype)
 
-    def _series_of(self, frame: Any) -> "list[_Layout]":
+    def _layouts(self, frame: Any, *, joint: bool) -> "list[_Layout]":
         shape = (1, *frame.shape)
-        return [_Layout(self._letters, one) for one in series_of(self._letters, shape, "T")]
+        return [_Layout(self._letters, one) for one in series_of(self._letters, shape, "T", joint=joint)]
+
+    def _n_channels(self) -> int:
+        shape, _ = self._like
+        return int(shape[self._letters.index("C") - 1]) if "C" in self._letters else 1
 
     def _begin(self) -> None:
         """Measure noise and units on the first frames, and make what denoises."""
@@ -231,36 +242,41 @@ class Stream:
         model = self._noise_model
         if where != "cpu" and self._sigma is not None and model == "auto":
             model = "gaussian"  # as `vnlem.denoise` has it
-        layouts = self._series_of(first[0])
-        sigmas = sigma_per_channel(self._sigma, len(layouts))
-        channels = []
+        sigmas = sigma_per_channel(self._sigma, self._n_channels())
+        found = []
         with said_once(), current(where):
-            for layout, sigma in zip(layouts, sigmas, strict=True):
+            [together] = self._layouts(first[0], joint=True)
+            every = [together.page_of(frame) for frame in first]
+            about = (sigmas, model, self._about_noise, False)
+            handling, common = channels_of_stack(METHOD, "T", [every], {"channels": self._handling}, about)
+            layouts = self._layouts(first[0], joint=common is not None)
+            for layout, sigma in zip(layouts, sigmas, strict=False):
                 pages = [layout.page_of(frame) for frame in first]
-                noise = StackNoise.of([pages], sigma, model, self._about_noise, plain=False)
-                channel = _Channel(layout, noise, Incoming(pages[0].shape))
-                channel.done = denoise_series(
-                    channel.pages,
+                noise = common or StackNoise.of([pages], sigma, model, self._about_noise, plain=False)
+                series = _Series(layout, noise, Incoming(pages[0].shape))
+                series.done = denoise_series(
+                    series.pages,
                     "T",
                     noise,
                     method=METHOD,
                     workers=self._workers,
                     report=None,
-                    info=channel.used,
+                    info=series.used,
                     units=units_on(where, pages, noise),
                     device=where,
+                    same=handling == "same",
                     **self._params,
                 )
                 for page in pages:
-                    channel.pages.put(page)
-                channels.append(channel)
-        self._where, self._channels, self._first = where, channels, []
+                    series.pages.put(page)
+                found.append(series)
+        self._handling, self._where, self._series, self._first = handling, where, found, []
 
     def _next(self) -> NDArray[Any]:
         """The next finished frame."""
         try:
             with said_once(), current(self._where):
-                pages = [next(channel.done) for channel in self._channels]
+                pages = [next(one.done) for one in self._series]
         except BaseException:
             self.close()  # what is under way is lost
             raise
@@ -268,8 +284,8 @@ class Stream:
             pages = [as_dtype(page, self._dtype) for page in pages]
         shape, _ = self._like
         frame: NDArray[Any] = namespace(pages[0]).empty(shape, pages[0].dtype)
-        for channel, page in zip(self._channels, pages, strict=True):
-            channel.put(frame, page)
+        for series, page in zip(self._series, pages, strict=True):
+            series.put(frame, page)
         return frame
 
 
@@ -283,26 +299,26 @@ def _check_params(params: dict[str, Any]) -> None:
 
 
 class _Layout:
-    """Where the pages of a channel lie in frames."""
+    """Where the pages of a series lie in frames."""
 
     def __init__(self, letters: str, series: Series) -> None:
-        self._letters, self._series = letters, series
+        self._letters, self._at = letters, series
 
     def page_of(self, frame: Any) -> NDArray[Any]:
         """The page of one frame."""
-        return PagesOf(frame[None], self._letters, self._series)[0]
+        return PagesOf(frame[None], self._letters, self._at)[0]
 
     def put(self, frame: Any, page: Any) -> None:
         """Write a page into a frame."""
-        PagesOf(frame[None], self._letters, self._series).put(0, page)
+        PagesOf(frame[None], self._letters, self._at).put(0, page)
 
 
-class _Channel(_Layout):
-    """One channel under way."""
+class _Series(_Layout):
+    """A series of pages under way: of one channel, or of all."""
 
     done: Generator[NDArray[Any], None, None]
 
     def __init__(self, layout: _Layout, noise: StackNoise, pages: Incoming) -> None:
-        super().__init__(layout._letters, layout._series)
+        super().__init__(layout._letters, layout._at)
         self.noise, self.pages = noise, pages
         self.used: list[dict[str, Any]] = []

@@ -294,10 +294,12 @@ def stack_axes(axes: str | None, picture: "Picture") -> str:
     if axes is not None:
         return axes.upper()
     letters = picture.metadata.axes.upper()
+    if picture.channel_axis is not None:
+        letters = letters.replace("S", "C")  # samples of a pixel
     known = (
         len(letters) == picture.pixels.ndim and set(letters) <= set(LETTERS) and {"Y", "X"} <= set(letters)
     )
-    return letters if known and picture.channel_axis is None and picture.n_pages > 1 else ""
+    return letters if known and picture.n_pages > 1 else ""
 
 
 def denoise_pages(

@@ -119,7 +119,7 @@ def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: di
     from vnlem.pipeline.places import load
     from vnlem.pipeline.stack_task import StackTask
     from vnlem.registry import stack_method
-    from vnlem.stacks import check_params
+    from vnlem.series import check_params
 
     sizes = dict(zip(letters, shape, strict=False))
     free = free_memory()
@@ -128,10 +128,12 @@ def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: di
         if together is None or sizes.get(kind, 1) < 2:
             continue
         prepare = load(together.prepare)
+        parameters = {name: value for name, value in parameters.items() if name != "channels"}
         check_params(prepare, method, parameters)
         height, width = sizes["Y"], sizes["X"]
         used, _ = prepare(StackTask(kind, [(height, width)] * sizes[kind], 1.0), **parameters)
-        need = BYTES_IN_FLIGHT * load(together.planes_in_flight)(used) * height * width
+        channels = sizes.get("C", 1) if together.channels else 1
+        need = BYTES_IN_FLIGHT * load(together.planes_in_flight)(used) * height * width * channels
         if need > free:
             raise ValueError(
                 f"pages of {height}x{width} that help each other take about {human_bytes(need)}, and "

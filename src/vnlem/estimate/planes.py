@@ -26,17 +26,18 @@ from vnlem.pipeline.workers import Pool
 
 Image = NDArray[np.float32]
 AnyFrame = TypeVar("AnyFrame")
-_GONE: Image = np.empty((0, 0), np.float32)  # in place of what is held elsewhere
+_GONE: Image = np.empty((0, 0, 0), np.float32)  # in place of what is held elsewhere
 _SHARED: WeakValueDictionary[tuple[tuple[int, ...], float], Image] = WeakValueDictionary()
 
 
 @dataclass
 class Frame:
-    """One plane on its way through the passes."""
+    """One plane on its way through the passes, (channels, H, W)."""
 
     noisy: Image
     working: Image
     pilot: Image
+    variance: Image | None = None  # (H, W), of the noise of all channels, where it is not the same everywhere
     # Of the reference patches that begin in this plane. The pass that finds them may fill the list after the
     # plane has gone on to the next pass.
     groups: list[Members] = field(default_factory=list)
@@ -105,9 +106,13 @@ class PlanesInFlight:
     settings : PassSettings
         How groups are combined.
     sigma : float
-        Standard deviation of the noise.
+        Standard deviation of the noise, the same in all channels.
+    channels : int
+        They share their groups; each has its own combination.
     matcher : PlaneMatcher or None
         Finds the groups; None: the groups that come with the frames are used again.
+    varies : bool
+        Whether frames bring the variance of their noise along.
     """
 
     def __init__(
@@ -116,17 +121,23 @@ class PlanesInFlight:
         search: Search,
         settings: PassSettings,
         sigma: float,
+        channels: int,
         matcher: PlaneMatcher | None,
+        *,
+        varies: bool = False,
     ) -> None:
         self._search, self._settings, self.matcher = search, settings, matcher
         self.frames: list[Frame] = []
         blank = blank_planes(*shape)
-        noise = _everywhere(blank.shape, search.patch_size**2 * search.depth * sigma**2)
-        self._images = PlaneImages(blank, blank.copy(), blank.copy(), noise)
+        even = search.patch_size**2 * search.depth * sigma**2
+        # A patch that is not there has a noise energy too, so that nothing is divided by zero.
+        noise = np.full(blank.shape, even, np.float32) if varies else _everywhere(blank.shape, even)
+        self._images = [PlaneImages(blank.copy(), blank.copy(), blank.copy(), noise) for _ in range(channels)]
         # Sums over patches of the last planes, as many as a patch spans.
         self._changes: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
-        self._sums = np.zeros((*shape, 2), np.float32)
-        self._weights = np.zeros(shape, np.float32)
+        self._variances: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
+        self._sums = np.zeros((channels, *shape, 2), np.float32)
+        self._weights = np.zeros((channels, *shape), np.float32)
         self._transforms = symmetries_of_block(
             search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
         )
@@ -148,46 +159,64 @@ class PlanesInFlight:
         groups = frame.groups if self.matcher is None else []
         self.frames.append(replace(frame, working=_GONE, pilot=_GONE, groups=groups))
         if self.matcher is not None:
-            self.matcher.push(frame.pilot)
-        height, width = frame.noisy.shape
-        self._images.pilot[index, :height, :width] = frame.pilot
-        self._images.working[index, :height, :width] = frame.working
-        change = (frame.noisy.astype(np.float64) - frame.working) ** 2
-        self._changes.append(patch_sums(change, self._search.patch_size))
+            self.matcher.push(frame.pilot, frame.variance)
+        height, width = frame.noisy.shape[1:]
+        for images, pilot, working in zip(self._images, frame.pilot, frame.working, strict=True):
+            images.pilot[index, :height, :width] = pilot
+            images.working[index, :height, :width] = working
+        changes = (frame.noisy.astype(np.float64) - frame.working) ** 2
+        self._changes.append(np.stack([patch_sums(change, self._search.patch_size) for change in changes]))
         first = index - self._search.depth + 1
         if first >= 0:
-            total = np.sum(list(self._changes), axis=0)
-            self._images.residual[first, : total.shape[0], : total.shape[1]] = total
+            totals = np.sum(list(self._changes), axis=0)
+            for images, total in zip(self._images, totals, strict=True):
+                images.residual[first, : total.shape[0], : total.shape[1]] = total
+        if frame.variance is not None:
+            self._push_variance(frame.variance, first)
+
+    def _push_variance(self, variance: Image, first: int) -> None:
+        """All channels share the noise energies of patches."""
+        self._variances.append(patch_sums(variance.astype(np.float64), self._search.patch_size))
+        if first >= 0:
+            total = np.sum(list(self._variances), axis=0)
+            self._images[0].noise[first, : total.shape[0], : total.shape[1]] = total
 
     def finished(self, index: int) -> Frame:
         """A plane with all that was added up for it."""
         frame = self.frames[index]
-        height, width = frame.noisy.shape
-        weights = spread_over_patches(self._weights[index], self._search.patch_size)[:height, :width]
+        height, width = frame.noisy.shape[1:]
+        size = self._search.patch_size
+        weights = np.stack([spread_over_patches(one[index], size)[:height, :width] for one in self._weights])
         if not weights.min() > 0:
             raise RuntimeError(
                 f"{np.count_nonzero(~(weights > 0))} pixels are covered by no patch; this is a fault of vnlem"
             )
-        changes, kept = np.moveaxis(self._sums[index, :height, :width], -1, 0)
-        working = self._images.working[index, :height, :width]
-        return Frame(frame.noisy, working + kept / weights, working + changes / weights, frame.groups)
+        changes, kept = np.moveaxis(self._sums[:, index, :height, :width], -1, 0)
+        working = np.stack([images.working[index, :height, :width] for images in self._images])
+        return replace(frame, working=working + kept / weights, pilot=working + changes / weights)
 
     def drop(self) -> None:
         """The first plane goes."""
-        del self.frames[0]
+        frame = self.frames.pop(0)
         if self.matcher is not None:
             self.matcher.pop()
-        if len(self._changes) > len(self.frames):
-            self._changes.popleft()
-        for held in (*self._images[:3], self._sums, self._weights):
-            held[:-1] = held[1:]
-        self._sums[-1] = 0
-        self._weights[-1] = 0
+        for kept_sums in (self._changes, self._variances):
+            if len(kept_sums) > len(self.frames):
+                kept_sums.popleft()
+        for images in self._images:
+            for held in images[:3]:
+                held[:-1] = held[1:]
+        if frame.variance is not None:
+            noise = self._images[0].noise
+            noise[:-1] = noise[1:]
+        for sums in (self._sums, self._weights):
+            sums[:, :-1] = sums[:, 1:]
+            sums[:, -1] = 0
 
     def add_tile(self, index: int, members: Members) -> None:
         """Estimate the groups of one tile; their sums join in the order of `index`, whoever comes first."""
         search, settings = self._search, self._settings
-        _, height, stride = self._images.pilot.shape
+        _, height, stride = self._images[0].pilot.shape
         planes, within = np.divmod(members.positions, height * stride)
         rows, columns = np.divmod(within, stride)
         corner = (int(planes.min()), int(rows.min()), int(columns.min()))
@@ -196,18 +225,16 @@ class PlanesInFlight:
             int(rows.max()) + search.patch_size - corner[1],
             int(columns.max()) + search.patch_size - corner[2],
         )
-        room = np.zeros(2 * math.prod(shape) + PADDING, np.float32)
-        sums, weights = room[: 2 * math.prod(shape)].reshape(*shape, 2), np.zeros(shape, np.float32)
-        filter_planes_tile(
-            self._images,
-            settings.rule(),
-            Place(self._offsets, 2 * self._offsets_in(shape[1], shape[2]), *corner),
-            members.positions,
-            members.transforms,
-            sums,
-            weights,
-        )
-        region = tuple(slice(a, a + n) for a, n in zip(corner, shape, strict=True))
+        channels, size = len(self._images), 2 * math.prod(shape)
+        room = np.zeros(channels * size + PADDING, np.float32)
+        sums = room[: channels * size].reshape(channels, *shape, 2)
+        weights = np.zeros((channels, *shape), np.float32)
+        place = Place(self._offsets, 2 * self._offsets_in(shape[1], shape[2]), *corner)
+        for images, into, at_corners in zip(self._images, sums, weights, strict=True):
+            filter_planes_tile(
+                images, settings.rule(), place, members.positions, members.transforms, into, at_corners
+            )
+        region = (slice(None), *(slice(a, a + n) for a, n in zip(corner, shape, strict=True)))
         with self._lock:
             self._waiting[index] = (region, sums, weights)
             while self._next in self._waiting:
@@ -220,7 +247,7 @@ class PlanesInFlight:
         depth = self._search.depth
         covered = weights.copy()
         for shift in range(1, depth):
-            covered[shift:] += weights[:-shift]
+            covered[:, shift:] += weights[:, :-shift]
         self._weights[region] += covered
 
     def start_plane(self) -> None:
@@ -341,7 +368,7 @@ def _run_delayed(
 def work_on(held: PlanesInFlight, plane: int, sweep: Sweep, search: Search, pool: Pool) -> None:
     """Estimate all groups whose reference patches begin in one plane."""
     matcher, frame = held.matcher, held.frames[plane]
-    height, width = frame.noisy.shape
+    height, width = frame.noisy.shape[1:]
     references = reference_tiles(height, width, search.patch_size, sweep.step, sweep.part)
     groups = list(frame.groups)
     found: dict[int, Members] = {}

@@ -32,11 +32,11 @@ def human_bytes(count: float) -> str:
 
     Examples
     --------
-    >>> human_bytes(1610612736), human_bytes(999)
-    ('1.5 GB', '999 bytes')
+    >>> human_bytes(1610612736), human_bytes(1020 * 1024), human_bytes(999)
+    ('1.5 GB', '0.996 MB', '999 bytes')
     """
     for name in ("T", "G", "M", "K"):
-        if count >= UNITS[name]:
+        if count >= 0.9765 * UNITS[name]:  # from here on three digits of the unit below do not suffice
             return f"{count / UNITS[name]:.3g} {name}B"
     return f"{count:.0f} bytes"
 

@@ -18,7 +18,8 @@ from vnlem.noise import parts
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import StackNoise, StackUnits, checked_page, sampled_pages, units_of
+from vnlem.noise.pages import StackNoise, checked_page, sampled_pages
+from vnlem.noise.stack_units import StackUnits, units_of
 from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of
 from vnlem.pipeline.device import choose, current, why_no_gpu
 from vnlem.pipeline.dtypes import as_dtype, readable_as
@@ -27,7 +28,8 @@ from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.stack_task import Part, StackTask
 from vnlem.registry import stack_method
-from vnlem.stacks import check_params, denoise_series, units_on
+from vnlem.series import check_params, denoise_series, units_on
+from vnlem.stacks import channels_of_stack
 
 # Bytes for each pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
 BYTES_IN_FLIGHT = 65
@@ -45,7 +47,8 @@ class StackSolver:
     params: dict[str, Any]
     resolved: list[dict[str, Any]]  # all parameters, by the units, for the record
     kind: str  # "T" or "Z"
-    noises: tuple[NoiseModel, ...]  # one for each channel
+    channels: str  # "separate", or how all channels of a page are denoised together
+    noises: tuple[NoiseModel, ...]  # one for each channel, or one for all
     others: tuple[str, ...]  # axes that count series
     units: dict[
         tuple[int, ...], StackUnits
@@ -67,13 +70,17 @@ class StackSolver:
         pixels, block = self._from_grain(pixels, block)
         channel = block.at.get("c", 0)
         series = tuple(block.at.get(name, 0) for name in self.others)
-        first, last = inside(block.write, block.read)[0]
+        along = self.axes.index(self.kind.lower())
+        first, last = inside(block.write, block.read)[along]
         known = parts.steps(self.noises[channel], block.region).stabilise.write
-        part = Part((block.read[0][0], known.top, known.left), _three(block.whole))
+        whole = (block.whole[along], *block.whole[-2:])
+        part = Part((block.read[along][0], known.top, known.left), _three(whole))
         wanted = np.dtype(self.dtype)
         result = np.empty(extent(block.write), wanted)
+        in_order = np.moveaxis(result, along, 0)
+        given = pixels.astype(readable_as(pixels.dtype, wanted)) if wanted != pixels.dtype else pixels
         pages = denoise_series(
-            list(pixels.astype(readable_as(pixels.dtype, wanted)) if wanted != pixels.dtype else pixels),
+            list(np.moveaxis(given, along, 0)),
             self.kind,
             StackNoise(self.noises[channel], block.region),
             method=self.method,
@@ -83,6 +90,7 @@ class StackSolver:
             units=self.units.get(series) or self.units[channel,],
             part=part,
             device=choose(self.device),
+            same=self.channels == "same",
             **self.params,
         )
         with one_at_a_time(self.device), closing(pages):
@@ -90,19 +98,21 @@ class StackSolver:
                 if number >= last:
                     break
                 if number >= first:
-                    result[number - first] = as_dtype(page, wanted)
+                    in_order[number - first] = as_dtype(page, wanted)
         return result
 
     def _from_grain(self, pixels: NDArray[Any], block: Block) -> tuple[NDArray[Any], Block]:
         """What was read, from a multiple of the grain on."""
-        planes, (top, bottom), (left, right) = block.read
+        *planes, (top, bottom), (left, right) = block.read
         start = tuple(-(-line // self.grain) * self.grain for line in (top, left))
-        read = (planes, (start[0], bottom), (start[1], right))
-        return pixels[:, start[0] - top :, start[1] - left :], replace(block, read=read)
+        read = (*planes, (start[0], bottom), (start[1], right))
+        return pixels[..., start[0] - top :, start[1] - left :], replace(block, read=read)
 
     def memory(self, shape: tuple[int, ...]) -> int:
         """Bytes that the solution of a block of this shape takes: that of the planes in flight."""
-        return BYTES_ALWAYS + BYTES_IN_FLIGHT * self.in_flight * prod(shape[1:])
+        sizes = dict(zip(self.axes, shape, strict=True))
+        page = sizes["y"] * sizes["x"] * sizes.get("c", 1)
+        return BYTES_ALWAYS + BYTES_IN_FLIGHT * self.in_flight * page
 
     @property
     def cure(self) -> str:
@@ -115,6 +125,7 @@ class StackSolver:
             "method": self.method,
             "device": kind_of(self.device),
             "solver": f"stack along {self.kind}",
+            "channels": self.channels,
             "parameters": self.resolved,
             "scales": [[*key, *value] for key, value in self.units.items()],
             "noise": "; ".join(noise.describe() for noise in self.noises),
@@ -126,7 +137,7 @@ def stack_solver(
     source: Source, sigma: Any, method: str, params: dict[str, Any], device: str = "cpu"
 ) -> StackSolver | None:
     """The solver for a movie or a volume on a device; None where pages stand alone."""
-    if source.guessed or source.colour:
+    if source.guessed:
         return None
     letters = "".join(source.axes).upper()
     kind = helpful_axis(ReadInPages(source), letters)
@@ -136,22 +147,34 @@ def stack_solver(
     prepare = load(together.prepare)
     about_noise = {name: params.pop(name, None) for name in ABOUT_NOISE}
     noise_model = params.pop("noise_model", "auto")
-    check_params(prepare, method, params)
-    all_series = series_of(letters, source.shape, kind)
     given = None if sigma is None else check_sigma(sigma)
     plain = params.get("preset") == "paper"
-    noises: list[StackNoise] = []
+    all_series = series_of(letters, source.shape, kind, joint=True)
+    n_channels = dict(zip(letters, source.shape, strict=True)).get("C", 1)
+    about = ([given] * n_channels, noise_model, about_noise, plain)
+    every = [_pages(source, letters, one) for one in all_series]
+    channels, common = channels_of_stack(method, kind, every, params, about, in_parts=True)
+    check_params(prepare, method, params)
+    noises: list[StackNoise] = [] if common is None else [common]
+    if common is None:
+        all_series = series_of(letters, source.shape, kind)
     for channel in range(1 + max(one.channel for one in all_series)):
         pages = [_pages(source, letters, one) for one in all_series if one.channel == channel]
-        noises.append(StackNoise.of(list(pages), given, noise_model, about_noise, plain=plain, in_parts=True))
-        advise(noises[-1].model, checked_page(pages[0], 0), rounded=source.rounded)
-    others = tuple(name for name in source.axes if name not in (kind.lower(), "y", "x"))
+        if common is None:
+            noises.append(
+                StackNoise.of(list(pages), given, noise_model, about_noise, plain=plain, in_parts=True)
+            )
+        advise(noises[channel].model, checked_page(pages[0], 0), rounded=source.rounded)
+    together_axes = {kind.lower(), "y", "x", *(() if common is None else "c")}
+    others = tuple(name for name in source.axes if name not in together_axes)
+    solved = tuple(name for name in source.axes if name in together_axes)
     units, used = {}, []
     size, count = (source.shape[-2], source.shape[-1]), len(all_series[0].pages)
     for key, channel, measured in _units(source, letters, all_series, noises, device):
         units[key] = measured
         level = max(noises[channel].sigma / measured.scale, NEGLIGIBLE)
-        found, _ = prepare(StackTask(kind, [size] * count, level, device=device), **params)
+        joint = n_channels if channels == "joint" else 1
+        found, _ = prepare(StackTask(kind, [size] * count, level, device=device, channels=joint), **params)
         if found not in used:  # parameters may follow the noise
             used.append(found)
     planes, *around = (max(by) for by in zip(*map(load(together.halo), used), strict=True))
@@ -163,11 +186,12 @@ def stack_solver(
         params=params,
         resolved=[asdict(found) for found in used],
         kind=kind,
+        channels=channels,
         noises=tuple(noise.model for noise in noises),
         others=others,
         units=units,
-        axes=(kind.lower(), "y", "x"),
-        halo=(planes, *around),
+        axes=solved,
+        halo=tuple({kind.lower(): planes, "c": 0}[name] for name in solved[:-2]) + tuple(around),
         in_flight=max(map(load(together.planes_in_flight), used)),
         dtype=source.result_dtype.str,
         device=device,
@@ -209,7 +233,11 @@ def _units(
         return
     for one in all_series:
         at = dict(zip(letters.lower(), one.pages[0], strict=True))
-        key = tuple(at[name] for name in letters.lower() if name not in (one.kind.lower(), "y", "x"))
+        key = tuple(
+            number
+            for name, number in at.items()
+            if name != one.kind.lower() and not isinstance(number, slice)
+        )
         with current(where):
             found = units_on(where, _pages(source, letters, one), noises[one.channel])
         yield key, one.channel, found

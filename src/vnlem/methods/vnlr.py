@@ -156,6 +156,8 @@ METHOD = Method(
         prepare="vnlem.methods.vnlr_stack:prepare",
         halo="vnlem.methods.vnlr_stack_params:halo",
         planes_in_flight="vnlem.methods.vnlr_stack_params:planes_in_flight",
+        channels=True,
+        sigma_maps=True,
         cuda="vnlem.methods.cuda.vnlr_stack:solve_stack",
     ),
 )

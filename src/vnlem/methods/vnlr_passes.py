@@ -12,6 +12,7 @@ from vnlem.kernels.cpu.sheets import Images
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.neighbours.groups import COPIES, Matching, TileGrid, needed_before, reach_of_copies
 from vnlem.neighbours.sheets import Copies, Reach
+from vnlem.pipeline.device import namespace
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
@@ -81,7 +82,7 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
     """The schedule of passes: first without a pilot, then with ever less noise left in the working image."""
     params = job.params
     region = job.region or Region.whole(*job.pixels.shape[1:])
-    noisy, variance = _to_opponent(job)
+    noisy, variance = _in_opponent(job)
     matchings = [
         matching_of(params, number, region, len(noisy), job.sigma) for number in range(params.passes + 1)
     ]
@@ -103,7 +104,7 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
             pilot = contrast.restore_contrast(smoother.pilot, pilot, noisy, variance, contrast.smooth)
         result = change.shrink_change_in_strips(noisy, pilot, variance, pool)
     job.details["turned_share"] = [turned / total for turned, total in counts]
-    return _from_opponent(result)
+    return from_opponent(result)
 
 
 def _copy(planes: NDArray[np.float32], pool: Pool) -> NDArray[np.float32]:
@@ -188,12 +189,12 @@ def solve_plainly(job: Job[VnlrParams]) -> NDArray[np.float32]:
     """The same with the NumPy reference."""
     from vnlem.reference import vnlr as reference
 
-    noisy, variance = _to_opponent(job)
+    noisy, variance = _in_opponent(job)
     weights = [matching_weights(len(noisy), first).astype(np.float64) for first in (True, False)]
     everywhere = np.broadcast_to(variance.astype(np.float64), noisy.shape)
     denoised, shares = reference.denoise(noisy.astype(np.float64), everywhere, job.params, weights)
     job.details["turned_share"] = shares
-    return _from_opponent(denoised.astype(np.float32))
+    return from_opponent(denoised.astype(np.float32))
 
 
 def _least_variance(sigma: float) -> float:
@@ -201,7 +202,7 @@ def _least_variance(sigma: float) -> float:
     return max(1e-6 * sigma**2, 1e-30)
 
 
-def _to_opponent(job: Job[VnlrParams]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _in_opponent(job: Job[VnlrParams]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The image, and its noise variance, in the space where patches are compared and combined.
 
     The variance is (channels, H, W), or (channels, 1, 1) where it does not vary.
@@ -212,16 +213,22 @@ def _to_opponent(job: Job[VnlrParams]) -> tuple[NDArray[np.float32], NDArray[np.
     variance = np.broadcast_to(np.maximum(sigma**2, np.float32(_least_variance(job.sigma))), shape)
     if channels != 3:
         return job.pixels, np.ascontiguousarray(variance, np.float32)
-    return _mixed(OPPONENT, job.pixels), _mixed(OPPONENT**2, variance)
+    return to_opponent(job.pixels), _mixed(OPPONENT**2, variance)
 
 
-def _from_opponent(planes: NDArray[np.float32]) -> NDArray[np.float32]:
+def to_opponent(planes: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Three channels as opponent colours; any other number of channels as they are."""
+    return planes if len(planes) != 3 else _mixed(OPPONENT, planes)
+
+
+def from_opponent(planes: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Undo :func:`to_opponent`."""
     return planes if len(planes) != 3 else _mixed(OPPONENT.T, planes)
 
 
 def _mixed(matrix: NDArray[np.float64], planes: NDArray[np.float32]) -> NDArray[np.float32]:
     """Linear combinations of three channels, pixel by pixel: the same wherever a pixel lies in an array."""
-    result = np.empty(planes.shape, np.float32)
+    result: NDArray[np.float32] = namespace(planes).empty(planes.shape, np.float32)
     for row, to in zip(matrix.astype(np.float32), result, strict=True):
         np.multiply(planes[0], row[0], out=to)
         to += planes[1] * row[1]

@@ -13,6 +13,7 @@ from vnlem.estimate.particles import filter_set, may_filter
 from vnlem.estimate.planes import Delay, Frame, PlanesInFlight, Sweep, run_planes, work_on
 from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.cpu.sheets import PADDING
+from vnlem.methods.vnlr_passes import from_opponent, matching_weights, to_opponent
 from vnlem.methods.vnlr_stack_params import StackParams, resolve_stack
 from vnlem.neighbours.alike import Alike
 from vnlem.neighbours.motion import Motion
@@ -39,6 +40,7 @@ def prepare(
     patch_distance: int | None = None,
     step: int | None = None,
     passes: int | None = None,
+    scales: int | None = None,
     delay: int | None = None,
 ) -> tuple[StackParams, StackSolver]:
     """Check everything before the first page is read; the parameters, and what takes and gives the pages.
@@ -53,6 +55,9 @@ def prepare(
         Planes that a patch spans.
     plane_distance : int, optional
         Planes before and after in which members are sought; for a set, how many other images.
+    scales : int, optional
+        Sizes that the stack is denoised at, as in :func:`vnlem.denoise_vnlr`: three for a movie when None,
+        one for other stacks.
     delay : int, optional
         Of a movie: how many later frames a denoised frame may depend on. All that the passes reach when None.
     """
@@ -70,6 +75,7 @@ def prepare(
         patch_distance=patch_distance,
         step=step,
         passes=passes,
+        scales=scales,
         delay=delay,
     )
     smallest = min(min(size) for size in task.sizes)
@@ -78,13 +84,14 @@ def prepare(
             f"the smallest page is {smallest} pixels wide or high, less than the patch "
             f"({max(params.patch_sizes)}); pass a smaller patch_size or larger pages"
         )
+    if task.device != "cpu" and task.sigma_map is not None:
+        raise ValueError("a sigma that varies within a stack works on the CPU only; pass device='cpu'")
     if engine == "reference" and task.device == "cpu":
-        from vnlem.reference import vnlr_stack as reference
-
-        return params, lambda planes: reference.denoise(planes, task.sigma, params)
+        return params, lambda planes: solve_plainly(planes, task, params)
     solve = solve_stack if task.device == "cpu" else stack_solver("vnlr", engine)
-    asked = (patch_size, patch_depth, plane_distance, n_neighbors, patch_distance, step, passes)
-    if task.kind == "N" and all(value is None for value in asked) and may_filter(task.sizes, task.sigma):
+    asked = (patch_size, patch_depth, plane_distance, n_neighbors, patch_distance, step, passes, scales)
+    alone = task.channels == 1 and task.sigma_map is None and all(value is None for value in asked)
+    if task.kind == "N" and alone and may_filter(task.sizes, task.sigma):
         return params, lambda planes: _of_particles(planes, task, lambda held: solve(held, task, params))
     return params, lambda planes: solve(planes, task, params)
 
@@ -109,7 +116,7 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -
     Parameters
     ----------
     planes : iterator of ndarray
-        In order.
+        In order; (H, W), or (channels, H, W).
     task : StackTask
         Their sizes and their noise.
     params : StackParams
@@ -120,20 +127,58 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -
         The denoised planes, in order.
     """
     schedule = schedule_of(task, params)
-    frames: Iterator[Frame] = (Frame(plane, plane, plane) for plane in planes)
+    frames: Iterator[Frame] = (
+        Frame(plane, plane, plane, _variance(task, index))
+        for index, plane in enumerate(map(entering, planes))
+    )
     with Pool(task.workers) as pool:
         for number, sweep in enumerate(schedule.sweeps):
             first = number == 0
             search = search_of(params, number)
             matcher = None
             if first or number in params.rematch:
-                noise = search.patch_size**2 * search.depth * task.sigma**2
-                matcher = PlaneMatcher(schedule.shape, search, noise, _sites(params, first, task.sigma, pool))
-            held = PlanesInFlight(schedule.shape, search, settings_of(params, number), task.sigma, matcher)
+                weights = matching_weights(task.channels, first).ravel()
+                sites = _sites(params, first, task.sigma, pool)
+                matcher = PlaneMatcher(schedule.shape, search, task.sigma, weights, sites)
+            settings = settings_of(params, number)
+            varies = task.sigma_map is not None
+            held = PlanesInFlight(
+                schedule.shape, search, settings, task.sigma, task.channels, matcher, varies=varies
+            )
             work = partial(work_on, held, sweep=sweep, search=search, pool=pool)
-            frames = run_planes(frames, held, sweep, params.depth, work, schedule.one_done)
+            frames = run_planes(frames, held, sweep, search.depth, work, schedule.one_done)
         for frame in frames:
-            yield frame.pilot
+            yield leaving(frame.pilot, task.channels)
+
+
+def _variance(task: StackTask, index: int) -> Plane | None:
+    """The variance of the noise of a plane; None where it is the same everywhere."""
+    if task.sigma_map is None:
+        return None
+    # A patch without any noise would make its weights 0/0.
+    least = np.float32(max(1e-6 * task.sigma**2, 1e-30))
+    found: Plane = np.maximum(task.sigma_map(index).astype(np.float32) ** 2, least)
+    return found
+
+
+def entering(plane: Plane) -> Plane:
+    """A plane as the passes take it, (channels, H, W): three channels as opponent colours."""
+    return to_opponent(plane if plane.ndim == 3 else plane[None])
+
+
+def leaving(plane: Plane, channels: int) -> Plane:
+    """A plane as it came, with as many axes."""
+    return from_opponent(plane) if channels > 1 else plane[0]
+
+
+def solve_plainly(planes: Iterator[Plane], task: StackTask, params: StackParams) -> Iterator[Plane]:
+    """The same with the NumPy reference."""
+    from vnlem.reference import vnlr_stack as reference
+
+    weights = [matching_weights(task.channels, first).ravel() for first in (True, False)]
+    variances = [_variance(task, index) for index in range(len(task.sizes))]
+    for plane in reference.denoise(map(entering, planes), task.sigma, params, weights, variances):
+        yield leaving(plane, task.channels)
 
 
 class StackSchedule(NamedTuple):
@@ -162,7 +207,7 @@ def schedule_of(task: StackTask, params: StackParams) -> StackSchedule:
         )
         for number in range(params.passes + 1)
     ]
-    n_parts = sum(len(sweep.planes(params.depth)) for sweep in sweeps)
+    n_parts = sum(len(sweep.planes(depth)) for sweep, depth in zip(sweeps, params.depths, strict=True))
 
     def one_done() -> None:
         nonlocal done
@@ -170,7 +215,7 @@ def schedule_of(task: StackTask, params: StackParams) -> StackSchedule:
         if task.report is not None:
             task.report(done, n_parts)
 
-    in_flight = sweeps[0].in_flight(0, params.depth)[1]
+    in_flight = sweeps[0].in_flight(0, max(params.depths))[1]
     shape = (in_flight, max(h for h, _ in task.sizes), max(w for _, w in task.sizes))
     if in_flight * shape[1] * (shape[2] + PADDING) > np.iinfo(np.int32).max:
         raise ValueError(
@@ -194,7 +239,7 @@ def search_of(params: StackParams, number: int) -> Search:
     first = number == 0
     return Search(
         patch_size=params.patch_sizes[number],
-        depth=params.depth,
+        depth=params.depths[number],
         radius=params.patch_distance,
         n_members=params.first_n_neighbors if first else params.n_neighbors,
         group=params.group,

@@ -1,8 +1,10 @@
 """Parameters of VNLR on stacks: what a profile spends on a movie, a volume or a set of images."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vnlem.estimate.scales import check_scales
 from vnlem.methods.vnlr_params import PROFILES, FixedParams, steps_within, whole
 from vnlem.neighbours.groups import COPIES, GROUPS
 from vnlem.pipeline import checks
@@ -16,7 +18,7 @@ class StackParams(FixedParams):
     kind: str  # "T", "Z" or "N"
     group: str
     patch_sizes: tuple[int, ...]  # of the first pass and of each pilot pass
-    depth: int  # planes a patch spans
+    depths: tuple[int, ...]  # planes a patch spans, likewise
     reach: int  # planes before and after that members may begin in
     n_neighbors: int
     patch_distance: int  # radius of the window in every plane
@@ -27,6 +29,7 @@ class StackParams(FixedParams):
     first_n_neighbors: int
     first_step: int
     boost: float
+    scales: int  # sizes that pages are denoised at: their own, half of it, ...
     delays: tuple[tuple[int, int], ...] | None = None  # of each pass: frames ahead, and frames it waits for
 
 
@@ -36,6 +39,7 @@ class _Profile:
 
     first_patch: int
     patch: int
+    first_depth: int
     depth: int
     reach: int
     n_neighbors: int
@@ -48,19 +52,24 @@ class _Profile:
     boost: float
 
 
-# first_patch, patch, depth, reach, n_neighbors, patch_distance, step, plane_step, passes,
-# first_n_neighbors, first_step, boost
+# first_patch, patch, first_depth, depth, reach, n_neighbors, patch_distance, step, plane_step, passes,
+# first_n_neighbors, first_step, boost. On noise, patches of two frames find each other more safely; on a
+# pilot single frames do, and what moves differently from frame to frame finds more members.
 _PROFILES = {
-    ("T", "quality"): _Profile(7, 7, 2, 6, 80, 7, 4, 1, 5, 32, 4, 1.2),
-    ("T", "balanced"): _Profile(7, 7, 2, 4, 64, 7, 5, 1, 4, 24, 4, 1.15),
-    ("T", "fast"): _Profile(7, 7, 2, 2, 48, 7, 6, 1, 3, 20, 5, 1.15),
-    ("Z", "quality"): _Profile(4, 5, 4, 5, 80, 7, 3, 2, 5, 32, 3, 1.2),
-    ("Z", "balanced"): _Profile(4, 5, 4, 4, 64, 7, 3, 3, 4, 32, 3, 1.15),
-    ("Z", "fast"): _Profile(4, 5, 4, 2, 48, 7, 4, 3, 3, 24, 3, 1.15),
-    ("N", "quality"): _Profile(7, 8, 1, 20, 80, 22, 4, 1, 5, 24, 3, 1.2),
-    ("N", "balanced"): _Profile(7, 8, 1, 12, 64, 20, 5, 1, 4, 20, 4, 1.15),
-    ("N", "fast"): _Profile(7, 8, 1, 6, 64, 14, 6, 1, 3, 18, 5, 1.15),
+    ("T", "quality"): _Profile(8, 8, 2, 1, 6, 80, 7, 4, 1, 5, 32, 4, 1.2),
+    ("T", "balanced"): _Profile(8, 8, 2, 1, 4, 64, 7, 5, 1, 4, 24, 4, 1.15),
+    ("T", "fast"): _Profile(8, 8, 2, 1, 2, 48, 7, 6, 1, 3, 20, 5, 1.15),
+    ("Z", "quality"): _Profile(4, 5, 4, 4, 5, 80, 7, 3, 2, 5, 32, 3, 1.2),
+    ("Z", "balanced"): _Profile(4, 5, 4, 4, 4, 64, 7, 3, 3, 4, 32, 3, 1.15),
+    ("Z", "fast"): _Profile(4, 5, 4, 4, 2, 48, 7, 4, 3, 3, 24, 3, 1.15),
+    ("N", "quality"): _Profile(7, 8, 1, 1, 20, 80, 22, 4, 1, 5, 24, 3, 1.2),
+    ("N", "balanced"): _Profile(7, 8, 1, 1, 12, 64, 20, 5, 1, 4, 20, 4, 1.15),
+    ("N", "fast"): _Profile(7, 8, 1, 1, 6, 64, 14, 6, 1, 3, 18, 5, 1.15),
 }
+
+
+# Movies gain in flat areas by their halves and quarters; volumes, whose patches are small, lose detail.
+_SCALES = {"T": 3, "Z": 1, "N": 1}
 
 
 def resolve_stack(
@@ -76,14 +85,15 @@ def resolve_stack(
     patch_distance: Any = None,
     step: Any = None,
     passes: Any = None,
+    scales: Any = None,
     delay: Any = None,
 ) -> StackParams:
     """Parameters for a stack of one kind and length.
 
     Examples
     --------
-    >>> resolve_stack("T", 10).depth, resolve_stack("Z", 3).depth
-    (2, 3)
+    >>> resolve_stack("T", 10, passes=2).depths, resolve_stack("Z", 3, passes=1).depths
+    ((2, 1, 1), (3, 3))
     >>> resolve_stack("T", 10, profile="fast", delay=2).delays
     ((1, 0), (1, 0))
     """
@@ -101,15 +111,19 @@ def resolve_stack(
         _check_delay(delay, kind, n_planes)
         # Frames ahead are worth more than passes, which share them.
         most_passes = max(1, min(given.passes, delay // max(reach, 1) - 1))
-        given = replace(given, depth=min(given.depth, delay + 1))
+        first_depth, depth = (min(planes, delay + 1) for planes in (given.first_depth, given.depth))
+        given = replace(given, first_depth=first_depth, depth=depth)
     n_passes = whole("passes", passes, most_passes)
     if patch_size is None:
         sizes = (given.first_patch, *[given.patch] * n_passes)
     else:
         sizes = (whole("patch_size", patch_size, 7, 2),) * (n_passes + 1)
     steps = steps_within(sizes, step, given.first_step, given.step)
-    depth = min(whole("patch_depth", patch_depth, given.depth), n_planes)
-    if kind == "N" and depth > 1:
+    wanted = (given.first_depth, *[given.depth] * n_passes)
+    if patch_depth is not None:
+        wanted = (whole("patch_depth", patch_depth, 1),) * (n_passes + 1)
+    depths = tuple(min(depth, n_planes) for depth in wanted)
+    if kind == "N" and max(wanted) > 1:
         raise ValueError(f"patch_depth must be 1 for a set of images, got {patch_depth!r}")
     rematch = tuple(m for m in range(1, n_passes + 1) if m % 2 == 1) if profile != "fast" else (1,)
     return StackParams(
@@ -117,18 +131,19 @@ def resolve_stack(
         kind=kind,
         group=group,
         patch_sizes=sizes,
-        depth=depth,
+        depths=depths,
         reach=reach,
         n_neighbors=whole("n_neighbors", n_neighbors, given.n_neighbors, 2),
         patch_distance=whole("patch_distance", patch_distance, given.patch_distance),
         step=steps[1],
-        plane_step=min(given.plane_step, depth),
+        plane_step=min(given.plane_step, *depths),
         passes=n_passes,
         rematch=rematch,
         first_n_neighbors=given.first_n_neighbors,
         first_step=steps[0],
         boost=given.boost,
-        delays=None if delay is None else delays_of(delay, n_passes + 1, reach, depth),
+        scales=_SCALES[kind] if scales is None else check_scales(scales),
+        delays=None if delay is None else delays_of(delay, depths, reach),
     )
 
 
@@ -144,7 +159,7 @@ def _check_delay(delay: Any, kind: str, n_planes: int) -> None:
         )
 
 
-def delays_of(delay: int, n_passes: int, reach: int, depth: int) -> tuple[tuple[int, int], ...]:
+def delays_of(delay: int, depths: tuple[int, ...], reach: int) -> tuple[tuple[int, int], ...]:
     """For each pass how many frames it looks ahead, and for how many more it waits.
 
     The frames of the delay are shared out evenly, first as frames ahead. All passes but the first look
@@ -152,14 +167,16 @@ def delays_of(delay: int, n_passes: int, reach: int, depth: int) -> tuple[tuple[
 
     Examples
     --------
-    >>> delays_of(5, 2, 2, 2), delays_of(3, 3, 2, 2), delays_of(0, 2, 2, 1)
+    >>> delays_of(5, (2, 2), 2), delays_of(3, (2, 2, 2), 2), delays_of(0, (1, 1), 2)
     (((2, 0), (2, 1)), ((1, 0), (1, 0), (1, 0)), ((0, 0), (0, 0)))
     """
-    most = n_passes * (2 * reach + depth - 1)
-    if not depth - 1 <= delay <= most:
+    n_passes, depth = len(depths), depths[-1]
+    most = [2 * reach + planes - 1 for planes in depths]
+    if not max(depths) - 1 <= delay <= sum(most):
         raise ValueError(
-            f"delay must be from {depth - 1} to {most} with {n_passes} passes of plane_distance={reach} and "
-            f"patch_depth={depth}, got {delay}; change these parameters, or the delay"
+            f"delay must be from {max(depths) - 1} to {sum(most)} with {n_passes} passes of "
+            f"plane_distance={reach} and patch_depth={max(depths)}, got {delay}; change these parameters, or "
+            "the delay"
         )
     # The first frame needs as many as a patch spans, and must not wait for them in one pass after the other:
     # the last pass always has so much of the delay.
@@ -170,7 +187,8 @@ def delays_of(delay: int, n_passes: int, reach: int, depth: int) -> tuple[tuple[
     first = min(reach, delay - ahead * (n_passes - 1) - wait)
     passes = [(first, 0), *[(ahead, 0)] * (n_passes - 2), (ahead, wait)]
     for _ in range(delay - sum(map(sum, passes))):
-        least = min(range(n_passes), key=lambda number: (sum(passes[number]), -number))
+        free = [number for number in range(n_passes) if sum(passes[number]) < most[number]]
+        least = min(free, key=lambda number: (sum(passes[number]), -number))
         passes[least] = (passes[least][0], passes[least][1] + 1)
     return tuple(passes)
 
@@ -178,25 +196,27 @@ def delays_of(delay: int, n_passes: int, reach: int, depth: int) -> tuple[tuple[
 def halo(params: StackParams) -> tuple[int, int, int]:
     """How many planes, rows and columns around a part of a stack its result depends on.
 
-    Zero rows and columns: planes are needed whole, because windows that follow motion may go anywhere.
+    Zero rows and columns: planes are needed whole, because windows that follow motion may go anywhere, and
+    because parts are not halved.
 
     Examples
     --------
     >>> halo(resolve_stack("T", 100)), halo(resolve_stack("Z", 100))
-    ((50, 0, 0), (60, 94, 94))
+    ((46, 0, 0), (60, 94, 94))
     """
     # A pass spreads what it does not know from a reference patch's farthest candidate to its farthest member.
-    planes = (params.passes + 1) * (2 * params.reach + params.depth)
+    planes = sum(2 * params.reach + depth for depth in params.depths)
     side = sum(2 * params.patch_distance + size for size in params.patch_sizes)
-    return (planes, side, side) if params.kind == "Z" else (planes, 0, 0)
+    return (planes, side, side) if params.kind == "Z" and params.scales == 1 else (planes, 0, 0)
 
 
 def planes_in_flight(params: StackParams) -> int:
-    """The most planes that are held, counted once for each pass that holds them.
+    """The most planes that are held, counted once for each pass that holds them, smaller ones by their size.
 
     Examples
     --------
-    >>> planes_in_flight(resolve_stack("T", 100))
-    50
+    >>> planes_in_flight(resolve_stack("T", 100, scales=1)), planes_in_flight(resolve_stack("T", 100))
+    (46, 61)
     """
-    return (params.passes + 1) * (2 * params.reach + params.depth)
+    planes = sum(2 * params.reach + depth for depth in params.depths)
+    return math.ceil(planes * sum(0.25**level for level in range(params.scales)))

@@ -71,6 +71,33 @@ class Search:
     flat_energy: float | None  # patches with less energy about their mean, in noise energies, only shift
 
 
+def noise_of_patch(search: Search, sigma: float, weights: NDArray[np.float32]) -> float:
+    """Noise energy of a patch whose channels have these weights.
+
+    Examples
+    --------
+    >>> search = Search(2, 3, 1, 8, "d4", False, 1.0, 0.0, None)
+    >>> noise_of_patch(search, 0.5, np.ones(2, np.float32))
+    6.0
+    """
+    return search.patch_size**2 * search.depth * float(np.sum(weights.astype(np.float64) ** 2)) * sigma**2
+
+
+def brightness(plane: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What shows where things are in a plane (channels, H, W); it has the noise of one channel.
+
+    Of three channels the first is it: they are opponent colours.
+
+    Examples
+    --------
+    >>> brightness(np.ones((4, 1, 1), np.float32)).item(), brightness(np.ones((3, 1, 1), np.float32)).item()
+    (2.0, 1.0)
+    """
+    several = len(plane) not in (1, 3)
+    found: NDArray[np.float32] = plane.sum(axis=0) / np.float32(len(plane) ** 0.5) if several else plane[0]
+    return found
+
+
 class PlaneMatcher:
     """Finds the groups of patches in the planes in flight, which come and go one by one.
 
@@ -79,23 +106,38 @@ class PlaneMatcher:
     shape : (int, int, int)
         The most planes in flight, and the size of the largest.
     search : Search
-    noise : float
-        Noise energy of a patch.
+    sigma : float
+        Standard deviation of the noise, the same in all channels.
+    weights : ndarray
+        Of each channel in comparisons; channels without any are not looked at.
     sites : Sites
         Where to look beyond a patch's own plane.
     """
 
-    def __init__(self, shape: tuple[int, int, int], search: Search, noise: float, sites: Sites) -> None:
-        self._search, self._noise, self._sites = search, noise, sites
+    def __init__(
+        self,
+        shape: tuple[int, int, int],
+        search: Search,
+        sigma: float,
+        weights: NDArray[np.float32],
+        sites: Sites,
+    ) -> None:
+        self._search, self._sites = search, sites
+        self._noise = noise_of_patch(search, sigma, weights)
+        # Noise energies of the patches at their corners, where planes bring the variance of their noise.
+        self._noises: list[NDArray[np.float64]] = []
+        self._shares = float(np.sum(weights.astype(np.float64) ** 2))
+        self._compared = np.flatnonzero(weights)
+        self._weights = weights[self._compared, None, None]
         planes, height, width = shape
         blank = blank_planes(planes, height, width)
-        self._image = blank
+        self._image = np.zeros((planes, len(self._compared), *blank.shape[1:]), np.float32)
         self._energy = np.full(blank.shape, np.inf, np.float32)
         self._invariants = np.zeros((2, *blank.shape), np.float32)
         self._about_mean = np.zeros((0 if search.flat_energy is None else planes, height, width), np.float32)
         self._sizes = np.zeros((planes, 2), np.int64)
         self._count = 0  # planes in flight
-        # Sums over patches of the last planes, as many as a patch spans.
+        # Sums over patches of the last planes, as many as a patch spans, (channels, H, W).
         self._squares: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._values: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._transforms = len(
@@ -104,34 +146,40 @@ class PlaneMatcher:
             )
         )
 
-    def push(self, plane: NDArray[np.float32]) -> None:
-        """One plane more at the end."""
+    def push(self, plane: NDArray[np.float32], variance: NDArray[np.float32] | None = None) -> None:
+        """One plane (channels, H, W) more at the end; variance (H, W): of its noise, where it varies."""
         search, index = self._search, self._count
+        if variance is not None:
+            self._noises.append(self._shares * patch_sums(variance.astype(np.float64), search.patch_size))
         self._count += 1
-        height, width = plane.shape
-        self._sites.push(plane)
-        self._image[index, :height, :width] = plane
+        height, width = plane.shape[1:]
+        self._sites.push(brightness(plane))
+        compared = self._weights * plane[self._compared]
+        self._image[index, :, :height, :width] = compared
         self._sizes[index] = height, width
-        values = plane.astype(np.float64)
-        self._squares.append(patch_sums(values**2, search.patch_size))
-        self._values.append(patch_sums(values, search.patch_size))
+        values = compared.astype(np.float64)
+        self._squares.append(np.stack([patch_sums(one**2, search.patch_size) for one in values]))
+        self._values.append(np.stack([patch_sums(one, search.patch_size) for one in values]))
         first = index - search.depth + 1
         if first < 0:
             return
-        energy = np.sum(list(self._squares), axis=0)
-        level = np.sum(list(self._values), axis=0) / np.sqrt(search.patch_size**2 * search.depth)
-        about_mean = np.maximum(energy - level**2, 0)
+        pixels = search.patch_size**2 * search.depth
+        squares, totals = (np.sum(list(sums), axis=0) for sums in (self._squares, self._values))
+        energy = squares.sum(axis=0)
+        level = totals.sum(axis=0) / np.sqrt(pixels * len(values))
         here = (first, slice(energy.shape[0]), slice(energy.shape[1]))
         self._energy[here] = energy
         if search.flat_energy is not None:
-            self._about_mean[here] = about_mean
+            means = totals / np.sqrt(pixels)
+            self._about_mean[here] = np.maximum(squares - means**2, 0).sum(axis=0)
         self._invariants[(0, *here)] = level
-        self._invariants[(1, *here)] = np.sqrt(about_mean)
+        self._invariants[(1, *here)] = np.sqrt(np.maximum(energy - level**2, 0))
 
     def pop(self) -> None:
         """The first plane goes."""
         self._sites.pop()
         self._count -= 1
+        del self._noises[:1]
         for sums in (self._squares, self._values):
             if len(sums) > self._count:
                 sums.popleft()
@@ -151,10 +199,14 @@ class PlaneMatcher:
         n_members = min(search.n_members, int(rows * columns))
         shape = (len(corners), n_members)
         members = Members(np.empty(shape, np.int32), np.empty(shape, np.uint8))
-        penalties = np.full(len(corners), search.penalty * self._noise, np.float32)
+        noise = np.full(len(corners), self._noise)
+        if self._noises:
+            spanned = self._noises[plane : plane + search.depth]
+            noise = np.sum([one[corners[:, 0], corners[:, 1]] for one in spanned], axis=0)
+        penalties = (search.penalty * noise).astype(np.float32)
         if search.flat_energy is not None:
             about_mean = self._about_mean[plane, corners[:, 0], corners[:, 1]]
-            penalties[about_mean < search.flat_energy * self._noise] = np.inf
+            penalties[about_mean < search.flat_energy * noise] = np.inf
         planes = Planes(
             image=self._image,
             energy=self._energy,

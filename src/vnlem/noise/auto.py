@@ -17,6 +17,7 @@ evidence, and where evidence is weak the one with the least regret is taken:
 The numbers are in `DEMANDS`, a row for each `caution`, and in `SHAPES`.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -181,7 +182,7 @@ def estimate_of_planes(
     kind: str = "auto",
     workers: int | None = None,
     caution: str = "auto",
-    differences: Differences | None = None,
+    differences: Sequence[Differences] | None = None,
     options: dict[str, Any] | None = None,
     *,
     warns: bool = True,
@@ -224,7 +225,7 @@ def _estimate(
     kind: str,
     pool: Pool,
     caution: str = "auto",
-    differences: Differences | None = None,
+    differences: Sequence[Differences] | None = None,
     in_place: bool = True,
 ) -> NoiseModel:
     smallest = min(data.shape[1:])
@@ -244,8 +245,8 @@ def _estimate(
         return NoiseModel.white(0.0, 0.5, NOTHING)
     # A channel without noise of its own to be seen, such as one that is all zeros, follows the others.
     channels = [one or next(filter(None, seen)) for one in seen]
-    if differences is not None and min(differences.noise.shape) >= SMALLEST_FOR_A_CURVE:
-        channels = [one.or_less(differences, pool) for one in channels]
+    if differences is not None and min(differences[0].noise.shape) >= SMALLEST_FOR_A_CURVE:
+        channels = [one.or_less(own, pool) for one, own in zip(channels, differences, strict=True)]
     if kind == "auto" and in_place and smallest >= SMALLEST:
         height, width = data.shape[1:]
         blocks = [one.blocks for one in channels if one.blocks is not None]

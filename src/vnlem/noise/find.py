@@ -1,5 +1,6 @@
 """Which noise does a call of `denoise` mean? What was said of it, or the estimate where nothing was."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def find_noise(
     *,
     plain: bool = False,
     workers: int | None = None,
-    differences: Differences | None = None,
+    differences: Sequence[Differences] | None = None,
     in_place: bool = True,
 ) -> NoiseModel | None:
     """The model `denoise` is to use, from its arguments; None where sigma says it all, e.g. as a map.
@@ -47,8 +48,8 @@ def find_noise(
         Estimate white noise where nothing is said.
     workers : int, optional
         Number of threads, at most four of them.
-    differences : Differences, optional
-        Of neighbouring pages, where the planes are pages of a stack.
+    differences : sequence of Differences, optional
+        Of neighbouring pages, where the planes are pages of a stack: one for each channel.
     in_place : bool
         Whether pixels lie where they do in the image, so that it can have lines and a field.
 
@@ -78,7 +79,7 @@ def _find(
     about_noise: dict[str, Any],
     plain: bool,
     workers: int | None,
-    differences: Differences | None,
+    differences: Sequence[Differences] | None,
     in_place: bool,
 ) -> NoiseModel | None:
     """The same for an image without lines."""

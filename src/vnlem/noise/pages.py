@@ -1,16 +1,19 @@
 """The noise of a stack: found once on some of its pages, and then the same for all pages of a channel."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.noise.correlated import SMALLEST_IMAGE
 from vnlem.noise.field import SMALLEST, Cells, find_field, with_surface
-from vnlem.noise.find import find_noise
+from vnlem.noise.find import CAMERA, find_noise
+from vnlem.noise.fit import are_maps
 from vnlem.noise.frames import PAIRS, matched
-from vnlem.noise.levels import cut
+from vnlem.noise.levels import Differences, cut
 from vnlem.noise.lines import check_lines, find_lines, with_lines
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.parts import steps
@@ -19,7 +22,6 @@ from vnlem.pipeline.device import to_host
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.incoming import Incoming
 from vnlem.pipeline.regions import Region
-from vnlem.pipeline.warn import warn
 
 Pages = Sequence[NDArray[Any]] | PagesOf
 Arriving = Pages | Incoming  # or pages of a stream, which can be taken once
@@ -71,50 +73,124 @@ class StackNoise:
 
         in_parts: pages are denoised part by part, and what needs whole pages is refused: lines and maps.
         """
-        told = sigma is not None and noise_model == "gaussian"
         asked = check_lines(about_noise.get("lines"))
         if in_parts and asked is True:
             raise ValueError(NOT_IN_PARTS)
-        open_question = sigma is None and noise_model == "auto" and about_noise.get("gain") is None
-        pages = [] if told and asked is not True else sampled_pages(series)
-        lines = asked is True or (
-            asked == "auto" and open_question and not (plain or in_parts) and _have_lines(pages)
-        )
-        if lines:
-            pages = [_without_lines(page[None])[0] for page in pages]
-        sample = to_planes(np.zeros((1, 1)) if told else _mosaic(pages))
-        pairs = neighbouring_pages(series) if sigma is None and not lines else []
-        found = matched(pairs) if pairs else None
+        seen = _Seen.of(series, sigma, noise_model, about_noise, plain=plain, in_parts=in_parts)
         model = find_noise(
-            sample, sigma, noise_model, about_noise, plain=plain, differences=found, in_place=False
+            seen.sample,
+            sigma,
+            noise_model,
+            about_noise,
+            plain=plain,
+            differences=seen.differences,
+            in_place=False,
         )
         assert model is not None  # a level per channel is a single number here
-        if noise_model == "field" or (open_question and not plain and model.kind == "white"):
-            model = _with_field(model, pages, sure=noise_model == "field")
+        if noise_model == "field" or (seen.looks and model.kind == "white"):
+            model = _with_field(model, seen.pages, sure=noise_model == "field")
         if model.maps is not None:
             if in_parts:
                 raise ValueError(NOT_IN_PARTS)
             for shape in shapes_of(series[0]):
                 model.maps.check(*shape)
-        return cls(model, lines=lines)
+        return cls(model, lines=seen.lines)
 
     @property
     def is_white(self) -> bool:
         """Whether pages are denoised as they are."""
         return self.model.is_white and not self._lines
 
+    @classmethod
+    def of_channels(
+        cls,
+        series: list[Pages],
+        sigmas: list[Any],
+        noise_model: Any,
+        about_noise: dict[str, Any],
+        plain: bool,
+        in_parts: bool = False,
+    ) -> "StackNoise | None":
+        """The noise of channels that are denoised together; None where it cannot be told for all at once.
+
+        Colours are estimated together where they may share noise, other channels each on its own. Channels
+        whose lines differ, or whose noise varies over the page, are denoised one by one.
+
+        Parameters
+        ----------
+        series : list of Pages
+            With all channels.
+        sigmas : list
+            A number, or None, for each channel.
+        noise_model, about_noise, plain, in_parts
+            As for :meth:`of`.
+        """
+        maps = noise_model.maps if isinstance(noise_model, NoiseModel) else None
+        told_maps = are_maps({name: about_noise.get(name) for name in CAMERA})
+        if maps is not None or told_maps or noise_model == "field":
+            return None
+        alike = all(sigma == sigmas[0] for sigma in sigmas)
+        sigma, kind = (sigmas[0], noise_model) if alike else (0.0, "gaussian")
+        seen = _Seen.of(series, sigma, kind, about_noise, plain=plain, in_parts=in_parts)
+        if seen.lines:
+            return None
+        sample, differences = seen.sample, seen.differences
+        looks_for = "gaussian" if plain and noise_model == "auto" else noise_model
+        colours = len(sigmas) == 3 and min(sample.data.shape[1:]) >= SMALLEST_IMAGE
+        apart = looks_for == "gaussian" or (looks_for in ("auto", "correlated") and not colours)
+        if alike and (sigmas[0] is not None or not apart or about_noise.get("gain") is not None):
+            model = find_noise(
+                sample,
+                sigmas[0],
+                noise_model,
+                about_noise,
+                plain=plain,
+                differences=differences,
+                in_place=False,
+            )
+            assert model is not None
+            return None if seen.has_field(model) else cls(model)
+        curves = []
+        for number, sigma in enumerate(sigmas):
+            own = replace(
+                sample, data=sample.data[number % len(sample.data)][None], channel_axis=None, ndim=2
+            )
+            found = find_noise(
+                own,
+                sigma,
+                noise_model,
+                about_noise,
+                plain=plain,
+                differences=None if differences is None else [differences[number]],
+                in_place=False,
+            )
+            if found is None or found.is_correlated or not max(found.curves[0].variances) > 0:
+                return None
+            if seen.has_field(found, number):
+                return None
+            curves.append(found.curves[0])
+        return cls(NoiseModel(tuple(curves)))
+
+    def levels(self, channels: int) -> list[float]:
+        """The standard deviation in each of so many channels, at the middle of its curve."""
+        model = self.model
+        curves = model.curves * channels if len(model.curves) == 1 else model.curves
+        middles = [float(np.mean(curve.levels)) for curve in curves]
+        return [float(np.sqrt(model.variance(middle, number))) for number, middle in enumerate(middles)]
+
     def forward(self, planes: Planes) -> NDArray[np.float64]:
-        """A page (H, W) whose noise is white, with the level `sigma`."""
+        """A page (H, W), or (channels, H, W), whose noise is white, with the level `sigma`."""
         data = _without_lines(planes.data) if self._lines else planes.data
         white = self.model.is_white
-        page: NDArray[np.float64] = (data if white else self.model.stabilise(data, region=self._stabilise))[0]
-        return page
+        page: NDArray[np.float64] = data if white else self.model.stabilise(data, region=self._stabilise)
+        return page if planes.channel_axis is not None else page[0]
 
     def backward(self, page: NDArray[np.float64], given: Planes) -> NDArray[np.float64]:
-        """What is wanted of a denoised page, as planes (1, H, W) in the units of the given ones."""
+        """What is wanted of a denoised page, as planes (channels, H, W) in the units of the given ones."""
+        found = page if page.ndim == 3 else page[None]
         white, maps = self.model.is_white, self.model.maps
         planes: NDArray[np.float64] = (
-            self.wanted(page)[None] if white else self.model.unstabilise(page[None], self._unstabilise)
+            self.wanted(found) if white else self.model.unstabilise(found, self._unstabilise)
         )
         return planes if maps is None else maps.kept(planes, given.data, given.dtype)
 
@@ -125,14 +201,57 @@ class StackNoise:
     def size_of(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """Height and width of a page once its noise is white."""
         if self._stabilise is None:
-            height, width = shape
+            height, width = shape[-2:]
             return height, width
         top, bottom, left, right = self._stabilise.write
         return bottom - top, right - left
 
     def wanted(self, page: NDArray[Any]) -> NDArray[Any]:
         """What is wanted of a page of white noise."""
-        return page if self._region is None else page[self._region.written()]
+        return page if self._region is None else page[(..., *self._region.written())]
+
+
+class _Seen(NamedTuple):
+    """What the noise of some series is found on."""
+
+    pages: list[NDArray[np.float64]]  # some of them, without their lines; none where they are not needed
+    sample: Planes  # the same below each other
+    differences: list[Differences] | None  # of neighbours, for each channel
+    lines: bool  # whether the lines of each page differ
+    looks: bool  # whether the noise may vary over a page, of which nothing was said
+
+    @classmethod
+    def of(
+        cls,
+        series: list[Pages],
+        sigma: Any,
+        noise_model: Any,
+        about_noise: dict[str, Any],
+        *,
+        plain: bool,
+        in_parts: bool,
+    ) -> "_Seen":
+        told = sigma is not None and noise_model == "gaussian"
+        asked = check_lines(about_noise.get("lines"))
+        looks = sigma is None and noise_model == "auto" and about_noise.get("gain") is None
+        looks = looks and not (plain or in_parts)
+        pages = [] if told and asked is not True else sampled_pages(series)
+        lines = asked is True or (asked == "auto" and looks and _have_lines(pages))
+        if lines:
+            pages = [_without_lines(page.reshape(-1, *page.shape[-2:])).reshape(page.shape) for page in pages]
+        several = len(shapes_of(series[0])[0]) == 3
+        blank = np.zeros((1, 1, 1) if several else (1, 1))
+        sample = to_planes(blank if told else mosaic(pages), 0 if several else None)
+        pairs = neighbouring_pages(series) if sigma is None and not lines else []
+        differences = [matched(list(of_channel)) for of_channel in zip(*pairs, strict=True)]
+        return cls(pages, sample, differences or None, lines, looks)
+
+    def has_field(self, model: NoiseModel, channel: int | None = None) -> bool:
+        """Whether white noise plainly varies over the pages, in all channels or in one."""
+        if not self.looks or model.kind != "white":
+            return False
+        planes = [plane for page in self.pages for plane in (page if channel is None else page[[channel]])]
+        return _with_field(model, planes, sure=False) is not model
 
 
 def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
@@ -140,15 +259,20 @@ def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
     places = [(pages, index) for pages in series for index in range(len(pages))]
     most = max(1, min(SAMPLE, len(places), int(SAMPLE_PIXELS / max(prod(shapes_of(series[0])[0]), 1))))
     chosen = np.unique(np.linspace(0, len(places) - 1, most).astype(int))
-    return [checked_page(places[i][0], places[i][1]).data[0] for i in chosen]
+    return [_pixels(checked_page(places[i][0], places[i][1])) for i in chosen]
 
 
-def neighbouring_pages(series: list[Pages]) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Some pairs of neighbours of one size, spread over all series."""
+def _pixels(planes: Planes) -> NDArray[np.float64]:
+    """A page (H, W), or (channels, H, W) where it has several."""
+    return planes.data if planes.channel_axis is not None else planes.data[0]
+
+
+def neighbouring_pages(series: list[Pages]) -> list[list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
+    """Some pairs of neighbours of one size, spread over all series: for each the pairs of its channels."""
     places = [(pages, index) for pages in series for index in range(len(pages) - 1)]
     chosen = np.unique(np.linspace(0, len(places) - 1, min(PAIRS, len(places))).astype(int))
-    pairs = [[checked_page(places[i][0], places[i][1] + k).data[0] for k in (0, 1)] for i in chosen]
-    return [(first, second) for first, second in pairs if first.shape == second.shape]
+    pairs = [[checked_page(places[i][0], places[i][1] + k).data for k in (0, 1)] for i in chosen]
+    return [list(zip(first, second, strict=True)) for first, second in pairs if first.shape == second.shape]
 
 
 def checked_page(pages: Pages, index: int) -> Planes:
@@ -159,7 +283,7 @@ def checked_page(pages: Pages, index: int) -> Planes:
 def planes_of(page: Any, index: int, count: int | None) -> Planes:
     """A page as planes; an error says which page of how many it was."""
     try:
-        return to_planes(page, None)
+        return to_planes(page, None if np.ndim(page) == 2 else 0)
     except ValueError as error:
         if count == 1:
             raise
@@ -178,7 +302,7 @@ def page_name(index: int, count: int | None) -> str:
 
 
 def _without_lines(planes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Planes (1, H, W) without the offsets of their rows and columns."""
+    """Planes (channels, H, W) without the offsets of their rows and columns."""
     found = find_lines(planes, sure=True)
     return planes if found is None else found.enter(planes)
 
@@ -186,7 +310,8 @@ def _without_lines(planes: NDArray[np.float64]) -> NDArray[np.float64]:
 def _have_lines(pages: list[NDArray[np.float64]]) -> bool:
     """Whether the lines of most of some pages plainly differ."""
     some = pages[:: max(1, len(pages) // PAGES_WITH_LINES)]
-    return 2 * sum(find_lines(page[None]) is not None for page in some) > len(some)
+    planes = (page.reshape(-1, *page.shape[-2:]) for page in some)
+    return 2 * sum(find_lines(page) is not None for page in planes) > len(some)
 
 
 def _with_field(model: NoiseModel, pages: list[NDArray[np.float64]], *, sure: bool) -> NoiseModel:
@@ -200,80 +325,13 @@ def _with_field(model: NoiseModel, pages: list[NDArray[np.float64]], *, sure: bo
     return model if surface is None else with_surface(surface, blocks, height, width)
 
 
-def _mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Pages below each other, cut to the narrowest."""
-    width = min(page.shape[1] for page in pages)
-    return np.concatenate([page[:, :width] for page in pages])
+def mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Pages below each other, cut to the narrowest.
 
-
-class StackUnits(NamedTuple):
-    """Mean, scale and brightness of all pages of a series: measured once, handed to every part of it."""
-
-    mean: float
-    scale: float  # standard deviation of the clean pages
-    peak: float  # what no pixel exceeds in units of the scale
-
-
-def units_of(pages: Pages, noise: StackNoise, planes_at: Callable[[int], Planes] | None = None) -> StackUnits:
-    """Mean of all pages, the standard deviation that they seem to have without their noise, and their peak.
-
-    planes_at: gives a page as planes, here or on a device; :func:`checked_page` when None.
+    Examples
+    --------
+    >>> mosaic([np.zeros((2, 4, 5)), np.zeros((2, 3, 4))]).shape
+    (2, 7, 4)
     """
-    planes = (checked_page(pages, i) if planes_at is None else planes_at(i) for i in range(len(pages)))
-    found = _Statistics.of(_moments(noise, one) for one in planes)
-    return found.units(noise.sigma, warns=noise.model.is_white)
-
-
-class _Moments(NamedTuple):
-    """Of one page, or of several."""
-
-    pixels: int
-    mean: float
-    squares: float  # the sum of squares about the mean
-    low: float  # no pixel is below
-    high: float  # no pixel is above
-
-
-def _moments(noise: StackNoise, planes: Planes) -> _Moments:
-    known = planes.statistics
-    if known is not None and noise.is_white:
-        count = planes.data.size
-        # One pixel far from all others would have all of the deviation.
-        away = known.deviation * count**0.5
-        low, high = max(known.mean - away, -known.largest), min(known.mean + away, known.largest)
-        return _Moments(count, known.mean, count * known.deviation**2, low, high)
-    page = noise.forward(planes)
-    mean = float(page.mean())
-    squares = float(((page - mean) ** 2).sum())
-    return _Moments(page.size, mean, squares, float(page.min()), float(page.max()))
-
-
-class _Statistics:
-    """Mean and variance of all pages, page by page."""
-
-    def __init__(self, found: _Moments) -> None:
-        self._found = found
-
-    @classmethod
-    def of(cls, moments: Iterator[_Moments]) -> "_Statistics":
-        """Pages are joined two by two, which loses no digits where the mean is far from zero."""
-        count, mean, squares, low, high = 0, 0.0, 0.0, np.inf, -np.inf
-        for one in moments:
-            shift = one.mean - mean
-            both = count + one.pixels
-            squares += one.squares + shift**2 * count * one.pixels / both
-            mean += shift * one.pixels / both
-            count, low, high = both, min(low, one.low), max(high, one.high)
-        return cls(_Moments(count, mean, squares, low, high))
-
-    def units(self, sigma: float, *, warns: bool = True) -> StackUnits:
-        """The units of pages whose noise has this standard deviation; a warning where that was given."""
-        count, mean, squares, low, high = self._found
-        variance = squares / count
-        if warns and sigma > 0 and variance < 1.01 * sigma**2:
-            warn(
-                f"sigma {sigma:g} accounts for all of the stack's own standard deviation "
-                f"{np.sqrt(variance):g}: there may be nothing but noise; check the units of sigma"
-            )
-        scale = float(np.sqrt(max(variance - sigma**2, 0.01 * sigma**2)))
-        return StackUnits(mean, scale, max(high - mean, mean - low) / scale if scale > 0 else 0.0)
+    width = min(page.shape[-1] for page in pages)
+    return np.concatenate([page[..., :width] for page in pages], axis=-2)

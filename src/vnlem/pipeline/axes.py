@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.pipeline.device import lies_on_gpu, to_host
+from vnlem.pipeline.device import lies_on_gpu, namespace, to_host
 from vnlem.pipeline.incoming import ENDLESS, Incoming
 
 LETTERS = {
@@ -63,7 +63,7 @@ class Series:
     """Pages that help each other: indices into the array, in order."""
 
     kind: str  # "T", "Z" or "N"; "" for pages that stand alone
-    channel: int
+    channel: int  # 0 where the pages have all channels
     pages: tuple[tuple[Any, ...], ...]
 
 
@@ -114,21 +114,26 @@ def _page_at(array: Any, letters: str, at: dict[str, int]) -> NDArray[np.float64
     return np.asarray(to_host(page) if lies_on_gpu(page) else page, np.float64)
 
 
-def series_of(letters: str, shape: tuple[int, ...], kind: str) -> list[Series]:
+def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = False) -> list[Series]:
     """The pages of an array, in series along the axis in which they help each other, "" for none.
+
+    joint: the pages have all channels; else each channel has pages of its own.
 
     Examples
     --------
     >>> [(one.kind, one.channel, len(one.pages)) for one in series_of("TCYX", (5, 2, 8, 8), "T")]
     [('T', 0, 5), ('T', 1, 5)]
+    >>> [(one.kind, len(one.pages)) for one in series_of("TCYX", (5, 2, 8, 8), "T", joint=True)]
+    [('T', 5)]
     """
     sizes = dict(zip(letters, shape, strict=True))
-    outer = [letter for letter in letters if letter not in ("Y", "X", kind)]
+    whole = "CYX" if joint else "YX"
+    outer = [letter for letter in letters if letter not in (*whole, kind)]
     found = []
     for numbers in np.ndindex(*(sizes[letter] for letter in outer)):
         fixed: dict[str, Any] = dict(zip(outer, numbers, strict=True))
         pages = tuple(
-            tuple(slice(None) if letter in "YX" else (fixed | {kind: i})[letter] for letter in letters)
+            tuple(slice(None) if letter in whole else (fixed | {kind: i})[letter] for letter in letters)
             for i in range(sizes.get(kind, 1))
         )
         found.append(Series(kind, int(fixed.get("C", 0)), pages))
@@ -138,8 +143,9 @@ def series_of(letters: str, shape: tuple[int, ...], kind: str) -> list[Series]:
 class PagesOf:
     """The pages of a series, each cut from the array when it is asked for.
 
-    The array may lie on the disk: what it is asked for is whole pages. They come in the dtype `dtype`, where
-    it is given.
+    A page is (H, W), or (channels, H, W) where the series has all channels. The array may lie on the disk:
+    what it is asked for is whole pages of one channel, if its last axes are Y and X. They come in the dtype
+    `dtype`, where it is given.
 
     Examples
     --------
@@ -147,37 +153,61 @@ class PagesOf:
     >>> pages = PagesOf(stack, "XYT", series_of("XYT", stack.shape, "T")[0])
     >>> len(pages), pages[0].shape
     (2, (3, 4))
+    >>> movie = np.zeros((2, 5, 6, 3))
+    >>> PagesOf(movie, "TYXC", series_of("TYXC", movie.shape, "T", joint=True)[0])[0].shape
+    (3, 5, 6)
     """
 
     def __init__(self, array: Any, letters: str, series: Series, dtype: np.dtype[Any] | None = None) -> None:
         self._array, self._series, self._dtype = array, series, dtype
-        self._transposed = letters.index("Y") > letters.index("X")
+        whole = [isinstance(part, slice) for part in series.pages[0]]
+        kept = [letter for letter, is_whole in zip(letters, whole, strict=True) if is_whole]
+        self._order = [kept.index(letter) for letter in "CYX" if letter in kept]
+        # Where the array has its channels apart, if pages have several.
+        self._apart = letters.index("C") if kept[:1] == ["C"] else None
 
     def __len__(self) -> int:
         return len(self._series.pages)
 
     def __getitem__(self, index: int) -> NDArray[Any]:
-        page: NDArray[Any] = self._array[self._series.pages[index]]
-        page = page if self._dtype is None else page.astype(self._dtype, copy=False)
-        return page.T if self._transposed else page
+        if self._apart is None:
+            page: NDArray[Any] = self._array[self._series.pages[index]].transpose(self._order)
+        else:
+            planes = [self._array[one].transpose(self._order_of_planes()) for one in self._planes(index)]
+            page = namespace(planes[0]).stack(planes)
+        return page if self._dtype is None else page.astype(self._dtype, copy=False)
+
+    def _planes(self, index: int) -> list[tuple[Any, ...]]:
+        """Where the channels of a page lie, each on its own."""
+        at, axis = self._series.pages[index], self._apart
+        assert axis is not None
+        return [(*at[:axis], number, *at[axis + 1 :]) for number in range(self._array.shape[axis])]
+
+    def _order_of_planes(self) -> list[int]:
+        return [axis - 1 for axis in self._order[1:]]
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         return (self[index] for index in range(len(self)))
 
     @property
     def page_shape(self) -> tuple[int, ...]:
-        """Height and width of every page."""
+        """Of every page."""
         sizes = zip(self._array.shape, self._series.pages[0], strict=True)
         shape = tuple(size for size, part in sizes if isinstance(part, slice))
-        return shape[::-1] if self._transposed else shape
+        return tuple(shape[axis] for axis in self._order)
 
     def put(self, index: int, page: NDArray[Any]) -> None:
         """Write a page into the array."""
-        self._array[self._series.pages[index]] = page.T if self._transposed else page
+        if self._apart is None:
+            self._array[self._series.pages[index]] = page.transpose(np.argsort(self._order).tolist())
+            return
+        back = np.argsort(self._order_of_planes()).tolist()
+        for at, plane in zip(self._planes(index), page, strict=True):
+            self._array[at] = plane.transpose(back)
 
 
 def shapes_of(pages: Any) -> list[tuple[int, ...]]:
-    """Height and width of each page, of which none is read for that; for ENDLESS pages of a stream.
+    """The shape of each page, of which none is read for that; for ENDLESS pages of a stream.
 
     Examples
     --------

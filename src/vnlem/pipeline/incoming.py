@@ -1,7 +1,7 @@
-"""Pages that come one by one, of a series whose end is not known."""
+"""Pages that come one by one, of a series whose end is not known, and pages that several take."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from numpy.typing import NDArray
@@ -45,3 +45,32 @@ class Incoming:
             if not self._waiting:
                 raise RuntimeError("a page was asked for before it came; this is a fault of vnlem")
             yield self._waiting.popleft()
+
+
+def shared(pages: Iterable[Any], count: int) -> list[Iterator[Any]]:
+    """The same pages for several that take them at different times; a page goes when all have taken it.
+
+    `itertools.tee` would hold some fifty pages longer.
+
+    Examples
+    --------
+    >>> first, second = shared("ab", 2)
+    >>> next(first), list(second), list(first)
+    ('a', ['a', 'b'], ['b'])
+    """
+    source = iter(pages)
+    waiting: list[deque[Any]] = [deque() for _ in range(count)]
+
+    def take(own: deque[Any]) -> Iterator[Any]:
+        while True:
+            if not own:
+                try:
+                    page = next(source)
+                except StopIteration:
+                    return
+                for others in waiting:
+                    others.append(page)
+                del page
+            yield own.popleft()
+
+    return [take(own) for own in waiting]

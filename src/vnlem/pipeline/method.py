@@ -65,6 +65,8 @@ class StackMethod:
     prepare: str  # (task, **parameters) -> parameters used, solver of an iterator of pages
     halo: str  # parameters -> planes, rows and columns around a part that its result depends on
     planes_in_flight: str  # parameters -> planes that are held
+    channels: bool = False  # whether pages may have several channels that belong together
+    sigma_maps: bool = False  # whether the noise may vary within a series
     cuda: str = ""  # what takes the standardised pages and gives the denoised ones on a GPU
     cuda_grain: int = 1  # parts of pages are read from multiples of it on, on a GPU
 

@@ -28,21 +28,42 @@ def is_list_of_images(image: Any) -> bool:
 
 
 def only_page(image: Any, axes: str | None, sigma: Any) -> NDArray[Any] | None:
-    """The page of a stack that has only one; None for any other stack.
+    """The page of a stack that has only one, (H, W) or (channels, H, W); None for any other stack.
 
     Examples
     --------
     >>> only_page(np.zeros((1, 4, 5)), "TYX", None).shape, only_page(np.zeros((2, 4, 5)), "TYX", None)
     ((4, 5), None)
+    >>> only_page(np.zeros((4, 5, 3)), "YXC", None).shape
+    (3, 4, 5)
     """
     if is_list_of_pages(image, axes):
         return None
     array = as_array(image)
     letters = check_axes(axes, array.shape)
-    sigma_per_channel(sigma, dict(zip(letters, array.shape, strict=True)).get("C", 1))
-    if math.prod(size for letter, size in zip(letters, array.shape, strict=True) if letter not in "YX") > 1:
+    sizes = dict(zip(letters, array.shape, strict=True))
+    channels = sizes.get("C", 1)
+    if sigma_map_of(sigma, array.shape) is None:
+        sigma_per_channel(sigma, channels)
+    if math.prod(size for letter, size in sizes.items() if letter not in "CYX") > 1:
         return None
-    return PagesOf(array, letters, series_of(letters, array.shape, "")[0])[0]
+    return PagesOf(array, letters, series_of(letters, array.shape, "", joint=channels > 1)[0])[0]
+
+
+def sigma_of_page(sigma: Any, axes: str, shape: tuple[int, ...]) -> Any:
+    """What was said of the noise of a stack with one page, for that page.
+
+    Examples
+    --------
+    >>> sigma_of_page(2.0, "TYX", (1, 4, 5)).item(), sigma_of_page(np.ones((1, 1, 5)), "TYX", (1, 4, 5)).shape
+    (2.0, (4, 5))
+    """
+    letters = axes.upper()
+    channels = dict(zip(letters, shape, strict=True)).get("C", 1)
+    spread = sigma_map_of(sigma, shape)
+    if spread is not None:
+        return PagesOf(spread, letters, series_of(letters, shape, "", joint=channels > 1)[0])[0]
+    return sigma if sigma is None or channels > 1 else np.ravel(sigma)[0]
 
 
 def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
@@ -52,10 +73,12 @@ def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
     --------
     >>> back_as(np.zeros((4, 5)), "TYX", (1, 4, 5)).shape, back_as(np.zeros((4, 5)), "XYT", (5, 4, 1)).shape
     ((1, 4, 5), (5, 4, 1))
+    >>> back_as(np.zeros((3, 4, 5)), "TYXC", (1, 4, 5, 3)).shape
+    (1, 4, 5, 3)
     """
     page, *info = result if isinstance(result, tuple) else (result,)
-    letters = axes.upper()
-    page = (page.T if letters.index("Y") > letters.index("X") else page).reshape(shape)
+    own = "CYX"[-page.ndim :]
+    page = page.transpose([own.index(letter) for letter in axes.upper() if letter in own]).reshape(shape)
     return (page, *info) if info else page
 
 
@@ -83,6 +106,32 @@ def is_list_of_pages(image: Any, axes: str | None) -> bool:
 def as_array(image: Any) -> Any:
     """A stack as an array, where it lies."""
     return image if lies_on_gpu(image) else checks.as_array("the stack", image)
+
+
+def sigma_map_of(sigma: Any, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+    """A noise level that varies within a stack, as large as the stack; None where sigma is no such map.
+
+    A map has as many axes as the stack; an axis along which the noise is the same may have the length one.
+
+    Examples
+    --------
+    >>> sigma_map_of(np.array([1.0, 2.0]).reshape(2, 1, 1), (2, 4, 5)).shape, sigma_map_of(3.0, (2, 4, 5))
+    ((2, 4, 5), None)
+    """
+    if sigma is None or np.ndim(sigma) < 2:
+        return None
+    values = checks.finite("sigma", sigma)
+    fits = values.ndim == len(shape) and all(
+        length in (1, size) for length, size in zip(values.shape, shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(
+            f"a sigma that varies within a stack must have as many axes as the stack (shape {shape}), each "
+            f"as long or of length 1, e.g. one number for each page; got an array of shape {values.shape}"
+        )
+    if values.min() < 0:
+        raise ValueError(f"sigma must not be negative, and the map holds {values.min():g}")
+    return np.broadcast_to(values, shape)
 
 
 def sigma_per_channel(sigma: Any, n_channels: int) -> list[Any]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vnlem.pipeline.progress import ProgressCallback
 
 Plane = NDArray[np.float32]
-# Takes standardised planes in order, and gives them denoised in the same order.
+# Takes standardised planes (H, W) or (channels, H, W) in order, and gives them denoised in the same order.
 StackSolver = Callable[[Iterator[Plane]], Iterator[Plane]]
 
 
@@ -31,3 +31,7 @@ class StackTask(NamedTuple):
     device: str = "cpu"  # or "cuda:N", which is the current device then
     part: Part | None = None  # with it the result has the bytes of the larger stack, beyond the halo
     peak: float = 0.0  # what no pixel of the whole stack exceeds, where it is known
+    channels: int = 1  # that are denoised together, with the same noise
+    # The index of a plane -> the standard deviation (H, W) of its noise, where it is not `sigma` everywhere;
+    # `sigma` is then its root mean square.
+    sigma_map: Callable[[int], NDArray[np.floating]] | None = None

@@ -12,59 +12,85 @@ from vnlem.reference.vnlr import combination
 Float = NDArray[np.float64]
 
 
-def denoise(planes: Iterator[NDArray[Any]], sigma: float, params: Any) -> Iterator[NDArray[np.float32]]:
+def denoise(
+    planes: Iterator[NDArray[Any]],
+    sigma: float,
+    params: Any,
+    weights: Any = ((1.0,), (1.0,)),
+    variances: Any = (None,),
+) -> Iterator[NDArray[np.float32]]:
     """Denoise standardised planes with noise of standard deviation sigma.
 
     Parameters
     ----------
     planes : iterator of ndarray
-        (H, W); of several sizes only for a set of images.
+        (channels, H, W); of several sizes only for a set of images.
     sigma : float
     params : StackParams
         As the fast version takes them.
+    weights : pair of sequences
+        Of each channel in comparisons, in the first pass and in the others.
+    variances : sequence
+        Of the noise of each plane, (H, W); None where it is sigma^2 everywhere.
 
     Examples
     --------
     >>> from vnlem.methods.vnlr_stack_params import resolve_stack
-    >>> noisy = np.random.default_rng(0).normal(0, 0.5, (3, 9, 9))
+    >>> noisy = np.random.default_rng(0).normal(0, 0.5, (3, 1, 9, 9))
     >>> params = resolve_stack("T", 3, patch_size=4, n_neighbors=8, patch_distance=2, step=4, passes=1)
     >>> result = np.stack(list(denoise(iter(noisy), 0.5, params)))
     >>> bool(np.abs(result).mean() < 0.5 * np.abs(noisy).mean())
     True
     """
     noisy = [np.asarray(plane, np.float64) for plane in planes]
+    variance = [np.full(plane.shape[1:], sigma**2) for plane in noisy]
+    if variances[0] is not None:
+        variance = [np.asarray(one, np.float64) for one in variances]
     pilot = working = noisy
     groups: list[list[tuple[int, int, int, int]]] = []
     for number in range(params.passes + 1):
         if number == 0 or number in params.rematch:
-            groups = _find_groups(pilot, sigma, params, number)
-        pilot, working = _combine(noisy, working, pilot, groups, sigma, params, number)
+            shares = np.asarray(weights[number > 0], np.float64)
+            groups = _find_groups(pilot, sigma, variance, params, number, shares)
+        pilot, working = _combine(noisy, working, pilot, groups, variance, params, number)
     yield from (plane.astype(np.float32) for plane in pilot)
 
 
-def _find_groups(pilot, sigma, params, number):
+def _find_groups(pilot, sigma, variance, params, number, weights):
     """Members (plane, row, column, transform) of every group, the reference first."""
     first = number == 0
-    size, depth = params.patch_sizes[number], params.depth
-    centres = _centres(pilot, sigma, params, number, size)
+    size, depth = params.patch_sizes[number], params.depths[number]
+    centres = _centres([_brightness(plane) for plane in pilot], sigma, params, number)
+    compared = [weights[:, None, None] * plane for plane in pilot]
     groups = []
     for plane in _line(len(pilot) - depth + 1, params.plane_step):
-        height, width = pilot[plane].shape
+        height, width = pilot[plane].shape[1:]
         step = params.first_step if first else params.step
         for y in _line(height - size + 1, step):
             for x in _line(width - size + 1, step):
                 sites = centres(plane, y, x)
-                groups.append(_nearest(pilot, (plane, y, x), sites, sigma, params, number))
+                noise = _noise_of(variance, (plane, y, x), size, depth) * np.sum(weights**2)
+                groups.append(_nearest(compared, (plane, y, x), sites, noise, params, number))
     return groups
 
 
-def _nearest(pilot, corner, sites, sigma, params, number):
+def _noise_of(variance, corner, size, depth):
+    """The noise energy of a patch in one channel."""
+    plane, y, x = corner
+    return sum(np.sum(variance[plane + k][y : y + size, x : x + size]) for k in range(depth))
+
+
+def _brightness(plane):
+    """What shows where things are; of three channels, which are opponent colours, the first."""
+    return plane[0] if len(plane) in (1, 3) else plane.sum(axis=0) / np.sqrt(len(plane))
+
+
+def _nearest(pilot, corner, sites, noise, params, number):
     first = number == 0
-    size, depth = params.patch_sizes[number], params.depth
-    noise = size**2 * depth * sigma**2
+    size, depth = params.patch_sizes[number], params.depths[number]
     reference = _cut(pilot, corner, size, depth)
     turns = _turns(params, depth)
-    about_mean = np.sum((reference - reference.mean()) ** 2)
+    about_mean = np.sum((reference - reference.mean(axis=(1, 2, 3), keepdims=True)) ** 2)
     penalty = (params.first_match_penalty if first else params.match_penalty) * noise
     if first and about_mean < params.flat_energy * noise:
         penalty = np.inf
@@ -80,7 +106,7 @@ def _nearest(pilot, corner, sites, sigma, params, number):
             shifted.append((ranks[0], site, *place, 0))
             g = int(np.argmin(ranks))
             best.append((ranks[g], site, *place, g))
-    height, width = pilot[corner[0]].shape
+    height, width = pilot[corner[0]].shape[1:]
     side = 2 * params.patch_distance + 1
     own = min(side, height - size + 1) * min(side, width - size + 1)
     count = min(params.first_n_neighbors if first else params.n_neighbors, own)
@@ -90,13 +116,29 @@ def _nearest(pilot, corner, sites, sigma, params, number):
     return [(*corner, 0)] + [item[2:] for item in found]
 
 
-def _combine(noisy, working, pilot, groups, sigma, params, number):
-    """All groups of one pass, put back: the new pilot and the new working planes."""
+def _combine(noisy, working, pilot, groups, variance, params, number):
+    """All groups of one pass, put back channel by channel: the new pilot and the new working planes."""
+    of_channels = [
+        _combine_channel(
+            *([plane[c : c + 1] for plane in planes] for planes in (noisy, working, pilot)),
+            groups,
+            variance,
+            params,
+            number,
+        )
+        for c in range(len(noisy[0]))
+    ]
+    return tuple(
+        [np.concatenate(planes) for planes in zip(*found, strict=True)]
+        for found in zip(*of_channels, strict=True)
+    )
+
+
+def _combine_channel(noisy, working, pilot, groups, variance, params, number):
     first = number == 0
-    size, depth = params.patch_sizes[number], params.depth
+    size, depth = params.patch_sizes[number], params.depths[number]
     turns = _turns(params, depth)
     tau = params.noise_kept * (1 - number / params.passes)
-    noise = size**2 * depth * sigma**2
     total, mixed, weights = ([np.zeros(plane.shape) for plane in noisy] for _ in range(3))
     for group in groups:
 
@@ -106,20 +148,20 @@ def _combine(noisy, working, pilot, groups, sigma, params, number):
 
         x, z = columns(pilot), columns(working)
         change = np.sum((columns(noisy) - z) ** 2)
-        left = max(1 - np.sqrt(change / (noise * len(group))), 1.02 * tau, 0.02)
-        energies = np.full(len(group), noise)
+        energies = np.array([_noise_of(variance, corner, size, depth) for *corner, _ in group])
+        left = max(1 - np.sqrt(change / energies.sum()), 1.02 * tau, 0.02)
         load = (params.extra_load if first else params.boost * left**2) * energies
         theta = combination(x, load, energies + load if first else load)
-        gain = np.sum(theta**2, axis=0)
+        gain = np.sum(theta**2 * energies[:, None], axis=0) / energies
         estimate = z @ theta
         blend = min(tau / left, 1.0)
         for j, (plane, y, left_edge, g) in enumerate(group):
             weight = max(gain[j], 1 / len(group)) ** -1.5
-            patch = _undo(estimate[:, j].reshape(depth, size, size), g, len(turns))
+            patch = _undo(estimate[:, j].reshape(1, depth, size, size), g, len(turns))[0]
             for k in range(depth):
                 if group[0][0] > _last_reference(plane + k, params, number):
                     continue
-                here = (slice(y, y + size), slice(left_edge, left_edge + size))
+                here = (0, slice(y, y + size), slice(left_edge, left_edge + size))
                 old = working[plane + k][here]
                 total[plane + k][here] += weight * patch[k]
                 mixed[plane + k][here] += weight * ((1 - blend) * patch[k] + blend * old)
@@ -133,7 +175,7 @@ def _last_reference(plane, params, number):
     if params.delays is None:
         return np.inf
     _, wait = params.delays[number]
-    return max(0, plane + wait - params.depth + 1)
+    return max(0, plane + wait - params.depths[number] + 1)
 
 
 def _line(count, step):
@@ -141,33 +183,34 @@ def _line(count, step):
 
 
 def _cut(planes, corner, size, depth):
+    """A patch (channels, depth, size, size)."""
     plane, y, x = corner
-    return np.stack([planes[plane + k][y : y + size, x : x + size] for k in range(depth)])
+    return np.stack([planes[plane + k][:, y : y + size, x : x + size] for k in range(depth)], axis=1)
 
 
 def _turns(params, depth):
-    """The transforms of a patch (depth, p, p): the square's, then the same with the planes reversed."""
+    """The transforms of a patch (channels, depth, p, p): the square's, then the same with depths reversed."""
     count = {"identity": 1, "c4": 4, "d4": 8}[params.group]
-    square = [lambda patch, q=q: np.rot90(patch, q, axes=(1, 2)) for q in range(4)]
-    square += [lambda patch, q=q: np.rot90(patch, q, axes=(1, 2))[:, :, ::-1] for q in range(4)]
+    square = [lambda patch, q=q: np.rot90(patch, q, axes=(2, 3)) for q in range(4)]
+    square += [lambda patch, q=q: np.rot90(patch, q, axes=(2, 3))[..., ::-1] for q in range(4)]
     square = square[:count]
     if params.kind != "Z" or params.group != "d4" or depth == 1:
         return square
-    return square + [lambda patch, turn=turn: turn(patch[::-1]) for turn in square]
+    return square + [lambda patch, turn=turn: turn(patch[:, ::-1]) for turn in square]
 
 
 def _undo(patch, g, n_turns):
     if n_turns == 16 and g >= 8:
-        patch = patch[::-1]
+        patch = patch[:, ::-1]
     g %= 8
     if g >= 4:
-        patch = patch[:, :, ::-1]
-    return np.rot90(patch, -(g % 4), axes=(1, 2))
+        patch = patch[..., ::-1]
+    return np.rot90(patch, -(g % 4), axes=(2, 3))
 
 
 def _window(planes, centre, size, radius):
     plane, y, x = centre
-    height, width = planes[plane].shape
+    height, width = planes[plane].shape[-2:]
 
     def line(middle, count):
         side = min(2 * radius + 1, count)
@@ -177,12 +220,13 @@ def _window(planes, centre, size, radius):
     return [(plane, a, b) for a in line(y, height - size + 1) for b in line(x, width - size + 1)]
 
 
-def _centres(pilot, sigma, params, number, size):
+def _centres(pilot, sigma, params, number):
     """A function: reference corner -> plane and centre of every window, its own first."""
     total, first = len(pilot), number == 0
+    size, depth = params.patch_sizes[number], params.depths[number]
     if params.kind == "N":
         return _alike_centres(pilot, params, first, size)
-    count = min(2 * params.reach + params.depth, total)
+    count = min(2 * params.reach + depth, total)
     moves = _all_moves(pilot, sigma, first) if params.kind == "T" else None
 
     def find(plane, y, x):
@@ -190,9 +234,9 @@ def _centres(pilot, sigma, params, number, size):
         end = oldest + count
         if params.delays is not None:
             ahead, _ = params.delays[number]
-            end = min(total, plane + params.depth + ahead if plane else max(params.depth, ahead + 1))
-            oldest = max(0, end - 2 * params.reach - params.depth)
-        planes = range(oldest, end - params.depth + 1)
+            end = min(total, plane + depth + ahead if plane else max(depth, ahead + 1))
+            oldest = max(0, end - 2 * params.reach - depth)
+        planes = range(oldest, end - depth + 1)
         places = {plane: (y, x)}
         for direction in (1, -1):
             here = plane

@@ -168,7 +168,8 @@ void Matcher::rank_moved(const Reference& reference, const Array<SearchWindow, 1
     for (int64_t order = 0; order < rule_.orders; order++) {
         float* to = ranks.numbers[order].data;
         for (int64_t plane = 0; plane < shape_.planes; plane++) {
-            const int64_t from = order == 0 ? plane : shape_.planes - 1 - plane;
+            const int64_t channel = plane % shape_.channels, last = shape_.planes - shape_.channels;
+            const int64_t from = order == 0 ? plane : last - plane + 2 * channel;
             to = split_reference(reference.pixels + from * shape_.plane_step, shape_.stride, shape_.side, to);
         }
     }

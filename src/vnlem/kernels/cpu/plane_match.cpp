@@ -4,7 +4,8 @@
 namespace vnlem {
 
 struct Planes {
-    Array<const float, 3> image, energy;
+    Array<const float, 4> image;
+    Array<const float, 3> energy;
     Array<const float, 4> invariants;
     int64_t transforms, patch_size, depth, radius;
     double factor;
@@ -30,10 +31,10 @@ SearchWindow window_around(const Planes& planes, const Array<const int64_t, 2>& 
     const int64_t rows = smaller_of(side, all_rows), columns = smaller_of(side, all_columns);
     const int64_t top = larger_of<int64_t>(0, smaller_of(centre[1] - planes.radius, all_rows - rows));
     const int64_t left = larger_of<int64_t>(0, smaller_of(centre[2] - planes.radius, all_columns - columns));
-    const int64_t height = planes.image.shape[1], stride = planes.image.shape[2];
+    const int64_t height = planes.image.shape[2], stride = planes.image.shape[3];
     VNLEM_CHECK(plane + planes.depth <= planes.image.shape[0]);
     VNLEM_CHECK(left + rounded_up(columns, kWide) + planes.patch_size - 1 <= stride);
-    return {&planes.image(plane, top, left), &planes.energy(plane, top, left), &planes.invariants(0, plane, top, left),
+    return {&planes.image(plane, 0, top, left), &planes.energy(plane, top, left), &planes.invariants(0, plane, top, left),
             &planes.invariants(1, plane, top, left), rows, columns, (plane * height + top) * stride + left, false};
 }
 
@@ -44,8 +45,9 @@ VNLEM_EXPORT int64_t vnlem_match_planes_tile(const Planes& planes, const Array<c
                                              const Array<const int64_t, 3>& centres,
                                              const Array<const float, 1>& penalties, const Array<int32_t, 2>& positions,
                                              const Array<uint8_t, 2>& chosen) {
-    const int64_t n_sites = centres.shape[1], stride = planes.image.shape[2];
-    const PatchShape shape = {planes.patch_size, planes.depth, stride, planes.image.step()};
+    const int64_t n_sites = centres.shape[1], channels = planes.image.shape[1], stride = planes.image.shape[3];
+    const PatchShape shape = {planes.patch_size, planes.depth * channels, stride, planes.image.shape[2] * stride,
+                              channels};
     const MatchRule rule(planes.radius, planes.transforms, n_sites, 0, planes.factor);
     Scratch<Buffers> scratch(shape, rule, positions.shape[1]);
     if (!scratch) return kOutOfMemory;
@@ -55,8 +57,8 @@ VNLEM_EXPORT int64_t vnlem_match_planes_tile(const Planes& planes, const Array<c
         const int64_t plane = references(r, 0), top = references(r, 1), left = references(r, 2);
         for (int64_t site = 0; site < n_sites; site++)
             buffers.windows[site] = window_around(planes, sizes, centres[r][site]);
-        const int64_t away = (plane * planes.image.shape[1] + top) * stride + left - buffers.windows[0].first;
-        matcher.match({&planes.image(plane, top, left), planes.energy(plane, top, left),
+        const int64_t away = (plane * planes.image.shape[2] + top) * stride + left - buffers.windows[0].first;
+        matcher.match({&planes.image(plane, 0, top, left), planes.energy(plane, top, left),
                        planes.invariants(0, plane, top, left), planes.invariants(1, plane, top, left),
                        planes.transforms > 1 ? penalties[r] : INFINITY,
                        away / stride * buffers.ranks.lanes + away % stride},

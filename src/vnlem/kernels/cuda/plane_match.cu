@@ -1,7 +1,8 @@
 // Block matching in several planes of a stack: a window in each, and patches that may span consecutive planes.
 // A block for each reference patch. Counterpart of kernels/cpu/plane_match.cpp, with the same ranks and the
 // same rules for ties.
-// Macros: P (patch size), LAYERS (planes that a patch spans), TRANSFORMS, THREADS, WINDOW_IN_SHARED.
+// Macros: P (patch size), CHANNELS, LAYERS (planes that a patch spans times CHANNELS), TRANSFORMS, THREADS,
+// WINDOW_IN_SHARED.
 
 #include "candidates.cuh"
 
@@ -10,8 +11,8 @@
 #define MOST_SITES 128
 
 struct Search {
-    const float* image;      // (planes, height, stride)
-    const float* energy;     // likewise, squared norms of the patches at their corners
+    const float* image;      // (planes, CHANNELS, height, stride)
+    const float* energy;     // (planes, height, stride), squared norms of the patches at their corners
     const float* about_mean; // (height, stride), those of the references' plane about their mean; or null
     const short* back; // (TRANSFORMS, LAYERS * PIXELS): pixel of the reference that lies on a pixel of the member
     const int* sizes;        // (planes, 2): rows and columns that hold pixels
@@ -59,7 +60,7 @@ __device__ void match_one(const Search& s, int reference, float* taps, const Ran
         const int g = i / (LAYERS * PIXELS), v = i % (LAYERS * PIXELS);
         const int u = s.back[i], layer = u / PIXELS, pixel = u % PIXELS;
         taps[v * TRANSFORMS + g] =
-            s.image[(plane + layer) * size_of_plane + (row + pixel / P) * s.stride + column + pixel % P];
+            s.image[(plane * CHANNELS + layer) * size_of_plane + (row + pixel / P) * s.stride + column + pixel % P];
     }
     for (int site = threadIdx.x; site < s.n_sites; site += THREADS) {
         const int there = centres[3 * site];
@@ -73,7 +74,7 @@ __device__ void match_one(const Search& s, int reference, float* taps, const Ran
     const float norm = s.energy[plane * size_of_plane + row * s.stride + column];
     const auto sheet_of = [&](int site) {
         const int first = planes[site] * size_of_plane;
-        return Sheet{s.image + first, s.energy + first, s.stride, size_of_plane};
+        return Sheet{s.image + CHANNELS * first, s.energy + first, s.stride, size_of_plane};
     };
     const auto bring = [&](int from, int to) {
 #if WINDOW_IN_SHARED

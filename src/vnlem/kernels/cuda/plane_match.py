@@ -31,11 +31,13 @@ class Members(NamedTuple):
 class Field(NamedTuple):
     """What is searched, and how."""
 
-    image: Array  # (planes, height, stride)
-    energy: Array  # likewise, of patches at their corners
+    image: Array  # (planes, channels, height, stride)
+    energy: Array  # (planes, height, stride), of patches at their corners
     about_mean: Array | None  # (height, stride), of the references' plane; None: no reference is flat
     sizes: Array  # int32 (planes, 2): rows and columns that hold pixels
-    back: NDArray[np.int16]  # (transforms, pixels of a patch): of the reference, on a pixel of the member
+    # (transforms, pixels of a patch): of the reference, on a pixel of the member; the planes of a patch one
+    # after the other, each with all channels.
+    back: NDArray[np.int16]
     patch_size: int
     depth: int  # planes that a patch spans
     radius: int
@@ -60,11 +62,11 @@ def match_planes(
             "pass a smaller plane_distance or device='cpu'"
         )
     members = Members(xp.empty((count, n_members), np.int32), xp.empty((count, n_members), np.uint8))
-    _, height, stride = field.image.shape
+    _, channels, height, stride = field.image.shape
     side, size = 2 * field.radius + 1, field.patch_size
     n = n_sites * side**2
     rank_bytes = 4 * (2 * n + -(-n // 4))
-    window = 4 * field.depth * (-(-side // _STRIP) * _STRIP + size - 1) * (side + size - 1)
+    window = 4 * channels * field.depth * (-(-side // _STRIP) * _STRIP + size - 1) * (side + size - 1)
     always = 4 * field.back.size + 4 * n_members
     budget = engine.largest_shared - _FIXED - always
     in_shared = window <= budget
@@ -101,7 +103,8 @@ def match_planes(
         threads=THREADS,
         shared=always + ranks_in_shared * rank_bytes + in_shared * together * window,
         P=size,
-        LAYERS=field.depth,
+        CHANNELS=channels,
+        LAYERS=channels * field.depth,
         TRANSFORMS=len(field.back),
         THREADS=THREADS,
         WINDOW_IN_SHARED=int(in_shared),

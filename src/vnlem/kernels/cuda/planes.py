@@ -17,12 +17,13 @@ def plane_squares(
     less: Array | None = None,
     about_mean: Array | None = None,
 ) -> None:
-    """Squared norms of the patches that begin in the first of some planes (depth, rows, stride).
+    """Squared norms of the patches that begin in the first of some planes (depth, channels, rows, stride).
 
     patch: side, and planes that it spans; size: rows and columns of the plane that hold pixels; less: what is
-    taken away from the image. Written: `into` (rows, stride), and `about_mean`, those about the mean.
+    taken away from the image. Written: `into` (rows, stride), and `about_mean`, those about the means of the
+    channels.
     """
-    _, rows, stride = image.shape
+    _, channels, rows, stride = image.shape
     side, depth = patch
     height, width = size
     engine.launch(
@@ -39,6 +40,7 @@ def plane_squares(
             "stride": stride,
             "size": side,
             "depth": depth,
+            "channels": channels,
         },
         kernel="plane_squares",
     )

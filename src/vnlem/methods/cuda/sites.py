@@ -22,8 +22,8 @@ _BLOCKS = {"CELL": CELL, "HALF": HALF_BLOCK, "LONGEST": LONGEST}
 class Sites(Protocol):
     """What a pass asks of a strategy. Planes are counted from the first one in flight."""
 
-    def push(self, planes: Array, size: tuple[int, int]) -> None:
-        """The last of the planes (planes, H, stride) is new; size: its rows and columns that hold pixels."""
+    def push(self, frame: Array, size: tuple[int, int]) -> None:
+        """One plane (H, stride) more at the end; size: its rows and columns that hold pixels."""
 
     def pop(self) -> None:
         """The first plane goes."""
@@ -53,7 +53,7 @@ class SamePlace:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def push(self, planes: Array, size: tuple[int, int]) -> None:
+    def push(self, frame: Array, size: tuple[int, int]) -> None:
         """Nothing is learned from the pixels."""
 
     def pop(self) -> None:
@@ -77,9 +77,8 @@ class Motion:
         self._seen: Array = None
         self._n_frames = 0
 
-    def push(self, planes: Array, size: tuple[int, int]) -> None:
+    def push(self, frame: Array, size: tuple[int, int]) -> None:
         """One frame more at the end."""
-        frame = planes[-1]
         seen = smooth_frame(self._engine, frame, _BLOCKS) if self._noisy else frame.copy()
         if self._n_frames > 0:
             moves = (self._onward.push(), self._back.push())
@@ -108,9 +107,9 @@ class Alike:
         self._features: list[Array] = []
         self._index: tuple[Array, Array, Array] | None = None
 
-    def push(self, planes: Array, size: tuple[int, int]) -> None:
+    def push(self, frame: Array, size: tuple[int, int]) -> None:
         """One image more."""
-        image = planes[-1, : size[0], : size[1]]
+        image = frame[: size[0], : size[1]]
         self._features.append(invariants(self._engine, image, self._scales))
         self._index = None
 

@@ -1,0 +1,83 @@
+"""The units of a series of pages: its mean, its scale and its brightness, measured once."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from vnlem.noise.pages import Pages, StackNoise, checked_page
+from vnlem.pipeline.image import Planes
+from vnlem.pipeline.warn import warn
+
+
+class StackUnits(NamedTuple):
+    """Mean, scale and brightness of all pages of a series: measured once, handed to every part of it."""
+
+    mean: float
+    scale: float  # standard deviation of the clean pages
+    peak: float  # what no pixel exceeds in units of the scale
+
+
+def units_of(pages: Pages, noise: StackNoise, planes_at: Callable[[int], Planes] | None = None) -> StackUnits:
+    """Mean of all pages, the standard deviation that they seem to have without their noise, and their peak.
+
+    planes_at: gives a page as planes, here or on a device; :func:`checked_page` when None.
+    """
+    planes = (checked_page(pages, i) if planes_at is None else planes_at(i) for i in range(len(pages)))
+    found = _Statistics.of(_moments(noise, one) for one in planes)
+    return found.units(noise.sigma, warns=noise.model.is_white)
+
+
+class _Moments(NamedTuple):
+    """Of one page, or of several."""
+
+    pixels: int
+    mean: float
+    squares: float  # the sum of squares about the mean
+    low: float  # no pixel is below
+    high: float  # no pixel is above
+
+
+def _moments(noise: StackNoise, planes: Planes) -> _Moments:
+    known = planes.statistics
+    if known is not None and noise.is_white:
+        count = planes.data.size
+        # One pixel far from all others would have all of the deviation.
+        away = known.deviation * count**0.5
+        low, high = max(known.mean - away, -known.largest), min(known.mean + away, known.largest)
+        return _Moments(count, known.mean, count * known.deviation**2, low, high)
+    page = noise.forward(planes)
+    mean = float(page.mean())
+    squares = float(((page - mean) ** 2).sum())
+    return _Moments(page.size, mean, squares, float(page.min()), float(page.max()))
+
+
+class _Statistics:
+    """Mean and variance of all pages, page by page."""
+
+    def __init__(self, found: _Moments) -> None:
+        self._found = found
+
+    @classmethod
+    def of(cls, moments: Iterator[_Moments]) -> "_Statistics":
+        """Pages are joined two by two, which loses no digits where the mean is far from zero."""
+        count, mean, squares, low, high = 0, 0.0, 0.0, np.inf, -np.inf
+        for one in moments:
+            shift = one.mean - mean
+            both = count + one.pixels
+            squares += one.squares + shift**2 * count * one.pixels / both
+            mean += shift * one.pixels / both
+            count, low, high = both, min(low, one.low), max(high, one.high)
+        return cls(_Moments(count, mean, squares, low, high))
+
+    def units(self, sigma: float, *, warns: bool = True) -> StackUnits:
+        """The units of pages whose noise has this standard deviation; a warning where that was given."""
+        count, mean, squares, low, high = self._found
+        variance = squares / count
+        if warns and sigma > 0 and variance < 1.01 * sigma**2:
+            warn(
+                f"sigma {sigma:g} accounts for all of the stack's own standard deviation "
+                f"{np.sqrt(variance):g}: there may be nothing but noise; check the units of sigma"
+            )
+        scale = float(np.sqrt(max(variance - sigma**2, 0.01 * sigma**2)))
+        return StackUnits(mean, scale, max(high - mean, mean - low) / scale if scale > 0 else 0.0)
