@@ -129,6 +129,19 @@ def test_colours_of_a_stream_at_several_sizes(channels, sigma):
     assert np.any(whole != one_size)
 
 
+def test_lines_of_colours():
+    view = data.astronaut()[30:190, 150:310].astype(float)
+    clean = np.stack([view[4 * t : 96 + 4 * t, 3 * t : 96 + 3 * t] for t in range(4)])
+    rng = np.random.default_rng(0)
+    noisy = clean + rng.normal(0, 15, clean.shape) + rng.normal(0, 10, (4, 1, 96, 3))
+    options = {**TINY, "patch_size": 6, "axes": "TYXC", "lines": True}
+    result, _, stream = streamed(noisy, **options)
+    assert stream.info.details["channels"] == "joint"
+    np.testing.assert_array_equal(result, vnlem.denoise(noisy, delay=2, profile="fast", **options))
+    left = vnlem.denoise(noisy, delay=2, profile="fast", **options | {"lines": False})
+    assert error(result, clean) < 0.8 * error(left, clean)
+
+
 @pytest.mark.parametrize("dtype", [None, "float32"])
 def test_integers_and_photons(dtype):
     clean, _ = drifting(7)

@@ -51,7 +51,7 @@ class Stream:
         As in :func:`vnlem.denoise`.
     **options
         ``gain``, ``offset``, ``read_noise`` and what else :func:`vnlem.denoise` takes about the noise, and
-        the parameters of VNLR on stacks, such as ``plane_distance``.
+        ``channels`` and the parameters of VNLR on stacks, such as ``plane_distance``.
 
     Notes
     -----

@@ -114,7 +114,7 @@ class StackNoise:
         """The noise of channels that are denoised together; None where it cannot be told for all at once.
 
         Colours are estimated together where they may share noise, other channels each on its own. Channels
-        whose lines differ, or whose noise varies over the page, are denoised one by one.
+        whose noise varies over the page are denoised one by one.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class StackNoise:
         alike = all(sigma == sigmas[0] for sigma in sigmas)
         sigma, kind = (sigmas[0], noise_model) if alike else (0.0, "gaussian")
         seen = _Seen.of(series, sigma, kind, about_noise, plain=plain, in_parts=in_parts)
-        if seen.lines:
+        if seen.lines and in_parts:
             return None
         sample, differences = seen.sample, seen.differences
         looks_for = "gaussian" if plain and noise_model == "auto" else noise_model
@@ -149,7 +149,7 @@ class StackNoise:
                 in_place=False,
             )
             assert model is not None
-            return None if seen.has_field(model) else cls(model)
+            return None if seen.has_field(model) else cls(model, lines=seen.lines)
         curves = []
         for number, sigma in enumerate(sigmas):
             own = replace(
@@ -169,7 +169,7 @@ class StackNoise:
             if seen.has_field(found, number):
                 return None
             curves.append(found.curves[0])
-        return cls(NoiseModel(tuple(curves)))
+        return cls(NoiseModel(tuple(curves)), lines=seen.lines)
 
     def levels(self, channels: int) -> list[float]:
         """The standard deviation in each of so many channels, at the middle of its curve."""
