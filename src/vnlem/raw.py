@@ -213,7 +213,7 @@ def _each(pixels: Float, cell: Cell, side: int, transform: Any) -> Float:
 
 def _plan(stable: Float, pattern: tuple[str, ...], profile: str, device: str, workers: int) -> Plan:
     """VNLR on an image with white noise of standard deviation one, whose groups keep colours."""
-    params = find_method("vnlr").with_defaults({"profile": profile, "patch_size": PATCH})
+    params = find_method("vnlr").with_defaults({"profile": profile, "patch_size": PATCH, "scales": 1})
     with Pool(workers) as pool:
         sample = Sample(stable[None], stable.shape)
         plan = make_plan("vnlr", params, sample, NoiseModel.white(1.0), device=device, warns=False, pool=pool)

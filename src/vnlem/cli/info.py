@@ -139,12 +139,14 @@ def _plan(image: Found) -> str:
         each = "page" if image.channel_axis is None else "page with its colours"
         return f"each {each} of {n_pages} by itself; say --axes, e.g. TYX or ZYX, where they belong together"
     kind = helpful_axis(image.pages, image.letters)
+    together = image.channel_axis is not None and "C" in image.letters
     alone = [
         f"{size} {_ALONE[letter]}s"
         for letter, size in zip(image.letters, image.shape, strict=True)
-        if letter not in ("Y", "X", kind) and size > 1
+        if letter not in ("Y", "X", kind) and size > 1 and not (letter == "C" and together)
     ]
     others = f", for each of {' and '.join(alone)}" if alone else ""
+    others = f", with their colours{others}" if together else others
     if not kind:
         return f"each of {' and '.join(alone)} by itself" if alone else "the image"
     return f"{dict(zip(image.letters, image.shape, strict=True))[kind]} {_HELP[kind]} help each other{others}"

@@ -22,6 +22,7 @@ _TAKEN = (
     "pattern",
 )
 _NOT_GIVEN: tuple[Any, ...] = (None, False, "auto", "vnlr", [])
+_DEFAULTS = {"fill": True, "strength": 1.0}  # of options whose default is none of these
 
 
 def is_raw(source: Path) -> bool:
@@ -46,7 +47,7 @@ def run(arguments: dict[str, Any]) -> str:
 
     source, target, quiet = arguments["source"], arguments["target"], arguments["quiet"]
     for name, value in arguments.items():
-        if name not in _TAKEN and value not in _NOT_GIVEN:
+        if name not in _TAKEN and value not in (*_NOT_GIVEN, _DEFAULTS.get(name)):
             raise ValueError(
                 f"--{name.replace('_', '-')} is not for camera raw files, whose mosaic VNLR denoises with "
                 "the noise of each colour; leave it out, or convert the file to TIFF first"

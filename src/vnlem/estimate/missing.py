@@ -91,7 +91,7 @@ def first_guess(planes: Float, missing: Mask, level: tuple[float, ...]) -> Float
     >>> planes = np.full((1, 5, 5), 7.0)
     >>> holes = np.zeros(planes.shape, bool)
     >>> holes[0, 2, 2] = True
-    >>> first_guess(planes, holes, (0.0,))[0, 2, 2]
+    >>> float(first_guess(planes, holes, (0.0,))[0, 2, 2])
     7.0
     """
     result = planes.copy()

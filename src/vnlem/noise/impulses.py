@@ -41,7 +41,8 @@ class Limits(NamedTuple):
 # pixels of 100,000 there, few of them in flat areas; with 0.05 % hot pixels 23 to 62, spread evenly.
 PLAIN = Limits(2.0, 1.0, 0.15, 0.1, 1.0)
 USUAL = Limits(1.5, 0.5, 0.06, 0.15, 2.0)  # where there are many
-FEWEST, LEAST_RATE = 8, 20e-5
+FEWEST, LEAST_RATE, MOST_RATE = 8, 20e-5, 0.05
+SMALLEST = 64  # pixels a side, where nobody has said that there are impulses
 LEAST_FLAT, LEAST_SPREAD = 0.28, 0.7  # shares: in the flatter half, and of the blocks that chance would hit
 BLOCK = 16
 # Of the points so many are impulses; stars have a point spread, letters more than one pixel.
@@ -74,7 +75,7 @@ class ImpulseRule:
         --------
         >>> image = np.full((1, 16, 16), 50.0)
         >>> image[0, 5, 7] = 200
-        >>> ImpulseRule(NoiseModel.white(2.0), 100.0).find(image).sum()
+        >>> int(ImpulseRule(NoiseModel.white(2.0), 100.0).find(image).sum())
         1
         """
         found = np.zeros(planes.shape, bool)
@@ -227,7 +228,7 @@ def find_rule(
     >>> find_rule(image[None], NoiseModel.white(3.0), "auto") is None
     True
     >>> image[rng.random(image.shape) < 0.01] = 255
-    >>> find_rule(image[None], NoiseModel.white(3.0), "auto").stuck
+    >>> find_rule(image[None], NoiseModel.white(3.0), True).stuck
     (255.0,)
     """
     if asked is False or min(planes.shape[1:]) < 2 * REACH + 1:
@@ -258,7 +259,9 @@ def find_rule(
 def _is_plain(planes: Float, found: Mask) -> bool:
     """Whether impulses are many, spread evenly and not a matter of texture."""
     count = np.count_nonzero(found)
-    if count < max(FEWEST, LEAST_RATE * found.size):
+    if min(planes.shape[1:]) < SMALLEST:
+        return False
+    if not max(FEWEST, LEAST_RATE * found.size) <= count <= MOST_RATE * found.size:
         return False
     channels, height, width = planes.shape
     side = min(BLOCK, height, width)
@@ -335,6 +338,7 @@ def defect_map(dark: ArrayLike, limit: float = 6.0) -> Mask:
 
     Examples
     --------
+    >>> import vnlem
     >>> dark = np.random.default_rng(0).normal(100, 2, (64, 64))
     >>> dark[10, 20] = 180
     >>> np.argwhere(vnlem.noise.defect_map(dark)).tolist()
