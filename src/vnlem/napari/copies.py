@@ -29,16 +29,25 @@ def as_python(settings: Settings, image: str, axes: str, colours: int = 0) -> st
     words = [f"{name}={value!r}" for name, value in settings.arguments().items()]
     if settings.noise == "file":
         words.append(f"noise_model=vnlem.NoiseModel.load({settings.model_file!r})")
+    alone = not colours and set(axes) == set("CYX")
     if colours:
         words.append("channel_axis=-1")
-    elif axes != "YX":
+    elif axes != "YX" and not alone:
         words.append(f"axes={axes!r}")
+        words += [f"{name}={value!r}" for name, value in settings.channel_arguments(axes).items()]
     lines = ["import vnlem", "", f"image = {image}{'[..., :3]' if colours == 4 else ''}"]
     if colours and axes != "YXC":
         lines.insert(0, "import numpy as np")
         lines.append("pages = image.reshape(-1, *image.shape[-3:])")
         call = f"vnlem.denoise({', '.join(['page', *words])})"
         lines.append(f"result = np.stack([{call} for page in pages]).reshape(image.shape)")
+    elif alone:
+        # The channels of a layer are denoised one by one.
+        channel = axes.index("C")
+        call = f"vnlem.denoise({', '.join(['page', *words])})"
+        lines.insert(0, "import numpy as np")
+        lines.append(f"pages = np.moveaxis(image, {channel}, 0)")
+        lines.append(f"result = np.stack([{call} for page in pages], axis={channel})")
     else:
         lines.append(f"result = vnlem.denoise({', '.join(['image', *words])})")
     return "\n".join(lines)
@@ -62,4 +71,6 @@ def as_command(settings: Settings, source: str, target: str, axes: str, colours:
         words += ["--noise", settings.model_file]
     if axes != "YX" and not colours:
         words += ["--axes", axes]
+        for name, value in settings.channel_arguments(axes).items():
+            words += ["--set", f"{name}={value}"]
     return shlex.join(words)

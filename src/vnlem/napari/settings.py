@@ -52,6 +52,10 @@ class Settings:
             chosen["strength"] = self.strength
         return chosen
 
+    def channel_arguments(self, axes: str) -> dict[str, Any]:
+        """The argument that keeps the channels of a stack apart, each with its own noise, as in previews."""
+        return {"channels": "separate"} if "C" in axes and self.method in WITH_PROFILES else {}
+
     def noise_arguments(self) -> dict[str, Any]:
         """The arguments of ``vnlem.denoise`` that say what the noise is; a file is named elsewhere."""
         if self.noise == "gaussian":

@@ -64,6 +64,7 @@ def denoise_stack(
     noise = noise_arguments(settings)
     chosen = settings.method_arguments()
     strength = chosen.pop("strength", 1.0)
+    chosen |= settings.channel_arguments(pages.axes)
     _, info = denoise_pages_on_disk(
         InPages(data),
         result,
