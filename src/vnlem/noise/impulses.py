@@ -135,14 +135,17 @@ class _Neighbourhood(NamedTuple):
 
     @classmethod
     def of(cls, plane: Float, least: float, stuck: tuple[float, ...]) -> "_Neighbourhood":
-        from scipy.ndimage import correlate1d, maximum_filter, minimum_filter
-
-        mean = plane
-        for axis in (0, 1):  # every pixel has its own sum: running sums would depend on where a part begins
-            mean = correlate1d(mean, np.full(5, 0.2), axis, mode="mirror")
-        extreme = (plane == maximum_filter(plane, 3, mode="mirror")) | (
-            plane == minimum_filter(plane, 3, mode="mirror")
-        )
+        height, width = plane.shape
+        padded = np.pad(plane, REACH, mode="reflect")
+        side = 2 * REACH + 1
+        # Every pixel has its own sum: running sums would depend on where a part begins.
+        rows_mean = np.sum([padded[k : k + height] for k in range(side)], axis=0) / side
+        mean = np.sum([rows_mean[:, k : k + width] for k in range(side)], axis=0) / side
+        inner = padded[REACH - 1 : REACH + 1 + height, REACH - 1 : REACH + 1 + width]
+        extreme = np.zeros(plane.shape, bool)
+        for most in (np.maximum, np.minimum):
+            down = most(most(inner[:-2], inner[1:-1]), inner[2:])
+            extreme |= plane == most(most(down[:, :-2], down[:, 1:-1]), down[:, 2:])
         chosen = extreme & (np.abs(plane - mean) > LEAST_DEVIATION * least)
         if stuck:
             chosen |= np.isin(plane, stuck)
