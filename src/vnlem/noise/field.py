@@ -31,6 +31,7 @@ BEYOND = 0.7  # of the logarithm of the variance, by which the surface may leave
 # the surface misses the cells by so little: absolutely, beside one level, and beside a bend in the
 # brightness. Chosen on 98 photographs: with white noise of sigma 0 to 20 the surface misses by 0.41 of one
 # level or more, with photon noise by as much as the brightness or more; with a field by 0.2 in the median.
+# The texture of one photograph of BSD68 passed with a factor of 1.5.
 LEAST_LIKE_NOISE, LEAST_RATIO, MOST_MISFIT = 0.45, 2.5, 0.25
 BESIDE_ONE_LEVEL, BESIDE_BRIGHTNESS = 0.4, 0.5
 ERROR_OF_CELL = 0.05  # beside its chance error, in comparisons
