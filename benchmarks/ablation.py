@@ -29,7 +29,7 @@ from vnlem.bench.sources import sources_hash
 VARIANCE = 0.3
 SIGMA = float(np.sqrt(VARIANCE))
 MEASURES = ("snr", "psnr", "ssim", "fsim")
-# Images in the order 0, 8, 16, ..., 4, 12, ...: the first so many are of all categories.
+# Images in the order 0, 8, 16, ..., 4, 12, ...: the first few cover all categories.
 STRIDES = (0, 4, 2, 6, 7, 1, 3, 5)
 
 
@@ -197,7 +197,7 @@ def main() -> None:
     parser.add_argument("--data", default="../shared/data/categories", help="folder of images, searched deep")
     parser.add_argument("--out", default="bench-out/ablation.csv")
     parser.add_argument("--size", type=int, default=512, help="side of the images, which are resized to it")
-    parser.add_argument("--limit", type=int, default=None, help="at most so many images")
+    parser.add_argument("--limit", type=int, default=None, help="the most images to use")
     parser.add_argument("--workers", type=int, default=2, help="threads of each process")
     parser.add_argument("--processes", type=int, default=1, help="images worked on side by side")
     rows = run(parser.parse_args())

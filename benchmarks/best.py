@@ -83,7 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path, help="clean images")
     parser.add_argument("--sigma", type=float, default=25.0)
-    parser.add_argument("--limit", type=int, default=None, help="the first so many images")
+    parser.add_argument("--limit", type=int, default=None, help="how many images to use")
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
     options = parser.parse_args()
     scenes = []

@@ -3,7 +3,7 @@
     python benchmarks/gpu.py [--repeat 20] [--sizes 512 2048] [--cpu 2 16] [--kernels] [--pages 32] [--first]
 
 A call is timed with arrays on the device, and with NumPy arrays in and out; medians after two warm-up
-calls, for slow methods (SLOW) of a quarter of the calls. With `--cpu` also on the CPU with so many workers,
+calls, for slow methods (SLOW) of a quarter of the calls. With `--cpu` also on the CPU with that many workers,
 for images of at most 512 x 512 pixels: medians of three calls after one on a small image that compiles.
 `--kernels`: each kernel, its share of the card's peak in single precision, and of its bandwidth if each array
 it is given were moved once. `--pages`: pages a second of a stack of uint16 in NumPy arrays, and of single
@@ -210,10 +210,10 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="+", default=[512, 2048])
     parser.add_argument("--calls", nargs="+", default=list(CALLS))
     parser.add_argument(
-        "--cpu", type=int, nargs="*", default=[], help="also on the CPU, with so many workers"
+        "--cpu", type=int, nargs="*", default=[], help="numbers of workers to time on the CPU too"
     )
     parser.add_argument("--kernels", action="store_true", help="also time each kernel")
-    parser.add_argument("--pages", type=int, default=0, help="also a stack of so many pages")
+    parser.add_argument("--pages", type=int, default=0, help="pages of a stack to time too")
     parser.add_argument("--first", action="store_true", help="also first calls, without compiled kernels")
     given = parser.parse_args()
     import cupy

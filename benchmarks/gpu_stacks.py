@@ -56,7 +56,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--calls", nargs="+", default=list(CALLS))
     parser.add_argument(
-        "--cpu", type=int, nargs="*", default=[], help="also on the CPU, with so many workers"
+        "--cpu", type=int, nargs="*", default=[], help="numbers of workers to time on the CPU too"
     )
     parser.add_argument("--kernels", action="store_true", help="also time each kernel")
     given = parser.parse_args()

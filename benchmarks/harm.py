@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def measured(case: Case, profile: str) -> Row:
-    """Denoise a case blind and told."""
+    """Denoise a case with the noise estimated and with it given."""
     clean, noisy = case.make()
     axis = -1 if clean.ndim == 3 else None
     call = partial(vnlem.denoise, profile=profile, channel_axis=axis, workers=1)
@@ -212,7 +212,7 @@ def weave() -> np.ndarray:
 
 
 def backgrounds() -> Iterator[Case]:
-    """Photon counts on a background of exact zeros, twenty draws each; the told model is the gain."""
+    """Photon counts on a background of exact zeros, twenty draws each; the given model is the gain."""
     for seed in range(DRAWS):
         for name, photons, gain in (
             ("filaments", 0.5, 1.0),
@@ -275,7 +275,7 @@ def report(rows: list[Row]) -> None:
             blind = [row.blind for row in some]
             line += f"   least {min(blind):.1f}, median {np.median(blind):.1f}"
         print(line)
-    print("worst, by loss beside the told noise:")
+    print("largest losses against a given sigma:")
     for row in sorted((row for row in rows if row.sigma), key=lambda row: row.blind - row.told)[:24]:
         change = f"{row.noisy:.2f} -> {row.blind:.2f}, told {row.told:.2f}"
         print(f"  {row.group} {row.name}, sigma {row.sigma:g}: {change}; {row.words}")
@@ -285,7 +285,7 @@ def report(rows: list[Row]) -> None:
 
 
 def losses(rows: list[Row]) -> np.ndarray:
-    """What was lost beside the told noise, in dB."""
+    """Loss against a given sigma, in dB."""
     return np.array([row.told - row.blind for row in rows])
 
 

@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--models", default=",".join(MODELS), help="noise models, by commas")
     parser.add_argument("--folders", default=",".join(FOLDERS), help="folders, by commas")
     parser.add_argument("--no-peer", action="store_true", help="leave VST + BM3D out")
-    parser.add_argument("--processes", type=int, default=1, help="denoise so many times side by side")
+    parser.add_argument("--processes", type=int, default=1, help="number of images to denoise in parallel")
     options = parser.parse_args()
     models = options.models.split(",")
     titles = ["noisy", *models, *([] if options.no_peer else ["VST+BM3D"])]

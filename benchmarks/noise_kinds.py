@@ -18,7 +18,7 @@ def main() -> None:
     """Parse the options and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of clean grey images")
-    parser.add_argument("--most", type=int, default=12, help="so many images at the most")
+    parser.add_argument("--most", type=int, default=12, help="the most images to use")
     options = parser.parse_args()
     images = [
         vnlem.io.read(path).pixels.astype(float)

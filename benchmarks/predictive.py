@@ -5,7 +5,7 @@
 DATA holds `categories`, `fmd`, `photo_pairs` and `polyu`; the middle of every picture is taken. White noise
 of sigma 2, 5 and 10 is added to every fourth photograph of `categories`, as bytes. Each is denoised with
 several models (profile fast), and `vnlem.noise.predictive_check` judges each of them. A model is right if
-its result is at most 0.15 dB below that of the told sigma (real pairs: 0.3 dB below the best of the models),
+its result is at most 0.15 dB below that of the given sigma (real pairs: 0.3 dB below the best of the models),
 and harmful if it loses more than 0.5 dB (1 dB) or is more than 0.1 dB worse than its input. Models in between
 are not counted. Prints the verdicts by set, kind of model and what it does, and the models by default that
 are more than white noise and get a "no".

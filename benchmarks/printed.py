@@ -70,7 +70,7 @@ Found = tuple[np.ndarray, dict[tuple[int, int], set[int]]]
 
 
 def by_printed(noisy: np.ndarray, every: int, changes: dict[str, object], taper: bool, fine: bool) -> Found:
-    """Estimates and neighbours of every so many pixels."""
+    """Estimates and neighbours of a subset of the pixels."""
     printed = Printed(noisy[None], parameters(**changes), taper, fine)
     out = np.full(noisy.shape, np.nan)
     neighbours = {}

@@ -88,7 +88,7 @@ class Results:
                 csv.writer(file).writerow(self.FIELDS)
 
     def fill(self, cases: list[Case], methods: list[str]) -> None:
-        """Compute what is not there yet, so many cases side by side as there are processes."""
+        """Compute what is not there yet, with as many cases in parallel as there are processes."""
         tasks = [(case, m) for m in methods for case in cases if self._key(case, m) not in self._rows]
         if self._processes == 1 or len(tasks) < 2:
             return

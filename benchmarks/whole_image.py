@@ -51,7 +51,7 @@ def measure(clean: np.ndarray, variance: float, n_pixels: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--size", type=int, default=256)
-    parser.add_argument("--pixels", type=int, default=64, help="so many pixels are searched and timed")
+    parser.add_argument("--pixels", type=int, default=64, help="number of pixels to search and time")
     options = parser.parse_args()
     clean = transform.resize(data.camera() / 255, (options.size, options.size), anti_aliasing=True)
     clean = (clean - clean.mean()) / clean.std()

@@ -128,7 +128,7 @@ def test_vnlr_does_without_much_shared_memory(kind, memory):
 
 
 class LimitedNumpy:
-    """NumPy with room for so many bytes at a time."""
+    """NumPy with a limit on the bytes it holds at a time."""
 
     def __init__(self, most):
         self.most, self.taken, self.refused = most, 0, 0

@@ -243,7 +243,7 @@ def test_a_torch_tensor_on_the_host_is_an_array():
 
 @pytest.fixture
 def memory_limit():
-    """A function that limits CuPy's memory to so many bytes beyond what is in use."""
+    """A function that limits CuPy's memory to a number of bytes beyond what is in use."""
     cupy = pytest.importorskip("cupy")
     pool = cupy.get_default_memory_pool()
 

@@ -71,7 +71,7 @@ def test_killed_at_random_moments_and_resumed_it_has_the_same_bytes(image, tmp_p
 
 
 def stop_after(monkeypatch, count):
-    """Let the run end after so many units."""
+    """Let the run end after a number of units."""
     done = []
     original = worker.write_box
 

@@ -368,7 +368,7 @@ def _find_noise(
 ) -> tuple[Noise, dict[str, Any], Planes | None]:
     """The noise of an image, the parameters with the handling of its channels decided, and it on the host.
 
-    Where all is told, what lies on a GPU is left there.
+    If the noise is given, an image on a GPU stays there.
     """
     # The noise is looked for on the host.
     unseen = on_gpu and sigma is not None and noise_model == "gaussian"

@@ -29,8 +29,8 @@ from vnlem.registry import find_method
 # Odd patches have a pixel in their middle, about which a Bayer pattern can be reflected and turned.
 PATCH = 7
 SMALLEST = 16
-# A colour with so many pixels has a noise model of its own. With fewer, one model for all colours is nearer
-# to the truth: one sensor has one gain.
+# A colour with at least this many pixels has its own noise model. With fewer, one model for all colours is
+# nearer to the truth: one sensor has one gain.
 OWN_NOISE = 1_000_000
 
 Float = NDArray[np.float64]

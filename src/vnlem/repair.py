@@ -1,4 +1,4 @@
-"""What a call is told of single pixels: which are missing, which are broken, which are to stay as they are.
+"""Options for single pixels: which are missing, which are broken, which stay as they are.
 
 Missing and broken pixels are left out of all estimates, filled (`vnlem.estimate.missing`), and the image is
 denoised with the knowledge that they are filled. The result is mixed with the input where that was asked for.
@@ -50,7 +50,7 @@ class PixelOptions:
         return self.protect is not None or self.strength < 1
 
 
-EVERY_PIXEL = PixelOptions()  # as it is: nothing was told
+EVERY_PIXEL = PixelOptions()  # no option was given
 
 
 def check_options(

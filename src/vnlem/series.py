@@ -257,7 +257,7 @@ def check_page(planes: Planes, index: int, count: int | None) -> None:
 
 
 def _advise(noise: StackNoise, planes: Planes) -> None:
-    """What is to be told of a stack, from a page that is on the host."""
+    """Warn about a stack, from a page that is on the host."""
     if not lies_on_gpu(planes.data):
         advise(noise.model, planes, rounded=planes.dtype.kind in "iu")
 

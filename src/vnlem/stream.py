@@ -44,7 +44,7 @@ class Stream:
         Standard deviation of white noise. When None the noise is estimated on the first ``delay + 1`` frames
         and is the same from then on.
     delay : int
-        A frame comes out when so many others have come in after it. More frames make a better picture.
+        Number of later frames to wait for before a frame comes out. A longer delay gives a better picture.
     profile : {"fast", "balanced", "quality"}
         How much time a frame may take.
     device, workers, noise_model, dtype

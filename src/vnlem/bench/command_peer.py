@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 METHOD = "command"
 PLACES = ("{in}", "{out}")  # without these words a command cannot work
 ALL_PLACES = (*PLACES, "{sigma}", "{threads}")
-LONGEST_WORDS = 200  # characters of what a program said that are told
+LONGEST_WORDS = 200  # characters of a program's output that are shown
 
 
 def check_command(command: str) -> list[str]:

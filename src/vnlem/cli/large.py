@@ -101,7 +101,7 @@ def _plane_bytes(source: Path) -> int:
             series = choose_series(found, key, place)
             return math.prod(series.shape) // series.n_planes * series.dtype.itemsize
     except (ValueError, OSError):
-        return 0  # what is wrong with it is told where it is read
+        return 0  # reading it reports what is wrong with it
 
 
 def _pages_of(source: Path) -> int:

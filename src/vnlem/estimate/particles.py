@@ -15,7 +15,7 @@ from scipy.special import jn_zeros, jv
 
 Float = NDArray[np.float64]
 
-# The set must have so many images, and their noise so many times the standard deviation of what they show:
+# The fewest images of a set, and the least noise in units of the standard deviation of what they show:
 # with less noise the patches of VNLR see more.
 FEWEST, LEAST_NOISE = 16, 0.7
 # Highest frequency of the functions, in cycles per pixel; under such noise nothing is to be seen beyond.

@@ -181,7 +181,7 @@ def join(
     left_over : float
         A difference of this share of the noise variance is as likely left over noise as structure.
     level : int
-        Where more than one, the mean of the difference over so many pixels across is always taken: the
+        Where more than one, the mean of the difference over a square of this side is always taken: the
         brightness of an area is that of the coarse result.
 
     Examples

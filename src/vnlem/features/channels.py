@@ -87,7 +87,7 @@ def relation(planes: NDArray[np.float64], noise: NDArray[np.float64]) -> str:
     differences = [float(np.std(plane - planes[0])) for plane in planes[1:]]
     if all(found <= SAME * level for found, level in zip(differences, noise[1:], strict=True)):
         return "same"
-    # Where more noise is seen than was told, the told noise cannot be trusted to tell it from structure.
+    # If the image shows more noise than was given, the given level cannot separate noise from structure.
     noise = np.maximum(noise, [_noise_seen(plane) for plane in planes])
     others = ~np.eye(len(planes), dtype=bool)
     for block in BLOCKS:

@@ -18,7 +18,7 @@ _FILE = struct.Struct("<iiii16s16siqqi")  # ..., part, directory, description, w
 _ENTRY = struct.Struct("<2siqiiB5xi")  # scheme, pixels, place, part, compression, pyramid, number of axes
 _AXIS = struct.Struct("<4siifi")  # name, start, size, coordinate, stored size
 _BLOCK = struct.Struct("<iiq")  # bytes of metadata, of attachments, of pixels
-_BLOCK_HEAD = 256  # at least so many bytes stand before the metadata of a block
+_BLOCK_HEAD = 256  # the fewest bytes before the metadata of a block
 _DIRECTORY_HEAD, _DESCRIPTION_HEAD = 128, 256
 _MOST_AXES = 40
 # Number of a type of pixels -> how a sample is stored, and how many a pixel has.

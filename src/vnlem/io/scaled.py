@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Beyond so many steps from zero a 32-bit float no longer tells one step from the next.
+# Beyond this many steps from zero a 32-bit float cannot tell neighbouring steps apart.
 _STEPS_OF_FLOAT32 = 1e5
 
 

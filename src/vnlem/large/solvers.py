@@ -225,7 +225,7 @@ def find_solver(
 
 
 def _pixel_options(params: dict[str, Any]) -> PixelOptions:
-    """What was told of single pixels, taken out of the parameters."""
+    """The options for single pixels, taken out of the parameters."""
     usual = {
         "impulses": "auto",
         "mask": None,

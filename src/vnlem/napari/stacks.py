@@ -18,7 +18,7 @@ from vnlem.pipeline.dtypes import as_dtype
 from vnlem.registry import stack_method
 from vnlem.stacks import denoise_pages_on_disk
 
-# A preview takes so many pages before and after the one in sight: most of what all pages give.
+# Pages on each side that a preview uses: they give most of what all pages give.
 PREVIEW_REACH = 3
 # The most pixels high and wide that a preview is, where a page is alone and where several help each other.
 PREVIEW_SIDE, STACK_PREVIEW_SIDE = 512, 256

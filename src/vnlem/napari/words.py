@@ -1,4 +1,4 @@
-"""What the widget calls things: the words of its controls, and errors of the library told in them."""
+"""The labels of the widget's controls, and errors of the library in these words."""
 
 import re
 
@@ -55,7 +55,7 @@ _ADVICE = (
 
 
 def in_words_of_the_widget(message: str) -> str:
-    """An error of the library, told in the words of the controls.
+    """An error of the library in the words of the controls.
 
     Examples
     --------

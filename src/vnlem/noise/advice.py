@@ -1,4 +1,4 @@
-"""What a user is told about an image and its noise before the work: one sentence each, with the cure."""
+"""Warnings about an image and its noise before the work: one sentence each, with the cure."""
 
 import numpy as np
 

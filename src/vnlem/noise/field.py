@@ -27,11 +27,11 @@ ROUNDS = 12  # of least squares with weights
 LEAST_ERROR = 0.03  # relative, of the variance of a cell
 LEAST_OF_HIGH, LEAST_BOUND = 0.2, 0.02  # of the energy at high frequencies, that is taken for noise
 BEYOND = 0.7  # of the logarithm of the variance, by which the surface may leave what the cells show
-# A field is plain where so many cells look like noise, its standard deviation varies by such a factor, and
-# the surface misses the cells by so little: absolutely, beside one level, and beside a bend in the
-# brightness. Chosen on 98 photographs: with white noise of sigma 0 to 20 the surface misses by 0.41 of one
-# level or more, with photon noise by as much as the brightness or more; with a field by 0.2 in the median.
-# The texture of one photograph of BSD68 passed with a factor of 1.5.
+# A field is accepted if enough cells look like noise, sigma varies by enough, and the surface fits the cells:
+# absolutely, compared with one level, and compared with a curve of the brightness. Chosen on 98 photographs:
+# with white noise of sigma 0 to 20 the surface misses by 0.41 of one level or more, with photon noise by as
+# much as the brightness or more; with a field by 0.2 in the median. The texture of one photograph of BSD68
+# passed with a factor of 1.5.
 LEAST_LIKE_NOISE, LEAST_RATIO, MOST_MISFIT = 0.45, 2.5, 0.25
 BESIDE_ONE_LEVEL, BESIDE_BRIGHTNESS = 0.4, 0.5
 ERROR_OF_CELL = 0.05  # beside its chance error, in comparisons

@@ -45,7 +45,7 @@ FEWEST, LEAST_RATE, MOST_RATE = 8, 20e-5, 0.05
 SMALLEST = 64  # pixels a side, where nobody has said that there are impulses
 LEAST_FLAT, LEAST_SPREAD = 0.28, 0.7  # shares: in the flatter half, and of the blocks that chance would hit
 BLOCK = 16
-# Of the points so many are impulses; stars have a point spread, letters more than one pixel.
+# Share of the points that must be impulses: stars have a point spread, letters more than one pixel.
 LEAST_ALONE, LEAST_ALONE_OF_MANY = 0.9, 0.93
 # Pixels beyond the range of their neighbours by these shares of it lie between noise and impulses: of normal
 # noise and of photographs 0.35 % at the most do, of speckle 0.37 to 1.2 %, of few photons 0.7 to 1 %.

@@ -58,18 +58,18 @@ def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def estimate_instrument(
     planes: Float, kind: str, options: Mapping[str, Any], pool: Pool, sigma: Any = None
 ) -> NoiseModel:
-    """The noise of planes (C, H, W) of which the kind is told.
+    """The noise of planes (C, H, W) whose kind is given.
 
     Parameters
     ----------
     planes : ndarray
     kind : {"rician", "speckle"}
     options : dict
-        coils; or looks and domain; None or absent where they are not told.
+        coils; or looks and domain; None or absent where they are not given.
     pool : Pool
         The threads to use; they do not change the result.
     sigma : float, optional
-        Of magnitudes, where it is told.
+        Of magnitudes, where it is given.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def _logarithmic(planes: Float, looks: float, pool: Pool) -> NoiseModel:
     sigma = estimate_sigma_of_planes(planes, pool)
     blocks = cut(planes[0], pool=pool) if min(planes.shape[1:]) >= SMALLEST_FOR_LEVELS else None
     if blocks is not None:
-        # The kind is told, so the usual level counts and not the lowest: bright layers may be saturated.
+        # The kind is given, so the usual level counts and not the lowest: bright layers may be saturated.
         sigma = max(sigma, float(np.sqrt(np.median(by_brightness(blocks).least()))))
     if not sigma > 0:
         return NoiseModel.white(0.0)

@@ -119,7 +119,7 @@ class NoiseModel:
     def speckle(
         cls, looks: float, domain: str = "intensity", unit: float = 1.0, least: float = 0.0
     ) -> "NoiseModel":
-        """Speckle: so many looks, of an intensity, an amplitude or a logarithm of so many units per e-fold.
+        """Speckle with a number of looks, of an intensity, an amplitude or a logarithm (units per e-fold).
 
         Examples
         --------

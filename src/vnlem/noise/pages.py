@@ -25,10 +25,10 @@ from vnlem.pipeline.regions import Region
 
 Pages = Sequence[NDArray[Any]] | PagesOf
 Arriving = Pages | Incoming  # or pages of a stream, which can be taken once
-# Noise is estimated on so many pages, spread over the series.
+# Pages on which the noise is estimated, spread over the series.
 SAMPLE = 12
-SAMPLE_PIXELS = 4e6  # and on no more than so many pixels, but one page at least
-PAGES_WITH_LINES = 3  # so many are asked whether their lines differ
+SAMPLE_PIXELS = 4e6  # the most pixels for that, but at least one page
+PAGES_WITH_LINES = 3  # pages that are checked for lines
 NOT_IN_PARTS = (
     "offsets of lines and maps of the noise need whole images, and this one is denoised in parts; use "
     "vnlem.denoise, or leave them out"
@@ -172,7 +172,7 @@ class StackNoise:
         return cls(NoiseModel(tuple(curves)), lines=seen.lines)
 
     def levels(self, channels: int) -> list[float]:
-        """The standard deviation in each of so many channels, at the middle of its curve."""
+        """The standard deviation in each channel, at the middle of its curve."""
         model = self.model
         curves = model.curves * channels if len(model.curves) == 1 else model.curves
         middles = [float(np.mean(curve.levels)) for curve in curves]

@@ -65,7 +65,7 @@ def count_photons(model: NoiseModel, planes: Float) -> float:
         camera = model.curves[min(number, len(model.curves) - 1)].gain
         assert camera is not None
         bright = float(np.quantile(_means(plane), BRIGHT))
-        # Read noise blurs the counts as so many more photons would.
+        # Read noise blurs the counts as this many more photons would.
         photons.append((bright - camera.offset) / camera.gain + (camera.read_noise / camera.gain) ** 2)
     return max(photons)
 
@@ -89,7 +89,7 @@ def rounds_for(model: NoiseModel, planes: Float, height: int, width: int) -> tup
 
 
 def plan_rounds(photons: float, height: int, width: int, share: float = SHARE) -> tuple[Round, ...]:
-    """The rounds for an image of this size whose bright pixels have counted so many photons.
+    """The rounds for an image of this size with a given number of photons in its bright pixels.
 
     Examples
     --------

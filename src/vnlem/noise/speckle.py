@@ -30,7 +30,7 @@ LEVELS = (1.0, 100.0)
 
 @dataclass(frozen=True)
 class Speckle:
-    """Speckle of so many looks.
+    """Speckle with a number of looks.
 
     Parameters
     ----------

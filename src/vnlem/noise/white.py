@@ -17,7 +17,7 @@ BLOCK_SIDE = 8
 SIGNAL_BLOCK = 16  # a block of a signal, which has one direction to take its frequencies from
 HIGH_FREQUENCY = 0.5  # mean over the directions, 1 being the highest
 FLAT_FRACTION = 0.05  # of the blocks, by energy at low frequencies
-FEWEST_COEFFICIENTS = 2000  # so many independent ones give sigma to 1.6 %
+FEWEST_COEFFICIENTS = 2000  # that many independent ones give sigma to 1.6 %
 MOST_BLOCKS = 2**15  # bounds time and memory for any image
 SMALLEST_FOR_LEVELS = 4 * BLOCK_SIDE  # pixels a side from which levels of flat blocks are compared
 

@@ -16,7 +16,7 @@ typedef Ints<kWide> WideInts;
 // A patch in the images: side * side pixels in each of some planes.
 struct PatchShape {
     int64_t side, planes, stride, plane_step;
-    int64_t channels = 1;  // of each depth: so many planes keep their order where the depths come in reverse
+    int64_t channels = 1;  // per depth; channels keep their order when depths are reversed
 };
 
 // Where candidates are: rows and columns of them, and what begins at the first one's corner. Candidates are read

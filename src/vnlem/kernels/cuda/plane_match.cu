@@ -6,7 +6,7 @@
 
 #include "candidates.cuh"
 
-// With fewer turned members than one in so many, a group does without.
+// A group with a smaller share of turned members than one in this number uses none.
 #define ONE_IN 8
 #define MOST_SITES 128
 
