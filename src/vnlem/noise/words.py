@@ -99,9 +99,11 @@ def _size(model: "NoiseModel") -> str:
         return f"{kind}, sigma {model.sigma:.3g}"
     camera = model.gain
     if camera is not None:
+        # A fit seldom gives exactly zero: less than a thousandth of a photon is none.
+        read_noise = camera.read_noise if camera.read_noise > 1e-3 * camera.gain else 0.0
         return (
             f"photon noise (Poisson-Gaussian), gain {camera.gain:.3g}, offset {camera.offset:.3g}, "
-            f"read noise {camera.read_noise:.3g}"
+            f"read noise {read_noise:.3g}"
         )
     # The channel whose noise varies the most says it for all.
     spreads = [max(curve.variances) / max(min(curve.variances), 1e-300) for curve in model.curves]
