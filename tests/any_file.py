@@ -1,7 +1,7 @@
 """Any file at all: images of every format with damage drawn at random, given to the command line.
 
     python tests/any_file.py --cases 5000        a run over many files, in processes that may die
-    python tests/any_file.py --only 1234         one of them, told in full
+    python tests/any_file.py --only 1234         one of them, in full
 
 A case follows from its number alone. The command either writes a file that can be read, or refuses with one
 sentence of the package and leaves nothing behind. A zarr target that was begun before a damaged chunk was met

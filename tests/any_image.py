@@ -1,4 +1,4 @@
-"""Images of every kind for the drawn calls: contents, noise, dtypes, layouts, and what is no image at all."""
+"""Images of every kind for the drawn calls: contents, noise, dtypes, layouts, and what is not an image."""
 
 from collections.abc import Callable
 from typing import Any
@@ -79,6 +79,15 @@ def noisy(kind: str, clean: np.ndarray, level: float, rng: np.random.Generator) 
         if gain > 1e-250 and float(clean.max()) / gain < 1e15:
             return rng.poisson(clean / gain) * gain
     noise = rng.standard_normal(clean.shape)
+    if kind == "magnitudes":
+        return np.hypot(clean + level * noise, level * rng.standard_normal(clean.shape))
+    if kind == "speckle":
+        looks = float(np.clip(np.abs(clean).max() / max(level, 1e-300), 0.3, 1e3)) ** 2
+        return clean * rng.gamma(looks, 1 / looks, clean.shape)
+    if kind == "lines":
+        noise = noise + rng.standard_normal((len(clean), *[1] * (clean.ndim - 1)))
+    if kind == "field":
+        noise = noise * np.linspace(0.2, 1.8, len(clean)).reshape(-1, *[1] * (clean.ndim - 1))
     if kind == "correlated":
         wide = ndimage.gaussian_filter(noise, (0.8, 0.8, *[0] * (clean.ndim - 2)))
         noise = wide / max(float(wide.std()), 1e-300)
@@ -103,7 +112,7 @@ def _sealed(array: np.ndarray) -> np.ndarray:
     return array
 
 
-# What is no image, or none that can be denoised.
+# What is not an image, or cannot be denoised.
 ODD: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "a text": lambda: "image.png",

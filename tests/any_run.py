@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-HANGS = 120  # seconds; kernels may have to be compiled
+HANGS = 600  # seconds; kernels may have to be compiled, and the machine may be busy
 CHUNK = 50  # cases of a process
 
 # Words of Python and of other libraries, which no user can act on.
@@ -32,7 +32,7 @@ def unclear(error: BaseException) -> list[str]:
     last = traceback.extract_tb(error.__traceback__)[-1]
     own = "vnlem" in last.filename and (last.line or "").startswith("raise ")
     text = str(error)
-    words = re.sub(r"\(.*\)", "", text)  # what caused it may be told in brackets
+    words = re.sub(r"\(.*\)", "", text)  # the cause may follow in brackets
     kind = isinstance(error, ValueError | TypeError | OSError | ImportError)
     if own and kind and text and "\n" not in text and not FOREIGN.search(words):
         return []
@@ -60,7 +60,7 @@ def main(
     parser.add_argument("--cases", type=int, default=default)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", type=int, help="one case, told in full")
+    parser.add_argument("--only", type=int, help="one case, printed in full")
     parser.add_argument("--chunk", type=int, nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only is not None:
@@ -81,7 +81,7 @@ def main(
 
 
 def _run(script: str, numbers: range, jobs: int, draw: Callable[[int], Any]) -> int:
-    """Run cases in processes of their own; returns how many went wrong."""
+    """Run cases in separate processes; returns how many went wrong."""
     wrong, done, begun = 0, 0, time.monotonic()
     chunks = [numbers[k : k + CHUNK] for k in range(0, len(numbers), CHUNK)]
     active: list[tuple[range, subprocess.Popen[str]]] = []

@@ -241,7 +241,7 @@ def cells_for_all() -> np.ndarray:
 
 
 def told() -> dict[str, Case]:
-    """Every method with its options where sigma is told, on 64 x 64 pixels."""
+    """Every method with its options where sigma is given, on 64 x 64 pixels."""
     grey: list[dict[str, Any]] = [
         {},
         *({"profile": name} for name in ("fast", "quality", "best")),

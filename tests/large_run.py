@@ -1,4 +1,4 @@
-"""A run in a process of its own, to be killed: python large_run.py IN OUT SECONDS_PER_BLOCK."""
+"""A run in a separate process, to be killed: python large_run.py IN OUT SECONDS_PER_BLOCK."""
 
 import sys
 from pathlib import Path

@@ -23,6 +23,7 @@ class Roughness:
     seconds: float = 0.0  # how long a block takes at least
     die_once: Path | None = None  # the first process to find this file removes it and dies
     cure: str = "allow more memory"
+    fills: bool = False
 
     @property
     def halo(self) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """Damaged files of every format: a sentence or a right result, and nothing half written.
 
-``python tests/mutated_files.py --cases 500`` damages 500 files of each format that is read plane by plane.
+``python tests/mutated_files.py --cases 500`` damages 500 files of each format.
 A file that is still read must be read as the format's own library reads it, and must come back after writing.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from microscope_files import ZSTD_APART, czi_stack, write_czi, write_lif, write_nd2
+from raw_files import write_dng
 
 from vnlem import io
 
@@ -77,6 +78,11 @@ def make_lif(path):
     write_lif(path, {"one": (pixels("uint8"), "ZYX"), "two": (pixels("uint16")[:2], "CYX")})
 
 
+def make_dng(path):
+    mosaic = np.random.default_rng(0).integers(0, 4000, (48, 64)).astype(np.uint16)
+    write_dng(path, mosaic, ("RG", "GB"), noise=(1e-3, 1e-6))
+
+
 # How the libraries read them; CZI has none that reads today's files on all versions of Python
 
 
@@ -113,6 +119,13 @@ def by_liffile(path, series):
         return opened.images[int(series.key) - 1].asarray()
 
 
+def by_rawpy(path, series):
+    import rawpy
+
+    with rawpy.imread(str(path)) as raw:
+        return np.array(raw.raw_image_visible)
+
+
 # Name of the file -> what makes it, how its library reads it, what it is written as.
 KINDS = {
     "a.mrc": (make_mrc, by_mrcfile, ".mrc"),
@@ -126,6 +139,7 @@ KINDS = {
     "scenes.czi": (make_czi_scenes, None, ".ome.tif"),
     "a.nd2": (make_nd2, by_nd2, ".ome.tif"),
     "a.lif": (make_lif, by_liffile, ".ome.tif"),
+    "a.dng": (make_dng, by_rawpy, ".dng"),
 }
 
 
@@ -170,10 +184,14 @@ def check(name, content, folder):
     path = folder / name
     path.write_bytes(content)
     try:
-        with io.open_series(path) as found:
-            keys = [series.key for series in found]
-            first = found[0] if found else None
-            picture = io.read(f"{path}:{keys[0]}" if len(keys) > 1 else path)
+        if suffix == ".dng":  # holds one image, which is read whole
+            keys, picture = [""], io.read(path)
+            first = picture.pixels
+        else:
+            with io.open_series(path) as found:
+                keys = [series.key for series in found]
+                first = found[0] if found else None
+                picture = io.read(f"{path}:{keys[0]}" if len(keys) > 1 else path)
     except (ValueError, OSError) as error:
         text = str(error)
         assert "\n" not in text, f"more than one line: {text!r}"
@@ -226,7 +244,7 @@ def run(name, cases, seed=0):
             plain.unlink()
             for case in range(cases):
                 draw = random.Random(f"{name} {seed} {case}")
-                # Of compressed files the content is damaged, and sometimes the compressed bytes too.
+                # The content of compressed files is damaged, and sometimes the compressed bytes too.
                 broken = damaged(content, draw)
                 if name.endswith(".gz"):
                     broken = gzip.compress(broken, mtime=0)
@@ -251,7 +269,7 @@ def main():
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    # A damaged size must not be believed: whatever asks for so much memory fails at once.
+    # A damaged size must not be believed: a request for that much memory fails at once.
     resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))
     for name in options.names:
         counts = run(name, options.cases, options.seed)

@@ -1,11 +1,15 @@
 """The dependency rules of docs/architecture.md: which package may import which."""
 
 import ast
+import importlib.util
+import re
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src" / "vnlem"
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "vnlem"
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
 
 # Package (or module beside them) -> the others it may import. What is imported when it is needed counts too.
 STAGES = {"features", "neighbours", "diffusion", "estimate", "noise"}
@@ -28,9 +32,9 @@ ALLOWED = {
     "series": {"pipeline", "noise", "estimate", "registry"},
     "stacks": {"pipeline", "features", "noise", "registry", "series"},
     "stream": {"pipeline", "features", "noise", "registry", "series", "stacks"},
-    "api": {"pipeline", "features", "noise", "registry", "large", "call", "repair", "repair_stack"},
+    "api": {"pipeline", "noise", "registry", "large", "call", "repair", "repair_stack"},
     "check": {"pipeline", "noise", "registry", "call", "api"},
-    "raw": {"pipeline", "noise", "registry", "plan", "execute"},
+    "raw": {"pipeline", "estimate", "noise", "registry", "plan", "execute"},
     "metrics": {"pipeline", "noise"},
     "io": set(),
     "notebook": {"pipeline"},
@@ -85,6 +89,37 @@ def test_a_package_imports_only_what_it_may(package):
     assert wrong == []
 
 
+def exists(name):
+    """Whether a dotted name of the page is a file or a module of the package, or a name in a module."""
+    if name.rpartition(".")[2] in {"py", "pyi", "h"}:
+        return any(SOURCE.rglob(name))
+    full = name if name.startswith("vnlem.") else f"vnlem.{name}"
+    module, _, last = full.rpartition(".")
+    if importlib.util.find_spec(module) is None:
+        return False
+    found = importlib.import_module(module)
+    return hasattr(found, last) or (hasattr(found, "__path__") and importlib.util.find_spec(full) is not None)
+
+
+def test_what_the_page_names_exists():
+    targets = re.findall(r"`make ([a-z-]+)`", PAGE)
+    made = (ROOT / "Makefile").read_text()
+    assert targets
+    assert [target for target in targets if f"\n{target}:" not in made] == []
+    dotted = set(re.findall(r"`([a-z_]+(?:\.[a-z_]+)*\.[A-Za-z_]+)`", PAGE))
+    # An attribute of a value, and a group of entry points.
+    assert {name for name in dotted if not exists(name)} == {"info.plan", "vnlem.formats"}
+    paths = re.findall(r"`((?:tests|docs|methods|kernels|pipeline|neighbours)/[\w/.]+\.\w+)`", PAGE)
+    assert [path for path in paths if not ((ROOT / path).exists() or (SOURCE / path).exists())] == []
+
+
+def test_the_page_states_the_rules_of_single_modules():
+    rows = dict(re.findall(r"^\| `(\w+)\.py` \| .* \| (.*) \|$", PAGE, re.M))
+    assert set(rows) == {name for name in ALLOWED if (SOURCE / f"{name}.py").exists()}
+    stated = {name: set(re.findall(r"\w+", words)) & set(ALLOWED) for name, words in rows.items()}
+    assert stated == {name: ALLOWED[name] for name in rows}
+
+
 def test_there_is_no_circle():
     left = dict(ALLOWED)
     while left:
@@ -92,6 +127,17 @@ def test_there_is_no_circle():
         assert free, f"a circle among {sorted(left)}"
         for name in free:
             del left[name]
+
+
+MOST_LINES = 400
+SUFFIXES = {".py", ".cpp", ".h", ".cu", ".cuh"}
+
+
+def test_no_file_is_long():
+    sources = [path for path in SOURCE.rglob("*") if path.suffix in SUFFIXES]
+    assert len(sources) > 300
+    lengths = {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in sources}
+    assert {name: count for name, count in lengths.items() if count > MOST_LINES} == {}
 
 
 MOST_ARGUMENTS = 9

@@ -15,6 +15,8 @@ from vnlem.bench.protocols import Case, Scene, measure, scenes
 from vnlem.bench.stack_peers import STACK_PEERS, find_stack_peer
 from vnlem.bench.variants import command_variants, parse_variants
 
+pytestmark = pytest.mark.slow
+
 
 def movie(n_pages=4, size=24):
     x = np.arange(size)
@@ -39,7 +41,7 @@ def test_stacks_of_a_folder_are_measured(cli, folder, tmp_path):
         "--methods", "nlm:pages,nlm,vnlr:fast", "--workers", "1",
     )  # fmt: skip
     assert status == 0
-    assert "page.tif: it is no stack of pages" in " ".join(err.split())
+    assert "page.tif: it is not a stack of pages" in " ".join(err.split())
     assert "stacks, sigma 20: means over 2 images" in out
     found = json.loads((tmp_path / "out" / "summary.json").read_text())
     means = {label: row["psnr"]["mean"] for label, row in found["cases"][0]["methods"].items()}

@@ -421,10 +421,14 @@ def test_the_examples_of_a_help_page_can_be_given(name):
     import importlib
     import shlex
 
+    from vnlem.bench.variants import parse_variants
+
     for example in importlib.import_module(f"vnlem.cli.{name}").EXAMPLES:
         first, second, *arguments = shlex.split(example)
         assert (first, second) == ("vnlem", name)
-        parsed(name).make_context(name, arguments)  # raises where an option is unknown
+        given = parsed(name).make_context(name, arguments).params  # raises where an option is unknown
+        if given.get("methods"):
+            parse_variants(given["methods"].split(","), given["protocol"])
 
 
 def test_options_stand_in_the_panel_of_their_topic():

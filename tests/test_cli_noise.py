@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import ndimage
 from skimage import data
 
 import vnlem
@@ -127,8 +128,6 @@ def test_compare_says_whether_noise_was_removed(cli, frame):
 
 
 def test_smoothing_is_seen_in_the_residual():
-    from scipy import ndimage
-
     rng = np.random.default_rng(1)
     clean = 100 + 60 * np.kron(rng.random((16, 16)) > 0.5, np.ones((8, 8)))
     noisy = clean + rng.normal(0, 6, clean.shape)
@@ -137,6 +136,29 @@ def test_smoothing_is_seen_in_the_residual():
     assert "more than the noise" in residual_check(noisy, ndimage.gaussian_filter(noisy, 2), model).verdict
     assert "noise was left" in residual_check(noisy, 0.7 * noisy + 0.3 * clean, model).verdict
     assert residual_check(noisy, clean, NoiseModel.white(0.0)).verdict.startswith("no noise")
+
+
+@pytest.fixture(scope="module", params=["white", "photon"])
+def noisy_texture(request):
+    """A clean photograph, its noisy version, and the noise."""
+    clean = data.camera()[100:228, 180:308].astype(float)
+    rng = np.random.default_rng(2)
+    if request.param == "white":
+        return clean, clean + rng.normal(0, 20, clean.shape), NoiseModel.white(20.0)
+    return clean, 6.0 * rng.poisson(clean / 6), NoiseModel.camera(gain=6.0)
+
+
+def test_noise_left_in_a_result_is_not_taken_for_lost_detail(noisy_texture):
+    clean, noisy, model = noisy_texture
+    for result in (clean, clean + 0.2 * (noisy - clean)):
+        assert residual_check(noisy, result, model).verdict == "what was removed looks like the noise"
+
+
+def test_lost_and_exaggerated_detail_is_seen_in_the_residual(noisy_texture):
+    clean, noisy, model = noisy_texture
+    blurred = ndimage.gaussian_filter(clean, 0.7)
+    assert "weakened" in residual_check(noisy, blurred, model).verdict
+    assert "exaggerated" in residual_check(noisy, 1.5 * clean - 0.5 * blurred, model).verdict
 
 
 def test_images_of_other_sizes_are_refused():

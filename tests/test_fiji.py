@@ -26,7 +26,7 @@ def nothing_left():
 
 
 def through_worker(pixels, **inputs):
-    """What the worker makes of an image, and what it says."""
+    """The worker's result of an image, and its messages."""
     environment = appose.custom().base(sys.prefix).build()
     service = environment.python()
     try:

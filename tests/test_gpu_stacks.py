@@ -113,7 +113,15 @@ def test_nearly_all_members_are_the_same(kind):
     rule = Rule(search.patch_size, 0.5, 1.0, None, search.depth)
     weights = np.ones(1, np.float32)
     held = PlanesOnDevice(
-        engine, schedule.shape, schedule.sweeps[1], search, rule, sites, 0.3, weights, Room(10**6, 0.0)
+        engine,
+        schedule.shape,
+        sweep=schedule.sweeps[1],
+        search=search,
+        rule=rule,
+        sites=sites,
+        sigma=0.3,
+        weights=weights,
+        room=Room(10**6, 0.0),
     )
     with Pool(1) as pool:
         matcher = PlaneMatcher(schedule.shape, search, 0.3, weights, _sites(params, False, 0.3, pool))

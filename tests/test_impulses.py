@@ -1,5 +1,7 @@
 """Impulses: what is one, what is none, and what is left of them."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -117,6 +119,27 @@ def test_ordinary_calls_do_not_change():
     np.testing.assert_array_equal(vnlem.denoise(image, **FAST), vnlem.denoise(image, impulses=False, **FAST))
 
 
+def test_a_map_of_sigma_says_which_pixels_are_noisy_by_right():
+    rng = np.random.default_rng(14)
+    level = np.broadcast_to(np.linspace(5, 20, 128), (128, 128))
+    image = scene() + level * rng.normal(size=level.shape)
+    hot = rng.random(image.shape) < 0.004
+    _, info = vnlem.denoise(np.where(hot, 255.0, image), level, return_info=True, **FAST)
+    assert info.details["impulses"] > 0.9 * hot.sum()
+    wild = np.where(rng.random(image.shape) < 0.01, 80.0, 8.0)
+    _, info = vnlem.denoise(scene() + wild * rng.normal(size=wild.shape), wild, return_info=True, **FAST)
+    assert "impulses" not in info.details
+
+
+def test_the_noise_command_counts_them(cli, tmp_path):
+    image, _ = salted(noisy(15))
+    vnlem.io.write(tmp_path / "salt.tif", vnlem.io.Picture(image.astype(np.float32)))
+    status, out, _ = cli("noise", tmp_path / "salt.tif")
+    assert status == 0
+    assert re.search(r"^1\d\d impulses \(hot, dead or stuck pixels", out, re.M)
+    assert "white noise, sigma 9." in out or "white noise, sigma 10" in out
+
+
 def test_impulses_in_parts_are_those_of_the_whole():
     dask = pytest.importorskip("dask.array")
     image, _ = salted(noisy(9))
@@ -145,6 +168,20 @@ class TestMovies:
         whole = vnlem.denoise(movie, SIGMA, axes="TYX", **FAST)
         np.testing.assert_array_equal(vnlem.denoise(movie, SIGMA, axes="TYX", impulses=False, **FAST), whole)
         assert psnr(result[1], scene()) > psnr(whole[1], scene()) - 0.5
+
+    def test_the_command_line_finds_them_in_a_file(self, cli, tmp_path):
+        movie = np.stack([noisy(30 + k) for k in range(3)]).clip(0, 255)
+        movie[:, np.random.default_rng(13).random((128, 128)) < 0.003] = 250
+        movie = movie.astype(np.uint8)
+        vnlem.io.write(tmp_path / "movie.tif", vnlem.io.Picture(movie))
+        options = ("--axes", "TYX", "--method", "nlm", "--sigma", SIGMA)
+        status, _, err = cli("denoise", tmp_path / "movie.tif", tmp_path / "out.tif", *options)
+        assert status == 0, err
+        expected = vnlem.denoise(movie, SIGMA, axes="TYX", method="nlm")
+        assert not np.array_equal(
+            expected, vnlem.denoise(movie, SIGMA, axes="TYX", method="nlm", impulses=False)
+        )
+        np.testing.assert_array_equal(vnlem.io.read(tmp_path / "out.tif").pixels, expected)
 
 
 def test_a_defect_map_from_dark_frames():

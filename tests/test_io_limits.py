@@ -1,4 +1,4 @@
-"""What a format or a folder cannot take is told before the work; what a set of files lacks, when read."""
+"""What a format or a folder cannot take is reported before the work; what a set of files lacks, when read."""
 
 import errno
 import os
@@ -42,7 +42,14 @@ def test_unnamed_axes_of_tiff_files_fit_ome(tmp_path, shape):
 @pytest.mark.parametrize("dtype", ["float16", "int64", "uint64"])
 def test_types_that_ome_has_no_name_for_are_refused_before_the_work(cli, tmp_path, dtype):
     io.write(tmp_path / "a.npy", noise(GREY, dtype))
-    options = ("--method", "halving", "--sigma", 10, "--set", "shape=interrupt")  # the work would tell itself
+    options = (
+        "--method",
+        "halving",
+        "--sigma",
+        10,
+        "--set",
+        "shape=interrupt",
+    )  # the work itself would report it
     code, _, err = cli("denoise", tmp_path / "a.npy", tmp_path / "b.ome.tif", *options)
     assert code == 2
     assert f"a .ome.tif file cannot hold {dtype} pixels; choose .tif, .tiff or .npy" in err

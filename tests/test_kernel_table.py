@@ -1,4 +1,4 @@
-"""Declarations of kernels against the C++ sources, and what wrong arguments and wrong libraries are told."""
+"""Declarations of kernels against the C++ sources, and the errors for wrong arguments and wrong libraries."""
 
 import ctypes
 import importlib

@@ -136,7 +136,7 @@ def test_a_damaged_file_is_told_in_one_sentence(cli, tmp_path, suffix, left):
     ("version", "document", "words"),
     [
         ("0.4", '{"zarr_format": 1.5}', "(zarr_format must be 2, got 1.5)"),
-        ("0.5", '{"zarr_format": 3, "node_type": 1}', "(node_type is no group or array)"),
+        ("0.5", '{"zarr_format": 3, "node_type": 1}', "(node_type is neither group nor array)"),
     ],
 )
 def test_a_group_of_no_known_kind_is_refused_before_anything_is_written(

@@ -1,4 +1,4 @@
-"""Units on Dask workers in processes of their own, one of which is killed in the middle."""
+"""Units on Dask workers in separate processes, one of which is killed in the middle."""
 
 import numpy as np
 import pytest

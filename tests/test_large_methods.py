@@ -84,32 +84,23 @@ def test_parts_at_several_scales_equal_the_whole(tmp_path, small_units, shape):
         assert np.array_equal(zarr.open_array(target / "0")[:], whole[box])
 
 
-def test_above_the_size_of_a_sample_parts_have_its_noise_and_scale(tmp_path):
-    """More than 16.8 million pixels: the sample is 64 tiles, whatever the parts."""
-    side = 4101
-    mapped = np.memmap(tmp_path / "in.raw", np.uint8, "w+", shape=(side, side))
-    rng = np.random.default_rng(0)
-    for top in range(0, side, 500):
-        rows = np.arange(top, min(top + 500, side))
-        clean = 100 + 50 * np.sin(rows[:, None] / 40) * np.cos(np.arange(side) / 300)
-        mapped[rows] = (
-            clean
-            + rng.normal(
-                0,
-                12,
-                clean.shape,
-            )
-        ).clip(0, 255)
-    source = open_source(mapped)
+def test_above_the_size_of_a_sample_parts_have_its_noise_and_scale(tmp_path, small_units, monkeypatch):
+    """The sample is 64 tiles, whatever the parts; tiles of 64 pixels, where a run would take 512."""
+    monkeypatch.setattr("vnlem.large.sample.MOST_PIXELS", 512**2)
+    monkeypatch.setattr("vnlem.large.sample.TILE", 64)
+    y, x = np.mgrid[:530, :521]
+    noise = np.random.default_rng(0).normal(0, 12, y.shape)
+    pixels = (100 + 50 * np.sin(y / 40) * np.cos(x / 30) + noise).clip(0, 255).astype(np.uint8)
+    source = open_source(pixels)
     sample = take_sample(source)
-    assert sample.planes.shape == (1, 8 * 512, 8 * 512)
+    assert sample.planes.shape == (1, 8 * 64, 8 * 64)
     options = {"method": "nlm", "patch_size": 3, "patch_distance": 1}
-    summary = vnlem.denoise_large(mapped, tmp_path / "out.zarr", memory="600MB", **options)
+    summary = vnlem.denoise_large(pixels, tmp_path / "out.zarr", **options)
     assert summary.units > 1
     params = {name: value for name, value in options.items() if name != "method"}
     solver = find_solver(source, sample, None, "nlm", params, stack=True)
-    everything = ((0, side), (0, side))
-    whole = solver.solve(np.asarray(mapped), Block(everything, everything, (side, side)), None)
+    everything = ((0, 530), (0, 521))
+    whole = solver.solve(pixels, Block(everything, everything, pixels.shape), None)
     assert np.array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
     assert solver.plan.sizes[0].level == pytest.approx(12, rel=0.1)
 
@@ -228,7 +219,7 @@ def test_a_lazy_colour_image(small_units):
 
 
 def channels_of(kind, shape=(96, 120)):
-    """Three clean channels: with the same edges, with edges of their own, or one picture three times."""
+    """Three clean channels: with the same edges, with different edges, or one picture three times."""
     y, x = np.mgrid[: shape[0], : shape[1]]
     disc, stripes, slopes = (y - 40) ** 2 + (x - 50) ** 2 < 600, x // 14 % 2 == 0, (x + y) // 17 % 2 == 0
     own = {"separate": [disc, stripes, slopes], "joint": [disc, 0.8 * disc, 0.5 * disc]}
@@ -279,10 +270,10 @@ def test_bad_wishes_are_told_in_one_sentence(tmp_path, options, sentence):
     assert not (tmp_path / "out.zarr").exists()
 
 
-def test_what_is_no_number_is_told(tmp_path):
+def test_infinite_pixels_are_refused(tmp_path):
     pixels = noisy((64, 64), np.float32)
-    pixels[3, 4] = np.nan
-    with pytest.raises(ValueError, match="holds NaN or infinite values"):
+    pixels[3, 4] = np.inf
+    with pytest.raises(ValueError, match="holds infinite values"):
         vnlem.denoise_large(pixels, tmp_path / "out.zarr", 100, method="nlm")
 
 

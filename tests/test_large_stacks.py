@@ -243,3 +243,67 @@ def test_bad_wishes_are_told_in_one_sentence(tmp_path, options, sentence):
     with pytest.raises((ValueError, TypeError), match=sentence):
         vnlem.denoise_large(noisy((6, 20, 44)), tmp_path / "out.zarr", 80, axes="zyx", **options)
     assert list(tmp_path.iterdir()) == []
+
+
+def with_holes(kind, shape):
+    """A stack with NaN, with hot pixels that stay at their place, or with both masks."""
+    pixels = noisy(shape, dtype=np.float32)
+    rng = np.random.default_rng(5)
+    if kind == "nan":
+        return np.where(rng.random(pixels.shape) < 0.2, np.nan, pixels).astype(np.float32), {}
+    if kind == "few nan":
+        return np.where(rng.random(pixels.shape) < 0.005, np.nan, pixels).astype(np.float32), {"fill": False}
+    if kind == "hot":
+        return np.where(rng.random(pixels.shape[1:]) < 0.004, 4000, pixels).astype(np.uint16), {}
+    mask, protect = rng.random(shape[1:]) < 0.05, np.zeros(shape[1:])
+    protect[20:30] = 0.5
+    options = {"mask": mask, "protect": protect, "strength": 0.75}
+    if kind == "protected":
+        del options["mask"]
+    return pixels.astype(np.uint16), options | {"impulses": False}
+
+
+@pytest.mark.parametrize(
+    ("axis", "holes"),
+    [("T", "nan"), ("Z", "nan"), ("Z", "few nan"), ("T", "hot"), ("Z", "masked"), ("Z", "protected")],
+)
+def test_holes_in_parts_of_a_stack_are_those_of_the_whole(tmp_path, small_units, axis, holes):
+    pixels, options = with_holes(holes, (18, 66, 66) if axis == "T" else (6, 66, 240))
+    options |= SMALL[axis]
+    whole, info = vnlem.denoise(pixels, 80, axes=f"{axis}YX", return_info=True, **options)
+    assert holes == "protected" or info.details["missing"] > 0
+    array = zarr.create_array(
+        tmp_path / "in.zarr", shape=pixels.shape, chunks=(4, 40, 40), dtype=pixels.dtype
+    )
+    array[:] = pixels
+    summary = vnlem.denoise_large(
+        tmp_path / "in.zarr", tmp_path / "out.zarr", 80, axes=f"{axis}YX", memory="1GB", **options
+    )
+    assert summary.units > 1
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole)
+
+
+def test_channels_with_holes_equal_those_in_memory(tmp_path, small_units):
+    pixels = noisy((6, 2, 50, 60), dtype=np.float32)
+    pixels[np.random.default_rng(6).random(pixels.shape) < 0.1] = np.nan
+    whole = vnlem.denoise(pixels, 80, axes="TCYX", **SMALL["T"])
+    vnlem.denoise_large(pixels, tmp_path / "out.zarr", 80, axes="TCYX", **SMALL["T"])
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr/0")[:], whole)
+
+
+def test_nan_in_pages_that_stand_alone_equal_those_in_memory(tmp_path):
+    pixels = noisy((2, 60, 64), dtype=np.float32)
+    pixels[np.random.default_rng(7).random(pixels.shape) < 0.1] = np.nan
+    options = {"impulses": False, "profile": "fast", "scales": 1}
+    vnlem.denoise_large(pixels[:1], tmp_path / "out.zarr", 80, axes="zyx", stack=False, **options)
+    found = zarr.open_array(tmp_path / "out.zarr/0")[0]
+    np.testing.assert_array_equal(found, vnlem.denoise(pixels[0], 80, **options))
+
+
+def test_a_stack_without_any_pixel_is_refused(tmp_path):
+    pixels = noisy((6, 40, 44), dtype=np.float32)
+    with pytest.raises(ValueError, match="all pixels are masked"):
+        vnlem.denoise_large(pixels, tmp_path / "out.zarr", 80, axes="tyx", mask=np.ones((40, 44), bool))
+    pixels[0] = np.nan
+    with pytest.raises(ValueError, match=r"all pixels of a page .* are NaN or masked; leave it out"):
+        vnlem.denoise_large(pixels, tmp_path / "out.zarr", 80, axes="tyx")

@@ -149,6 +149,7 @@ def test_what_is_no_image_is_refused_in_one_sentence(tmp_path, attributes, sente
         open_source(tmp_path / "in.zarr")
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     shape=st.tuples(st.integers(1, 3), st.integers(1, 90), st.integers(1, 90)),

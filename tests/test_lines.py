@@ -38,6 +38,26 @@ def test_rows_alone_leave_the_columns_alone(camera):
     assert found.rows.shape == (1, 256, 1)
 
 
+def test_gains_of_columns_are_found_and_evened_out(camera):
+    rng = np.random.default_rng(3)
+    gains = 1 + rng.normal(0, 0.06, (1, 256))
+    white = rng.normal(0, 5, camera.shape)
+    found = find_lines((gains * camera + white)[None])
+    assert found.rows is None
+    assert found.row_gains is None
+    assert np.std(found.column_gains[0] - gains) < 0.6 * 0.06
+    np.testing.assert_allclose(found.put_back(found.enter(camera[None])), camera[None])
+    assert "% (standard deviation of their gains)" in found.describe()[-1]
+    rest = found.enter((gains * camera + white)[None])[0] - camera - white
+    assert np.std(rest) < 0.5 * np.std((gains - 1) * camera)
+
+
+def test_offsets_are_no_gains(camera):
+    found = find_lines(noisy(camera, 10, 6, 8)[0][None])
+    assert found.row_gains is None
+    assert found.column_gains is None
+
+
 def facade(side=256):
     """Windows in rows and columns, pillars over the full height, an even sky: all of it structure."""
     y, x = np.mgrid[:side, :side]

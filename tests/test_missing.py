@@ -66,6 +66,11 @@ def test_missing_pixels_stay_where_they_are_not_to_be_filled():
     np.testing.assert_array_equal(kept[HOLES], whole[HOLES])
 
 
+def test_an_image_with_missing_pixels_keeps_its_order_of_bytes():
+    image = np.arange(400, dtype=">u2").reshape(20, 20)
+    assert vnlem.denoise(image, 3.0, mask=image == 7, profile="fast").dtype == image.dtype
+
+
 @pytest.mark.parametrize("share", [0.05, 0.3])
 def test_missing_pixels_do_not_fool_the_estimate_of_the_noise(share):
     holes = np.random.default_rng(3).random((128, 128)) < share
@@ -252,7 +257,9 @@ class TestComplex:
             r"mask must have the shape .* got shape \(3, 4\)",
         ),
         (NOISY, {"mask": NOISY}, TypeError, "mask must be True where a pixel is missing"),
-        (NOISY, {"defects": "all"}, TypeError, "defects must be True where"),
+        (NOISY, {"defects": "all"}, TypeError, "defects must be an array of numbers, got the path or text"),
+        (NOISY, {"mask": {"a": 1}}, TypeError, "mask must be an array of numbers, got"),
+        (NOISY, {"protect": [[1, 2], [3]]}, ValueError, "protect must be an array .* different lengths"),
         (NOISY, {"protect": 2 * np.ones(NOISY.shape)}, ValueError, "protect must lie between 0 .* and 1"),
         (NOISY, {"protect": np.ones((3, 4))}, ValueError, "protect must have the shape"),
         (NOISY, {"strength": 1.5}, ValueError, r"strength must lie in \[0, 1\], got 1.5"),

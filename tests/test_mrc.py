@@ -1,4 +1,4 @@
-"""MRC files: headers, labels and statistics stay right; what a header says wrong is told."""
+"""MRC files: headers, labels and statistics stay right; errors of a header are reported."""
 
 import os
 from io import StringIO
@@ -57,7 +57,7 @@ def test_a_volume_keeps_header_and_extended_header(tmp_path, dtype, suffix):
     assert after[1] == before[1]
     assert after[0].mode == DTYPES[dtype]
     np.testing.assert_array_equal(after[2], before[2])
-    if dtype != "float16":  # of which mrcfile takes the deviation in 16 bits, and finds it infinite
+    if dtype != "float16":  # mrcfile computes their deviation in 16 bits, and finds it infinite
         assert is_valid(tmp_path / f"b{suffix}")
 
 

@@ -13,7 +13,8 @@ def test_damaged_files_are_told_or_read_and_nothing_is_left(name, tmp_path, monk
     library = FORMATS[format_of(tmp_path / name)].library
     if library:
         pytest.importorskip(library)
-    monkeypatch.setattr(logging.getLogger("nibabel.global"), "disabled", True)
+    for name_of_log in ("nibabel.global", "tifffile"):
+        monkeypatch.setattr(logging.getLogger(name_of_log), "disabled", True)
     counts = run(name, 25, seed=1)
     assert counts["refused"] > 0
     assert counts["read"] > 0

@@ -1,4 +1,4 @@
-"""Images with noise that is estimated: what denoising makes of them."""
+"""Images with noise that is estimated: how well they are denoised."""
 
 import warnings
 
@@ -10,6 +10,8 @@ from scipy import ndimage
 
 import vnlem
 from vnlem.noise import NoiseModel, estimate_noise
+
+pytestmark = pytest.mark.slow
 
 
 class TestDenoise:

@@ -9,11 +9,13 @@ from scipy import ndimage
 from skimage import data
 
 import vnlem
-from vnlem.noise import estimate_noise
+from vnlem.noise import estimate_noise, levels
 from vnlem.noise.pages import StackNoise
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import harm
+
+pytestmark = pytest.mark.slow
 
 PATTERNS = (harm.text, harm.lines, harm.halftone, harm.zone_plate, harm.weave, harm.screenshot)
 PHOTOGRAPHS = {
@@ -52,7 +54,7 @@ def test_clean_patterns_stay_as_they_are(make):
 @pytest.mark.parametrize("name", PHOTOGRAPHS)
 def test_texture_does_not_raise_the_level_of_white_noise(name, sigma):
     found = level(harm.white(PHOTOGRAPHS[name].astype(float), sigma, 2)[1])
-    # These photographs have grain of their own, up to a standard deviation of two; grass is all texture.
+    # These photographs have grain already, up to a standard deviation of two; grass is all texture.
     assert (0.1 if name == "grass" else 0.75) * sigma < found < 1.1 * np.hypot(sigma, 2)
 
 
@@ -147,3 +149,19 @@ def test_frames_that_repeat_do_not_hide_the_noise():
 def test_a_constant_page_beside_others_is_no_problem():
     pages = [np.full((40, 40), 7.0), 7 + np.random.default_rng(12).normal(0, 1e3, (40, 40))]
     assert np.isfinite(StackNoise.of([pages], None, "auto", {}, plain=False).model.sigma)
+
+
+def test_a_class_of_brightness_without_texture_bounds_the_level_from_below():
+    """A night sky above a town: the texture of the flattest blocks must not hide the noise of the sky."""
+    rng = np.random.default_rng(0)
+    count = 4000
+    coefficients = rng.normal(0, 5, (levels.SIDE, levels.SIDE, count))
+    brightness = np.where(np.arange(count) < 0.05 * count, 10.0, 100.0) + rng.uniform(0, 1, count)
+    for high, middle in zip(levels.HIGH, levels.MIDDLE, strict=True):
+        texture = np.where(brightness > 50, rng.lognormal(0, 0.45, count), 1.0)
+        coefficients[high | middle] *= texture
+    where = np.divmod(np.arange(count), 50)
+    score = np.sum(coefficients[:2, :2] ** 2, axis=(0, 1))
+    blocks = levels.Blocks(coefficients, brightness, *where, (80, 50), (score, score), None)
+    assert levels.by_flatness(blocks).unevenness[:2].mean() > levels.TEXTURED
+    assert 0.85 * 25 < levels.white_level(blocks) < 1.1 * 25

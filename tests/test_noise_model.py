@@ -81,7 +81,7 @@ def test_a_model_survives_its_file(name, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "something"}, "no noise model"),
+        ({"format": "something"}, "not a noise model"),
         ({"curves": [{"levels": [0, 1], "variances": [1, -1]}]}, "must be positive"),
         ({"curves": [{"levels": [1, 0], "variances": [1, 1]}]}, "must rise"),
         ({"curves": [{"levels": [0]}]}, "damaged"),

@@ -1,11 +1,14 @@
 """Every public function and class explains itself: a docstring with an example, which is a doctest."""
 
+import dataclasses
 import importlib
 import inspect
 
 import pytest
 
 import vnlem
+from vnlem.methods.vnlem_dd_params import VnlemDdParams
+from vnlem.methods.vnlem_params import VnlemParams
 
 
 def public_names():
@@ -41,3 +44,21 @@ def test_the_public_methods_of_a_class_have_docstrings(name):
     for method, value in vars(EXPLAINED[name]).items():
         if not method.startswith("_") and (callable(value) or isinstance(value, property | classmethod)):
             assert value.__doc__, f"{name}.{method}"
+
+
+@pytest.mark.parametrize(
+    ("function", "params", "hidden"),
+    [
+        (vnlem.denoise_vnlem, VnlemParams, set()),
+        (vnlem.denoise_vnlem_dd, VnlemDdParams, {"search", "adapt"}),
+    ],
+    ids=["vnlem", "vnlem-dd"],
+)
+def test_a_field_of_the_parameters_is_a_keyword_with_its_explanation(function, params, hidden):
+    fields = {one.name: one for one in dataclasses.fields(params) if one.name not in hidden}
+    keywords = inspect.signature(function).parameters
+    assert set(fields) <= set(keywords)
+    assert hidden.isdisjoint(keywords)
+    words = " ".join(function.__doc__.split())
+    for name, one in fields.items():
+        assert f"{name} : {one.type.__name__}, optional {one.metadata['doc']}" in words

@@ -12,6 +12,7 @@ import pytest
 import vnlem
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 pytestmark = pytest.mark.skipif(
     not (ROOT / ".github").is_dir(), reason="a source distribution has no workflows"
@@ -42,13 +43,32 @@ def test_one_version_stands_everywhere():
         assert re.search(f"^{line}$", (ROOT / name).read_text(), re.MULTILINE), name
 
 
+def test_every_version_of_the_site_is_offered_by_its_switcher(tmp_path):
+    from publish_docs import publish
+
+    built, site = tmp_path / "built", tmp_path / "site"
+    (built / "_static").mkdir(parents=True)
+    for version in ("dev", "0.10.0", "0.9.0", "dev"):
+        (built / "index.html").write_text(version)
+        publish(built, site, version, "https://example.org/vnlem/")
+    offered = json.loads((site / "versions.json").read_text())
+    assert [entry["version"] for entry in offered] == ["dev", "0.10.0", "0.9.0"]
+    assert [entry["version"] for entry in offered if entry["preferred"]] == ["0.10.0"]
+    for entry in offered:
+        assert entry["url"] == f"https://example.org/vnlem/{entry['version']}/"
+        assert (site / entry["version"] / "index.html").read_text() == entry["version"]
+    assert "url=0.10.0/" in (site / "index.html").read_text()
+    with pytest.raises(SystemExit, match=r"no index\.html"):
+        publish(site / "0.9.0" / "_static", site, "1.0", "")
+
+
 def test_commands_of_workflows_exist():
     made = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
         text = workflow.read_text()
         for target in re.findall(r"make ([a-z-]+)", text):
             assert target in made, f"{workflow.name}: make {target}"
-        for test in re.findall(r"tests/\w+\.py", text):
+        for test in re.findall(r"(?:tests|tools)/\w+\.py", text):
             assert (ROOT / test).is_file(), f"{workflow.name}: {test}"
 
 

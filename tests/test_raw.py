@@ -16,7 +16,7 @@ from vnlem.methods.cuda import vnlr as cuda_vnlr
 from vnlem.methods.vnlr_params import resolve
 from vnlem.methods.vnlr_passes import halo, solve, solve_plainly
 from vnlem.neighbours.groups import allowed_moves, symmetries
-from vnlem.pipeline.mosaic import check_pattern
+from vnlem.pipeline.mosaic import check_pattern, colour_numbers
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile
@@ -140,6 +140,35 @@ def test_saturated_pixels_stay_and_nothing_becomes_brighter():
     assert found.max() == 500
 
 
+@pytest.mark.parametrize("pattern", ["GBRG", "X-Trans"])
+def test_a_colour_image_is_nearer_to_the_truth_than_a_demosaicked_mosaic(pattern):
+    rows = check_pattern(pattern)
+    y, x = np.mgrid[:96, :96]
+    edges = 150 + 100 * np.sin(y / 9) * np.cos(x / 7) + 150 * ((x // 12 + y // 10) % 2)
+    clean = edges[..., None] * [0.7, 1.0, 0.5] + 64
+    which, names = colour_numbers(rows, (96, 96))
+    order = np.array(["RGB".index(name) for name in names])[which]
+    mosaic = np.take_along_axis(clean, order[..., None], 2)[..., 0]
+    noisy = 64 + 4.0 * np.random.default_rng(0).poisson((mosaic - 64) / 4)
+    told = {"black_level": 64, "gain": 4.0, "profile": "fast"}
+    colours = vnlem.denoise_raw(noisy, pattern, colour=True, **told)
+    assert colours.shape == (96, 96, 3)
+    demosaicked = demosaic(vnlem.denoise_raw(noisy, pattern, **told) - 64, rows) + 64
+    assert rms(colours, clean) < 0.8 * rms(demosaicked, clean)
+
+
+def test_saturated_pixels_of_a_colour_image_stay_in_their_colour():
+    _, noisy = noisy_mosaic(BAYER)
+    noisy = np.minimum(noisy, 500)
+    found = vnlem.denoise_raw(
+        noisy, "RGGB", black_level=64, white_level=500, gain=4.0, profile="fast", colour=True
+    )
+    which, _ = colour_numbers(BAYER, noisy.shape)
+    own = np.take_along_axis(found, which[..., None], 2)[..., 0]
+    assert (own[noisy == 500] == 500).all()
+    assert found.max() == 500
+
+
 def test_the_bytes_do_not_depend_on_the_workers():
     _, noisy = noisy_mosaic(BAYER)
     one, two = (
@@ -151,6 +180,9 @@ def test_the_bytes_do_not_depend_on_the_workers():
 def test_a_mosaic_without_noise_is_left_alone():
     flat = np.tile(np.array([[100, 200], [200, 50]], np.uint16), (32, 32))
     assert (vnlem.denoise_raw(flat, "RGGB") == flat).all()
+    colours = vnlem.denoise_raw(flat, "RGGB", colour=True)
+    assert colours.dtype == np.uint16
+    assert (colours == [100, 200, 50]).all()
 
 
 @pytest.mark.parametrize(
@@ -158,6 +190,8 @@ def test_a_mosaic_without_noise_is_left_alone():
     [
         ({"pattern": "RGG"}, "pattern must be"),
         ({"pattern": ("RGB", "GBR")}, "pattern must be"),
+        ({"pattern": None}, "pattern must be"),
+        ({"pattern": (3, 4)}, "pattern must be"),
         ({"black_level": [1, 2, 3]}, "black_level must be a number"),
         ({"gain": {"R": 1.0}}, "gain must have a number for each of R, G, B"),
         ({"gain": -1.0}, "gain must be at least 0"),
@@ -165,6 +199,7 @@ def test_a_mosaic_without_noise_is_left_alone():
         ({"mosaic_image": np.zeros((4, 4))}, "at least 16x16"),
         ({"mosaic_image": np.zeros((40, 40, 3))}, "dimensions"),
         ({"profile": "slow"}, "profile"),
+        ({"pattern": "RGEB", "colour": True}, "needs red, green and blue pixels"),
     ],
 )
 def test_wrong_arguments_are_named(change, words):

@@ -48,18 +48,21 @@ def run(words):
         assert words in (["python3", "-m", "venv", ".venv"], ["napari"], ["jupyter", "lab"]), words
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs(clone):
     namespace = run_python(README)
     assert namespace["denoised"].shape == namespace["image"].shape
     assert (clone / "wipe.html").stat().st_size > 10_000
 
 
-def test_the_commands_of_the_readme_run(clone):
+@pytest.mark.slow
+def test_the_commands_of_the_readme_run(clone, capsys):
     found = list(commands(README))
     assert len(found) > 8
     for words in found:
         run(words)
     assert (clone / "clean.tif").exists()
+    assert "clean.tif: what was removed looks like the noise" in capsys.readouterr().out
 
 
 def test_the_readme_names_files_that_are_there():
@@ -77,6 +80,16 @@ def test_a_tutorial_can_be_followed_word_for_word(page, clone):
         if words[0].endswith("vnlem") and words[1] == "denoise" and "--dry-run" not in words:
             assert (clone / words[3]).exists(), words
     run_python(page)
+
+
+@pytest.mark.slow
+def test_the_start_page_can_be_followed_word_for_word(clone):
+    page = ROOT / "docs" / "start.md"
+    run_python(page)
+    found = list(commands(page))
+    assert len(found) > 2
+    for words in found:
+        run(words)
 
 
 def test_the_package_can_be_prepared_for_installation():

@@ -58,7 +58,7 @@ def test_ring_distances_are_those_of_rotated_pixels(pairs, shape, least):
 
 @pytest.mark.slow
 def test_rings_and_pixels_find_the_same_angle(pairs):
-    # Of patches that have little in common many angles are as good as the best; so each patch is paired
+    # For patches that have little in common many angles are as good as the best; so each patch is paired
     # with a rotated and noisy copy of itself.
     rng = np.random.default_rng(3)
     angles = np.radians(np.arange(-180, 180, 5.0))
@@ -191,7 +191,7 @@ def test_distance_angle_and_scale_are_those_of_the_plain_search(angles, patch_si
         fast = vnlem.rid(
             a, b, patch_size=patch_size, angles=angles, return_angle=True, return_scale=True, **options
         )
-        # The orientation has a plain counterpart and a test of its own.
+        # The orientation has its own plain counterpart and test.
         directions = [
             float(vnlem.orientation(patch, 1.0, patch_size)[12, 12])
             for patch in (a, *(reference.resized(b, factor) for factor in scales))

@@ -241,3 +241,10 @@ def test_the_command_line_refuses_half_a_calibration(cli, tmp_path):
         status, _, err = cli("noise", *options)
         assert status == 2
         assert message in err
+
+
+def test_the_channels_of_a_stack_with_maps_cannot_be_joint():
+    ones = np.ones((24, 24))
+    stack = np.random.default_rng(0).poisson(50, (3, 3, 24, 24)).astype(float)
+    with pytest.raises(ValueError, match=r"channels='joint' is not possible; leave channels out"):
+        vnlem.denoise(stack, gain=ones, offset=ones, read_noise=ones, axes="TCYX", channels="joint")

@@ -40,7 +40,8 @@ def test_the_fast_passes_agree_with_the_reference(kind, group):
     assert np.abs(fast - noisy).max() > 10
 
 
-@pytest.mark.parametrize(("kind", "channels"), [("T", 3), ("Z", 3), ("N", 3), ("T", 2), ("Z", 2)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "channels"), [("T", 3), ("Z", 3), ("N", 3), ("T", 2)])
 def test_channels_together_agree_with_the_reference(kind, channels):
     _, noisy = drifting(4, size=12)
     mixed = noisy[..., None] * np.linspace(1, 0.4, channels)
@@ -243,6 +244,7 @@ def test_channels_without_other_pages_are_an_image(axes):
     np.testing.assert_array_equal(found.transpose([order.index(letter) for letter in "YXC"]), expected)
 
 
+@pytest.mark.slow
 def test_several_sizes_gain_in_flat_areas():
     rng = np.random.default_rng(4)
     clean = np.full((4, 128, 128), 60.0)
@@ -254,8 +256,8 @@ def test_several_sizes_gain_in_flat_areas():
     assert error(several, clean) < 0.9 * error(one, clean)
 
 
-@pytest.mark.parametrize("kind", ["T", "Z"])
-@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "channels"), [("T", 1), ("T", 3), ("Z", 3)])
 def test_a_map_of_the_noise_agrees_with_the_reference(kind, channels):
     clean, _ = drifting(4, size=12)
     clean = clean[..., None] * np.linspace(1, 0.5, channels)
@@ -293,6 +295,7 @@ def test_channels_of_different_noise_maps_are_denoised_one_by_one():
     np.testing.assert_array_equal(result[..., 1], second)
 
 
+@pytest.mark.slow
 def test_time_and_depth_together_follow_what_is_more_alike():
     rng = np.random.default_rng(6)
     for kind, blur in (("T", (3, 0.5, 2, 2)), ("Z", (0.5, 3, 2, 2))):
@@ -318,6 +321,12 @@ def test_time_points_channels_and_slices_together():
     assert info.details["channels"] == "joint"
     assert len(info.details["series"]) in (3, 4)
     np.testing.assert_allclose(result[:, :, 1], 5 * result[:, :, 0], rtol=1e-4, atol=1e-2)
+
+
+@pytest.mark.parametrize("axes", ["TYX", "CYX"])
+def test_the_order_of_bytes_stays(axes):
+    noisy = np.clip(drifting(3, size=16)[1] + 100, 0, 255).astype(">u2")
+    assert vnlem.denoise(noisy, 25, axes=axes, method="nlm").dtype == noisy.dtype
 
 
 def test_integers_keep_their_dtype_and_the_input_stays():

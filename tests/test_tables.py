@@ -92,5 +92,5 @@ def test_a_source_of_large_images(monkeypatch, tmp_path):
     opened = sources.open_source(f"{tmp_path / 'scan.npz'}:cells")
     assert opened.axes == ("y", "x")
     np.testing.assert_array_equal(opened.read(((1, 3), (0, 6))), pixels[1:3])
-    with pytest.raises(ValueError, match=r"no file with one of the suffixes .*\.npz"):
+    with pytest.raises(ValueError, match=r"nor a file with one of the suffixes .*\.npz"):
         sources.open_source(tmp_path / "newcomers_source.py")

@@ -56,6 +56,7 @@ def check(source, folder):
     return [line for line in found.stdout.splitlines() if line.startswith("users_file.py")]
 
 
+@pytest.mark.slow
 def test_a_users_file_passes_and_every_slip_in_it_is_found(tmp_path):
     lines = check(GOOD + "\n".join(WRONG) + "\n", tmp_path)
     first = GOOD.count("\n") + 1

@@ -228,7 +228,7 @@ def test_the_whole_image_finds_cells_beyond_the_window(cells):
 
 
 def test_a_pixel_keeps_its_value_where_all_weights_vanish():
-    # Of two equal patches the search takes the first: at the second the pixel itself is missing.
+    # The search takes the first of two equal patches: at the second the pixel itself is missing.
     image = np.full((20, 29), 86.0)
     image[5, 6] = image[14, 20] = 87
     options = {"patch_size": 7, "n_neighbors": 2, "bandwidth": 0.03, "try_unrotated": True}

@@ -34,9 +34,12 @@ def test_fast_engine_agrees_with_the_reference(group):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("profile", "group"), [("fast", "d4"), ("balanced", "d4"), ("quality", "identity")])
-def test_fast_engine_agrees_with_the_reference_in_a_profile_across_the_border_of_a_tile(profile, group):
-    # Patches, members and passes of the profile; only the window is small, for the sake of time.
-    noisy = noisy_scene(height=68, width=18)
+def test_fast_engine_agrees_with_the_reference_in_a_profile_across_the_border_of_a_tile(
+    profile, group, monkeypatch
+):
+    # Patches, members and passes of the profile; only window and tiles are small, for the sake of time.
+    monkeypatch.setattr("vnlem.neighbours.groups.TILE", 16)
+    noisy = noisy_scene(height=28, width=20)
     options = dict(profile=profile, group=group, patch_distance=6, step=5)
     fast = vnlem.denoise_vnlr(noisy, 20.0, **options)
     slow = vnlem.denoise_vnlr(noisy, 20.0, engine="reference", **options)
@@ -173,7 +176,7 @@ def test_the_result_is_never_worse_than_the_input(content, level):
     sigma = level * clean.std()
     noisy = clean + sigma * np.random.default_rng(3).standard_normal(clean.shape)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ten times more noise than contrast is told
+        warnings.simplefilter("ignore")  # the given noise is ten times the contrast
         result = vnlem.denoise_vnlr(noisy, sigma)
     assert error(result, clean) < 1.0003 * error(noisy, clean)
 

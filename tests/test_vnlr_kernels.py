@@ -47,7 +47,7 @@ def filtered(images, offsets, places, positions, chosen, n_own, rule, size):
 
 
 def a_tile(p, k, depth, scale, groups=3, channels=2):
-    """Random tall arrays, of which the last rows are not put back, and random groups in them."""
+    """Random tall arrays whose last rows are not put back, and random groups in them."""
     rng = np.random.default_rng(p * k)
     rows, own_rows, stride = 33 + p, 29, 37 + PADDING
     shape = (channels, depth, rows, stride)
@@ -92,7 +92,7 @@ def test_groups_are_filtered_as_the_formulas_say(p, k, depth, rule):
 
 @pytest.mark.parametrize("scale", [10.0, 30.0, 1e3, 1e5, 1e6])
 def test_groups_with_little_noise_are_filtered_in_double_precision(scale):
-    # From the second on single precision cannot tell the noise beside the image, in the last not even double.
+    # From the second on the noise is below single precision beside the image, in the last below double.
     tall, own_rows, positions, chosen = a_tile(6, 20, 1, scale, channels=1)
     stride, turns = tall.pilot.shape[3], symmetries("d4", 6)
     tile = Sums(
@@ -189,7 +189,7 @@ def test_a_pixel_that_no_patch_covers_is_told():
 
 
 def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_together():
-    # Three frames, the first the image itself, and patches of two planes: only their sum tells them apart.
+    # Three frames, the first the image itself, and patches of two planes: only their sum distinguishes them.
     rng = np.random.default_rng(5)
     height, width, p, radius = 20, 22, 4, 3
     frames = rng.normal(size=(3, 2, height, width)).astype(np.float32)

@@ -60,7 +60,7 @@ def test_fast_nlem_with_the_papers_preset_equals_the_reference(noisy):
 
 
 def test_the_median_shortcut_agrees_with_plain_irls():
-    """gamma = 1 is solved by a method of its own; a hair beside it IRLS runs."""
+    """gamma = 1 has its own solver; next to it IRLS runs."""
     image = np.random.default_rng(2).normal(size=(30, 30))
     median = vnlem.denoise_nlpr(image, 0.4, gamma=1.0)
     beside = vnlem.denoise_nlpr(image, 0.4, gamma=0.9999)

@@ -1,4 +1,4 @@
-"""What pages for users tell them to type: blocks of Python and of commands, to be run as they stand."""
+"""What pages for users ask them to type: blocks of Python and of commands, to be run as they are."""
 
 import re
 import shlex

@@ -7,16 +7,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from vnlem.call import Frame, Noise, check_parameters, denoise_planes, white_noise, with_check, with_maps
-from vnlem.features.channels import handling
-from vnlem.noise.advice import advise
-from vnlem.noise.find import find_noise
-from vnlem.noise.lines import check_lines
+from vnlem.call import Frame, Noise, check_parameters, denoise_planes, noise_of, with_check
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, run_where_asked, to_host
 from vnlem.pipeline.dtypes import as_dtype, check_dtype, taken_up
-from vnlem.pipeline.image import Planes, check_values, to_planes
+from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
@@ -84,7 +80,7 @@ def denoise(
         real and imaginary parts, and `sigma` is that of each.
     sigma : float, optional
         Standard deviation of white noise, or of the complex noise behind magnitudes ("rician"), in the units
-        of the pixels; estimated when None. May be a map, of a stack with as many axes: e.g. (frames, 1, 1).
+        of the pixels; estimated when None. May be a map; that of a stack has all its axes: (frames, 1, 1).
     method : {"vnlr", "vnlem", "vnlem-dd", "nlem", "nlpr", "nlm"}
         Name of the method, or of one that another package adds; - and _ are the same.
     preset : {"auto", "paper"}
@@ -126,8 +122,8 @@ def denoise(
         What to take for noise in doubt, where the noise is estimated. "safe": the least that explains the
         image, so that texture stays. "strong": the most, for images that are known to be noisy.
     lines : {"auto", True, False}
-        Whether rows and columns differ by offsets that are to be removed, as those of infrared and sCMOS
-        sensors and scanners do. "auto": where that is plain and nothing was said of the noise.
+        Whether to remove offsets between rows and between columns, as infrared and sCMOS sensors and
+        scanners have them. "auto": where they are plain and nothing else was given about the noise.
     coils : int, optional
         Of Rician noise: coils whose squares were added up (non-central chi); one when None.
     looks : float, optional
@@ -235,7 +231,7 @@ def denoise(
         frame = Frame(channel_axis, workers, progress, return_info, where, pixels=pixels)
         model: Any = noise_model
         if where != "cpu" and level is not None and model == "auto":
-            # A given sigma is taken at its word: to doubt it, the image would have to come to the host.
+            # A given sigma is not checked: that would take a copy of the image to the host.
             model = "gaussian"
         if not stack:
             return denoise_image(method_given, array, level, model, about_noise, given, frame, wanted)
@@ -324,7 +320,7 @@ def denoise_image(
 
     def find(seen: Planes) -> tuple[Noise, dict[str, Any], Planes | None]:
         there = lies_on_gpu(image)
-        return _find_noise(method, seen, sigma, noise_model, about_noise, params, frame, there)
+        return noise_of(method, seen, sigma, noise_model, about_noise, params, frame, there)
 
     estimate = None if sigma is not None else lambda seen: find(seen)[0].model
     holes: Holes | None = None
@@ -332,13 +328,13 @@ def denoise_image(
         planes, holes = without_missing(planes, as_planes(missing, planes.channel_axis), estimate)
     noise, decided, host = find(planes)
     asked = frame.pixels.impulses
-    # Where sigma differs over the image, pixels may be noisier than the rest by right.
-    if host is not None and (asked is True or (asked == "auto" and noise.sigma_map is None)):
+    if host is not None and asked is not False:
         gone = None if holes is None else holes.missing
         maps = noise.maps
         even = host if maps is None else replace(host, data=maps.enter(host.data))
-        rule = impulse_rule(even, gone, noise.model, asked, estimate if maps is None else None)
-        found = None if rule is None else without_impulses(host, holes, rule, estimate, even.data)
+        own = noise.sigma_map  # where it differs, a pixel may be noisier than its neighbours
+        rule = impulse_rule(even, gone, noise.model, asked, estimate if maps is None else None, own)
+        found = None if rule is None else without_impulses(host, holes, rule, estimate, even.data, own)
         if found is not None:
             planes, holes = found
             noise, decided, host = find(planes)
@@ -354,46 +350,3 @@ def denoise_image(
     if not frame.pixels.fill and missing is not None:
         result = with_image(result, lambda done: kept(done, came, missing, frame.pixels))
     return result if dtype is None else with_image(result, lambda done: as_dtype(done, dtype))
-
-
-def _find_noise(
-    method: Method,
-    planes: Planes,
-    sigma: Any,
-    noise_model: Any,
-    about_noise: dict[str, Any],
-    params: dict[str, Any],
-    frame: Frame,
-    on_gpu: bool,
-) -> tuple[Noise, dict[str, Any], Planes | None]:
-    """The noise of an image, the parameters with the handling of its channels decided, and it on the host.
-
-    If the noise is given, an image on a GPU stays there.
-    """
-    # The noise is looked for on the host.
-    unseen = on_gpu and sigma is not None and noise_model == "gaussian"
-    unseen = unseen and check_lines(about_noise.get("lines")) is not True
-    host = planes
-    if unseen:
-        host = to_planes(np.zeros((1, 1)))
-    elif on_gpu:
-        host = replace(planes, data=to_host(planes.data), statistics=None)
-    check_values(host)
-    plain = params["preset"] == "paper"
-    model = find_noise(host, sigma, noise_model, about_noise, plain=plain, workers=frame.workers)
-    if model is None or unseen:
-        noise, channels = white_noise(method, planes, sigma, params, frame)
-        noise = replace(noise, given=model is None, model=model or noise.model)
-        return noise, params | {"channels": channels}, None if unseen else host
-    if frame.warns:
-        advise(model, host, rounded=planes.dtype.kind in "iu")
-    channels = params.get("channels", "joint")
-    if frame.channel_axis is None or len(planes.data) == 1:
-        channels = "joint"
-    elif channels == "auto":
-        channels = handling("auto", *model.seen_in(host.data), shared_noise=model.ties_channels)
-    if not model.is_white and float(np.ptp(host.data)) == 0:
-        # Without any noise there is no bias that the inverse of the transform could take back.
-        return Noise(NoiseModel.white(0.0), given=False, found=model), params | {"channels": channels}, host
-    noise = with_maps(model, method)
-    return noise, params | {"channels": channels}, host

@@ -9,13 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.execute import execute
 from vnlem.features.channels import CHANNELS, handling
+from vnlem.noise.advice import advise
+from vnlem.noise.find import find_noise
+from vnlem.noise.lines import check_lines
 from vnlem.noise.maps import PixelMaps
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.predictive import check_result
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import namespace, run_where_asked, to_host
-from vnlem.pipeline.image import Planes, check_smallest, to_planes
+from vnlem.pipeline.image import Planes, check_smallest, check_values, to_planes
 from vnlem.pipeline.method import CALL, Method
 from vnlem.pipeline.progress import Progress, reporting
 from vnlem.pipeline.run import Info, Result
@@ -34,7 +37,7 @@ class Noise:
     sigma_map: Any = None  # (channels or 1, height or 1, width or 1), where the noise is not one number
     given: bool = True  # whether the user has given it as sigma, and no model was looked for
     found: NoiseModel | None = None  # what was found, where it is not what is taken
-    maps: PixelMaps | None = None  # what the planes were evened out by, of which this is the noise
+    maps: PixelMaps | None = None  # applied to the planes; the model is for what they give
     before: Any = None  # the planes before that
 
 
@@ -90,8 +93,7 @@ def white_noise(
     method: Method, planes: Planes, sigma: Any, params: dict[str, Any], frame: Frame
 ) -> tuple[Noise, str]:
     """White noise as it was given or estimated, and how channels are denoised."""
-    channels = params.get("channels", "joint")
-    count = len(planes.data)
+    wanted, count = params.get("channels", "joint"), len(planes.data)
     spread = None
     if sigma is not None and np.ndim(sigma) > 0:
         if not method.sigma_maps:
@@ -99,19 +101,19 @@ def white_noise(
         spread = check_sigma_map(sigma, planes)
     elif sigma is not None:
         check_sigma(sigma)
-    if planes.channel_axis is None or count == 1:
-        channels = "joint"
     each: list[float] | None = None
-    if channels != "joint" and sigma is None:
+    if count > 1 and wanted != "joint" and sigma is None:
         each = [estimate_sigma_of_planes(to_host(plane)[None]) for plane in planes.data]
-    if channels == "auto":
+
+    def seen() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         if spread is not None:
-            levels = [
-                root_mean_square(one) for one in np.broadcast_to(to_host(spread), (count, *spread.shape[1:]))
-            ]
+            every = np.broadcast_to(to_host(spread), (count, *spread.shape[1:]))
+            levels = [root_mean_square(one) for one in every]
         else:
             levels = each or [check_sigma(sigma)] * count
-        channels = handling("auto", to_host(planes.data), np.array(levels))
+        return to_host(planes.data), np.array(levels)
+
+    channels = handling(wanted, count, seen)
     if channels == "separate" and each is not None:
         spread = np.array(each)[:, None, None]
     if spread is not None:
@@ -127,9 +129,9 @@ def white_noise(
 
 
 def with_maps(model: NoiseModel, method: Method) -> Noise:
-    """A model as what is to be taken out before the plan is made, and what the plan is made for.
+    """Split a model into maps that are applied before the plan is made, and the noise that is left.
 
-    A method that knows maps of sigma is given one; for others the image is divided by it.
+    A method that takes maps of sigma gets one; for the others the image is divided by the map.
     """
     maps, even = model.maps, model.evened
     if maps is None:
@@ -139,6 +141,50 @@ def with_maps(model: NoiseModel, method: Method) -> Noise:
     spread = even.sigma * maps.sigma[None].astype(np.float64)
     left = maps.without_sigma
     return Noise(even, spread, given=False, found=model, maps=None if left == PixelMaps() else left)
+
+
+def noise_of(
+    method: Method,
+    planes: Planes,
+    sigma: Any,
+    noise_model: Any,
+    about_noise: dict[str, Any],
+    params: dict[str, Any],
+    frame: Frame,
+    on_gpu: bool,
+) -> tuple[Noise, dict[str, Any], Planes | None]:
+    """The noise of an image, the parameters with the handling of its channels decided, and it on the host.
+
+    If the noise is given, an image on a GPU stays there.
+    """
+    # The noise is estimated on the host.
+    unseen = on_gpu and sigma is not None and noise_model == "gaussian"
+    unseen = unseen and check_lines(about_noise.get("lines")) is not True
+    host = planes
+    if unseen:
+        host = to_planes(np.zeros((1, 1)))
+    elif on_gpu:
+        host = replace(planes, data=to_host(planes.data), statistics=None)
+    check_values(host)
+    plain = params["preset"] == "paper"
+    model = find_noise(host, sigma, noise_model, about_noise, plain=plain, workers=frame.workers)
+    if model is None or unseen:
+        noise, channels = white_noise(method, planes, sigma, params, frame)
+        noise = replace(noise, given=model is None, model=model or noise.model)
+        return noise, params | {"channels": channels}, None if unseen else host
+    if frame.warns:
+        advise(model, host, rounded=planes.dtype.kind in "iu")
+    channels = handling(
+        params.get("channels", "joint"),
+        len(planes.data),
+        lambda: model.seen_in(host.data),
+        shared_noise=model.ties_channels,
+    )
+    if not model.is_white and float(np.ptp(host.data)) == 0:
+        # The inverse of the transform corrects a bias that an image without noise does not have.
+        return Noise(NoiseModel.white(0.0), given=False, found=model), params | {"channels": channels}, host
+    noise = with_maps(model, method)
+    return noise, params | {"channels": channels}, host
 
 
 def denoise_planes(

@@ -79,7 +79,7 @@ def execute(
     solver = method.solver(plan.engine, plan.device)
     with Pool(workers) as pool:
         runs = sum(len(method.members(group.params)) for group in plan.groups())
-        share = _Share(progress, runs, _work_of(plan, region))
+        share = Share(progress, runs, _work_of(plan, region))
         run = _Execution(plan, solver, pool, share, details)
         if not plan.stabilises_first:
             return run.rounds(planes, region, plan.rounds, sigma_map)
@@ -99,7 +99,7 @@ def _repaired(
     missing: Any,
     details: dict[str, Any] | None,
 ) -> Any:
-    """What a plan makes of planes with holes: they are filled round by round, then denoised with the rest."""
+    """Execute a plan on planes with holes: they are filled round by round, then denoised with the rest."""
     repair = plan.repair
     assert repair is not None
     shape, write, read = region
@@ -113,7 +113,7 @@ def _repaired(
     # Without holes in reach there is nothing to guess.
     if not holes.any():
         steps = steps[:1]
-    share = _Share(progress, len(steps), float(len(steps)))
+    share = Share(progress, len(steps), float(len(steps)))
     for own, wanted in reversed(steps):
         around = wanted.grown(own.halo, shape) if not region.is_whole() else read
         filled, holes = part_of(filled, read, around), part_of(holes, read, around)
@@ -150,7 +150,7 @@ def _check_read(plan: Plan, region: Region) -> None:
 
 
 def _work_of(plan: Plan, region: Region) -> float:
-    """Pixels of all rounds and sizes, as often as they are worked on."""
+    """Pixels of all rounds and sizes, each counted once for every run over it."""
     total = 0.0
     for one in plan.rounds:
         for number, size in enumerate(one.sizes):
@@ -158,7 +158,7 @@ def _work_of(plan: Plan, region: Region) -> float:
     return total * region.read.area
 
 
-class _Share:
+class Share:
     """Progress of one denoising after the other as progress of all."""
 
     def __init__(self, report: ProgressCallback | None, count: int, total: float) -> None:
@@ -184,7 +184,7 @@ class _Execution:
         plan: Plan,
         solver: Callable[[Any], Any],
         pool: Pool,
-        share: _Share,
+        share: Share,
         details: dict[str, Any] | None,
     ) -> None:
         self._plan, self._solver, self._pool, self._share = plan, solver, pool, share
@@ -192,7 +192,7 @@ class _Execution:
         self._method = find_method(plan.method)
 
     def rounds(self, planes: Any, region: Region, rounds: tuple[Round, ...], sigma_map: Any) -> Any:
-        """What the last of some rounds gives.
+        """The result of the last of some rounds.
 
         `region` and `planes` are those of the image as often halved as it is in the last round. A later round
         sees a mixture of the image and of what the round before found.
@@ -235,7 +235,7 @@ class _Execution:
         return part_of(joined, fine, write)
 
     def one_size(self, planes: Any, region: Region, size: Size, sigma_map: Any, reports: bool) -> Any:
-        """One size; of what was read, what it needs."""
+        """One size, from the part of the read pixels that it needs."""
         shape, write, read = region
         around = write.grown(size.margin, shape) if not region.is_whole() else read
         around = around._replace(top=_up(around.top, size.grain), left=_up(around.left, size.grain))
@@ -358,7 +358,7 @@ def _up(line: int, grain: int) -> int:
 
 
 def _mean_of(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the groups of channels report, in the mean. A group without noise reports nothing."""
+    """The mean of what the groups of channels report. A group without noise reports nothing."""
     told = [details for details in found if details]
     if len(told) < 2:
         return told[0] if told else {}

@@ -36,8 +36,8 @@ Float = NDArray[np.float64]
 # the windows that differences are averaged over.
 JOIN_REACH = 10
 JOIN_REACH_IN_UNITS = 16
-# Sums on a GPU are whole numbers whose unit follows the brightest pixel. Pixels of a large image may be so
-# much brighter than those of its sample, and pixels of a mixture so much brighter than what stands for it.
+# Sums on a GPU are whole numbers whose unit follows the brightest pixel. Pixels of a large image may be
+# brighter than those of its sample by this factor, and pixels of a mixture than those it is planned from.
 BRIGHTER_THAN_SAMPLE = 2.0**12
 BRIGHTER_THAN_STAND_IN = 2.0**4
 
@@ -65,8 +65,8 @@ class Size:
 
     groups: tuple[Group, ...]
     same: bool = False  # whether the channels of the only group are one picture: it is their mean
-    grain: int = 1  # parts are read from multiples of it on, for solvers whose sums begin anew there
-    noise: NoiseModel | None = None  # of pixels that are yet to be stabilised
+    grain: int = 1  # parts are read from multiples of it on, for solvers whose sums restart there
+    noise: NoiseModel | None = None  # of pixels that are not stabilised yet
 
     @property
     def level(self) -> float:
@@ -115,7 +115,7 @@ class Plan:
 
     @property
     def sizes(self) -> tuple[Size, ...]:
-        """The image itself in the last round, and halved as often as the method works at several scales."""
+        """The image itself in the last round, and halved for each further scale of the method."""
         return self.rounds[-1].sizes
 
     @property
@@ -193,7 +193,7 @@ def make_plan(
     ndim : int
         1 for a signal.
     in_parts : bool
-        Whether the image is to be denoised in parts, whose halos are then known.
+        Whether the image is denoised in parts, which need halos.
     warns : bool
         Whether to warn of white noise that leaves nothing of the image.
     pool : Pool, optional
@@ -231,7 +231,7 @@ def pictures(planes: Any, channels: str) -> list[tuple[tuple[int, ...], Any]]:
 
 
 def map_of(sigma_map: Any, group: Group, same: bool = False) -> Any:
-    """The part of a map of the noise that is that of a group's channels; None where it is one number."""
+    """The part of a map of the noise for a group's channels; None where it is one number."""
     own = sigma_map
     if own is not None and len(own) > 1:
         own = own[:1] if same else own[list(group.channels)]
@@ -299,7 +299,7 @@ class _Decide(NamedTuple):
         mixed: bool = False,
         warns: bool = True,
     ) -> Size:
-        """The size whose planes these are, or stand for; noise of pixels that are yet to be stabilised."""
+        """The size that has planes like these; `noise` where its pixels are not stabilised yet."""
         same = self.channels == "same"
         groups = []
         for chosen, picture in pictures(planes, self.channels):

@@ -1,17 +1,20 @@
 """Camera raw: denoise the mosaic of a sensor, before demosaicking correlates its noise.
 
-The noise of every colour is made white. Then VNLR combines patches of the mosaic as it is: a group keeps the
-phase of the colour filter array, by shifts of whole cells and by symmetries that lay colours on their like.
+The noise of every colour is made white. Then VNLR denoises the mosaic twice. First it combines patches of the
+mosaic as it is: a group keeps the phase of the colour filter array, by shifts of whole cells and by
+symmetries that map each colour to itself. From this the differences between the colours are known, and VNLR
+denoises the mosaic without them, a grey image (`vnlem.estimate.luminance`). The result is the mean of both.
 """
 
 import time
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.execute import execute
+from vnlem.estimate import luminance
+from vnlem.execute import Share, execute
 from vnlem.noise.auto import estimate_of_planes
 from vnlem.noise.curve import Curve
 from vnlem.noise.model import NoiseModel
@@ -22,6 +25,7 @@ from vnlem.pipeline.device import run_where_asked, to_host
 from vnlem.pipeline.image import check_values, to_planes
 from vnlem.pipeline.progress import Progress, reporting
 from vnlem.pipeline.run import Info, Result
+from vnlem.pipeline.sigma import root_mean_square
 from vnlem.pipeline.workers import Pool, check_workers
 from vnlem.plan import Plan, Sample, make_plan
 from vnlem.registry import find_method
@@ -50,6 +54,7 @@ def denoise_raw(
     progress: Progress = False,
     return_info: bool = False,
     device: str | None = None,
+    colour: bool = False,
 ) -> Result:
     """Denoise the mosaic of a camera raw file.
 
@@ -67,8 +72,8 @@ def denoise_raw(
         Value at which pixels are saturated. Pixels there are left alone, and none becomes brighter.
     gain, read_noise : float, mapping or array_like, optional
         The noise of a pixel: variance = gain * (mean - black_level) + read_noise^2, given like `black_level`.
-        Estimated when gain is None: for each colour of its own where a colour has a million pixels, else for
-        all together. read_noise is 0 when only gain is given.
+        Estimated when gain is None: for each colour where a colour has a million pixels, else for all
+        together. read_noise is 0 when only gain is given.
     profile : {"balanced", "quality", "fast"}
         How much work is done.
     workers : int, optional
@@ -79,18 +84,24 @@ def denoise_raw(
         Return (mosaic, info); ``info.details["noise"]`` is the noise model of each colour.
     device : {None, "cpu", "cuda", "cuda:1", "auto"}
         Where to run, see :func:`vnlem.denoise`.
+    colour : bool
+        Return a colour image (H, W, 3), red, green and blue, instead of the mosaic. It has less error than a
+        demosaicked result: brightness is known at every pixel.
 
     Returns
     -------
     ndarray, or (ndarray, Info) with `return_info`
         The denoised mosaic, in the units and the dtype of the input: demosaick it with the program you use.
+        With `colour` the colour image, in the same units, black level included.
 
     Notes
     -----
     Demosaicking spreads the noise of a pixel over its neighbours and its colour over the others, and what a
     denoiser can do afterwards is less. Patches of the mosaic are compared and combined only where every pixel
     meets one of its colour: at shifts by whole cells, and under the reflections and quarter turns that map
-    the pattern to itself. All colours of a patch share one combination.
+    the pattern to itself. All colours of a patch share one combination. Then the differences of the colours
+    from the brightness, which this shows, are subtracted from the noisy mosaic. What is left is a grey image,
+    which is denoised in the usual way.
 
     Examples
     --------
@@ -103,6 +114,10 @@ def denoise_raw(
     True
     """
     rows = mosaic.check_pattern(pattern)
+    if colour and {*mosaic.colours(rows)} != {*"RGB"}:
+        raise ValueError(
+            f"colour=True needs red, green and blue pixels, got {rows!r}; leave it out for a mosaic"
+        )
     threads = check_workers(workers)
 
     def at(array: Any, _: Any, where: str) -> Result:
@@ -123,17 +138,31 @@ def denoise_raw(
         sigma = float(np.mean([model.sigma for model in models[1].values()]))
         plan = None
         parameters: dict[str, Any] = {}
-        result = pixels.copy()
-        if sigma > 0:
+        which, names = mosaic.colour_numbers(rows, pixels.shape)
+        wanted = [names.index(name) for name in "RGB"] if colour else []
+        if sigma == 0:
+            every = luminance.colours(pixels, pixels, which, lambda grey, _: grey) if colour else None
+            result = pixels
+        else:
             stable = _each(pixels, models[0], len(rows), Curve.stabilise)
-            plan = _plan(stable, rows, profile, where, threads)
-            parameters = asdict(plan.sizes[0].groups[0].params)
+            every = None
             with reporting(progress, "vnlr") as report:
-                done = execute(plan, stable[None], workers=threads, progress=report, details=details)[0]
-            result = _each(to_host(done), models[0], len(rows), Curve.unstabilise)
-        if white is not None:
-            result = np.where(pixels >= white, pixels, np.minimum(result, white))
-        restored = planes.restore(result[None])
+                run = _Run(rows, profile, where, threads, Share(report, 3, 3.0), details)
+                plan, result = run.keeping_phase(stable)
+                parameters = asdict(plan.sizes[0].groups[0].params)
+                if len(names) > 1:
+                    every = luminance.colours(stable, result, which, run.grey)
+                    result = (result + luminance.sampled(every, which)) / 2
+            result = _each(result, models[0], len(rows), Curve.unstabilise)
+            for number in wanted:
+                assert every is not None
+                y, x, _ = next(mosaic.places(rows, names[number]))
+                every[number] = models[0][y, x].unstabilise(every[number])
+        if every is not None and colour:
+            shown = [_limited(every[number], pixels, which == number, white) for number in wanted]
+            restored = np.stack([planes.restore(one[None]) for one in shown], axis=-1)
+        else:
+            restored = planes.restore(_limited(result, pixels, which >= 0, white)[None])
         if not return_info:
             return restored
         ended = time.perf_counter()
@@ -203,6 +232,13 @@ def _of_pixels(
     return model
 
 
+def _limited(result: Float, pixels: Float, own: NDArray[np.bool_], white: float | None) -> Float:
+    """A result no brighter than white, with the pixels of its own colour that are saturated as they were."""
+    if white is None:
+        return result.copy()
+    return np.where(own & (pixels >= white), pixels, np.minimum(result, white))
+
+
 def _each(pixels: Float, cell: Cell, side: int, transform: Any) -> Float:
     """A transform of every pixel by the noise at its place of a cell."""
     result = np.empty_like(pixels)
@@ -211,16 +247,47 @@ def _each(pixels: Float, cell: Cell, side: int, transform: Any) -> Float:
     return result
 
 
-def _plan(stable: Float, pattern: tuple[str, ...], profile: str, device: str, workers: int) -> Plan:
-    """VNLR on an image with white noise of standard deviation one, whose groups keep colours."""
-    params = find_method("vnlr").with_defaults({"profile": profile, "patch_size": PATCH, "scales": 1})
-    with Pool(workers) as pool:
-        sample = Sample(stable[None], stable.shape)
-        plan = make_plan("vnlr", params, sample, NoiseModel.white(1.0), device=device, warns=False, pool=pool)
-    if len(pattern) == 1:
-        return plan
-    (one,) = plan.rounds
-    (size,) = one.sizes
-    (group,) = size.groups
-    group = replace(group, params=replace(group.params, pattern=pattern))
-    return replace(plan, rounds=(replace(one, sizes=(replace(size, groups=(group,)),)),))
+class _Run(NamedTuple):
+    """How the mosaic is denoised, once its noise is white and of standard deviation one."""
+
+    pattern: tuple[str, ...]
+    profile: str
+    device: str
+    workers: int
+    share: Share
+    details: dict[str, Any]
+
+    def keeping_phase(self, stable: Float) -> tuple[Plan, Float]:
+        """The plan and its result: groups of patches keep their colours."""
+        plan = self._plan(stable, None, patch_size=PATCH, scales=1)
+        if len(self.pattern) > 1:
+            (one,) = plan.rounds
+            (size,) = one.sizes
+            (group,) = size.groups
+            group = replace(group, params=replace(group.params, pattern=self.pattern))
+            plan = replace(plan, rounds=(replace(one, sizes=(replace(size, groups=(group,)),)),))
+        return plan, self._execute(plan, stable, None, self.details)
+
+    def grey(self, image: Float, spread: Float) -> Float:
+        """A grey image, denoised in the usual way; spread: a map of its noise."""
+        return self._execute(self._plan(image, spread[None]), image, spread[None], {})
+
+    def _plan(self, image: Float, spread: Float | None, **options: int) -> Plan:
+        params = find_method("vnlr").with_defaults({"profile": self.profile, **options})
+        noise = NoiseModel.white(1.0 if spread is None else root_mean_square(spread))
+        with Pool(self.workers) as pool:
+            sample = Sample(image[None], image.shape, sigma_map=spread)
+            return make_plan("vnlr", params, sample, noise, device=self.device, warns=False, pool=pool)
+
+    def _execute(self, plan: Plan, image: Float, spread: Float | None, details: dict[str, Any]) -> Float:
+        progress = self.share.next(1.0)
+        done = execute(
+            plan,
+            image[None],
+            workers=self.workers,
+            progress=progress,
+            sigma_map=spread,
+            details=details,
+        )
+        result: Float = to_host(done)[0]
+        return result

@@ -10,8 +10,8 @@ from importlib import metadata
 from typing import Any
 
 from vnlem.pipeline import checks
+from vnlem.pipeline.lazy import load
 from vnlem.pipeline.method import Method
-from vnlem.pipeline.places import load
 
 METHODS = {
     "nlm": "vnlem.methods.nlm:METHOD",

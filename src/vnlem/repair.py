@@ -6,6 +6,7 @@ denoised with the knowledge that they are filled. The result is mixed with the i
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,14 @@ class PixelOptions:
         """Whether a part of the input stays in the result."""
         return self.protect is not None or self.strength < 1
 
+    def describe(self) -> dict[str, Any]:
+        """Everything the result depends on, but the search for impulses, as plain values."""
+        told: dict[str, Any] = {"strength": self.strength, "fill": self.fill}
+        for name in ("mask", "defects", "protect"):
+            values = getattr(self, name)
+            told[name] = None if values is None else sha256(values.tobytes()).hexdigest()[:32]
+        return told
+
 
 EVERY_PIXEL = PixelOptions()  # no option was given
 
@@ -74,7 +83,7 @@ def check_options(
 
 
 def _as_mask(name: str, given: Any) -> Mask:
-    array = checks.as_array(name, to_host(given))
+    array = to_host(checks.as_array(name, given))
     if array.dtype.kind not in "biu" or (array.dtype.kind != "b" and not np.isin(array, (0, 1, 255)).all()):
         raise TypeError(
             f"{name} must be True where a pixel is {'missing' if name == 'mask' else 'defective'} and False "
@@ -84,7 +93,7 @@ def _as_mask(name: str, given: Any) -> Mask:
 
 
 def _as_weights(given: Any) -> Float:
-    weights = checks.finite("protect", to_host(given))
+    weights = checks.finite("protect", to_host(checks.as_array("protect", given)))
     if weights.min() < 0 or weights.max() > 1:
         raise ValueError(
             f"protect must lie between 0 (denoised) and 1 (kept), got values from {weights.min():g} to "
@@ -156,7 +165,9 @@ def split(image: Any, options: PixelOptions, channel_axis: int | None = None) ->
         raise ValueError(
             f"all {found.size} pixels of the image are NaN or masked; pass an image with valid pixels"
         )
-    return np.where(found, array.dtype.type(0), to_host(array)), found
+    whole = to_host(array).copy()  # in its own order of bytes, which np.where would change
+    whole[found] = 0
+    return whole, found
 
 
 @dataclass(frozen=True)
@@ -181,7 +192,7 @@ def without_missing(planes: Planes, missing: Mask, estimate: Estimate | None) ->
     missing : ndarray of bool
         (channels, height, width).
     estimate : callable, optional
-        None where the noise is known: then nothing is to be estimated on the planes but their contrast.
+        None where the noise is known: then only the contrast of the planes is estimated.
     """
     filled = holes_of.first_guess(planes.data, missing, holes_of.levels_of(planes.data, missing))
     seen = replace(planes, data=holes_of.stand_in(filled, missing, _rough_sigma(planes.data, missing)))
@@ -193,16 +204,21 @@ def without_missing(planes: Planes, missing: Mask, estimate: Estimate | None) ->
 
 
 def impulse_rule(
-    planes: Planes, missing: Mask | None, noise: NoiseModel, asked: str | bool, estimate: Estimate | None
+    planes: Planes,
+    missing: Mask | None,
+    noise: NoiseModel,
+    asked: str | bool,
+    estimate: Estimate | None,
+    levels: Any = None,
 ) -> ImpulseRule | None:
     """How the impulses of an image, or of its sample, are found; None where there are none.
 
-    The noise of the rule is that of the image without them.
+    The noise of the rule is that of the image without them; levels: that of each pixel, where it is known.
     """
-    rule = find_rule(planes.data, noise, asked, missing)
+    rule = find_rule(planes.data, noise, asked, missing, levels)
     if rule is None or estimate is None:
         return rule
-    found = rule.find(planes.data)
+    found = rule.find(planes.data, levels)
     if not found.any():
         return rule
     seen, _ = without_missing(planes, found if missing is None else found | missing, estimate)
@@ -210,13 +226,19 @@ def impulse_rule(
 
 
 def without_impulses(
-    planes: Planes, holes: Holes | None, rule: ImpulseRule, estimate: Estimate | None, even: Any = None
+    planes: Planes,
+    holes: Holes | None,
+    rule: ImpulseRule,
+    estimate: Estimate | None,
+    even: Any = None,
+    levels: Any = None,
 ) -> tuple[Planes, Holes] | None:
     """The same as :func:`without_missing` for impulses as well; None where there are none.
 
-    even: the planes in the units of the rule's noise, where maps of a sensor have evened them out.
+    even: the planes in the units of the rule's noise, where maps of a sensor have evened them out; levels:
+    the noise of each pixel, where it is known.
     """
-    found = rule.find(planes.data if even is None else even)
+    found = rule.find(planes.data if even is None else even, levels)
     missing = found
     if holes is not None:
         found &= ~holes.missing
@@ -279,7 +301,7 @@ def finish(given: Any, done: Any, options: PixelOptions, missing: Mask | None, p
     if missing is not None:
         weight = np.where(missing, 1.0, weight)
     weight = xp.asarray(weight)
-    # The input to the last bit where nothing is to be changed, the result where everything is.
+    # The input to the last bit where the weight is 0, the result where it is 1.
     return xp.where(weight == 1, done, given + weight * (done - given))
 
 

@@ -17,12 +17,12 @@ from vnlem.noise.pages import Arriving, Pages, StackNoise, page_name, planes_of
 from vnlem.noise.stack_units import StackUnits, units_of
 from vnlem.pipeline import checks, units_on_gpu
 from vnlem.pipeline.axes import count_of, shapes_of
-from vnlem.pipeline.carrier import Carrier
 from vnlem.pipeline.device import lies_on_gpu, side_by_side, to_host
+from vnlem.pipeline.gpu_copies import Carrier
 from vnlem.pipeline.image import Planes, check_values
-from vnlem.pipeline.incoming import Incoming, shared
+from vnlem.pipeline.lazy import load
 from vnlem.pipeline.method import arguments_of
-from vnlem.pipeline.places import load
+from vnlem.pipeline.page_queue import Incoming, shared
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import NEGLIGIBLE, Info
 from vnlem.pipeline.sigma import halved_map
@@ -30,7 +30,7 @@ from vnlem.pipeline.stack_task import Part, StackSolver, StackTask
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import find_function, stack_method
 
-# Arguments of a method's function that are no parameters of the method.
+# Arguments of a method's function that are not parameters of the method.
 _ARGUMENTS = ("image", "sigma", "task", "workers", "progress", "return_info", "channel_axis")
 
 
@@ -45,6 +45,12 @@ def first_pages(pages: Pages, delay: Any) -> Pages:
     if delay is None:
         return pages
     return [pages[index] for index in range(min(checks.whole("delay", delay, 0) + 1, len(pages)))]
+
+
+def takes_sigma_maps(method: str, kind: str, count: int, noise: StackNoise, device: str) -> bool:
+    """Whether a series may be denoised with a noise that differs from pixel to pixel."""
+    together = stack_method(method, kind) if kind and count != 1 else None
+    return together is not None and together.sigma_maps and device == "cpu" and not noise.model.is_correlated
 
 
 def denoise_series(

@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from vnlem.features.channels import CHANNELS, handling
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import Pages, StackNoise, checked_page, mosaic, sampled_pages
+from vnlem.noise.pages import Pages, StackNoise, checked_page, has_maps, mosaic, sampled_pages
 from vnlem.noise.predictive import NoiseCheck, check_result, worst
+from vnlem.noise.stack_holes import LevelsWithHoles, denoise_in_rounds
 from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of
 from vnlem.pipeline.device import choose, current, namespace
@@ -26,7 +27,7 @@ from vnlem.pipeline.stack_input import as_array, is_list_of_pages, sigma_map_of,
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import stack_method
-from vnlem.series import denoise_series, first_pages, share
+from vnlem.series import denoise_series, first_pages, share, takes_sigma_maps, units_on
 
 
 def denoise_pages_on_disk(
@@ -42,7 +43,7 @@ def denoise_pages_on_disk(
     Parameters
     ----------
     pages, out
-        Arrays with a shape and with pages that can be had, or set, by their index.
+        Arrays with a shape, and with pages that are read or set by their index.
     sigma, device, options
         As in :func:`vnlem.denoise`.
 
@@ -71,6 +72,8 @@ def denoise_stack(
     out: Any = None,
     device: str = "cpu",
     dtype: np.dtype[Any] | None = None,
+    holes: Any = None,
+    rounds: int = 1,
     **params: Any,
 ) -> Any:
     """Denoise a stack: see :func:`vnlem.denoise`, whose arguments these are.
@@ -93,6 +96,10 @@ def denoise_stack(
         "cpu" or "cuda:N"; on a GPU some pages are under way at a time.
     dtype : dtype, optional
         Of the result, and of `out` where it is given; that of the stack when None.
+    holes : ndarray of bool, optional
+        Pixels of an array that hold a guess.
+    rounds : int
+        How often the array is denoised, each time with a better guess there.
 
     Returns
     -------
@@ -105,6 +112,7 @@ def denoise_stack(
     known: dict[int, StackNoise] = {}
     channels, n_channels, sigmas = "separate", 1, [sigma]
     maps: list[PagesOf] = []  # of the noise of each series, where it is not one number
+    gone: list[PagesOf] = []  # the holes of each series
     pages_given = image if is_list_of_pages(image, axes) else None
     if pages_given is not None:
         given = pages_given if dtype is None else [taken_up(page, dtype) for page in pages_given]
@@ -125,7 +133,7 @@ def denoise_stack(
         sigmas = [None] * n_channels if spread is not None else sigma_per_channel(sigma, n_channels)
         given_noise = (sigmas, noise_model, about_noise, plain)
         if spread is not None:
-            sigmas = _levels(spread, letters, noise_model)
+            sigmas = _levels(_first(spread, letters, kind, params.get("delay")), letters, noise_model)
             given_noise = (sigmas, "gaussian", about_noise, plain)
             if not _same_in_all_channels(spread, letters):
                 params = params | {"channels": "separate"}
@@ -141,6 +149,7 @@ def denoise_stack(
         if spread is not None:
             noise_model = "gaussian"
             maps = [PagesOf(spread, letters, one) for one in all_series]
+        gone = [] if holes is None else [PagesOf(holes, letters, one) for one in all_series]
     total = sum(len(pages) for _, _, pages in plans)
     infos: list[dict[str, Any]] = []
     looks: dict[int, NoiseCheck] = {}
@@ -151,20 +160,28 @@ def denoise_stack(
             if channel not in known:
                 same = [first_pages(other, params.get("delay")) for _, c, other in plans if c == channel]
                 known[channel] = StackNoise.of(same, sigmas[channel], noise_model, about_noise, plain=plain)
-            part = share(report, at, len(pages), total)
-            done = denoise_series(
-                pages,
-                kind,
-                known[channel],
-                method=method,
-                workers=workers,
-                report=part,
-                info=infos,
-                device=device,
-                same=channels == "same",
-                sigma_map=maps[number] if maps else None,
-                **params,
-            )
+            noise = known[channel]
+            levels: Any = maps[number] if maps else None
+            options = {"method": method, "workers": workers, "info": infos, "device": device, **params}
+            if gone:
+                if takes_sigma_maps(method, kind, len(pages), noise, device):
+                    levels = LevelsWithHoles(gone[number], noise, levels)
+                options["units"] = units_on(device, first_pages(pages, params.get("delay")), noise)
+
+            def solve(
+                own: Pages,
+                turn: int,
+                kind: str = kind,
+                noise: StackNoise = noise,
+                levels: Any = levels,
+                options: dict[str, Any] = options,
+                begun: int = at,
+            ) -> Iterator[NDArray[Any]]:
+                part = share(report, begun + turn * len(own), len(own), rounds * total)
+                same = channels == "same"
+                return denoise_series(own, kind, noise, report=part, same=same, sigma_map=levels, **options)
+
+            done = denoise_in_rounds(pages, gone[number], rounds, solve) if gone else solve(pages, 0)
             for index, page in enumerate(done):
                 page = page if dtype is None else as_dtype(page, dtype)
                 if return_info and channel not in looks and index == len(pages) // 2:
@@ -176,27 +193,35 @@ def denoise_stack(
                     result[index] = namespace(page).array(page) if device != "cpu" else page
                 else:
                     outputs[number].put(index, namespace(result).asarray(page))
-            at += len(pages)
+            at += rounds * len(pages)
     if not return_info:
         return result
     if channels == "separate":
-        levels = [known[channel].model.sigma for channel in range(n_channels)]
+        sigmas = [known[channel].model.sigma for channel in range(n_channels)]
     else:
-        levels = known[0].levels(n_channels)
+        sigmas = known[0].levels(n_channels)
     details = {
         "axes": axes,
         "channels": channels,
         "series": [kind for kind, _, _ in plans],
-        "sigma_per_channel": levels,
+        "sigma_per_channel": sigmas,
         "noise_models": list(shown.values()),
         "noise_checks": list(looks.values()),
     }
     elapsed = time.perf_counter() - begun
-    rms = float(np.sqrt(np.mean(np.square(levels))))
+    rms = float(np.sqrt(np.mean(np.square(sigmas))))
     parameters = infos[0] if infos else {}
     timings = {"total": elapsed}
     about = {"noise": shown[0], "noise_check": worst(list(looks.values()))}
     return result, Info(method, rms, parameters, timings, details, device=device, **about)
+
+
+def _first(spread: NDArray[np.float64], letters: str, kind: str, delay: Any) -> NDArray[np.float64]:
+    """What is known of a map of the noise when the first page must go."""
+    if delay is None or not kind:
+        return spread
+    axis = letters.index(kind)
+    return spread.take(range(min(checks.whole("delay", delay, 0) + 1, spread.shape[axis])), axis)
 
 
 def _levels(spread: NDArray[np.float64], letters: str, noise_model: Any) -> list[float]:
@@ -261,8 +286,17 @@ def channels_of_stack(
         list(series), sigmas, noise_model, about_noise, plain=plain, in_parts=in_parts
     )
     if noise is None:
+        if wanted != "auto" and has_maps(noise_model, about_noise):
+            raise ValueError(
+                "with maps of the noise the channels of a stack are denoised one by one, so "
+                f"channels={wanted!r} is not possible; leave channels out"
+            )
         return "separate", None
-    if wanted == "auto":
-        sample = mosaic(sampled_pages(list(series)))
-        wanted = handling("auto", *noise.model.seen_in(sample), shared_noise=noise.model.ties_channels)
-    return wanted, None if wanted == "separate" else noise
+    model = noise.model
+    channels = handling(
+        wanted,
+        len(sigmas),
+        lambda: model.seen_in(mosaic(sampled_pages(list(series)))),
+        shared_noise=model.ties_channels,
+    )
+    return channels, None if channels == "separate" else noise

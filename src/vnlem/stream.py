@@ -17,8 +17,8 @@ from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PagesOf, Series, check_axes, series_of
 from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace
 from vnlem.pipeline.dtypes import as_dtype, check_dtype, taken_up
-from vnlem.pipeline.incoming import ENDLESS, Incoming
-from vnlem.pipeline.places import load
+from vnlem.pipeline.lazy import load
+from vnlem.pipeline.page_queue import ENDLESS, Incoming
 from vnlem.pipeline.run import Info
 from vnlem.pipeline.stack_input import sigma_per_channel
 from vnlem.pipeline.stack_task import StackTask

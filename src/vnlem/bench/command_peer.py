@@ -1,4 +1,4 @@
-"""A denoiser that is a program: it is given a TIFF file and writes another, without a shell in between."""
+"""A denoiser that is a program: it reads a TIFF file and writes another, without a shell in between."""
 
 import os
 import shlex

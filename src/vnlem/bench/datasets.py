@@ -54,7 +54,7 @@ class Item:
         return blake2b(self.name.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
 
     def digest(self) -> str:
-        """A fingerprint of the file's bytes, so that a changed image is measured anew."""
+        """A fingerprint of the file's bytes, so that a changed image is measured again."""
         fingerprint = blake2b(digest_size=8)
         for path in filter(None, (self.path, self.reference)):
             fingerprint.update(Path(path).read_bytes())
@@ -105,7 +105,7 @@ def find_pairs(items: list[Item], folder: Path) -> tuple[list[Item], dict[str, s
     """The noisy images (``*_noisy``) with their references (``*_ref``), and the reason for each left alone.
 
     A PAIRS.csv with columns `stem`, `a` and `b`, in the folder or beside the images, says that a noisy image
-    is to be compared with ``a * reference + b``.
+    is compared with ``a * reference + b``.
     """
     stems = {item.name.rpartition(".")[0]: item for item in items}
     scales: dict[str, dict[str, tuple[float, float]]] = {}
@@ -161,7 +161,7 @@ def read_stack(path: str) -> tuple[NDArray[np.float64], str]:
     picture = io.read(path)
     if picture.n_pages < 2 or len(picture.page_axes) > 1:
         shape = "x".join(map(str, picture.pixels.shape))
-        raise ValueError(f"it is no stack of pages along one axis (shape {shape})")
+        raise ValueError(f"it is not a stack of pages along one axis (shape {shape})")
     values = picture.pixels.astype(np.float64)
     if not np.isfinite(values).all():
         raise ValueError("it has NaN or infinite pixels; replace them first")
@@ -198,7 +198,7 @@ def _read_values(path: str) -> tuple[NDArray[np.float64], bool]:
 
     picture = upright(io.read(path))
     if picture.n_pages > 1:
-        raise ValueError(f"it has {picture.n_pages} pages; save each page as a file of its own")
+        raise ValueError(f"it has {picture.n_pages} pages; save each page in a separate file")
     page = next(picture.pages())
     values = np.asarray(page, dtype=np.float64)
     if not np.isfinite(values).all():

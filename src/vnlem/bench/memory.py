@@ -1,4 +1,4 @@
-"""The most memory a piece of work takes, where the system tells."""
+"""Peak memory of a piece of work, on systems that report it."""
 
 import sys
 from pathlib import Path

@@ -26,7 +26,7 @@ def available_peers() -> dict[str, Peer]:
 
 
 def find_peer(name: str) -> Peer | None:
-    """A peer by its name; None for a name that is no peer's, an error where its package is missing.
+    """A peer by its name; None for a name that no peer has, an error where its package is missing.
 
     Examples
     --------

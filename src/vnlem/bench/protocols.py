@@ -93,7 +93,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Scene:
-    """An image ready to be denoised: 0..255, `clean` being None where there is no reference."""
+    """An image ready to be denoised, in 0..255; `clean` is None where there is no reference."""
 
     clean: NDArray[np.float64] | None
     noisy: NDArray[np.float64]

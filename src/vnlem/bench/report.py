@@ -122,5 +122,5 @@ def _rounded(value: float) -> float | None:
 
 
 def _shown(name: str) -> str:
-    """A name as text: bytes that are none become replacement signs."""
+    """A name as text: invalid bytes become replacement signs."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

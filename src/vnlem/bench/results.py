@@ -35,7 +35,7 @@ COLUMNS = (
 
 
 class Key(NamedTuple):
-    """What makes a row the one that is wanted: anything else is measured anew."""
+    """What identifies a row; a row with other values is measured again."""
 
     image: str
     case: str
@@ -117,7 +117,7 @@ class ResultsFile:
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
         self.path = path
-        # Names that are no valid text pass through as the bytes they are.
+        # Names that are not valid text are kept as bytes.
         self._stream = open(path, "a", encoding="utf-8", errors="surrogateescape", newline="")  # noqa: SIM115
         try:
             if not lock(self._stream.fileno()):

@@ -78,7 +78,7 @@ def run_bench(
         Of one protocol.
     variants : sequence of Variant
     workers : int, optional
-        Processes; as many as there are cores when None. The cores are shared out among them.
+        Processes; one for each core when None. The cores are shared out among them.
     include : str
         Take only images whose names match this pattern.
     pictures : bool

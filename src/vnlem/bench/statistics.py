@@ -1,7 +1,7 @@
 """What the numbers say: means, tests and intervals for every pair of methods on the same images.
 
 The paper uses the Mann-Whitney U test, which takes the two methods' images for different ones. They are the
-same, so the paired Wilcoxon test is the right one; both are given.
+same, so the paired Wilcoxon test is the right one; both are printed.
 """
 
 import warnings
@@ -55,7 +55,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def images_needed(n_pairs: int, level: float = LEVEL) -> int:
-    """The fewest images with which the paired test can tell any of `n_pairs` pairs of methods apart.
+    """The fewest images with which the paired test can distinguish any of `n_pairs` pairs of methods.
 
     With n images its smallest p-value is 2^(1 - n); Holm's correction multiplies it by the number of pairs.
 

@@ -57,7 +57,7 @@ PAPER_FOOTNOTE = (
 
 
 class Cell(NamedTuple):
-    """A cell of the table: what it says and how it stands out."""
+    """A cell of the table: its text and its emphasis."""
 
     text: str
     best: bool = False
@@ -99,7 +99,7 @@ def table_cells(
 
 
 def best_methods(case: dict[str, Any], measure: str) -> tuple[str | None, set[str]]:
-    """The method with the best mean, and those the paired test cannot tell from it."""
+    """The method with the best mean, and those the paired test cannot distinguish from it."""
     direction = DIRECTION.get(measure, 0)
     means = {
         label: found[measure]["mean"]
@@ -111,7 +111,7 @@ def best_methods(case: dict[str, Any], measure: str) -> tuple[str | None, set[st
     best = max(means, key=lambda label: direction * means[label])
     alike: set[str] = set()
     if too_few_images(case):
-        return best, alike  # the test could tell no two methods apart
+        return best, alike  # the test could not distinguish any two methods
     for row in case["comparisons"]:
         if row["measure"] == measure and best in (row["a"], row["b"]):
             p = row["wilcoxon"]["p_holm"]

@@ -14,7 +14,7 @@ from vnlem.bench.command_peer import METHOD as COMMAND
 from vnlem.bench.command_peer import check_command, run_command
 from vnlem.bench.peers import PEER_NAMES, find_peer
 from vnlem.bench.stack_peers import STACK_PEERS, find_stack_peer
-from vnlem.pipeline.places import load
+from vnlem.pipeline.lazy import load
 
 DEFAULTS = ("nlem", "vnlem", "vnlem-dd", "vnlr")
 PAGES = "pages"  # the word that asks for page by page on a stack

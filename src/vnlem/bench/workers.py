@@ -10,7 +10,7 @@ from typing import Any
 
 from vnlem.bench.worker import Done, Event, Failure, Ready, Task, serve
 
-# Libraries that start threads of their own read these when they are loaded.
+# Libraries that start their own threads read these when they are loaded.
 _THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 

@@ -40,7 +40,7 @@ def build() -> typer.Typer:
 
 
 def application_of(app: typer.Typer) -> Any:
-    """The commands with their help pages; a module's EXAMPLES stand at the end of its page."""
+    """The commands with their help pages; a module's EXAMPLES are shown at the end of its page."""
     application: Any = typer.main.get_command(app)
     tidy(application, ("vnlem denoise noisy.tif denoised.tif", "vnlem denoise --help"))
     for name, command in application.commands.items():

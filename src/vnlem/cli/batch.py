@@ -201,7 +201,7 @@ def _begin(target: Path, arguments: dict[str, Any]) -> dict[str, Row]:
 def _jobs(
     file: Path, name: str, target: Path, to: str | None
 ) -> Iterator[tuple[Row, Path | None, Path | None]]:
-    """Every image of a file: its row, what to read and what to write, which a damaged file has not."""
+    """Every image of a file: its row, what to read and what to write; a damaged file has only a row."""
     from vnlem import io
     from vnlem.io.formats import find_format, sniff
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 EXAMPLES: tuple[str, ...] = (
     "vnlem bench images --out results --protocol awgn --sigma 25",
     "vnlem bench pairs --out results --protocol pairs --methods vnlr,nlm",
-    "vnlem bench images --out results --methods vnlr:auto:profile=fast",
+    "vnlem bench images --out results --methods vnlr:fast,vnlr:quality",
 )
 
 
@@ -40,8 +40,9 @@ def command(
     peer_command: Annotated[
         list[str] | None,
         typer.Option(
-            metavar='"TOOL {in} {out} {sigma}"',
-            help="A program to compare with; it reads the TIFF file {in} and writes {out}. May be repeated.",
+            metavar="PROGRAM",
+            help="A program to compare with, such as 'tool {in} {out} {sigma}'; it reads the TIFF file {in} "
+            "and writes {out}. May be repeated.",
         ),
     ] = None,
     size: Annotated[int, typer.Option(help="Side of the square for the paper's protocol.")] = 512,
@@ -61,18 +62,18 @@ def command(
         str, typer.Option(metavar="PATTERN", help="Only images whose names match, such as 'blood_*'.")
     ] = "*",
     workers: Annotated[
-        int | None, typer.Option(help="Images worked on side by side; as many as cores if not given.")
+        int | None, typer.Option(help="Images worked on side by side; one for each core if not given.")
     ] = None,
-    pictures: Annotated[
-        bool, typer.Option("--pictures/--no-pictures", help="Keep the pictures for the report's gallery.")
-    ] = True,
+    no_pictures: Annotated[
+        bool, typer.Option("--no-pictures", help="Keep no pictures for the report's gallery.")
+    ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Throw away earlier results in DIR.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but warnings and errors.")] = False,
 ) -> None:
     """Denoise every image of a folder with several methods, measure, test, and write a report.
 
     DIR gets results.csv, summary.json, table.md, table.tex and report.html, which opens in any browser.
-    A run that was interrupted goes on where it stopped when the same command is given again.
+    To continue an interrupted run, run the same command again.
     """
     from vnlem.bench.report import write_report
     from vnlem.bench.runner import run_bench, write_summary
@@ -92,7 +93,7 @@ def command(
         variants,
         workers=workers,
         include=include,
-        pictures=pictures,
+        pictures=not no_pictures,
         fresh=fresh,
         quiet=quiet,
     )

@@ -25,7 +25,7 @@ EXAMPLES: tuple[str, ...] = (
 def command(
     clean: Annotated[Path, typer.Argument(metavar="CLEAN", help="The image to compare with.")],
     others: Annotated[
-        list[Path] | None, typer.Argument(metavar="OTHER...", help="Images of the same size.")
+        list[Path] | None, typer.Argument(metavar="OTHER", help="Images of the same size.")
     ] = None,
     noisy: Annotated[
         Path | None,
@@ -97,7 +97,7 @@ def _print_residuals(residuals: "dict[str, Residual]", as_json: bool) -> None:
 def mean_metrics(
     clean: "Picture", other: "Picture", noisy: "Picture | None", data_range: float
 ) -> dict[str, float | None]:
-    """Every metric, averaged over the pages; None where it could not be had."""
+    """Every metric, averaged over the pages; None where it could not be computed."""
     from vnlem.metrics import evaluate
 
     noises: Any = [None] * clean.n_pages if noisy is None else noisy.pages()

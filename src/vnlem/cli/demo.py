@@ -24,7 +24,7 @@ Denoiser = Callable[[Any, float, Report], Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one denoiser made of the noisy image."""
+    """The result of one denoiser."""
 
     name: str
     image: Any

@@ -16,9 +16,10 @@ from vnlem.api import denoise
 from vnlem.cli import batch, large, raw
 from vnlem.cli import pixels as single
 from vnlem.cli.help import parameter_help
+from vnlem.noise.stack_holes import find_repair
 from vnlem.pipeline.axes import LETTERS
 from vnlem.pipeline.dtypes import check_dtype
-from vnlem.pipeline.places import load
+from vnlem.pipeline.lazy import load
 from vnlem.pipeline.progress import Report, progress_bar
 from vnlem.pipeline.settings import parse_settings
 from vnlem.pipeline.warn import said_once
@@ -73,7 +74,7 @@ def command(
     lines: Annotated[
         bool | None,
         typer.Option(
-            "--lines/--no-lines", help="Remove offsets of rows and columns; where plain by default."
+            "--lines/--no-lines", help="Remove offsets of rows and columns; by default where they are clear."
         ),
     ] = None,
     coils: Annotated[
@@ -234,21 +235,25 @@ def _to_be_written(picture: "Picture", dtype: Any) -> "Picture":
 def _opened(
     source: Path, target: Path, channels: str, axes: str | None, in_memory: bool
 ) -> "Iterator[tuple[Picture, PagesOnDisk | None]]":
-    """What IN holds. From TIFF to TIFF its pages stay on the disk, where they are grey, stand behind each
-    other and have no missing pixels; then the picture has the shape of the pixels and not the pixels."""
+    """What IN holds. From TIFF to TIFF its pages stay on the disk if they are grey, follow each other and
+    have neither missing pixels nor impulses; then the picture has the shape of the pixels, not the pixels."""
     from vnlem import io
 
     in_pages = axes is None or set(axes[-2:].upper()) == {"Y", "X"}
     if in_pages and not in_memory and channels in ("auto", "none") and io.takes_pages(target):
         with io.open_pages(source) as opened:
-            if opened is not None and not _has_missing(opened.pages):
+            if opened is not None and not _have_holes(opened.pages):
                 yield opened.picture, opened.pages
                 return
     yield io.read(source, "none" if axes is not None and channels == "auto" else channels), None
 
 
-def _has_missing(pages: "PagesOnDisk") -> bool:
-    return pages.dtype.kind == "f" and any(bool(np.isnan(page).any()) for page in pages)
+def _have_holes(pages: "PagesOnDisk") -> bool:
+    """Whether pixels are missing, or some of the pages show impulses."""
+    if pages.dtype.kind == "f" and any(bool(np.isnan(page).any()) for page in pages):
+        return True
+    found = find_repair(len(pages), lambda number: (pages.page(number), None), None, "auto", over_time=True)
+    return found.repair.finds
 
 
 def _denoise_stack(
@@ -262,7 +267,7 @@ def _denoise_stack(
     if pages is None or out is None:
         pixels, info = denoise(picture.pixels, sigma, return_info=True, **options)
         return replace(picture, pixels=pixels), info.details.get("noise_models", [info.noise])
-    # What is said of single pixels is the usual, or the pages would be in memory.
+    # The options for single pixels have their defaults here; others need the pages in memory.
     others = {name: value for name, value in options.items() if name not in NAMES}
     _, info = denoise_pages_on_disk(pages, out, sigma, **others)
     return picture, info.details["noise_models"]

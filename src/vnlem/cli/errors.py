@@ -48,7 +48,7 @@ def exit_status(run: Callable[[], Any]) -> int:
             _say("interrupted")
             return INTERRUPTED
         except BrokenPipeError:
-            # Whoever read the output has gone; the interpreter must not try to flush to them again.
+            # The reader of the output has gone; the interpreter must not flush to it again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return BROKEN_PIPE
         except Exception as error:
@@ -70,7 +70,7 @@ def _clean_end() -> Iterator[None]:
         raise _Terminated
 
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread is given signals
+        yield  # only the main thread receives signals
         return
     before = signal.signal(signal.SIGTERM, end)
     try:

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-# Which panel an option of `vnlem denoise` stands in; panels of other options are named beside them.
+# The panel of an option of `vnlem denoise`; the other options name their panel where they are declared.
 _PANELS = {
     "The noise (found from the image by default)": (
         "sigma",

@@ -23,7 +23,7 @@ class Found:
     """One image of a file."""
 
     format: str
-    axes: str  # empty where nobody names them
+    axes: str  # empty where they have no names
     shape: tuple[int, ...]
     dtype: str
     pages: Any  # gives whole pages by their index
@@ -46,7 +46,7 @@ EXAMPLES: tuple[str, ...] = (
 
 def command(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Image file of any format, or a zarr store.")
+        Path | None, typer.Argument(metavar="FILE", help="Image file of any format, or a zarr store.")
     ] = None,
     noise: Annotated[bool, typer.Option("--noise", help="Also estimate the noise; it reads pixels.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON and nothing else.")] = False,
@@ -171,7 +171,7 @@ def _noise(image: Found) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def _images(file: Path) -> Iterator[list[Found]]:
-    """The images of a file; their pages can be had until the block ends."""
+    """The images of a file; their pages can be read until the block ends."""
     from vnlem import io
     from vnlem.io.formats import find_format, sniff
 

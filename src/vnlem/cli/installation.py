@@ -7,7 +7,7 @@ from vnlem import __version__
 
 
 def installation() -> dict[str, str]:
-    """Version, Python, NumPy, system, library, instruction set, cores and GPU. What is broken says how."""
+    """Version, Python, NumPy, system, library, instruction set, cores and GPU, or what is wrong with them."""
     import numpy as np
 
     from vnlem.kernels.cpu import library

@@ -65,7 +65,7 @@ class LargeOptions:
 
     @property
     def any(self) -> bool:
-        """Whether one of them was used that says nothing about a file which is not done in parts."""
+        """Whether an option was used that only applies to images in parts."""
         return any(value for name, value in vars(self).items() if name not in ("axes", "page_by_page"))
 
 
@@ -116,7 +116,7 @@ def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: di
     """Refuse a stack whose pages in flight need more memory than there is, before the work."""
     from vnlem.large.memory import free_memory, human_bytes
     from vnlem.large.stack_solver import BYTES_IN_FLIGHT
-    from vnlem.pipeline.places import load
+    from vnlem.pipeline.lazy import load
     from vnlem.pipeline.stack_task import StackTask
     from vnlem.registry import stack_method
     from vnlem.series import check_params
@@ -143,7 +143,7 @@ def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: di
 
 
 def refuse(*, channels: bool, overwrite: bool) -> None:
-    """Options that say nothing about images which are done in parts."""
+    """Refuse options that do not apply to images in parts."""
     if channels:
         raise ValueError("--channels is for files that fit in memory; name the axes with --axes, e.g. cyx")
     if overwrite:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-EXAMPLES: tuple[str, ...] = ()
+EXAMPLES: tuple[str, ...] = ("vnlem neighbors noisy.png --at 120,85 --out neighbors.png",)
 
 
 def command(

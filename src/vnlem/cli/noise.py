@@ -21,7 +21,7 @@ EXAMPLES: tuple[str, ...] = (
 
 def command(
     image: Annotated[
-        Path | None, typer.Argument(metavar="[IMAGE]", help="Image file of any format.", show_default=False)
+        Path | None, typer.Argument(metavar="IMAGE", help="Image file of any format.", show_default=False)
     ] = None,
     out: Annotated[
         Path | None,
@@ -48,7 +48,8 @@ def command(
     lines: Annotated[
         bool | None,
         typer.Option(
-            "--lines/--no-lines", help="Look for offsets of rows and columns; where plain by default."
+            "--lines/--no-lines",
+            help="Look for offsets of rows and columns; by default where they are clear.",
         ),
     ] = None,
     dark: Annotated[
@@ -88,7 +89,8 @@ def command(
     from vnlem.check import check_noise
     from vnlem.noise.auto import estimate_noise
     from vnlem.noise.words import explain
-    from vnlem.pipeline.image import to_planes
+    from vnlem.pipeline.image import Planes, to_planes
+    from vnlem.repair import impulse_rule
 
     picture = io.read(image)
     pages = list(picture.pages())
@@ -98,13 +100,30 @@ def command(
     told: dict[str, Any] = {"kind": kind, "lines": "auto" if lines is None else lines}
     more: dict[str, Any] = {"coils": coils, "looks": looks, "domain": domain}
     model = estimate_noise(pixels, picture.channel_axis, caution=caution, **told, **more)
+    planes = to_planes(pixels, picture.channel_axis)
+    count = 0
+    if model.maps is None:
+
+        def without(seen: Planes) -> "NoiseModel":
+            return estimate_noise(
+                seen.restore(seen.data), picture.channel_axis, caution=caution, **told, **more
+            )
+
+        rule = impulse_rule(planes, None, model, "auto", without)
+        if rule is not None:
+            count, model = int(rule.find(planes.data).sum()), rule.noise
     _write(model, out, pixels, picture.channel_axis)
     if as_json:
         print(json.dumps(model.to_dict(), indent=1))
         return
     print(f"{image}: {model.describe()}")
-    for sentence in explain(model, to_planes(pixels, picture.channel_axis).data):
+    for sentence in explain(model, planes.data):
         print(sentence)
+    if count:
+        print(
+            f"{count} impulses (hot, dead or stuck pixels, salt and pepper, cosmic rays): denoise replaces "
+            "them (--no-impulses keeps them); the noise is that of the other pixels"
+        )
     print(f"kind {model.kind}, confidence {model.confidence:.2f}")
     if model.doubt or model.confidence < 0.5:
         bounds = (estimate_noise(pixels, picture.channel_axis, caution=c, **told) for c in ("safe", "strong"))

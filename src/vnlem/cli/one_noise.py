@@ -46,7 +46,7 @@ def models_for(paths: Iterable[Path], folder: Path, arguments: dict[str, Any]) -
     for path in paths:
         try:
             key = _page(path)[0]
-        except Exception:  # a damaged file has its line when its turn comes
+        except Exception:  # a damaged file is reported when it is denoised
             continue
         if key is not None:
             groups.setdefault(key, []).append(path)
@@ -65,7 +65,7 @@ def models_for(paths: Iterable[Path], folder: Path, arguments: dict[str, Any]) -
 
 
 def check(arguments: dict[str, Any]) -> None:
-    """Refuse what says the noise already."""
+    """Refuse options that already describe the noise."""
     for name in ("sigma", "gain", "noise"):
         if arguments[name] is not None:
             raise ValueError(
@@ -88,7 +88,7 @@ def _sample(paths: list[Path]) -> NDArray[np.float64]:
 def _page(path: Path) -> tuple[tuple[Any, ...] | None, NDArray[np.float64]]:
     """What an image shares with others of one detector, and its middle page, (channels, H, W).
 
-    None where channels are pages, each with its own noise, and for mosaics, whose files say theirs.
+    None where channels are pages, each with its own noise, and for mosaics, whose files describe their noise.
     """
     from vnlem import io
 
@@ -121,5 +121,5 @@ def _settings(metadata: Any) -> list[Any]:
         exif.load(b"Exif\x00\x00" + metadata.exif)
         inner = exif.get_ifd(0x8769)
         return [str(exif.get(tag)) for tag in _EXIF] + [str(inner.get(tag)) for tag in _EXIF_OF_EXPOSURE]
-    except Exception:  # damaged: it says nothing
+    except Exception:  # damaged: nothing is known
         return []

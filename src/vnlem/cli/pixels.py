@@ -1,4 +1,4 @@
-"""The options of ``vnlem denoise`` that speak of single pixels: missing, broken or to be kept."""
+"""The options of ``vnlem denoise`` for single pixels: missing, broken, or protected."""
 
 from pathlib import Path
 from typing import Annotated, Any

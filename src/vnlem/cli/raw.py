@@ -7,7 +7,7 @@ from typing import Any
 
 from vnlem import __version__
 
-# Options of `vnlem denoise` that a mosaic takes; the others have a value that says nothing was given.
+# Options of `vnlem denoise` that a mosaic takes; the others have a value that means "not given".
 _TAKEN = (
     "source",
     "target",
@@ -83,6 +83,7 @@ def run(arguments: dict[str, Any]) -> str:
             device=arguments["device"],
             progress=lambda done, total: report(done / max(total, 1)),
             return_info=True,
+            colour=not as_mosaic,
         )
     found = info.details["noise"]
     words = found["G"].describe()

@@ -46,7 +46,7 @@ def _width(name: str) -> int:
 
 
 def _blocks(names: list[str], first: int) -> list[list[str]]:
-    """The columns that fit beside each other; all of them where the output is no terminal."""
+    """The columns that fit beside each other; all of them if the output is not a terminal."""
     if not sys.stdout.isatty():
         return [names]
     room = shutil.get_terminal_size().columns

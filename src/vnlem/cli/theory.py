@@ -170,7 +170,7 @@ def _advise(path: Path, sizes: list[int], sigma: float | None, as_json: bool) ->
         print(json.dumps(report, indent=2))
         return
     print(f"{path}: sigma {level:.4g}{' (mean of the channels)' if picture.channel_axis is not None else ''}")
-    print("error: estimated squared error of NLM, in units of the noise's; bound: near and far told apart")
+    print("error: estimated squared error of NLM, in units of the noise's; bound: near and far distinguished")
     print(f"{'q':>4} {'error':>8} {'bound':>8}")
     for q, risk, bound in zip(advice.sizes, advice.risk, advice.close, strict=True):
         mark = "  <- suggested" if q == advice.q else ""
@@ -181,7 +181,7 @@ def _advise(path: Path, sizes: list[int], sigma: float | None, as_json: bool) ->
 def _check(sizes: list[int], sigma: float, trials: int, seed: int, as_json: bool) -> None:
     from vnlem import theory
 
-    # The formulas are the same for every size; the middle of the range stands for all.
+    # The formulas are the same for every size, so one size is checked: the middle of the range.
     q = sizes[len(sizes) // 2]
     rows = theory.run_checks(q, sigma, trials, seed)
     if as_json:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vnlem.kernels.cpu import tall
 from vnlem.pipeline.workers import Pool
 
-# Vectors as columns, a multiple of eight of them, padded as a StencilGraph wants them.
+# Vectors as columns, a multiple of eight of them, padded as a StencilGraph takes them.
 Block = NDArray[np.float32]
 Numbers = NDArray[np.float64]
 
@@ -36,11 +36,11 @@ class Rows:
         return held[: self._n * width].reshape(self._n, width)
 
     def leave(self) -> None:
-        """Give the rooms back: what other levels take next is then not new to the process."""
+        """Free the memory, so that other levels can reuse it."""
         self._rooms.clear()
 
     def zeros(self, width: int) -> Block:
-        """A block of zeros of its own."""
+        """A new block of zeros."""
         return np.zeros((self._n, width), dtype=np.float32)
 
     def _each(self, work: Callable[[int, int], Any]) -> None:
@@ -135,6 +135,6 @@ class Rows:
 
 
 def _three(blocks: Sequence[Block]) -> tall.Blocks:
-    """Up to three blocks as the kernels want them."""
+    """Up to three blocks in the form the kernels take."""
     first, second, third = (*blocks, *[NOTHING] * (3 - len(blocks)))
     return tall.Blocks(first, second, third)

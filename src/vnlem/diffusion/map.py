@@ -47,7 +47,7 @@ class DiffusionMap:
     eigenvalues : ndarray, shape (m + 1,)
         Largest first; the first is one.
     eigenvectors : ndarray, shape (n, m + 1)
-        Right eigenvectors phi of D^-1 W. Of each, the entry of largest modulus is positive.
+        Right eigenvectors phi of D^-1 W. The entry of largest modulus of each is positive.
     embedding : ndarray, shape (n, m)
     degrees : ndarray, shape (n,)
     residual : float

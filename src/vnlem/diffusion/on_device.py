@@ -119,7 +119,7 @@ class DeviceRows:
         self._rooms.clear()
 
     def zeros(self, width: int) -> Array:
-        """A block of zeros of its own."""
+        """A new block of zeros."""
         return self._xp.zeros((self._n, width), np.float32)
 
     def clear(self, block: Array) -> None:

@@ -53,7 +53,7 @@ class StencilGraph:
     weights : ndarray of float32, shape (padded rows, padded columns, slots)
         231 MB for an image of 512x512 with reach 10.
     slots : ndarray of float32, shape (padded rows, slots, padded columns)
-        The same numbers, as ``vnlem.kernels.cpu.stencil`` wants them.
+        The same numbers, in the form ``vnlem.kernels.cpu.stencil`` takes.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Putting groups of patches back: sums per tile, added in the order of the tiles, then the weighted mean.
 
-Floating point sums depend on their order, so every tile has sums of its own and they join the image's in a
+Floating point sums depend on their order, so every tile has its own sums, which are added to the image's in a
 fixed order (see `vnlem.pipeline.schedule`). The result is then the same for any number of workers, and for
 any part of the image that is solved apart.
 """

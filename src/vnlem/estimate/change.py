@@ -1,8 +1,8 @@
 """How much of the change that an estimate makes is kept, so that it is never worse than the image given.
 
-A good estimate takes away most of the noise: its change is about as large as the noise. A change that is far
-smaller says that next to nothing could be told apart from the structure of the image. What there is of it is
-rather the error of the estimate itself, and leaving the image alone is better.
+A good estimate takes away most of the noise: its change is about as large as the noise. A far
+smaller change means that hardly any noise could be separated from the structure of the image. It is mostly
+the error of the estimate itself, and leaving the image alone is better.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ REACH = 8  # pixels; changes are measured in windows of 17 x 17
 # Root mean squares of a change, in units of the noise. Below the first nothing of it is kept, above the
 # second all. Found on Set12, on photographs of the paper's categories and on synthetic pictures with noise of
 # 1e-4 to 0.6 times the contrast: without this rule the error of the worst is 1.7 % above that of the noisy
-# image, with it 0.02 %, and it is lower in the mean.
+# image, with it 0.02 %, and the mean error is lower.
 NOTHING, EVERYTHING = 0.1, 0.5
 STRIP, LONGEST = 64, 512  # rows and columns that one worker looks at
 

@@ -18,7 +18,7 @@ Smooth = Callable[[Any, float], Any]
 
 DETAIL = 4.0  # pixels; contrast is measured on what a Gaussian of this width takes away
 WINDOW = 12.0  # pixels; and averaged with one of this width
-CHANCE = (1.0, 5.0)  # losses below and above this many standard errors of chance are none, and sure
+CHANCE = (1.0, 5.0)  # standard errors of chance below which a loss counts as none, and above which as certain
 STEADY = 0.05  # of the noise; contrasts far below it are not amplified
 LARGEST_GAIN = 2.5
 _CUT_OFF = 3.0  # times its width at which a Gaussian ends

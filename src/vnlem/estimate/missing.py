@@ -19,7 +19,7 @@ WIDTHS = (0.7, 1.0, 1.5, 2.5, 5.0, 10.0)
 ENOUGH = 0.1  # weight of the valid pixels in a window
 TRUNCATE = 3.0
 REACH = int(TRUNCATE * WIDTHS[-1] + 0.5)
-FOUND_REACH = 2  # around a pixel, to decide whether it is to be filled
+FOUND_REACH = 2  # around a pixel, to decide whether to fill it
 # Noise of a filled pixel, relative to a measured one: best of 0.04 to 1 on Set12 with 30 % missing.
 FILLED_NOISE = 0.48
 STEP = 2.0  # from one guess to the next: twice as far as denoising moved it converges faster

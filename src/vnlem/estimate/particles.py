@@ -18,7 +18,7 @@ Float = NDArray[np.float64]
 # The fewest images of a set, and the least noise in units of the standard deviation of what they show:
 # with less noise the patches of VNLR see more.
 FEWEST, LEAST_NOISE = 16, 0.7
-# Highest frequency of the functions, in cycles per pixel; under such noise nothing is to be seen beyond.
+# Highest frequency of the functions, in cycles per pixel; beyond it such noise hides everything.
 BAND = 0.25
 # The filter is taken where its risk is below this share of that of a filter that is the same everywhere, and
 # lower by this share of the noise's variance.
@@ -37,7 +37,7 @@ def may_filter(sizes: list[tuple[int, int]], noise: float) -> bool:
 
 
 def filter_set(images: Float, sigma: float) -> Float | None:
-    """The denoised images; None where their covariance about the centre tells no more than their spectrum.
+    """The denoised images; None where their covariance about the centre adds nothing to their spectrum.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def filter_set(images: Float, sigma: float) -> Float | None:
 
 
 def _shrunken(pixels: Float, smooth: Float, sigma: float, share: float) -> Float:
-    """Filtered pixels, towards zero by as much as Stein's estimate of the risk says: corners show little."""
+    """Filtered pixels, shrunk towards zero by Stein's estimate of the risk: corners show little."""
     energy = float(np.mean(smooth**2))
     factor = (float(np.mean(pixels * smooth)) - sigma**2 * share) / energy if energy > 0 else 0.0
     return smooth * min(max(factor, 0.0), 1.0)

@@ -38,8 +38,8 @@ class Frame:
     working: Image
     pilot: Image
     variance: Image | None = None  # (H, W), of the noise of all channels, where it is not the same everywhere
-    # Of the reference patches that begin in this plane. The pass that finds them may fill the list after the
-    # plane has gone on to the next pass.
+    # The groups of the reference patches that begin in this plane. The pass that finds them may fill the
+    # list after the plane has gone on to the next pass.
     groups: list[Members] = field(default_factory=list)
 
 
@@ -133,7 +133,7 @@ class PlanesInFlight:
         # A patch that is not there has a noise energy too, so that nothing is divided by zero.
         noise = np.full(blank.shape, even, np.float32) if varies else _everywhere(blank.shape, even)
         self._images = [PlaneImages(blank.copy(), blank.copy(), blank.copy(), noise) for _ in range(channels)]
-        # Sums over patches of the last planes, as many as a patch spans.
+        # Sums over patches of the last planes; a patch spans all of them.
         self._changes: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._variances: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._sums = np.zeros((channels, *shape, 2), np.float32)
@@ -214,7 +214,7 @@ class PlanesInFlight:
             sums[:, -1] = 0
 
     def add_tile(self, index: int, members: Members) -> None:
-        """Estimate the groups of one tile; their sums join in the order of `index`, whoever comes first."""
+        """Estimate the groups of one tile; sums are added in the order of `index`, not of completion."""
         search, settings = self._search, self._settings
         _, height, stride = self._images[0].pilot.shape
         planes, within = np.divmod(members.positions, height * stride)
@@ -256,7 +256,7 @@ class PlanesInFlight:
 
 
 def _everywhere(shape: tuple[int, ...], value: float) -> Image:
-    """An array of one value, which nobody writes to; passes share it, as long as one of them holds it."""
+    """A read-only array of one value; passes share it while one of them holds it."""
     found = _SHARED.get((shape, value))
     if found is None:
         found = _SHARED[shape, value] = np.full(shape, value, np.float32)

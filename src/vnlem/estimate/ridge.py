@@ -69,7 +69,7 @@ def run_passes(
     passes : sequence of Pass
         In their order. Each begins where the one before is done.
     pool, progress
-        The threads, and what to tell of them.
+        The threads, and how they report progress.
     order : callable, optional
         Which tiles come first, of those that may be worked on; the result does not depend on it.
 
@@ -114,7 +114,7 @@ def run_passes(
 
 
 def _soon_used(passes: Sequence[Pass]) -> Callable[[Step], object]:
-    """Of passes that share their groups the latest first: what is kept for them is soon used and freed."""
+    """The order of tiles: the latest of the passes that share groups first, so that groups are soon freed."""
     searches = list(accumulate(one.known is None for one in passes))
     return lambda step: (searches[step.number], -step.number, step.row, step.column)
 

@@ -140,9 +140,12 @@ def _halve_rows(planes: Float) -> Float:
     count = -(-planes.shape[1] // 2)
     wide = _mirrored(planes, taps.size - 1, 2 * count - planes.shape[1] + taps.size - 1)
     result = np.zeros((planes.shape[0], count, planes.shape[2]))
+    part = np.empty_like(result)  # in place: to get memory for every term would take longer than the term
     for k, tap in enumerate(taps):
         left, right = taps.size - 1 - k, taps.size + k
-        result += tap * (wide[:, left : left + 2 * count : 2] + wide[:, right : right + 2 * count : 2])
+        np.add(wide[:, left : left + 2 * count : 2], wide[:, right : right + 2 * count : 2], out=part)
+        part *= tap
+        result += part
     return result
 
 
@@ -150,9 +153,11 @@ def _double_rows(planes: Float, size: int) -> Float:
     wide = _mirrored(planes, LOBES, LOBES)
     count = planes.shape[1]
     result = np.zeros((planes.shape[0], 2 * count, planes.shape[2]))
+    part = np.empty(planes.shape)
     for parity, of_parity in enumerate(zip(*doubling_weights(), strict=True)):
         for weight, step in zip(*of_parity, strict=True):
-            result[:, parity::2] += weight * wide[:, LOBES + step : LOBES + step + count]
+            np.multiply(wide[:, LOBES + step : LOBES + step + count], weight, out=part)
+            result[:, parity::2] += part
     return result[:, :size]
 
 
@@ -193,15 +198,23 @@ def join(
     height, width = fine.shape[1:]
     low = halve(fine)
     change = double(coarse - low, height, width)
-    detail = fine - double(low, height, width)
+    detail = double(low, height, width)
+    np.subtract(fine, detail, out=detail)
     brightness = _mean(change, level) if level > 1 else 0.0
-    change = change - brightness
+    change -= brightness
     # Products, not powers, whose last digit may differ: a device joins with the same bits.
-    energy = _mean(change * change + DETAIL * (detail * detail), WINDOW)
+    detail *= detail
+    detail *= DETAIL
+    detail += change * change
+    energy = _mean(detail, WINDOW)
     noise = np.asarray(sigma)
     doubt = left_over * (noise * noise)
-    joined: Float = fine + brightness + change * doubt / (energy + doubt + 1e-300)
-    return joined
+    energy += doubt
+    energy += 1e-300
+    change *= doubt
+    change /= energy
+    change += fine + brightness
+    return change
 
 
 def halve_in_tiles(planes: Float, pool: Pool) -> Float:

@@ -1,8 +1,8 @@
-"""Several estimates of one image, weighed anew in every neighbourhood by what they would cost there.
+"""Several estimates of one image, weighted in every neighbourhood by their estimated error there.
 
-Patches of one kind want other parameters than patches of another (a small bandwidth in texture, a large one
-in flat areas), and no one says what kind is where. Stein does: the expected squared error of an estimate F of
-an image with Gaussian noise is |F - y|^2 + 2 sigma^2 div F - n sigma^2, in which nothing is unknown. The
+Patches of one kind need other parameters than patches of another (a small bandwidth in texture, a large one
+in flat areas), and their kinds are unknown. By Stein's formula the expected squared error of an estimate F
+of an image with Gaussian noise is |F - y|^2 + 2 sigma^2 div F - n sigma^2, in which nothing is unknown. The
 divergence comes from a second estimate, of the image with a little more noise (Ramani, Blu, Unser 2008). The
 combination with the least expected error solves a small linear system (SURE-LET; Blu, Luisier 2007): here one
 for each block of pixels, from sums over the blocks around it.
@@ -31,7 +31,7 @@ PUSH = 0.1  # the little more noise, in units of the noise
 # Where there is next to no noise, chance in the divergences would lead anywhere.
 BEYOND = 1.0
 STRIP = 8  # blocks of rows that one task takes
-STRIP_ON_GPU = 128  # likewise on a device, which wants much at a time
+STRIP_ON_GPU = 128  # the same on a device, which needs large pieces
 
 # How far around a pixel its combination looks.
 REACH = BLOCK * (RADIUS + 2)
@@ -97,7 +97,7 @@ def combine(
     """
     on_host = namespace(noisy) is np
     grid = Grid.of(noisy.shape[1:], origin, STRIP if on_host else STRIP_ON_GPU)
-    # A device runs one thing after another, whoever asks.
+    # A device runs one kernel after another, from whatever thread.
     workers = workers if on_host else 1
     directions = _Directions(noisy, estimates, sigma, origin)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -167,7 +167,7 @@ class _Directions:
         return low - BEYOND * self.sigma, high + BEYOND * self.sigma
 
     def divergences(self, rows: slice, anchor: Array) -> list[Array]:
-        """Of the directions, pixel by pixel, at random but right in the mean."""
+        """The divergence of the directions at every pixel: random, with the right mean."""
         channels, _, width = self.noisy.shape
         first, last = rows.start, rows.stop
         signs = push_of(
@@ -182,7 +182,7 @@ class _Directions:
 
 
 def _sums(directions: _Directions, grid: Grid, workers: int) -> Array:
-    """Over blocks: products of two directions, what Stein asks for, numbers of pixels."""
+    """Sums over blocks: products of two directions, the terms of Stein's formula, numbers of pixels."""
     xp, n = directions.xp, directions.count
     sums = xp.zeros((n * (n + 1) // 2 + n + 1, grid.rows, grid.columns))
 
@@ -247,7 +247,7 @@ def _spread(sums: Array) -> Array:
 
 
 def _solve(matrix: dict[tuple[int, int], Array], wanted: list[Array]) -> list[Array]:
-    """Of many small symmetric systems at once, by Cholesky's factors."""
+    """Solve many small symmetric systems at once by Cholesky factors."""
     n = len(wanted)
     factor: dict[tuple[int, int], Array] = {}
     for j in range(n):
@@ -269,7 +269,7 @@ def _solve(matrix: dict[tuple[int, int], Array], wanted: list[Array]) -> list[Ar
 
 
 def _apply(directions: _Directions, shares: list[Array], grid: Grid, workers: int) -> Array:
-    """The anchor, and of each direction its share; between the middles of blocks shares change evenly."""
+    """The anchor plus each direction times its share, which is interpolated between the centres of blocks."""
     xp = directions.xp
     out = xp.empty_like(directions.noisy)
     across = _between(xp, grid.width, grid.left, grid.columns)

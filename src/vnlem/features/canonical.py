@@ -54,7 +54,7 @@ def canonical_region(
 ) -> Features:
     """Features of the pixels of a tile, ready for the kernels.
 
-    Without raw features, which only unrotated matches look at, the canonical ones stand in their place.
+    Raw features are for unrotated matches only; without them the canonical ones are used in their place.
     """
     region = _empty_region(*tile.shape, rings, with_raw)
     _fill(region, image, tile, rings, scale, arc, with_raw)
@@ -90,8 +90,6 @@ def _empty_region(height: int, width: int, rings: RingLayout, with_raw: bool) ->
     wide = width + SPARE_COLUMNS
     canonical = aligned((height, wide, rings.dim))
     raw = aligned((height, wide, rings.dim)) if with_raw else canonical
-    for features in (raw, canonical):
-        features[:, width:] = 0
     lengths, sharp, angle = (np.zeros((height, wide), dtype=np.float32) for _ in range(3))
     pixels = np.zeros((height, wide, rings.channels), dtype=np.float32)
     return Features(
@@ -103,6 +101,9 @@ def _fill(
     region: Features, image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float, with_raw: bool
 ) -> None:
     """Write the features of the pixels of a tile into a region of its size."""
+    # Here and not where the region is made: the first write to new memory is slow, and strips share the work.
+    for features in (region.raw, region.canonical):
+        features[:, region.width :] = 0
     reach = orientation.halo(scale, rings.patch_size)
     found = orientation.orientation_of_region(
         image.window(image.grey, tile, reach), scale, rings.patch_size, arc, details=False

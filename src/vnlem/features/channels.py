@@ -1,5 +1,7 @@
 """How the channels of an image belong together, and so how they are denoised."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,34 +21,42 @@ CHANNELS = ("auto", "joint", "separate", "same")
 
 
 def handling(
-    wanted: str, planes: NDArray[np.float64], noise: NDArray[np.float64], *, shared_noise: bool = False
+    wanted: str,
+    count: int,
+    seen: Callable[[], tuple[NDArray[np.float64], NDArray[np.float64]]],
+    *,
+    shared_noise: bool = False,
 ) -> str:
     """How channels are denoised: "joint", "separate", or "same" for one picture several times.
 
-    All that decides it is here: what the user wants, else noise that the channels share, else structure.
+    Every call, on an image, a stack or a part, decides it here: by what the user wants, else by noise that
+    the channels share, else by their structure.
 
     Parameters
     ----------
     wanted : {"auto", "joint", "separate", "same"}
-    planes : ndarray
-        (channels, height, width).
-    noise : ndarray
-        (channels), standard deviation of the noise.
+    count : int
+        Number of channels; one channel is "joint".
+    seen : callable
+        Gives planes (channels, height, width) and the standard deviation of their noise (channels); called
+        only where the structure decides.
     shared_noise : bool
-        The channels share noise, as those of a colour camera do. Where it was made white, the structure by
-        which channels are seen to belong together went with it.
+        The channels share noise, as those of a colour camera do. Making that noise white also removes the
+        structure by which channels are seen to belong together.
 
     Examples
     --------
     >>> apart = np.random.default_rng(0).normal(size=(3, 64, 64)).cumsum(axis=1).cumsum(axis=2)
-    >>> handling("auto", apart, np.ones(3)), handling("auto", apart, np.ones(3), shared_noise=True)
-    ('separate', 'joint')
+    >>> [handling("auto", 3, lambda: (apart, np.ones(3)), shared_noise=shared) for shared in (False, True)]
+    ['separate', 'joint']
     """
+    if count == 1:
+        return "joint"
     if wanted != "auto":
         return wanted
-    if shared_noise or len(planes) == 1:
+    if shared_noise:
         return "joint"
-    return {"same": "same", "related": "joint", "independent": "separate"}[relation(planes, noise)]
+    return {"same": "same", "related": "joint", "independent": "separate"}[relation(*seen())]
 
 
 def relation(planes: NDArray[np.float64], noise: NDArray[np.float64]) -> str:
@@ -96,7 +106,7 @@ def relation(planes: NDArray[np.float64], noise: NDArray[np.float64]) -> str:
         products = steps @ steps.T / count
         energy = np.diag(products)
         shared = float(products[others].sum())
-        # Each step is a difference of two means of block^2 pixels: so much of its energy is noise.
+        # Each step is a difference of two means of block^2 pixels, so this much of its energy is noise.
         most, least = (_possible(energy - 2 * (trust * noise) ** 2 / block**2) for trust in (1.0, DOUBT))
         # Neighbouring steps share a block, and every pair of channels is counted twice.
         error = 2 * CERTAIN * (float(np.outer(energy, energy)[others].sum()) / count) ** 0.5

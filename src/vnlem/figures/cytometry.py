@@ -20,7 +20,7 @@ def cytometry_figure(
     noisy : array_like, shape (height, width)
         In 0..255.
     results : mapping of str to array_like
-        What each method made of it.
+        The result of each method.
     out : path, optional
         Where to save the figure; the suffix decides the format.
 

@@ -11,7 +11,7 @@ from vnlem.figures._panels import grey_panel, save
 
 
 class Resolution(NamedTuple):
-    """An image at one size: clean, noisy, and what each method made of it, in 0..255.
+    """An image at one size: clean, noisy, and the result of each method, in 0..255.
 
     `snr` gives the decibels of "noisy" and of each result; they are taken of the images where it is None.
     """

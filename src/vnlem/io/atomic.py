@@ -26,7 +26,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))  # a link stays a link, the file it points to is replaced
     temporary = target.with_name(f".{target.stem[:100]}-{secrets.token_hex(6)}{target.suffix}")
     try:
-        # Not tempfile.mkstemp: the file is to have the permissions any new file of this user has.
+        # Not tempfile.mkstemp: the file gets the permissions of any new file of this user.
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         if target.exists():
             os.chmod(temporary, target.stat().st_mode & 0o7777)

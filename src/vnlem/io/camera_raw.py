@@ -176,12 +176,34 @@ def write(path: Path, picture: Picture) -> None:
     mosaic = picture.metadata.native
     if not isinstance(mosaic, Mosaic):
         raise ValueError("a DNG file holds the mosaic of a camera; choose .tif for other images")
-    if not _patched(path, picture.pixels, mosaic):
-        _new(path, picture.pixels, mosaic)
+    try:
+        if _patched(path, picture.pixels, mosaic) and _holds(path, picture.pixels):
+            return
+    except OSError:
+        raise
+    except Exception:  # tifffile raises any kind of error on damaged tags; the file is written from scratch
+        pass
+    _new(path, picture.pixels, mosaic)
+    if not _holds(path, picture.pixels):
+        raise ValueError(
+            "LibRaw does not read the DNG as it was written, since the tags of its source are damaged; "
+            "choose .tif for a developed picture"
+        )
+
+
+def _holds(path: Path, pixels: NDArray[Any]) -> bool:
+    """Whether LibRaw reads these pixels from a file; it does not where tags are damaged."""
+    import rawpy
+
+    try:
+        with rawpy.imread(str(path)) as raw:
+            return raw.raw_image is not None and np.array_equal(raw.raw_image_visible, pixels)
+    except rawpy.LibRawError:
+        return False
 
 
 def _patched(path: Path, pixels: NDArray[Any], mosaic: Mosaic) -> bool:
-    """The file that the mosaic came from, with other pixels; False where it is no DNG that can be changed."""
+    """The file that the mosaic came from, with other pixels; False where that is not a writable DNG."""
     if mosaic.source.suffix.lower() != ".dng" or not mosaic.source.exists():
         return False
     import rawpy
@@ -278,18 +300,29 @@ def _fraction(value: float) -> tuple[int, int]:
 
 
 def developed(picture: Picture) -> Picture:
-    """The colour picture of a mosaic, 16-bit sRGB: balanced, demosaicked and turned upright."""
+    """The colour picture of a mosaic, 16-bit sRGB: balanced, demosaicked and turned upright.
+
+    Pixels (H, W, 3) are the colours of a mosaic that was demosaicked already.
+    """
     mosaic = picture.metadata.native
     side = len(mosaic.pattern)
     pixels = picture.pixels.astype(np.float64)
     gains = dict(zip("RGB", mosaic.balance, strict=True))
+    of_colour: dict[str, tuple[float, float]] = {}  # of an image of colours: that of the first place
     for y, row in enumerate(mosaic.pattern):
         for x, colour in enumerate(row):
-            span = mosaic.white - mosaic.black[y][x]
-            plane = pixels[y::side, x::side]
-            pixels[y::side, x::side] = (plane - mosaic.black[y][x]) / span * gains.get(colour, 1.0)
+            black = mosaic.black[y][x]
+            factor = gains.get(colour, 1.0) / (mosaic.white - black)
+            of_colour.setdefault(colour, (black, factor))
+            if pixels.ndim == 2:
+                pixels[y::side, x::side] = (pixels[y::side, x::side] - black) * factor
+    if pixels.ndim == 3:
+        blacks, factors = np.transpose([of_colour[colour] for colour in "RGB"])
+        image = (pixels - blacks) * factors
+    else:
+        image = demosaic(pixels, mosaic.pattern)
     # Beyond the least gain a saturated pixel has lost its colour.
-    image = np.clip(demosaic(pixels, mosaic.pattern), 0.0, min(mosaic.balance))
+    image = np.clip(image, 0.0, min(mosaic.balance))
     if mosaic.from_xyz:
         to_camera = np.array(mosaic.from_xyz) @ _SRGB_TO_XYZ
         to_camera /= to_camera.sum(axis=1, keepdims=True)  # white stays white

@@ -66,12 +66,12 @@ class Block:
 
     @property
     def is_full_size(self) -> bool:
-        """Whether this is no smaller copy for a quick look."""
+        """Whether this is an original block and not a smaller copy for previews."""
         return self.pyramid == 0 and all(self.stored[axis] == self.sizes[axis] for axis in "XY")
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Of the stored pixels, the slowest axis first."""
+        """Shape of the stored pixels, the slowest axis first."""
         inner = tuple(self.stored[name] for name in reversed(self.names))
         return (*inner, self.samples) if self.samples > 1 else inner
 
@@ -112,7 +112,7 @@ class CziBlocks:
         return blocks
 
     def description(self) -> str:
-        """The XML that tells of scales, channels and scenes; empty where there is none."""
+        """The XML that describes scales, channels and scenes; empty where there is none."""
         if self._description <= 0:
             return ""
         place, length = self._segment(self._description, b"ZISRAWMETADATA")

@@ -161,7 +161,7 @@ def open_series(path: str | os.PathLike[str]) -> Iterator[list[Series]]:
 
 
 def _guarded(read: Callable[..., Any], place: Path, lock: threading.Lock) -> Callable[..., Any]:
-    """A reader that tells what goes wrong in one sentence, and is asked by one thread at a time."""
+    """A reader that reports errors in one sentence and serves one thread at a time."""
 
     def guarded(*arguments: Any) -> Any:
         with lock, one_sentence(place), _readers_warnings_ignored():
@@ -180,7 +180,7 @@ def _readers_warnings_ignored() -> Iterator[None]:
 
 @contextmanager
 def one_sentence(place: Path) -> Iterator[None]:
-    """What decoders raise on damaged files is of every kind: one sentence for all of it."""
+    """Decoders raise any kind of error on damaged files: turn each into one sentence."""
     try:
         yield
     except (ImportError, Warning):
@@ -251,7 +251,7 @@ def write_pages(path: str | os.PathLike[str], picture: Picture, pages: PagesOnDi
     Parameters
     ----------
     path : str or path
-        A name of which :func:`takes_pages` is true, such as .tif, .ome.tif, .nii.gz, .mrc or .fits.
+        A name for which :func:`takes_pages` is true, such as .tif, .ome.tif, .nii.gz, .mrc or .fits.
     picture : Picture
         What :func:`open_pages` says about the file that the pages came from.
     pages : PagesOnDisk
@@ -318,7 +318,7 @@ def check_writable(path: str | os.PathLike[str], picture: Picture) -> None:
         raise ValueError(f"{place} is not a regular file; name a file to write")
     if not os.access(folder, os.W_OK):
         raise PermissionError(errno.EACCES, f"no permission to write in the folder {folder}")
-    # The administrator may write everywhere; a file that nobody may write to is protected all the same.
+    # The administrator may write everywhere; a file without write permission is protected all the same.
     if place.exists() and not (os.access(place, os.W_OK) and place.stat().st_mode & 0o222):
         raise PermissionError(errno.EACCES, f"{place} is write-protected; choose another name")
     _try_out(name, suffix, picture)
@@ -330,7 +330,7 @@ def _try_out(name: str, suffix: str, picture: Picture) -> None:
         warnings.simplefilter("ignore")
         try:
             _encode(name, Path(folder) / f"corner{suffix}", corner(picture))
-        except Exception as error:  # damaged metadata raise errors of every kind
+        except Exception as error:  # damaged metadata raise any kind of error
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             reason = " ".join(str(error).split()) or type(error).__name__

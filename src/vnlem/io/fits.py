@@ -30,7 +30,7 @@ _SCIENCE = "SCI"
 
 @dataclass(frozen=True)
 class FitsHeader:
-    """The header of the image, where it stands in its file, and how its numbers become values."""
+    """The header of the image, where it is in its file, and how its numbers become values."""
 
     header: Any
     scaling: Scaling

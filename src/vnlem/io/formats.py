@@ -64,7 +64,7 @@ class Format:
     open: str = ""
     streams: bool = False  # whether `write` takes pages=PagesOnDisk, so that pixels need not be in memory
     compressible: bool = False  # whether files may be compressed by gzip or bzip2
-    signs: tuple[tuple[int, bytes], ...] = ()  # what stands elsewhere than at the beginning, and where
+    signs: tuple[tuple[int, bytes], ...] = ()  # a signature that is not at the beginning, and its position
     library: str = ""  # the reader that an extra brings
     extra: str = ""
     instead: str = ".ome.tif or .ome.zarr"  # what to write where this format is only read

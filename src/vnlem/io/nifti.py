@@ -26,7 +26,7 @@ _UNITS = {
     "msec": "millisecond",
     "usec": "microsecond",
 }
-_ORIENTATION = 2  # "aligned": a position in a room that nobody has measured
+_ORIENTATION = 2  # "aligned": the position in the scanner is unknown
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def axes_for(axes: str) -> str:
 
 
 def describe(calibration: Calibration, axes: str) -> dict[str, Any]:
-    """What tifffile is to write into OME-XML about an image with these axes.
+    """What tifffile writes into OME-XML about an image with these axes.
 
     Examples
     --------

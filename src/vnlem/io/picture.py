@@ -193,13 +193,13 @@ class Picture:
         return np.moveaxis(array, -3, -1) if self.channel_axis == -3 else array
 
 
-def corner(picture: Picture, side: int = 16) -> Picture:
+def corner(picture: Picture, side: int = 32) -> Picture:
     """The upper left corner of every page, with all that is said about the picture.
 
     Examples
     --------
     >>> corner(Picture(np.zeros((5, 80, 90, 3)), channel_axis=-1)).pixels.shape
-    (5, 16, 16, 3)
+    (5, 32, 32, 3)
     """
     cut = (..., slice(side), slice(side))
     pixels = picture.pixels[(*cut, slice(None))] if picture.channel_axis == -1 else picture.pixels[cut]

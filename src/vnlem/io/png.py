@@ -81,7 +81,7 @@ def _packed(chunk: tuple[bytes, bytes]) -> bytes:
 def _check_samples(
     chunks: list[tuple[bytes, bytes]], size: tuple[int, int], pixel_bytes: int, interlaced: bool
 ) -> None:
-    """Inflate the samples and look at every row's filter: what is wrong here libpng would tell on stderr."""
+    """Inflate the samples and check every row's filter: libpng would print these errors on stderr."""
     try:
         rows = zlib.decompress(b"".join(content for name, content in chunks if name == b"IDAT"))
     except zlib.error:

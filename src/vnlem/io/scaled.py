@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Beyond this many steps from zero a 32-bit float cannot tell neighbouring steps apart.
+# Beyond this many steps from zero neighbouring steps are the same 32-bit float.
 _STEPS_OF_FLOAT32 = 1e5
 
 
@@ -20,7 +20,7 @@ class Scaling:
         As in the file, byte order included.
     slope, intercept : float
     blank : int, optional
-        The stored number that stands for a missing value.
+        The stored number that marks a missing value.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Scaling:
         return np.dtype(np.float32 if self.stored.itemsize <= 2 and near else np.float64)
 
     def to_values(self, stored: NDArray[Any]) -> NDArray[Any]:
-        """What the stored numbers stand for."""
+        """The values that the stored numbers encode."""
         if self.is_plain:
             return stored.astype(self.dtype)
         if self.is_offset:

@@ -15,7 +15,7 @@ from vnlem.io.picture import Metadata, Picture
 
 _ALL = slice(None)
 SAMPLES = "S"
-# For axes that are neither time, channel, depth nor a set of images: pages along them stand alone.
+# For axes that are neither time, channel, depth nor a set of images: pages along them are independent.
 _FREE_LETTERS = "QRUVWIJKLMABDEFGHOP"
 _MOST_LISTED = 8
 
@@ -39,7 +39,7 @@ class Series:
         What the file calls it.
     metadata : Metadata
     preferred : bool
-        Whether it is the one that is meant where nobody names one.
+        Whether it is the default image of the file.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def choose_series(found: list[Series], key: str, place: Path) -> Series:
     likely = [series for series in found if series.preferred] or found
     if not key and len(likely) == 1:
         return likely[0]
-    # Exact names come first, so that an image called "2" can be had by its name.
+    # Exact names come first, so that an image called "2" is found by its name.
     for attribute in ("name", "key"):
         chosen = [series for series in found if key and getattr(series, attribute) == key]
         if len(chosen) == 1:

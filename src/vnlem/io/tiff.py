@@ -87,9 +87,7 @@ def several_images(tif: TiffFile) -> str:
         for series in tif.series[:4]
     ]
     more = ", ..." if len(tif.series) > 4 else ""
-    return (
-        f"{len(tif.series)} images ({', '.join(shown)}{more}); save the one to denoise as a file of its own"
-    )
+    return f"{len(tif.series)} images ({', '.join(shown)}{more}); save the one to denoise in a separate file"
 
 
 def describe(tif: TiffFile, series: TiffPageSeries) -> Metadata:

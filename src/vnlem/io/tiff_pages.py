@@ -24,7 +24,7 @@ def open_pages(path: Path) -> Iterator[OpenedPages | None]:
             return
         metadata = describe(tif, series)
         pages = _TiffPages(tif, series)
-        # A single zero stands for all pixels.
+        # All pixels are views of a single zero.
         blank = np.broadcast_to(np.zeros((), pages.dtype), pages.shape)
         yield OpenedPages(Picture(blank, None, None, metadata), pages)
 
@@ -51,7 +51,7 @@ class _TiffPages(PagesOnDisk):
             return self._decoded(number).astype(self.dtype, copy=False)
         except (MemoryError, ImportError):
             raise
-        except Exception as error:  # what decoders raise on damaged data is of every kind
+        except Exception as error:  # decoders raise any kind of error on damaged data
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__

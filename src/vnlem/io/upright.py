@@ -1,4 +1,4 @@
-"""The orientation of EXIF and TIFF: which way up the stored pixels are to be shown.
+"""The orientation of EXIF and TIFF: which way up to show the stored pixels.
 
 A file written in its own format keeps pixels and orientation as they were. A file that changes format gets
 upright pixels, because many formats and readers know no orientation.

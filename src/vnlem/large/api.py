@@ -51,7 +51,7 @@ def denoise_large(
         an array of zarr, h5py, dask or NumPy.
     target : path
         What to write: a zarr store (``.zarr``) or a TIFF file (``.tif``). A zarr store of the source's kind,
-        with the same metadata, where the source is one; its pyramid is made anew.
+        with the same metadata, where the source is one; its pyramid is computed again.
     sigma : float, optional
         Standard deviation of the noise in the units of the pixels; estimated on a sample when None.
     method : str
@@ -61,7 +61,7 @@ def denoise_large(
         denoised one by one with the same noise, the channels of RGB files together.
     stack : bool
         Let the frames of a movie (t) and the slices of a volume (z) help each other, as :func:`vnlem.denoise`
-        does with `axes`; each channel has a noise of its own. False: page by page, with one noise for all.
+        does with `axes`; each channel has its own noise. False: page by page, with one noise for all.
     region : str or dict, optional
         Only this part, e.g. "y=0:2048,x=0:2048". It has the bytes that part of the whole would have.
     memory : int or str, optional

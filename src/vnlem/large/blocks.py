@@ -59,7 +59,11 @@ class BlockSolver(Protocol):
 
     @property
     def work_halo(self) -> tuple[int, ...]:
-        """What is worked on around a block, in the mean over the passes of a method."""
+        """Pixels worked on around a block, averaged over the passes of a method."""
+
+    @property
+    def fills(self) -> bool:
+        """Whether pixels may be NaN."""
 
     @property
     def cure(self) -> str:

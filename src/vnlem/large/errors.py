@@ -5,11 +5,11 @@ from pathlib import Path
 
 
 class UnitError(ValueError):
-    """One unit failed for a reason of its own, such as damaged input; others may go on."""
+    """One unit failed for a reason that concerns it alone, such as damaged input; others may go on."""
 
 
 class StopError(OSError):
-    """Nothing more can be done until somebody helps."""
+    """The whole run must stop, e.g. because the disk is full."""
 
 
 def explain(error: BaseException, target: Path) -> Exception:

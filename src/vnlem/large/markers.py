@@ -61,7 +61,7 @@ class Markers:
         write_json(self.folder / "run.json", values)
 
     def claim_run(self, values: dict[str, Any]) -> bool:
-        """Say what this run is unless another did before; of several at once exactly one succeeds."""
+        """Record what this run is, unless another process has; of several at once exactly one succeeds."""
         for _ in range(TRIES):
             mine = self.folder / f"run-{secrets.token_hex(6)}{PARTIAL}"
             with suppress(FileNotFoundError):  # another process dropped the folder of an old run
@@ -76,7 +76,7 @@ class Markers:
         return False
 
     def forget_run(self) -> None:
-        """Drop all that is said of a run whose target was removed since; one that began meanwhile stays."""
+        """Remove the record of a run whose target was removed since; a run that began meanwhile stays."""
         aside = self.folder.with_name(f"{self.folder.name}.{secrets.token_hex(6)}{PARTIAL}")
         with suppress(FileNotFoundError):
             self.folder.rename(aside)

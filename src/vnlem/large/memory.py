@@ -6,7 +6,7 @@ from pathlib import Path
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 MOST = 2.0**63
-SHARE_OF_FREE = 0.5  # left to the file cache and to everybody else: as much again
+SHARE_OF_FREE = 0.5  # the same amount is left to the file cache and to other programs
 
 
 def parse_bytes(text: str | int | float) -> int:
@@ -36,7 +36,7 @@ def human_bytes(count: float) -> str:
     ('1.5 GB', '0.996 MB', '999 bytes')
     """
     for name in ("T", "G", "M", "K"):
-        if count >= 0.9765 * UNITS[name]:  # from here on three digits of the unit below do not suffice
+        if count >= 0.9765 * UNITS[name]:  # from here on three digits of the smaller unit are not enough
             return f"{count / UNITS[name]:.3g} {name}B"
     return f"{count:.0f} bytes"
 

@@ -62,7 +62,7 @@ def _content(node: Node) -> tuple[dict[str, Any], str | None]:
 def _image(node: Node, content: dict[str, Any], version: str | None) -> Image:
     images = content["multiscales"]
     if not isinstance(images, list) or not all(isinstance(image, dict) for image in images):
-        raise damaged(node.path, "'multiscales' is no list of images")
+        raise damaged(node.path, "'multiscales' is not a list of images")
     if len(images) != 1:
         raise ValueError(f"{node.path} must describe exactly one multiscale image, got {len(images)}")
     (image,) = images

@@ -152,9 +152,9 @@ def check_array(node: Node) -> None:
     try:
         shape = zarr.open_array(str(node.path), mode="r").shape
         chunks = node.file_shape
-    except Exception as error:  # what zarr raises on damaged documents is of every kind
+    except Exception as error:  # zarr raises any kind of error on damaged documents
         reason = " ".join(str(error).split()).rstrip(".")
-        # What is meant for programmers says nothing to others.
+        # Messages for programmers do not help users.
         if not reason or isinstance(error, KeyError | TypeError) or "<class" in reason or "__" in reason:
             reason = "zarr cannot make sense of them"
         raise damaged(node.path, reason) from error
@@ -191,7 +191,7 @@ def read_node(path: Path) -> Node | None:
                 raise ValueError(f"cannot read {path / name}: it is damaged ({reason})")
         if documents.get("zarr.json", {}).get("node_type", "group") not in ("group", "array"):
             raise ValueError(
-                f"cannot read {path / 'zarr.json'}: it is damaged (node_type is no group or array)"
+                f"cannot read {path / 'zarr.json'}: it is damaged (node_type is neither group nor array)"
             )
         if documents.keys() - {".zattrs"}:
             return Node(path, zarr_format, documents)

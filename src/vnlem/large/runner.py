@@ -27,7 +27,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a run is to be done; the result does not depend on it."""
+    """How to run; the result does not depend on it."""
 
     memory: int
     resume: bool = False

@@ -1,7 +1,6 @@
 """Blocks of images larger than memory: the plan of the whole, from a sample, executed on each of them."""
 
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from math import prod
 from typing import Any
 
@@ -58,6 +57,11 @@ class ImageSolver:
     rule: ImpulseRule | None = None
 
     @property
+    def fills(self) -> bool:
+        """Whether pixels may be NaN."""
+        return self.plan.repair is not None
+
+    @property
     def halo(self) -> tuple[int, ...]:
         """What is read around a block."""
         return self._along_axes(self.plan.halo)
@@ -95,7 +99,7 @@ class ImageSolver:
     def _without_holes(self, planes: Any, region: Region) -> tuple[Any, Any, Any]:
         """Planes without NaN; the pixels that are missing and may stay so; and all that hold nothing."""
         nan = np.isnan(planes)
-        if self.plan.repair is None:
+        if not self.fills:
             if nan.any():
                 raise ValueError(
                     f"{int(nan.sum())} pixels of a part are NaN, and the sample showed none; pass a mask, "
@@ -135,10 +139,7 @@ class ImageSolver:
         if self.rule is not None:
             told["impulses"] = self.rule.describe()
         if self.pixels.keeps_input or self.plan.repair is not None:
-            told["strength"], told["fill"] = self.pixels.strength, self.pixels.fill
-            for name in ("mask", "defects", "protect"):
-                values = getattr(self.pixels, name)
-                told[name] = None if values is None else sha256(values.tobytes()).hexdigest()[:32]
+            told |= self.pixels.describe()
         return told
 
 
@@ -162,9 +163,8 @@ def find_solver(
     device = find_device(params.pop("device", None), elsewhere=elsewhere)
     pixels = params.pop("pixels", None) or _pixel_options(params)
     _check_maps(pixels, source)
-    together = stack_solver(source, sigma, method, dict(params), device) if stack else None
+    together = stack_solver(source, sigma, method, dict(params), device, pixels) if stack else None
     if together is not None:
-        _refuse_in_stacks(pixels, sample)
         return together
     options = {name: params.pop(name) for name in _NOISE_OPTIONS if name in params}
     params = found.with_defaults(params)
@@ -201,11 +201,12 @@ def find_solver(
     if not noise.is_white and is_all(source) and float(np.ptp(planes.data)) == 0:
         noise = NoiseModel.white(0.0)  # as in memory: there is no noise to remove
     advise(noise, planes, rounded=source.rounded)
-    channels = "joint"
-    if source.colour and len(planes.data) > 1:
-        channels = params.get("channels", "joint")
-        if channels == "auto":
-            channels = handling("auto", *noise.seen_in(planes.data), shared_noise=noise.ties_channels)
+    channels = handling(
+        params.get("channels", "joint"),
+        len(planes.data),
+        lambda: noise.seen_in(planes.data),
+        shared_noise=noise.ties_channels,
+    )
     height, width = source.shape[-2:]
     seen = Sample(planes.data, (height, width), is_all(source))
 
@@ -247,18 +248,6 @@ def _check_maps(pixels: PixelOptions, source: Source) -> None:
                 f"{name} of an image in parts must be one map of {size[0]}x{size[1]} pixels for all pages "
                 f"and channels, got shape {values.shape}"
             )
-
-
-def _refuse_in_stacks(pixels: PixelOptions, sample: SourceSample) -> None:
-    told = [name for name in ("mask", "defects", "protect") if getattr(pixels, name) is not None]
-    told += ["strength"] * (pixels.strength < 1) + ["impulses"] * (pixels.impulses is True)
-    if sample.planes.dtype.kind == "f" and np.isnan(sample.planes).any():
-        told.append("NaN")
-    if told:
-        raise ValueError(
-            f"{told[0]} cannot be had where pages in parts help each other; denoise page by page "
-            "(stack=False, --page-by-page), or a stack in memory with vnlem.denoise"
-        )
 
 
 def _missing(planes: Planes, pixels: PixelOptions, source: Source) -> Any:

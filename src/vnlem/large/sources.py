@@ -16,7 +16,7 @@ from vnlem.large.boxes import Box, describe, slices
 from vnlem.large.ngff import Image
 from vnlem.large.nodes import Node
 from vnlem.noise.sensor import HALO, Sensor
-from vnlem.pipeline.places import load
+from vnlem.pipeline.lazy import load
 
 PLANE = ("y", "x")
 NAMES = ("t", "c", "z", "y", "x")  # the order of axes in NGFF
@@ -85,7 +85,7 @@ class Source:
             return self._pixels(box)
         except MemoryError:
             raise
-        except Exception as error:  # what codecs raise on damaged data is of every kind
+        except Exception as error:  # codecs raise any kind of error on damaged data
             files = list(self._files(box))
             damaged = [(file, found) for file in files if (found := self._unreadable(file)) is not None]
             where, found = damaged[0] if damaged else (box, error)
@@ -198,7 +198,9 @@ def _open_path(path: Path, axes: str | None) -> Source:
         raise FileNotFoundError(f"there is no file or folder {path}")
     opener = FOLDER if file.is_dir() else FILES.get(file.suffix.lower()) or _plane_by_plane(file)
     if opener is None:
-        raise ValueError(f"{path} is no zarr store, and no file with one of the suffixes {', '.join(FILES)}")
+        raise ValueError(
+            f"{path} is neither a zarr store nor a file with one of the suffixes {', '.join(FILES)}"
+        )
     with one_sentence(path):
         found: Source = load(opener)(path, axes)
     return found

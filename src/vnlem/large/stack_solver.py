@@ -9,32 +9,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.estimate.missing import next_guess
 from vnlem.large.blocks import BYTES_ALWAYS, Block
-from vnlem.large.boxes import extent, inside
+from vnlem.large.boxes import extent, grown, inside, slices
 from vnlem.large.gpu import kind_of, one_at_a_time
 from vnlem.large.sample import MOST_PIXELS
 from vnlem.large.sources import Source
+from vnlem.large.stack_repair import ReadInPages, part_of_map, repairs_of, seen_page
 from vnlem.noise import parts
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import StackNoise, checked_page, sampled_pages
+from vnlem.noise.stack_holes import (
+    REACH,
+    LevelsWithHoles,
+    PageRepair,
+)
 from vnlem.noise.stack_units import StackUnits, units_of
 from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of
 from vnlem.pipeline.device import choose, current, why_no_gpu
 from vnlem.pipeline.dtypes import as_dtype, readable_as
-from vnlem.pipeline.places import load
+from vnlem.pipeline.lazy import load
 from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.stack_task import Part, StackTask
 from vnlem.registry import stack_method
-from vnlem.series import check_params, denoise_series, units_on
+from vnlem.repair import EVERY_PIXEL, PixelOptions, finish
+from vnlem.series import check_params, denoise_series, takes_sigma_maps, units_on
 from vnlem.stacks import channels_of_stack
 
 # Bytes for each pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
 BYTES_IN_FLIGHT = 65
-# Pixels of a large stack may be so much brighter than those of its sample; of still brighter ones the last
-# bits may depend on the part. Sums on a GPU are whole numbers whose unit follows the brightest pixel.
+BYTES_OF_HOLES = 28  # for each pixel of a block where some may be missing: filled, as floats, and masks
+# Pixels of a large stack may be brighter than those of its sample by this factor; the last bits of even
+# brighter pixels may depend on the part. Sums on a GPU are whole numbers in units of the brightest pixel.
 BRIGHTER = 2.0**6
 CURE = "allow more memory, take profile='fast', or denoise page by page (stack=False, --page-by-page)"
 
@@ -54,11 +63,27 @@ class StackSolver:
         tuple[int, ...], StackUnits
     ]  # by the position along these; by the channel alone in a large source
     axes: tuple[str, ...]
-    halo: tuple[int, ...]
+    halo_of_round: tuple[int, ...]
     in_flight: int
     dtype: str
     device: str = "cpu"  # or "cuda", the first GPU of the process that solves, or "cuda:N"
     grain: int = 1  # parts of pages are solved from multiples of it on
+    pixels: PixelOptions = EVERY_PIXEL
+    repairs: tuple[PageRepair, ...] = ()  # one for each channel of the source; none where nothing is repaired
+    rounds: int = 1
+
+    @property
+    def fills(self) -> bool:
+        """Whether pixels may be NaN."""
+        return bool(self.repairs)
+
+    @property
+    def halo(self) -> tuple[int, ...]:
+        """What is read around a block: for each round, and to fill holes."""
+        if not self.repairs:
+            return self.halo_of_round
+        *planes, down, across = (self.rounds * by for by in self.halo_of_round)
+        return (*planes, down + REACH, across + REACH)
 
     @property
     def work_halo(self) -> tuple[int, ...]:
@@ -67,7 +92,60 @@ class StackSolver:
 
     def solve(self, pixels: NDArray[Any], block: Block, workers: int | None) -> NDArray[Any]:
         """The denoised pixels of ``block.write`` from those of ``block.read``."""
-        pixels, block = self._from_grain(pixels, block)
+        written, tile = slices(inside(block.write, block.read)), block.region.write
+        given, missing, gone = pixels[written], None, None
+        if self.repairs:
+            filled, missing, holes = self._without_holes(pixels, block)
+            given, missing, gone = filled[written], missing[written], holes[written]
+            result = self._in_rounds(filled, holes, block, workers)
+        else:
+            result = self._solved(pixels, block, workers)
+        if self.pixels.keeps_input:
+            protect = None if self.pixels.protect is None else part_of_map(self.pixels.protect, tile)
+            mixed = finish(given.astype(np.float64), result.astype(np.float64), self.pixels, gone, protect)
+            result = as_dtype(mixed, result.dtype)
+        if missing is None or self.pixels.fill:
+            return result
+        if self.pixels.defects is not None:
+            missing = missing & ~part_of_map(self.pixels.defects, tile)
+        return np.where(missing, pixels[written], result).astype(result.dtype)
+
+    def _in_rounds(self, filled: NDArray[Any], holes: Any, block: Block, workers: int | None) -> NDArray[Any]:
+        """What a block writes, from pixels with a guess in their holes."""
+        # What each round writes, from the last to the first; and what the first reads.
+        wanted = [block.write]
+        for _ in range(self.rounds):
+            wanted.append(grown(wanted[-1], self.halo_of_round, block.whole))
+        read, *turns = reversed(wanted)
+        filled, holes = (values[slices(inside(read, block.read))] for values in (filled, holes))
+        for number, write in enumerate(turns, 1):
+            result = self._solved(filled, replace(block, read=read, write=write), workers, holes)
+            if number < len(turns):
+                filled, holes = (values[slices(inside(write, read))] for values in (filled, holes))
+                better = next_guess(filled.astype(np.float64), result, holes)
+                filled, read = as_dtype(better, filled.dtype), write
+        return result
+
+    def _without_holes(self, pixels: NDArray[Any], block: Block) -> tuple[NDArray[Any], Any, Any]:
+        """What was read, filled; the pixels that are missing; and all that hold nothing."""
+        at = self.axes.index("c") if "c" in self.axes else None
+        filled = pixels.copy()
+        missing, holes = np.zeros(pixels.shape, bool), np.zeros(pixels.shape, bool)
+        for index in np.ndindex(pixels.shape[:-2]):
+            repair = self.repairs[block.at.get("c", 0) if at is None else index[at]]
+            page, gone = seen_page(pixels[index], self.pixels, block.region)
+            found = gone if gone is not None else np.zeros(page.shape, bool)
+            missing[index] = found
+            if repair.finds:
+                found = found | repair.impulses(page, gone, block.region)
+            holes[index], filled[index] = found, repair.fill(page, found)
+        return filled, missing, holes
+
+    def _solved(
+        self, pixels: NDArray[Any], block: Block, workers: int | None, holes: Any = None
+    ) -> NDArray[Any]:
+        """The same for pixels without holes, or with a guess there."""
+        pixels, block, holes = self._from_grain(pixels, block, holes)
         channel = block.at.get("c", 0)
         series = tuple(block.at.get(name, 0) for name in self.others)
         along = self.axes.index(self.kind.lower())
@@ -79,18 +157,23 @@ class StackSolver:
         result = np.empty(extent(block.write), wanted)
         in_order = np.moveaxis(result, along, 0)
         given = pixels.astype(readable_as(pixels.dtype, wanted)) if wanted != pixels.dtype else pixels
+        noise, device = StackNoise(self.noises[channel], block.region), choose(self.device)
+        levels: Any = None
+        if holes is not None and takes_sigma_maps(self.method, self.kind, whole[0], noise, device):
+            levels = LevelsWithHoles(np.moveaxis(holes, along, 0), noise)
         pages = denoise_series(
             list(np.moveaxis(given, along, 0)),
             self.kind,
-            StackNoise(self.noises[channel], block.region),
+            noise,
             method=self.method,
             workers=workers,
             report=None,
             info=[],
             units=self.units.get(series) or self.units[channel,],
             part=part,
-            device=choose(self.device),
+            device=device,
             same=self.channels == "same",
+            sigma_map=levels,
             **self.params,
         )
         with one_at_a_time(self.device), closing(pages):
@@ -101,18 +184,20 @@ class StackSolver:
                     in_order[number - first] = as_dtype(page, wanted)
         return result
 
-    def _from_grain(self, pixels: NDArray[Any], block: Block) -> tuple[NDArray[Any], Block]:
+    def _from_grain(self, pixels: NDArray[Any], block: Block, holes: Any) -> tuple[NDArray[Any], Block, Any]:
         """What was read, from a multiple of the grain on."""
         *planes, (top, bottom), (left, right) = block.read
         start = tuple(-(-line // self.grain) * self.grain for line in (top, left))
         read = (*planes, (start[0], bottom), (start[1], right))
-        return pixels[..., start[0] - top :, start[1] - left :], replace(block, read=read)
+        kept = np.s_[..., start[0] - top :, start[1] - left :]
+        return pixels[kept], replace(block, read=read), None if holes is None else holes[kept]
 
     def memory(self, shape: tuple[int, ...]) -> int:
         """Bytes that the solution of a block of this shape takes: that of the planes in flight."""
         sizes = dict(zip(self.axes, shape, strict=True))
         page = sizes["y"] * sizes["x"] * sizes.get("c", 1)
-        return BYTES_ALWAYS + BYTES_IN_FLIGHT * self.in_flight * page
+        holes = BYTES_OF_HOLES * prod(shape) if self.repairs else 0
+        return BYTES_ALWAYS + BYTES_IN_FLIGHT * self.in_flight * page + holes
 
     @property
     def cure(self) -> str:
@@ -121,7 +206,7 @@ class StackSolver:
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, as plain values."""
-        return {
+        told = {
             "method": self.method,
             "device": kind_of(self.device),
             "solver": f"stack along {self.kind}",
@@ -131,16 +216,26 @@ class StackSolver:
             "noise": "; ".join(noise.describe() for noise in self.noises),
             "noise_model": [noise.to_dict() for noise in self.noises],
         }
+        if self.repairs or self.pixels.keeps_input:
+            told |= {"repair": [one.describe() for one in self.repairs], **self.pixels.describe()}
+        return told
 
 
 def stack_solver(
-    source: Source, sigma: Any, method: str, params: dict[str, Any], device: str = "cpu"
+    source: Source,
+    sigma: Any,
+    method: str,
+    params: dict[str, Any],
+    device: str = "cpu",
+    pixels: PixelOptions = EVERY_PIXEL,
 ) -> StackSolver | None:
-    """The solver for a movie or a volume on a device; None where pages stand alone."""
+    """The solver for a movie or a volume on a device; None where pages are independent."""
     if source.guessed:
         return None
     letters = "".join(source.axes).upper()
-    kind = helpful_axis(ReadInPages(source), letters)
+    repairs, rounds = repairs_of(source, letters, sigma, pixels)
+    reads = ReadInPages(source, pixels, repairs)
+    kind = helpful_axis(reads, letters)
     together = stack_method(method, kind)
     if not kind or together is None:
         return None
@@ -152,14 +247,14 @@ def stack_solver(
     all_series = series_of(letters, source.shape, kind, joint=True)
     n_channels = dict(zip(letters, source.shape, strict=True)).get("C", 1)
     about = ([given] * n_channels, noise_model, about_noise, plain)
-    every = [_pages(source, letters, one) for one in all_series]
+    every = [PagesOf(reads, letters, one) for one in all_series]
     channels, common = channels_of_stack(method, kind, every, params, about, in_parts=True)
     check_params(prepare, method, params)
     noises: list[StackNoise] = [] if common is None else [common]
     if common is None:
         all_series = series_of(letters, source.shape, kind)
     for channel in range(1 + max(one.channel for one in all_series)):
-        pages = [_pages(source, letters, one) for one in all_series if one.channel == channel]
+        pages = [PagesOf(reads, letters, one) for one in all_series if one.channel == channel]
         if common is None:
             noises.append(
                 StackNoise.of(list(pages), given, noise_model, about_noise, plain=plain, in_parts=True)
@@ -170,7 +265,7 @@ def stack_solver(
     solved = tuple(name for name in source.axes if name in together_axes)
     units, used = {}, []
     size, count = (source.shape[-2], source.shape[-1]), len(all_series[0].pages)
-    for key, channel, measured in _units(source, letters, all_series, noises, device):
+    for key, channel, measured in _units(reads, letters, all_series, noises, device):
         units[key] = measured
         level = max(noises[channel].sigma / measured.scale, NEGLIGIBLE)
         joint = n_channels if channels == "joint" else 1
@@ -191,43 +286,28 @@ def stack_solver(
         others=others,
         units=units,
         axes=solved,
-        halo=tuple({kind.lower(): planes, "c": 0}[name] for name in solved[:-2]) + tuple(around),
+        halo_of_round=tuple({kind.lower(): planes, "c": 0}[name] for name in solved[:-2]) + tuple(around),
         in_flight=max(map(load(together.planes_in_flight), used)),
         dtype=source.result_dtype.str,
         device=device,
         grain=grain,
+        pixels=pixels,
+        repairs=repairs,
+        rounds=rounds,
     )
 
 
-class ReadInPages:
-    """A source that gives whole pages by their index."""
-
-    def __init__(self, source: Source) -> None:
-        self._source, self.shape = source, source.shape
-
-    def __getitem__(self, index: tuple[Any, ...]) -> NDArray[Any]:
-        box = tuple(
-            (0, size) if isinstance(part, slice) else (part, part + 1)
-            for part, size in zip(index, self.shape, strict=True)
-        )
-        return self._source.read(box).reshape(self.shape[-2:])
-
-
-def _pages(source: Source, letters: str, series: Series) -> PagesOf:
-    return PagesOf(ReadInPages(source), letters, series)
-
-
 def _units(
-    source: Source, letters: str, all_series: list[Series], noises: list[StackNoise], device: str
+    reads: ReadInPages, letters: str, all_series: list[Series], noises: list[StackNoise], device: str
 ) -> Iterator[tuple[tuple[int, ...], int, StackUnits]]:
     """The units of every series, or of a sample of each channel where there is too much to read.
 
     Yields the key of the units, the channel and the units.
     """
     where = choose(device) if why_no_gpu() is None else "cpu"
-    if prod(source.shape) > MOST_PIXELS:
+    if prod(reads.shape) > MOST_PIXELS:
         for channel, noise in enumerate(noises):
-            pages = [_pages(source, letters, one) for one in all_series if one.channel == channel]
+            pages = [PagesOf(reads, letters, one) for one in all_series if one.channel == channel]
             found = units_of(sampled_pages(list(pages)), noise)
             yield (channel,), channel, found._replace(peak=BRIGHTER * found.peak)
         return
@@ -239,7 +319,7 @@ def _units(
             if name != one.kind.lower() and not isinstance(number, slice)
         )
         with current(where):
-            found = units_on(where, _pages(source, letters, one), noises[one.channel])
+            found = units_on(where, PagesOf(reads, letters, one), noises[one.channel])
         yield key, one.channel, found
 
 

@@ -17,7 +17,7 @@ from vnlem.large.nodes import Node, read_node, write_json
 from vnlem.large.sources import Source
 from vnlem.pipeline.workers import for_each
 
-# Of stores made here. A shard of 2048 x 2048 is what a unit of work covers, a chunk is what viewers fetch.
+# Sizes in stores made here: a unit of work covers a shard of 2048 x 2048, viewers fetch chunks.
 CHUNK_SIDE = 512
 SHARD_SIDE = 2048
 SMALLEST_LEVEL = 512  # a pyramid ends when its coarsest level fits in this many pixels a side
@@ -34,14 +34,14 @@ class StoreLevel:
 
 @dataclass(frozen=True)
 class Store:
-    """A store that is to be written: its levels, the finest first, and all its metadata documents."""
+    """A store to write: its levels, the finest first, and all its metadata documents."""
 
     levels: tuple[StoreLevel, ...]
     documents: dict[str, dict[str, Any]]  # by path below the store's folder
 
 
 def store_like(source: Source, shape: tuple[int, ...], offset: tuple[int, ...]) -> Store:
-    """The store for a denoised copy of a zarr store, or of a part of it: the same but for the pixels."""
+    """The store for a denoised copy of a zarr store, or of a part of it: the same except for the pixels."""
     image = source.image
     assert image is not None
     if isinstance(image, Node):
@@ -136,7 +136,7 @@ def try_out(store: Store, name: str) -> None:
             for level in store.levels:
                 array = open_level(Path(folder), level, "r+")
                 array[tuple(slice(0, 1) for _ in level.shape)] = 1
-        except Exception as error:  # what codecs raise is of every kind
+        except Exception as error:  # codecs raise any kind of error
             if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
                 raise
             raise ValueError(

@@ -265,7 +265,7 @@ def finish(job: PreparedRun) -> None:
 
 
 def _copy_labels(job: PreparedRun) -> None:
-    """Labels tell what is where, which denoising does not change; a part of an image has no use for them."""
+    """Labels say what is where, which denoising does not change; they do not fit a part of an image."""
     image = job.task.source.image
     if isinstance(image, Image) and job.task.plans[0].shape == job.task.source.shape:
         folder = image.group.path / "labels"

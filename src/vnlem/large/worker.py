@@ -65,9 +65,11 @@ def _solve(task: RunTask, box: Box, workers: int | None) -> NDArray[Any]:
     plan, source = task.plans[0], task.source
     read = plan.read_box(box)
     pixels = source.read(read)
-    _check_finite(pixels, source, read)
+    _check_finite(pixels, source, read, task.solver.fills)
     if pixels.dtype.kind == "f":
-        checks.refuse_outliers(f"{source.name} at {describe(read, source.axes)}", pixels)
+        valid = pixels[~np.isnan(pixels)] if task.solver.fills else pixels
+        if valid.size:
+            checks.refuse_outliers(f"{source.name} at {describe(read, source.axes)}", valid)
     result = solve_unit(task.solver, plan, source.axes, box, pixels, source.result_dtype.str, workers)
     if source.sensor is None:
         return result
@@ -99,9 +101,12 @@ def solve_unit(
     return result
 
 
-def _check_finite(pixels: NDArray[Any], source: Source, box: Box) -> None:
-    if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
-        bad = np.argwhere(~np.isfinite(pixels))[0]
+def _check_finite(pixels: NDArray[Any], source: Source, box: Box, may_miss: bool) -> None:
+    if pixels.dtype.kind != "f":
+        return
+    wrong = np.isinf(pixels) if may_miss else ~np.isfinite(pixels)
+    if wrong.any():
+        bad = np.argwhere(wrong)[0]
         place = tuple((start + int(k), start + int(k) + 1) for k, (start, _) in zip(bad, box, strict=True))
         raise ValueError(
             f"{source.name} holds NaN or infinite values, e.g. at {describe(place, source.axes)}; "

@@ -16,8 +16,8 @@ TILE = (64, 512)
 def auto_params(sigma: float) -> dict[str, Any]:
     """Defaults at noise level `sigma` in standardised units, found on Set12.
 
-    Little noise: small patches, so that every pixel finds company. Much noise: larger ones, since a
-    distance over few pixels no longer tells patches apart.
+    Little noise: small patches, so that every pixel finds similar ones. Much noise: larger ones, since a
+    distance over few pixels no longer distinguishes patches.
     """
     if sigma < 0.45:
         return {"patch_size": 3, "patch_distance": 6}

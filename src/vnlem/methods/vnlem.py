@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.estimate import stein
 from vnlem.features.canonical import Extended, canonical_region, whole_region
-from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.features.orientation import halo as halo_of_orientation
 from vnlem.features.rings import RingLayout
 from vnlem.kernels.cpu import vnlem as kernels
@@ -29,7 +28,8 @@ from vnlem.methods.vnlem_params import (
 )
 from vnlem.neighbours import image as whole_image
 from vnlem.pipeline.device import namespace
-from vnlem.pipeline.method import Method, names_parameters
+from vnlem.pipeline.method import Method
+from vnlem.pipeline.params import takes
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import Job, Result
 from vnlem.pipeline.tiles import Tile, grid
@@ -39,40 +39,23 @@ from vnlem.pipeline.workers import for_each
 TILE = 128
 # Pixels whose estimate over the whole image one task makes.
 PIXELS_AT_ONCE = 4096
-# Noise in units of the clean image, of which no less than a tenth of the noise is assumed to be there.
+# Noise in units of the clean image, whose standard deviation is taken as at least a tenth of the noise.
 NOTHING_BUT_NOISE = 9.9
 
 
-@names_parameters
+@takes(VnlemParams)
 def denoise_vnlem(
     image: ArrayLike,
     sigma: float | None = None,
     *,
     preset: str = "auto",
-    patch_size: int | None = None,
-    patch_distance: int | None = None,
-    n_neighbors: int | None = None,
-    bandwidth: float | None = None,
-    gamma: float | None = None,
-    angle_range: float | None = None,
-    angle_step: float = 5.0,
-    try_unrotated: bool | None = None,
-    scale: float = 1.0,
-    arc: float = DEFAULT_ARC,
-    upsample: int = 2,
-    shape: str | None = None,
-    search: str = "window",
-    noise_correction: bool | None = None,
-    rotation_margin: float | None = None,
-    coarse_patch_size: int | None = None,
-    average_down: bool | None = None,
-    adapt: bool | None = None,
     engine: str = "fast",
     channel_axis: int | None = None,
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
     device: str | None = None,
+    **params: Any,
 ) -> Result:
     """Vector non-local Euclidean median: neighbours that agree up to a rotation, aligned, then regression.
 
@@ -86,47 +69,7 @@ def denoise_vnlem(
         "paper": Algorithm 1 with the paper's parameters. "auto": parameters that follow sigma,
         noise-corrected distances of patches that were averaged down, rotations only where they beat the
         unrotated patch by a margin, and `adapt`.
-    patch_size : int, odd, optional
-        Diameter of the patch (the paper's q).
-    patch_distance : int, optional
-        The search window is 2 * patch_distance + 1 pixels wide (N2).
-    n_neighbors : int, optional
-        Candidates that are searched over the angles (N1); the better half of them is used.
-    bandwidth : float, optional
-        Weights are exp(-squared distance / bandwidth^2), the square root of epsilon, in units of the clean
-        image's standard deviation and for a square patch of patch_size^2 pixels.
-    gamma : float, optional
-        Power of the regression, in (0, 2]; 2 is the weighted mean.
-    angle_range, angle_step : float, optional
-        Angles tried around the difference of the orientations: the multiples of the step (5) that are smaller
-        than the range (theta_l; "paper" 30, "auto" 35), in degrees; angle_range=180 is the whole circle, 0
-        the orientations as they are.
-    try_unrotated : bool, optional
-        Whether the unrotated patch is tried too.
-    scale, arc : float
-        Scale of the orientation and half-width of its arc in degrees, see :func:`vnlem.orientation`.
-    upsample : int
-        Factor by which patches are upsampled before they are rotated (the k of U_k).
-    shape : {"disc", "square"}
-        Round patches, or square ones as the paper prints them (engine="printed" only, and its default).
-    search : {"window", "image"}
-        "image": exact nearest neighbours over the whole image instead of the window; slow.
-    noise_correction : bool, optional
-        Subtract from squared distances what noise alone adds to them.
-    rotation_margin : float, optional
-        A rotated match counts as (1 + margin) times its squared distance, plus a tenth of the margin times
-        the noise in a patch; 0 takes every rotation that is nearer.
-    coarse_patch_size : int, odd, optional
-        The result is the mean of two estimates, the other with patches of this size (and a bandwidth in
-        proportion): small patches keep what is rare, large ones average more where much is alike. 0: none.
-    average_down : bool, optional
-        Average the upsampled image down to the original resolution before patches are compared: distances
-        then hold less noise.
-    adapt : bool, optional
-        Patches of different kinds want different parameters: take estimates with three bandwidths for each
-        size of patches, and combine them and the noisy image anew in every neighbourhood, so that Stein's
-        unbiased estimate of the error is smallest. It searches twice. With search="image" it does
-        not exist.
+    **params
     engine : {"fast", "printed"}
         "printed" is Algorithm 1 line by line, on rotated square patches, in NumPy: some ten milliseconds per
         pixel; preset="paper" only.
@@ -171,11 +114,11 @@ def resolve(noise: float, ndim: int, *, preset: str, engine: str, **given: Any) 
     chosen = {name: value for name, value in given.items() if value is not None}
     params = check_params(**with_defaults(preset, noise, chosen))
     check_engine(params, engine)
-    # Where the noise is said to be all of the image, Stein's estimate of the error has nothing to go by.
+    # Where sigma says that the image is all noise, Stein's estimate of the error is useless.
     return replace(params, adapt=False) if noise >= NOTHING_BUT_NOISE else params
 
 
-# Of no coordinates: candidates are ranked by their patches.
+# No coordinates: candidates are ranked by their patches.
 NO_DIFFUSION = Diffusion(np.zeros((0, 0, 0), dtype=np.float32), np.zeros((0, 0), dtype=np.float32), False)
 
 
@@ -250,7 +193,7 @@ def part_of(progress: ProgressCallback | None, part: int, parts: int) -> Progres
 def solve_one_size(
     job: Job[Any], params: VnlemParams, progress: ProgressCallback | None, tile: int = TILE
 ) -> NDArray[np.float32]:
-    """Algorithm 1 on the tiles of a standardised image, with features of their own: (bandwidths, C, H, W)."""
+    """Algorithm 1 on the tiles of a standardised image, each with its own features: (bandwidths, C, H, W)."""
     rings = rings_of(params, len(job.pixels))
     image = Extended.of(job.pixels, rings, params.scale)
     if params.search == "image":

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from vnlem.features.orientation import DEFAULT_ARC
 from vnlem.kernels.cpu import vnlem as kernels
 from vnlem.kernels.cpu.vnlem import Diffusion
 from vnlem.methods.vnlem import NO_DIFFUSION, PIXELS_AT_ONCE, part_of, solve_with_features
@@ -22,7 +21,8 @@ from vnlem.methods.vnlem_params import (
 )
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline.image import to_planes
-from vnlem.pipeline.method import Method, names_parameters
+from vnlem.pipeline.method import Method
+from vnlem.pipeline.params import takes
 from vnlem.pipeline.progress import Progress, ProgressCallback
 from vnlem.pipeline.run import NEGLIGIBLE, Job, Result
 from vnlem.pipeline.scale import Scale
@@ -30,40 +30,19 @@ from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.workers import check_workers, for_each
 
 
-@names_parameters
+@takes(VnlemDdParams, without=("search", "adapt"))
 def denoise_vnlem_dd(
     image: ArrayLike,
     sigma: float | None = None,
     *,
     preset: str = "auto",
-    embedding_dim: int = 30,
-    diffusion_time: float = 1.0,
-    graph_bandwidth: float | None = None,
-    local_bandwidth: bool | None = None,
-    flat_guard: bool | None = None,
-    scope: str | None = None,
-    patch_size: int | None = None,
-    patch_distance: int | None = None,
-    n_neighbors: int | None = None,
-    bandwidth: float | None = None,
-    gamma: float | None = None,
-    angle_range: float | None = None,
-    angle_step: float = 5.0,
-    try_unrotated: bool | None = None,
-    scale: float = 1.0,
-    arc: float = DEFAULT_ARC,
-    upsample: int = 2,
-    shape: str | None = None,
-    noise_correction: bool | None = None,
-    rotation_margin: float | None = None,
-    coarse_patch_size: int | None = None,
-    average_down: bool | None = None,
     engine: str = "fast",
     channel_axis: int | None = None,
     workers: int | None = None,
     progress: Progress = False,
     return_info: bool = False,
     device: str | None = None,
+    **params: Any,
 ) -> Result:
     """VNLEM with neighbours by diffusion distance: patches near each other along the graph of all patches.
 
@@ -74,25 +53,7 @@ def denoise_vnlem_dd(
     preset : {"auto", "paper"}
         "paper": Algorithm 1 with the paper's parameters. "auto": those of VNLEM's "auto", a graph whose
         bandwidth follows the noise and the data, and VNLEM's own neighbours in flat regions.
-    embedding_dim : int
-        Number of diffusion coordinates (m), less than the number of pixels.
-    diffusion_time : float
-        Diffusion time (t), positive.
-    graph_bandwidth : float, optional
-        Affinities of the graph are exp(-squared distance / graph_bandwidth^2), in the units of `bandwidth`.
-        Default: `bandwidth` itself ("paper"), what noise alone puts between like patches ("auto").
-    local_bandwidth : bool, optional
-        Raise the bandwidth of a patch to its distance to its 50 nearest where that is larger.
-    flat_guard : bool, optional
-        Where a patch varies no more than noise does, the graph shows the geometry of the noise: there rank
-        neighbours as VNLEM does, with a smooth transition.
-    scope : {"window", "image"}, optional
-        Where neighbours by diffusion distance are looked for. "window" is the default; "image" is anywhere,
-        slower, and the default of engine="printed".
-    patch_size, patch_distance, n_neighbors, bandwidth, gamma
-    angle_range, angle_step, try_unrotated, scale, arc, upsample, shape
-    noise_correction, rotation_margin, coarse_patch_size, average_down
-        As in :func:`vnlem.denoise_vnlem`. With two sizes the graph is that of the larger patches.
+    **params
     engine : {"fast", "printed"}
         "printed" is Algorithm 1 line by line, with dense matrices and rotated square patches in NumPy, for
         images of some thousand pixels; preset="paper" only.

@@ -23,7 +23,7 @@ from vnlem.pipeline.workers import Pool
 # Between these ratios of a patch's variance to the noise's the diffusion distance gains all trust: noise
 # alone gives 1 +- 0.11 in patches of 13 pixels.
 FLAT, STRUCTURED = 1.2, 1.8
-# Of the eigenpairs. Neighbours' ranks need no more: at a tenth of it the SNR is the same to 0.001 dB.
+# Residual of the eigenpairs. A tenth of it changes the SNR by less than 0.001 dB.
 RESIDUAL = 1e-3
 # Rows whose coordinates are placed together; fixed, so that sums do not depend on the number of workers.
 STRIP = 16

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from vnlem.methods.vnlem_params import VnlemParams, check_params, with_defaults
 from vnlem.pipeline import checks
-from vnlem.pipeline.params import checked, param, preset_of
+from vnlem.pipeline.params import checked, param, preset_of, spec
 
 # More coordinates take the eigen-solver longer than all the rest.
 LARGEST_EMBEDDING = 1000
@@ -16,15 +16,36 @@ LARGEST_EMBEDDING = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class VnlemDdParams(VnlemParams):
-    """Parameters of VNLEM and of its diffusion map; the paper's symbols beside them."""
+    """Parameters of VNLEM and of its diffusion map."""
 
-    embedding_dim: int = param(checks.whole, 1, LARGEST_EMBEDDING, paper=30)  # m
-    diffusion_time: float = param(checks.real, 0, open_low=True, paper=1.0)  # t
-    # Square root of epsilon in W; by default that of the larger patches.
-    graph_bandwidth: float = param(checks.real, 0, open_low=True, paper=None)
-    local_bandwidth: bool = param(checks.flag, paper=False, auto=True)
-    flat_guard: bool = param(checks.flag, paper=False, auto=True)
-    scope: str = param(checks.choice, ("window", "image"), paper="window")
+    embedding_dim: int = param(
+        "Number of diffusion coordinates (m), less than the number of pixels.",
+        spec(checks.whole, 1, LARGEST_EMBEDDING, paper=30),
+    )
+    diffusion_time: float = param(
+        "Diffusion time (t), positive.", spec(checks.real, 0, open_low=True, paper=1.0)
+    )
+    graph_bandwidth: float = param(
+        "Affinities of the graph are exp(-squared distance / graph_bandwidth^2), in the units of "
+        "`bandwidth`. "
+        'Default: `bandwidth` itself ("paper"), what noise alone puts between like patches ("auto"); with '
+        "two sizes of patches in proportion to the larger one, of which the graph is made.",
+        spec(checks.real, 0, open_low=True, paper=None),
+    )
+    local_bandwidth: bool = param(
+        "Raise the bandwidth of a patch to its distance to its 50 nearest where that is larger.",
+        spec(checks.flag, paper=False, auto=True),
+    )
+    flat_guard: bool = param(
+        "Where a patch varies no more than noise does, the graph shows the geometry of the noise: there rank "
+        "neighbours as VNLEM does, with a smooth transition.",
+        spec(checks.flag, paper=False, auto=True),
+    )
+    scope: str = param(
+        'Where neighbours by diffusion distance are looked for: in the "window", or anywhere in the "image", '
+        'which is slower and the default of engine="printed".',
+        spec(checks.choice, ("window", "image"), paper="window"),
+    )
 
 
 def resolve_params(preset: str, noise: float, given: dict[str, Any]) -> VnlemDdParams:

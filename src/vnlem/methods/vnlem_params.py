@@ -12,10 +12,10 @@ from vnlem.features.rings import LARGEST_UPSAMPLING, RingLayout, layout
 from vnlem.kernels.cpu import vnlem as kernels
 from vnlem.neighbours.window import make_search
 from vnlem.pipeline import checks
-from vnlem.pipeline.params import checked, param, preset_of
+from vnlem.pipeline.params import checked, param, preset_of, spec
 
-# Limits of parameters: a larger patch holds more coefficients than pixels tell apart, and the window's memory
-# grows with its area.
+# Limits of parameters: a larger patch has more coefficients than its pixels determine, and the memory of the
+# window grows with its area.
 LARGEST_PATCH = 99
 LARGEST_DISTANCE = 100
 # The regression has arrived when a step changes the patch by less than this per pixel (root mean square, in
@@ -42,28 +42,86 @@ def check_coarse(name: str, value: Any) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class VnlemParams:
-    """Parameters of VNLEM in the units of the standardised image; the paper's symbols beside them."""
+    """Parameters of VNLEM in the units of the standardised image."""
 
-    patch_size: int = param(checks.odd, 3, LARGEST_PATCH, paper=13, auto=usual_size)  # q
-    patch_distance: int = param(checks.whole, 1, LARGEST_DISTANCE, paper=10)  # N2
-    n_neighbors: int = param(checks.whole, paper=100, auto=300)  # N1
-    # Square root of epsilon.
-    bandwidth: float = param(checks.real, 0, open_low=True, paper=16.5, auto=usual_bandwidth)
-    gamma: float = param(checks.real, 0, 2, open_low=True, paper=0.1, auto=2.0)  # gamma
-    angle_range: float = param(checks.real, 0, 180, paper=30.0, auto=35.0)  # theta_l, degrees
-    angle_step: float = param(checks.real, 0.01, 180, paper=5.0)  # degrees
-    try_unrotated: bool = param(checks.flag, paper=False, auto=True)
-    scale: float = param(checks.real, 0.3, 100, paper=1.0)  # l
-    arc: float = param(checks.real, 360 / BINS, 90, paper=DEFAULT_ARC)  # delta, degrees
-    upsample: int = param(checks.whole, 1, LARGEST_UPSAMPLING, paper=2)  # k of U_k
-    shape: str = param(checks.choice, ("disc", "square"), paper="disc")
-    search: str = param(checks.choice, ("window", "image"), paper="window")
-    noise_correction: bool = param(checks.flag, paper=False, auto=True)
-    rotation_margin: float = param(checks.real, 0, 100, paper=0.0, auto=0.5)
-    # 0: none.
-    coarse_patch_size: int = param(check_coarse, paper=0, auto=lambda noise: usual_size(noise) + 6)
-    average_down: bool = param(checks.flag, paper=False, auto=True)
-    adapt: bool = param(checks.flag, paper=False, auto=True)
+    patch_size: int = param(
+        "Diameter of the patch, odd (the paper's q).",
+        spec(checks.odd, 3, LARGEST_PATCH, paper=13, auto=usual_size),
+    )
+    patch_distance: int = param(
+        "The search window is 2 * patch_distance + 1 pixels wide (N2).",
+        spec(checks.whole, 1, LARGEST_DISTANCE, paper=10),
+    )
+    n_neighbors: int = param(
+        "Candidates that are searched over the angles (N1); the better half of them is used.",
+        spec(checks.whole, paper=100, auto=300),
+    )
+    bandwidth: float = param(
+        "Weights are exp(-squared distance / bandwidth^2), the square root of epsilon, in units of the clean "
+        "image's standard deviation and for a square patch of patch_size^2 pixels.",
+        spec(checks.real, 0, open_low=True, paper=16.5, auto=usual_bandwidth),
+    )
+    gamma: float = param(
+        "Power of the regression, in (0, 2]; 2 is the weighted mean.",
+        spec(checks.real, 0, 2, open_low=True, paper=0.1, auto=2.0),
+    )
+    angle_range: float = param(
+        "Angles tried around the difference of the orientations (theta_l), in degrees: the multiples of "
+        "angle_step that are smaller than this. 180 is the whole circle, 0 the orientations as they are.",
+        spec(checks.real, 0, 180, paper=30.0, auto=35.0),
+    )
+    angle_step: float = param(
+        "Step between these angles, in degrees.", spec(checks.real, 0.01, 180, paper=5.0)
+    )
+    try_unrotated: bool = param(
+        "Whether the unrotated patch is tried too.", spec(checks.flag, paper=False, auto=True)
+    )
+    scale: float = param(
+        "Scale of the orientation (l), see :func:`vnlem.orientation`.", spec(checks.real, 0.3, 100, paper=1.0)
+    )
+    arc: float = param(
+        "Half-width of the orientation's arc in degrees (delta), see :func:`vnlem.orientation`.",
+        spec(checks.real, 360 / BINS, 90, paper=DEFAULT_ARC),
+    )
+    upsample: int = param(
+        "Factor by which patches are upsampled before they are rotated (the k of U_k).",
+        spec(checks.whole, 1, LARGEST_UPSAMPLING, paper=2),
+    )
+    shape: str = param(
+        'Round patches ("disc"), or "square" ones as the paper prints them (engine="printed" only, and its '
+        "default).",
+        spec(checks.choice, ("disc", "square"), paper="disc"),
+    )
+    search: str = param(
+        '"image": exact nearest neighbours over the whole image instead of the "window"; slow.',
+        spec(checks.choice, ("window", "image"), paper="window"),
+    )
+    noise_correction: bool = param(
+        "Subtract from squared distances what noise alone adds to them.",
+        spec(checks.flag, paper=False, auto=True),
+    )
+    rotation_margin: float = param(
+        "A rotated match counts as (1 + margin) times its squared distance, plus a tenth of the margin times "
+        "the noise in a patch; 0 takes every rotation that is nearer.",
+        spec(checks.real, 0, 100, paper=0.0, auto=0.5),
+    )
+    coarse_patch_size: int = param(
+        "The result is the mean of two estimates, the other with patches of this odd size (and a bandwidth "
+        "in proportion): small patches keep what is rare, large ones average more where much is alike. "
+        "0: one estimate.",
+        spec(check_coarse, paper=0, auto=lambda noise: usual_size(noise) + 6),
+    )
+    average_down: bool = param(
+        "Average the upsampled image down to the original resolution before patches are compared: distances "
+        "then hold less noise.",
+        spec(checks.flag, paper=False, auto=True),
+    )
+    adapt: bool = param(
+        "Patches of different kinds need different parameters: take estimates with three bandwidths for each "
+        "size of patches, and combine them and the noisy image in every neighbourhood, so that Stein's "
+        'unbiased estimate of the error is smallest. It searches twice, and needs search="window".',
+        spec(checks.flag, paper=False, auto=True),
+    )
 
 
 PAPER = preset_of(VnlemParams, "paper")
@@ -139,7 +197,7 @@ def looks_unrotated(params: VnlemParams) -> bool:
 
 
 def bandwidths_of(params: VnlemParams) -> list[float]:
-    """Of the estimates of one size of patches."""
+    """The bandwidths of the estimates of one size of patches."""
     return [factor * params.bandwidth for factor in (BANDWIDTHS if params.adapt else (1.0,))]
 
 

@@ -45,7 +45,7 @@ def halo(params: VnlrParams) -> int:
 
 
 def work_halo(params: VnlrParams) -> int:
-    """How many pixels around a part of an image are worked on, in the mean over the passes.
+    """How many pixels around a part of an image are worked on, averaged over the passes.
 
     The last pass works hardly beyond what is written, the first almost as far as what is read.
 
@@ -74,7 +74,7 @@ def _reaches(params: VnlrParams, number: int) -> tuple[int, int]:
 
 
 def _copies_of(params: VnlrParams, number: int) -> tuple[Copies, ...]:
-    """Copies wait for a pilot: on noise their many times as many candidates only add chance."""
+    """Copies wait for a pilot: on noise their many more candidates only add chance."""
     return () if number == 0 else COPIES.get(params.group, ())
 
 

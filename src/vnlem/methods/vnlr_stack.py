@@ -97,7 +97,7 @@ def prepare(
 
 
 def _of_particles(planes: Iterator[Plane], task: StackTask, otherwise: StackSolver) -> Iterator[Plane]:
-    """A set of noisy particles by their covariance, where that tells enough; else by groups of patches."""
+    """A set of noisy particles by their covariance, where that is informative; else by groups of patches."""
     held = list(planes)
     images = np.stack([to_host(plane) for plane in held]).astype(np.float64)
     found = filter_set(images, task.sigma)
@@ -167,7 +167,7 @@ def entering(plane: Plane) -> Plane:
 
 
 def leaving(plane: Plane, channels: int) -> Plane:
-    """A plane as it came, with as many axes."""
+    """A plane with the axes that it came with."""
     return from_opponent(plane) if channels > 1 else plane[0]
 
 

@@ -18,7 +18,7 @@ class StackParams(FixedParams):
     kind: str  # "T", "Z" or "N"
     group: str
     patch_sizes: tuple[int, ...]  # of the first pass and of each pilot pass
-    depths: tuple[int, ...]  # planes a patch spans, likewise
+    depths: tuple[int, ...]  # planes a patch spans, in the same passes
     reach: int  # planes before and after that members may begin in
     n_neighbors: int
     patch_distance: int  # radius of the window in every plane
@@ -178,8 +178,8 @@ def delays_of(delay: int, depths: tuple[int, ...], reach: int) -> tuple[tuple[in
             f"plane_distance={reach} and patch_depth={max(depths)}, got {delay}; change these parameters, or "
             "the delay"
         )
-    # The first frame needs as many as a patch spans, and must not wait for them in one pass after the other:
-    # the last pass always has so much of the delay.
+    # The first frame needs all frames that a patch spans, and must not wait for them in every pass: the last
+    # pass always has that much of the delay.
     ahead = min(reach, -(-delay // n_passes))
     while ahead * (n_passes - 1) + max(0, depth - 1 - ahead) > delay:
         ahead -= 1

@@ -78,7 +78,7 @@ def data_range_of(clean: ArrayLike) -> float:
     given = np.asarray(clean)
     if given.dtype.kind not in "iu":
         raise ValueError(
-            f"data_range is needed for {given.dtype} images, whose scale nothing tells; pass e.g. "
+            f"data_range is needed for {given.dtype} images, whose scale is unknown; pass e.g. "
             "data_range=1 or data_range=255"
         )
     limits = np.iinfo(given.dtype)

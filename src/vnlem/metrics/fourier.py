@@ -147,7 +147,7 @@ def _correlation(first: ArrayLike, second: ArrayLike, ndim: int, pixel_size: flo
         squared += np.expand_dims(steps**2, [k for k in range(ndim) if k != axis])
     ring = np.rint(np.sqrt(squared) * side).astype(int)
     n_rings = side // 2
-    # Half of the coefficients stand for those they are conjugate to, all but the columns that are their own.
+    # Half of the coefficients represent their conjugates too, except columns that are their own conjugates.
     weight = np.full(one_hat.shape, 2.0)
     weight[..., 0] = 1
     if one.shape[-1] % 2 == 0:

@@ -33,7 +33,8 @@ class Residual:
     correlation : float
         Between neighbouring pixels, the strongest of right, below and diagonal.
     structure : float
-        Correlation with the fine detail of the result, 0 to 1.
+        Correlation with the fine detail of the result, beyond what noise left in the result explains:
+        positive where detail was weakened, negative where it was exaggerated.
     verdict : str
         What these say, in words.
 
@@ -98,7 +99,7 @@ def residual_check(
     parts = [_measure(a - b, b) for a, b in zip(stable, result, strict=True)]
     variance = float(np.mean([part[0] for part in parts]))
     correlation = max((part[1] for part in parts), key=abs)
-    structure = max(part[2] for part in parts)
+    structure = max((part[2] for part in parts), key=abs)
     return Residual(variance, correlation, structure, _verdict(variance, correlation, structure))
 
 
@@ -116,9 +117,14 @@ def _measure(removed: Any, kept: Any) -> tuple[float, float, float]:
     ]
     detail = kept - ndimage.uniform_filter(kept, 5, mode="reflect")
     spread = float(np.sqrt(np.mean(detail**2)))
-    # Detail far below the noise is rounding, and no trace of the image.
-    structure = 0.0 if spread < 1e-3 else abs(float(np.mean(removed * detail))) / (spread * variance**0.5)
-    return variance, max(lags, key=abs), structure
+    if spread < 1e-3:  # detail far below the noise is rounding, and no trace of the image
+        return variance, max(lags, key=abs), 0.0
+    covariance = float(np.mean(removed * detail))
+    # Every result keeps a share of the noise, which correlates with the removed rest without any detail being
+    # lost. Noise n, error e of the result: variance = 1 + <e, e> - 2 <n, e>, so <n, e> is at least this.
+    left = max(0.0, (1 - variance) / 2)
+    covariance -= min(left, max(covariance, 0.0))
+    return variance, max(lags, key=abs), covariance / (spread * variance**0.5)
 
 
 def _verdict(variance: float, correlation: float, structure: float) -> str:
@@ -126,6 +132,8 @@ def _verdict(variance: float, correlation: float, structure: float) -> str:
         return f"noise was left: {100 * variance:.0f} % of its variance was removed"
     if variance > MOST_VARIANCE:
         return f"more than the noise was removed: {100 * variance:.0f} % of its variance"
+    if structure < -MOST_STRUCTURE:
+        return f"fine detail was exaggerated: what was removed is its negative ({structure:.2f})"
     if structure > MOST_STRUCTURE:
         return f"fine detail was weakened: it correlates with what was removed ({structure:.2f})"
     if abs(correlation) > MOST_CORRELATION:

@@ -301,7 +301,7 @@ class Matching:
         return Layout.of(sheets)
 
     def group_size(self) -> int:
-        """Members of a group: a small window does not hold as many."""
+        """Members of a group, fewer where a window is small."""
         rows, columns = self.reach.sides()
         if not self.pattern:
             return min(self.n_members, rows * columns)

@@ -86,7 +86,7 @@ def noise_of_patch(search: Search, sigma: float, weights: NDArray[np.float32]) -
 def brightness(plane: NDArray[np.float32]) -> NDArray[np.float32]:
     """What shows where things are in a plane (channels, H, W); it has the noise of one channel.
 
-    Of three channels the first is it: they are opponent colours.
+    With three channels it is the first: they are opponent colours.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class PlaneMatcher:
         self._about_mean = np.zeros((0 if search.flat_energy is None else planes, height, width), np.float32)
         self._sizes = np.zeros((planes, 2), np.int64)
         self._count = 0  # planes in flight
-        # Sums over patches of the last planes, as many as a patch spans, (channels, H, W).
+        # Sums over patches of the last planes, all that a patch spans, (channels, H, W).
         self._squares: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._values: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._transforms = len(

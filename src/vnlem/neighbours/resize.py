@@ -39,7 +39,7 @@ def stretched(image: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
 
 
 def _resizing(count: int, factor: float, scaled: int | None = None) -> NDArray[np.float64]:
-    """The matrix that scales `count` pixels about their centre to `scaled` pixels, to as many when None.
+    """The matrix that scales `count` pixels about their centre to `scaled` pixels, to `count` when None.
 
     The image is mirrored at its ends.
     """

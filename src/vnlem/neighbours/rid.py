@@ -191,7 +191,7 @@ def _check_patch(name: str, patch: ArrayLike) -> NDArray[np.float64]:
 
 
 def _middle(patch: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
-    """So many pixels around the centre, or all where there are fewer."""
+    """This many pixels around the centre, or all where there are fewer."""
     rest = max(len(patch) // 2 - reach, 0)
     return patch[rest : len(patch) - rest, rest : len(patch) - rest]
 

@@ -13,12 +13,12 @@ A sheet says
 - where the search window of each reference patch begins in it (`corners`): the way positions of the image
   map into the sheet;
 - what its pixels are (`fill`): pilot, working image, what is compared, how far the working image is from the
-  noisy one, and the noise variance of every pixel, so a sheet may have noise of its own;
+  noisy one, and the noise variance of every pixel, so a sheet may have its own noise;
 - whether members found there are put back (`put_back`), as those of the image itself are: their estimates are
   added to the sheet's rows of the tile's sums. Such sheets come first. Members of the others contribute to
   estimates, count as noisier, are limited in number, and pay the penalty of a turned patch;
 - whether its noise is that of the image (`same_noise`), as in a copy. There the reference patch itself, and
-  what lies on it, is no member: it would agree with the reference's noise.
+  what lies on it, is not a member: it would agree with the reference's noise.
 
 A patch may span several planes: the tall arrays have an axis `depth`, and a sheet fills all planes of each of
 its rows, with `kernels.cpu.sheets.cut` once per plane. Movies, volumes and sets of images are searched in
@@ -40,7 +40,7 @@ Whole = NDArray[np.int64]
 TILE = 64  # pixels; reference patches are worked through in tiles of this size
 # Images of at least this many pixels have larger tiles: there are enough of them for any number of threads,
 # fewer pixels around tiles are read twice, and less work is done in Python, one thread at a time.
-MANY_PIXELS, LARGE_TILE = 2**20, 128
+MANY_PIXELS, LARGE_TILE = 2**18, 128
 
 
 class Sheet(Protocol):

@@ -1,7 +1,7 @@
 """Turned copies of what lies around a tile: sheets that widen the search to all rotations (group "so2").
 
 Three shears turn a square about the tile's centre. Each shifts rows by a windowed sinc of few taps, which
-keeps white noise nearly white, as interpolation could not promise, and which looks no further than its taps.
+keeps white noise nearly white, unlike interpolation, and reads no further than its taps.
 """
 
 from functools import lru_cache

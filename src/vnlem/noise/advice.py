@@ -22,7 +22,7 @@ def advise(model: NoiseModel, planes: Planes, *, rounded: bool) -> None:
     planes : Planes
         The image, or a page or a sample of it, as it was given.
     rounded : bool
-        Whether the result will be rounded to integers that nobody asked for.
+        Whether the result will be rounded to integers although no dtype was given.
 
     Examples
     --------

@@ -37,14 +37,14 @@ MOST_ZEROS = 0.1  # of a block: it was set to zero
 # The first two have a chance part, over the root of the number of pixels.
 MOST_APART, SAME_WIDTH, MOST_CORRELATED, MOST_DARKER, DARKER = 0.012, 0.02, 0.15, 0.01, 0.6
 CHANCE = 1.2
-# Noise of the whole image over that of the air, once it should be one: beyond, that of the tissue counts.
+# Noise of the whole image relative to that of the air; if larger, that of the tissue is taken.
 SAME_NOISE = (0.65, 1.5)
 TISSUE_ROUNDS = 5
 MOST_BRIGHT = 2.0  # variance of bright areas, once it should be one: beyond, noise rises with the brightness
 LEAST_STEPS = (
     4.0  # of the pixels' values in sigma: counts of 3.7 photons look like air, with 3 steps in sigma
 )
-PLAIN_AIR = 0.05  # of the blocks, where nobody has said that this is a magnitude image
+PLAIN_AIR = 0.05  # of the blocks, where the kind of noise is not given
 
 UNLIKE_AIR = "the noise of the tissue differs from that of the air, and that of the tissue is taken; a map \
 of sigma would say more"

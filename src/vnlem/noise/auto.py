@@ -1,7 +1,7 @@
-"""Which noise is this? The estimate that `denoise` makes where the user says nothing.
+"""Which noise is this? The estimate of `denoise` where no noise is given.
 
 A wrong guess costs more on one side than on the other. Texture that is taken for noise is lost, up to 20 dB
-of it; noise that is left alone costs 2 to 5 dB at the most. So a model that removes more needs better
+of it; noise that is left alone costs at most 2 to 5 dB. So a model that removes more needs better
 evidence, and where evidence is weak the one with the least regret is taken:
 
 | model | it claims | evidence it needs | taken instead |
@@ -33,13 +33,13 @@ from vnlem.noise.correlated import (
     floor_and_rise,
 )
 from vnlem.noise.curve import Curve
+from vnlem.noise.evidence import SMALLEST_FOR_A_CURVE, Seen
 from vnlem.noise.field import SMALLEST, Cells, field_of, find_field, with_surface
 from vnlem.noise.fit import Demands, fit, fit_correlated, gain_of_planes
 from vnlem.noise.instruments import INSTRUMENTS, check_options, estimate_instrument
 from vnlem.noise.levels import Differences
 from vnlem.noise.lines import with_lines, without_lines
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.seen import SMALLEST_FOR_A_CURVE, Seen
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, check_values, to_planes
@@ -85,11 +85,12 @@ LARGE_SHARE, MOST_UNEVEN = 0.15, 1.75
 # Coefficients of correlated noise are not quite independent, so the blocks that were chosen have a little
 # less of it than the others; and too little is worse than too much.
 CHOSEN_LOW = 1.2
-# Of a photograph the brightness has texture everywhere, which counts as noise and more than outweighs this.
+# The brightness of a photograph has texture everywhere, which counts as noise and more than outweighs this.
 CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
-# Where every brightness has texture, the level at high frequencies is no more than a bound: so much of its
-# standard deviation is taken. Patterns are tilted more, and leave the high frequencies to the noise.
-TAKEN_OF_TEXTURED, MOST_TILTED_TEXTURE = 0.9, 4.0
+# Where every brightness has texture, the level at high frequencies is an upper bound: this share of its
+# standard deviation is taken, the first where next to no class looks like noise, the second elsewhere.
+# Patterns are tilted more, and leave the high frequencies to the noise.
+TAKEN_OF_TEXTURED, LEAST_LIKE_NOISE, MOST_TILTED_TEXTURE = (0.9, 0.95), 0.1, 4.0
 # Components count as equally noisy when their variances differ by less.
 SAME_STRENGTH = 1.5
 LEAST_UNCLIPPED = 0.5  # of the pixels, where those that are clipped can be left out
@@ -97,8 +98,8 @@ PLAINLY_SHARED = 6.0  # the same where noise is weak, so that it may be the grai
 MANY_LIKE_NOISE = 0.6  # of the classes: the noise of the brightness itself is plain to see
 MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 
-# What is said where two models are about as likely: the one that removes less is taken.
-NOTHING = "hardly an area that is not constant is free of structure, so no noise can be told from it"
+# Messages for cases where two models are about as likely: the one that removes less is taken.
+NOTHING = "nearly all areas that are not constant have structure, so noise cannot be distinguished from it"
 TEXTURED = "there is texture almost everywhere: more may be noise, and the lower level is taken"
 SHARED = "the brightness may have more noise than the colours, or texture; the lower level is taken"
 UNLIKE_NOISE = "it may also be correlated noise or texture, and the safer of both, texture, is taken"
@@ -243,7 +244,7 @@ def _estimate(
     seen = [Seen.of(plane, pool) for plane in data]
     if not any(seen):
         return NoiseModel.white(0.0, 0.5, NOTHING)
-    # A channel without noise of its own to be seen, such as one that is all zeros, follows the others.
+    # A channel without visible noise, such as one that is all zeros, follows the others.
     channels = [one or next(filter(None, seen)) for one in seen]
     if differences is not None and min(differences[0].noise.shape) >= SMALLEST_FOR_A_CURVE:
         channels = [one.or_less(own, pool) for one, own in zip(channels, differences, strict=True)]
@@ -329,7 +330,7 @@ def _level(seen: Seen, caution: str) -> float:
     if caution == "safe":
         return min(seen.white, float(np.min(seen.levels.least())))
     textured = seen.is_tilted and seen.tilt < MOST_TILTED_TEXTURE
-    return seen.white * TAKEN_OF_TEXTURED**2 if textured else seen.white
+    return seen.white * TAKEN_OF_TEXTURED[seen.share >= LEAST_LIKE_NOISE] ** 2 if textured else seen.white
 
 
 def _of_colours(

@@ -21,7 +21,7 @@ Float = NDArray[np.float64]
 
 MOST_BLOCKS = 2**14  # bounds time and memory for any image
 CLIPPED_SHARE = 0.05  # a block with more pixels at the image's limits may be clipped
-MOST_CLIPPED_SHARE = 0.55  # with more than half of its pixels clipped a block says nothing
+MOST_CLIPPED_SHARE = 0.55  # a block with more than half of its pixels clipped is not used
 LEAST_UNCLIPPED = 0.25  # of the blocks must be unclipped for the others to be left out
 PART = 2048  # blocks that one worker looks at
 EQUAL_SHARE = 0.5  # a block with more pairs of equal neighbours shows no noise, whatever it is
@@ -71,16 +71,16 @@ def in_parts(
     Parameters
     ----------
     work : callable
-        Takes blocks (side, side, n) of each of the views and returns arrays (..., n). What it makes of a
+        Takes blocks (side, side, n) of each of the views and returns arrays (..., n). The result for a
         block must not depend on the others.
     given : list of ndarray
-        Views of windows, of as many down and across.
+        Views of windows, all with the same number down and across.
     pool : Pool
 
     Returns
     -------
     tuple of ndarray
-        What `work` makes of all blocks.
+        The results of `work` for all blocks.
 
     Examples
     --------

@@ -27,7 +27,7 @@ Float = NDArray[np.float64]
 FEWEST = 2  # frames of one level
 SMOOTH = 12.0  # pixels over which the light of a flat field is even, and the gain of an amplifier
 LEAST_RESPONSE, MOST_RESPONSE = 0.2, 5.0  # beside the neighbourhood: a pixel beyond is a defect
-LEAST_LIGHT = 2.0  # times the read noise: a flat field with less light says nothing
+LEAST_LIGHT = 2.0  # times the read noise: a flat field with less light is not used
 MOST_LOST = 0.5  # of the pixels may be saturated, or their dark frames clipped
 STEPS = (8, 10, 12, 14, 16)  # bits of a converter: the last of its values is saturated
 
@@ -157,7 +157,7 @@ def _last_value(frames: list[NDArray[Any]], known: float | None) -> float | None
 
 
 def _shrunk(variance: Float, count: int) -> Float:
-    """Variances of single pixels, drawn to the usual one as far as so few frames scatter by chance."""
+    """Variances of single pixels, shrunk towards the usual one by the scatter of few frames."""
     from scipy.special import polygamma, psi
 
     half = (
@@ -199,7 +199,7 @@ def _gain(levels: list[Moments], offset: Float, read: Float) -> tuple[Float, Flo
     if not weight.any():
         why = "saturated" if saturated else "as dark as the darks" if dim else "empty"
         cure = "take them with less light" if saturated else "take them with light"
-        raise ValueError(f"all flat fields are {why}, so they say nothing of the gain; {cure}")
+        raise ValueError(f"all flat fields are {why}, so they do not show the gain; {cure}")
     beside = np.where(weight > 0, response / np.maximum(weight, 1e-300), 1.0)
     near = (weight > 0).astype(np.float64)
     gain = gaussian_filter(transfer * near, SMOOTH, mode="nearest") / np.maximum(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise import blocks as block
-from vnlem.noise.tiled import filtered, finite, frequencies
+from vnlem.noise.tiled_filter import filtered, finite, frequencies
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.workers import Pool
 
@@ -77,7 +77,7 @@ class Spectrum:
 
     def correlation(self, reach: int) -> Float:
         """Correlation of the noise of two pixels that lie 0 to `reach` rows and columns apart."""
-        # Every entry stands for its whole step of the frequency axis; zero has half a step.
+        # Every entry represents its whole step of the frequency axis; zero has half a step.
         power = np.asarray(self.power)
         ends = np.pi * (np.arange(len(power) + 1) - 0.5).clip(0) / (len(power) - 0.5)
         lag = np.maximum(np.arange(reach + 1), 1e-9)[:, None]
@@ -132,7 +132,7 @@ def _response(spectrum: Spectrum, exponent: float, floor: float, ceiling: float 
 def _of_variance_one(spectrum: Spectrum) -> Float:
     """Response of the filter that makes white noise of variance one noise of this spectrum."""
     response = _response(spectrum, 0.5, 0.0, np.inf)
-    # All columns but the first and the last stand for two frequencies.
+    # All columns but the first and the last represent two frequencies.
     energy = 2 * np.abs(response) ** 2
     energy[:, [0, -1]] /= 2
     return np.asarray(response * np.sqrt(response.shape[0] ** 2 / energy.sum()))
@@ -179,7 +179,7 @@ def estimate_power(
     """
     pool = pool or Pool(1)
     energy, brightness = _energies(planes, keep, pool)
-    # A start: the lower quartile of each coefficient, freed of its bias for normal noise.
+    # A start: the lower quartile of each coefficient, corrected for its bias with normal noise.
     power = _smooth(_lower_quartile(energy, pool) / 0.1015)
     order = np.argsort(brightness, kind="stable")
     strata = np.array_split(order, max(1, min(STRATA, order.size // FEWEST_IN_STRATUM)))
@@ -203,7 +203,7 @@ def _read_strata(
     middle = beyond & (block.frequency(SIDE) < MOST_MIDDLE)
     halves = [(rows + columns) % 2 == parity for parity in (0, 1)]
     halves[0][0, 0] = False
-    # A gradient is no doubt about the noise: the lowest frequencies have no say in the share.
+    # A gradient in the image is not evidence against the noise: the lowest frequencies are left out.
     judges = [*halves, *(half & beyond for half in halves)]
     # The first component chooses for all: it holds the most structure, and chance in its noise is not chance
     # in theirs.

@@ -43,7 +43,7 @@ class Curve:
     camera : GainModel, optional
         The camera whose line this is, where it is known.
     law : Rician or Speckle, optional
-        The law that replaces the knots, with a transform of its own.
+        The law that replaces the knots, with its own transform.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Curve:
         return Curve(self.levels, tuple(share**2 * value for value in self.variances), camera)
 
     def halved(self, times: int) -> "Curve":
-        """The curve of the image halved so often: the mean of four pixels has half of their noise."""
+        """The curve of the image halved this often: the mean of four pixels has half of their noise."""
         if self.law is not None:
             return Curve.of_law(self.law.halved(times))
         return self.with_share(0.5**times)

@@ -1,6 +1,7 @@
 """The picture of a noise model: noise against brightness, correlation, and spectrum or map."""
 
 import os
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 REACH = 6  # pixels, of the correlation that is drawn
 SHOWN = (0.001, 0.999)  # quantiles of the brightness that is drawn
+LINE = 130  # characters of a line above the panels
 FLAT = 0.05  # a spectrum that differs from one by less is flat
 
 
@@ -39,7 +41,7 @@ def draw(
     figure.colorbar(shown, ax=correlation, label="correlation")
     _draw_maps(figure, last, model) if model.maps is not None else _draw_spectrum(last, model)
     words = [model.describe()] + ([] if planes is None else explain(model, planes)[:1])
-    figure.suptitle("\n".join(words), fontsize=10)
+    figure.suptitle("\n".join(line for text in words for line in wrap(text, LINE)), fontsize=10)
     if path is not None:
         figure.savefig(path, dpi=110)
     return figure
@@ -62,12 +64,14 @@ def _draw_curve(axes: Any, model: "NoiseModel", planes: NDArray[np.float64] | No
                 _draw_dots(axes, model, channel, found, colour)
                 seen = float(found.brightness.min()), float(found.brightness.max())
         label = f"model, {names[channel]}" if names else "model" if channel == 0 else None
-        for ends, style, word in (((low, high), ":", None), (seen, "-", label)):
+        beyond = "model, beyond what was seen" if channel == 0 and seen != (low, high) else None
+        for ends, style, word in ((seen, "-", label), ((low, high), ":", beyond)):
             x = np.linspace(ends[0], ends[1] if ends[1] > ends[0] else ends[0] + 1, 200)
             axes.plot(x, np.sqrt(model.variance(x, channel)), style, color=colour, label=word)
     axes.set(xlabel="brightness (grey levels)", ylabel="noise, standard deviation (grey levels)")
-    axes.set(title="noise against brightness", ylim=(0, 1.15 * axes.get_ylim()[1]))
-    axes.legend(fontsize=8, loc="lower right")
+    lines = len(axes.get_legend_handles_labels()[1])
+    axes.set(title="noise against brightness", ylim=(0, (1 + 0.1 * lines) * axes.get_ylim()[1]))
+    axes.legend(fontsize=8, loc="upper left")  # above all dots
 
 
 def _seen(plane: NDArray[np.float64], model: "NoiseModel") -> Levels | None:

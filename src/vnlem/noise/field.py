@@ -17,11 +17,11 @@ from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
 
-CELLS, SMALLEST_CELL = 8, 32  # along a side at the most; pixels of a cell
+CELLS, SMALLEST_CELL = 8, 32  # along a side at most; pixels of a cell
 SMALLEST = 2 * SMALLEST_CELL  # pixels a side of an image that has a field
 DEGREE = 3  # of the polynomial in rows and columns, of the logarithm of the variance
 ROUGHNESS = 0.3  # what a bend costs beside the misfit
-# A cell may lie above the surface by texture: from so much of the logarithm on it loses its weight.
+# Texture may lift a cell above the surface: beyond this (logarithm) it loses its weight.
 RAISED = 0.3
 ROUNDS = 12  # of least squares with weights
 LEAST_ERROR = 0.03  # relative, of the variance of a cell
@@ -94,7 +94,7 @@ def find_field(every: list[Cells], *, sure: bool = False) -> Surface | None:
     Returns
     -------
     Surface or None
-        None where the noise is the same everywhere, or where it cannot be told.
+        None where the noise is the same everywhere, or where that cannot be decided.
     """
     seen = [cells for cells in every if len(cells.places) >= len(_POWERS)]
     if not seen:
@@ -122,7 +122,7 @@ def find_field(every: list[Cells], *, sure: bool = False) -> Surface | None:
 
 
 def _through(places: Float, values: Float, doubt: Float) -> Surface:
-    """The surface through the lower envelope of values of which each has a doubt."""
+    """The surface through the lower envelope of values, each with its uncertainty."""
     terms = np.stack([places[:, 0] ** i * places[:, 1] ** j for i, j in _POWERS], axis=1)
     weights = 1 / doubt**2
     for _ in range(ROUNDS):

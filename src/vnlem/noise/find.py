@@ -1,4 +1,4 @@
-"""Which noise does a call of `denoise` mean? What was said of it, or the estimate where nothing was."""
+"""The noise model of a call of `denoise`: as it was given, or estimated."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from vnlem.pipeline.image import Planes
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.warn import warn
 
-# Times the largest pixel: beyond, double precision no longer tells pixels apart.
+# Times the largest pixel: beyond it double precision loses the differences of pixels.
 LARGEST_OFFSET = 1e9
 CAMERA = ("gain", "offset", "read_noise")
 ABOUT_NOISE = (*CAMERA, "caution", "lines", *OPTIONS)  # arguments of `denoise`
@@ -35,7 +35,7 @@ def find_noise(
     differences: Sequence[Differences] | None = None,
     in_place: bool = True,
 ) -> NoiseModel | None:
-    """The model `denoise` is to use, from its arguments; None where sigma says it all, e.g. as a map.
+    """The model that `denoise` uses, from its arguments; None where sigma is enough, e.g. as a map.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def find_noise(
     about_noise : dict
         What else `denoise` was given: ABOUT_NOISE, None where it was not.
     plain : bool
-        Estimate white noise where nothing is said.
+        Estimate white noise where nothing is given.
     workers : int, optional
         Number of threads, at most four of them.
     differences : sequence of Differences, optional
@@ -91,7 +91,7 @@ def _find(
         more = [name for name in (*CAMERA, *OPTIONS) if about_noise.get(name) is not None]
         if sigma is not None or more:
             extra = more[0] if more else "sigma"
-            raise ValueError(f"a NoiseModel holds all there is to say of the noise; leave {extra} out")
+            raise ValueError(f"a NoiseModel describes the noise completely; leave {extra} out")
         (noise_model if in_place else noise_model.evened).check(planes)
         return noise_model
     if not isinstance(noise_model, str):
@@ -138,7 +138,7 @@ def _check_offset(planes: Planes, offset: float) -> None:
 
 
 def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> None:
-    """One warning where the image plainly has other noise than was said.
+    """One warning where the image plainly has other noise than was given.
 
     Structure raises the estimate, so a larger one counts only where most of the image is flat.
     """

@@ -1,7 +1,7 @@
 """The simplest curve of the noise's variance against brightness that the levels of an image support.
 
 Sensors have few laws: one level; a line that rises with the brightness (photons and read noise); a smooth
-bend (cameras that bend their values). A brightness that shows nothing but texture has no say: the law goes
+bend (cameras that bend their values). A brightness that shows only texture does not count: the law goes
 on from where noise was seen.
 """
 
@@ -21,11 +21,11 @@ Float = NDArray[np.float64]
 # Variances that differ by less over the brightness of an image are taken for one: to stabilise would gain
 # little, and texture can feign as much.
 LEAST_RATIO, LEAST_WEAK_RATIO, LEAST_BENT_RATIO = 1.6, 2.2, 2.5
-# Correlated noise is told from texture by its shape, so its curve may vary by less; a line, a bent curve.
+# Correlated noise is distinguished from texture by its shape, so its curve may vary less; line, bent curve.
 LEAST_RATIO_CORRELATED = (1.4, 1.7)
-# A bent curve has to explain the levels so much better than a line: half the misfit, at least.
+# A bent curve must explain the levels this much better than a line: at most half the misfit.
 BEND_GAIN = 0.5
-# A line that would end above so much of the range of the brightness describes no camera.
+# A line that ends above this share of the range of brightness does not describe a camera.
 LARGEST_OFFSET = 0.05
 TEXTURE_ERROR = 1.0  # relative, of the variance of a class with texture
 MOST_KNOTS = 8
@@ -39,7 +39,7 @@ MOST_UNEVEN, UNEVEN_BESIDE, MOST_UNEVEN_BESIDE = 2.0, 1.6, 3.0
 
 
 class Demands(NamedTuple):
-    """What is demanded of a curve before it is believed."""
+    """What a curve must show before it is accepted."""
 
     support: float  # share of the classes of brightness that must look like noise
     weak_support: float  # the same where the noise is weak beside the contrast
@@ -232,7 +232,7 @@ def fit_line(x: Float, y: Float, error: Float) -> Curve:
 
 def _fit_bent(x: Float, y: Float) -> Curve:
     """A piecewise linear curve through medians of neighbouring classes."""
-    # The ends are knots of their own: often the curve is steep there, and classes lie far apart.
+    # The ends are separate knots: often the curve is steep there, and classes lie far apart.
     inner = np.arange(1, x.size - 1)
     parts = [np.array([0]), *np.array_split(inner, min(MOST_KNOTS - 2, max(1, inner.size // 3)))]
     parts.append(np.array([x.size - 1]))
@@ -281,7 +281,7 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
 
 
 def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
-    """:func:`estimate_gain` of planes (C, H, W); None where no noise is to be seen.
+    """:func:`estimate_gain` of planes (C, H, W); None where no noise is visible.
 
     pool: the threads to use, which do not change the result.
     """
@@ -295,7 +295,7 @@ def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
         return None
     levels = by_brightness(blocks)
     like_noise = levels.like_noise()
-    # Classes with texture have a say where nothing else shows their brightness.
+    # Classes with texture count where nothing else shows their brightness.
     variance = np.where(like_noise, levels.high, levels.least(USUAL_LEAK))
     pure = _from_dark(levels.brightness, variance, blocks.dark)
     if pure is not None:
@@ -303,7 +303,7 @@ def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
     line = fit_line(levels.brightness, variance, np.where(like_noise, levels.error, TEXTURE_ERROR))
     (dark, *rest), (first, *others) = line.levels, line.variances
     bright, last = (rest[0], others[0]) if rest else (dark, first)
-    # A line that does not rise is white noise: the least gain that arithmetic can tell from none.
+    # A line that does not rise is white noise: the smallest gain that arithmetic distinguishes from 0.
     least = 1e-6 * max(first, last, 1e-300) / max(abs(dark), abs(bright), 1e-300)
     slope = (last - first) / (bright - dark) if bright > dark else 0.0
     if slope <= least:
@@ -323,7 +323,7 @@ def given_model(gain: Any, offset: Any = None, read_noise: Any = None) -> GainMo
 
 
 def with_defaults(gain: Any, offset: Any = None, read_noise: Any = None) -> tuple[Any, Any, Any]:
-    """Gain, offset and read noise, numbers or maps, of which the last two are 0 where they are None."""
+    """Gain, offset and read noise, numbers or maps; offset and read noise are 0 where they are None."""
     if gain is None:
         raise ValueError(
             "offset and read_noise need gain too; pass gain=, or none of them to estimate all three"

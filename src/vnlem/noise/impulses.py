@@ -42,13 +42,13 @@ class Limits(NamedTuple):
 PLAIN = Limits(2.0, 1.0, 0.15, 0.1, 1.0)
 USUAL = Limits(1.5, 0.5, 0.06, 0.15, 2.0)  # where there are many
 FEWEST, LEAST_RATE, MOST_RATE = 8, 20e-5, 0.05
-SMALLEST = 64  # pixels a side, where nobody has said that there are impulses
+SMALLEST = 64  # pixels a side, for impulses="auto"
 LEAST_FLAT, LEAST_SPREAD = 0.28, 0.7  # shares: in the flatter half, and of the blocks that chance would hit
 BLOCK = 16
 # Share of the points that must be impulses: stars have a point spread, letters more than one pixel.
 LEAST_ALONE, LEAST_ALONE_OF_MANY = 0.9, 0.93
 # Pixels beyond the range of their neighbours by these shares of it lie between noise and impulses: of normal
-# noise and of photographs 0.35 % at the most do, of speckle 0.37 to 1.2 %, of few photons 0.7 to 1 %.
+# noise and of photographs at most 0.35 %, of speckle 0.37 to 1.2 %, of few photons 0.7 to 1 %.
 BETWEEN, USUAL_BETWEEN, MOST_BETWEEN = (0.9, 1.3), 3e-3, 5e-3
 MOST_LOOKED_AT = 40_000
 ANY_WINGS = 1e9
@@ -68,8 +68,10 @@ class ImpulseRule:
     limits: Limits = USUAL
     stuck: tuple[float, ...] = ()
 
-    def find(self, planes: Float) -> Mask:
+    def find(self, planes: Float, levels: Float | None = None) -> Mask:
         """The impulses of planes (C, H, W), or of a part of an image.
+
+        levels: standard deviation of the noise of each pixel, where a map is known; broadcast to the planes.
 
         Examples
         --------
@@ -79,9 +81,12 @@ class ImpulseRule:
         1
         """
         found = np.zeros(planes.shape, bool)
+        known = None if levels is None else np.broadcast_to(levels, planes.shape)
         for number, plane in enumerate(planes):
-            seen = _Neighbourhood.of(plane, self._least(number), self.stuck)
-            found[number][seen.rows, seen.columns] = self._decide(seen, number)
+            least = self._least(number) if known is None else float(known[number].min())
+            seen = _Neighbourhood.of(plane, max(least, LEAST_NOISE * self.contrast), self.stuck)
+            own = None if known is None else known[number][seen.rows, seen.columns]
+            found[number][seen.rows, seen.columns] = self._decide(seen, number, own)
         return found
 
     def _least(self, channel: int) -> float:
@@ -93,9 +98,11 @@ class ImpulseRule:
             ),
         )
 
-    def _decide(self, seen: "_Neighbourhood", channel: int) -> Mask:
+    def _decide(self, seen: "_Neighbourhood", channel: int, levels: Float | None) -> Mask:
         limits = self.limits
-        sigma = np.sqrt(np.maximum(self.noise.variance(seen.median, channel), 0.0))
+        sigma = levels
+        if sigma is None:
+            sigma = np.sqrt(np.maximum(self.noise.variance(seen.median, channel), 0.0))
         sigma = np.maximum(sigma, LEAST_NOISE * self.contrast)
         beyond = np.maximum(
             limits.noise * sigma + limits.spread * (seen.high - seen.low), limits.contrast * self.contrast
@@ -122,12 +129,12 @@ class ImpulseRule:
 
 
 class _Neighbourhood(NamedTuple):
-    """What is around the pixels of a plane that may be impulses."""
+    """The surroundings of the pixels of a plane that may be impulses."""
 
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
     value: Float
-    high: Float  # of the 24 neighbours, but for the OTHERS largest
+    high: Float  # of the 24 neighbours without the OTHERS largest
     low: Float
     median: Float
     around: Float  # median of the outer 16
@@ -209,7 +216,11 @@ def check_impulses(impulses: Any) -> str | bool:
 
 
 def find_rule(
-    planes: Float, noise: NoiseModel, asked: str | bool, missing: Mask | None = None
+    planes: Float,
+    noise: NoiseModel,
+    asked: str | bool,
+    missing: Mask | None = None,
+    levels: Float | None = None,
 ) -> ImpulseRule | None:
     """How impulses of an image are found; None where there are none, or none that are plain.
 
@@ -222,7 +233,9 @@ def find_rule(
     asked : {"auto", True, False}
         True: also where they are few or not plain.
     missing : ndarray of bool, optional
-        Pixels that are no impulses, because nothing was measured there.
+        Pixels that are not impulses, because nothing was measured there.
+    levels : ndarray, optional
+        Standard deviation of the noise of each pixel, where a map is known.
 
     Examples
     --------
@@ -243,11 +256,11 @@ def find_rule(
         rule = replace(rule, contrast=float(np.ptp(every)))
         if not rule.contrast > 0:
             return None
-    found = rule.find(planes)
+    found = rule.find(planes, levels)
     if missing is not None:
         found &= ~missing
     if asked == "auto":
-        points = replace(rule, limits=PLAIN._replace(wings=ANY_WINGS)).find(planes)
+        points = replace(rule, limits=PLAIN._replace(wings=ANY_WINGS)).find(planes, levels)
         if noise.curves[0].law is not None or not (
             _is_plain(planes, found)
             and _stand_apart(planes, float(found.sum()) / max(int(points.sum()), 1))

@@ -27,9 +27,9 @@ INSTRUMENTS = ("rician", "speckle")
 # Arguments of `denoise`, and the noise they belong to.
 OPTIONS = {"coils": "rician", "looks": "speckle", "domain": "speckle"}
 
-# Noise that rises less than so with the brightness (exponent of the variance, 2 for speckle) is logarithmic.
+# Noise that rises less with the brightness (exponent of the variance, 2 for speckle) is logarithmic.
 LEAST_SLOPE = 0.8
-LEAST_RANGE = 1.5  # of the brightness, to tell
+LEAST_RANGE = 1.5  # of the brightness, for a decision
 SKEWED = 0.14  # over looks: what flat blocks miss of the variance of a logarithm with a long tail
 USUAL_LOOKS = 2.0  # of logarithmic data, whose units are unknown: as skewed as those of retinal OCT
 # Logarithmic speckle is filtered as if it were stronger than flat blocks show, for its tail; and the more so,
@@ -69,7 +69,7 @@ def estimate_instrument(
     pool : Pool
         The threads to use; they do not change the result.
     sigma : float, optional
-        Of magnitudes, where it is given.
+        The noise of magnitudes, where that kind is given.
 
     Examples
     --------

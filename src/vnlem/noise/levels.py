@@ -21,7 +21,7 @@ SIDE = 8
 SMALLEST = 2 * SIDE  # pixels a side of an image that has levels
 # With fewer blocks that can hold noise, in number or as a share, an image has none that can be seen.
 FEWEST, LEAST_SHARE, LEAST_SHARE_OF_COUNTS = 40, 0.05, 0.01
-# Where so many blocks hold nothing but the smallest value, or counts are so few that as many pixels have it,
+# Where this many blocks hold only the smallest value, or counts are so low that as many pixels have it,
 # that value has no noise.
 LEAST_EMPTY, LEAST_EMPTY_PIXELS = 0.05, 0.3
 MOST_COUNTED = 3.0  # photons: with more, a pixel that has counted nothing is rare
@@ -100,7 +100,7 @@ class Levels:
         return np.minimum(self.high, self.middle)
 
     def like_noise(self) -> NDArray[np.bool_]:
-        """Sets that look like white noise, with a little texture at the most."""
+        """Sets that look like white noise, with at most a little texture."""
         even = (self.unevenness > EVEN[0]) & (self.unevenness < EVEN[1])
         white = (self.least() > 0.3 * self.high) & (
             self.middle > MOST_BLUE * self.high * (1 - 2 * self.error)
@@ -126,7 +126,7 @@ class Blocks:
         return self.brightness.size
 
     def divided(self, sigma: Float) -> "Blocks":
-        """Blocks of an image whose noise is so strong (n,) in each of them, as if it were one in all."""
+        """Blocks of an image, scaled by the strength (n,) of the noise in each, so that it is one in all."""
         scores = self.scores[0] / sigma**2, self.scores[1] / sigma**2
         return replace(self, coefficients=self.coefficients / sigma, scores=scores)
 
@@ -302,8 +302,13 @@ def white_level(blocks: Blocks) -> float:
     quiet, error = _quiet_directions(blocks)
     if quiet < level * (1 - 2 * error):
         return quiet
-    textured = float(ranks.unevenness[:2].mean()) > TEXTURED
-    return min(level, MOST_OF_TEXTURED * float(ranks.high[0])) if textured else level
+    if float(ranks.unevenness[:2].mean()) > TEXTURED:
+        level = min(level, MOST_OF_TEXTURED * float(ranks.high[0]))
+        # A class of brightness may be free of that texture, such as a night sky above a town.
+        classes = by_brightness(blocks)
+        plain = classes.least(USUAL_LEAK)[classes.like_noise()]
+        return max(level, float(plain.min())) if plain.size else level
+    return level
 
 
 def _without_leak(ranks: Levels) -> float:

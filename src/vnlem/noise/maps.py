@@ -1,10 +1,10 @@
 """Maps of an image's noise: what differs from pixel to pixel, taken out before and put back after.
 
-    rows, columns    offsets of lines: subtracted; the result is without them
+    rows, columns    offsets and gains of lines: taken out; the result is without them
     sensor           offset, gain and read noise of each pixel (sCMOS): evened out; the result is without them
     sigma            how strong the noise is at each place: divided by, and multiplied with again
 
-What is left has the same noise everywhere, of which the rest of a :class:`NoiseModel` says what it is.
+What is left has the same noise everywhere; the rest of a :class:`NoiseModel` describes it.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.noise.saved import packed, unpacked
+from vnlem.noise.json_values import packed, unpacked
 from vnlem.noise.sensor import Sensor
 
 Float = NDArray[np.float64]
 Map = NDArray[np.float32]
+LINES = ("rows", "columns", "row_gains", "column_gains")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,8 @@ class PixelMaps:
         Offset of each row, (C or 1, H, 1).
     columns : ndarray, optional
         Offset of each column, (C or 1, 1, W).
+    row_gains, column_gains : ndarray, optional
+        Their gains, one in the mean, in the same shapes.
     sensor : Sensor, optional
     sigma : ndarray, optional
         Standard deviation of the noise beside its root mean square, (H, W).
@@ -45,6 +48,12 @@ class PixelMaps:
     columns: Map | None = None
     sensor: Sensor | None = None
     sigma: Map | None = None
+    row_gains: Map | None = None
+    column_gains: Map | None = None
+
+    def lines(self) -> dict[str, Map | None]:
+        """What is known of lines, by its name."""
+        return {name: getattr(self, name) for name in LINES}
 
     @property
     def shape(self) -> tuple[int | None, int | None]:
@@ -52,10 +61,11 @@ class PixelMaps:
         whole = self.sigma if self.sigma is not None else None if self.sensor is None else self.sensor.offset
         if whole is not None:
             return whole.shape[0], whole.shape[1]
-        return (
-            None if self.rows is None else self.rows.shape[1],
-            None if self.columns is None else self.columns.shape[2],
+        rows, columns = (
+            next((one for one in pair if one is not None), None)
+            for pair in ((self.rows, self.row_gains), (self.columns, self.column_gains))
         )
+        return None if rows is None else rows.shape[1], None if columns is None else columns.shape[2]
 
     def check(self, height: int, width: int) -> None:
         """Refuse an image of another shape."""
@@ -70,9 +80,9 @@ class PixelMaps:
     def enter(self, planes: Float) -> Float:
         """Planes (C, H, W) whose noise is the same everywhere."""
         self.check(*planes.shape[1:])
-        for lines in (self.rows, self.columns):
-            if lines is not None:
-                planes = planes - lines
+        for offsets, gains in ((self.rows, self.row_gains), (self.columns, self.column_gains)):
+            planes = planes if offsets is None else planes - offsets
+            planes = planes if gains is None else planes / gains
         if self.sensor is not None:
             planes = self.sensor.correct(planes)
         return planes if self.sigma is None else planes / self.sigma
@@ -84,7 +94,7 @@ class PixelMaps:
 
     @property
     def without_sensor(self) -> "PixelMaps | None":
-        """What there is beside the maps of a sensor; None for nothing."""
+        """The maps without those of a sensor; None if there are no others."""
         left = replace(self, sensor=None)
         return None if left == PixelMaps() else left
 
@@ -102,9 +112,9 @@ class PixelMaps:
             planes = planes * self.sigma
         if self.sensor is not None:
             planes = self.sensor.put_back(planes)
-        for lines in (self.rows, self.columns):
-            if lines is not None:
-                planes = planes + lines
+        for offsets, gains in ((self.columns, self.column_gains), (self.rows, self.row_gains)):
+            planes = planes if gains is None else planes * gains
+            planes = planes if offsets is None else planes + offsets
         return planes
 
     def part(self, rows: slice, columns: slice) -> "PixelMaps":
@@ -114,34 +124,41 @@ class PixelMaps:
             None if self.columns is None else self.columns[:, :, columns],
             None if self.sensor is None else self.sensor.part(rows, columns),
             None if self.sigma is None else self.sigma[rows, columns],
+            None if self.row_gains is None else self.row_gains[:, rows],
+            None if self.column_gains is None else self.column_gains[:, :, columns],
         )
 
     def describe(self) -> list[str]:
         """Which lines and pixels differ, in words."""
         words = []
-        for name, lines in (("rows", self.rows), ("columns", self.columns)):
-            if lines is not None:
-                words.append(f"{name} differ by {lines.std():.2g} (standard deviation of their offsets)")
+        for name, offsets, gains in (
+            ("rows", self.rows, self.row_gains),
+            ("columns", self.columns, self.column_gains),
+        ):
+            if offsets is not None:
+                words.append(f"{name} differ by {offsets.std():.2g} (standard deviation of their offsets)")
+            if gains is not None:
+                words.append(
+                    f"{name} differ by {100 * gains.std():.2g} % (standard deviation of their gains)"
+                )
         return words if self.sensor is None else [*words, self.sensor.describe()]
 
     def to_dict(self) -> dict[str, Any]:
         """The maps as text."""
         found: dict[str, Any] = {
-            name: packed(getattr(self, name))
-            for name in ("rows", "columns", "sigma")
-            if getattr(self, name) is not None
+            name: packed(getattr(self, name)) for name in (*LINES, "sigma") if getattr(self, name) is not None
         }
         return found if self.sensor is None else found | {"sensor": self.sensor.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "PixelMaps":
         """Maps from what :meth:`to_dict` gave."""
-        maps = {name: unpacked(values[name]) for name in ("rows", "columns", "sigma") if name in values}
+        maps = {name: unpacked(values[name]) for name in (*LINES, "sigma") if name in values}
         sensor = Sensor.from_dict(values["sensor"]) if "sensor" in values else None
-        for name, ndim in (("rows", 3), ("columns", 3), ("sigma", 2)):
-            if name in maps and maps[name].ndim != ndim:
+        for name, values_of in maps.items():
+            if values_of.ndim != (2 if name == "sigma" else 3):
                 raise ValueError(f"the map {name!r} of the noise model is damaged; make it again")
-        return cls(maps.get("rows"), maps.get("columns"), sensor, maps.get("sigma"))
+        return cls(sensor=sensor, **maps)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PixelMaps):

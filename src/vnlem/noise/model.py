@@ -1,9 +1,7 @@
 """NoiseModel: what is known about the noise of an image, how to make it white, and how to say it."""
 
-import json
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -137,7 +135,7 @@ class NoiseModel:
         """
         if self.maps is not None:
             first = self.evened.kind if self.maps.sigma is None else "field"
-            lines = self.maps.rows is not None or self.maps.columns is not None
+            lines = any(one is not None for one in self.maps.lines().values())
             more = (" with maps" if self.maps.sensor is not None else "") + (" with lines" if lines else "")
             return first + more
         law = self.curves[0].law
@@ -154,7 +152,7 @@ class NoiseModel:
 
     @property
     def is_white(self) -> bool:
-        """Whether one sigma says it all."""
+        """Whether one sigma describes it."""
         return (
             self.curves[0].law is None
             and self.maps is None
@@ -225,7 +223,7 @@ class NoiseModel:
         return replace(self, curves=tuple(curve.with_share(share) for curve in self.curves))
 
     def halved(self, times: int) -> "NoiseModel":
-        """The noise of the image halved so often.
+        """The noise of the image halved this often.
 
         Examples
         --------
@@ -235,7 +233,7 @@ class NoiseModel:
         return replace(self, curves=tuple(curve.halved(times) for curve in self.curves))
 
     def check(self, planes: Planes) -> None:
-        """Refuse an image this model cannot be for."""
+        """Refuse an image that this model cannot describe."""
         channels = len(planes.data)
         for name, count in (
             ("curves", len(self.curves)),
@@ -282,7 +280,7 @@ class NoiseModel:
     def stabilise(self, planes: Float, floor: float = FLOOR, region: Region | None = None) -> Float:
         """Planes (C, H, W) whose noise is white, independent between channels, of standard deviation one.
 
-        Of correlated noise only frequencies with more power than `floor` times the mean are made equal.
+        With correlated noise only frequencies with more power than `floor` times the mean are equalised.
         Where planes are the part of an image that a region reads, the result is what it writes. Maps are for
         whole images.
         """
@@ -337,13 +335,9 @@ class NoiseModel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON, to be read by :meth:`load`."""
-        target = Path(path)
-        temporary = target.with_name(target.name + ".part")
-        try:
-            temporary.write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        from vnlem.noise.model_file import save
+
+        save(self, path)
 
     def to_dict(self) -> dict[str, Any]:
         """The model as plain lists, numbers and text.
@@ -354,25 +348,23 @@ class NoiseModel:
         >>> NoiseModel.from_dict(model.to_dict()) == model
         True
         """
-        from vnlem.noise.stored import as_dict
+        from vnlem.noise.model_file import as_dict
 
         return as_dict(self)
 
     @classmethod
     def from_dict(cls, values: Any) -> "NoiseModel":
         """A model from what :meth:`to_dict` gave; anything else is refused with the reason."""
-        from vnlem.noise.stored import from_dict
+        from vnlem.noise.model_file import from_dict
 
         return from_dict(values)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "NoiseModel":
         """Read a model that :meth:`save` wrote."""
-        try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError):
-            raise ValueError(f"{path} is no noise model: it is not JSON; make one with vnlem noise") from None
-        return cls.from_dict(values)
+        from vnlem.noise.model_file import load
+
+        return load(path)
 
     def draw(
         self,
@@ -387,7 +379,7 @@ class NoiseModel:
         path : path, optional
             Where to write the picture.
         image : array_like, optional
-            What its blocks say is drawn beside the curve.
+            The noise of its blocks is drawn beside the curve.
         channel_axis : int, optional
             The axis of the channels of `image`.
 
@@ -401,5 +393,5 @@ class NoiseModel:
 
 
 def each(values: tuple[Any, ...], count: int) -> tuple[Any, ...]:
-    """One value for each channel, where one stands for all."""
+    """One value for each channel, from one for all or one for each."""
     return values * count if len(values) == 1 else values

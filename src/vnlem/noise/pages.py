@@ -20,7 +20,7 @@ from vnlem.noise.parts import steps
 from vnlem.pipeline.axes import PagesOf, shapes_of
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.image import Planes, to_planes
-from vnlem.pipeline.incoming import Incoming
+from vnlem.pipeline.page_queue import Incoming
 from vnlem.pipeline.regions import Region
 
 Pages = Sequence[NDArray[Any]] | PagesOf
@@ -44,7 +44,7 @@ class StackNoise:
     region : Region, optional
         Where pages are parts of larger ones: what they hold, and what is wanted of them.
     lines : bool
-        Whether the rows and columns of each page have offsets of their own.
+        Whether the rows and columns of each page have their own offsets.
     """
 
     def __init__(self, model: NoiseModel, region: Region | None = None, lines: bool = False) -> None:
@@ -111,7 +111,7 @@ class StackNoise:
         plain: bool,
         in_parts: bool = False,
     ) -> "StackNoise | None":
-        """The noise of channels that are denoised together; None where it cannot be told for all at once.
+        """The noise of channels that are denoised together; None where there is no common estimate.
 
         Colours are estimated together where they may share noise, other channels each on its own. Channels
         whose noise varies over the page are denoised one by one.
@@ -125,9 +125,7 @@ class StackNoise:
         noise_model, about_noise, plain, in_parts
             As for :meth:`of`.
         """
-        maps = noise_model.maps if isinstance(noise_model, NoiseModel) else None
-        told_maps = are_maps({name: about_noise.get(name) for name in CAMERA})
-        if maps is not None or told_maps or noise_model == "field":
+        if has_maps(noise_model, about_noise) or noise_model == "field":
             return None
         alike = all(sigma == sigmas[0] for sigma in sigmas)
         sigma, kind = (sigmas[0], noise_model) if alike else (0.0, "gaussian")
@@ -211,6 +209,19 @@ class StackNoise:
         return page if self._region is None else page[(..., *self._region.written())]
 
 
+def has_maps(noise_model: Any, about_noise: dict[str, Any]) -> bool:
+    """Whether the noise was given with a map.
+
+    Examples
+    --------
+    >>> has_maps("auto", {"gain": np.ones((4, 4))}), has_maps("auto", {"gain": 2.0})
+    (True, False)
+    """
+    if isinstance(noise_model, NoiseModel):
+        return noise_model.maps is not None
+    return are_maps({name: about_noise.get(name) for name in CAMERA})
+
+
 class _Seen(NamedTuple):
     """What the noise of some series is found on."""
 
@@ -218,7 +229,7 @@ class _Seen(NamedTuple):
     sample: Planes  # the same below each other
     differences: list[Differences] | None  # of neighbours, for each channel
     lines: bool  # whether the lines of each page differ
-    looks: bool  # whether the noise may vary over a page, of which nothing was said
+    looks: bool  # whether the noise may vary over a page, where it was not given
 
     @classmethod
     def of(

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from vnlem.noise import tiled
+from vnlem.noise import tiled_filter
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.regions import Region
 
@@ -30,7 +30,7 @@ def steps(model: NoiseModel, region: Region) -> Steps:
     shape, write, read = region
     if not model.is_correlated:
         return Steps(Region(shape, read, read), region, Region(shape, write, write))
-    known, around = tiled.certain(read, shape), tiled.needed(write, shape)
+    known, around = tiled_filter.certain(read, shape), tiled_filter.needed(write, shape)
     return Steps(Region(shape, known, read), Region(shape, around, known), Region(shape, write, around))
 
 
@@ -42,4 +42,4 @@ def halo(model: NoiseModel) -> int:
     >>> halo(NoiseModel.white(2.0))
     0
     """
-    return tiled.HALO if model.is_correlated else 0
+    return tiled_filter.HALO if model.is_correlated else 0

@@ -22,7 +22,7 @@ Float = NDArray[np.float64]
 TABLE_END = 300.0
 # Read noise is integrated over this many points of a Gauss-Hermite rule.
 NODES = 64
-# So many times the read noise below the offset, the mean of the transform is its straight line.
+# This many times the read noise below the offset, the mean of the transform is its straight line.
 BELOW = 8.0
 LARGEST = 1e60  # gain, offset or read noise, whose products neither overflow nor vanish
 MOST_SPREAD = 1e8  # read noise in photons above which there is nothing but white noise
@@ -187,7 +187,7 @@ def _table(spread: float) -> tuple[Float, Float]:
 def gain_of_line(slope: float, level: float, darkest: float) -> GainModel:
     """The camera whose variance is slope * brightness + level, for pixels from `darkest` on.
 
-    Offset and read noise stand for the same line in many ways. Where the line is positive at zero and there
+    Many pairs of offset and read noise describe the same line. Where the line is positive at zero and there
     are no negative pixels the offset is zero; else it is where the line or the image ends.
 
     Examples
@@ -206,7 +206,7 @@ def gain_of_line(slope: float, level: float, darkest: float) -> GainModel:
 def with_read_noise(model: GainModel, darkest: float, pixels: Float) -> GainModel:
     """The same line with the offset at the darkest brightness, where pixels lie below a smaller offset.
 
-    Counts never do, but for half a photon that the offset may be wrong. So there is read noise, and the
+    Counts are never below the offset, which may be wrong by half a photon. So there is read noise, and the
     pixels of the background spread about their mean.
 
     Examples

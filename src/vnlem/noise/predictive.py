@@ -28,9 +28,9 @@ TILE, TILES = 128, 3  # pixels a side of a tile, and tiles along each side: larg
 FEWEST = 24  # blocks; with fewer nothing can be said
 SEED = 20
 QUIET = 0.05  # quantile of the blocks that says whether the quiet ones have the noise
-FLAT = 0.1  # quantile of the blocks that says what the image has at the least
+FLAT = 0.1  # quantile of the blocks, for the least that the image has
 LEAST_VARIANCE = 1.0  # in steps of the values: weaker noise is lost in a result that was rounded
-# Of the noise of one draw: energies are told apart down to here.
+# In units of the noise of one draw: energies below this are not compared.
 LEAST_ENERGY = 1e-3
 
 
@@ -51,8 +51,8 @@ PLAIN = Limits((-0.12, -0.3), (0.4, 0.8), (1.4, 2.0))
 # judged, and the quiet blocks beside the usual ones. Real noise has -0.38 to 0.14 there, texture that was
 # taken for noise -1.8 to 0.04, half of it below -0.23.
 CORRELATED = Limits((-0.15, -0.4), (0.9, 1.3), (1.4, 2.2))
-# Even the flattest blocks hold so much more than the noise (logarithm of the energy), and as much
-# more at middle frequencies, give or take the last: this is white noise that the model does not know.
+# If even the flattest blocks hold this much more than the noise (logarithm of the energy), and as much more
+# at middle frequencies, give or take the last, the image has white noise that the model does not describe.
 UNKNOWN_NOISE, AS_WHITE = (0.35, 0.6), 0.5
 # Share of the blocks in which the noise is stronger than what the result holds at high frequencies.
 LEAST_SHOWN = 0.05

@@ -80,7 +80,7 @@ class Rician:
         return replace(self, share=share * self.share)
 
     def halved(self, times: int) -> "Rician":
-        """The noise of the image halved so often."""
+        """The noise of the image halved this often."""
         return self.with_share(0.5**times)
 
     def variance(self, brightness: ArrayLike) -> Float:
@@ -209,8 +209,8 @@ def _moments(weights: Float, values: Float) -> tuple[Float, Float]:
 
 
 def _without_air(signals: Float, coils: int) -> Float:
-    """Signals, of which the weakest are none and the next ones weaker than they seem."""
-    # The floor is so much flatter with several coils.
+    """Signals; the weakest become zero and the next ones smaller."""
+    # With several coils the floor is flatter by this factor.
     flatter = coils**0.25
     part = np.clip((signals / flatter - NOTHING) / (SOMETHING - NOTHING), 0.0, 1.0)
     return np.asarray(signals * part * part * (3 - 2 * part))

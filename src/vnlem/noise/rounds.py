@@ -4,9 +4,9 @@ At half the size four pixels have become one, with four times the photons. So an
 stabilised, not after: the mean of roots is not the root of the mean, and what is lost by that at a fine scale
 a coarser one still has.
 
-Where hardly a pixel has counted more than a few photons no transform makes the noise even: of one photon and
-of none the variances differ, whatever is done to the values. So weak structures are lost. The image at half
-its size has photons enough, or that at a quarter. A mixture of the image and of what was found there has a
+Where hardly a pixel has counted more than a few photons no transform makes the noise even: the variances of
+one photon and of none differ, whatever is done to the values. So weak structures are lost. The image at half
+or a quarter of its size has enough photons. A mixture of the image and of what was found there has a
 known part of the noise; counted in units that small, the same pixels have many photons, and the transform
 does its work [1]_.
 
@@ -38,7 +38,7 @@ SHARE = 0.5  # of the noise, in later rounds: what halving leaves of it
 # Speckle of fewer looks has a logarithm with a long tail. Beside photons, its looks count a third.
 FEW_LOOKS, LOOKS_PER_PHOTON = 6.0, 3.0
 SHARE_OF_SPECKLE = 0.7  # at which the logarithm of a mixture is the least skewed
-# Between scales of their own units the coarse one is to be trusted further than between halved roots.
+# Between scales with their own units the coarse one is trusted further than between halved roots.
 LEFT_OVER = 0.03
 # Pixels across, over which the brightness of the coarse scale is taken as it is: with more photons it is less
 # darkened by means of roots.
@@ -147,7 +147,7 @@ def stand_for_mixture(model: NoiseModel, planes: Float, pool: Pool | None = None
     """
     threads = pool or Pool(1)
     smaller = halve_in_tiles(planes, threads)
-    # Of a signal, which has one row, two numbers became one. Four are to be.
+    # A signal has one row: halving averages two numbers instead of four.
     return strips.stabilise(model, halve(smaller) if planes.shape[1] == 1 else smaller, threads)
 
 
@@ -178,7 +178,7 @@ def join_in_units(model: NoiseModel, fine: Float, coarse: Float, pool: Pool | No
 
 
 def _means(plane: Float) -> Float:
-    """Means of small blocks; of an image that is smaller its own mean."""
+    """Means of small blocks; the mean of an image that is smaller than a block."""
     height, width = (side // BLOCK * BLOCK for side in plane.shape)
     if not (height and width):
         return np.array([plane.mean()])

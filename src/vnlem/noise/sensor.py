@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.noise.json_values import packed, unpacked
 from vnlem.noise.poisson_gaussian import LARGEST, GainModel
-from vnlem.noise.saved import packed, unpacked
 from vnlem.pipeline import checks
 
 Float = NDArray[np.float64]
@@ -150,7 +150,7 @@ def check_sensor(gain: Any, offset: Any, read_noise: Any, saturation: Any = None
     for name in ("gain", "offset"):
         checks.refuse_infinite(name, maps[name])
     if np.isnan(maps["read_noise"]).any():
-        raise ValueError("read_noise holds NaN; set it to numpy.inf for pixels that are to be replaced")
+        raise ValueError("read_noise holds NaN; set it to numpy.inf for pixels to replace")
     for name, wrong, word in (
         ("gain", ~(maps["gain"] > 1 / LARGEST), "be larger than 0"),
         ("read_noise", maps["read_noise"] < 0, "not be negative"),

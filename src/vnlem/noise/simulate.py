@@ -11,8 +11,8 @@ from vnlem.noise.speckle import Speckle, add_speckle
 
 Float = NDArray[np.float64]
 
-# So many photons are drawn from a normal distribution: the difference cannot be seen, and the gain of a model
-# that is hardly more than white noise may be next to zero.
+# From this many photons on counts are drawn from a normal distribution: the difference is invisible, and the
+# gain of a model that is hardly more than white noise may be next to zero.
 MANY_PHOTONS = 1e6
 
 
@@ -51,7 +51,7 @@ def add_noise(model: NoiseModel, planes: Float, rng: np.random.Generator) -> Flo
 
 
 def _independent(curve: Curve, plane: Float, rng: np.random.Generator) -> Float:
-    """A plane with noise of its own in every pixel."""
+    """A plane with independent noise in every pixel."""
     law = curve.law
     if isinstance(law, Rician):
         return add_rician(plane, law.sigma, coils=law.coils, seed=rng)

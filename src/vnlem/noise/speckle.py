@@ -21,10 +21,10 @@ from vnlem.pipeline import checks
 Float = NDArray[np.float64]
 
 DOMAINS = ("intensity", "amplitude", "log")
-SAMPLES = 20_000  # quantiles that stand for a distribution
+SAMPLES = 20_000  # quantiles that represent a distribution
 MOST_LOOKS = 1e6
-LEAST = 1e-4  # of the mean brightness: darker pixels are taken to be so bright, as a logarithm needs
-# The levels that stand for a law without levels: a curve of several knots depends on the brightness.
+LEAST = 1e-4  # of the mean brightness: darker pixels are raised to it for the logarithm
+# Levels for a law that has none: a curve of several knots depends on the brightness.
 LEVELS = (1.0, 100.0)
 
 
@@ -41,7 +41,7 @@ class Speckle:
     unit : float
         Of logarithmic pixels: grey levels for a factor of e in intensity.
     least : float
-        Darker pixels are taken to be so bright; not for logarithmic ones.
+        Darker pixels are raised to this value; not for logarithmic ones.
     share : float
         Of the noise, in a mixture with what was found before.
     averages : float
@@ -65,7 +65,7 @@ class Speckle:
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """Brightness at the ends of the curve that stands for this law; logarithms have one level."""
+        """Brightness at the ends of the curve of this law; logarithms have one level."""
         return (0.0,) if self.domain == "log" else LEVELS
 
     def with_share(self, share: float) -> "Speckle":
@@ -73,7 +73,7 @@ class Speckle:
         return replace(self, share=share * self.share)
 
     def halved(self, times: int) -> "Speckle":
-        """The noise of the image halved so often."""
+        """The noise of the image halved this often."""
         return replace(self, averages=self.averages * 4**times)
 
     def variance(self, brightness: ArrayLike) -> Float:

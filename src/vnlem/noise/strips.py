@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.noise import tiled
+from vnlem.noise import tiled_filter
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
 
-ROWS = tiled.TILE  # of a strip: filters work in tiles of this side
+ROWS = tiled_filter.TILE  # of a strip: filters work in tiles of this side
 
 
 def pixel_by_pixel(function: Callable[..., Any], pool: Pool, *planes: Float) -> Float:
@@ -50,7 +50,7 @@ def stabilise(model: NoiseModel, planes: Float, pool: Pool, region: Region | Non
 
 
 def unstabilise(model: NoiseModel, planes: Float, pool: Pool, region: Region | None = None) -> Float:
-    """:meth:`NoiseModel.unstabilise`, likewise."""
+    """:meth:`NoiseModel.unstabilise`, strip by strip."""
     return _in_strips(model.unstabilise, model, planes, pool, region)
 
 
@@ -67,7 +67,7 @@ def _in_strips(
 
     def work(first: int) -> None:
         strip = write._replace(top=max(first, write.top), bottom=min(first + ROWS, write.bottom))
-        needed = tiled.needed(strip, shape) if model.is_correlated else strip
+        needed = tiled_filter.needed(strip, shape) if model.is_correlated else strip
         part = planes[:, *needed.inside(read)]
         result[:, *strip.inside(write)] = function(part, Region(shape, strip, needed))
 

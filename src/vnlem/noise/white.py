@@ -88,7 +88,7 @@ def _sigma_of_plane(plane: NDArray[np.float64], pool: Pool) -> float:
     spread = high - low
     if spread == 0:
         return 0.0
-    # Values lie in [0, 1], whatever the units; what rounding leaves of that is no noise.
+    # Values lie in [0, 1], whatever the units; rounding errors at that scale are not noise.
     plane = np.round((plane - low) / spread, 13)
     if min(plane.shape) >= SMALLEST_FOR_LEVELS:
         blocks = levels.cut(plane, pool=pool)

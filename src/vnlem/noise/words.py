@@ -60,12 +60,23 @@ def explain(model: "NoiseModel", planes: NDArray[np.float64]) -> list[str]:
         words.append(
             f"noise of {level:.3g} grey levels beside a contrast of {contrast:.3g} (both standard deviations)"
         )
+    else:
+        level = float(np.sqrt(np.mean(model.variance(bright))))
+        words.append(f"a pixel of {bright:.3g} grey levels has noise of {level:.2g}")
+        if law.name == "rician":
+            words.append("noise lifts the background above zero: denoise brings it back")
     for name in ("rows", "columns"):
         lines = None if maps is None else getattr(maps, name)
         if lines is not None:
             words.append(
-                f"{name} differ by {lines.std():.2g} grey levels, {np.ptp(lines):.2g} at the most: denoise "
-                "takes the offsets out (--no-lines leaves them)"
+                f"{name} differ by {lines.std():.2g} grey levels, {np.ptp(lines):.2g} at most: denoise "
+                "removes the offsets (--no-lines keeps them)"
+            )
+        gains = None if maps is None else getattr(maps, f"{name.removesuffix('s')}_gains")
+        if gains is not None:
+            words.append(
+                f"{name} differ by {100 * gains.std():.2g} % in their gains: denoise evens them out "
+                "(--no-lines does not)"
             )
     if maps is not None and maps.sigma is not None:
         row, column = np.unravel_index(int(np.argmax(maps.sigma)), maps.sigma.shape)

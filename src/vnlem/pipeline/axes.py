@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.pipeline.device import lies_on_gpu, namespace, to_host
-from vnlem.pipeline.incoming import ENDLESS, Incoming
+from vnlem.pipeline.page_queue import ENDLESS, Incoming
 
 LETTERS = {
     "T": "time",
@@ -23,7 +23,7 @@ LETTERS = {
 # time and depth together.
 HELPFUL = "ZTN"
 SPOTS = 8  # places at which time and depth are compared
-CLEARLY = 0.97  # of the difference between slices: frames that differ less than so much help more
+CLEARLY = 0.97  # of the difference between slices: frames that differ by less help more
 ENOUGH = 3  # planes without which an axis helps little
 
 
@@ -44,7 +44,7 @@ def check_axes(axes: Any, shape: tuple[int, ...]) -> str:
         raise ValueError(f"axes {axes!r} holds the letter {unknown[0]!r}; the letters are {known}")
     doubled = [letter for letter in letters if letters.count(letter) > 1]
     if doubled:
-        raise ValueError(f"axes {axes!r} names {doubled[0]!r} twice; every axis needs a letter of its own")
+        raise ValueError(f"axes {axes!r} names {doubled[0]!r} twice; every axis needs its own letter")
     missing = [letter for letter in "YX" if letter not in letters]
     if missing:
         raise ValueError(f"axes {axes!r} names no {missing[0]}; a page needs both Y (rows) and X (columns)")
@@ -62,7 +62,7 @@ def check_axes(axes: Any, shape: tuple[int, ...]) -> str:
 class Series:
     """Pages that help each other: indices into the array, in order."""
 
-    kind: str  # "T", "Z" or "N"; "" for pages that stand alone
+    kind: str  # "T", "Z" or "N"; "" for independent pages
     channel: int  # 0 where the pages have all channels
     pages: tuple[tuple[Any, ...], ...]
 
@@ -117,7 +117,7 @@ def _page_at(array: Any, letters: str, at: dict[str, int]) -> NDArray[np.float64
 def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = False) -> list[Series]:
     """The pages of an array, in series along the axis in which they help each other, "" for none.
 
-    joint: the pages have all channels; else each channel has pages of its own.
+    joint: the pages have all channels; else each channel has its own pages.
 
     Examples
     --------
@@ -174,7 +174,8 @@ class PagesOf:
             page: NDArray[Any] = self._array[self._series.pages[index]].transpose(self._order)
         else:
             planes = [self._array[one].transpose(self._order_of_planes()) for one in self._planes(index)]
-            page = namespace(planes[0]).stack(planes)
+            # In their own order of bytes, which stacking would change.
+            page = namespace(planes[0]).stack(planes).astype(planes[0].dtype, copy=False)
         return page if self._dtype is None else page.astype(self._dtype, copy=False)
 
     def _planes(self, index: int) -> list[tuple[Any, ...]]:
@@ -207,7 +208,7 @@ class PagesOf:
 
 
 def shapes_of(pages: Any) -> list[tuple[int, ...]]:
-    """The shape of each page, of which none is read for that; for ENDLESS pages of a stream.
+    """The shape of each page, without reading any; for ENDLESS pages of a stream.
 
     Examples
     --------

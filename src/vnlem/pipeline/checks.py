@@ -12,11 +12,11 @@ from vnlem.pipeline.device import namespace
 
 # No length, count or number of repetitions is meant to be larger; the product of two still fits 64 bits.
 LARGEST_WHOLE = 2**31 - 1
-# Values so much larger than all others are no part of an image: beside them single precision would not
+# Values this much larger than all others are not part of an image: beside them single precision would not
 # resolve the others.
 APART = 1e6
-FEW = 1e-3  # of all values: so few of them are broken pixels
-NO_DATA = 1e15  # values of at least this size that stand apart mark pixels without data, however many
+FEW = 1e-3  # of all values: this few may be broken pixels
+NO_DATA = 1e15  # outliers of at least this size mark pixels without data, however many
 _LOOK = 2**16  # values that are looked at first
 
 
@@ -40,7 +40,7 @@ def whole(name: str, value: Any, smallest: int = 1, largest: int = LARGEST_WHOLE
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False, and nothing that only counts as one of them.
+    """True or False; other values that Python treats as true or false are refused.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def real(
 
 
 def as_float(name: str, value: Any) -> float:
-    """A number, perhaps infinite, as a float; text, truth values and arrays are none.
+    """A number, perhaps infinite, as a float; text, truth values and arrays are refused.
 
     Examples
     --------

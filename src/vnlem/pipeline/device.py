@@ -77,7 +77,7 @@ class Placement:
 
 @contextmanager
 def placed(image: Any, device: str | None, in_pages: bool = False) -> Iterator[Placement]:
-    """Bring an image to where the call is to run; inside, that device is the current one.
+    """Bring an image to where the call runs; inside, that device is the current one.
 
     An image that does not fit there stays on the host.
 
@@ -244,7 +244,7 @@ def to_host(array: Any) -> Any:
 
 
 def choose(device: str | None, image: Any = None) -> str:
-    """The device of a call, "cpu" or "cuda:N", or one sentence that says why it cannot be had.
+    """The device of a call, "cpu" or "cuda:N", or one sentence that says why it is not available.
 
     Examples
     --------

@@ -76,7 +76,7 @@ def as_dtype(image: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 def _rounded(image: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Floats as integers, clipped to the dtype's range."""
     limits = np.iinfo(dtype)
-    # The largest 64-bit integers are no floats: the next float above would wrap around.
+    # The largest 64-bit integers are not floats: the next float above would wrap around.
     above = float(limits.max)
     highest = above if above <= limits.max else np.nextafter(above, 0.0)
     xp = namespace(image)

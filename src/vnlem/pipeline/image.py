@@ -44,7 +44,7 @@ class Planes:
 
 
 def check_values(planes: Planes) -> None:
-    """Refuse an image with values that stand apart, or in units whose squares would overflow or vanish.
+    """Refuse an image with outliers, or in units whose squares would overflow or vanish.
 
     Examples
     --------

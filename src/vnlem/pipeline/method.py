@@ -11,7 +11,7 @@ from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
 from vnlem.pipeline import checks
-from vnlem.pipeline.places import load
+from vnlem.pipeline.lazy import load
 from vnlem.pipeline.run import Result
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -33,7 +33,7 @@ def arguments_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def names_parameters(function: Function) -> Function:
-    """Make a public function name its parameters where it is given one that it does not have.
+    """Make a public function list its parameters when it is called with one that it does not have.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Method:
         Parameters -> how far around a part of an image its result depends on pixels. A method without one
         needs the whole image at once.
     work_halo : callable, optional
-        The same for what is worked on, in the mean over the passes, where that is less.
+        The same for what is worked on, averaged over the passes, where that is less.
     members : callable
         Parameters -> the parameters of the runs whose mean is the result; by default one run, with these.
     min_size : callable
@@ -100,9 +100,9 @@ class Method:
     signals, sigma_maps : bool
         Whether it takes one-dimensional input, and noise that differs between channels or pixels.
     bytes_per_pixel : int
-        That solving takes for each pixel in every channel (benchmarks/large_memory.py).
+        Memory that solving takes for each pixel in every channel (benchmarks/large_memory.py).
     cuda_grain : int
-        On a GPU parts are read from multiples of it on, for kernels whose sums begin anew there.
+        On a GPU parts are read from multiples of it on, for kernels whose sums restart there.
     stack : StackMethod, optional
         How the pages of a series are denoised together; without it they are taken one by one.
     """
@@ -140,9 +140,11 @@ class Method:
         defaults = arguments_of(load(self.function))
         return {name: given.get(name, defaults[name]) for name in self.parameters}
 
-    def denoise(self, image: Any, sigma: Any = None, **arguments: Any) -> Result:
-        """What the public function does; `arguments` are the function's, defaults included."""
-        result: Result = load("vnlem.call:denoise_with")(self, image, sigma, **arguments)
+    def denoise(
+        self, image: Any, sigma: Any = None, *, params: Mapping[str, Any] | None = None, **arguments: Any
+    ) -> Result:
+        """What the public function does; `arguments` and `params` are the function's, defaults included."""
+        result: Result = load("vnlem.call:denoise_with")(self, image, sigma, **(params or {}), **arguments)
         return result
 
     def solver(self, engine: str = "fast", device: str = "cpu") -> Any:

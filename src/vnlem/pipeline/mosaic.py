@@ -1,6 +1,6 @@
 """Mosaics of camera raw files: each pixel has one colour, in a pattern that repeats cell by cell."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,11 @@ def check_pattern(pattern: Any) -> tuple[str, ...]:
     >>> check_pattern("RGGB"), check_pattern(["GR", "BG"]), len(check_pattern("X-Trans"))
     (('RG', 'GB'), ('GR', 'BG'), 6)
     """
+    rows: tuple[str, ...] = ()
     if isinstance(pattern, str):
         name = pattern.upper().replace("-", "").replace(" ", "")
-        rows: tuple[str, ...] = (
-            XTRANS if name == "XTRANS" else (name[: len(name) // 2], name[len(name) // 2 :])
-        )
-    else:
+        rows = XTRANS if name == "XTRANS" else (name[: len(name) // 2], name[len(name) // 2 :])
+    elif isinstance(pattern, Iterable) and all(isinstance(row, Iterable) for row in pattern):
         rows = tuple("".join(map(str, row)).upper() for row in pattern)
     side = len(rows)
     if not 1 <= side <= LARGEST_CELL or any(len(row) != side or not row.isalpha() for row in rows):
@@ -59,6 +58,20 @@ def colours(pattern: tuple[str, ...]) -> list[str]:
     ['G', 'B', 'R']
     """
     return list(dict.fromkeys("".join(pattern)))
+
+
+def colour_numbers(pattern: tuple[str, ...], shape: tuple[int, int]) -> tuple[NDArray[np.intp], list[str]]:
+    """The number of each pixel's colour in a list of colours, and this list.
+
+    Examples
+    --------
+    >>> colour_numbers(("RG", "GB"), (2, 3))
+    (array([[0, 1, 0], [1, 2, 1]]), ['R', 'G', 'B'])
+    """
+    names = colours(pattern)
+    cell = np.array([[names.index(colour) for colour in row] for row in pattern])
+    repeats = [-(-length // len(cell)) for length in shape]
+    return np.tile(cell, repeats)[: shape[0], : shape[1]], names
 
 
 def per_pixel(name: str, value: Any, pattern: tuple[str, ...], least: float = -np.inf) -> NDArray[np.float64]:

@@ -50,7 +50,7 @@ def progress_bar(title: str, *, quiet: bool = False, lines: bool = False) -> Ite
 
 
 def in_notebook() -> bool:
-    """Whether this is a Jupyter notebook, where stderr is no terminal and yet somebody reads it.
+    """Whether this is a Jupyter notebook: its stderr is shown, though it is not a terminal.
 
     Examples
     --------

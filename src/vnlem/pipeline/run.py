@@ -96,7 +96,7 @@ class Job(Generic[Params]):
     params: Params
     workers: int
     progress: ProgressCallback | None
-    details: dict[str, Any] = field(default_factory=dict)  # what the solver wants to report in Info
+    details: dict[str, Any] = field(default_factory=dict)  # what the solver reports in Info
     # (channels, height, width) or broadcastable to it, where the noise is not the same everywhere; `sigma` is
     # then its root mean square.
     sigma_map: NDArray[np.float32] | None = None

@@ -26,7 +26,7 @@ def standard_scale(
 
     `statistics` are those of an image on a GPU, where they are known; `workers` are threads.
     The clean variance is var(noisy) - sigma^2; it is clamped at (sigma/10)^2, with a warning, where the
-    noise leaves nothing of it; without `warns` in silence, where the user has given no sigma.
+    noise leaves nothing of it; without `warns` silently, where the user has given no sigma.
 
     Examples
     --------

@@ -133,7 +133,7 @@ def _last_begun(spans: Sequence[Span], others: Sequence[Span]) -> list[int]:
 
 
 def _waiting_for(spans: Sequence[Span], later: Sequence[Span]) -> dict[int, list[int]]:
-    """For spans of a pass, those of the next one of which it is the last that they have to wait for."""
+    """For spans of a pass, those of the next pass that wait for them last."""
     found: dict[int, list[int]] = {}
     for index, last in enumerate(_last_begun(later, spans)):
         found.setdefault(last, []).append(index)

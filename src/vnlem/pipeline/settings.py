@@ -5,7 +5,7 @@ from typing import Any
 
 from vnlem.pipeline.method import CALL, arguments_of
 
-# What the command line has options of its own for, beside the arguments of a call.
+# Parameters that have their own command-line options, beside the arguments of a call.
 _OPTIONS = ("preset", "profile")
 
 

@@ -51,7 +51,7 @@ def only_page(image: Any, axes: str | None, sigma: Any) -> NDArray[Any] | None:
 
 
 def sigma_of_page(sigma: Any, axes: str, shape: tuple[int, ...]) -> Any:
-    """What was said of the noise of a stack with one page, for that page.
+    """The noise options of a stack with one page, for that page.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def sigma_of_page(sigma: Any, axes: str, shape: tuple[int, ...]) -> Any:
 
 
 def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
-    """What denoising gave for the only page, as the stack of one page that it was.
+    """The result of the only page as a stack of one page.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def as_array(image: Any) -> Any:
 
 
 def sigma_map_of(sigma: Any, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
-    """A noise level that varies within a stack, as large as the stack; None where sigma is no such map.
+    """A noise level that varies within a stack, as large as the stack; None where sigma is not such a map.
 
     A map has as many axes as the stack; an axis along which the noise is the same may have the length one.
 

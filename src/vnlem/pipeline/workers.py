@@ -38,7 +38,7 @@ def available_cores() -> int:
 
 
 class Supply(Protocol[Given]):
-    """Items of which some wait until others are done."""
+    """Items, some of which wait until others are done."""
 
     def __len__(self) -> int: ...
 

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from scipy import ndimage
 
-BINS = 3600  # directions are told apart to a tenth of a degree
+BINS = 3600  # resolution of directions: a tenth of a degree
 
 
 def arc_sums(directions, lengths, arc):

@@ -1,6 +1,6 @@
 """The fast engine of VNLEM in plain NumPy: the same search and estimate on the same ring coefficients.
 
-It starts from coefficients and orientations, which have tests of their own, and shares no code with the
+It starts from coefficients and orientations, which have their own tests, and shares no code with the
 kernels.
 """
 

@@ -46,7 +46,7 @@ def ring_coefficients(image, row, column, samples, orders, upsample=2, average_d
         y, x = row + border + radius * np.sin(angle), column + border + radius * np.cos(angle)
         values = sample(fine, upsample, y, x)
         for k in range(order + 1):
-            # Both signs of an order live in one coefficient, hence the factor two beyond order zero.
+            # One coefficient holds both signs of an order, so orders above zero have a factor of two.
             area = 2 * np.pi * radius * (1 if k == 0 else 2)
             coefficients[radius, k] = np.sqrt(area) * np.mean(values * np.exp(-1j * k * angle))
     return np.sqrt(np.pi / 4) * smooth[row + border, column + border], coefficients

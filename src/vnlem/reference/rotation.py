@@ -55,7 +55,7 @@ class Rotator:
     A rotated patch is read from the image upsampled by `upsample`, linearly between its points; a patch that
     is not rotated is read from the pixels themselves. Squared distances of patches are means over the
     channels; those of round patches count as if the disc had patch_size^2 pixels. With `fine` the points of
-    the upsampled patch also stand for the patch at its original resolution, and count as patch_size^2 pixels.
+    the upsampled patch also represent the patch at its original resolution, and count as patch_size^2 pixels.
     """
 
     def __init__(self, pixels, patch_size, shape="square", upsample=2, fine=False):

@@ -1,7 +1,7 @@
 """Algorithm 1 as the paper prints it, pixel by pixel: VNLEM, and what VNLEM-DD shares with it.
 
-Four switches stand for readings that are not printed: round patches (``shape="disc"``), the unrotated patch
-as one more angle (``try_unrotated``), a tapered arc in the orientation (``taper``), and distances that are
+Four switches select readings that the paper does not print: round patches (``shape="disc"``), the unrotated
+patch as one more angle (``try_unrotated``), a tapered arc in the orientation (``taper``), and distances
 taken where the angle is searched, on the upsampled patches (``fine``). The own patch, which is not rotated,
 is compared with all its pixels either way.
 """
@@ -93,8 +93,8 @@ class Printed:
     def central_point(self, rows, columns, squared, turned):
         """Step 3: the centre of the regression over the neighbours with weights W', per channel.
 
-        A rotation leaves the central pixel where it is. So the central pixels of the neighbours stand behind
-        the patches, scaled down so far that they take no part in the distances.
+        A rotation leaves the central pixel where it is. So the central pixels of the neighbours are appended
+        to the patches, scaled down so far that they do not change the distances.
         """
         centres = 1e-6 * self.pixels[:, rows, columns].T.astype(np.float64)
         points = np.concatenate([turned, centres], axis=1)

@@ -87,12 +87,14 @@ def denoise(
                     _windows((height, width), corner, size, radius, copies),
                     corner,
                     size,
-                    params.first_n_neighbors if first else params.n_neighbors,
-                    turns,
-                    1.0 if first else params.match_factor,
-                    _penalty(pilot, variance, compare[0 if first else 1], corner, size, first, params),
-                    colours,
-                    len(params.pattern),
+                    count=params.first_n_neighbors if first else params.n_neighbors,
+                    turns=turns,
+                    factor=1.0 if first else params.match_factor,
+                    penalty=_penalty(
+                        pilot, variance, compare[0 if first else 1], corner, size, first, params
+                    ),
+                    colours=colours,
+                    cell=len(params.pattern),
                 )
                 groups.append((copies, members))
         results = []
@@ -194,33 +196,33 @@ def _windows(shape, corner, size, radius, copies):
     return own, turned
 
 
-def _nearest(image, windows, corner, size, count, turns, factor, penalty, colours, cell):
+def _nearest(image, windows, corner, size, *, count, turns, factor, penalty, colours, cell):
     """The members (row, column, transform) of one group, the reference first."""
     own, turned = windows
     count = min(count, _fit_in(own, colours, cell))
-    reference = _cut(image, corner, size)
-
-    def keeps_colours(place, turn):
-        if colours is None:
-            return True
-        return np.array_equal(turn(_cut(colours, place, size)), _cut(colours, corner, size))
+    # Turned back, the reference is compared with patches as they lie.
+    reference = np.stack([_undo(_cut(image, corner, size), g) for g in range(len(turns))])
+    keeps_colours = {}
+    if colours is not None:
+        wanted = _cut(colours, corner, size)
+        for place in np.ndindex(cell, cell):
+            there = _cut(colours, place, size)
+            keeps_colours[place] = [np.array_equal(turn(there), wanted) for turn in turns]
 
     def ranks(place, plain):
-        candidate = _cut(image, place, size)
-        distances = [
-            np.sum((reference - turn(candidate)) ** 2) if keeps_colours(place, turn) else np.inf
-            for turn in turns
-        ]
+        distances = np.sum((reference - _cut(image, place, size)) ** 2, axis=(1, 2, 3))
+        if colours is not None:
+            distances[~np.array(keeps_colours[place[0] % cell, place[1] % cell])] = np.inf
         return [d if plain and g == 0 else factor * d + penalty for g, d in enumerate(distances)]
 
-    def best(place, plain):
-        found = ranks(place, plain)
+    def best(place, found):
         return (min(found), *place, int(np.argmin(found)))
 
     others = [place for place in own if place != corner]
-    shifted = [(ranks(place, True)[0], *place, 0) for place in others]
-    from_copies = sorted(best(place, False) for place in turned)[: max(1, int(0.4 * count))]
-    found = sorted([best(place, True) for place in others] + from_copies)[: count - 1]
+    ranked = [(place, ranks(place, True)) for place in others]
+    shifted = [(own_ranks[0], *place, 0) for place, own_ranks in ranked]
+    from_copies = sorted(best(place, ranks(place, False)) for place in turned)[: max(1, int(0.4 * count))]
+    found = sorted([best(place, own_ranks) for place, own_ranks in ranked] + from_copies)[: count - 1]
     if 8 * sum(g > 0 or (y, x) in turned for _, y, x, g in found) < count:
         # A few turned members are found by chance anywhere.
         found = sorted(shifted)[: count - 1]

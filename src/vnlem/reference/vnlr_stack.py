@@ -89,7 +89,9 @@ def _nearest(pilot, corner, sites, noise, params, number):
     first = number == 0
     size, depth = params.patch_sizes[number], params.depths[number]
     reference = _cut(pilot, corner, size, depth)
-    turns = _turns(params, depth)
+    count = len(_turns(params, depth))
+    # Turned back, the reference is compared with patches as they lie.
+    turned = np.stack([_undo(reference, g, count) for g in range(count)])
     about_mean = np.sum((reference - reference.mean(axis=(1, 2, 3), keepdims=True)) ** 2)
     penalty = (params.first_match_penalty if first else params.match_penalty) * noise
     if first and about_mean < params.flat_energy * noise:
@@ -101,8 +103,8 @@ def _nearest(pilot, corner, sites, noise, params, number):
             if site == 0 and place == corner:
                 continue
             candidate = _cut(pilot, place, size, depth)
-            ranks = [np.sum((reference - turn(candidate)) ** 2) for turn in turns]
-            ranks[1:] = [factor * rank + penalty for rank in ranks[1:]]
+            ranks = np.sum((turned - candidate) ** 2, axis=(1, 2, 3, 4))
+            ranks[1:] = factor * ranks[1:] + penalty
             shifted.append((ranks[0], site, *place, 0))
             g = int(np.argmin(ranks))
             best.append((ranks[g], site, *place, g))

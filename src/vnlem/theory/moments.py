@@ -65,7 +65,7 @@ def distance_moments(
     Parameters
     ----------
     patch_i, patch_j : array_like of shape (q, q)
-        The clean patches, cut from one image; `patch_j` as it stands in the image, before rotation.
+        The clean patches, cut from one image; `patch_j` as it is in the image, before rotation.
     offset : (int, int) or None
         Centre of the second patch minus centre of the first; None for patches that do not overlap.
     rotation : float

@@ -63,7 +63,7 @@ def orientation_bound(sigma: Any, k: float | None = None, epsilon: float = 1.0) 
     Returns
     -------
     OrientationBound
-        With ``status == "as printed, not proved"``. It is no guarantee: see
+        With ``status == "as printed, not proved"``. It is not a guarantee: see
         :func:`orientation_counterexample`.
 
     Examples

@@ -111,7 +111,7 @@ def suggest_patch_size(
     image.
 
     In an image the distance of a pair grows with q as well, about like q, and with it both bounds rise for
-    ever: they say how well near and far patches can be told apart, not whether near patches exist. So with
+    ever: they say how well near and far patches can be distinguished, not whether near patches exist. So with
     an image the advice is the size with which non-local means denoises best. Its squared error is estimated
     without a clean image by splitting the noise: for independent noise z, y + a sigma z and y - sigma z / a
     have independent noise. The first is denoised; the second, which had no part in that, stands in for the
@@ -201,7 +201,7 @@ def _from_image(
             f"the image ({height}x{width}) is too small for patches of {sizes[-1]} in a window of "
             f"{2 * reach + 1}; it needs {2 * margin + 1} pixels a side: pass a smaller `largest`"
         )
-    # A stream of its own: the split must be independent of the image's noise, which may well have been
+    # A separate stream: the split must be independent of the image's noise, which may well have been
     # made with default_rng(seed).
     rng = np.random.default_rng([SPLIT_STREAM, seed])
     split = sigma * rng.standard_normal(noisy.shape)

@@ -18,7 +18,7 @@ from vnlem.theory.overlap import Offset, check_rotation
 
 LIMIT = 3.0  # standard errors
 CHUNK = 1 << 22  # noise values drawn at once: bounds the memory
-SPACING = 0.25  # pixel of the fine grid that stands in for the continuous model, in units of the scale
+SPACING = 0.25  # pixel of the fine grid that represents the continuous model, in units of the scale
 
 IMAGE_STREAM = 0x1A6E
 Seed = int | list[int]
@@ -78,7 +78,7 @@ def random_image(size: int = 32, seed: int = 0) -> NDArray[np.float64]:
     ((16, 16), 1.0)
     """
     side = checks.whole("size", size)
-    # A stream of its own, so that noise drawn with the same seed is independent of the image.
+    # A separate stream, so that noise drawn with the same seed is independent of the image.
     rng = np.random.default_rng([IMAGE_STREAM, seed])
     image = gaussian_filter(rng.standard_normal((side, side)), 1.0, mode="wrap")
     image -= image.mean()
@@ -223,7 +223,7 @@ def check_distance_moments(
 ) -> Iterator[Check]:
     """Mean and variance of the squared distance over offsets and rotations, patches from one random image.
 
-    Rows that disagree are drawn again, four times as often; the second result stands.
+    Rows that disagree are drawn again, four times as often; the second result counts.
 
     Examples
     --------

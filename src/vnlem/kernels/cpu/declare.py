@@ -23,6 +23,8 @@ from vnlem.kernels.cpu.library import load
 
 OUT_OF_MEMORY = -1
 WRITTEN = "written"
+# Kernels are called thousands of times: looking these up would take as long as they do.
+_buffer_of, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -69,6 +71,7 @@ class Field(NamedTuple):
     kind: Any
     written: bool
     inner: "list[Field] | None" = None  # of a struct
+    nested: bool = False  # whether some of these are structs
 
     @property
     def code(self) -> str:
@@ -98,13 +101,12 @@ def fields_of(kind: type) -> list[Field]:
 
 
 def _field(name: str, hint: Any) -> Field:
-    if get_origin(hint) is not Annotated:
-        if not (hint in (int, float, bool) or is_struct(hint)):
-            raise TypeError(f"a kernel cannot take {name}: {hint}; use the types of kernels/cpu/declare.py")
-        return Field(name, hint, False, fields_of(hint) if is_struct(hint) else None)
-    notes = get_args(hint)[1:]
-    kind = next((note for note in notes if isinstance(note, ArrayType)), get_args(hint)[0])
-    return Field(name, kind, WRITTEN in notes, fields_of(kind) if is_struct(kind) else None)
+    plain, *notes = get_args(hint) if get_origin(hint) is Annotated else [hint]
+    kind = next((note for note in notes if isinstance(note, ArrayType)), plain)
+    if not (kind in (int, float, bool) or is_struct(kind) or isinstance(kind, ArrayType)):
+        raise TypeError(f"a kernel cannot take {name}: {hint}; use the types of kernels/cpu/declare.py")
+    inner = fields_of(kind) if is_struct(kind) else None
+    return Field(name, kind, WRITTEN in notes, inner, any(field.inner for field in inner or ()))
 
 
 class Leaf(NamedTuple):
@@ -133,39 +135,49 @@ def _leaves(fields: list[Field], within: str = "") -> list[Leaf]:
 
 def _flatten(fields: list[Field], values: Any, found: list[Any], within: str = "") -> None:
     """Append the values of all leaves to a list."""
-    for field, value in zip(fields, values, strict=True):
-        if field.inner is None:
+    for (name, kind, _, inner, nested), value in zip(fields, values, strict=True):
+        if inner is None:
             found.append(value)
             continue
-        if not isinstance(value, tuple) or len(value) != len(field.inner):
-            name = within + field.name
-            raise TypeError(f"{name} must be a {field.kind.__name__}, got {_got(value)}")
-        _flatten(field.inner, value, found, f"{within}{field.name}.")
+        if not isinstance(value, tuple) or len(value) != len(inner):
+            raise TypeError(f"{within}{name} must be a {kind.__name__}, got {_got(value)}")
+        if nested:
+            _flatten(inner, value, found, f"{within}{name}.")
+        else:
+            found += value
 
 
 def _words(leaves: list[Leaf], values: list[Any]) -> list[Any]:
     """The words that C++ sees, or a sentence on what is wrong."""
     words: list[Any] = []
     for leaf, value in zip(leaves, values, strict=True):
-        if leaf.dtype is None:
+        name, kind, _, dtype, ndim = leaf
+        if dtype is None:
             try:
-                words.append(float(value) if leaf.kind is float else int(value))
+                words.append(kind(value))
             except (TypeError, ValueError):
-                raise TypeError(f"{leaf.name} must be a {leaf.kind.__name__}, got {_got(value)}") from None
+                raise TypeError(f"{name} must be a {kind.__name__}, got {_got(value)}") from None
             continue
-        if not (isinstance(value, np.ndarray) and value.dtype == leaf.dtype and value.ndim == leaf.ndim):
-            raise TypeError(f"{leaf.name} must be {_wanted(leaf)}, got {_got(value)}")
-        flags = value.flags
-        writeable = flags.writeable
-        if not (flags.c_contiguous and (writeable or not leaf.written)):
-            raise TypeError(f"{leaf.name} must be {_wanted(leaf)}, got {_got(value)}")
-        if writeable and value.size:
-            # Four times as quick as `value.ctypes.data`, and kernels are called thousands of times.
-            words.append(ctypes.addressof(ctypes.c_char.from_buffer(value)))  # type: ignore[arg-type]
-        else:
-            words.append(value.ctypes.data)
-        words += value.shape
+        # A buffer is the quickest way to an address. There is none of an array that is not contiguous, or
+        # read-only, or empty.
+        try:
+            address = _address_of(_buffer_of(value))
+            shape = value.shape
+            if len(shape) != ndim or (value.dtype is not dtype and value.dtype != dtype):
+                raise TypeError
+        except (TypeError, ValueError, AttributeError):
+            _check(leaf, value)
+            address, shape = value.ctypes.data, value.shape
+        words.append(address)
+        words += shape
     return words
+
+
+def _check(leaf: Leaf, value: Any) -> None:
+    """Raise a sentence on an array that a kernel cannot take."""
+    fits = isinstance(value, np.ndarray) and value.dtype == leaf.dtype and value.ndim == leaf.ndim
+    if not (fits and value.flags.c_contiguous and (value.flags.writeable or not leaf.written)):
+        raise TypeError(f"{leaf.name} must be {_wanted(leaf)}, got {_got(value)}")
 
 
 def _wanted(leaf: Leaf) -> str:
@@ -232,7 +244,7 @@ def _bound(function: Function, loader: type[ctypes.CDLL]) -> Function:
         buffer = room()
         layout.pack_into(buffer, 0, *words)
         begin = ctypes.addressof(buffer)
-        result = entry()(*(begin + 8 * start if refers else words[start] for start, refers in places))
+        result = entry()(*[begin + 8 * start if refers else words[start] for start, refers in places])
         if result == OUT_OF_MEMORY:
             raise MemoryError(f"not enough memory for the scratch arrays of {function.__name__}")
         return result

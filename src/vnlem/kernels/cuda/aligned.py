@@ -11,7 +11,7 @@ from vnlem.kernels.cuda.rid import Features, Found
 Array = Any  # of the engine's library
 
 
-# Of the kernel that gives a warp to a pixel: neighbours, warps of a block, and the pixels these work through.
+# For the kernel with one warp per pixel: neighbours, warps of a block, and pixels of a block.
 _MOST_OF_WARP = 64
 _WARPS, _ROWS, _COLUMNS = 4, 4, 8
 

@@ -211,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) nlem(const Windows w) {
     const int own = w.reach_y * columns + x - left + w.reach_x;
     const int own_place = (y - top) * wide + x - begin;
     for (int a = lane; a < LENGTH; a += 32) p.point[a] = tile[own + place[a]];
-    // The list of patches is not chosen yet: it stands for parts of the window, as far as it reaches.
+    // The list of patches is not chosen yet: until then it lists parts of the window.
     p.terms = values;
     const int n_values = (bottom - top) * wide;
     for (int part = 0; part < n_values; part += w.n_neighbors) {

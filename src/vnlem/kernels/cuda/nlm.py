@@ -8,7 +8,7 @@ Array = Any  # of the engine's library
 
 # Pixels of a thread and warps of a block, both one below the other, and warps that share a window.
 _ROWS, _WARPS, _PARTS = 8, 2, 3
-# Rows after which running sums begin anew.
+# Rows after which running sums restart.
 BLOCK_ROWS = _ROWS * _WARPS
 # A warp holds the columns of a patch side by side.
 LARGEST_PATCH = 27

@@ -9,7 +9,7 @@ Array = Any  # of the engine's library
 
 # Pixels of a thread and warps of a block, both one below the other.
 _ROWS, _WARPS = 8, 8
-# Running sums begin anew at multiples of it.
+# Running sums restart at multiples of it.
 BLOCK_ROWS = _ROWS * _WARPS
 
 

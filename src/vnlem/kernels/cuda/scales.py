@@ -45,7 +45,7 @@ def _rows(
     steps: NDArray[np.int32] | None = None,
     n_taps: int = 0,
 ) -> Array:
-    """Work along the rows of planes, or across them; `size`: how many rows, or columns, come of it."""
+    """Work along the rows of planes, or across them; `size`: how many rows, or columns, the result has."""
     count, rows, columns = planes.shape
     shape = (count, rows, size) if across else (count, size, columns)
     out = engine.xp.empty(shape, np.float64)

@@ -4,7 +4,7 @@ from typing import Any
 
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
 from vnlem.kernels.cuda.nlm import BLOCK_ROWS, nlm
-from vnlem.methods.cuda.regions import in_regions
+from vnlem.methods.cuda.retry_in_parts import in_regions
 from vnlem.methods.window import WindowParams, decay_of, halo, window_of
 from vnlem.pipeline.run import Job
 

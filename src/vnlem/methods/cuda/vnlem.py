@@ -16,7 +16,7 @@ from vnlem.kernels.cuda.orientation import directions, gradients
 from vnlem.kernels.cuda.rid import Features, Search, neighbours
 from vnlem.kernels.cuda.rings import ring_features
 from vnlem.kernels.cuda.surround import grey, planes, sharpness
-from vnlem.methods.cuda.regions import in_regions
+from vnlem.methods.cuda.retry_in_parts import in_regions
 from vnlem.methods.vnlem import combined, halo
 from vnlem.methods.vnlem_params import VnlemParams, make_rule, rings_of, search_of
 from vnlem.neighbours.window import column_tables

@@ -19,7 +19,7 @@ from vnlem.kernels.cuda.patches import (
     weighted_means,
 )
 from vnlem.kernels.cuda.ridge import Images, Rule, combine, empty_sums
-from vnlem.methods.cuda.regions import in_regions
+from vnlem.methods.cuda.retry_in_parts import in_regions
 from vnlem.methods.cuda.turned import Batch, CopiedTiles, DevicePlanes, Lines, whole_batch
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.methods.vnlr_passes import OPPONENT, SHARPER, SMOOTHER, halo, matching_of, needed_areas

@@ -101,6 +101,7 @@ class PlanesOnDevice:
         self,
         engine: engines.Engine,
         shape: tuple[int, int, int],
+        *,
         sweep: Sweep,
         search: Search,
         rule: Rule,
@@ -288,7 +289,7 @@ class PlanesOnDevice:
         return References(*(self._engine.xp.asarray(line.astype(np.int32)) for line in lines))
 
     def _group_size(self, height: int, width: int) -> int:
-        """Members of a group: a small page does not hold as many."""
+        """Members of a group, fewer where a page is small."""
         side, border = 2 * self._search.radius + 1, self._search.patch_size - 1
         return min(self._search.n_members, min(side, height - border) * min(side, width - border))
 

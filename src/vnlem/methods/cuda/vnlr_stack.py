@@ -75,7 +75,7 @@ class _Passes:
         self.schedule = schedule_of(task, params)
 
     def too_large(self) -> DeviceMemoryError:
-        """What to say where the memory of the device does not suffice."""
+        """The error for a device with too little memory."""
         in_flight, height, width = self.schedule.shape
         cure = "fewer images at a time" if self._params.kind == "N" else "a smaller plane_distance"
         return DeviceMemoryError(

@@ -14,14 +14,14 @@ from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile
 
-# Parts are cut at multiples of this, and none is cut that is no larger.
+# Parts are cut at multiples of this; a part of this size or smaller is not cut.
 GRAIN = 64
 
 Solver = Callable[..., Any]
 
 
 def in_regions(halo: Callable[[Any], int], grain: int = 1) -> Callable[[Solver], Solver]:
-    """Make a solver of a job on an engine work in parts where the memory does not suffice for the whole.
+    """Make a solver of a job on an engine work in parts where the memory is too small for the whole.
 
     halo: parameters -> how far around a part its result depends on pixels. grain: parts are read from
     multiples of it on, for kernels whose sums depend on where their blocks begin. The job's pixels may lie

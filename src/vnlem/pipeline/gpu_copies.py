@@ -17,7 +17,7 @@ MOST_BYTES = 2**28
 
 
 class Carrier:
-    """Between the host and a device, for threads that work on a page each, on a stream of their own.
+    """Between the host and a device, for threads that each work on a page, on their own stream.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Carrier:
         return there
 
     def take_back(self, result: Any, given: Any) -> Any:
-        """What was made of a page, where the page was given from."""
+        """The result of a page, where the page came from."""
         if lies_on_gpu(given) or not lies_on_gpu(result):
             return result
         if self._cuda is None or result.nbytes > MOST_BYTES:

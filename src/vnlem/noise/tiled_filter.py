@@ -18,11 +18,11 @@ TAPER = 16  # of these, over which a filter fades out
 SIDE = TILE + 2 * REACH
 # How far around a part of an image pixels are needed: to the end of its tiles, and what the filter reaches.
 HALO = TILE - 1 + REACH
-_DENSE = 512  # frequencies at which a response is given before it becomes a filter of finite length
+_DENSE = 512  # frequencies of a response before it becomes a filter of finite length
 
 
 def frequencies() -> tuple[Float, Float]:
-    """Rows and columns at which :func:`finite` wants a response, in cycles per pixel from 0 to 0.5.
+    """Rows and columns at which :func:`finite` takes a response, in cycles per pixel from 0 to 0.5.
 
     Examples
     --------

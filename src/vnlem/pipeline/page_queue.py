@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-# Pages that stand for those of a series without an end: more than are ever in flight.
+# Number of pages of an endless series: more than are ever in flight.
 ENDLESS = 1000
 
 

@@ -1,4 +1,4 @@
-"""Where a function lives, as text: tables can name what is loaded only when it is asked for."""
+"""Load a function by its place "module:name", when it is first needed."""
 
 import importlib
 from typing import Any

@@ -1,13 +1,16 @@
-"""Noise models as plain values, which JSON can hold, and back."""
+"""Noise models as plain values and as JSON files, and back."""
 
+import json
+import os
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from vnlem.noise.correlated import Spectrum, check_spectrum
 from vnlem.noise.curve import check_curve
+from vnlem.noise.json_values import PARTS
 from vnlem.noise.maps import PixelMaps
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.saved import PARTS
 from vnlem.pipeline import checks
 
 FORMAT = "vnlem noise model 1"
@@ -38,7 +41,9 @@ def as_dict(model: NoiseModel) -> dict[str, Any]:
 def from_dict(values: Any) -> NoiseModel:
     """See :meth:`NoiseModel.from_dict`."""
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise ValueError(f"this is no noise model: its format must be {FORMAT!r}; make one with vnlem noise")
+        raise ValueError(
+            f"this is not a noise model: its format must be {FORMAT!r}; make one with vnlem noise"
+        )
     missing = [name for name in ("curves", "spectra", "strengths", "confidence") if name not in values]
     if missing:
         raise ValueError(f"the noise model lacks {missing[0]!r}; make it again with vnlem noise")
@@ -62,3 +67,23 @@ def from_dict(values: Any) -> NoiseModel:
         raise ValueError("the noise model is empty; make it again with vnlem noise")
     confidence = checks.real("confidence", values["confidence"], 0, 1)
     return NoiseModel(curves, spectra, strengths, confidence, str(values.get("doubt", "")), found)
+
+
+def save(model: NoiseModel, path: str | os.PathLike[str]) -> None:
+    """See :meth:`NoiseModel.save`."""
+    target = Path(path)
+    temporary = target.with_name(target.name + ".part")
+    try:
+        temporary.write_text(json.dumps(as_dict(model), indent=1) + "\n", encoding="utf-8")
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def load(path: str | os.PathLike[str]) -> NoiseModel:
+    """See :meth:`NoiseModel.load`."""
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise ValueError(f"{path} is not a noise model: it is not JSON; make one with vnlem noise") from None
+    return from_dict(values)

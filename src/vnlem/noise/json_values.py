@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a number and no truth value."""
+    """Whether this is a number and not a truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -1,0 +1,88 @@
+"""Holes in the pages of large stacks: what is known of them before the work begins; pages without them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vnlem.large.sample import is_all
+from vnlem.large.sources import Source
+from vnlem.noise.stack_holes import PageRepair, Seen, count_rounds, find_repair
+from vnlem.pipeline.axes import series_of
+from vnlem.pipeline.regions import Region
+from vnlem.repair import EVERY_PIXEL, PixelOptions
+
+
+def repairs_of(
+    source: Source, letters: str, sigma: Any, pixels: PixelOptions
+) -> tuple[tuple[PageRepair, ...], int]:
+    """How the holes of each channel are filled, and in how many rounds; none where nothing is to be done."""
+    if pixels.mask is not None and pixels.mask.all():
+        raise ValueError("all pixels are masked; nothing is there to denoise")
+    reads = ReadInPages(source)
+    # Pixels that the maps of a sensor even out look like impulses.
+    asked = False if pixels.impulses == "auto" and source.sensor is not None else pixels.impulses
+    found = []
+    for channel in range(dict(zip(letters, source.shape, strict=True)).get("C", 1)):
+        pages = [one.pages[0] for one in series_of(letters, source.shape, "") if one.channel == channel]
+
+        def page_at(number: int, pages: Any = pages) -> Seen:
+            page, missing = seen_page(reads[pages[number]], pixels)
+            if missing is not None and missing.all():
+                raise ValueError(f"all pixels of a page of {source.name} are NaN or masked; leave it out")
+            return page, missing
+
+        found.append(find_repair(len(pages), page_at, sigma, asked, over_time="T" in letters))
+    told = pixels.mask is not None or pixels.defects is not None
+    needed = told or any(one.missing or one.repair.finds for one in found) or _holds_nan(source)
+    return tuple(one.repair for one in found) if needed else (), count_rounds(found)
+
+
+def _holds_nan(source: Source) -> bool:
+    """Whether a source that is small enough to be looked at holds NaN anywhere."""
+    if source.dtype.kind != "f" or not is_all(source):
+        return False
+    return bool(np.isnan(source.read(tuple((0, size) for size in source.shape))).any())
+
+
+def seen_page(page: NDArray[Any], pixels: PixelOptions, region: Region | None = None) -> Seen:
+    """A page (H, W), or what a region reads of it, without NaN, and where it holds nothing."""
+    found = np.isnan(page) if page.dtype.kind == "f" else None
+    for values in (pixels.mask, pixels.defects):
+        if values is not None:
+            own = values if region is None else part_of_map(values, region.read)
+            found = own if found is None else found | own
+    if found is None or not found.any():
+        return page, None
+    return np.where(found, page.dtype.type(0), page), found
+
+
+def part_of_map(values: Any, tile: Any) -> Any:
+    """A tile of a map (height, width)."""
+    return values[tile.top : tile.bottom, tile.left : tile.right]
+
+
+class ReadInPages:
+    """A source that gives whole pages by their index, filled where that is known to be needed."""
+
+    def __init__(
+        self, source: Source, pixels: PixelOptions = EVERY_PIXEL, repairs: tuple[PageRepair, ...] = ()
+    ) -> None:
+        self.source, self.shape = source, source.shape
+        self._pixels, self._repairs = pixels, repairs
+
+    def __getitem__(self, index: tuple[Any, ...]) -> NDArray[Any]:
+        box = tuple(
+            (0, size) if isinstance(part, slice) else (part, part + 1)
+            for part, size in zip(index, self.shape, strict=True)
+        )
+        page = self.source.read(box).reshape(self.shape[-2:])
+        if not self._repairs:
+            return page
+        axis = self.source.axis("c")
+        repair = self._repairs[0 if axis is None else index[axis]]
+        page, missing = seen_page(page, self._pixels)
+        holes = np.zeros(page.shape, bool) if missing is None else missing
+        if repair.finds:
+            holes = holes | repair.impulses(page, missing)
+        return repair.fill(page, holes)
