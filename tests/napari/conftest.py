@@ -1,4 +1,4 @@
-"""Small noisy arrays, and what napari was told."""
+"""Small noisy arrays, and the notifications of napari."""
 
 import os
 

@@ -181,3 +181,16 @@ def test_switching_off_removes_the_layer_and_keeps_the_selection(open_widget: An
 def test_a_preview_of_light_that_adds_up_hides_its_source(open_widget: Any, qtbot: Any) -> None:
     widget = open_widget(noisy(40, 40), QUICK, blending="additive")
     assert show(widget, qtbot).blending == "translucent"
+
+
+def test_what_a_run_said_stays_while_the_preview_is_renewed(open_widget: Any, qtbot: Any) -> None:
+    widget = open_widget(noisy(60, 50))
+    show(widget, qtbot)
+    assert widget.state.text() == ""
+    said: list[str] = []
+    widget.preview.busy.connect(lambda busy: said.append(widget.state.text()))
+    run(widget, qtbot)
+    wait(widget, qtbot)
+    assert any("done in" in text and text.endswith("preview: working") for text in said)
+    assert widget.state.text().startswith("source: done in")
+    assert "preview" not in widget.state.text()

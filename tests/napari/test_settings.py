@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import vnlem
+from vnlem.napari.as_code import as_command, as_python
 from vnlem.napari.axes import check_axes, guess_axes
-from vnlem.napari.copies import as_python
+from vnlem.napari.pages import Pages, denoise_pages
 from vnlem.napari.settings import GROUPS, PROFILES, WITH_PROFILES, Settings
+from vnlem.napari.stacks import denoise_stack
 from vnlem.registry import METHODS, find_method
 
 
@@ -78,3 +80,27 @@ def test_strength_goes_to_the_library_only_where_it_is_less_than_one() -> None:
     noisy = np.random.default_rng(0).normal(100, 20, (24, 24))
     full = vnlem.denoise(noisy, 20.0, method="nlm")
     np.testing.assert_allclose(vnlem.denoise(noisy, **weak.arguments()), noisy + 0.25 * (full - noisy))
+
+
+def test_lines_and_impulses_go_to_the_library_as_they_are_chosen() -> None:
+    assert not {"lines", "impulses"} & set(Settings().arguments())
+    chosen = Settings(method="nlm", noise="gaussian", sigma=20.0, lines="no", impulses="yes")
+    assert chosen.arguments() == {"method": "nlm", "lines": False, "impulses": True, "sigma": 20.0}
+    assert "--no-lines --impulses" in as_command(chosen, "in.tif", "out.tif", "YX")
+    assert "lines=False, impulses=True" in as_python(chosen, "image", "YX")
+
+
+@pytest.mark.parametrize("axes", ["YX", "TYX"])
+def test_impulses_are_replaced_as_the_library_does(axes: str) -> None:
+    picture = np.random.default_rng(0).normal(100, 5, (3, 40, 40)[-len(axes) :]).round()
+    picture[..., 20:] += 60
+    picture[..., 7, 9] = 250
+    settings = Settings(method="nlm", noise="gaussian", sigma=5.0, impulses="yes")
+    pages = Pages(axes, picture.shape)
+    denoise = denoise_stack if pages.is_stack else denoise_pages
+    result, _ = denoise(picture, pages, settings, lambda share: None)
+    expected = vnlem.denoise(
+        picture, 5.0, method="nlm", impulses=True, **({"axes": axes} if pages.is_stack else {})
+    )
+    np.testing.assert_allclose(result, expected, atol=1e-3)
+    assert abs(result[..., 7, 9] - 100).max() < 20

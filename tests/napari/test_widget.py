@@ -214,7 +214,7 @@ def test_a_file_that_is_no_noise_model_is_told(open_widget: Any, qtbot: Any, tmp
     widget = open_widget(noisy(48, 48), Settings(method="nlm", noise="file", model_file=str(path)))
     widget.run()
     qtbot.waitUntil(lambda: not is_busy(widget), timeout=LONG)
-    assert "no noise model" in widget.error.text()
+    assert "not a noise model" in widget.error.text()
 
 
 def test_the_noise_found_can_be_saved(

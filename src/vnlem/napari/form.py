@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from qtpy.QtCore import Signal
+from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
@@ -13,9 +13,19 @@ from qtpy.QtWidgets import (
     QPushButton,
     QWidget,
 )
+from superqt import QLabeledDoubleSlider  # napari brings it
 
 from vnlem.napari import words
-from vnlem.napari.settings import CAUTIONS, DEVICES, GROUPS, NOISE_KINDS, PROFILES, WITH_PROFILES, Settings
+from vnlem.napari.settings import (
+    CAUTIONS,
+    DEVICES,
+    GROUPS,
+    NOISE_KINDS,
+    PROFILES,
+    REPAIRS,
+    WITH_PROFILES,
+    Settings,
+)
 from vnlem.registry import names
 
 _ESTIMATED = "estimated"
@@ -53,11 +63,16 @@ class SettingsForm(QWidget):
             GROUPS, words.ROTATIONS, "How similar patches may be turned; any angle helps cells and particles"
         )
         self._device = _combo(DEVICES, words.DEVICES, "Where to compute; a graphics card needs CUDA and CuPy")
-        self._strength = QDoubleSpinBox()
+        self._lines = _combo(REPAIRS, words.LINES, "Rows and columns that differ by offsets or gains")
+        self._impulses = _combo(
+            REPAIRS, words.IMPULSES, "Hot, dead and stuck pixels, salt and pepper, cosmic rays"
+        )
+        self._strength = QLabeledDoubleSlider(Qt.Orientation.Horizontal)
         self._strength.setRange(0.0, 1.0)
         self._strength.setSingleStep(0.05)
-        self._strength.setKeyboardTracking(False)
-        self._strength.setToolTip("Share of the noise that is removed; less than 1 leaves a part of it")
+        self._strength.setDecimals(2)
+        for part in (self._strength, *self._strength.findChildren(QWidget)):
+            part.setToolTip("Share of the noise that is removed; less than 1 leaves a part of it")
         self.show_settings(Settings())
         self._form = QFormLayout(self)
         self._form.setContentsMargins(0, 0, 0, 0)
@@ -74,6 +89,8 @@ class SettingsForm(QWidget):
             ("method", self._method),
             ("profile", self._profile),
             ("rotations", self._group),
+            ("lines", self._lines),
+            ("hot pixels", self._impulses),
             ("strength", self._strength),
             ("device", self._device),
         ]
@@ -81,7 +98,7 @@ class SettingsForm(QWidget):
             self._form.addRow(label, control)
             if isinstance(control, QComboBox):
                 control.currentIndexChanged.connect(self._update)
-            elif isinstance(control, QDoubleSpinBox):
+            elif isinstance(control, QDoubleSpinBox | QLabeledDoubleSlider):
                 control.valueChanged.connect(self._update)
             else:
                 control.changed.connect(self._update)
@@ -101,6 +118,8 @@ class SettingsForm(QWidget):
             group=self._group.currentData(),
             device=self._device.currentData(),
             strength=round(self._strength.value(), 2),
+            lines=self._lines.currentData(),
+            impulses=self._impulses.currentData(),
             noise=self._noise.currentData(),
             caution=self._caution.currentData(),
             sigma=self._sigma.value() or None,
@@ -121,6 +140,8 @@ class SettingsForm(QWidget):
             (self._device, settings.device),
             (self._noise, settings.noise),
             (self._caution, settings.caution),
+            (self._lines, settings.lines),
+            (self._impulses, settings.impulses),
         ):
             control.setCurrentIndex(max(0, control.findData(choice)))
         for control, value in (

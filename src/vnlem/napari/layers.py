@@ -10,8 +10,8 @@ from napari.viewer import Viewer
 from numpy.typing import NDArray
 
 import vnlem
+from vnlem.napari.as_code import as_python
 from vnlem.napari.axes import guess_axes
-from vnlem.napari.copies import as_python
 from vnlem.napari.pages import Index, Pages
 from vnlem.napari.settings import Settings
 from vnlem.noise import NoiseModel
@@ -53,7 +53,7 @@ class Crop:
 def visible_crop(layer: Image, pages: Pages, point: Any, side: int) -> Crop:
     """The part of the current page that is in sight, at most `side` pixels high and wide.
 
-    `point` is where the sliders of the viewer stand, in world coordinates.
+    `point` is the position of the viewer's sliders, in world coordinates.
     """
     corners = np.asarray(layer.corner_pixels, np.float64)
     if layer.multiscale:

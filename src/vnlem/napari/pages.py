@@ -1,7 +1,7 @@
 """An array of several dimensions as pages, denoised one after the other.
 
-A page is a plane of Y and X, with the colours of an RGB layer. Of a dask or zarr array one page at a time is
-in memory, besides the result.
+A page is a plane of Y and X, with the colours of an RGB layer. Only one page of a dask or
+zarr array is in memory at a time, besides the result.
 """
 
 import itertools
@@ -114,7 +114,7 @@ def denoise_page(
 def check_page(
     before: NDArray[Any], after: NDArray[Any], noise: NoiseModel, channel_axis: int | None
 ) -> NoiseCheck:
-    """Whether the noise, put back on a denoised page, looks like the page; transparency has no say.
+    """Whether the noise, put back on a denoised page, looks like the page; transparency is ignored.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The controls of the widget and where they stand; what they do is in `widget`."""
+"""The controls of the widget and their layout; what they do is in `widget`."""
 
 from collections.abc import Callable
 from typing import Any

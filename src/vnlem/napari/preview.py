@@ -28,7 +28,7 @@ DELAY_MS = 300
 
 @dataclass(frozen=True)
 class Wish:
-    """What is to be previewed."""
+    """What to preview."""
 
     layer: Image
     pages: Pages

@@ -1,4 +1,4 @@
-"""A whole layer denoised, and the layers that come of it."""
+"""A whole layer denoised, and the layers with the result."""
 
 import time
 from dataclasses import dataclass

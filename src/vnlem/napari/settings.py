@@ -10,6 +10,7 @@ GROUPS = ("d4", "identity", "c4", "so2", "similarity")
 DEVICES = ("cpu", "cuda", "auto")
 CAUTIONS = ("auto", "safe", "strong")
 NOISE_KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated", "rician", "speckle", "file")
+REPAIRS = ("auto", "yes", "no")  # whether lines are removed, and impulses replaced
 # The methods that take a profile and a group of rotations.
 WITH_PROFILES = ("vnlr",)
 
@@ -29,6 +30,8 @@ class Settings:
     group: str = "d4"
     device: str = "cpu"
     strength: float = 1.0  # share of the change that is made
+    lines: str = "auto"
+    impulses: str = "auto"
     noise: str = "auto"
     caution: str = "auto"
     sigma: float | None = None
@@ -50,6 +53,9 @@ class Settings:
             chosen["device"] = self.device
         if self.strength < 1:
             chosen["strength"] = self.strength
+        for name, wanted in (("lines", self.lines), ("impulses", self.impulses)):
+            if wanted != "auto":
+                chosen[name] = wanted == "yes"
         return chosen
 
     def channel_arguments(self, axes: str) -> dict[str, Any]:

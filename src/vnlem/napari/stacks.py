@@ -36,7 +36,7 @@ class InPages:
 
 
 def helping_axis(data: Any, pages: Pages, settings: Settings) -> str:
-    """The axis along which pages help each other; "" where every page stands alone.
+    """The axis along which pages help each other; "" where pages are independent.
 
     Examples
     --------
@@ -65,20 +65,25 @@ def denoise_stack(
     chosen = settings.method_arguments()
     strength = chosen.pop("strength", 1.0)
     chosen |= settings.channel_arguments(pages.axes)
-    _, info = denoise_pages_on_disk(
-        InPages(data),
-        result,
-        noise.pop("sigma"),
-        axes=pages.axes,
-        workers=None,
-        progress=lambda done, total: report(done / max(total, 1)),
-        **{"device": None, **chosen, **noise},
-    )
+    replaces = chosen.pop("impulses", False)
+    options: dict[str, Any] = {
+        "axes": pages.axes,
+        "progress": lambda done, total: report(done / max(total, 1)),
+    }
+    options |= {"workers": None, "device": None, **noise, **chosen}
+    sigma = options.pop("sigma")
+    if replaces:
+        # Impulses are looked for in the whole stack.
+        import vnlem
+
+        result, info = vnlem.denoise(np.asarray(data), sigma, impulses=True, return_info=True, **options)
+    else:
+        _, info = denoise_pages_on_disk(InPages(data), result, sigma, **options)
     if strength < 1:
         for page in range(len(result)):
             given = read(data, (page,)).astype(np.float64)
             result[page] = as_dtype(given + strength * (result[page] - given), result.dtype)
-    return result, dict(enumerate(info.details["noise_models"]))
+    return result, dict(enumerate(info.details.get("noise_models", [info.noise])))
 
 
 def find_stack_noise(data: Any, pages: Pages, settings: Settings, channel: int, kind: str) -> NoiseModel:

@@ -17,12 +17,12 @@ logger = logging.getLogger(__name__)
 TELL_EVERY = 0.05  # seconds: signals of progress that come faster than Qt takes them would pile up
 
 
-class Cancelled(Exception):  # noqa: N818 - it is no error
-    """Raised inside the work when the user does not want it any more."""
+class Cancelled(Exception):  # noqa: N818 - it is not an error
+    """Raised inside the work when the user has cancelled it."""
 
 
 class Task(QObject):
-    """``work(report)`` in a thread of its own; the signals arrive in the thread that made the task.
+    """``work(report)`` in its own thread; the signals arrive in the thread that made the task.
 
     `report` takes the share of the work that is done, and ends the work where the task was cancelled.
     """
@@ -51,11 +51,11 @@ class Task(QObject):
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the work is not wanted any more."""
+        """Whether the task was cancelled."""
         return self._unwanted.is_set()
 
     def seconds_left(self, share: float) -> float | None:
-        """Time left when `share` of the work is done; None while it cannot be told."""
+        """Time left when `share` of the work is done; None while it is unknown."""
         if share < 0.02:
             return None
         return (time.monotonic() - self.begun) * (1 - share) / share
@@ -89,7 +89,7 @@ class Task(QObject):
 
 
 def one_sentence(error: Exception) -> str:
-    """What to tell the user about an error."""
+    """The message for the user about an error."""
     if isinstance(error, MemoryError):
         return "there is not enough memory for this layer; crop it, or use vnlem's command line"
     if isinstance(error, FileNotFoundError):

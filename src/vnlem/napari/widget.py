@@ -10,17 +10,19 @@ from qtpy.QtCore import QEvent
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QFileDialog, QWidget
 
+from vnlem.napari.as_code import as_command, as_python
 from vnlem.napari.choice import AxesMemory
-from vnlem.napari.copies import as_command, as_python
 from vnlem.napari.layers import colours, image_expression, layer_pages
 from vnlem.napari.links import Links
 from vnlem.napari.panel import Panel
 from vnlem.napari.preview import LAYER_NAME, Preview, Seen, Wish
-from vnlem.napari.remember import remember, remembered
 from vnlem.napari.run import Outcome, add_results, denoise_layer
+from vnlem.napari.saved_settings import remember, remembered
 from vnlem.napari.settings import Settings
 from vnlem.napari.task import Task, one_sentence
 from vnlem.noise import NoiseCheck, NoiseModel
+
+PREVIEWING = "preview: working"
 
 
 class DenoiseWidget(Panel):
@@ -88,7 +90,7 @@ class DenoiseWidget(Panel):
         super().closeEvent(event)
 
     def end(self) -> None:
-        """End all work; the viewer is not listened to any more."""
+        """End all work and disconnect from the viewer."""
         self.cancel()
         self.preview.switch(False)
         self._links.cut()
@@ -146,7 +148,7 @@ class DenoiseWidget(Panel):
         task.start()
 
     def _show_layer(self) -> None:
-        """Another layer is chosen: nothing that was said about the last one remains."""
+        """Another layer is chosen: clear what was shown about the last one."""
         layer = self.chosen_layer()
         self.axes.setText("" if layer is None else self._typed_axes.of(layer))
         self._layer_links.cut()
@@ -198,8 +200,9 @@ class DenoiseWidget(Panel):
         self.noise_plot.show_noise(noise, page)
 
     def _show_preview_state(self, busy: bool) -> None:
-        if self._task is None:
-            self.state.setText("preview: working" if busy else "")
+        if self._task is None:  # what a run said stays
+            said = self.state.text().removesuffix(PREVIEWING).rstrip()
+            self.state.setText(f"{said}\n{PREVIEWING}".strip() if busy else said)
 
     def _show_progress(self, share: float) -> None:
         if self._task is None or self._task.is_cancelled:

@@ -65,6 +65,8 @@ def as_command(settings: Settings, source: str, target: str, axes: str, colours:
     for name, value in settings.arguments().items():
         if name == "group":
             words += ["--set", f"group={value}"]
+        elif isinstance(value, bool):
+            words.append(f"--{name}" if value else f"--no-{name}")
         else:
             words += [f"--{name.replace('_', '-')}", str(value)]
     if settings.noise == "file":
