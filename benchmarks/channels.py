@@ -34,11 +34,15 @@ def main() -> None:
             seed = zlib.crc32(f"{name} {sigma}".encode())
             noisy = clean + np.random.default_rng(seed).normal(0, sigma, clean.shape)
             gain = _psnr(clean, noisy, sigma, "joint") - _psnr(clean, noisy, sigma, "separate")
-            decided = handling("auto", noisy, np.full(len(noisy), sigma))
+            decided = _decided(noisy, sigma)
             losses.append(max(gain, 0.0) - (gain if decided == "joint" else 0.0))
             print(f"{name:44s} {sigma:4g} {gain:+6.2f} {decided}", flush=True)
     wrong = sum(loss > 0.02 for loss in losses)
     print(f"{wrong} of {len(losses)} wrong, mean loss {np.mean(losses):.4f} dB, worst {max(losses):.2f} dB")
+
+
+def _decided(noisy: np.ndarray, sigma: float) -> str:
+    return handling("auto", len(noisy), lambda: (noisy, np.full(len(noisy), sigma)))
 
 
 def _colour(data: Path, folders: str) -> Iterator[tuple[str, np.ndarray]]:

@@ -4,7 +4,7 @@
 
 Each figure is the median of five runs on scikit-image's camera, repeated to the size, with noise of sigma 25.
 The runs with different workers take turns, so that a busy moment of the machine meets them all. Memory is the
-peak beyond input and output, in bytes per pixel, measured in a process of its own.
+peak beyond input and output, in bytes per pixel, measured in a separate process.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Every CUDA kernel once on small images, each array in memory of its own, for NVIDIA's memory checker.
+"""Every CUDA kernel once on small images, each array in its own memory, for NVIDIA's memory checker.
 
 compute-sanitizer --tool memcheck python benchmarks/gpu_small.py
 compute-sanitizer --tool racecheck python benchmarks/gpu_small.py
@@ -53,7 +53,7 @@ def main():
     for image, options in calls():
         result = vnlem.denoise(image, **({"sigma": 20, "device": "cuda"} | options))
         if not np.isfinite(result).all():
-            raise RuntimeError(f"{options} gave something that is no number")
+            raise RuntimeError(f"{options} gave something that is not a number")
         print(options.get("method", "vnlr"), flush=True)
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/gpu_stacks.py [--frames 16] [--side 512] [--repeat 5] [--cpu 2 16] [--kernels]
 
-NumPy arrays in and out, the noise level told: medians after a call that compiles. On the CPU once, after a
+NumPy arrays in and out, the noise level given: medians after a call that compiles. On the CPU once, after a
 call on a small stack that compiles. PSNR is that of the device's result, and how far the CPU's is from it.
 """
 

@@ -2,7 +2,7 @@
 
     python benchmarks/large_memory.py [--side 1536] [--only vnlr]
 
-Each run is a process of its own; what the process takes for a small image is subtracted.
+Each run is a separate process; what the process takes for a small image is subtracted.
 """
 
 import argparse

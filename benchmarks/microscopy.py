@@ -71,7 +71,7 @@ class Task(NamedTuple):
 
 
 def denoised(task: Task) -> np.ndarray:
-    """The image that a column of the table stands for."""
+    """The image in a column of the table."""
     axis = -1 if task.noisy.ndim == 3 else None
     if task.title == "noisy":
         return task.noisy

@@ -33,7 +33,7 @@ PHANTOMS = {
 
 
 class Case(NamedTuple):
-    """One noisy image and how it is to be denoised."""
+    """One noisy image and how to denoise it."""
 
     name: str
     path: Path | None  # None for a phantom

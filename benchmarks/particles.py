@@ -1,6 +1,6 @@
 """Simulated particles of a known volume: one by one, together, and two filters, as a Markdown table.
 
-Projections at random angles, each with a contrast transfer function of its own and white noise. The low-pass
+Projections at random angles, each with its own contrast transfer function and white noise. The low-pass
 has the best width, the Wiener filter the true noise level. SNR is the ratio of variances; FRC is the highest
 frequency (cycles per pixel) at which the mean ring correlation with the clean projections is at least 0.5.
 

@@ -1,4 +1,4 @@
-"""Put the noise back: how well does the check tell right noise models from harmful ones?
+"""Put the noise back: how well does the check separate right noise models from harmful ones?
 
     python benchmarks/predictive.py DATA
 

@@ -148,7 +148,7 @@ def run_method(method: str, noisy: np.ndarray, sigma: float, workers: int | None
 
 
 def measure(clean: np.ndarray, estimate: np.ndarray, *, phantom: bool) -> dict[str, float]:
-    """PSNR, SSIM and FSIM on 0..255; for a phantom the SNR in dB stands in the place of the PSNR."""
+    """PSNR, SSIM and FSIM on 0..255; for a phantom the SNR in dB replaces the PSNR."""
     if phantom:
         error = np.mean((estimate - clean) ** 2)
         return {"psnr": 10 * np.log10(np.mean(clean**2) / error), "ssim": np.nan, "fsim": np.nan}

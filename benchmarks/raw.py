@@ -1,7 +1,8 @@
 """Mosaics of clean colour pictures with photon and read noise, denoised in several ways: a Markdown table.
 
-PSNR (peak 255) of the colour picture after one demosaicking, which is the same for all: Malvar's filters for
-Bayer, interpolated differences from green for X-Trans. "told" knows gain and read noise; the others estimate.
+PSNR (peak 255) of the colour picture after one demosaicking: Malvar's filters for Bayer, interpolated
+differences from green for X-Trans. "colour=True" needs no demosaicking. "given" knows gain and read noise;
+the others estimate.
 
 python benchmarks/raw.py DATA/colour/*.png DATA/movies_colour/*.tif [--side 256] [--pattern X-Trans]
 """
@@ -54,23 +55,27 @@ def results(
     def colour(mosaic: Image) -> Image:
         return demosaic(mosaic, pattern)
 
-    def told(plane: Image, **options: int) -> Image:
+    def given(plane: Image, **options: int) -> Image:
         return np.asarray(vnlem.denoise(plane, noise_model="poisson-gaussian", **camera, **options))
 
     found = {
         "noisy": lambda: colour(noisy),
         "demosaic, then default": lambda: np.asarray(vnlem.denoise(colour(noisy), channel_axis=-1)),
-        "planes of a cell, one by one, told": lambda: colour(
-            in_cells(noisy, side, lambda planes: np.stack([told(plane) for plane in planes]))
+        "planes of a cell, one by one, given": lambda: colour(
+            in_cells(noisy, side, lambda planes: np.stack([given(plane) for plane in planes]))
         ),
-        "planes of a cell as channels, told": lambda: colour(
-            in_cells(noisy, side, lambda planes: told(planes, channel_axis=0))
+        "planes of a cell as channels, given": lambda: colour(
+            in_cells(noisy, side, lambda planes: given(planes, channel_axis=0))
         ),
-        "denoise_raw, told": lambda: colour(np.asarray(vnlem.denoise_raw(noisy, pattern, **camera))),
+        "denoise_raw, given": lambda: colour(np.asarray(vnlem.denoise_raw(noisy, pattern, **camera))),
         "denoise_raw": lambda: colour(np.asarray(vnlem.denoise_raw(noisy, pattern))),
+        "denoise_raw, colour=True, given": lambda: np.asarray(
+            vnlem.denoise_raw(noisy, pattern, colour=True, **camera)
+        ),
+        "denoise_raw, colour=True": lambda: np.asarray(vnlem.denoise_raw(noisy, pattern, colour=True)),
     }
     if side > 2:  # planes of a sixth of the size show nothing
-        del found["planes of a cell, one by one, told"], found["planes of a cell as channels, told"]
+        del found["planes of a cell, one by one, given"], found["planes of a cell as channels, given"]
     return found
 
 

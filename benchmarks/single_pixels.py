@@ -1,9 +1,9 @@
 """Impulses, missing pixels and complex images; `instruments.py` prints these tables.
 
-Impulses: pictures of set12 with sigma 15, and 1 % salt and pepper or 0.2 % hot pixels. The peer is told sigma
+Impulses: pictures of set12 with sigma 15, and 1 % salt and pepper or 0.2 % hot pixels. The peer knows sigma
 and the values of salt and pepper: BM3D after a median of 3x3 pixels at pixels of these values. False
 impulses: photographs of the folder categories, and simulated stars and beads. Missing:
-pixels of set12 that are NaN, sigma 25. Complex: pictures of set12 with a phase. vnlem is told nothing.
+pixels of set12 that are NaN, sigma 25. Complex: pictures of set12 with a phase. vnlem gets no parameters.
 """
 
 from pathlib import Path

@@ -163,7 +163,7 @@ def measure_speed(repeats: int, only: str) -> list[str]:
     return missed
 
 
-# Runs in a process of its own (Linux): the peak of resident memory above what was there before the call.
+# Runs in a separate process (Linux): the peak of resident memory above what was there before the call.
 MEMORY_PROBE = """
 import sys
 import numpy as np, vnlem

@@ -4,7 +4,7 @@ The textured quarter: the images whose clean middle has the largest share of its
 9 x 9 pixels, in the median over the pixels. Printed, for it and for the rest, as differences from the
 default, with how many images gain and lose and the p value of a Wilcoxon signed-rank test:
 
-- VNLR: SNR when patches are only shifted (identity: the unrotated patch has all rights) or turned by right
+- VNLR: SNR when patches are only shifted (identity) or turned by right
   angles (c4), and SNR, SSIM and FSIM of `aim="perception"`; the default is d4;
 - VNLEM auto with one set of parameters (adapt=False): SNR when patches are never turned
   (rotation_margin=100), when the unrotated patch has no advantage (rotation_margin=0), and when it is not

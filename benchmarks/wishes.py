@@ -8,7 +8,7 @@ how many images gain and lose, the p value of a Wilcoxon signed-rank test, and t
 - wide window, late: the same where groups are searched for the last time;
 - usual and wide window, mean: of the two results;
 - Stein's choice: five variants (usual and wide window, patches of 10 pixels, a last pass with 2.2 and with
-  0.7 times the noise energy) and the noisy image, weighed anew in every neighbourhood by Stein's estimate of
+  0.7 times the noise energy) and the noisy image, weighted in every neighbourhood by Stein's estimate of
   the error, as VNLEM auto does; each variant is computed twice;
 - scales=3: flat and smooth places from the image at half and at a quarter of its size.
 
@@ -62,7 +62,7 @@ def passes_of(device: str) -> Any:
 
 @contextmanager
 def changed(module: Any, name: str, value: Any) -> Iterator[None]:
-    """Inside, a module's name stands for something else."""
+    """Inside, a module's name is bound to something else."""
     old = getattr(module, name)
     setattr(module, name, value)
     try:
