@@ -1,5 +1,6 @@
 """The docs site: `make docs` builds it into build/docs."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -80,6 +81,16 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+# A published site stands beside other versions; tools/publish_docs.py writes their list.
+if "DOCS_VERSION" in os.environ:
+    html_theme_options |= {
+        "navbar_end": ["version-switcher", "theme-switcher"],
+        "switcher": {
+            "json_url": "../versions.json",
+            "version_match": os.environ["DOCS_VERSION"].removeprefix("v"),
+        },
+        "check_switcher": False,
+    }
 
 linkcheck_timeout = 20
 linkcheck_retries = 2

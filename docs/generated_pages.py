@@ -14,7 +14,7 @@ import vnlem
 from vnlem.cli import build
 from vnlem.registry import find_method, names
 
-# Subpackages whose public functions have a section of their own on the API page.
+# Subpackages whose public functions have their own section on the API page.
 SECTIONS = {
     "vnlem.noise": "Noise",
     "vnlem.metrics": "Measures",
@@ -25,7 +25,7 @@ SECTIONS = {
 
 
 def figures_for_any_ground(gallery_conf: Any, name: str) -> None:
-    """Let the gallery's figures have no ground of their own, and ink that reads on white and on black."""
+    """Give the gallery's figures a transparent background, and ink that reads on white and on black."""
     import matplotlib
 
     ink = "#8a8a8a"
@@ -45,6 +45,10 @@ def write(folder: Path) -> None:
     """Write all pages; a file that would not change is left alone, so that Sphinx reads it once only."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder / "api", ignore_errors=True)  # pages of names that are gone
+    examples = {example.stem for example in (folder.parent / "gallery").glob("plot_*.py")}
+    for page in (folder / "gallery").glob("plot_*"):  # and of examples that are gone
+        if page.name.partition(".")[0] not in examples:
+            page.unlink()
     for name, text in (
         ("api.rst", api()),
         ("command-line-help.md", command_line()),
@@ -56,7 +60,7 @@ def write(folder: Path) -> None:
 
 
 def api() -> str:
-    """Every public name, by section, with a page of its own made from its docstring."""
+    """Every public name, by section, with a page made from its docstring."""
     subpackages = {name.removeprefix("vnlem.") for name in SECTIONS} | {"reference"}
     top = [name for name in vnlem.__all__ if not name.startswith("_") and name not in subpackages]
     documented = [

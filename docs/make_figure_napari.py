@@ -1,4 +1,6 @@
-"""Draw docs/figures/napari.png: the plugin at work. Needs napari and a screen (or xvfb-run).
+"""Draw docs/figures/napari.png and napari-run.png: the plugin at work.
+
+Needs napari and a screen (or xvfb-run):
 
 xvfb-run -s "-screen 0 1400x1000x24" python docs/make_figure_napari.py
 """
@@ -8,13 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import napari
+from PIL import Image
 from qtpy.QtTest import QTest
 
-TARGET = Path(__file__).parent / "figures" / "napari.png"
+FIGURES = Path(__file__).parent / "figures"
 
 
 def main() -> None:
-    """Preview the fluorescence sample, with the noise found and the wipe at a third."""
+    """Preview the fluorescence sample, with the wipe at a third; then run, and show what was removed."""
     viewer = napari.Viewer(show=True)
     viewer.window.resize(1280, 800)
     viewer.open_sample("vnlem", "fluorescence")
@@ -29,10 +32,22 @@ def main() -> None:
     widget.preview_box.setChecked(True)
     wait(lambda: widget.preview.layer() is not None and not widget.preview._timer.isActive())
     widget.wipe.setValue(33)
-    QTest.qWait(500)
-    viewer.screenshot(str(TARGET), canvas_only=False, flash=False)
-    print(TARGET)
+    picture(viewer, "napari.png")
+    widget.preview_box.setChecked(False)
+    layers = len(viewer.layers)
+    widget.run_button.click()
+    wait(lambda: widget.run_button.isEnabled() and len(viewer.layers) == layers + 2)
+    viewer.layers.selection.active = source
+    picture(viewer, "napari-run.png")
     viewer.close()
+
+
+def picture(viewer: napari.Viewer, name: str) -> None:
+    """Write what the window shows, in few colours, so that the file is small."""
+    QTest.qWait(500)
+    shown = Image.fromarray(viewer.screenshot(canvas_only=False, flash=False)).convert("RGB")
+    shown.quantize(128).save(FIGURES / name, optimize=True)
+    print(FIGURES / name)
 
 
 def wait(condition: Callable[[], bool], seconds: float = 300) -> None:

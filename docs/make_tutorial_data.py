@@ -26,11 +26,15 @@ def main(data: Path) -> None:
     io.write(OUT / "confocal.tif", confocal[128:384, 128:384])
     wide = io.read(data / "fmd" / "WideField_BPAE_G_noisy.png").pixels
     io.write(OUT / "widefield.tif", wide[128:384, 128:384])
+    for kind, name in (("noisy", "two-photon"), ("ref", "two-photon-mean")):
+        mice = io.read(data / "fmd" / f"TwoPhoton_MICE_{kind}.png").pixels
+        io.write(OUT / f"{name}.tif", mice[128:320, 128:320])
     movie = tifffile.imread(data / "stacks" / "time_beads_real.tif")
     tifffile.imwrite(OUT / "movie.tif", movie[:, :128, 128:], compression="zlib")
     volume = tifffile.imread(data / "stacks" / "volume_ovule_real.tif")[10:20].astype(float)
     noisy = volume + np.random.default_rng(0).normal(0, 20, volume.shape)  # as published it is smooth
-    tifffile.imwrite(OUT / "volume.tif", np.clip(np.rint(noisy), 0, 255).astype(np.uint8), compression="zlib")
+    noisy = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
+    tifffile.imwrite(OUT / "volume.tif", noisy, imagej=True, metadata={"axes": "ZYX"})
     photo = io.read(data / "photo_pairs" / "cc_d800_iso6400_1_noisy.png").pixels
     io.write(OUT / "photo.png", np.ascontiguousarray(photo[:256, :256]))
     head = nibabel.load(data / "formats" / "S0_10slices.nii.gz")

@@ -2,9 +2,9 @@
 Particles together
 ==================
 
-Many small pictures of like things, each drowned in noise: ``axes="NYX"``, or a list of pictures of different
-sizes, denoises them as one. Each picture finds its members also in those that are most like it, at whatever
-angle they lie.
+Many small pictures of similar things, each drowned in noise: ``axes="NYX"``, or a list of pictures of
+different sizes, denoises them as one. Each picture finds its members also in those that are most like it, at
+whatever angle they lie.
 """
 
 import matplotlib.pyplot as plt

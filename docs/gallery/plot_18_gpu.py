@@ -7,6 +7,7 @@ same to a hundredth of a decibel. ``info.device`` says what ran. ``pip install "
 needs; see :doc:`/gpu`.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from skimage import data
 
@@ -17,6 +18,13 @@ noisy = clean + np.random.default_rng(0).normal(0, 25, clean.shape)
 
 denoised, info = vnlem.denoise(noisy, sigma=25, device="auto", return_info=True)
 print(f"ran on {info.device}: PSNR {vnlem.metrics.psnr(clean, denoised, data_range=255):.2f} dB")
+
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.7), layout="constrained")
+for panel, title, image in zip(axes, ("noisy", f"denoised on {info.device}"), (noisy, denoised), strict=True):
+    panel.imshow(image, cmap="gray", vmin=0, vmax=255)
+    panel.set_title(title)
+    panel.axis("off")
+plt.show()
 
 # %%
 # Where there is no GPU, asking for one is an error that names the cure.

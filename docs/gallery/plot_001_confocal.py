@@ -2,7 +2,7 @@
 A real confocal frame
 =====================
 
-A frame of mouse brain from the set FMD, as the microscope recorded it. Nothing is told about its noise.
+A frame of mouse brain from the set FMD, as the microscope recorded it. Its noise is not given.
 """
 
 from pathlib import Path
@@ -11,8 +11,9 @@ import matplotlib.pyplot as plt
 
 import vnlem
 
+here = Path.cwd()  # anywhere in a clone
 samples = next(
-    folder / "tutorials" / "data" for folder in Path.cwd().parents if (folder / "tutorials").exists()
+    found for folder in (here, *here.parents) if (found := folder / "docs" / "tutorials" / "data").is_dir()
 )
 frame = vnlem.io.read(samples / "confocal.tif").pixels
 
