@@ -5,6 +5,11 @@ NAPARI_VENV := .venv-napari
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
+# Tests start Python hundreds of times. Compiled modules are kept in the environment, also where
+# PYTHONDONTWRITEBYTECODE asks for a clean tree: else every start compiles every package again.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+
 .PHONY: demo dist wheels docs docs-links golden test test-quick test-browser test-napari test-versions test-sets test-sanitize test-no-compiler lint stub fuzz docs-output bench-speed bench-quality bench-first-call clean
 
 $(BIN)/python:
@@ -20,23 +25,23 @@ $(VENV)/.installed: $(PACKAGE) | $(BIN)/python
 	touch $@
 
 $(VENV)/.installed-dev: $(PACKAGE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --no-compile -e ".[dev,bench]"
+	$(BIN)/python -m pip install --quiet --no-compile -e ".[test,bench]"
 	touch $@ $(VENV)/.installed
 
 # What benchmarks compare with; the licence of bm3d and bm4d allows non-commercial use alone.
 $(VENV)/.installed-peers: $(PACKAGE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --no-compile -e ".[dev,bench,peers]"
+	$(BIN)/python -m pip install --quiet --no-compile -e ".[test,bench,peers]"
 	touch $@ $(VENV)/.installed-dev $(VENV)/.installed
 
 $(VENV)/.installed-browser: $(PACKAGE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --no-compile -e ".[dev,bench,browser]"
+	$(BIN)/python -m pip install --quiet --no-compile -e ".[test,bench,browser]"
 	touch $@ $(VENV)/.installed-dev $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	$(BIN)/vnlem demo
 
-# Files of tests side by side on all cores.
-SIDE_BY_SIDE := -n logical --maxprocesses 8 --dist loadfile
+# Tests side by side on all cores, each core with a row of files; who is done first takes from the others.
+SIDE_BY_SIDE := -n logical --maxprocesses 8 --dist worksteal
 
 test: lint
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
@@ -51,7 +56,7 @@ test-browser: $(VENV)/.installed-browser
 	tests/browser/install.sh
 	$(BIN)/python -m pytest tests/browser
 
-# The plugin in a real napari under Xvfb, in an environment of its own, since napari and Qt are large.
+# The plugin in a real napari under Xvfb, in its own environment, since napari and Qt are large.
 test-napari:
 	tests/napari/install.sh $(NAPARI_VENV) || { [ $$? = 3 ] && exit 0; exit 1; }; \
 	$(NAPARI_VENV)/bin/npe2 validate vnlem && \

@@ -96,11 +96,11 @@ def _digest(content: bytes) -> str:
 def build_kernels(folder: Path, **options: str) -> None:
     """Configure with CMake in a folder, and build what has changed since the last time.
 
-    Zig builds in a folder of its own, whose name ends in -zig.
+    Zig builds in a separate folder, whose name ends in -zig.
     """
     options = {**compiler_options(), **options}
     if "VNLEM_ZIG" in options:
-        # Every build may find Zig in another folder, and CMake keeps the first; Zig has a cache of its own.
+        # Every build may find Zig in another folder, and CMake keeps the first; Zig has its own cache.
         folder = folder.with_name(f"{folder.name}-zig")
         shutil.rmtree(folder, ignore_errors=True)
     tools = [shutil.which("cmake"), shutil.which("ninja")]
@@ -117,7 +117,7 @@ def build_kernels(folder: Path, **options: str) -> None:
 
 
 def compiler_options() -> dict[str, str]:
-    """What tells CMake which compiler to take."""
+    """The options that name the compiler to CMake."""
     compiler = find_compiler()
     if compiler:
         os.environ["CC"], os.environ["CXX"] = compiler
@@ -166,10 +166,12 @@ def _compiles(c: str, cpp: str) -> bool:
 
 
 def _can_install(requirement: str) -> bool:
-    """Whether pip finds a package; True where there is no pip to ask."""
+    """Whether pip finds a package in its registry; True where there is no pip to ask."""
     # pip hides itself from what it builds.
     outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--quiet", requirement]
+    # What is installed there does not count: the build runs in an environment of its own.
+    options = ["--dry-run", "--ignore-installed", "--no-deps", "--quiet"]
+    command = [sys.executable, "-m", "pip", "install", *options, requirement]
     done = subprocess.run(command, env=outside, capture_output=True, text=True)
     return done.returncode == 0 or "No matching distribution" not in done.stderr
 

@@ -1,8 +1,8 @@
 """Run the commands that docs/command-line.md shows and write what they print: `make docs-output`.
 
-An indented line that begins with "$ vnlem" is a command, the lines after it are its output; "..." stands for
+An indented line that begins with "$ vnlem" is a command, the lines after it are its output; "..." marks
 lines left out, and such output is left alone. The files the commands name are made here, from images that
-ship with scikit-image. `--check` only tells which outputs are stale: times are not compared, other numbers
+ship with scikit-image. `--check` only lists stale outputs: times are not compared, other numbers
 to 1 %.
 """
 
@@ -107,7 +107,7 @@ def stale(lines: list[str], *, slow: bool) -> list[tuple[Shown, list[str]]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="tell what is stale and write nothing")
+    parser.add_argument("--check", action="store_true", help="list what is stale and write nothing")
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     options = parser.parse_args()
     lines = PAGE.read_text(encoding="utf-8").splitlines()

@@ -8,9 +8,11 @@ writes the file, and a test fails when it is out of step.
 import ast
 import builtins
 import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 SOURCE = Path(__file__).parents[1] / "src" / "vnlem"
 STUB = SOURCE / "__init__.pyi"
@@ -89,6 +91,20 @@ def signature(function: ast.FunctionDef, returns: str, switch: str | None = None
     return f"def {function.name}(\n{lines}) -> {returns}: ...\n"
 
 
+def name_parameters(function: ast.FunctionDef, value: Any) -> None:
+    """Replace **params by the fields of the dataclass that `vnlem.pipeline.params.takes` names."""
+    arguments = function.args
+    if arguments.kwarg is None or not hasattr(value, "__wrapped__"):
+        return
+    own = {a.arg for a in [*arguments.args, *arguments.kwonlyargs]}
+    for name, one in inspect.signature(value).parameters.items():
+        if name not in own:
+            annotation = ast.parse(f"{one.annotation.__name__} | None", mode="eval").body
+            arguments.kwonlyargs.append(ast.arg(arg=name, annotation=annotation))
+            arguments.kw_defaults.append(ast.Constant(value=None))
+    arguments.kwarg = None
+
+
 def constants_to_dots(function: ast.FunctionDef) -> None:
     """Defaults that are names of the module would need an import: they become dots."""
 
@@ -117,6 +133,7 @@ def stub_text() -> str:
         for function in found:
             constants_to_dots(function)
         function = found[-1]
+        name_parameters(function, getattr(package, public))
         names = {a.arg for a in function.args.kwonlyargs}
         switch = next((s for s in SWITCHES if s in names), None)
         for annotation in annotations_of(function):
