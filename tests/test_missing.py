@@ -121,6 +121,15 @@ def test_a_dask_array_with_nan_gives_the_same():
     np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), expected)
 
 
+@pytest.mark.parametrize("dtype", [float, np.uint16])
+def test_a_masked_dask_array_gives_the_same(dtype):
+    dask = pytest.importorskip("dask.array")
+    masked = np.ma.array(NOISY.astype(dtype), mask=HOLES)
+    expected = vnlem.denoise(masked, SIGMA, method="nlm", workers=1)
+    lazy = vnlem.denoise(dask.from_array(masked, chunks=24), SIGMA, method="nlm", workers=1)
+    np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), expected)
+
+
 def test_colours_may_miss_all_or_single_channels():
     noisy = CLEAN[..., None] * [1.0, 0.8, 0.6] + np.random.default_rng(7).normal(0, SIGMA, (*CLEAN.shape, 3))
     holes = np.random.default_rng(8).random(noisy.shape) < 0.1

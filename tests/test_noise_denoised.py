@@ -259,3 +259,20 @@ def test_read_noise_below_the_offset_leaves_no_specks(background, given):
     result = (vnlem.denoise(noisy, profile="fast", **given) - 100) / 2
     flat = ndimage.maximum_filter(discs, 9) == 0
     assert np.abs(result - background)[flat].max() < 0.7 * np.sqrt(background + 2.25)
+
+
+@pytest.mark.parametrize("method", ["nlm", "vnlem-dd", "vnlr"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        NoiseModel.camera(1200.0, -1200.0),
+        NoiseModel.speckle(1.0),
+        NoiseModel.field(np.geomspace(0.1, 10, 48)[:, None] * np.ones((48, 40))),
+    ],
+    ids=["camera", "speckle", "field"],
+)
+def test_a_model_that_contradicts_the_image_does_not_take_it_out_of_its_range(method, model):
+    image = 500 + np.random.default_rng(0).normal(0, 2, (48, 40)) + np.linspace(0, 20, 40)
+    result = vnlem.denoise(image, noise_model=model, method=method)
+    assert result.min() >= image.min()
+    assert result.max() <= image.max()

@@ -193,6 +193,7 @@ def test_a_mosaic_without_noise_is_left_alone():
         ({"pattern": None}, "pattern must be"),
         ({"pattern": (3, 4)}, "pattern must be"),
         ({"black_level": [1, 2, 3]}, "black_level must be a number"),
+        ({"black_level": 1e20}, "black_level must not be above the brightest pixel"),
         ({"gain": {"R": 1.0}}, "gain must have a number for each of R, G, B"),
         ({"gain": -1.0}, "gain must be at least 0"),
         ({"read_noise": 3.0}, "read_noise needs gain"),

@@ -82,11 +82,13 @@ def execute(
         share = Share(progress, runs, _work_of(plan, region))
         run = _Execution(plan, solver, pool, share, details)
         if not plan.stabilises_first:
-            return run.rounds(planes, region, plan.rounds, sigma_map)
-        before, solved, after = parts.steps(plan.noise, region)
-        stable = strips.stabilise(plan.noise, planes, pool, before)
-        result = run.rounds(stable, solved, plan.rounds, None)
-        return strips.unstabilise(plan.noise, result, pool, after)
+            result = run.rounds(planes, region, plan.rounds, sigma_map)
+        else:
+            before, solved, after = parts.steps(plan.noise, region)
+            stable = strips.stabilise(plan.noise, planes, pool, before)
+            result = run.rounds(stable, solved, plan.rounds, None)
+            result = strips.unstabilise(plan.noise, result, pool, after)
+    return result if plan.limits is None else result.clip(*plan.limits)
 
 
 def _repaired(

@@ -112,6 +112,9 @@ class Plan:
     rounds: tuple[Round, ...]
     channels: str = "joint"  # or "separate" or "same"
     repair: Repair | None = None  # where pixels may be missing
+    limits: tuple[float, float] | None = (
+        None  # of the pixels, which the inverse of a transform must not leave
+    )
 
     @property
     def sizes(self) -> tuple[Size, ...]:
@@ -210,7 +213,10 @@ def make_plan(
     found = find_method(method)
     decide = _Decide(found, params, channels, device, ndim, in_parts, sample.is_all, warns, pool or Pool(1))
     rounds = tuple(decide.rounds(sample, noise, check_scales(params.get("scales", 1))))
-    return Plan(method, params.get("engine", "fast"), device, noise, rounds, channels)
+    limits = None
+    if sample.is_all and not noise.is_white:
+        limits = float(sample.planes.min()), float(sample.planes.max())
+    return Plan(method, params.get("engine", "fast"), device, noise, rounds, channels, limits=limits)
 
 
 def pictures(planes: Any, channels: str) -> list[tuple[tuple[int, ...], Any]]:
@@ -349,18 +355,13 @@ class _Decide(NamedTuple):
         return Group(channels, scale, params, halo, work, peak)
 
 
-def _reach(sizes: tuple[Size, ...], margin: int = 0) -> int:
-    """Pixels around a part of an image that its result, and that `margin` pixels beyond it, depends on."""
+def reach(sizes: tuple[Size, ...], margin: int = 0) -> int:
+    """Pixels around a part that, in one round, its result, and that of `margin` pixels beyond it, depends on."""
     halo = sizes[0].margin
     if len(sizes) == 1:
         return margin + halo
     coarse = margin // 2 + 1 + sizes[0].join_reach
-    return max(2 * coarse + 2 + halo, 2 * _reach(sizes[1:], coarse) + FILTER_REACH)
-
-
-def reach(sizes: tuple[Size, ...]) -> int:
-    """Pixels around a part of an image that its result depends on, in one round."""
-    return _reach(sizes)
+    return max(2 * coarse + 2 + halo, 2 * reach(sizes[1:], coarse) + FILTER_REACH)
 
 
 def _work(sizes: tuple[Size, ...], side: int, margin: int) -> int:
@@ -377,7 +378,7 @@ def _work(sizes: tuple[Size, ...], side: int, margin: int) -> int:
 def _reach_of_rounds(rounds: tuple[Round, ...], margin: int) -> int:
     """A later round needs the result of the one before around what it writes: the halos add up."""
     *before, last = rounds
-    seen = _reach(last.sizes, margin)
+    seen = reach(last.sizes, margin)
     if not before:
         return seen
     if before[-1].halvings == last.halvings:
@@ -394,5 +395,5 @@ def _work_of_rounds(rounds: tuple[Round, ...], side: int, margin: int) -> int:
         length = side / 2**halvings
         done += (length + 2 * _work(one.sizes, round(length), margin)) ** 2
         whole += length**2
-        margin = _reach(one.sizes, margin)
+        margin = reach(one.sizes, margin)
     return int(np.ceil(side / 2 * (np.sqrt(done / whole) - 1)))

@@ -184,6 +184,10 @@ def _noise(
 ) -> tuple[Cell, dict[str, NoiseModel]]:
     """The noise at every place of a cell, and that of every colour."""
     black = mosaic.per_pixel("black_level", black_level, pattern)
+    if black.min() > pixels.max():
+        raise ValueError(
+            f"black_level must not be above the brightest pixel {pixels.max():g}, got {black.min():g}"
+        )
     if gain is None:
         if read_noise is not None:
             raise ValueError("read_noise needs gain too; pass gain=, or neither of them to estimate both")

@@ -363,7 +363,7 @@ def denoise_complex(
     options = rest | ({"channel_axis": -1} if axes is None else {"axes": f"{axes}C"})
     for name in ("mask", "defects", "protect"):
         if options[name] is not None:
-            options[name] = np.asarray(options[name])[..., None]
+            options[name] = checks.as_array(name, options[name])[..., None]
     if axes is None and "channels" in find_method(rest["method"]).parameters:
         options = {"channels": "joint"} | options
     done = denoise(parts, sigma, noise_model="gaussian", **options)

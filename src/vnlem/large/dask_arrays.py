@@ -1,6 +1,7 @@
 """Dask arrays in, lazy Dask arrays out: each block of the result is solved from the pixels it needs."""
 
 import math
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -14,6 +15,7 @@ from vnlem.large.solvers import find_solver
 from vnlem.large.sources import Source, open_source
 from vnlem.large.target import plan_for
 from vnlem.large.worker import solve_unit
+from vnlem.repair import EVERY_PIXEL, fitting
 
 
 def denoise_lazily(
@@ -39,6 +41,14 @@ def denoise_lazily(
             f"the dask array has chunks of unknown size (shape {image.shape}); "
             "call its compute_chunk_sizes() first"
         )
+    if isinstance(image._meta, np.ma.MaskedArray):
+        from dask.array import ma
+
+        pixels = params.get("pixels", EVERY_PIXEL)
+        hidden, image = ma.getmaskarray(image).compute(), ma.getdata(image)
+        if pixels.mask is not None:
+            hidden |= fitting("mask", pixels.mask, image.shape, channel_axis)
+        params["pixels"] = replace(pixels, mask=hidden)
     names = ["y", "x"]
     if channel_axis is not None:
         names.insert(range(3)[channel_axis], "c")

@@ -77,7 +77,7 @@ class ImageSolver:
     def solve(self, pixels: NDArray[Any], block: Block, workers: int | None) -> NDArray[Any]:
         """The denoised pixels of ``block.write`` from those of ``block.read``."""
         colour = "c" in self.axes
-        planes = pixels.astype(np.float64)
+        planes = _doubles(pixels)
         if not colour:
             planes = planes[None]
         region = block.region
@@ -284,4 +284,10 @@ def _as_image(planes: NDArray[Any], colour: bool) -> Planes:
         data = planes.transpose(1, 0, 2, 3).reshape(channels, count * height, width)
     else:
         data = planes.reshape(1, prod(planes.shape[:-1]), planes.shape[-1])
-    return Planes(data.astype(np.float64), planes.dtype, 0 if colour else None, 3 if colour else 2)
+    return Planes(_doubles(data), planes.dtype, 0 if colour else None, 3 if colour else 2)
+
+
+def _doubles(pixels: NDArray[Any]) -> NDArray[np.float64]:
+    """The same values; a NaN of any kind is a missing pixel."""
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        return pixels.astype(np.float64)

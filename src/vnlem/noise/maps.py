@@ -103,7 +103,12 @@ class PixelMaps:
         return planes if self.sigma is None else planes * self.sigma
 
     def kept(self, planes: Float, given: NDArray[Any], dtype: np.dtype[Any]) -> Float:
-        """Denoised planes in which pixels that were saturated, as given in a dtype, have their value."""
+        """Denoised planes in which pixels that were saturated, as given in a dtype, have their value.
+
+        Where nothing was taken out of them, they stay within the range of the given ones.
+        """
+        if self.without_sigma == PixelMaps():
+            return planes.clip(given.min(), given.max())
         return planes if self.sensor is None else self.sensor.keep_saturated(planes, given, dtype)
 
     def put_back(self, planes: Float) -> Float:

@@ -125,7 +125,7 @@ def find_repair(
         gone = 0 if missing is None else np.count_nonzero(missing)
         if repair.finds:
             gone += np.count_nonzero(repair.impulses(page, missing))
-        shares.append(gone / page.size)
+        shares.append(gone / max(page.size, 1))
     return Found(repair, float(np.mean(shares)), any(missing is not None for _, missing in sample))
 
 
