@@ -356,7 +356,7 @@ class _Decide(NamedTuple):
 
 
 def reach(sizes: tuple[Size, ...], margin: int = 0) -> int:
-    """Pixels around a part that, in one round, its result, and that of `margin` pixels beyond it, depends on."""
+    """Pixels around a part, grown by `margin`, that its result in one round depends on."""
     halo = sizes[0].margin
     if len(sizes) == 1:
         return margin + halo
