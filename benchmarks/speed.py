@@ -81,13 +81,13 @@ def contests() -> list[Contest]:
             "vnlem (paper)",
             lambda z, s: vnlem.denoise_vnlem(z, s, preset="paper", workers=WORKERS),
             "skimage exact NLM",
-            0.05,
+            0.04,
         ),
         Contest(
             "vnlem-dd (paper)",
             lambda z, s: vnlem.denoise_vnlem_dd(z, s, preset="paper", workers=WORKERS),
             "vnlem (paper)",
-            2.0,
+            1.8,
         ),
         *(
             Contest(
@@ -96,7 +96,7 @@ def contests() -> list[Contest]:
                 "bm3d",
                 limit,
             )
-            for profile, limit in (("best", 1.0), ("quality", 0.4), ("balanced", 0.2), ("fast", 0.08))
+            for profile, limit in (("best", 1.0), ("quality", 0.14), ("balanced", 0.065), ("fast", 0.03))
         ),
     ]
 
