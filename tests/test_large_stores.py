@@ -249,6 +249,15 @@ DAMAGE = {
 }
 
 
+def test_a_level_larger_than_the_finer_one_is_refused_before_anything_is_written(tmp_path):
+    make_image(tmp_path / "in.zarr", noise((96, 96)), "0.5", "yx", (32, 32))
+    path = tmp_path / "in.zarr/1/zarr.json"
+    path.write_text(json.dumps(document(path) | {"shape": [100000, 48]}))
+    with pytest.raises(ValueError, match=r"its shape \(100000, 48\) is larger than \(96, 96\) of the finer"):
+        vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", 180.0, method="nlm")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.zarr"]
+
+
 @pytest.mark.parametrize("level", ["0", "1"])
 @pytest.mark.parametrize(
     ("version", "name", "value"), [(version, *case) for version, cases in DAMAGE.items() for case in cases]

@@ -93,6 +93,10 @@ def _image(node: Node, content: dict[str, Any], version: str | None) -> Image:
             raise ValueError(
                 f"{node.path / path} is empty (shape {level.shape}); it needs at least one pixel"
             )
+        if levels and any(here > finer for here, finer in zip(level.shape, levels[-1].shape, strict=True)):
+            raise damaged(
+                level.path, f"its shape {level.shape} is larger than {levels[-1].shape} of the finer level"
+            )
         levels.append(level)
     return Image(node, version, axes, paths, tuple(levels))
 
