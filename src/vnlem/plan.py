@@ -213,9 +213,7 @@ def make_plan(
     found = find_method(method)
     decide = _Decide(found, params, channels, device, ndim, in_parts, sample.is_all, warns, pool or Pool(1))
     rounds = tuple(decide.rounds(sample, noise, check_scales(params.get("scales", 1))))
-    limits = None
-    if sample.is_all and not noise.is_white:
-        limits = float(sample.planes.min()), float(sample.planes.max())
+    limits = strips.limits(noise, sample.planes) if sample.is_all and not noise.is_white else None
     return Plan(method, params.get("engine", "fast"), device, noise, rounds, channels, limits=limits)
 
 

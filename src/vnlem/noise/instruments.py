@@ -16,7 +16,7 @@ from vnlem.noise.correlated import SMALLEST_IMAGE, Spectrum, estimate_power
 from vnlem.noise.levels import SMALLEST, by_brightness, cut
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rician import check_rician
-from vnlem.noise.speckle import DOMAINS, LEAST, Speckle, check_speckle
+from vnlem.noise.speckle import DOMAINS, LEAST, TAIL, Speckle, check_speckle
 from vnlem.noise.white import SMALLEST_FOR_LEVELS, estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.workers import Pool
@@ -73,7 +73,7 @@ def estimate_instrument(
 
     Examples
     --------
-    >>> from vnlem.noise.speckle import add_speckle
+    >>> from vnlem.noise.speckle import TAIL, add_speckle
     >>> speckled = add_speckle(np.add.outer(np.arange(50.0, 178), np.arange(128.0)), 4, seed=0)
     >>> model = estimate_instrument(speckled[None], "speckle", {}, Pool(1))
     >>> model.kind, round(model.curves[0].law.looks)
@@ -117,7 +117,7 @@ def _speckle(planes: Float, looks: Any, domain: Any, pool: Pool) -> NoiseModel:
     if min(planes.shape[1:]) < SMALLEST_IMAGE:
         return model
     stable = model.stabilise(planes)
-    seen = estimate_sigma_of_planes(stable, pool) ** 2 / (1 - SKEWED / law.looks)
+    seen = (TAIL * estimate_sigma_of_planes(stable, pool)) ** 2 / (1 - SKEWED / law.looks)
     if seen > MOST_SHARED:
         return model
     return _shared(model, stable, pool)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from vnlem.noise import tiled_filter
 from vnlem.noise.model import NoiseModel
+from vnlem.noise.rician import Rician
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.workers import Pool
 
@@ -52,6 +53,20 @@ def stabilise(model: NoiseModel, planes: Float, pool: Pool, region: Region | Non
 def unstabilise(model: NoiseModel, planes: Float, pool: Pool, region: Region | None = None) -> Float:
     """:meth:`NoiseModel.unstabilise`, strip by strip."""
     return _in_strips(model.unstabilise, model, planes, pool, region)
+
+
+def limits(model: NoiseModel, planes: Float) -> tuple[float, float]:
+    """The range of the pixels without their noise: that of the image. Magnitudes may also be zero.
+
+    Examples
+    --------
+    >>> magnitudes = np.array([[[0.5, 3.0]]])
+    >>> limits(NoiseModel.camera(1.0), magnitudes), limits(NoiseModel.rician(1.0), magnitudes)
+    ((0.5, 3.0), (0.0, 3.0))
+    """
+    low, high = float(planes.min()), float(planes.max())
+    biased = any(isinstance(curve.law, Rician) for curve in model.curves)
+    return min(low, 0.0) if biased else low, high
 
 
 def _in_strips(
