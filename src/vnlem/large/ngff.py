@@ -81,7 +81,7 @@ def _image(node: Node, content: dict[str, Any], version: str | None) -> Image:
         raise damaged(node.path, "'multiscales' must name its axes and the paths of its datasets") from error
     if not paths:
         raise damaged(node.path, "'multiscales' names no datasets")
-    levels = []
+    levels: list[Node] = []
     for path in paths:
         level = read_node(node.path / path)
         if level is None or not level.is_array:
