@@ -1,4 +1,5 @@
-"""``vnlem info FILE``: what a file holds, and what denoise would do with it. Without FILE: what runs here."""
+"""``vnlem info FILE``: what a file contains, and what denoise would do with it. Without FILE: the
+installation."""
 
 import json
 from collections.abc import Iterator
@@ -49,12 +50,12 @@ def command(
         Path | None, typer.Argument(metavar="FILE", help="Image file of any format, or a zarr store.")
     ] = None,
     noise: Annotated[bool, typer.Option("--noise", help="Also estimate the noise; it reads pixels.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON.")] = False,
 ) -> None:
-    """Say what a file holds: format, images, shape, axes, dtype, pixel size, channels.
+    """Say what a file contains: format, images, shape, axes, dtype, pixel size, channels.
 
     Also what denoise would do with it: which pages help each other, and with --noise which noise it finds.
-    Without FILE: version, compiled library, instruction set, cores and GPU, for reports of problems.
+    Without FILE: version, compiled library, instruction set, cores and GPU, for problem reports.
     """
     if file is None:
         if noise:

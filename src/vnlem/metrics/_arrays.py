@@ -1,4 +1,4 @@
-"""What every measure asks of its input, and the one sum they share."""
+"""The input checks of all measures, and the root mean square."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

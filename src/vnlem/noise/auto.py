@@ -1,8 +1,9 @@
-"""Which noise is this? The estimate of `denoise` where no noise is given.
+"""Which noise is this? The estimate of `denoise` if no noise is given.
 
-A wrong guess costs more on one side than on the other. Texture that is taken for noise is lost, up to 20 dB
-of it; noise that is left alone costs at most 2 to 5 dB. So a model that removes more needs better
-evidence, and where evidence is weak the one with the least regret is taken:
+The two possible errors differ in cost: mistaking texture for noise loses up to 20 dB, leaving noise costs at
+most
+2 to 5 dB. So a model that removes more needs better evidence, and if the evidence is weak, the model with the
+least regret is used:
 
 | model | it claims | evidence it needs | taken instead |
 |---|---|---|---|
@@ -100,9 +101,9 @@ MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 
 # Messages for cases where two models are about as likely: the one that removes less is taken.
 NOTHING = "nearly all areas that are not constant have structure, so noise cannot be distinguished from it"
-TEXTURED = "there is texture almost everywhere: more may be noise, and the lower level is taken"
-SHARED = "the brightness may have more noise than the colours, or texture; the lower level is taken"
-UNLIKE_NOISE = "it may also be correlated noise or texture, and the safer of both, texture, is taken"
+TEXTURED = "there is texture almost everywhere, part of which may be noise; the lower level is used"
+SHARED = "the brightness may have more noise than the colours, or texture; the lower level is used"
+UNLIKE_NOISE = "it may also be correlated noise or texture; the safer choice, texture, is assumed"
 
 
 def estimate_noise(
@@ -117,7 +118,8 @@ def estimate_noise(
     lines: bool | str = "auto",
     workers: int | None = None,
 ) -> NoiseModel:
-    """What noise an image has: how strong at each brightness, and whether neighbouring pixels share it.
+    """Estimate the noise of an image: its strength at each brightness, and whether neighbouring pixels share
+    it.
 
     Parameters
     ----------
@@ -126,40 +128,39 @@ def estimate_noise(
     channel_axis : int, optional
         The axis of the channels.
     kind : {"auto", "gaussian", "poisson-gaussian", "correlated", "field", "rician", "speckle"}
-        What to look for. "gaussian": white noise of one level. "poisson-gaussian": photon and read noise.
-        "correlated": any dependence on the brightness, and correlation, whether it is plain or not. "field":
-        white noise that is stronger in some parts of the image, plain or not. "rician": magnitudes of complex
-        images (MRI). "speckle": OCT, ultrasound, radar. "auto": the simplest of these that the image does not
-        contradict; Rician noise where its air is plain, a field where it is plain, and no speckle.
+        What to estimate. "gaussian": white noise of one level. "poisson-gaussian": photon and read noise.
+        "correlated": any dependence on the brightness, and correlation, obvious or not. "field": white noise
+        that is stronger in some parts of the image, obvious or not. "rician": magnitudes of complex images
+        (MRI). "speckle": OCT, ultrasound, radar. "auto": the simplest of these that fits the image; Rician
+        noise only if it clearly shows air, a field only if it is obvious, never speckle.
     caution : {"auto", "safe", "strong"}
-        What to do in doubt, for `kind` "auto". "safe": the least noise that explains the image, so that
-        texture stays. "strong": the most, for images that are known to be noisy. "auto": in between.
+        If texture could be noise, for `kind` "auto": "safe" assumes the least noise that explains the image,
+        so that texture stays; "strong" the most, for images known to be noisy; "auto" is in between.
     coils : int, optional
-        Of "rician": coils whose squares were added up, one when None.
+        For "rician": number of coils whose squares were summed; one when None.
     looks, domain : optional
-        Of "speckle", as in :func:`vnlem.denoise`.
+        For "speckle", as in :func:`vnlem.denoise`.
     lines : {"auto", True, False}
-        Look for offsets of rows and columns, and for the noise of the image without them. "auto": where they
-        are plain, for `kind` "auto".
+        Find offsets of rows and columns, and estimate the noise without them. "auto": if they are obvious,
+        for `kind` "auto".
     workers : int, optional
         Number of threads, at most four of them; they do not change the result.
 
     Returns
     -------
     NoiseModel
-        Its `describe()` says in words what was found, `confidence` how sure that is. It can be saved and
-        given to :func:`vnlem.denoise` for every image of the same detector and settings.
+        Its `describe()` says in words what was found, `confidence` how certain it is. Save it and pass it to
+        :func:`vnlem.denoise` for every image of the same detector and settings.
 
     Notes
     -----
     Blocks of 8x8 pixels are ranked by their texture. The flattest show the noise, at high and at middle
-    frequencies: white noise has as much of both, texture has more at middle ones. So each class of brightness
-    bounds its noise from below and from above. The level of white noise is the lower envelope over all blocks
-    and directions; a line or a bent curve is believed where enough classes look like noise; correlation,
-    where the spectrum has a shape that texture does not have. Clipped, constant and painted areas are left
-    out.
+    frequencies: white noise has equal power at both, texture has more at middle ones. So each brightness
+    class bounds its noise from below and from above. The level of white noise is the lower envelope over all
+    blocks and directions. A line or a bent curve is accepted if enough classes look like noise, correlation
+    if the spectrum has a shape that texture does not have. Clipped, constant and painted areas are left out.
 
-    Where noise and texture are about as likely, the model that removes less is taken, and `doubt` says so.
+    If noise and texture are about equally likely, the model that removes less is used, and `doubt` says so.
     An image too small for a curve or a spectrum gets a simpler model, with less confidence.
 
     Examples
