@@ -99,7 +99,7 @@ def check_preset(method: Method, preset: str) -> str:
 
 
 def stack_method(name: str, kind: str = "") -> Any:
-    """How a method takes all pages of a series together; None where it takes them one by one.
+    """How a method takes all pages of a series together; None if it takes them one by one.
 
     Parameters
     ----------

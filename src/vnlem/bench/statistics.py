@@ -21,7 +21,7 @@ BOOTSTRAP_SEED = 0
 
 
 def describe(values: ArrayLike) -> dict[str, Any]:
-    """Number, mean and standard deviation (n - 1) of the finite values; None where there are too few.
+    """Number, mean and standard deviation (n - 1) of the finite values; None if there are too few.
 
     Examples
     --------

@@ -98,7 +98,7 @@ def _print_residuals(residuals: "dict[str, Residual]", as_json: bool) -> None:
 def mean_metrics(
     clean: "Picture", other: "Picture", noisy: "Picture | None", data_range: float
 ) -> dict[str, float | None]:
-    """Every metric, averaged over the pages; None where it could not be computed."""
+    """Every metric, averaged over the pages; None if it could not be computed."""
     from vnlem.metrics import evaluate
 
     noises: Any = [None] * clean.n_pages if noisy is None else noisy.pages()

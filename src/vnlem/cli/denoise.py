@@ -317,7 +317,7 @@ def denoise_pages(
 ) -> tuple["Picture", list[Any]]:
     """Denoise every page; also the noise each page was given or estimated to have.
 
-    The pages are the picture's own, or lie on the disk and go to the disk.
+    The pages are the picture's own, or are read from and written to disk.
     """
     n_pages = picture.n_pages
     found: list[Any] = []

@@ -24,7 +24,7 @@ class Found:
     """One image of a file."""
 
     format: str
-    axes: str  # empty where they have no names
+    axes: str  # empty if they have no names
     shape: tuple[int, ...]
     dtype: str
     pages: Any  # gives whole pages by their index

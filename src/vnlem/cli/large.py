@@ -52,7 +52,7 @@ SHARE_OF_MEMORY = 0.01
 
 @dataclass(frozen=True)
 class LargeOptions:
-    """What was asked for on the command line."""
+    """What was requested on the command line."""
 
     memory: str | None
     resume: bool

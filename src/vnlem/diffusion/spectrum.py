@@ -176,6 +176,6 @@ def _largest_eigenpairs(matrix: Numbers, count: int) -> tuple[Numbers, Numbers]:
     n = len(matrix)
     if n <= DENSE:
         return small.largest_eigenpairs(matrix, count)
-    # More vertices only where very many coordinates are asked for: there LAPACK is quicker.
+    # More vertices only where very many coordinates are requested: there LAPACK is quicker.
     values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(n - count, n - 1))
     return values[::-1], vectors[:, ::-1]

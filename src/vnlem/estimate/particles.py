@@ -37,7 +37,7 @@ def may_filter(sizes: list[tuple[int, int]], noise: float) -> bool:
 
 
 def filter_set(images: Float, sigma: float) -> Float | None:
-    """The denoised images; None where their covariance about the centre adds nothing to their spectrum.
+    """The denoised images; None if their covariance about the centre adds nothing to their spectrum.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ from vnlem.pipeline.workers import Pool
 
 Image = NDArray[np.float32]
 AnyFrame = TypeVar("AnyFrame")
-_GONE: Image = np.empty((0, 0, 0), np.float32)  # in place of what is held elsewhere
+_GONE: Image = np.empty((0, 0, 0), np.float32)  # instead of what is held elsewhere
 _SHARED: WeakValueDictionary[tuple[tuple[int, ...], float], Image] = WeakValueDictionary()
 
 
@@ -338,7 +338,7 @@ def _run_delayed(
 ) -> Iterator[AnyFrame]:
     """The same where a plane leaves as soon as ``delay.ahead + delay.wait`` others have come after it.
 
-    No frame is asked for before it is needed, so that frames may come from a camera. A plane that has left
+    No frame is requested before it is needed, so that frames may come from a camera. A plane that has left
     is held on as long as reference patches may find members in it.
     """
     room = 2 * sweep.reach + depth

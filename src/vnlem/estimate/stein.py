@@ -28,7 +28,7 @@ RIDGE = 0.02  # in units of the noise's energy: what draws the result to the anc
 OWN = 0.3  # the noisy image counts as this times its difference from the anchor
 PUSH = 0.1  # the little more noise, in units of the noise
 # A result lies no farther outside of the estimates and the noisy image than this, in units of the noise.
-# Where there is next to no noise, chance in the divergences would lead anywhere.
+# Where there is almost no noise, chance in the divergences would lead anywhere.
 BEYOND = 1.0
 STRIP = 8  # blocks of rows that one task takes
 STRIP_ON_GPU = 128  # the same on a device, which needs large pieces

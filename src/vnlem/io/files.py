@@ -246,7 +246,7 @@ def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
 
 
 def write_pages(path: str | os.PathLike[str], picture: Picture, pages: PagesOnDisk) -> None:
-    """Write pages that lie on the disk, whole or not at all, without holding them all.
+    """Write pages on disk, whole or not at all, without holding them all.
 
     Parameters
     ----------

@@ -282,7 +282,7 @@ def _from_elsewhere() -> dict[str, Format]:
 
 
 def all_formats() -> Iterator[tuple[str, Format]]:
-    """Names and formats: the package's own first; those of other packages are looked for when needed."""
+    """Names and formats: the package's own first; those of other packages are searched for when needed."""
     yield from FORMATS.items()
     yield from _from_elsewhere().items()
 

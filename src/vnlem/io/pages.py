@@ -1,4 +1,4 @@
-"""Pages that stay on the disk: each is read, or written, when it is asked for."""
+"""Pages that stay on the disk: each is read, or written, when it is requested."""
 
 import errno
 import math
@@ -60,7 +60,7 @@ class PagesOnDisk(ABC):
 
 @dataclass(frozen=True)
 class OpenedPages:
-    """A file whose pages are read when they are asked for.
+    """A file whose pages are read when they are requested.
 
     Attributes
     ----------

@@ -71,7 +71,7 @@ class Metadata:
     orientation : int
         The EXIF/TIFF orientation (1 to 8) that a viewer has to apply to the pixels as stored.
     axes : str
-        One letter per axis of the file's array (tifffile's letters), empty where the format has none.
+        One letter per axis of the file's array (tifffile's letters), empty if the format has none.
     native : object
         What only the same format can hold: PNG chunks, JPEG segments, TIFF tags, headers.
     calibration : Calibration

@@ -13,7 +13,7 @@ class StopError(OSError):
 
 
 def explain(error: BaseException, target: Path) -> Exception:
-    """The error to show in place of what a library raised.
+    """The error to show instead of what a library raised.
 
     Examples
     --------

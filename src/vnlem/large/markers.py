@@ -47,7 +47,7 @@ class Markers:
         return cls(target.with_name(target.name + SUFFIX))
 
     def read_run(self) -> dict[str, Any] | None:
-        """What an earlier run wrote about itself; None where there was none."""
+        """What an earlier run wrote about itself; None if there was none."""
         try:
             found: dict[str, Any] = json.loads((self.folder / "run.json").read_text())
             return found

@@ -39,7 +39,7 @@ from vnlem.repair import (
 
 # Bytes for each pixel of a block at several scales, where most of what is read is not solved at full size.
 BYTES_OF_SIZES = 70
-BYTES_OF_NOISE = 30  # more where the noise is made white before
+BYTES_OF_NOISE = 30  # more where the noise is whitened before
 BYTES_OF_ROUND = 15  # more for each round after the first
 BYTES_OF_HOLES = 80  # more where pixels may be missing
 CURE = "allow more memory"
@@ -156,7 +156,7 @@ def find_solver(
     """The solver for a source, with the noise and the units of the sample.
 
     With `stack` the frames of a movie and the slices of a volume help each other, where the method can do so.
-    With `elsewhere` others solve the blocks, so that a GPU that is asked for need not be here.
+    With `elsewhere` others solve the blocks, so that a GPU that is requested need not be here.
     """
     params = dict(params)
     found = find_method(method)
@@ -251,7 +251,7 @@ def _check_maps(pixels: PixelOptions, source: Source) -> None:
 
 
 def _missing(planes: Planes, pixels: PixelOptions, source: Source) -> Any:
-    """Where pixels of the sample hold nothing, as planes; None where all are valid."""
+    """Where pixels of the sample hold nothing, as planes; None if all are valid."""
     found = np.isnan(planes.data)
     for values in (pixels.mask, pixels.defects):
         if values is not None:

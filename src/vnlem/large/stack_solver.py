@@ -229,7 +229,7 @@ def stack_solver(
     device: str = "cpu",
     pixels: PixelOptions = EVERY_PIXEL,
 ) -> StackSolver | None:
-    """The solver for a movie or a volume on a device; None where pages are independent."""
+    """The solver for a movie or a volume on a device; None if pages are independent."""
     if source.guessed:
         return None
     letters = "".join(source.axes).upper()

@@ -153,7 +153,7 @@ def _settings(source: Source, solver: BlockSolver, box: Box, digest: str) -> dic
 
 
 def _known_run(markers: Markers, target: Path, begun_before: bool) -> dict[str, Any] | None:
-    """What the markers say about the run of a target; None where it has not begun."""
+    """What the markers say about the run of a target; None if it has not begun."""
     found = markers.read_run()
     if not begun_before:
         refuse_existing(target)

@@ -142,7 +142,7 @@ def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str,
 
 
 def check_params(**given: Any) -> VnlemParams:
-    """Validated parameters, or one clear sentence; the paper's where none are given."""
+    """Validated parameters, or a clear error; the paper's where none are given."""
     params = VnlemParams(**checked(VnlemParams, PAPER | given))
     window = (2 * params.patch_distance + 1) ** 2
     if params.n_neighbors > window:

@@ -37,7 +37,7 @@ class FourierCorrelation:
     count: NDArray[np.int64]
 
     def crossing(self, threshold: float = 0.5) -> float | None:
-        """The frequency at which the correlation first falls below a threshold; None where it never does.
+        """The frequency at which the correlation first falls below a threshold; None if it never does.
 
         Parameters
         ----------

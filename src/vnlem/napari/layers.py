@@ -104,7 +104,7 @@ def is_result(layer: Image) -> bool:
 
 
 def lift_above(viewer: Viewer, layer: Image, source: Image) -> None:
-    """Move a layer to where it is seen in place of its source.
+    """Move a layer to where it is seen instead of its source.
 
     It comes right above what hides the source. Channels that add their light stay above it, so that a
     composite remains one. Where the source itself adds its light, it comes to the top.

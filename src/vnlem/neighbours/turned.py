@@ -51,7 +51,7 @@ def make_turn(side: int, degrees: float) -> Turn:
 def square_side(tile: int, radius: int, patch_size: int) -> int:
     """Side of the square around a tile in which all that its reference patches look at can be turned.
 
-    A point moves within its distance from the centre; a shear on the way lets it out by eight percent.
+    A point moves within its distance from the centre; a shear in between lets it out by eight percent.
     """
     farthest = 0.7072 * tile + 1.4143 * (radius + patch_size)
     return 2 * (int(np.ceil(1.09 * farthest)) + TAPS)

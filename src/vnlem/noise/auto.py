@@ -80,7 +80,7 @@ class Shape(NamedTuple):
 # Noise that is as even as noise can be, over nearly half of the image, may have any spectrum that falls.
 SHAPES = {1: Shape(0.035, 4.0, 12.0, 0.12), 3: Shape(0.045, 9.0, 6.0, 0.09)}
 PLAIN = Shape(0.3, 6.0, 1.5, 0.4, uneven=1.25)
-LEAST_RISE = 0.6  # patterns that repeat have next to nothing at low frequencies
+LEAST_RISE = 0.6  # patterns that repeat have almost nothing at low frequencies
 # Noise that would be a large share of the contrast must be as even as noise is.
 LARGE_SHARE, MOST_UNEVEN = 0.15, 1.75
 # Coefficients of correlated noise are not quite independent, so the blocks that were chosen have a little
@@ -89,14 +89,14 @@ CHOSEN_LOW = 1.2
 # The brightness of a photograph has texture everywhere, which counts as noise and more than outweighs this.
 CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
 # Where every brightness has texture, the level at high frequencies is an upper bound: this share of its
-# standard deviation is taken, the first where next to no class looks like noise, the second elsewhere.
+# standard deviation is taken, the first where almost no class looks like noise, the second elsewhere.
 # Patterns are tilted more, and leave the high frequencies to the noise.
 TAKEN_OF_TEXTURED, LEAST_LIKE_NOISE, MOST_TILTED_TEXTURE = (0.9, 0.95), 0.1, 4.0
 # Components count as equally noisy when their variances differ by less.
 SAME_STRENGTH = 1.5
 LEAST_UNCLIPPED = 0.5  # of the pixels, where those that are clipped can be left out
 PLAINLY_SHARED = 6.0  # the same where noise is weak, so that it may be the grain of a film
-MANY_LIKE_NOISE = 0.6  # of the classes: the noise of the brightness itself is plain to see
+MANY_LIKE_NOISE = 0.6  # of the classes: the noise of the brightness itself is obvious to see
 MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 
 # Messages for cases where two models are about as likely: the one that removes less is taken.
@@ -270,7 +270,7 @@ def _estimate(
 def _correlated(
     data: Float, channels: list[Seen], unclipped: NDArray[np.bool_], pool: Pool, size: float, sure: bool
 ) -> NoiseModel | None:
-    """The model of noise that neighbouring pixels share; None where it looks like texture and is not sure."""
+    """The model of noise that neighbouring pixels share; None if it looks like texture and is not sure."""
     curves = [fit_correlated(one.levels).for_pixels(plane) for one, plane in zip(channels, data, strict=True)]
     if any(not max(curve.variances) > 0 for curve in curves):
         return None
@@ -287,7 +287,7 @@ def _correlated(
 
 
 def _has_shape_of_noise(found: PowerEstimate, stable: Float, tilt: float) -> bool:
-    """Whether the power of the brightness falls to next to nothing, and does not rise as texture does."""
+    """Whether the power of the brightness falls to almost nothing, and does not rise as texture does."""
     floor, rise = floor_and_rise(found.power[0])
     share = np.sqrt(found.power.mean()) / max(float(stable.std(axis=(1, 2)).mean()), 1e-300)
     if rise < LEAST_RISE or (share > LARGE_SHARE and found.unevenness > MOST_UNEVEN):

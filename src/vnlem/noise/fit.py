@@ -51,7 +51,7 @@ class Demands(NamedTuple):
 
 
 def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = None) -> Curve | None:
-    """The curve that the levels support; None where they are one level, texture or both.
+    """The curve that the levels support; None if they are one level, texture or both.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
 
 
 def _from_darkest(x: Float, y: Float) -> Curve | None:
-    """The rising line from the darkest classes on; None where it explains too little."""
+    """The rising line from the darkest classes on; None if it explains too little."""
     few = max(1, x.size // 8)
     dark, level = float(x[:few].mean()), float(y[:few].mean())
     slope = float(np.median((y[few:] - level) / (x[few:] - dark)))
@@ -120,7 +120,7 @@ def _doubt(levels: Levels) -> Float:
 
 
 def _from_dark(x: Float, y: Float, dark: float | None) -> Curve | None:
-    """The line of pure counts, which begins where there is no noise; None where it explains too little."""
+    """The line of pure counts, which begins where there is no noise; None if it explains too little."""
     if dark is None or not (x > dark).any():
         return None
     counted = x > dark
@@ -281,7 +281,7 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
 
 
 def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
-    """:func:`estimate_gain` of planes (C, H, W); None where no noise is visible.
+    """:func:`estimate_gain` of planes (C, H, W); None if no noise is visible.
 
     pool: the threads to use, which do not change the result.
     """

@@ -132,7 +132,7 @@ class Blocks:
 
 
 def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None) -> Blocks | None:
-    """The blocks of a plane (H, W) that can hold noise; None where there are next to none.
+    """The blocks of a plane (H, W) that can hold noise; None if there are almost none.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ _FIELDS = {1: {"offsets": "rows", "gains": "row_gains"}, 2: {"offsets": "columns
 
 
 def find_lines(planes: Float, *, sure: bool = False) -> PixelMaps | None:
-    """The offsets and gains of rows and columns of planes (C, H, W); None where lines do not differ.
+    """The offsets and gains of rows and columns of planes (C, H, W); None if lines do not differ.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ At half the size four pixels have become one, with four times the photons. So an
 stabilised, not after: the mean of roots is not the root of the mean, and what is lost by that at a fine scale
 a coarser one still has.
 
-Where hardly a pixel has counted more than a few photons no transform makes the noise even: the variances of
+Where hardly any pixel has counted more than a few photons no transform makes the noise even: the variances of
 one photon and of none differ, whatever is done to the values. So weak structures are lost. The image at half
 or a quarter of its size has enough photons. A mixture of the image and of what was found there has a
 known part of the noise; counted in units that small, the same pixels have many photons, and the transform

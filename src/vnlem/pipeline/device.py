@@ -278,7 +278,7 @@ def choose(device: str | None, image: Any = None) -> str:
 
 
 def why_no_gpu() -> str | None:
-    """None where CuPy is there and a device answers; else what is missing and how to get it."""
+    """None if CuPy is there and a device answers; else what is missing and how to get it."""
     try:
         cupy = importlib.import_module("cupy")
     except ImportError:

@@ -24,7 +24,7 @@ class Planes:
     dtype: np.dtype[Any]
     channel_axis: int | None
     ndim: int
-    statistics: units_on_gpu.Statistics | None = None  # of data that lie on a GPU
+    statistics: units_on_gpu.Statistics | None = None  # of data on a GPU
 
     def restore(self, planes: NDArray[Any]) -> NDArray[Any]:
         """Planes back in the input's layout and dtype; integers are rounded and clipped."""

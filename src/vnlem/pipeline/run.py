@@ -36,7 +36,7 @@ class Info:
     device : str
         Where it ran: "cpu", "cuda:0", ...
     noise : NoiseModel or None
-        The model that was used; None where a method was called with sigma.
+        The model that was used; None if a method was called with sigma.
     plan : Plan or None
         All that was decided before the work: rounds, sizes, groups of channels with their units and
         parameters. None for stacks.

@@ -109,7 +109,7 @@ def as_array(image: Any) -> Any:
 
 
 def sigma_map_of(sigma: Any, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
-    """A noise level that varies within a stack, as large as the stack; None where sigma is not such a map.
+    """A noise level that varies within a stack, as large as the stack; None if sigma is not such a map.
 
     A map has as many axes as the stack; an axis along which the noise is the same may have the length one.
 

@@ -96,7 +96,7 @@ def suggest_patch_size(
     patch_distance : int
         With an image: the search window reaches this far from each pixel.
     n_references : int
-        With an image: number of pixels whose neighbours are looked at for the bounds.
+        With an image: number of pixels whose neighbours are examined for the bounds.
     seed : int
         With an image: seed of the choice of pixels and of the noise used for thinning.
 
