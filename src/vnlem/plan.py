@@ -1,6 +1,6 @@
-"""The plan of a call: everything that is decided before the work begins, as one value.
+"""The plan of a call: all decisions before the work begins, as one value.
 
-    noise model -> rounds (several where photons are few)
+    noise model -> rounds (several if photons are few)
                      -> sizes (the image, the image halved, ...) -> groups of channels
 
 Each group has its units (`Scale`) and its resolved parameters. A plan is made once per call, from the image
@@ -103,7 +103,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a call does to an image whose noise and units are known."""
+    """What a call does with an image of known noise and units."""
 
     method: str
     engine: str
@@ -120,7 +120,7 @@ class Plan:
 
     @property
     def stabilises_first(self) -> bool:
-        """Whether noise is whitened before anything else, and not at each size by itself."""
+        """Whether noise is whitened once at the beginning instead of at each size."""
         return not self.noise.is_white and self.sizes[0].noise is None
 
     @property
@@ -252,9 +252,9 @@ class _Decide(NamedTuple):
     pool: Pool
 
     def rounds(self, sample: Sample, noise: NoiseModel, scales: int) -> Iterator[Round]:
-        """What every round must know."""
+        """What every round needs."""
         planes, shape = sample.planes, sample.shape
-        # Where it depends on the brightness alone, noise is whitened at each size by itself.
+        # Noise that depends only on the brightness is whitened at each size separately.
         if noise.is_correlated or not noise.varies:
             stable = planes if noise.is_white else strips.stabilise(noise, planes, self.pool)
             level, spread, known = noise.sigma if noise.is_white else 1.0, sample.sigma_map, sample.statistics

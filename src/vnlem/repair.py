@@ -1,7 +1,7 @@
-"""Options for single pixels: which are missing, which are broken, which stay as they are.
+"""Options for single pixels: which are missing, which are defective, which stay unchanged.
 
-Missing and broken pixels are left out of all estimates, filled (`vnlem.estimate.missing`), and the image is
-denoised with the knowledge that they are filled. The result is mixed with the input where requested.
+Missing and defective pixels are left out of all estimates and filled (`vnlem.estimate.missing`), and the
+image is denoised with the knowledge that they are filled. The result is mixed with the input where requested.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ NAMES = ("impulses", "mask", "fill", "defects", "protect", "strength")
 
 @dataclass(frozen=True)
 class PixelOptions:
-    """The arguments of `denoise` that speak of single pixels."""
+    """The arguments of `denoise` for single pixels."""
 
     impulses: str | bool = False
     mask: Any = None  # True where a pixel is missing
@@ -51,7 +51,7 @@ class PixelOptions:
         return self.protect is not None or self.strength < 1
 
     def describe(self) -> dict[str, Any]:
-        """Everything the result depends on, but the search for impulses, as plain values."""
+        """Everything the result depends on, except the search for impulses, as plain values."""
         told: dict[str, Any] = {"strength": self.strength, "fill": self.fill}
         for name in ("mask", "defects", "protect"):
             values = getattr(self, name)
@@ -141,7 +141,7 @@ def as_planes(values: Any, channel_axis: int | None) -> Any:
 def split(image: Any, options: PixelOptions, channel_axis: int | None = None) -> tuple[Any, Mask | None]:
     """An image without NaN, and where pixels are missing, in its shape; None if all are there.
 
-    Infinite values stay, and are refused with all that no image holds.
+    Infinite values stay, and are refused later with other invalid values.
 
     Examples
     --------
@@ -235,8 +235,8 @@ def without_impulses(
 ) -> tuple[Planes, Holes] | None:
     """The same as :func:`without_missing` for impulses as well; None if there are none.
 
-    even: the planes in the units of the rule's noise, where maps of a sensor have evened them out; levels:
-    the noise of each pixel, where it is known.
+    even: the planes in the units of the rule's noise, if maps of a sensor have corrected them; levels: the
+    noise of each pixel, if it is known.
     """
     found = rule.find(planes.data if even is None else even, levels)
     missing = found
@@ -313,7 +313,7 @@ def protect_of(options: PixelOptions, shape: tuple[int, ...], channel_axis: int 
 
 
 def kept(result: Any, image: Any, missing: Mask, options: PixelOptions) -> Any:
-    """A result whose missing pixels are as they came; what the detector has broken stays filled."""
+    """A result whose missing pixels keep their input; defective pixels stay filled."""
     if options.defects is not None:
         missing = missing & ~fitting("defects", options.defects, missing.shape, None)
     whole = np.where(missing, to_host(image), to_host(result)).astype(result.dtype, copy=False)
@@ -341,7 +341,7 @@ def denoise_complex(
 ) -> Any:
     """Complex numbers as two channels, their real and imaginary parts, which share their groups of patches.
 
-    Of a stack the two parts are two channels, each with its own series of pages.
+    In a stack the two parts are two channels, each with its own series of pages.
     """
     if rest["channel_axis"] is not None:
         raise ValueError(

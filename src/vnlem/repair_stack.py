@@ -1,4 +1,4 @@
-"""Stacks with missing or broken pixels: they are filled before, and once more with what was found."""
+"""Stacks with missing or defective pixels: filled first, and filled again with the denoised result."""
 
 from collections.abc import Iterable
 from dataclasses import replace

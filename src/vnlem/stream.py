@@ -184,7 +184,7 @@ class Stream:
         """The noise and the parameters, known once the first frame is returned."""
         if not self._series:
             raise ValueError(
-                f"the noise is measured when {self.delay + 1} frames have come, and {self._count} have; "
+                f"the noise is measured when {self.delay + 1} frames have arrived, and {self._count} have; "
                 "ask for info later"
             )
         models = [one.noise.model for one in self._series]

@@ -79,7 +79,7 @@ def run_command(
         if done.returncode:
             raise ValueError(f"{words[0]} ended with status {done.returncode}{_said(done)}")
         if not target.exists():
-            raise ValueError(f"{words[0]} ended well and wrote no file to {{out}}{_said(done)}")
+            raise ValueError(f"{words[0]} ended without an error but wrote no file to {{out}}{_said(done)}")
         try:
             result = np.asarray(tifffile.imread(target), np.float64).squeeze()
         except Exception as error:

@@ -191,4 +191,4 @@ def _why(outcome: "Outcome") -> str:
         return f": {len(outcome.unreadable)} could not be used, the first {name}: {reason}"
     if outcome.failures:
         return f": {outcome.failures[0].reason}"
-    return ": it has no PNG, JPEG, TIFF or NPY file that was asked for"
+    return ": it has no matching PNG, JPEG, TIFF or NPY file"

@@ -138,7 +138,7 @@ def _plan(image: Found) -> str:
         if n_pages == 1:
             return one
         each = "page" if image.channel_axis is None else "page with its colours"
-        return f"each {each} of {n_pages} by itself; say --axes, e.g. TYX or ZYX, where they belong together"
+        return f"each {each} of {n_pages} by itself; pass --axes, e.g. TYX or ZYX, if they belong together"
     kind = helpful_axis(image.pages, image.letters)
     together = image.channel_axis is not None and "C" in image.letters
     alone = [

@@ -172,7 +172,9 @@ def find_solver(
     found.solver(params["engine"], device)
     if found.halo is None:
         able = ", ".join(methods_with(lambda one: one.halo is not None))
-        raise ValueError(f"{found.name} needs the whole image at once; in parts there are {able}")
+        raise ValueError(
+            f"{found.name} needs the whole image at once; methods for images in parts are {able}"
+        )
     planes = _as_image(sample.planes, source.colour)
     missing = _missing(planes, pixels, source)
     plain = params["preset"] == "paper"
@@ -182,7 +184,7 @@ def find_solver(
 
     estimate = None if sigma is not None else find
     if missing is not None and missing.all():
-        raise ValueError("all pixels that were looked at are NaN or masked; nothing is there to denoise")
+        raise ValueError("all sampled pixels are NaN or masked; there is nothing to denoise")
     holes = None
     if missing is not None:
         planes = replace(planes, data=np.where(np.isnan(planes.data), 0.0, planes.data))

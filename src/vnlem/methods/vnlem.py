@@ -156,7 +156,9 @@ def combined(job: Job[VnlemParams], solve_size: Callable[..., Any]) -> Any:
 def halo(params: VnlemParams) -> int:
     """How many pixels around a part of an image its result depends on: the window and the features."""
     if params.search == "image":
-        raise ValueError("search='image' needs the whole image at once; in parts there is search='window'")
+        raise ValueError(
+            "search='image' needs the whole image at once; use search='window' for images in parts"
+        )
     size = max(params.patch_size, params.coarse_patch_size)
     rings = rings_of(replace(params, patch_size=size), channels=1)
     one = params.patch_distance + max(rings.halo, halo_of_orientation(params.scale, size))

@@ -46,7 +46,7 @@ LEAST_STEPS = (
 )
 PLAIN_AIR = 0.05  # of the blocks, where the kind of noise is not given
 
-UNLIKE_AIR = "the noise of the tissue differs from that of the air, and that of the tissue is taken; a map \
+UNLIKE_AIR = "the noise of the tissue differs from that of the air, and that of the tissue is used; a map \
 of sigma would say more"
 
 

@@ -96,7 +96,7 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
         if isinstance(channel_axis, bool) or not isinstance(channel_axis, int | np.integer):
             raise TypeError(
                 f"channel_axis must be a whole number or None, got {checks.shown(channel_axis)}; "
-                "pass -1 where the colours are the last axis"
+                "pass -1 if the colours are the last axis"
             )
         if not -array.ndim <= channel_axis < array.ndim:
             raise ValueError(
