@@ -187,7 +187,7 @@ def _begin(target: Path, arguments: dict[str, Any]) -> dict[str, Row]:
         changed = "; ".join(differences(before, settings)[:3])
         if changed:
             raise ValueError(
-                f"{target} was begun with other options ({changed}); repeat the options, or choose another folder"
+                f"{target} was begun with other options ({changed}); repeat those, or choose another folder"
             )
     target.mkdir(exist_ok=True)
     write_json(known, json.loads(json.dumps(settings, default=str)))

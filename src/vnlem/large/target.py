@@ -206,7 +206,7 @@ def _check_same(found: dict[str, Any], settings: dict[str, Any], target: Path) -
         return
     what = "; ".join(differences(found["settings"], settings)[:3]) or "its settings differ"
     raise ValueError(
-        f"{target} was begun with other options ({what}); repeat the options it was begun with, or remove it and "
+        f"{target} was begun with other options ({what}); repeat the options of that run, or remove it and "
         f"{Markers.beside(target).folder.name}"
     )
 

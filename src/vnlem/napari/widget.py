@@ -15,7 +15,7 @@ from vnlem.napari.choice import AxesMemory
 from vnlem.napari.layers import colours, image_expression, layer_pages
 from vnlem.napari.links import Links
 from vnlem.napari.panel import Panel
-from vnlem.napari.preview import LAYER_NAME, Preview, Seen, Request
+from vnlem.napari.preview import LAYER_NAME, Preview, Request, Seen
 from vnlem.napari.run import Outcome, add_results, denoise_layer
 from vnlem.napari.saved_settings import remember, remembered
 from vnlem.napari.settings import Settings
