@@ -1,4 +1,4 @@
-"""A denoiser that is a program: it reads a TIFF file and writes another, without a shell in between."""
+"""An external program as a denoiser: it reads one TIFF file and writes another, without a shell."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""results.csv: one row per image, method and case, appended as results arrive, read again to go on."""
+"""results.csv: one row per image, method and case, appended as results arrive, read again to continue."""
 
 import csv
 import os

@@ -1,6 +1,6 @@
-"""What the numbers say: means, tests and intervals for every pair of methods on the same images.
+"""Statistics: means, tests and intervals for every pair of methods on the same images.
 
-The paper uses the Mann-Whitney U test, which takes the two methods' images for different ones. They are the
+The paper uses the Mann-Whitney U test, which treats the images of two methods as different. They are the
 same, so the paired Wilcoxon test is the right one; both are printed.
 """
 

@@ -1,4 +1,4 @@
-"""The table of the paper (its Table 1) as Markdown and LaTeX, the paper's own numbers beside ours."""
+"""The table of the paper (its Table 1) as Markdown and LaTeX, with the paper's numbers next to ours."""
 
 import json
 from collections.abc import Sequence

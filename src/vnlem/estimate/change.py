@@ -1,8 +1,8 @@
 """How much of the change that an estimate makes is kept, so that it is never worse than the image given.
 
-A good estimate takes away most of the noise: its change is about as large as the noise. A far
-smaller change means that hardly any noise could be separated from the structure of the image. It is mostly
-the error of the estimate itself, and leaving the image alone is better.
+A good estimate removes most of the noise, so its change is about as large as the noise. A far smaller change
+means that hardly any noise could be separated from the structure of the image. It is mostly the error of the
+estimate itself, and it is better to leave the image unchanged.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Camera raw files: the mosaic of the sensor through rawpy, and DNG out.
 
-A DNG that came as a DNG keeps every byte but the pixels; other raw files become a new DNG.
+A DNG written from a DNG keeps every byte except the pixels; other raw files become a new DNG.
 """
 
 import shutil

@@ -1,4 +1,4 @@
-"""Formats of image files: how their files begin and are called, and what each can hold.
+"""Formats of image files: their first bytes and suffixes, and what each can hold.
 
 A format is a module and an entry in :data:`FORMATS`. Other packages add theirs through the entry point group
 ``vnlem.formats``: the name of the entry is the name of the format, its value a :class:`Format`.

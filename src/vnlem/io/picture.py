@@ -1,4 +1,4 @@
-"""What a file holds: the pixels to denoise, the alpha to leave alone, and what the file says about itself."""
+"""The contents of a file: the pixels to denoise, the alpha to keep, and the metadata."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace

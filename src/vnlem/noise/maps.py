@@ -1,4 +1,4 @@
-"""Maps of an image's noise: what differs from pixel to pixel, taken out before and put back after.
+"""Maps of an image's noise: what differs from pixel to pixel, corrected before denoising.
 
     rows, columns    offsets and gains of lines: taken out; the result is without them
     sensor           offset, gain and read noise of each pixel (sCMOS): evened out; the result is without them

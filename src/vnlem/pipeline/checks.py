@@ -1,4 +1,4 @@
-"""Checks of single parameters, shared by the methods: what was wrong, what was got, how to cure it."""
+"""Checks of single parameters, shared by the methods: what is wrong, what was passed, how to fix it."""
 
 import math
 import os

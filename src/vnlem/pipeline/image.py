@@ -1,4 +1,4 @@
-"""An image as float64 channel planes, and back as it came: layout, dtype, range."""
+"""An image as float64 channel planes, and back to its own layout, dtype and range."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a stack was given as: an array with axes, a list of images, a stack of a single page."""
+"""The input forms of a stack: an array with axes, a list of images, a stack of a single page."""
 
 import math
 from typing import Any

@@ -1,4 +1,5 @@
-"""Which patch size to take: where the theorem's two bounds balance, or what a noisy image itself says."""
+"""Which patch size to use: where the theorem's two bounds balance, or the estimated error on a noisy
+image."""
 
 import math
 from dataclasses import dataclass
