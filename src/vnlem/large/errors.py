@@ -1,4 +1,4 @@
-"""One sentence for what goes wrong while units are worked on, and whether to go on with the others."""
+"""Clear errors for failures of units, and whether to continue with the others."""
 
 import errno
 from pathlib import Path

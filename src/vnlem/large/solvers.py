@@ -128,7 +128,7 @@ class ImageSolver:
 
     @property
     def cure(self) -> str:
-        """What helps where the smallest unit takes too much memory."""
+        """Advice if the smallest unit takes too much memory."""
         if len(self.plan.sizes) == 1:
             return CURE
         return f"{CURE}, or take scales=1 (--set scales=1): its halo is smaller"

@@ -201,7 +201,7 @@ class StackSolver:
 
     @property
     def cure(self) -> str:
-        """What helps where the smallest unit takes too much memory."""
+        """Advice if the smallest unit takes too much memory."""
         return CURE
 
     def describe(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The target of a run: begun or taken up again, compared with what it was begun with, and finished."""
+"""The target of a run: created or resumed, compared with its first settings, and finished."""
 
 import json
 import shutil
@@ -265,7 +265,7 @@ def finish(job: PreparedRun) -> None:
 
 
 def _copy_labels(job: PreparedRun) -> None:
-    """Labels say what is where, which denoising does not change; they do not fit a part of an image."""
+    """Copy labels, which denoising does not change; they do not fit a part of an image."""
     image = job.task.source.image
     if isinstance(image, Image) and job.task.plans[0].shape == job.task.source.shape:
         folder = image.group.path / "labels"
@@ -274,7 +274,7 @@ def _copy_labels(job: PreparedRun) -> None:
 
 
 def sweep(folders: Iterable[Path]) -> None:
-    """Remove what writers that were killed left behind, once all writing has ended."""
+    """Remove the leftovers of killed writers, after all writing has ended."""
     for folder in folders:
         for path in folder.rglob(f"*{PARTIAL}"):
             with suppress(FileNotFoundError):
