@@ -26,7 +26,7 @@ STRIP, LONGEST = 64, 512  # rows and columns that one worker looks at
 
 
 def shrink_change_in_strips(noisy: Float, estimate: Float, variance: Float, pool: Pool) -> Float:
-    """`shrink_change`, strip by strip on all workers, with the bytes of the whole.
+    """`shrink_change`, strip by strip on all workers, with the same bytes as the whole.
 
     Examples
     --------

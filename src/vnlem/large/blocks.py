@@ -47,7 +47,7 @@ def _tile(box: Box) -> Tile:
 
 
 class BlockSolver(Protocol):
-    """Solves blocks so that they have the bytes of the whole. It holds plain values, so it travels."""
+    """Solves blocks so that they get the same bytes as the whole. It holds plain values, so it travels."""
 
     @property
     def axes(self) -> tuple[str, ...]:

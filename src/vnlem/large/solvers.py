@@ -156,7 +156,7 @@ def find_solver(
     """The solver for a source, with the noise and the units of the sample.
 
     With `stack` the frames of a movie and the slices of a volume help each other, where the method can do so.
-    With `elsewhere` others solve the blocks, so that a GPU that is requested need not be here.
+    With `elsewhere` others solve the blocks, so that a GPU that is requested is not needed here.
     """
     params = dict(params)
     found = find_method(method)

@@ -1,4 +1,4 @@
-"""Movies and volumes in parts: frames or slices help each other, and a part has the bytes of the whole."""
+"""Movies and volumes in parts: frames or slices help each other, with the same bytes as in the whole."""
 
 from collections.abc import Iterator
 from contextlib import closing

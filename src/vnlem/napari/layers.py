@@ -134,7 +134,7 @@ def result_layer(layer: Image, settings: Settings, axes: str, noise: dict[int, N
 
 
 def residual_layer(layer: Image, result: NDArray[Any]) -> tuple[NDArray[np.float32], dict[str, Any]]:
-    """What was taken away, as a grey layer around zero; colours are averaged."""
+    """What was removed, as a grey layer around zero; colours are averaged."""
     residual = np.empty(result.shape, np.float32)
     source = pixels(layer)
     for number in np.ndindex(result.shape[: max(0, layer.ndim - 2)]):

@@ -113,14 +113,14 @@ class Preview(QObject):
             lift_above(self._viewer, layer, self._seen.layer)
 
     def refresh(self, *_: object) -> None:
-        """Something changed: drop what is under way, and denoise again after a short while."""
+        """Something changed: cancel the work in progress, and denoise again after a short while."""
         if self.on:
             self._timer.start()
             if self._task is not None:
                 self._task.cancel()
 
     def stop(self) -> None:
-        """Drop what is under way."""
+        """Cancel the work in progress."""
         self._timer.stop()
         self._again = False
         if self._task is not None:

@@ -44,7 +44,7 @@ def rid(
     Parameters
     ----------
     patch_a, patch_b : array_like, square, of one odd size
-        Patches; larger than `patch_size` they carry what lies around them, which rotation and interpolation
+        Patches; larger than `patch_size` they carry their surroundings, which rotation and interpolation
         then use instead of the patch's own reflection.
     patch_size : int, odd, optional
         Diameter of the patches proper, about the arrays' centres; their whole size when None.

@@ -1,6 +1,6 @@
 """Missing and broken pixels of stacks: found and filled page by page, in memory and in parts alike.
 
-Every decision looks at `REACH` pixels around, so a part of a page has the bytes of the whole page.
+Every decision looks at `REACH` pixels around, so a part of a page gets the same bytes as the whole page.
 """
 
 from collections.abc import Callable, Iterator, Sequence
