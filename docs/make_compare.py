@@ -22,8 +22,8 @@ DOCS = Path(__file__).parent
 PICTURES = DOCS / "_static" / "compare"
 HEAD = """# Compare by eye
 
-Drag the line. Left of it is the first picture, right of it the second. PSNR is of the whole picture shown.
-Made by `docs/make_compare.py`; the report of [`vnlem bench`](bench.md) has such wipes for your own images,
+Drag the line. Left of it is the first picture, right of it the second. The PSNR is that of the whole picture.
+Made by `docs/make_compare.py`; the report of [`vnlem bench`](bench.md) has such sliders for your own images,
 every method and every peer.
 """
 

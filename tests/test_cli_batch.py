@@ -88,7 +88,7 @@ def test_other_settings_are_not_mixed(cli, folder, tmp_path):
     again = ("denoise", folder, tmp_path / "out", "--pattern", "*.png")
     assert "was begun before; continue with --resume" in cli(*again, *HALVING)[2]
     err = cli(*again, "--resume", "--method", "halving", "--sigma", 6)[2]
-    assert "was begun otherwise (sigma was 5.0 and is 6.0)" in err
+    assert "was begun with other options (sigma was 5.0 and is 6.0)" in err
     (folder / "c.png").unlink()
     assert cli(*again, "--overwrite", "--method", "halving", "--sigma", 6)[0] == 0
     assert table(tmp_path / "out")["a.png"]["found"].startswith("halving, sigma 6")

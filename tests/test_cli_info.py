@@ -66,7 +66,7 @@ def test_the_image_that_is_taken_without_a_name_is_marked(cli, tmp_path):
         ("a.tif", (5, 20, 30), "TYX", "5 frames (T) help each other"),
         ("a.tif", (5, 20, 30), "CYX", "each of 5 channels by itself"),
         ("a.tif", (4, 20, 30, 3), None, "4 slices (Z) help each other, with their colours"),
-        ("a.npy", (5, 20, 30), None, "each page of 5 by itself; say --axes, e.g. TYX or ZYX"),
+        ("a.npy", (5, 20, 30), None, "each page of 5 by itself; pass --axes, e.g. TYX or ZYX"),
     ],
 )
 def test_what_denoise_would_do(cli, tmp_path, name, shape, axes, plan):

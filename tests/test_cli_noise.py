@@ -175,8 +175,8 @@ def test_a_picture_without_matplotlib_is_refused_in_one_sentence(cli, frame, mon
 
 
 def test_noise_says_whether_it_looks_like_the_image_once_it_is_put_back(cli, frame, tmp_path):
-    assert "noise like this, put back, looks like your image: yes\n" in cli("noise", frame)[1]
+    assert "simulated noise of this kind looks like your image: yes\n" in cli("noise", frame)[1]
     np.save(tmp_path / "constant.npy", np.full((64, 64), 7.0))
     status, out, err = cli("noise", tmp_path / "constant.npy")
     assert (status, err) == (0, "")
-    assert "cannot be said: no noise was found" in out
+    assert "cannot tell whether simulated noise of this kind looks like your image: no noise was found" in out

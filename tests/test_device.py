@@ -142,7 +142,7 @@ def test_no_gpu_at_all_is_told(fake_gpu):
 
 @pytest.mark.usefixtures("fake_gpu")
 def test_a_second_gpu_where_there_is_one_is_told():
-    with pytest.raises(ValueError, match="'cuda:1' was asked for, but there is 1 GPU: use 'cuda:0'"):
+    with pytest.raises(ValueError, match="'cuda:1' was requested, but there is 1 GPU: use 'cuda:0'"):
         vnlem.denoise(noisy(), 10, method="nlm", device="cuda:1")
 
 

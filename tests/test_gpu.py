@@ -328,7 +328,7 @@ def test_independent_channels_stay_on_their_device(function):
 
 
 def test_a_device_that_does_not_exist_is_told():
-    with pytest.raises(ValueError, match="'cuda:99' was asked for"):
+    with pytest.raises(ValueError, match="'cuda:99' was requested"):
         vnlem.denoise(scene(20, 20)[1], 20, device="cuda:99")
 
 

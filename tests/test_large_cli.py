@@ -67,7 +67,7 @@ def test_parts_and_resume(cli, image, tmp_path):
     assert "0 of" in out
     status, _, err = cli("denoise", path, target, "--method", "nlm", "--sigma", "90", "--resume")
     assert status == 2
-    assert "was begun otherwise" in err
+    assert "was begun with other options" in err
 
 
 @pytest.mark.parametrize(

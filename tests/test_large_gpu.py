@@ -97,7 +97,7 @@ def test_a_run_on_a_gpu(tmp_path, monkeypatch):
     assert summary.units > 1
     assert summary.settings["device"] == "cuda"
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole)
-    with pytest.raises(ValueError, match=r"begun otherwise .*device was 'cuda' and is 'cpu'"):
+    with pytest.raises(ValueError, match=r"begun with other options .*device was 'cuda' and is 'cpu'"):
         vnlem.denoise_large(tmp_path / "in.zarr", tmp_path / "out.zarr", 60, resume=True, **settings)
 
 

@@ -125,11 +125,13 @@ def test_a_resume_with_other_parameters_is_refused(image, tmp_path, monkeypatch)
         stop_after(patch, 3)
         with pytest.raises(KeyboardInterrupt):
             run(path, target)
-    with pytest.raises(ValueError, match=r"begun otherwise \(radius was 3 and is 5\); repeat the options"):
+    with pytest.raises(
+        ValueError, match=r"begun with other options \(radius was 3 and is 5\); repeat the options"
+    ):
         run(path, target, Roughness(5), resume=True)
     array = zarr.open_array(path / "0", mode="r+")
     array[0, :10, :10] = 7
-    with pytest.raises(ValueError, match=r"begun otherwise \(source.sample was"):
+    with pytest.raises(ValueError, match=r"begun with other options \(source.sample was"):
         run(path, target, resume=True)
 
 

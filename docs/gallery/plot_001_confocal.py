@@ -2,7 +2,7 @@
 A real confocal frame
 =====================
 
-A frame of mouse brain from the set FMD, as the microscope recorded it. Its noise is not given.
+A frame of mouse brain from the set FMD, as the microscope recorded it. The noise is unknown.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ samples = next(
 frame = vnlem.io.read(samples / "confocal.tif").pixels
 
 # %%
-# The noise is found: photons, and how many grey levels one of them makes.
+# vnlem recognises photon noise and estimates the gain, the grey levels per photon.
 
 denoised, info = vnlem.denoise(frame, return_info=True)
 print(info.noise.describe())

@@ -1,9 +1,9 @@
 """
-A real two-photon frame, beside the mean of many
-================================================
+A real two-photon frame and the mean of many
+============================================
 
-Mouse brain from the set FMD. One frame goes in; the mean of many frames of the same place shows how it should
-look.
+Mouse brain from the set FMD. Only one frame is denoised; the mean of many frames of the same place shows the
+expected result.
 """
 
 from pathlib import Path

@@ -3,7 +3,7 @@ A real wide-field frame: neighbours share their noise
 =====================================================
 
 BPAE cells from the set FMD. Neighbouring pixels of this frame share more than half of their noise, so it
-looks like fine texture. A denoiser that is told a sigma of white noise leaves most of it.
+looks like fine texture. A denoiser for white noise, with sigma given, leaves most of it.
 """
 
 from pathlib import Path

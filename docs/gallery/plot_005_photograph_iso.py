@@ -3,7 +3,7 @@ A real photograph at ISO 6400
 =============================
 
 From the set CC. The noise of such a photograph depends on the brightness, and the camera has spread it over
-neighbours and colours. All of this is found from the picture.
+neighbours and colours. vnlem estimates all of this from the picture.
 """
 
 from pathlib import Path

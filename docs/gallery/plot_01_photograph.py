@@ -15,7 +15,7 @@ clean = ski.data.camera()[:256, 128:384].astype(float)
 noisy = clean + np.random.default_rng(0).normal(0, 25, clean.shape)
 
 # %%
-# One call. The level of the noise is in the units of the pixels; without it, it would be estimated.
+# One call. The noise level is in the units of the pixels; if you leave it out, vnlem estimates it.
 
 denoised, info = vnlem.denoise(noisy, sigma=25, return_info=True)
 print(f"{info.method}, sigma {info.sigma:.1f}")

@@ -1,8 +1,9 @@
 """
-Cells and particles: what rotations are worth
-=============================================
+Cells and particles: what rotations gain
+========================================
 
-Half discs at random angles. Hardly any patch has a copy at the same angle; nearly all have one at another.
+Half discs at random angles. Hardly any patch has a copy at the same angle, but nearly all have one at
+another.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +18,7 @@ noisy = clean + np.random.default_rng(1).normal(0, sigma, clean.shape)
 
 # %%
 # "identity" shifts patches only, "d4" also turns them by quarter turns and reflects them, "so2" searches all
-# angles and takes about six times as long to search.
+# angles, which takes about six times as long.
 
 results = {"noisy": noisy}
 for group in ("identity", "d4", "so2"):

@@ -2,7 +2,7 @@
 A fluorescence frame: photon noise
 ==================================
 
-A camera counts photons: the noise grows with the brightness. One sigma for the whole frame cannot be right.
+A camera counts photons, so the noise grows with the brightness. No single sigma fits the whole frame.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ frame = np.rint(100.0 + 2.0 * rng.poisson(40.0 * brightness) + rng.normal(0, 2.0
 )
 
 # %%
-# Without a word about the noise the model is found from the frame itself.
+# Without any noise parameters vnlem estimates the model from the frame itself.
 
 one_sigma = vnlem.denoise(frame, sigma=vnlem.estimate_sigma(frame))
 photons, info = vnlem.denoise(frame, return_info=True)

@@ -2,7 +2,7 @@
 A 16-bit TIFF stack
 ===================
 
-``vnlem.io`` reads and writes files whole: dtype, pages and metadata stay. On the command line this is
+``vnlem.io`` keeps the dtype, the pages and the metadata of a file. On the command line this is
 ``vnlem denoise stack.tif denoised.tif --profile fast``.
 """
 

@@ -2,7 +2,7 @@
 Colour
 ======
 
-The channels share their groups of patches; name their axis.
+Name the axis of the channels; they share their groups of patches.
 """
 
 import matplotlib.pyplot as plt

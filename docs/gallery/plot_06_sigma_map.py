@@ -1,8 +1,8 @@
 """
-Noise that differs from place to place
-======================================
+Noise that varies over the image
+================================
 
-A sigma for every pixel: here the noise grows from left to right, as after a flat-field correction.
+Pass a sigma for every pixel. Here the noise grows from left to right, as after a flat-field correction.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 All methods on one image
 ========================
 
-Quality and time side by side. The times are those of the machine that built this page, after a first call
-that loads the kernels; compare them with each other only.
+Quality and time of each method. The times are from the machine that built this page, after a first call that
+loads the kernels; compare them only with each other.
 """
 
 import time

@@ -2,9 +2,9 @@
 What is the noise?
 ==================
 
-``vnlem.estimate_noise`` says what it finds, in words and as a drawing. Here: photon noise, then the same
-frame after smoothing, where neighbouring pixels share their noise. One sigma, ``vnlem.estimate_sigma``,
-misses both.
+``vnlem.estimate_noise`` describes the noise in words and as a drawing. Here it sees photon noise, then the
+same frame after smoothing, where neighbouring pixels share their noise. A single sigma
+(``vnlem.estimate_sigma``) describes neither.
 """
 
 import tempfile
@@ -30,7 +30,7 @@ for name, image in (("camera", frame), ("resampled", smoothed)):
     print(f"{'':{len(name)}}  one sigma would be {vnlem.estimate_sigma(image):.1f}")
 
 # %%
-# The drawing of the second: noise against brightness, correlation with the neighbours, spectrum.
+# The drawing of the second shows noise against brightness, correlation with the neighbours, and the spectrum.
 
 picture = Path(tempfile.mkdtemp()) / "noise.png"
 model.draw(picture, smoothed)

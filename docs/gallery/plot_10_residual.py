@@ -1,8 +1,8 @@
 """
-Look at what was taken away
-===========================
+Look at what was removed
+========================
 
-Without a clean image the residual is the best judge: it should be noise and nothing else.
+Without a clean image the residual is the best check: it should be pure noise.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ clean = ski.data.coins()[100:260, 60:220].astype(float)
 noisy = clean + np.random.default_rng(8).normal(0, 20, clean.shape)
 
 # %%
-# With the right sigma the residual has that standard deviation and no shapes. With three times the sigma the
-# edges of the coins are in it.
+# With the right sigma the residual has that standard deviation and no shapes. With three times the sigma it
+# shows the edges of the coins.
 
 figure, axes = plt.subplots(2, 3, figsize=(9, 6.2), layout="constrained")
 for column, factor in enumerate((0.5, 1.0, 3.0)):

@@ -1,9 +1,10 @@
 """
-An estimator of your own
-========================
+Your own estimator
+==================
 
-``vnlem.PatchSpace`` holds the patches of an image, one per pixel. That is enough to try an idea: here, a
-pixel becomes the trimmed mean of the centres of the patches that are nearest to its own.
+``vnlem.PatchSpace`` gives the patches of an image, one per pixel. That is enough to try an idea: here each
+pixel
+becomes the trimmed mean of the centres of the patches nearest to its own.
 """
 
 import matplotlib.pyplot as plt

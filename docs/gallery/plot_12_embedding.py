@@ -3,8 +3,7 @@ The patch space, embedded
 =========================
 
 VNLEM-DD makes every patch a vertex of a graph and follows random walks on it. The leading eigenvectors are
-coordinates in which patches that walks connect lie close together; drawn as images they show what the walk
-sees.
+coordinates in which connected patches are close together. Here they are drawn as images.
 """
 
 import tempfile

@@ -1,8 +1,8 @@
 """
-A signal of one dimension
-=========================
+A one-dimensional signal
+========================
 
-NLM, NLEM and NLPR take signals too.
+NLM, NLEM and NLPR denoise signals too.
 """
 
 import matplotlib.pyplot as plt

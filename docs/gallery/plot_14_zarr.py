@@ -3,8 +3,8 @@ An image larger than memory
 ===========================
 
 ``vnlem.denoise_large`` works through a zarr store, a TIFF file or anything with shape, dtype and slicing,
-part by part. The result has the bytes that denoising the whole at once would have. The image here is small,
-so that the page is built quickly; the call is the same for a whole slide. On the command line:
+part by part. The result has the same bytes as denoising the whole image at once. The image here is small to
+build the page quickly; the call is the same for a whole slide. On the command line:
 ``vnlem denoise scan.zarr clean.zarr --memory 4GB``.
 """
 
@@ -25,7 +25,7 @@ scan = zarr.create_array(folder / "scan.zarr", shape=noisy.shape, chunks=(128, 1
 scan[:] = noisy
 
 # %%
-# One part owns whole chunks of the target, so an interrupted run can be resumed.
+# Each part writes whole chunks of the target, so an interrupted run can be resumed.
 
 summary = vnlem.denoise_large(folder / "scan.zarr", folder / "clean.zarr", sigma=60, profile="fast")
 result = zarr.open_array(folder / "clean.zarr", mode="r")[:]

@@ -2,7 +2,7 @@
 A movie
 =======
 
-With ``axes`` the frames help each other: VNLR finds members of a group in the frames around. T is time, Z
+With ``axes`` the frames help each other: VNLR searches for similar patches in the frames around. T is time, Z
 depth, C channels, N several images; a volume is ``axes="ZYX"``.
 """
 

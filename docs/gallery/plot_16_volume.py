@@ -2,8 +2,8 @@
 A volume
 ========
 
-With ``axes="ZYX"`` patches span several slices and members come from the slices around. The symmetries of the
-square are those of the plane, and z is only ever reflected: slices are often farther apart than pixels.
+With ``axes="ZYX"`` patches span several slices and members come from the slices around. Patches are turned
+only within the plane, and z is only reflected, because slices are often farther apart than pixels.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ z, y, x = np.mgrid[:16, :80, :80]
 rng = np.random.default_rng(5)
 clean = np.zeros(z.shape)
 for row, column in rng.uniform(10, 70, (12, 2)):
-    drift = 0.8 * (z - 8)  # tubes that lean
+    drift = 0.8 * (z - 8)  # tilted tubes
     clean += 100.0 * (np.hypot(y - row - drift, x - column + 0.5 * drift) < 5)
 noisy = clean + rng.normal(0, 60, clean.shape)
 

@@ -2,9 +2,8 @@
 Particles together
 ==================
 
-Many small pictures of similar things, each drowned in noise: ``axes="NYX"``, or a list of pictures of
-different sizes, denoises them as one. Each picture finds its members also in those that are most like it, at
-whatever angle they lie.
+For many small, very noisy pictures of similar objects use ``axes="NYX"``, or pass a list of pictures of
+different sizes. Each picture also uses patches of the pictures most like it, at any angle.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 On a GPU
 ========
 
-``device="auto"`` takes a GPU if there is one and the CPU if not; ``device="cuda"`` insists. The result is the
-same to a hundredth of a decibel. ``info.device`` says what ran. ``pip install "vnlem[gpu]"`` brings what it
-needs; see :doc:`/gpu`.
+``device="auto"`` uses a GPU if there is one and otherwise the CPU; ``device="cuda"`` requires a GPU. The
+results agree to a hundredth of a decibel. ``info.device`` says which device was used. ``pip install
+"vnlem[gpu]"`` installs what is needed; see :doc:`/gpu`.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ for panel, title, image in zip(axes, ("noisy", f"denoised on {info.device}"), (n
 plt.show()
 
 # %%
-# Where there is no GPU, asking for one is an error that names the cure.
+# Without a GPU, ``device="cuda"`` raises an error that says how to fix it.
 
 try:
     vnlem.denoise(noisy, sigma=25, device="cuda")
@@ -35,8 +35,7 @@ except (RuntimeError, ValueError, ImportError) as error:
     print(error)
 
 # %%
-# An array that already lies on the device stays there, and comes back as what it was: CuPy arrays, and CUDA
-# tensors of PyTorch.
+# An array on the device stays there, and the result has its type: CuPy array or CUDA tensor of PyTorch.
 
 try:
     import cupy

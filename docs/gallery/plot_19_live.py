@@ -2,7 +2,7 @@
 A live picture
 ==============
 
-``vnlem.Stream`` takes frames one by one, and gives each back, denoised, a few frames later. Here the frames
+``vnlem.Stream`` takes frames one by one and returns each denoised frame a few frames later. Here the frames
 come from a video file through OpenCV; ``cv2.VideoCapture(0)`` is a camera.
 """
 
@@ -17,7 +17,7 @@ import vnlem
 from vnlem.bench.phantoms import half_discs
 
 # %%
-# A noisy video to read.
+# Write a noisy video to read.
 
 still = 60 + 45 * half_discs(6, 18, 3, seed=4, size=160)
 scene = [np.roll(still, (frame, 2 * frame), axis=(0, 1))[:128, :128] for frame in range(12)]
@@ -29,7 +29,7 @@ for frame in scene:
 writer.release()
 
 # %%
-# The loop of a live picture. Any generator of frames will do.
+# The loop of a live picture. Any generator of frames works.
 
 
 def frames_of(capture):
@@ -47,7 +47,7 @@ capture.release()
 print(f"{len(live)} frames, noise {stream.info.sigma:.1f} from {stream.info.details['noise_from']}")
 
 # %%
-# In napari a layer grows with the frames; ``thread_worker`` keeps the window alive meanwhile::
+# In napari a layer grows with the frames; ``thread_worker`` keeps the window responsive::
 #
 #     import napari
 #     from napari.qt.threading import thread_worker

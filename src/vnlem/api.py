@@ -75,80 +75,81 @@ def denoise(
     image : array_like
         Grey image (H, W); colour image with `channel_axis`; stack with `axes`; or a list of images. The
         methods nlm, nlem and nlpr also take a signal (N,). A dask array gives a lazy dask array. Integers
-        come back in their dtype, rounded and clipped, unless `dtype` says otherwise; floats are never
-        rescaled or clipped. NaN are missing pixels. Complex numbers are denoised as two joint channels, their
-        real and imaginary parts, and `sigma` is that of each.
+        keep their dtype, rounded and clipped, unless `dtype` is given; floats are never rescaled or clipped.
+        NaN marks missing pixels. Complex images are denoised as two joint channels, their real and imaginary
+        parts, and `sigma` is that of each.
     sigma : float, optional
         Standard deviation of white noise, or of the complex noise behind magnitudes ("rician"), in the units
         of the pixels; estimated when None. May be a map; that of a stack has all its axes: (frames, 1, 1).
     method : {"vnlr", "vnlem", "vnlem-dd", "nlem", "nlpr", "nlm"}
         Name of the method, or of one that another package adds; - and _ are the same.
     preset : {"auto", "paper"}
-        "auto": parameters that follow sigma. "paper": exactly the paper's parameters, for the methods
-        that have it.
+        "auto": parameters that follow sigma. "paper": exactly the paper's parameters, for methods that have
+        this preset.
     channel_axis : int, optional
         Axis of the colour channels.
     axes : str, optional
         A letter for each axis of a stack: T (time), Z (depth), C (channels), N (several images), Y and X, in
-        any order, such as "TYX" or "TZCYX". VNLR lets the pages along depth or time (of both, the one whose
-        neighbours are more alike), else the images of a set, help each other; so does NLM along depth or
-        time. The other methods work page by page. The noise is estimated once for all pages. VNLR denoises
-        colours together, and channels that show other things one by one, unless `channels` says otherwise.
+        any order, such as "TYX" or "TZCYX". With VNLR the pages along depth or time (if there are both, the
+        axis whose neighbouring pages are more alike), or the images of a set, help each other; with NLM the
+        pages along depth or time. The other methods work page by page. The noise is estimated once for all
+        pages. VNLR denoises colours together and unrelated channels one by one, unless `channels` is given.
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
-        Show a bar, or report to a function of your own.
+        Show a bar, or call your own function.
     return_info : bool
         Return (image, info): the noise and the parameters used, timings, and the device it ran on.
     device : {None, "cpu", "cuda", "cuda:1", "auto"}
-        Where to run. None: where the image lies. So a NumPy array is denoised on the CPU, and a CuPy array or
-        a CUDA tensor on its own GPU, from which it comes back as what it was. "auto": on a GPU if CuPy is
+        Where to run. None: where the image is, so a NumPy array is denoised on the CPU, and a CuPy array or a
+        CUDA tensor on its own GPU; the result has the type of the input. "auto": on a GPU if CuPy is
         installed and a device answers.
     noise_model : str or NoiseModel
-        "auto": white noise where `sigma` is given; else whatever :func:`vnlem.estimate_noise` finds in the
+        "auto": white noise if `sigma` is given, otherwise whatever :func:`vnlem.estimate_noise` finds in the
         image. "gaussian": white noise of standard deviation `sigma`. "poisson-gaussian": photon noise and
-        read noise of cameras and microscopes. "correlated": noise that neighbouring pixels share and that
-        may depend on the brightness. "field": white noise that is stronger in some parts of the image.
-        "rician": magnitudes of complex images (MRI), and the result is the signal. "speckle": light, sound
-        or radar that interferes (OCT, ultrasound, SAR). A NoiseModel: estimated before, e.g. on another
-        image of the same detector. `sigma` goes with white and Rician noise. Noise that is not white is made
-        so before the method runs, and the result is taken back without bias.
+        read noise of cameras and microscopes. "correlated": noise that neighbouring pixels share and that may
+        depend on the brightness. "field": white noise that is stronger in some parts of the image. "rician":
+        magnitudes of complex images (MRI); the result is the signal. "speckle": interfering light, sound or
+        radar (OCT, ultrasound, SAR). A NoiseModel: estimated before, e.g. from another image of the same
+        detector. `sigma` applies to white and Rician noise. Other noise is whitened before the method runs,
+        and the transform is inverted without bias.
     gain, offset, read_noise : float or array_like, optional
         The model pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), for "auto" and
         "poisson-gaussian"; without `gain` all three are estimated by :func:`vnlem.noise.estimate_gain`.
         Offset and read noise are 0 when only the gain is given. Each may be a map of the image's last two
-        axes, one number for each pixel: the result is then without the differences of the pixels.
+        axes, one number for each pixel; the result is then corrected for the differences of the pixels.
     caution : {"auto", "safe", "strong"}
-        What to take for noise in doubt, where the noise is estimated. "safe": the least that explains the
-        image, so that texture stays. "strong": the most, for images that are known to be noisy.
+        If the noise is estimated and texture could be noise: "safe" assumes the least noise that explains the
+        image, so that texture stays; "strong" assumes the most, for images known to be noisy.
     lines : {"auto", True, False}
-        Whether to remove offsets between rows and between columns, as infrared and sCMOS sensors and
-        scanners have them. "auto": where they are plain and nothing else was given about the noise.
+        Whether to remove offsets between rows and between columns, which infrared and sCMOS sensors and
+        scanners have. "auto": if they are obvious and nothing else is given about the noise.
     coils : int, optional
-        Of Rician noise: coils whose squares were added up (non-central chi); one when None.
+        For Rician noise: number of coils whose squares were summed (non-central chi); one when None.
     looks : float, optional
-        Of speckle: independent pictures whose intensities were averaged; estimated when None.
+        For speckle: number of independent pictures whose intensities were averaged; estimated when None.
     domain : {"intensity", "amplitude", "log"}, optional
-        Of speckle: what the pixels are. "log": a logarithm was taken already, as in exports of OCT and
-        ultrasound, and the result is the mean of the logarithms. When None, "log" where the noise does not
-        rise with the brightness, else "intensity".
+        For speckle: what the pixels are. "log": logarithms, as in exports of OCT and ultrasound; the result
+        is the mean of the logarithms. When None, "log" if the noise does not rise with the brightness,
+        otherwise "intensity".
     dtype : dtype, optional
-        Of the result; that of the image when None. "float32" where integers are small numbers of photons,
-        whose means would be rounded away.
+        Dtype of the result; that of the image when None. Use "float32" for low photon counts stored as
+        integers, whose means would be rounded away.
     impulses : {"auto", True, False}
-        Whether to look for hot, dead and stuck pixels, salt and pepper and cosmic rays, and to replace them.
-        "auto": where they are plain.
+        Whether to find and replace hot, dead and stuck pixels, salt-and-pepper noise and cosmic rays. "auto":
+        if they are obvious.
     mask : array_like of bool, optional
-        True where a pixel is missing, as in NumPy's masked arrays, which are taken too, and in scikit-image's
-        inpainting. Missing pixels count nowhere.
+        True for missing pixels, as in NumPy's masked arrays, which you can also pass, and in scikit-image's
+        inpainting. Missing pixels are ignored everywhere.
     fill : bool
-        Whether missing pixels are filled, or stay as they came.
+        Whether to fill missing pixels or leave them unchanged.
     defects : array_like of bool, optional
-        True where the detector is broken, e.g. from :func:`vnlem.noise.defect_map`: always filled.
+        True for defective pixels of the detector, e.g. from :func:`vnlem.noise.defect_map`; they are always
+        filled.
     protect : array_like, optional
-        Weights from 0 to 1, or a mask: where the result keeps the input.
+        Weights from 0 to 1, or a mask, for pixels that keep the input.
     strength : float
-        From 0, the input, to 1, the full result: the share of the noise that is removed.
+        Share of the noise to remove, from 0 (the input) to 1 (the full result).
     **params
         Parameters of the method: see ``vnlem.denoise_nlm`` and its companions.
 
@@ -159,9 +160,9 @@ def denoise(
 
     See Also
     --------
-    estimate_noise : what noise an image has.
+    estimate_noise : the noise of an image.
     denoise_large : files and stores larger than memory.
-    compare_view : a wipe between the image and the result.
+    compare_view : a before/after slider of the image and the result.
 
     Examples
     --------
@@ -227,11 +228,11 @@ def denoise(
         raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
 
     def at(array: Any, level: Any, where: str) -> Result:
-        """The call on a device, with arrays that lie there."""
+        """The call on a device, with arrays on that device."""
         frame = Frame(channel_axis, workers, progress, return_info, where, pixels=pixels)
         model: Any = noise_model
         if where != "cpu" and level is not None and model == "auto":
-            # A given sigma is not checked: that would take a copy of the image to the host.
+            # A given sigma is not checked, because that would copy the image to the host.
             model = "gaussian"
         if not stack:
             return denoise_image(method_given, array, level, model, about_noise, given, frame, wanted)
@@ -261,7 +262,7 @@ def denoise(
 
 
 def _with_sigma_map(image: Any, sigma: Any, dtype: np.dtype[Any] | None, options: dict[str, Any]) -> Result:
-    """Denoise magnitudes whose sigma is a map: divided by it, their noise is the same everywhere."""
+    """Denoise magnitudes with a map of sigma: divide by it, so that the noise is the same everywhere."""
     pixels = checks.numbers("the image", to_host(image))
     levels = check_positive_map(to_host(sigma), pixels.shape)
     result = denoise(pixels / levels, 1.0, noise_model="rician", **options)
@@ -283,7 +284,7 @@ def _lazily(
     reports: bool,
     options: dict[str, Any],
 ) -> Any:
-    """A dask array, which is denoised when it is computed."""
+    """A lazy dask array, denoised when it is computed."""
     from vnlem.large.dask_arrays import denoise_lazily
 
     if axes is not None:
@@ -307,7 +308,7 @@ def denoise_image(
     frame: Frame,
     dtype: np.dtype[Any] | None,
 ) -> Result:
-    """Denoise one image, where it lies."""
+    """Denoise one image on the device where it is."""
     if dtype is not None:
         image = taken_up(image, dtype)
     begun = time.perf_counter()

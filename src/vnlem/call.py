@@ -1,4 +1,4 @@
-"""One call on one image: planes, noise, plan, execution, and the image back as it came."""
+"""One call on one image: planes, noise, plan, execution, and the result in the layout of the input."""
 
 import time
 from dataclasses import asdict, dataclass, replace
@@ -31,7 +31,7 @@ from vnlem.repair import EVERY_PIXEL, Holes, PixelOptions, finish, protect_of, w
 
 @dataclass(frozen=True)
 class Noise:
-    """What is known of the noise of an image, before the plan is made."""
+    """What is known about the noise of an image before the plan is made."""
 
     model: NoiseModel  # white, of the root mean square, where there is a map
     sigma_map: Any = None  # (channels or 1, height or 1, width or 1), where the noise is not one number
@@ -55,7 +55,7 @@ class Frame:
 
 
 def denoise_with(method: Method, image: ArrayLike, sigma: Any = None, **arguments: Any) -> Result:
-    """What the public function of a method does: white noise, estimated where sigma is None.
+    """Run the public function of a method: white noise, estimated if sigma is None.
 
     `arguments` are those of the public function, defaults included.
 
@@ -92,7 +92,7 @@ def check_parameters(method: Method, params: dict[str, Any]) -> None:
 def white_noise(
     method: Method, planes: Planes, sigma: Any, params: dict[str, Any], frame: Frame
 ) -> tuple[Noise, str]:
-    """White noise as it was given or estimated, and how channels are denoised."""
+    """White noise, given or estimated, and how channels are denoised."""
     wanted, count = params.get("channels", "joint"), len(planes.data)
     spread = None
     if sigma is not None and np.ndim(sigma) > 0:
@@ -153,7 +153,7 @@ def noise_of(
     frame: Frame,
     on_gpu: bool,
 ) -> tuple[Noise, dict[str, Any], Planes | None]:
-    """The noise of an image, the parameters with the handling of its channels decided, and it on the host.
+    """Find the noise of an image and decide how its channels are denoised; also return it on the host.
 
     If the noise is given, an image on a GPU stays there.
     """
@@ -277,7 +277,7 @@ def denoise_planes(
 def with_check(
     result: tuple[NDArray[Any], Info], host: Planes | None, noise: Noise, begun: float
 ) -> tuple[NDArray[Any], Info]:
-    """The result with a word on whether noise of its model, put back, looks like the image."""
+    """Add the noise check to the result: does simulated noise of its model look like the image?"""
     denoised, info = result
     if noise.given or host is None:
         return result

@@ -1,4 +1,4 @@
-"""``vnlem.check_noise``: noise of a model, put back on denoised tiles, beside the image."""
+"""``vnlem.check_noise``: compare denoised tiles plus simulated noise with the image."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def check_noise(
     *,
     workers: int | None = None,
 ) -> NoiseCheck:
-    """Whether noise of a model looks like that of an image: some tiles are denoised, and noise is put back.
+    """Check a noise model: denoise some tiles, add simulated noise, and compare them with the image.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def check_noise(
     >>> import numpy as np, vnlem
     >>> noisy = np.tile(np.linspace(0, 200, 96), (96, 1)) + np.random.default_rng(0).normal(0, 9, (96, 96))
     >>> vnlem.check_noise(noisy).describe()
-    'noise like this, put back, looks like your image: yes'
+    'simulated noise of this kind looks like your image: yes'
     >>> vnlem.check_noise(noisy, vnlem.NoiseModel.white(18.0)).verdict
     'no'
     """

@@ -1,8 +1,8 @@
-"""Carry out a plan on an image, or on any part of it: the one executor, for memory, parts and GPUs.
+"""Execute a plan on an image, or on any part of it: the only executor, for memory, parts and GPUs.
 
     rounds -> sizes, coarse to fine -> groups of channels -> a method's solver on standardised pixels
 
-A part has the bytes of the whole. The whole image is the region that is everything.
+A part gets the same bytes as in the whole. The whole image is the region that covers everything.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def execute(
     missing : ndarray of bool, optional
         Pixels of ``region.read`` that hold nothing, for plans that repair; none of them when None.
     details : dict, optional
-        Takes what the method reports of the image at full size.
+        Receives what the method reports about the image at full size.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class Share:
 
 
 class _Execution:
-    """A plan under way."""
+    """The execution of a plan."""
 
     def __init__(
         self,
@@ -196,8 +196,8 @@ class _Execution:
     def rounds(self, planes: Any, region: Region, rounds: tuple[Round, ...], sigma_map: Any) -> Any:
         """The result of the last of some rounds.
 
-        `region` and `planes` are those of the image as often halved as it is in the last round. A later round
-        sees a mixture of the image and of what the round before found.
+        `region` and `planes` are those of the image, halved as often as in the last round. A later round
+        works on a mixture of the image and the result of the round before.
         """
         *before, last = rounds
         final = len(rounds) == len(self._plan.rounds)
@@ -329,7 +329,7 @@ class _Execution:
             return halve_part(squares, region.read, region.shape, self._halve)[0]
 
         smaller = halved_map(sigma_map, halve)
-        # What is stabilised at each size by itself has noise of one there.
+        # Noise that is stabilised at each size has standard deviation one there.
         return smaller if size.noise is None else 2 * smaller
 
     def _join(self, size: Size, fine: Any, coarse: Any, sigma_map: Any) -> Any:

@@ -31,7 +31,7 @@ _LABEL = "position:absolute;top:.4em;padding:0 .4em;color:#fff;background:#0008;
 
 
 class CompareView:
-    """Two images with a wipe between them; a notebook shows it, :meth:`save` writes it as a page.
+    """A slider between two images; a notebook shows it, :meth:`save` writes it as a page.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class CompareView:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a page that any browser opens without a network.
+        """Write a page that opens in any browser without a network.
 
         Examples
         --------
@@ -72,7 +72,7 @@ class CompareView:
 
 
 def wipe_html(before: str, after: str, names: tuple[str, str], width: int, columns: int) -> str:
-    """The wipe between two pictures at these addresses, `width` pixels wide on the screen.
+    """The HTML of a slider between two pictures at these addresses, `width` pixels wide on the screen.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def compare_view(
     width: int | None = None,
     names: tuple[str, str] = ("before", "after"),
 ) -> CompareView:
-    """Show two images with a wipe between them, in a notebook or as a page.
+    """Compare two images with a slider, in a notebook or as a page.
 
     Parameters
     ----------
@@ -111,18 +111,18 @@ def compare_view(
         The values shown as black and as white, the same for both images. By default 0 and 255 for uint8,
         otherwise the 0.1 and 99.9 percentiles of `after`.
     width : int, optional
-        Width on the screen in pixels; that of the image, but at least 256, by default.
+        Width on the screen in pixels; by default that of the image, at least 256.
     names : tuple of str
-        What the two sides are called.
+        Labels of the two sides.
 
     Returns
     -------
     CompareView
-        A notebook shows it; ``save("wipe.html")`` writes a page without other files.
+        A notebook shows it; ``save("wipe.html")`` writes a self-contained page.
 
     See Also
     --------
-    vnlem.denoise : what makes the second image.
+    vnlem.denoise : makes the second image.
 
     Examples
     --------

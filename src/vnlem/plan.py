@@ -1,6 +1,6 @@
-"""The plan of a call: everything that is decided before the work begins, as one value.
+"""The plan of a call: all decisions before the work begins, as one value.
 
-    noise model -> rounds (several where photons are few)
+    noise model -> rounds (several if photons are few)
                      -> sizes (the image, the image halved, ...) -> groups of channels
 
 Each group has its units (`Scale`) and its resolved parameters. A plan is made once per call, from the image
@@ -55,7 +55,7 @@ class Group:
 
     @property
     def is_negligible(self) -> bool:
-        """Whether there is next to no noise, so that the pixels stay as they are."""
+        """Whether there is almost no noise, so that the pixels stay as they are."""
         return self.scale.noise <= NEGLIGIBLE * self.scale.scale
 
 
@@ -103,7 +103,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a call does to an image whose noise and units are known."""
+    """What a call does with an image of known noise and units."""
 
     method: str
     engine: str
@@ -123,7 +123,7 @@ class Plan:
 
     @property
     def stabilises_first(self) -> bool:
-        """Whether noise is made white before anything else, and not at each size by itself."""
+        """Whether noise is whitened once at the beginning instead of at each size."""
         return not self.noise.is_white and self.sizes[0].noise is None
 
     @property
@@ -165,7 +165,7 @@ class Sample(NamedTuple):
     sigma_map: Any = (
         None  # (channels or 1, height or 1, width or 1): where the noise is not the same everywhere
     )
-    statistics: Statistics | None = None  # of planes that lie on a GPU
+    statistics: Statistics | None = None  # of planes on a GPU
 
 
 def make_plan(
@@ -235,7 +235,7 @@ def pictures(planes: Any, channels: str) -> list[tuple[tuple[int, ...], Any]]:
 
 
 def map_of(sigma_map: Any, group: Group, same: bool = False) -> Any:
-    """The part of a map of the noise for a group's channels; None where it is one number."""
+    """The part of a map of the noise for a group's channels; None if it is one number."""
     own = sigma_map
     if own is not None and len(own) > 1:
         own = own[:1] if same else own[list(group.channels)]
@@ -256,9 +256,9 @@ class _Decide(NamedTuple):
     pool: Pool
 
     def rounds(self, sample: Sample, noise: NoiseModel, scales: int) -> Iterator[Round]:
-        """What every round must know."""
+        """What every round needs."""
         planes, shape = sample.planes, sample.shape
-        # Where it depends on the brightness alone, noise is made white at each size by itself.
+        # Noise that depends only on the brightness is whitened at each size separately.
         if noise.is_correlated or not noise.varies:
             stable = planes if noise.is_white else strips.stabilise(noise, planes, self.pool)
             level, spread, known = noise.sigma if noise.is_white else 1.0, sample.sigma_map, sample.statistics

@@ -1,9 +1,9 @@
 """Camera raw: denoise the mosaic of a sensor, before demosaicking correlates its noise.
 
-The noise of every colour is made white. Then VNLR denoises the mosaic twice. First it combines patches of the
-mosaic as it is: a group keeps the phase of the colour filter array, by shifts of whole cells and by
-symmetries that map each colour to itself. From this the differences between the colours are known, and VNLR
-denoises the mosaic without them, a grey image (`vnlem.estimate.luminance`). The result is the mean of both.
+The noise of every colour is whitened. Then VNLR denoises the mosaic twice. First it combines patches of the
+mosaic itself: a group keeps the phase of the colour filter array, by shifts of whole cells and by symmetries
+that map each colour to itself. This result gives the differences between the colours. Without them the mosaic
+is a grey image, which VNLR denoises too (`vnlem.estimate.luminance`). The result is the mean of both.
 """
 
 import time
@@ -34,7 +34,7 @@ from vnlem.registry import find_method
 PATCH = 7
 SMALLEST = 16
 # A colour with at least this many pixels has its own noise model. With fewer, one model for all colours is
-# nearer to the truth: one sensor has one gain.
+# more accurate, because one sensor has one gain.
 OWN_NOISE = 1_000_000
 
 Float = NDArray[np.float64]
@@ -61,7 +61,7 @@ def denoise_raw(
     Parameters
     ----------
     mosaic_image : array_like
-        (H, W), as the sensor has it: one colour per pixel, not demosaicked, no white balance, linear.
+        (H, W), as the sensor records it: linear, one colour per pixel, not demosaicked, no white balance.
     pattern : str or sequence of str
         Colours of the upper left pixels: "RGGB" (or "BGGR", "GRBG", "GBRG"), "X-Trans", or the rows of a
         square cell, such as ("RG", "GB").
@@ -69,39 +69,40 @@ def denoise_raw(
         Value of a dark pixel: one number, one for each colour such as ``{"R": 64, "G": 64, "B": 65}``, or one
         for each pixel of a cell.
     white_level : float, optional
-        Value at which pixels are saturated. Pixels there are left alone, and none becomes brighter.
+        Value at which pixels are saturated. Saturated pixels do not change, and no pixel becomes brighter
+        than this.
     gain, read_noise : float, mapping or array_like, optional
         The noise of a pixel: variance = gain * (mean - black_level) + read_noise^2, given like `black_level`.
-        Estimated when gain is None: for each colour where a colour has a million pixels, else for all
+        Estimated when gain is None: separately for each colour with a million pixels, otherwise for all
         together. read_noise is 0 when only gain is given.
     profile : {"balanced", "quality", "fast"}
         How much work is done.
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
-        Show a bar, or report to a function of your own.
+        Show a bar, or call your own function.
     return_info : bool
         Return (mosaic, info); ``info.details["noise"]`` is the noise model of each colour.
     device : {None, "cpu", "cuda", "cuda:1", "auto"}
         Where to run, see :func:`vnlem.denoise`.
     colour : bool
-        Return a colour image (H, W, 3), red, green and blue, instead of the mosaic. It has less error than a
-        demosaicked result: brightness is known at every pixel.
+        Return a colour image (H, W, 3), red, green and blue, instead of the mosaic. It is more accurate than
+        a demosaicked result, because the brightness is known at every pixel.
 
     Returns
     -------
     ndarray, or (ndarray, Info) with `return_info`
-        The denoised mosaic, in the units and the dtype of the input: demosaick it with the program you use.
-        With `colour` the colour image, in the same units, black level included.
+        The denoised mosaic, in the units and the dtype of the input, to be demosaicked by your own program.
+        With `colour`, the colour image in the same units, black level included.
 
     Notes
     -----
-    Demosaicking spreads the noise of a pixel over its neighbours and its colour over the others, and what a
-    denoiser can do afterwards is less. Patches of the mosaic are compared and combined only where every pixel
-    meets one of its colour: at shifts by whole cells, and under the reflections and quarter turns that map
-    the pattern to itself. All colours of a patch share one combination. Then the differences of the colours
-    from the brightness, which this shows, are subtracted from the noisy mosaic. What is left is a grey image,
-    which is denoised in the usual way.
+    Demosaicking spreads the noise of a pixel over its neighbours and over the other colours, so a denoiser
+    can remove less of it afterwards. Patches of the mosaic are compared and combined only if every pixel
+    meets one of its own colour: at shifts by whole cells, and under the reflections and quarter turns that
+    map the pattern to itself. All colours of a patch share one combination. The result gives the differences
+    between the colours and the brightness, which are subtracted from the noisy mosaic. This leaves a grey
+    image, which is denoised in the usual way.
 
     Examples
     --------
@@ -207,7 +208,7 @@ def _noise(
 def _estimated(
     pixels: Float, pattern: tuple[str, ...], white: float | None, workers: int
 ) -> dict[str, NoiseModel]:
-    """The noise of every colour, from its pixels alone where they are enough; else that of all colours."""
+    """The noise of every colour, from its own pixels if there are enough, otherwise from all colours."""
     together = _of_pixels(pixels, pattern, None, white, workers)
     found = dict.fromkeys(mosaic.colours(pattern), together)
     for colour in found:
@@ -221,7 +222,7 @@ def _estimated(
 def _of_pixels(
     pixels: Float, pattern: tuple[str, ...], colour: str | None, white: float | None, workers: int
 ) -> NoiseModel:
-    """The noise of the pixels of a colour, or of all: of photons and read-out, which no pixels share."""
+    """The photon and read noise of one colour or of all; pixels do not share it."""
     side = len(pattern)
     height, width = (length // side for length in pixels.shape)
     parts = [
@@ -237,7 +238,7 @@ def _of_pixels(
 
 
 def _limited(result: Float, pixels: Float, own: NDArray[np.bool_], white: float | None) -> Float:
-    """A result no brighter than white, with the pixels of its own colour that are saturated as they were."""
+    """A result no brighter than white; saturated pixels keep the value of their own colour."""
     if white is None:
         return result.copy()
     return np.where(own & (pixels >= white), pixels, np.minimum(result, white))
@@ -252,7 +253,7 @@ def _each(pixels: Float, cell: Cell, side: int, transform: Any) -> Float:
 
 
 class _Run(NamedTuple):
-    """How the mosaic is denoised, once its noise is white and of standard deviation one."""
+    """How the mosaic is denoised after its noise is whitened to standard deviation one."""
 
     pattern: tuple[str, ...]
     profile: str

@@ -1,8 +1,8 @@
-"""Which methods there are.
+"""The table of methods.
 
-A method is a value METHOD of a module (see `vnlem.pipeline.method`), named here and loaded when it is asked
-for. Other packages add theirs through the entry point group "vnlem.methods": its name is the method's, its
-object the value.
+A method is a value METHOD of a module (see `vnlem.pipeline.method`), named here and loaded on first use.
+Other packages add methods through the entry point group "vnlem.methods": the name is the method's, the object
+its value.
 """
 
 from functools import cache
@@ -99,7 +99,7 @@ def check_preset(method: Method, preset: str) -> str:
 
 
 def stack_method(name: str, kind: str = "") -> Any:
-    """How a method takes all pages of a series together; None where it takes them one by one.
+    """How a method takes all pages of a series together; None if it takes them one by one.
 
     Parameters
     ----------

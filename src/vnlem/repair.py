@@ -1,7 +1,7 @@
-"""Options for single pixels: which are missing, which are broken, which stay as they are.
+"""Options for single pixels: which are missing, which are defective, which stay unchanged.
 
-Missing and broken pixels are left out of all estimates, filled (`vnlem.estimate.missing`), and the image is
-denoised with the knowledge that they are filled. The result is mixed with the input where that was asked for.
+Missing and defective pixels are left out of all estimates and filled (`vnlem.estimate.missing`), and the
+image is denoised with the knowledge that they are filled. The result is mixed with the input where requested.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ NAMES = ("impulses", "mask", "fill", "defects", "protect", "strength")
 
 @dataclass(frozen=True)
 class PixelOptions:
-    """The arguments of `denoise` that speak of single pixels."""
+    """The arguments of `denoise` for single pixels."""
 
     impulses: str | bool = False
     mask: Any = None  # True where a pixel is missing
@@ -51,7 +51,7 @@ class PixelOptions:
         return self.protect is not None or self.strength < 1
 
     def describe(self) -> dict[str, Any]:
-        """Everything the result depends on, but the search for impulses, as plain values."""
+        """Everything the result depends on, except the search for impulses, as plain values."""
         told: dict[str, Any] = {"strength": self.strength, "fill": self.fill}
         for name in ("mask", "defects", "protect"):
             values = getattr(self, name)
@@ -139,9 +139,9 @@ def as_planes(values: Any, channel_axis: int | None) -> Any:
 
 
 def split(image: Any, options: PixelOptions, channel_axis: int | None = None) -> tuple[Any, Mask | None]:
-    """An image without NaN, and where pixels are missing, in its shape; None where all are there.
+    """An image without NaN, and where pixels are missing, in its shape; None if all are there.
 
-    Infinite values stay, and are refused with all that no image holds.
+    Infinite values stay, and are refused later with other invalid values.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def without_missing(planes: Planes, missing: Mask, estimate: Estimate | None) ->
     missing : ndarray of bool
         (channels, height, width).
     estimate : callable, optional
-        None where the noise is known: then only the contrast of the planes is estimated.
+        None if the noise is known: then only the contrast of the planes is estimated.
     """
     filled = holes_of.first_guess(planes.data, missing, holes_of.levels_of(planes.data, missing))
     seen = replace(planes, data=holes_of.stand_in(filled, missing, _rough_sigma(planes.data, missing)))
@@ -211,7 +211,7 @@ def impulse_rule(
     estimate: Estimate | None,
     levels: Any = None,
 ) -> ImpulseRule | None:
-    """How the impulses of an image, or of its sample, are found; None where there are none.
+    """How the impulses of an image, or of its sample, are found; None if there are none.
 
     The noise of the rule is that of the image without them; levels: that of each pixel, where it is known.
     """
@@ -233,10 +233,10 @@ def without_impulses(
     even: Any = None,
     levels: Any = None,
 ) -> tuple[Planes, Holes] | None:
-    """The same as :func:`without_missing` for impulses as well; None where there are none.
+    """The same as :func:`without_missing` for impulses as well; None if there are none.
 
-    even: the planes in the units of the rule's noise, where maps of a sensor have evened them out; levels:
-    the noise of each pixel, where it is known.
+    even: the planes in the units of the rule's noise, if maps of a sensor have corrected them; levels: the
+    noise of each pixel, if it is known.
     """
     found = rule.find(planes.data if even is None else even, levels)
     missing = found
@@ -272,7 +272,7 @@ def with_repair(
     ----------
     plan : Plan
     planes, holes : ndarray
-        The image or a sample of it; holes None where none was seen.
+        The image or a sample of it; holes None if none was seen.
     quick : callable
         Gives the plan of the rounds that guess, from the parameters that make them quick.
     """
@@ -285,7 +285,7 @@ def with_repair(
 
 
 def finish(given: Any, done: Any, options: PixelOptions, missing: Mask | None, protect: Any = None) -> Any:
-    """The result, mixed with the input where that was asked for; missing pixels hold nothing to be kept.
+    """The result, mixed with the input where requested; missing pixels hold nothing to be kept.
 
     Examples
     --------
@@ -306,14 +306,14 @@ def finish(given: Any, done: Any, options: PixelOptions, missing: Mask | None, p
 
 
 def protect_of(options: PixelOptions, shape: tuple[int, ...], channel_axis: int | None) -> Any:
-    """Weights for every pixel of an image of this shape, as planes; None where nothing is protected."""
+    """Weights for every pixel of an image of this shape, as planes; None if nothing is protected."""
     if options.protect is None:
         return None
     return as_planes(fitting("protect", options.protect, shape, channel_axis), channel_axis)
 
 
 def kept(result: Any, image: Any, missing: Mask, options: PixelOptions) -> Any:
-    """A result whose missing pixels are as they came; what the detector has broken stays filled."""
+    """A result whose missing pixels keep their input; defective pixels stay filled."""
     if options.defects is not None:
         missing = missing & ~fitting("defects", options.defects, missing.shape, None)
     whole = np.where(missing, to_host(image), to_host(result)).astype(result.dtype, copy=False)
@@ -341,7 +341,7 @@ def denoise_complex(
 ) -> Any:
     """Complex numbers as two channels, their real and imaginary parts, which share their groups of patches.
 
-    Of a stack the two parts are two channels, each with its own series of pages.
+    In a stack the two parts are two channels, each with its own series of pages.
     """
     if rest["channel_axis"] is not None:
         raise ValueError(

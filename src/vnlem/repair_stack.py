@@ -1,4 +1,4 @@
-"""Stacks with missing or broken pixels: they are filled before, and once more with what was found."""
+"""Stacks with missing or defective pixels: filled first, and filled again with the denoised result."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -142,7 +142,7 @@ def _gone(missing: Mask | None, letters: str) -> Iterable[Any]:
 
 
 def _impulses(array: Any, missing: Mask | None, letters: str, repairs: list[Found]) -> Mask | None:
-    """The impulses of a stack; None where none are looked for."""
+    """The impulses of a stack; None if none are searched for."""
     if not any(one.repair.finds for one in repairs):
         return None
     found = np.zeros(array.shape, bool)

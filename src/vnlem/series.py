@@ -1,6 +1,6 @@
-"""One series of pages that help each other: brought, made white, solved at one or several sizes, and back.
+"""Denoise one series of pages that help each other: read, whiten, solve at one or several sizes, invert.
 
-A method that says how (``METHOD.stack``) gets all pages of a series; any other gets them one by one.
+A method with ``METHOD.stack`` gets all pages of a series; other methods get them one by one.
 """
 
 from collections import deque
@@ -35,7 +35,7 @@ _ARGUMENTS = ("image", "sigma", "task", "workers", "progress", "return_info", "c
 
 
 def first_pages(pages: Pages, delay: Any) -> Pages:
-    """The pages on which noise and units are measured: with a delay those that have come when one must go.
+    """The pages on which noise and units are measured; with a delay, only the first ones.
 
     Examples
     --------
@@ -71,10 +71,10 @@ def denoise_series(
 ) -> Generator[NDArray[Any], None, None]:
     """The denoised pages of one series, in order; only pages in flight are held as floats.
 
-    `units` are those of the pages themselves when None, and must be given where the pages are still to come;
-    `part` says where the pages lie in a larger stack; `same`: the channels of a page are one picture, and
-    their mean is denoised; `sigma_map`: pages of the standard deviation of white noise, where it is not the
-    same everywhere. No page is asked for before it is needed.
+    When None, `units` are those of the pages themselves; pass them if the pages are still to arrive. `part`
+    says where the pages are in a larger stack. `same`: the channels of a page are one picture, and their mean
+    is denoised. `sigma_map`: pages of the standard deviation of white noise, if it varies. No page is read
+    before it is needed.
     """
     count = count_of(pages)
     together = stack_method(method, kind) if kind and count != 1 else None
@@ -132,7 +132,7 @@ def _halved(task: StackTask) -> StackTask:
     """The same for the pages at half the size."""
     part = task.part
     if part is not None:
-        # Parts of pages are not halved: what is worked on at several sizes has whole pages.
+        # Parts of pages are not halved: work at several sizes needs whole pages.
         (first, _, _), (count, height, width) = part
         part = Part((first, 0, 0), (count, -(-height // 2), -(-width // 2)))
     sizes = [(-(-height // 2), -(-width // 2)) for height, width in task.sizes]
@@ -150,7 +150,7 @@ class _Levels:
 
     def __call__(self, index: int) -> NDArray[np.float64]:
         page: NDArray[np.float64] = self.pages[index]
-        # Where channels are denoised together they have the same noise.
+        # Channels that are denoised together have the same noise.
         found = (page[:1] if page.ndim == 3 else page[None]) / self.scale
         for _ in range(self.halvings):
             found = halved_map(found, halve)
@@ -171,7 +171,7 @@ class _Sizes(NamedTuple):
 
     def denoised(self) -> Iterator[tuple[Any, Planes, Any]]:
         """Each page as it came, as planes, and its white values without noise."""
-        # Pages wait as they came: as floats they would take several times the memory until they are needed.
+        # Pages wait in their own dtype: as floats they would take several times the memory.
         waiting: deque[Any] = deque()
         finer = self._at(0, waiting)
         coarser = self._coarser(1)
@@ -179,7 +179,7 @@ class _Sizes(NamedTuple):
             yield waiting.popleft(), planes, self._joined(fine, coarser, 0, index)
 
     def _coarser(self, level: int) -> Iterator[Any] | None:
-        """The denoised values of a size, joined with those of the sizes below; None where there is none."""
+        """The denoised values of a size, joined with those of the smaller sizes; None if there are none."""
         return self._joined_at(level) if level < len(self.solvers) else None
 
     def _joined_at(self, level: int) -> Iterator[Any]:
@@ -273,7 +273,7 @@ class _Bring:
 
     def __init__(self, count: int | None, noise: StackNoise, device: str) -> None:
         self._count = count
-        # What is not white is stabilised on the host.
+        # Noise that is not white is stabilised on the host.
         self._carrier = Carrier(device) if device != "cpu" and noise.is_white else None
 
     def __call__(self, given: NDArray[Any], index: int) -> Planes:
@@ -284,12 +284,12 @@ class _Bring:
         return planes
 
     def back(self, result: NDArray[Any], given: NDArray[Any]) -> NDArray[Any]:
-        """What was made of a page, where the page was given from."""
+        """The result of a page, on the device the page came from."""
         return result if self._carrier is None else self._carrier.take_back(result, given)
 
 
 def units_on(device: str, pages: Pages, noise: StackNoise) -> StackUnits:
-    """The units of a series, measured where it is worked on: sums on a device have another last digit.
+    """The units of a series, measured on the device that solves it: its sums differ in the last digit.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def _page_by_page(
     params: dict[str, Any],
     sigma_map: Pages | None = None,
 ) -> Iterator[NDArray[Any]]:
-    """A method that knows single images alone."""
+    """A method for single images only."""
     function = find_function(method)
     check_params(function, method, params)
 
@@ -334,7 +334,7 @@ def _page_by_page(
                 page, level, workers=workers, progress=part or False, return_info=True, **params
             )
         except ValueError:
-            planes_of(page, index, len(pages))  # says which page, where it is the page's fault
+            planes_of(page, index, len(pages))  # says which page caused the error
             raise
         if planes is None:
             return carrier.take_back(noise.wanted(denoised), given), used

@@ -38,12 +38,12 @@ def denoise_pages_on_disk(
     device: str | None,
     **options: Any,
 ) -> Any:
-    """Denoise a stack that is not in memory: whole pages are asked of `pages` and given to `out`.
+    """Denoise a stack that is not in memory: read whole pages from `pages` and write them to `out`.
 
     Parameters
     ----------
     pages, out
-        Arrays with a shape, and with pages that are read or set by their index.
+        Arrays with a shape, whose pages are read or set by index.
     sigma, device, options
         As in :func:`vnlem.denoise`.
 
@@ -86,16 +86,16 @@ def denoise_stack(
     method : str
     noise_model : str or NoiseModel
     about_noise : dict
-        What else is known: ABOUT_NOISE, None where it is not.
+        What else is known about the noise: ABOUT_NOISE, None for unknown values.
     workers, progress, return_info, params
         As in :func:`vnlem.denoise`.
     out : array_like, optional
-        Takes the result. It and the stack may then lie on the disk: they are asked for whole pages and given
-        whole pages, and those in flight are in memory.
+        Receives the result. It and the stack may be on disk: only whole pages are read and written, and only
+        the pages in flight are in memory.
     device : str
-        "cpu" or "cuda:N"; on a GPU some pages are under way at a time.
+        "cpu" or "cuda:N"; on a GPU several pages are in flight at a time.
     dtype : dtype, optional
-        Of the result, and of `out` where it is given; that of the stack when None.
+        Dtype of the result, and of `out` if given; that of the stack when None.
     holes : ndarray of bool, optional
         Pixels of an array that hold a guess.
     rounds : int
@@ -108,7 +108,7 @@ def denoise_stack(
     begun = time.perf_counter()
     check_workers(workers)
     plain = params.get("preset") == "paper"
-    # The noise is one for all pages of a channel, or of all channels: estimated once.
+    # All pages of a channel, or of all channels, share one noise, which is estimated once.
     known: dict[int, StackNoise] = {}
     channels, n_channels, sigmas = "separate", 1, [sigma]
     maps: list[PagesOf] = []  # of the noise of each series, where it is not one number
@@ -217,7 +217,7 @@ def denoise_stack(
 
 
 def _first(spread: NDArray[np.float64], letters: str, kind: str, delay: Any) -> NDArray[np.float64]:
-    """What is known of a map of the noise when the first page must go."""
+    """What is known about a map of the noise when the first page must be returned."""
     if delay is None or not kind:
         return spread
     axis = letters.index(kind)
@@ -259,15 +259,15 @@ def channels_of_stack(
     params : dict
         "channels" is taken out of it.
     about : tuple
-        What was said of the noise: a sigma for each channel, the noise model, what else is known, and whether
-        white noise is looked for.
+        What the user passed about the noise: a sigma for each channel, the noise model, other parameters, and
+        whether white noise is to be estimated.
     in_parts : bool
         Whether pages are denoised part by part.
 
     Returns
     -------
     (str, StackNoise or None)
-        "joint", "separate" or "same"; no noise where each channel has its own.
+        "joint", "separate" or "same"; None as the noise if each channel has its own.
     """
     wanted = params.pop("channels", "auto")
     checks.choice("channels", wanted, CHANNELS)

@@ -1,4 +1,4 @@
-"""Frames in one by one, denoised frames out a few frames later: a live picture, or a movie without an end.
+"""Take frames one by one and return them denoised a few frames later: a live picture, or an endless movie.
 
 frames -> one series of pages, or one for each channel -> `vnlem.series.denoise_series` -> frames
 """
@@ -38,26 +38,26 @@ class Stream:
     Parameters
     ----------
     axes : str
-        The letters of the movie: T, Y, X, and C where frames have channels. A frame has all but T, in this
-        order.
+        The letters of the movie: T, Y, X, and C if frames have channels. A frame has all axes except T, in
+        this order.
     sigma : float or one number per channel, optional
-        Standard deviation of white noise. When None the noise is estimated on the first ``delay + 1`` frames
-        and is the same from then on.
+        Standard deviation of white noise. When None the noise is estimated from the first ``delay + 1``
+        frames and then kept.
     delay : int
-        Number of later frames to wait for before a frame comes out. A longer delay gives a better picture.
+        Number of later frames to wait for before a frame is returned. A longer delay gives a better result.
     profile : {"fast", "balanced", "quality"}
         How much time a frame may take.
     device, workers, noise_model, dtype
         As in :func:`vnlem.denoise`.
     **options
-        ``gain``, ``offset``, ``read_noise`` and what else :func:`vnlem.denoise` takes about the noise, and
-        ``channels`` and the parameters of VNLR on stacks, such as ``plane_distance``.
+        ``gain``, ``offset``, ``read_noise`` and the other noise parameters of :func:`vnlem.denoise`,
+        ``channels``, and the parameters of VNLR on stacks, such as ``plane_distance``.
 
     Notes
     -----
-    The frames are those of ``vnlem.denoise(movie, sigma, axes=axes, delay=delay, profile=profile)``, byte for
-    byte, with the same of all other options. Both measure the noise, and the brightness that the method
-    works with, on the first ``delay + 1`` frames.
+    The frames equal those of ``vnlem.denoise(movie, sigma, axes=axes, delay=delay, profile=profile)``, byte
+    for byte, if all other options agree. Both measure the noise, and the mean and scale of the pixels, on the
+    first ``delay + 1`` frames.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Stream:
     >>> [len(stream.push(frame)) for frame in movie], len(stream.finish())
     ([0, 0, 1, 1, 1, 1], 2)
 
-    Or with a loop over anything that gives frames:
+    Or with a loop over any iterable of frames:
 
     >>> live = vnlem.Stream(sigma=5.0, delay=2, workers=1).denoise(frame for frame in movie)
     >>> next(live).shape
@@ -108,12 +108,13 @@ class Stream:
         self._ended = False
 
     def push(self, frame: Any) -> list[NDArray[Any]]:
-        """Take the next frame and give the one that is finished: a list of one, or of none at the beginning.
+        """Take the next frame and return the finished one, in a list that is empty at the beginning.
 
         Parameters
         ----------
         frame : ndarray
-            Of the size and the dtype of the first one. A frame that is refused leaves the stream as it was.
+            It must have the size and the dtype of the first frame. A refused frame does not change the
+            stream.
 
         Returns
         -------
@@ -133,7 +134,7 @@ class Stream:
         return [self._next()] if self._count > self.delay else []
 
     def finish(self) -> list[NDArray[Any]]:
-        """The frames that are still under way; the stream has ended then."""
+        """Return the remaining frames and end the stream."""
         if self._ended:
             return []
         self._ended = True
@@ -149,7 +150,7 @@ class Stream:
         return rest
 
     def denoise(self, frames: Iterable[Any]) -> Iterator[NDArray[Any]]:
-        """The denoised frames of anything that gives frames, each as soon as it is finished.
+        """Yield the denoised frames of any iterable of frames, each as soon as it is finished.
 
         Parameters
         ----------
@@ -165,7 +166,7 @@ class Stream:
             yield from self.finish()
 
     def close(self) -> None:
-        """Give up what is under way; threads and memory are free again."""
+        """Discard the frames in flight and free threads and memory."""
         self._ended = True
         for series in self._series:
             series.done.close()
@@ -180,10 +181,10 @@ class Stream:
 
     @property
     def info(self) -> Info:
-        """The noise and the parameters, known from the frame on with which the first one comes out."""
+        """The noise and the parameters, known once the first frame is returned."""
         if not self._series:
             raise ValueError(
-                f"the noise is measured when {self.delay + 1} frames have come, and {self._count} have; "
+                f"the noise is measured when {self.delay + 1} frames have arrived, and {self._count} have; "
                 "ask for info later"
             )
         models = [one.noise.model for one in self._series]
@@ -221,7 +222,7 @@ class Stream:
                 f"had {shape} and {dtype}; make a new Stream for other frames"
             )
         if not lies_on_gpu(array):
-            # Values are looked at before the frame is taken: an error later would end the stream.
+            # Values are checked before the frame is accepted: a later error would end the stream.
             for page in (one.page_of(array) for one in self._layouts(array, joint=False)):
                 check_page(planes_of(page, self._count, None), self._count, None)
         self._like = array.shape, array.dtype
@@ -236,7 +237,7 @@ class Stream:
         return int(shape[self._letters.index("C") - 1]) if "C" in self._letters else 1
 
     def _begin(self) -> None:
-        """Measure noise and units on the first frames, and make what denoises."""
+        """Measure noise and units on the first frames, and create the solvers."""
         first = self._first
         where = choose(self._device, first[0])
         model = self._noise_model

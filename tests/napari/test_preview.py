@@ -158,7 +158,7 @@ def test_the_noise_found_is_said_and_drawn(open_widget: Any, qtbot: Any) -> None
     widget = open_widget(noisy(64, 64), Settings(method="nlm"))
     show(widget, qtbot)
     assert widget.noise_words.text().startswith("Noise: white noise, sigma 2")
-    assert "oise like this, put back, looks like your image: " in widget.noise_words.text()
+    assert "imulated noise of this kind looks like your image: " in widget.noise_words.text()
     assert widget.noise_plot._curve is not None
 
 

@@ -1,4 +1,4 @@
-"""A denoiser that is a program: it reads a TIFF file and writes another, without a shell in between."""
+"""An external program as a denoiser: it reads one TIFF file and writes another, without a shell."""
 
 import os
 import shlex
@@ -79,7 +79,7 @@ def run_command(
         if done.returncode:
             raise ValueError(f"{words[0]} ended with status {done.returncode}{_said(done)}")
         if not target.exists():
-            raise ValueError(f"{words[0]} ended well and wrote no file to {{out}}{_said(done)}")
+            raise ValueError(f"{words[0]} ended without an error but wrote no file to {{out}}{_said(done)}")
         try:
             result = np.asarray(tifffile.imread(target), np.float64).squeeze()
         except Exception as error:

@@ -117,7 +117,7 @@ def find_pairs(items: list[Item], folder: Path) -> tuple[list[Item], dict[str, s
         base = stem.removesuffix("_noisy")
         reference = stems.get(f"{base}_ref")
         if reference is None:
-            alone[item.name] = f"no reference {base}_ref beside it"
+            alone[item.name] = f"no reference {base}_ref next to it"
             continue
         parent, _, short = base.rpartition("/")
         for place in (parent, ""):

@@ -29,7 +29,7 @@ class PeakMemory:
             self._since_here = False
 
     def mebibytes(self) -> float | None:
-        """The highest mark in MiB; None where it cannot be had."""
+        """The highest mark in MiB; None if it cannot be had."""
         if self._since_here:
             for line in _STATUS.read_text().splitlines():
                 if line.startswith("VmHWM:"):

@@ -1,8 +1,8 @@
 """Synthetic images whose truth is known: cells, half discs, rings, shapes that recur at other sizes.
 
-Discs and half discs recur at every angle, so rotation helps there more than anywhere; concentric rings
-hold an aligned copy of each patch close by, so it helps nowhere. Discs of mixed sizes, a floor of discs seen
-in perspective, and discs that bear smaller discs recur at other sizes.
+Discs and half discs recur at every angle, so rotation helps most there; concentric rings contain an aligned
+copy of each patch nearby, so it does not help. Discs of mixed sizes, a floor of discs in perspective, and
+discs that carry smaller discs recur at other sizes.
 """
 
 import math

@@ -93,7 +93,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Scene:
-    """An image ready to be denoised, in 0..255; `clean` is None where there is no reference."""
+    """An image ready to be denoised, in 0..255; `clean` is None if there is no reference."""
 
     clean: NDArray[np.float64] | None
     noisy: NDArray[np.float64]
@@ -206,7 +206,7 @@ def resized(image: NDArray[np.float64], size: int) -> NDArray[np.float64]:
 def measure(scene: Scene, result: NDArray[Any]) -> dict[str, float | None]:
     """Every measure of a result; FSIM and SSIM are taken of what can be shown, clipped to 0..255.
 
-    Those of a stack are the means over its pages and channels, but for PSNR, SNR and RMS, which are taken of
+    Those of a stack are the means over its pages and channels, except PSNR, SNR and RMS, which are taken of
     the whole.
     """
     values = np.asarray(result, dtype=np.float64)

@@ -1,7 +1,7 @@
-"""report.html: a page that opens from the disk in any browser, with its data and scripts beside it.
+"""report.html: a page that opens from disk in any browser, with its data and scripts next to it.
 
-The page is the same for every run and fetches nothing: browsers do not let a page from the disk read other
-files, but they do let it load scripts, so the data come as a script.
+The page is the same for every run and fetches nothing: browsers do not let a page on disk read other files
+but allow it to load scripts, so the data are a script.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""results.csv: one row per image, method and case, appended as results arrive, read again to go on."""
+"""results.csv: one row per image, method and case, appended as results arrive, read again to continue."""
 
 import csv
 import os
@@ -46,7 +46,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement; `measures` has None where a measure could not be had."""
+    """One measurement; `measures` has None if a measure could not be had."""
 
     image: str
     category: str

@@ -1,4 +1,4 @@
-"""The experiment from beginning to end: what there is to do, doing it, and writing down what came out."""
+"""The experiment from beginning to end: list the work, do it, and write the results."""
 
 import json
 import os

@@ -1,6 +1,6 @@
-"""What the numbers say: means, tests and intervals for every pair of methods on the same images.
+"""Statistics: means, tests and intervals for every pair of methods on the same images.
 
-The paper uses the Mann-Whitney U test, which takes the two methods' images for different ones. They are the
+The paper uses the Mann-Whitney U test, which treats the images of two methods as different. They are the
 same, so the paired Wilcoxon test is the right one; both are printed.
 """
 
@@ -21,7 +21,7 @@ BOOTSTRAP_SEED = 0
 
 
 def describe(values: ArrayLike) -> dict[str, Any]:
-    """Number, mean and standard deviation (n - 1) of the finite values; None where there are too few.
+    """Number, mean and standard deviation (n - 1) of the finite values; None if there are too few.
 
     Examples
     --------

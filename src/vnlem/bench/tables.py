@@ -1,4 +1,4 @@
-"""The table of the paper (its Table 1) as Markdown and LaTeX, the paper's own numbers beside ours."""
+"""The table of the paper (its Table 1) as Markdown and LaTeX, with the paper's numbers next to ours."""
 
 import json
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ FOOTNOTE = (
     f"(paired Wilcoxon test, Holm-corrected, {LEVEL:g})."
 )
 PAPER_FOOTNOTE = (
-    "Columns marked [paper] hold the paper's numbers. Its images and their contrast are others: compare SNR, "
+    "Columns marked [paper] hold the paper's numbers. Its images and their contrast differ: compare SNR, "
     "FSIM and differences between methods, not PSNR, RMS and SOB in absolute value."
 )
 

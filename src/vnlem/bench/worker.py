@@ -1,4 +1,4 @@
-"""What a worker process does: take an image, denoise and measure it in every way asked for, report rows."""
+"""The work of a process: take an image, denoise and measure it with every requested method, report rows."""
 
 import signal
 import time

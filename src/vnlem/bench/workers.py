@@ -1,4 +1,4 @@
-"""Images side by side: spawned processes that each work on one image at a time and may die over it."""
+"""Images in parallel: spawned processes that each work on one image at a time; one that dies is replaced."""
 
 import multiprocessing
 import os

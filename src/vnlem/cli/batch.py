@@ -1,7 +1,8 @@
-"""``vnlem denoise FOLDER OUT --pattern "*.czi"``: all files of a folder, each whole or not at all.
+"""``vnlem denoise FOLDER OUT --pattern "*.czi"``: all files of a folder, without partial files.
 
-A file that cannot be read or denoised costs one line, and the others are done all the same. The table in OUT
-says of each what was found; with it a run that was stopped is continued.
+A file that cannot be read or denoised gives one line of error, and the others are still denoised. The table
+in OUT
+describes each file; a stopped run continues from it.
 """
 
 import csv
@@ -22,7 +23,7 @@ from vnlem.cli.one_noise import OneModel, check, models_for
 TABLE = "vnlem.csv"
 SETTINGS = "vnlem.json"
 _PANEL = "The files of a folder"
-# What says how the work is done and not what comes out of it.
+# Options that change how the work is done but not its result.
 _NO_SETTINGS = (
     "source",
     "target",
@@ -49,7 +50,7 @@ To = Annotated[
     str | None,
     typer.Option(
         metavar=".ome.tif",
-        help="Suffix of the files in OUT; their own where they can be written, else .ome.tif.",
+        help="Suffix of the files in OUT; their own if it can be written, otherwise .ome.tif.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -68,7 +69,7 @@ OneNoiseModel = Annotated[
 
 @dataclass
 class Row:
-    """What became of an image: a line of the table."""
+    """The outcome for one image: a line of the table."""
 
     file: str
     image: str = ""
@@ -171,7 +172,7 @@ def _is_store(path: Path) -> bool:
 
 
 def _begin(target: Path, arguments: dict[str, Any]) -> dict[str, Row]:
-    """Make OUT ready; the rows of an earlier run that is continued, by what they wrote."""
+    """Prepare OUT; return the rows of an earlier run to continue, by their output files."""
     from vnlem.large.nodes import write_json
     from vnlem.large.target import differences
 
@@ -186,7 +187,7 @@ def _begin(target: Path, arguments: dict[str, Any]) -> dict[str, Row]:
         changed = "; ".join(differences(before, settings)[:3])
         if changed:
             raise ValueError(
-                f"{target} was begun otherwise ({changed}); repeat the options, or choose another folder"
+                f"{target} was begun with other options ({changed}); repeat those, or choose another folder"
             )
     target.mkdir(exist_ok=True)
     write_json(known, json.loads(json.dumps(settings, default=str)))
@@ -251,7 +252,7 @@ def _one(
     earlier: Row | None,
     model: OneModel | None,
 ) -> None:
-    """Denoise one image, and write into its row what became of it."""
+    """Denoise one image, and write the outcome into its row."""
     begun = time.perf_counter()
     in_parts = out.with_name(f"{out.name}.vnlem").exists()
     if arguments["resume"] and out.exists() and not in_parts:
@@ -284,7 +285,7 @@ def _say(row: Row, quiet: bool) -> None:
 
 
 def _write_table(target: Path, rows: list[Row], earlier: dict[str, Row]) -> None:
-    """All rows, and those of the earlier run that have not come up yet, so that stopping loses none."""
+    """All rows, with those of the earlier run that are still to come, so that stopping loses none."""
     from vnlem.io.atomic import whole_file
 
     done = {row.output for row in rows}

@@ -19,7 +19,9 @@ EXAMPLES: tuple[str, ...] = (
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Searched for images, sub-folders too.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder with images, also in sub-folders.")
+    ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for results and report.")],
     protocol: Annotated[
         str,
@@ -62,13 +64,13 @@ def command(
         str, typer.Option(metavar="PATTERN", help="Only images whose names match, such as 'blood_*'.")
     ] = "*",
     workers: Annotated[
-        int | None, typer.Option(help="Images worked on side by side; one for each core if not given.")
+        int | None, typer.Option(help="Images processed in parallel; one for each core if not given.")
     ] = None,
     no_pictures: Annotated[
         bool, typer.Option("--no-pictures", help="Keep no pictures for the report's gallery.")
     ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away earlier results in DIR.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but warnings and errors.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete earlier results in DIR.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show only warnings and errors.")] = False,
 ) -> None:
     """Denoise every image of a folder with several methods, measure, test, and write a report.
 
@@ -106,7 +108,7 @@ def command(
 
 
 def make_cases(protocol: str, size: int, resolutions: str | None, sigma: str | None) -> "list[Case]":
-    """The conditions that the options ask for.
+    """The conditions that the options select.
 
     Examples
     --------
@@ -189,4 +191,4 @@ def _why(outcome: "Outcome") -> str:
         return f": {len(outcome.unreadable)} could not be used, the first {name}: {reason}"
     if outcome.failures:
         return f": {outcome.failures[0].reason}"
-    return ": it has no PNG, JPEG, TIFF or NPY file that was asked for"
+    return ": it has no matching PNG, JPEG, TIFF or NPY file"

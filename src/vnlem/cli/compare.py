@@ -30,7 +30,7 @@ def command(
     noisy: Annotated[
         Path | None,
         typer.Option(
-            help="The noisy image the others were made from: EMD needs it, and what was removed is checked."
+            help="The noisy image the others were made from; needed for EMD and to check what was removed."
         ),
     ] = None,
     data_range: Annotated[
@@ -39,12 +39,13 @@ def command(
             help="The span of the pixel values; that of the dtype, or of CLEAN for floats, if not given."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON.")] = False,
 ) -> None:
     """Compare images with a clean one: SNR, PSNR, RMS, Sobolev, EMD, FSIM, SSIM.
 
-    For files with several pages the mean over the pages is shown. Alpha is not compared. With --noisy it is
-    also said whether what was removed looks like noise. Without a clean image give one result and --noisy.
+    For files with several pages the table shows the mean over the pages. Alpha is not compared. With --noisy
+    the command also says whether what was removed looks like noise. Without a clean image pass one result and
+    --noisy.
     """
     reference = _upright(clean)
     if not others:
@@ -97,7 +98,7 @@ def _print_residuals(residuals: "dict[str, Residual]", as_json: bool) -> None:
 def mean_metrics(
     clean: "Picture", other: "Picture", noisy: "Picture | None", data_range: float
 ) -> dict[str, float | None]:
-    """Every metric, averaged over the pages; None where it could not be computed."""
+    """Every metric, averaged over the pages; None if it could not be computed."""
     from vnlem.metrics import evaluate
 
     noises: Any = [None] * clean.n_pages if noisy is None else noisy.pages()

@@ -69,19 +69,19 @@ def command(
     offset: Annotated[float | None, typer.Option(help="The camera's level without light.")] = None,
     read_noise: Annotated[float | None, typer.Option(help="Standard deviation without light.")] = None,
     caution: Annotated[
-        str, typer.Option(help="In doubt what is noise: 'auto', 'safe' (texture stays) or 'strong'.")
+        str, typer.Option(help="If texture could be noise: 'auto', 'safe' (keep it) or 'strong'.")
     ] = "auto",
     lines: Annotated[
         bool | None,
         typer.Option(
-            "--lines/--no-lines", help="Remove offsets of rows and columns; by default where they are clear."
+            "--lines/--no-lines", help="Remove offsets of rows and columns; by default if they are obvious."
         ),
     ] = None,
     coils: Annotated[
-        int | None, typer.Option(help="Coils whose squares were added up, for Rician noise.")
+        int | None, typer.Option(help="Number of coils whose squares were summed, for Rician noise.")
     ] = None,
     looks: Annotated[
-        float | None, typer.Option(help="Pictures that were averaged, for speckle; estimated by default.")
+        float | None, typer.Option(help="Number of averaged pictures, for speckle; estimated by default.")
     ] = None,
     domain: Annotated[
         str | None, typer.Option(help="What speckled pixels are: 'intensity', 'amplitude' or 'log'.")
@@ -109,7 +109,7 @@ def command(
     ] = None,
     page_by_page: large.PageByPage = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but warnings and errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show only warnings and errors.")] = False,
     memory: large.Memory = None,
     resume: large.Resume = False,
     region: large.RegionText = None,
@@ -122,7 +122,7 @@ def command(
     one_noise_model: batch.OneNoiseModel = False,
     dtype: Annotated[
         str | None,
-        typer.Option(help="dtype of OUT, e.g. float32 for small numbers of photons; that of IN by default."),
+        typer.Option(help="dtype of OUT, e.g. float32 for low photon counts; that of IN by default."),
     ] = None,
     mask: single.Mask = None,
     fill: single.Fill = True,
@@ -133,9 +133,9 @@ def command(
 ) -> str:
     """Denoise an image file, or with --pattern the files of a folder.
 
-    Pixels keep their dtype, pages, alpha and metadata. The frames of a movie (axis T) and the slices of a
-    volume (Z) help each other, where the file or --axes names the axes; other pages are denoised one by one.
-    From TIFF to TIFF only the pages in work are in memory. Nothing is written unless everything went well.
+    The dtype, pages, alpha and metadata are kept. The frames of a movie (axis T) and the slices of a volume
+    (Z) help each other if the file or --axes names the axes; other pages are denoised one by one. From TIFF
+    to TIFF only the pages being worked on are in memory. No file is written if there is an error.
     """
     arguments = dict(locals())
     from vnlem import io
@@ -274,7 +274,7 @@ def _denoise_stack(
 
 
 def _with_history(picture: "Picture", method: str, found: list[Any]) -> "Picture":
-    """The picture with a line that says how it was denoised."""
+    """The picture with a history line that says how it was denoised."""
     line = f"vnlem {__version__} denoise, method {method}, {_noise_of(found)}"
     return replace(picture, metadata=replace(picture.metadata, history=line))
 
@@ -317,7 +317,7 @@ def denoise_pages(
 ) -> tuple["Picture", list[Any]]:
     """Denoise every page; also the noise each page was given or estimated to have.
 
-    The pages are the picture's own, or lie on the disk and go to the disk.
+    The pages are the picture's own, or are read from and written to disk.
     """
     n_pages = picture.n_pages
     found: list[Any] = []

@@ -1,4 +1,5 @@
-"""``vnlem info FILE``: what a file holds, and what denoise would do with it. Without FILE: what runs here."""
+"""``vnlem info FILE``: what a file contains, and what denoise would do with it. Without FILE: the
+installation."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ class Found:
     """One image of a file."""
 
     format: str
-    axes: str  # empty where they have no names
+    axes: str  # empty if they have no names
     shape: tuple[int, ...]
     dtype: str
     pages: Any  # gives whole pages by their index
@@ -49,12 +50,12 @@ def command(
         Path | None, typer.Argument(metavar="FILE", help="Image file of any format, or a zarr store.")
     ] = None,
     noise: Annotated[bool, typer.Option("--noise", help="Also estimate the noise; it reads pixels.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON.")] = False,
 ) -> None:
-    """Say what a file holds: format, images, shape, axes, dtype, pixel size, channels.
+    """Say what a file contains: format, images, shape, axes, dtype, pixel size, channels.
 
     Also what denoise would do with it: which pages help each other, and with --noise which noise it finds.
-    Without FILE: version, compiled library, instruction set, cores and GPU, for reports of problems.
+    Without FILE: version, compiled library, instruction set, cores and GPU, for problem reports.
     """
     if file is None:
         if noise:
@@ -137,7 +138,7 @@ def _plan(image: Found) -> str:
         if n_pages == 1:
             return one
         each = "page" if image.channel_axis is None else "page with its colours"
-        return f"each {each} of {n_pages} by itself; say --axes, e.g. TYX or ZYX, where they belong together"
+        return f"each {each} of {n_pages} by itself; pass --axes, e.g. TYX or ZYX, if they belong together"
     kind = helpful_axis(image.pages, image.letters)
     together = image.channel_axis is not None and "C" in image.letters
     alone = [

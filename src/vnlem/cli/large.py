@@ -19,9 +19,9 @@ def _option(*names: str, metavar: str | None = None, help: str) -> Any:
 
 Memory = Annotated[
     str | None,
-    _option(metavar="SIZE", help="Memory the work may take, e.g. 4GB; half of what is free by default."),
+    _option(metavar="SIZE", help="Memory limit, e.g. 4GB; half of the free memory by default."),
 ]
-Resume = Annotated[bool, _option("--resume", help="Continue OUT, which an earlier run began.")]
+Resume = Annotated[bool, _option("--resume", help="Continue OUT from an earlier run.")]
 RegionText = Annotated[
     str | None, _option("--region", metavar="y=0:2048,x=0:2048", help="Only this part of the image.")
 ]
@@ -36,7 +36,7 @@ Part = Annotated[
     str | None, _option(metavar="3/16", help="The third of sixteen parts, for the members of a job array.")
 ]
 Axes = Annotated[
-    str | None, _option(metavar="tczyx", help="Names of the axes, where the file does not say them.")
+    str | None, _option(metavar="tczyx", help="Names of the axes, if the file does not give them.")
 ]
 
 PageByPage = Annotated[
@@ -52,7 +52,7 @@ SHARE_OF_MEMORY = 0.01
 
 @dataclass(frozen=True)
 class LargeOptions:
-    """What was asked for on the command line."""
+    """What was requested on the command line."""
 
     memory: str | None
     resume: bool
@@ -161,7 +161,7 @@ def run(
     quiet: bool,
     **params: Any,
 ) -> str:
-    """Do it, and say what was done."""
+    """Run it, and print a summary."""
     _need_extra()
     from vnlem.large.api import denoise_large
     from vnlem.large.dry_run import Forecast, human_time

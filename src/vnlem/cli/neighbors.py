@@ -25,8 +25,7 @@ def command(
 ) -> None:
     """Draw the patches nearest to one of an image's patches, with and without rotation, and with dilation.
 
-    Colours are averaged; of a file with several pages the first is taken. Needs matplotlib (the extra
-    bench).
+    Colours are averaged; in a file with several pages the first is used. Needs matplotlib (the extra bench).
     """
     row, column = parse_position(at)
     factors = parse_factors(scales)

@@ -34,13 +34,13 @@ def command(
         ),
     ] = "auto",
     caution: Annotated[
-        str, typer.Option(help="In doubt what is noise: 'auto', 'safe' (texture stays) or 'strong'.")
+        str, typer.Option(help="If texture could be noise: 'auto', 'safe' (keep it) or 'strong'.")
     ] = "auto",
     coils: Annotated[
-        int | None, typer.Option(help="Coils whose squares were added up, for Rician noise.")
+        int | None, typer.Option(help="Number of coils whose squares were summed, for Rician noise.")
     ] = None,
     looks: Annotated[
-        float | None, typer.Option(help="Pictures that were averaged, for speckle; estimated by default.")
+        float | None, typer.Option(help="Number of averaged pictures, for speckle; estimated by default.")
     ] = None,
     domain: Annotated[
         str | None, typer.Option(help="What speckled pixels are: 'intensity', 'amplitude' or 'log'.")
@@ -49,7 +49,7 @@ def command(
         bool | None,
         typer.Option(
             "--lines/--no-lines",
-            help="Look for offsets of rows and columns; by default where they are clear.",
+            help="Find offsets of rows and columns; by default if they are obvious.",
         ),
     ] = None,
     dark: Annotated[
@@ -68,15 +68,13 @@ def command(
     saturation: Annotated[
         float | None, typer.Option(help="Value of a saturated pixel; found in the flat fields by default.")
     ] = None,
-    page: Annotated[int, typer.Option(help="The page of a file with several, from 1.")] = 1,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the model as JSON and nothing else.")
-    ] = False,
+    page: Annotated[int, typer.Option(help="Number of the page in a file with several, from 1.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the model, as JSON.")] = False,
 ) -> None:
     """Say what noise an image has: its kind, how strong it is at each brightness, and its correlation.
 
-    A model written as JSON can be given to denoise with --noise, for every image of the same detector. With
-    --dark DARKS --flat FLATS --out camera.json the pixels of a camera are calibrated one by one.
+    Pass a model written as JSON to denoise with --noise, for every image of the same detector. --dark DARKS
+    --flat FLATS --out camera.json calibrates every pixel of a camera.
     """
     if out is not None and out.suffix.lower() not in SUFFIXES:
         raise ValueError(f"OUT must end in one of {', '.join(SUFFIXES)}, got {out}")

@@ -88,7 +88,7 @@ def _sample(paths: list[Path]) -> NDArray[np.float64]:
 def _page(path: Path) -> tuple[tuple[Any, ...] | None, NDArray[np.float64]]:
     """What an image shares with others of one detector, and its middle page, (channels, H, W).
 
-    None where channels are pages, each with its own noise, and for mosaics, whose files describe their noise.
+    None if channels are pages, each with its own noise, and for mosaics, whose files describe their noise.
     """
     from vnlem import io
 

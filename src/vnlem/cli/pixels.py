@@ -12,7 +12,7 @@ Mask = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Missing pixels: an image that is not zero there. NaN are missing without it.",
+        help="Missing pixels: an image that is not zero there. NaN always counts as missing.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -23,7 +23,9 @@ Fill = Annotated[
 Defects = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Broken pixels of the detector, not zero there.", rich_help_panel=_PANEL
+        metavar="FILE",
+        help="Defective pixels of the detector: an image that is not zero there.",
+        rich_help_panel=_PANEL,
     ),
 ]
 Protect = Annotated[
@@ -41,7 +43,7 @@ Impulses = Annotated[
     bool | None,
     typer.Option(
         "--impulses/--no-impulses",
-        help="Replace hot, dead and stuck pixels, salt and pepper; by default where they are plain.",
+        help="Replace hot, dead and stuck pixels, salt and pepper; by default if they are obvious.",
         rich_help_panel=_PANEL,
     ),
 ]

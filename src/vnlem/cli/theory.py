@@ -39,7 +39,7 @@ def command(
     ] = False,
     image: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A noisy image: show what each patch size costs on it instead."),
+        typer.Option(metavar="FILE", help="Show the error of each patch size on this noisy image instead."),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Compare every formula with a simulation instead.")
@@ -49,12 +49,12 @@ def command(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the curves as a figure (png, pdf, svg).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON.")] = False,
 ) -> None:
     """The probability bounds for finding true neighbours under noise, and what they advise.
 
     The far bound is proved for a fixed rotation only.
-    With --check every formula is compared with a simulation; what is beyond three standard errors is marked.
+    --check compares every formula with a simulation and marks deviations beyond three standard errors.
     """
     wanted = parse_sizes(sizes)
     if image is not None:

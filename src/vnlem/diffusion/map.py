@@ -155,7 +155,7 @@ def coordinates(eigenvalues: NDArray[np.float64], eigenvectors: NDArray[Any], ti
 
 
 def _checked(affinity: Any) -> Any:
-    """A square, symmetric affinity without negative entries in float64, or one clear sentence."""
+    """A square, symmetric affinity without negative entries in float64, or a clear error."""
     if isinstance(affinity, StencilGraph):
         return affinity
     if isinstance(affinity, scipy.sparse.linalg.LinearOperator):

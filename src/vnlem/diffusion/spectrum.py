@@ -1,7 +1,8 @@
-"""Leading eigenpairs of the patch graph: coarse to fine, each level polished by preconditioned LOBPCG.
+"""Leading eigenpairs of the patch graph: coarse to fine, each level refined by preconditioned LOBPCG.
 
-The graph is local, so its eigenvalues crowd at one (at 512x512 in the paper's preset the gap to the second is
-5e-4, between the 31st and the 40th 6e-3) and methods that only multiply by the matrix pay for every product.
+The graph is local, so its eigenvalues crowd near one (at 512x512 in the paper's preset the gap to the second
+is 5e-4, between the 31st and the 40th 6e-3) and methods that only multiply by the matrix pay for every
+product.
 """
 
 import math
@@ -176,6 +177,6 @@ def _largest_eigenpairs(matrix: Numbers, count: int) -> tuple[Numbers, Numbers]:
     n = len(matrix)
     if n <= DENSE:
         return small.largest_eigenpairs(matrix, count)
-    # More vertices only where very many coordinates are asked for: there LAPACK is quicker.
+    # More vertices only where very many coordinates are requested: there LAPACK is quicker.
     values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(n - count, n - 1))
     return values[::-1], vectors[:, ::-1]

@@ -66,7 +66,7 @@ class StencilGraph:
 
     def __init__(self, height: int, width: int, reach: int, pool: Pool = ALONE) -> None:
         self.height, self.width, self.reach, self.pool = height, width, reach, pool
-        # Whole groups of pixels, also in what lies beside the image.
+        # Whole groups of pixels, also beyond the image.
         self.stride = _whole_groups(_whole_groups(width) + 2 * reach)
         self.size = kernels.PaddedSize(height, width, reach, self.stride)
         self.forward = forward_offsets(reach)

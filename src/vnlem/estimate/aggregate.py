@@ -1,8 +1,8 @@
-"""Putting groups of patches back: sums per tile, added in the order of the tiles, then the weighted mean.
+"""Aggregation of estimated patches: sums per tile, added in the order of the tiles, then the weighted mean.
 
 Floating point sums depend on their order, so every tile has its own sums, which are added to the image's in a
 fixed order (see `vnlem.pipeline.schedule`). The result is then the same for any number of workers, and for
-any part of the image that is solved apart.
+any part of the image that is solved separately.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from vnlem.pipeline.tiles import Tile
 
 
 class _PassOf(NamedTuple):
-    """What a pass settles with each of its tiles."""
+    """The pixels that each tile of a pass completes."""
 
     totals: Totals
     patch_size: int
@@ -73,11 +73,11 @@ class Aggregate:
         return layout.sums(len(self._images.noisy))
 
     def put(self, step: Step, tile: Sums, place: TilePlace) -> None:
-        """Keep what a tile has found, for a place in the arrays."""
+        """Store the sums of a tile, for a place in the arrays."""
         self._waiting[step] = tile, place
 
     def settle(self, step: Step) -> None:
-        """Add what a tile has found, and change the pixels that no other tile will add to."""
+        """Add the sums of a tile, and update the pixels that no other tile will add to."""
         tile, place = self._waiting.pop(step)
         one = self._passes[step.number]
         rectangle = Tile(*one.rows[step.row], *one.columns[step.column])

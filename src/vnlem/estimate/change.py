@@ -1,8 +1,8 @@
 """How much of the change that an estimate makes is kept, so that it is never worse than the image given.
 
-A good estimate takes away most of the noise: its change is about as large as the noise. A far
-smaller change means that hardly any noise could be separated from the structure of the image. It is mostly
-the error of the estimate itself, and leaving the image alone is better.
+A good estimate removes most of the noise, so its change is about as large as the noise. A far smaller change
+means that hardly any noise could be separated from the structure of the image. It is mostly the error of the
+estimate itself, and it is better to leave the image unchanged.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ STRIP, LONGEST = 64, 512  # rows and columns that one worker looks at
 
 
 def shrink_change_in_strips(noisy: Float, estimate: Float, variance: Float, pool: Pool) -> Float:
-    """`shrink_change`, strip by strip on all workers, with the bytes of the whole.
+    """`shrink_change`, strip by strip on all workers, with the same bytes as the whole.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Local contrast: how much of it an estimate lost, and the way to put it back (`aim="perception"`).
+"""Local contrast: how much of it an estimate lost, and how to restore it (`aim="perception"`).
 
-The noisy image holds the contrast of the clean one and that of the noise, which is known. Where the noisy
-image has more contrast than estimate and noise together, structure was smoothed away.
+The noisy image contains the contrast of the clean one plus that of the noise, which is known. If the noisy
+image has more contrast than the estimate and the noise together, structure was smoothed away.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class Contrast(NamedTuple):
         return cls(detail, energy, mean(noisy_detail**2) - noise - energy, noise)
 
     def sureness(self) -> Any:
-        """From 0 where nothing was lost, or chance may pretend it, to 1 where something surely was."""
+        """From 0 (nothing was lost, or it may be chance) to 1 (structure was certainly lost)."""
         # Pixels that a Gaussian window holds, of all channels.
         count = 4 * np.pi * WINDOW**2 * len(self.detail)
         errors = self.lost / (self.noise * np.sqrt(2 / count))
@@ -68,7 +68,7 @@ class Contrast(NamedTuple):
 
 
 def restore_contrast(smoother: Any, sharper: Any, noisy: Any, variance: Any, smooth: Smooth) -> Any:
-    """A smoother and a sharper estimate, blended by where the smoother lost structure; contrast put back.
+    """Blend a smoother and a sharper estimate by where the smoother lost structure, and restore the contrast.
 
     The smoother one has fewer specks in flat areas, the sharper one keeps texture. All (channels, H, W), the
     variance of the noise also (channels, 1, 1); arrays of NumPy, or of a device that `smooth` works on.

@@ -1,6 +1,6 @@
 """The brightness of a mosaic, with one value per pixel, and how the colours differ from it.
 
-Edges and texture are mostly brightness, which every pixel of a mosaic shows whatever its colour. A mosaic
+Edges and texture are mostly brightness, which every pixel of a mosaic shows, of any colour. A mosaic
 minus the differences of its colours is therefore a grey image with one sample per pixel. It has no cells, so
 its patches may be compared at every shift and at several sizes. The differences are smooth, or follow the
 brightness, and a denoised mosaic shows them well enough.
@@ -24,8 +24,8 @@ def colours(
 ) -> Float:
     """All colours (colours, H, W) at all pixels.
 
-    Differences of the colours from a denoised mosaic make the brightness known, and this makes the
-    differences better known.
+    The differences of the colours in a denoised mosaic give the brightness, which in turn gives better
+    differences.
 
     Parameters
     ----------

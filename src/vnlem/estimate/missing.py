@@ -1,8 +1,8 @@
-"""Missing pixels: a first guess from the pixels around them, and better ones from what denoising found.
+"""Missing pixels: a first guess from the pixels around them, and better ones from denoised results.
 
 A hole is filled, the image is denoised, the hole is filled with the result, and so on. Filled pixels count as
 less noisy than measured ones, because they are means already (`FILLED_NOISE`). The first guess looks no
-farther than `REACH`, so that a part of an image has the bytes of the whole.
+farther than `REACH`, so that a part of an image gets the same bytes as in the whole.
 """
 
 from dataclasses import dataclass
@@ -109,7 +109,7 @@ def _guessed(plane: Float, holes: Mask, value: float) -> Float:
     from scipy.ndimage import gaussian_filter
 
     valid = (~holes).astype(np.float64)
-    # The level is taken off first, so that the sums lose no digits where it is far from zero.
+    # The level is subtracted first, so that the sums lose no digits if it is far from zero.
     offsets = np.where(holes, 0.0, plane - value)
     found = np.full(np.count_nonzero(holes), value)
     open_ = np.ones(found.size, bool)
@@ -125,7 +125,7 @@ def _guessed(plane: Float, holes: Mask, value: float) -> Float:
 
 
 def next_guess(filled: Float, denoised: Float, missing: Mask) -> Float:
-    """Filled planes with a step towards what denoising made of them."""
+    """Filled planes, moved a step towards their denoised values."""
     return np.where(missing, filled + STEP * (denoised - filled), filled)
 
 

@@ -1,8 +1,8 @@
 """A set of images of one kind of particle, centred and at any angle: the Wiener filter of their covariance.
 
-The pictures of a particle at all angles have a covariance that no rotation about the centre and no reflection
-changes. In functions of the disc that turn by a phase (Fourier-Bessel functions) it falls apart into one
-small matrix for each angular order, which a few dozen noisy images are enough for.
+The covariance of the pictures of a particle at all angles is invariant under rotations about the centre and
+reflections. In Fourier-Bessel functions, which a rotation multiplies by a phase, it splits into one small
+matrix for each angular order. A few dozen noisy images are enough to estimate them.
 """
 
 from collections.abc import Iterator
@@ -20,8 +20,9 @@ Float = NDArray[np.float64]
 FEWEST, LEAST_NOISE = 16, 0.7
 # Highest frequency of the functions, in cycles per pixel; beyond it such noise hides everything.
 BAND = 0.25
-# The filter is taken where its risk is below this share of that of a filter that is the same everywhere, and
-# lower by this share of the noise's variance.
+# The filter is used if its risk is below this share of that of a filter that is the same everywhere, and
+# lower by
+# this share of the noise's variance.
 GAIN, LEAST_GAIN = 0.9, 0.003
 
 
@@ -37,7 +38,7 @@ def may_filter(sizes: list[tuple[int, int]], noise: float) -> bool:
 
 
 def filter_set(images: Float, sigma: float) -> Float | None:
-    """The denoised images; None where their covariance about the centre adds nothing to their spectrum.
+    """The denoised images; None if their covariance about the centre adds nothing to their spectrum.
 
     Parameters
     ----------
@@ -48,9 +49,9 @@ def filter_set(images: Float, sigma: float) -> Float | None:
 
     Notes
     -----
-    Eigenvalues of a covariance that few samples were seen of are too large, and their eigenvectors are turned
-    by noise. Both are taken back by the formulas of the spiked model [2]_. Outside of the largest disc about
-    the centre the filter of the spectrum is used.
+    The eigenvalues of a covariance from few samples are too large, and noise turns the eigenvectors. The
+    formulas of the spiked model correct both [2]_. Outside of the largest disc about the centre the filter of
+    the spectrum is used.
 
     References
     ----------

@@ -26,13 +26,13 @@ from vnlem.pipeline.workers import Pool
 
 Image = NDArray[np.float32]
 AnyFrame = TypeVar("AnyFrame")
-_GONE: Image = np.empty((0, 0, 0), np.float32)  # in place of what is held elsewhere
+_GONE: Image = np.empty((0, 0, 0), np.float32)  # instead of what is held elsewhere
 _SHARED: WeakValueDictionary[tuple[tuple[int, ...], float], Image] = WeakValueDictionary()
 
 
 @dataclass
 class Frame:
-    """One plane on its way through the passes, (channels, H, W)."""
+    """One plane in flight through the passes, (channels, H, W)."""
 
     noisy: Image
     working: Image
@@ -196,7 +196,7 @@ class PlanesInFlight:
         return replace(frame, working=working + kept / weights, pilot=working + changes / weights)
 
     def drop(self) -> None:
-        """The first plane goes."""
+        """Remove the first plane."""
         frame = self.frames.pop(0)
         if self.matcher is not None:
             self.matcher.pop()
@@ -277,7 +277,7 @@ class Held(Protocol[AnyFrame]):
         """A plane with all that was added up for it."""
 
     def drop(self) -> None:
-        """The first plane goes."""
+        """Remove the first plane."""
 
 
 def run_planes(
@@ -336,9 +336,9 @@ def _run_delayed(
     work: Callable[[int], None],
     report: Callable[[], None],
 ) -> Iterator[AnyFrame]:
-    """The same where a plane leaves as soon as ``delay.ahead + delay.wait`` others have come after it.
+    """The same with a delay: a plane leaves as soon as ``delay.ahead + delay.wait`` others have arrived.
 
-    No frame is asked for before it is needed, so that frames may come from a camera. A plane that has left
+    No frame is requested before it is needed, so that frames may come from a camera. A plane that has left
     is held on as long as reference patches may find members in it.
     """
     room = 2 * sweep.reach + depth

@@ -1,6 +1,6 @@
-"""Passes of ridge estimation over all groups: match (or reuse) the groups of each tile, combine, put back.
+"""Passes of ridge estimation over all groups: match (or reuse) the groups of each tile, combine, aggregate.
 
-Channels share their groups; each has its own combination, since each has its own ratio of signal to noise.
+Channels share their groups; each has its own weights, because each has its own ratio of signal to noise.
 """
 
 import threading

@@ -1,10 +1,10 @@
-"""Coarser scales: an image at half its size, and what its denoised version knows better than the fine one.
+"""Coarser scales: an image at half its size, and where its denoised version is better than the fine one.
 
-At half the size four pixels became one, so the noise is half as strong and structures are half as large
-beside a patch: broad weak structures and flat areas come out better. Edges and texture come out worse. So the
-low frequencies of the fine result are replaced by those of the coarse one only where they hardly differ,
-i.e. where the fine one found nothing but what noise could have left [1]_, and where the fine one has little
-that the coarse one cannot show: what has detail is an edge or texture, and there fine patches know better.
+At half the size four pixels become one, so the noise is half as strong and structures are half as large
+relative to a patch: broad weak structures and flat areas get better, edges and texture worse. So the low
+frequencies of the fine result are replaced by those of the coarse one only where the two hardly differ, i.e.
+where noise alone explains the difference [1]_, and where the fine one has little detail that the coarse one
+cannot show: detail is an edge or texture, for which fine patches are better.
 
 .. [1] G. Facciolo, N. Pierazzo, J.-M. Morel, "Conservative scale recomposition for multiscale denoising (the
    devil is in the high frequency detail)", SIAM Journal on Imaging Sciences 10, 2017.
@@ -186,8 +186,8 @@ def join(
     left_over : float
         A difference of this share of the noise variance is as likely left over noise as structure.
     level : int
-        Where more than one, the mean of the difference over a square of this side is always taken: the
-        brightness of an area is that of the coarse result.
+        If more than one, the mean of the difference over a square of this side is always applied: the coarse
+        result sets the brightness of an area.
 
     Examples
     --------

@@ -1,14 +1,14 @@
 """Several estimates of one image, weighted in every neighbourhood by their estimated error there.
 
-Patches of one kind need other parameters than patches of another (a small bandwidth in texture, a large one
-in flat areas), and their kinds are unknown. By Stein's formula the expected squared error of an estimate F
-of an image with Gaussian noise is |F - y|^2 + 2 sigma^2 div F - n sigma^2, in which nothing is unknown. The
+Patches of different kinds need different parameters (a small bandwidth in texture, a large one in flat
+areas), and their kinds are unknown. By Stein's formula the expected squared error of an estimate F of an
+image with Gaussian noise is |F - y|^2 + 2 sigma^2 div F - n sigma^2, in which nothing is unknown. The
 divergence comes from a second estimate, of the image with a little more noise (Ramani, Blu, Unser 2008). The
 combination with the least expected error solves a small linear system (SURE-LET; Blu, Luisier 2007): here one
 for each block of pixels, from sums over the blocks around it.
 
-All is worked out element by element, so it runs on the arrays of any library, and a part of an image has the
-bytes of the whole: blocks lie where they lie in the whole image.
+Everything is computed element by element, so it runs on arrays of any library, and a part of an image gets
+the same bytes as in the whole: blocks have the same places as in the whole image.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,11 +24,11 @@ Array = Any  # of NumPy or CuPy
 BLOCK = 8  # pixels
 WIDTH = 2.0  # of the Gaussian over blocks, in blocks
 RADIUS = 6  # blocks; the Gaussian ends there
-RIDGE = 0.02  # in units of the noise's energy: what draws the result to the anchor
+RIDGE = 0.02  # in units of the noise's energy: pulls the result towards the anchor
 OWN = 0.3  # the noisy image counts as this times its difference from the anchor
 PUSH = 0.1  # the little more noise, in units of the noise
 # A result lies no farther outside of the estimates and the noisy image than this, in units of the noise.
-# Where there is next to no noise, chance in the divergences would lead anywhere.
+# With almost no noise, random errors of the divergences would dominate.
 BEYOND = 1.0
 STRIP = 8  # blocks of rows that one task takes
 STRIP_ON_GPU = 128  # the same on a device, which needs large pieces

@@ -63,7 +63,7 @@ def relation(planes: NDArray[np.float64], noise: NDArray[np.float64]) -> str:
     """Whether channels are "same", "related" or "independent".
 
     "same": one image several times, noise included (a grey picture stored as RGB). "independent": the
-    structure of the channels is plainly uncorrelated (stains, fluorescence). "related": the same edges at the
+    structure of the channels is clearly uncorrelated (stains, fluorescence). "related": the same edges at the
     same places (a colour photograph), and wherever the noise hides the structure.
 
     The structure is the steps between means of blocks. Noise that is independent between channels adds

@@ -111,7 +111,7 @@ def orientation(
 
 
 def halo(scale: float, patch_size: int) -> int:
-    """How far from its pixel an orientation looks.
+    """The support radius of an orientation.
 
     Examples
     --------

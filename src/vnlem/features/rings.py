@@ -38,7 +38,7 @@ ROW = 8
 
 @dataclass(frozen=True)
 class RingLayout:
-    """Which coefficient lies where in a feature vector, and what it costs.
+    """The place of each coefficient in a feature vector, and what it costs.
 
     A vector is [real parts | imaginary parts], each with the lanes of all channels in turn. Lanes come in
     rows of eight; rows that hold the same eight orders of several rings come first, so that what rotation
@@ -94,7 +94,7 @@ class RingLayout:
 
     @property
     def halo(self) -> int:
-        """How far from its pixel a feature vector looks."""
+        """The support radius of a feature vector."""
         return self.n_rings + 2 * REACH + 1
 
     @property
@@ -146,7 +146,7 @@ class RingCoefficients:
     def of(
         cls, image: NDArray[np.floating], rings: RingLayout, level: float | None = None
     ) -> "RingCoefficients":
-        """The coefficients of every pixel of an image (height, width) that is large beside the patch.
+        """The coefficients of every pixel of an image (height, width) that is large compared with the patch.
 
         They are those of the image less `level`, its mean when None; only such of one level can be compared.
 

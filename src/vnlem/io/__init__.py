@@ -1,7 +1,7 @@
 """Image files in and out: PNG, JPEG, TIFF, NPY, NIfTI, MRC and FITS; CZI, ND2 and LIF in.
 
-:func:`read` gives a :class:`Picture`, whose pages a denoiser works on one by one; :func:`write` puts it
-back with its dtype, its alpha and what the file said about itself. :func:`open_pages` and
+:func:`read` gives a :class:`Picture`, whose pages a denoiser works on one by one; :func:`write` stores it
+with its dtype, alpha and metadata. :func:`open_pages` and
 :func:`write_pages` do the same for stacks, page by page.
 """
 

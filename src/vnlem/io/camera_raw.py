@@ -1,6 +1,6 @@
 """Camera raw files: the mosaic of the sensor through rawpy, and DNG out.
 
-A DNG that came as a DNG keeps every byte but the pixels; other raw files become a new DNG.
+A DNG written from a DNG keeps every byte except the pixels; other raw files become a new DNG.
 """
 
 import shutil
@@ -46,7 +46,7 @@ class Mosaic:
     balance : tuple of float
         What red, green and blue are multiplied by so that grey is grey.
     from_xyz : tuple of tuple of float
-        Matrix from CIE XYZ to the camera's colours; empty where it is not known.
+        Matrix from CIE XYZ to the camera's colours; empty if it is not known.
     noise : tuple of (float, float)
         Gain and read noise of red, green and blue, where the file says them (NoiseProfile of a DNG).
     orientation : int
@@ -203,7 +203,7 @@ def _holds(path: Path, pixels: NDArray[Any]) -> bool:
 
 
 def _patched(path: Path, pixels: NDArray[Any], mosaic: Mosaic) -> bool:
-    """The file that the mosaic came from, with other pixels; False where that is not a writable DNG."""
+    """The file that the mosaic came from, with other pixels; False if that is not a writable DNG."""
     if mosaic.source.suffix.lower() != ".dng" or not mosaic.source.exists():
         return False
     import rawpy

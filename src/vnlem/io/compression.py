@@ -55,7 +55,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def decompressed(path: Path) -> Iterator[Path]:
-    """The plain file: itself, or a temporary one where it is compressed."""
+    """The plain file: itself, or a temporary one if it is compressed."""
     with open(path, "rb") as stream:
         opener = _opener_of(stream.read(8))
     if opener is None:

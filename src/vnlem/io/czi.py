@@ -1,4 +1,4 @@
-"""CZI: what Zeiss' microscopes write. Each scene is an image; its planes are put together from blocks."""
+"""CZI, the format of Zeiss microscopes. Each scene is an image; its planes are assembled from blocks."""
 
 import math
 from collections import defaultdict

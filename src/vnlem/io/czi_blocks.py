@@ -112,7 +112,7 @@ class CziBlocks:
         return blocks
 
     def description(self) -> str:
-        """The XML that describes scales, channels and scenes; empty where there is none."""
+        """The XML that describes scales, channels and scenes; empty if there is none."""
         if self._description <= 0:
             return ""
         place, length = self._segment(self._description, b"ZISRAWMETADATA")

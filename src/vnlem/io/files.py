@@ -73,7 +73,7 @@ def read(path: str | os.PathLike[str], channels: str = "auto") -> Picture:
     if channels != "auto" and not found.asks_channels:
         raise ValueError(
             f"channels={channels!r} is for TIFF and NPY files; {place} is a {found.title} file, "
-            "which says itself where its colours are"
+            "which says where its colours are"
         )
     found.check_library()
     with one_sentence(place):
@@ -246,7 +246,7 @@ def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
 
 
 def write_pages(path: str | os.PathLike[str], picture: Picture, pages: PagesOnDisk) -> None:
-    """Write pages that lie on the disk, whole or not at all, without holding them all.
+    """Write pages on disk, whole or not at all, without holding them all.
 
     Parameters
     ----------
@@ -336,5 +336,5 @@ def _try_out(name: str, suffix: str, picture: Picture) -> None:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise ValueError(
                 f"a {suffix} file cannot hold what the image file says about itself ({reason}); choose .npy, "
-                "which holds the pixels alone"
+                "which holds only the pixels"
             ) from error

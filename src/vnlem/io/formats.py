@@ -1,4 +1,4 @@
-"""Formats of image files: how their files begin and are called, and what each can hold.
+"""Formats of image files: their first bytes and suffixes, and what each can hold.
 
 A format is a module and an entry in :data:`FORMATS`. Other packages add theirs through the entry point group
 ``vnlem.formats``: the name of the entry is the name of the format, its value a :class:`Format`.
@@ -282,7 +282,7 @@ def _from_elsewhere() -> dict[str, Format]:
 
 
 def all_formats() -> Iterator[tuple[str, Format]]:
-    """Names and formats: the package's own first; those of other packages are looked for when needed."""
+    """Names and formats: the package's own first; those of other packages are searched for when needed."""
     yield from FORMATS.items()
     yield from _from_elsewhere().items()
 

@@ -1,4 +1,4 @@
-"""LIF: what Leica's microscopes write, one file with many images."""
+"""LIF, the format of Leica microscopes: one file with many images."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

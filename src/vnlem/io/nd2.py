@@ -1,4 +1,4 @@
-"""ND2: what Nikon's microscopes write. Each position of the stage is a separate image."""
+"""ND2, the format of Nikon microscopes. Each position of the stage is a separate image."""
 
 import math
 from collections.abc import Iterator

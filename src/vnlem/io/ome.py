@@ -1,4 +1,4 @@
-"""What OME metadata say about files: what a set is made of, and what a rewritten file must not repeat."""
+"""OME metadata about files: the members of a set, and what a rewritten file must not repeat."""
 
 import os
 import re

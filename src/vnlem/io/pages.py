@@ -1,4 +1,4 @@
-"""Pages that stay on the disk: each is read, or written, when it is asked for."""
+"""Pages that stay on the disk: each is read, or written, when it is requested."""
 
 import errno
 import math
@@ -50,7 +50,7 @@ class PagesOnDisk(ABC):
         """Which page an index names: a number for each axis of pages, then everything of both last axes."""
         n_axes = len(self.shape) - 2
         if any(part != slice(None) for part in index[n_axes:]):
-            raise IndexError(f"only whole pages can be had, got the index {index!r}")
+            raise IndexError(f"only whole pages can be read, got the index {index!r}")
         return int(np.ravel_multi_index(index[:n_axes], self.shape[:-2]))
 
     @abstractmethod
@@ -60,7 +60,7 @@ class PagesOnDisk(ABC):
 
 @dataclass(frozen=True)
 class OpenedPages:
-    """A file whose pages are read when they are asked for.
+    """A file whose pages are read when they are requested.
 
     Attributes
     ----------

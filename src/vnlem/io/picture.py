@@ -1,4 +1,4 @@
-"""What a file holds: the pixels to denoise, the alpha to leave alone, and what the file says about itself."""
+"""The contents of a file: the pixels to denoise, the alpha to keep, and the metadata."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -71,7 +71,7 @@ class Metadata:
     orientation : int
         The EXIF/TIFF orientation (1 to 8) that a viewer has to apply to the pixels as stored.
     axes : str
-        One letter per axis of the file's array (tifffile's letters), empty where the format has none.
+        One letter per axis of the file's array (tifffile's letters), empty if the format has none.
     native : object
         What only the same format can hold: PNG chunks, JPEG segments, TIFF tags, headers.
     calibration : Calibration

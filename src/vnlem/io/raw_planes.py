@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class RawPlanes:
-    """Planes of one size, read row by row when they are asked for.
+    """Planes of one size, read row by row when they are requested.
 
     A file that another program shortens meanwhile is an error here; mapped into memory it would end the
     process.

@@ -98,7 +98,7 @@ class SeriesPages(PagesOnDisk):
 
 
 def split_series(path: str | os.PathLike[str]) -> tuple[Path, str]:
-    """A file, and which of its images a name such as ``scan.lif:2`` asks for; empty where it asks for none.
+    """A file, and which of its images a name such as ``scan.lif:2`` asks for; empty if it asks for none.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def split_series(path: str | os.PathLike[str]) -> tuple[Path, str]:
 
 
 def choose_series(found: list[Series], key: str, place: Path) -> Series:
-    """The image that was asked for by its number or name, or the only one.
+    """The image requested by its number or name, or the only one.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def listed_series(series: Series) -> str:
 
 
 def unique_letters(wanted: Iterable[str]) -> str:
-    """A letter for each axis: the one that is wanted, or a free one where it is empty or taken.
+    """A letter for each axis: the one that is wanted, or a free one if it is empty or taken.
 
     Examples
     --------

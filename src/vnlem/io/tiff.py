@@ -39,7 +39,7 @@ class TiffLayout:
     kind: str  # tifffile's name for the flavour: "imagej", "ome", "shaped", "uniform", ...
     page_ndim: int
     photometric: int
-    planarconfig: int | None  # None where a pixel has one sample
+    planarconfig: int | None  # None if a pixel has one sample
     extrasamples: tuple[int, ...]
     compressed: bool
     bigtiff: bool

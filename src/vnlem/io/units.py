@@ -25,7 +25,7 @@ OME_UNITS = {
 
 
 def size_in(calibration: Calibration, axis: str, unit: str) -> float | None:
-    """A step along an axis in another unit; None where it is not known.
+    """A step along an axis in another unit; None if it is not known.
 
     Examples
     --------

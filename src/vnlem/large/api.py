@@ -1,4 +1,4 @@
-"""``vnlem.denoise_large``: from a store or a file to another, whatever their size."""
+"""``vnlem.denoise_large``: from one store or file to another, of any size."""
 
 import os
 from contextlib import closing
@@ -50,29 +50,29 @@ def denoise_large(
         An OME-Zarr image (NGFF 0.4 or 0.5), a zarr array, a TIFF, NPY or HDF5 file (``file.h5:dataset``), or
         an array of zarr, h5py, dask or NumPy.
     target : path
-        What to write: a zarr store (``.zarr``) or a TIFF file (``.tif``). A zarr store of the source's kind,
-        with the same metadata, where the source is one; its pyramid is computed again.
+        The zarr store (``.zarr``) or TIFF file (``.tif``) to write. If the source is a zarr store, the target
+        is one of the same kind with the same metadata; its pyramid is recomputed.
     sigma : float, optional
-        Standard deviation of the noise in the units of the pixels; estimated on a sample when None.
+        Standard deviation of the noise in the units of the pixels; estimated from a sample when None.
     method : str
         As in :func:`vnlem.denoise`.
     axes : str, optional
-        Names of the axes, e.g. "tzyx", where the source does not give them. Pages of axes without a name are
-        denoised one by one with the same noise, the channels of RGB files together.
+        Names of the axes, e.g. "tzyx", if the source does not give them. Pages of unnamed axes are denoised
+        one by one with the same noise, the channels of RGB files together.
     stack : bool
         Let the frames of a movie (t) and the slices of a volume (z) help each other, as :func:`vnlem.denoise`
         does with `axes`; each channel has its own noise. False: page by page, with one noise for all.
     region : str or dict, optional
-        Only this part, e.g. "y=0:2048,x=0:2048". It has the bytes that part of the whole would have.
+        Only this part, e.g. "y=0:2048,x=0:2048", with the same bytes as in the whole result.
     memory : int or str, optional
-        Memory the work may take, e.g. "4GB"; half of what is free when None. The program itself comes on top
-        (about 300 MB). With a cluster it is what each worker may take, with ``local:N`` what all may.
+        Memory limit of the work, e.g. "4GB"; half of the free memory when None. The program itself needs
+        about 300 MB more. With a cluster it is the limit of each worker, with ``local:N`` of all together.
     resume : bool
-        Continue a target that was begun. Units that are done are not done again; parameters or input that
-        differ from those it was begun with are refused.
+        Continue an unfinished target. Finished units are skipped; parameters or input that differ from those
+        of the first run are refused.
     part : str, optional
         "3/16": do the third of sixteen parts and leave the others to other processes, such as the members of
-        a job array. The last one to end makes the pyramid.
+        a job array. The last one to finish makes the pyramid.
     cluster : str or distributed.Client, optional
         Do the units on Dask workers: the address of a scheduler ("tcp://host:8786"), "local:4" for processes
         here, or a client.
@@ -81,26 +81,26 @@ def denoise_large(
     workers : int, optional
         Threads of each process; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
-        Show a bar, or report units to a function of your own.
+        Show a bar, or call your own function for every unit.
     device : {None, "cpu", "cuda", "cuda:1", "auto"}
-        Where to solve the units: on the CPU when None. On a GPU they come one after the other, with the bytes
-        that the whole image would have there. With a cluster "cuda" is the first GPU that a worker sees, and
-        there need not be one here.
+        Where to denoise the units; on the CPU when None. A GPU denoises them one after the other, with the
+        same bytes as the whole image there. With a cluster "cuda" is the first GPU that a worker sees; this
+        machine needs none.
     dtype : dtype, optional
         Dtype of the result; that of the source when None.
     **params
-        What :func:`vnlem.denoise` takes besides: parameters of the method, the noise model.
+        Other arguments of :func:`vnlem.denoise`: parameters of the method, the noise model.
 
     Returns
     -------
     Summary, or Forecast with `dry_run`
-        What was done, and with which noise and parameters; or what would be.
+        What was done, with which noise and parameters; or what would be done.
 
     Notes
     -----
     The work is cut into units that cover whole files (shards, or chunks) of the target, so no two units write
-    the same file. A unit is read with the margin (halo) its method needs and solved so that it has the bytes
-    the whole would have. When its files are safe on the disk a marker in the folder ``TARGET.vnlem`` says so.
+    the same file. A unit is read with the margin (halo) that its method needs, so that it gets the same bytes
+    as the whole. When its files are safely on disk, a marker is written to the folder ``TARGET.vnlem``.
 
     Examples
     --------

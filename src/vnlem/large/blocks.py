@@ -1,6 +1,6 @@
-"""Units of work and blocks: which there are, where a block lies, and what solves it.
+"""Units of work and blocks: their list, the place of a block, and its solver.
 
-A unit covers whole files of the target (shards, or chunks where there are no shards), so no two units ever
+A unit covers whole files of the target (shards, or chunks if there are no shards), so no two units ever
 write the same file. A unit is read once with its halo and solved block by block; blocks bound the memory, and
 the result does not depend on them.
 """
@@ -47,7 +47,7 @@ def _tile(box: Box) -> Tile:
 
 
 class BlockSolver(Protocol):
-    """Solves blocks so that they have the bytes of the whole. It holds plain values, so it travels."""
+    """Solves blocks so that they get the same bytes as the whole. It holds plain values, so it travels."""
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class BlockSolver(Protocol):
 
     @property
     def cure(self) -> str:
-        """What helps where the smallest unit takes too much memory, as a phrase."""
+        """Advice, as a phrase, if the smallest unit takes too much memory."""
 
     def solve(self, pixels: NDArray[Any], block: Block, workers: int | None) -> NDArray[Any]:
         """The denoised pixels of `block.write` from those of `block.read`."""

@@ -115,7 +115,7 @@ def do_unit_alone(task: RunTask, level: int, number: int, workers: int | None) -
 def _lost(error: Exception) -> StopError:
     if type(error).__name__ == "KilledWorker":
         return StopError(
-            "a unit ended several workers one after the other, most likely because memory ran out; give "
+            "a unit killed several workers one after the other, most likely because memory ran out; give "
             "the workers more, or run again with --resume and a smaller --memory"
         )
     return StopError(f"the cluster failed ({type(error).__name__}: {error}); run again with --resume")

@@ -29,7 +29,7 @@ def denoise_lazily(
 ) -> Any:
     """What :func:`vnlem.denoise` does with a Dask array: a lazy one of the same shape, in `dtype` or its own.
 
-    A sample, on which noise and scale are estimated, is computed at once; the rest when it is asked for.
+    A sample, on which noise and scale are estimated, is computed at once; the rest when it is requested.
     """
     if (channel_axis is None and image.ndim != 2) or (channel_axis is not None and image.ndim != 3):
         raise ValueError(

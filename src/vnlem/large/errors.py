@@ -1,4 +1,4 @@
-"""One sentence for what goes wrong while units are worked on, and whether to go on with the others."""
+"""Clear errors for failures of units, and whether to continue with the others."""
 
 import errno
 from pathlib import Path
@@ -13,7 +13,7 @@ class StopError(OSError):
 
 
 def explain(error: BaseException, target: Path) -> Exception:
-    """The error to show in place of what a library raised.
+    """The error to show instead of what a library raised.
 
     Examples
     --------

@@ -11,7 +11,7 @@ _lock = threading.Lock()
 
 
 def find_device(device: str | None, *, elsewhere: bool) -> str:
-    """Where blocks are solved: "cpu", "cuda" or "cuda:N"; a GPU of others need not be here.
+    """Where blocks are solved: "cpu", "cuda" or "cuda:N"; this machine may lack the GPU of others.
 
     Examples
     --------

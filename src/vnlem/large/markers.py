@@ -1,7 +1,7 @@
-"""What is done: a folder beside the target with the run's fingerprint and a marker for each finished unit.
+"""The state of a run: a folder next to the target with its fingerprint and a marker for each finished unit.
 
-``image.ome.zarr`` has ``image.ome.zarr.vnlem`` beside it. A marker is written when the files of its unit are
-safe on the disk, so whatever has a marker can be trusted, and everything else is done again.
+``image.ome.zarr`` has ``image.ome.zarr.vnlem`` next to it. A marker is written when the files of its unit are
+safely on disk, so a unit with a marker can be trusted, and all others are done again.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ def fingerprint(values: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Markers:
-    """The folder beside a target."""
+    """The folder next to a target."""
 
     folder: Path
 
@@ -47,7 +47,7 @@ class Markers:
         return cls(target.with_name(target.name + SUFFIX))
 
     def read_run(self) -> dict[str, Any] | None:
-        """What an earlier run wrote about itself; None where there was none."""
+        """What an earlier run wrote about itself; None if there was none."""
         try:
             found: dict[str, Any] = json.loads((self.folder / "run.json").read_text())
             return found

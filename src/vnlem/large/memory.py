@@ -1,4 +1,4 @@
-"""Amounts of memory: as text, and what this process may take."""
+"""Amounts of memory: as text, and the limit of this process."""
 
 import os
 import re

@@ -174,7 +174,7 @@ def damaged(path: Path, reason: str) -> ValueError:
 
 
 def read_node(path: Path) -> Node | None:
-    """The group or array in a folder; None where there is none.
+    """The group or array in a folder; None if there is none.
 
     Examples
     --------

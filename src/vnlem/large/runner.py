@@ -1,4 +1,4 @@
-"""A run from beginning to end: what is left, level by level, who does it, and what to do when all is done."""
+"""A run from beginning to end: the remaining units, level by level, who does them, and the final steps."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -71,13 +71,13 @@ class Summary:
 def denoise_source(
     source: Source, solver: BlockSolver, box: Box, target: Path, digest: str, options: RunOptions
 ) -> Summary:
-    """Do what is left of a run."""
+    """Do the remaining units of a run."""
     begun = time.perf_counter()
     join = options.part[1] > 1
     memory = memory_of_one(options)
     if not options.resume and not join:
         refuse_existing(target)
-    # The cluster comes first: where it cannot be reached nothing is begun.
+    # The cluster comes first: if it cannot be reached, nothing is begun.
     with _runner(source, options) as runner:
         job = begin(source, solver, box, target, digest, memory, resume=options.resume, join=join)
         complete, count = job.complete, 0

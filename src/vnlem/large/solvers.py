@@ -39,7 +39,7 @@ from vnlem.repair import (
 
 # Bytes for each pixel of a block at several scales, where most of what is read is not solved at full size.
 BYTES_OF_SIZES = 70
-BYTES_OF_NOISE = 30  # more where the noise is made white before
+BYTES_OF_NOISE = 30  # more where the noise is whitened before
 BYTES_OF_ROUND = 15  # more for each round after the first
 BYTES_OF_HOLES = 80  # more where pixels may be missing
 CURE = "allow more memory"
@@ -128,7 +128,7 @@ class ImageSolver:
 
     @property
     def cure(self) -> str:
-        """What helps where the smallest unit takes too much memory."""
+        """Advice if the smallest unit takes too much memory."""
         if len(self.plan.sizes) == 1:
             return CURE
         return f"{CURE}, or take scales=1 (--set scales=1): its halo is smaller"
@@ -156,7 +156,7 @@ def find_solver(
     """The solver for a source, with the noise and the units of the sample.
 
     With `stack` the frames of a movie and the slices of a volume help each other, where the method can do so.
-    With `elsewhere` others solve the blocks, so that a GPU that is asked for need not be here.
+    With `elsewhere` others solve the blocks, so that a GPU that is requested is not needed here.
     """
     params = dict(params)
     found = find_method(method)
@@ -172,7 +172,9 @@ def find_solver(
     found.solver(params["engine"], device)
     if found.halo is None:
         able = ", ".join(methods_with(lambda one: one.halo is not None))
-        raise ValueError(f"{found.name} needs the whole image at once; in parts there are {able}")
+        raise ValueError(
+            f"{found.name} needs the whole image at once; methods for images in parts are {able}"
+        )
     planes = _as_image(sample.planes, source.colour)
     missing = _missing(planes, pixels, source)
     plain = params["preset"] == "paper"
@@ -182,7 +184,7 @@ def find_solver(
 
     estimate = None if sigma is not None else find
     if missing is not None and missing.all():
-        raise ValueError("all pixels that were looked at are NaN or masked; nothing is there to denoise")
+        raise ValueError("all sampled pixels are NaN or masked; there is nothing to denoise")
     holes = None
     if missing is not None:
         planes = replace(planes, data=np.where(np.isnan(planes.data), 0.0, planes.data))
@@ -251,7 +253,7 @@ def _check_maps(pixels: PixelOptions, source: Source) -> None:
 
 
 def _missing(planes: Planes, pixels: PixelOptions, source: Source) -> Any:
-    """Where pixels of the sample hold nothing, as planes; None where all are valid."""
+    """Where pixels of the sample hold nothing, as planes; None if all are valid."""
     found = np.isnan(planes.data)
     for values in (pixels.mask, pixels.defects):
         if values is not None:

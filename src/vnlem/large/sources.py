@@ -33,7 +33,7 @@ FILES = {
 ONE_ARRAY = (".npy", *TIFF_SUFFIXES)
 FOLDER = "vnlem.large.zarr_source:open_folder"
 SERIES = "vnlem.large.format_source:open_file"
-# Library of an array -> what finds the file it lies in: (array, axes) -> Source, or None where there is none.
+# Library of an array -> what finds the file it lies in: (array, axes) -> Source, or None if there is none.
 ARRAYS = {
     "numpy": "vnlem.large.npy_source:open_array",
     "h5py": "vnlem.large.hdf5_source:open_array",
@@ -140,7 +140,7 @@ class Source:
 
     @property
     def rounded(self) -> bool:
-        """Whether the result is rounded to integers although no dtype was asked for."""
+        """Whether the result is rounded to integers although no dtype was requested."""
         return self.wanted is None and self.dtype.kind in "iu"
 
     @property
@@ -149,7 +149,7 @@ class Source:
         return not (isinstance(self.open, Given) and isinstance(self.open.array, np.ndarray))
 
     def axis(self, name: str) -> int | None:
-        """Where an axis is, None where there is none of that name."""
+        """Where an axis is, None if there is none of that name."""
         return self.axes.index(name) if name in self.axes else None
 
 

@@ -18,7 +18,7 @@ def repairs_of(
 ) -> tuple[tuple[PageRepair, ...], int]:
     """How the holes of each channel are filled, and in how many rounds; none where nothing is to be done."""
     if pixels.mask is not None and pixels.mask.all():
-        raise ValueError("all pixels are masked; nothing is there to denoise")
+        raise ValueError("all pixels are masked; there is nothing to denoise")
     reads = ReadInPages(source)
     # Pixels that the maps of a sensor even out look like impulses.
     asked = False if pixels.impulses == "auto" and source.sensor is not None else pixels.impulses

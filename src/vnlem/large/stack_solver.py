@@ -1,4 +1,4 @@
-"""Movies and volumes in parts: frames or slices help each other, and a part has the bytes of the whole."""
+"""Movies and volumes in parts: frames or slices help each other, with the same bytes as in the whole."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -201,7 +201,7 @@ class StackSolver:
 
     @property
     def cure(self) -> str:
-        """What helps where the smallest unit takes too much memory."""
+        """Advice if the smallest unit takes too much memory."""
         return CURE
 
     def describe(self) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def stack_solver(
     device: str = "cpu",
     pixels: PixelOptions = EVERY_PIXEL,
 ) -> StackSolver | None:
-    """The solver for a movie or a volume on a device; None where pages are independent."""
+    """The solver for a movie or a volume on a device; None if pages are independent."""
     if source.guessed:
         return None
     letters = "".join(source.axes).upper()

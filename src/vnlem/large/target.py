@@ -1,4 +1,4 @@
-"""The target of a run: begun or taken up again, compared with what it was begun with, and finished."""
+"""The target of a run: created or resumed, compared with its first settings, and finished."""
 
 import json
 import shutil
@@ -153,7 +153,7 @@ def _settings(source: Source, solver: BlockSolver, box: Box, digest: str) -> dic
 
 
 def _known_run(markers: Markers, target: Path, begun_before: bool) -> dict[str, Any] | None:
-    """What the markers say about the run of a target; None where it has not begun."""
+    """What the markers say about the run of a target; None if it has not begun."""
     found = markers.read_run()
     if not begun_before:
         refuse_existing(target)
@@ -206,7 +206,7 @@ def _check_same(found: dict[str, Any], settings: dict[str, Any], target: Path) -
         return
     what = "; ".join(differences(found["settings"], settings)[:3]) or "its settings differ"
     raise ValueError(
-        f"{target} was begun otherwise ({what}); repeat the options it was begun with, or remove it and "
+        f"{target} was begun with other options ({what}); repeat the options of that run, or remove it and "
         f"{Markers.beside(target).folder.name}"
     )
 
@@ -265,7 +265,7 @@ def finish(job: PreparedRun) -> None:
 
 
 def _copy_labels(job: PreparedRun) -> None:
-    """Labels say what is where, which denoising does not change; they do not fit a part of an image."""
+    """Copy labels, which denoising does not change; they do not fit a part of an image."""
     image = job.task.source.image
     if isinstance(image, Image) and job.task.plans[0].shape == job.task.source.shape:
         folder = image.group.path / "labels"
@@ -274,7 +274,7 @@ def _copy_labels(job: PreparedRun) -> None:
 
 
 def sweep(folders: Iterable[Path]) -> None:
-    """Remove what writers that were killed left behind, once all writing has ended."""
+    """Remove the leftovers of killed writers, after all writing has ended."""
     for folder in folders:
         for path in folder.rglob(f"*{PARTIAL}"):
             with suppress(FileNotFoundError):

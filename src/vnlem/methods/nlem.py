@@ -71,8 +71,8 @@ def denoise_nlem(
         "paper": the parameters of the paper's experiments (q = 13, window 21 x 21, bandwidth 6.5, no noise
         correction). "auto": parameters that follow sigma, with noise-corrected distances.
     n_neighbors : int, optional
-        How many patches of the window are kept, the nearest ones (N1); half of the window when None.
-        Fewer where the window is cut off at the border and holds less.
+        Number of nearest patches of the window to use (N1); half of the window when None. Fewer at the
+        border, where the window is smaller.
     bandwidth : float, optional
         Weights are exp(-squared distance / bandwidth^2), the square root of the paper's epsilon; in units
         of the clean image's standard deviation. "auto": :func:`vnlem.theory.noise_bandwidth`.
@@ -146,11 +146,11 @@ def denoise_nlpr(
 
     Notes
     -----
-    The weighted sum of |P - P_j|^gamma is made small by iteratively reweighted least squares from the
-    weighted mean on, with weights w_j (|P - P_j|^2 + 1e-6)^(gamma/2 - 1), until a step is shorter than
-    1e-4. Below gamma = 1 the problem is not convex; this start chooses the minimum. Where hardly any patch
-    is alike, it may be a single other patch: in small pictures with little noise the result can be some per
-    cent worse than the image given, which gamma = 1 and above avoid.
+    Iteratively reweighted least squares minimise the weighted sum of |P - P_j|^gamma, starting from the
+    weighted mean, with weights w_j (|P - P_j|^2 + 1e-6)^(gamma/2 - 1), until a step is shorter than 1e-4.
+    Below gamma = 1 the problem is not convex; the start decides which minimum is found. If hardly any patch
+    is similar, that may be a single other patch: in small pictures with little noise the result can be some
+    per cent worse than the input, which gamma >= 1 avoids.
 
     References
     ----------

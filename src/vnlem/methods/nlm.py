@@ -61,15 +61,15 @@ def denoise_nlm(
     sigma : float, optional
         Standard deviation of the noise in the units of the pixels; estimated when None.
     preset : {"auto"}
-        Where parameters that are not given come from: "auto" follows sigma.
+        Source of parameters that are not given: "auto" follows sigma.
     patch_size : int, optional
         Side of the square patches, odd (q). How to choose it: :func:`vnlem.theory.suggest_patch_size`.
     patch_distance : int, optional
-        Largest distance, along each axis, of a pixel that is averaged (N2): the window has
+        Largest distance, along each axis, of the averaged pixels (N2): the window has
         (2 patch_distance + 1)^2 pixels.
     bandwidth : float, optional
         Weights are exp(-squared distance / bandwidth^2); in units of the clean image's standard deviation.
-        The scale the noise itself has: :func:`vnlem.theory.noise_bandwidth`.
+        :func:`vnlem.theory.noise_bandwidth` gives the scale of the noise itself.
     noise_correction : bool
         Subtract the expected contribution of the noise, 2 sigma^2 per pixel, from squared distances.
     engine : {"fast", "reference"}
@@ -79,7 +79,7 @@ def denoise_nlm(
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
-        Show a bar, or report to a function of your own.
+        Show a bar, or call your own function.
     return_info : bool
         Return (image, info) with the sigma and the parameters used, and timings.
     device : {None, "cpu", "cuda", "cuda:1", "auto"}

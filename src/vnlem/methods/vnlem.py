@@ -67,8 +67,8 @@ def denoise_vnlem(
         Noise standard deviation in the units of the image; estimated when None.
     preset : {"auto", "paper"}
         "paper": Algorithm 1 with the paper's parameters. "auto": parameters that follow sigma,
-        noise-corrected distances of patches that were averaged down, rotations only where they beat the
-        unrotated patch by a margin, and `adapt`.
+        noise-corrected distances of averaged-down patches, rotations only if they beat the unrotated patch by
+        a margin, and `adapt`.
     **params
     engine : {"fast", "printed"}
         "printed" is Algorithm 1 line by line, on rotated square patches, in NumPy: some ten milliseconds per
@@ -114,7 +114,7 @@ def resolve(noise: float, ndim: int, *, preset: str, engine: str, **given: Any) 
     chosen = {name: value for name, value in given.items() if value is not None}
     params = check_params(**with_defaults(preset, noise, chosen))
     check_engine(params, engine)
-    # Where sigma says that the image is all noise, Stein's estimate of the error is useless.
+    # If sigma says that the image is pure noise, Stein's estimate of the error is useless.
     return replace(params, adapt=False) if noise >= NOTHING_BUT_NOISE else params
 
 
@@ -154,9 +154,11 @@ def combined(job: Job[VnlemParams], solve_size: Callable[..., Any]) -> Any:
 
 
 def halo(params: VnlemParams) -> int:
-    """How many pixels around a part of an image its result depends on: the window, and what features see."""
+    """How many pixels around a part of an image its result depends on: the window and the features."""
     if params.search == "image":
-        raise ValueError("search='image' needs the whole image at once; in parts there is search='window'")
+        raise ValueError(
+            "search='image' needs the whole image at once; use search='window' for images in parts"
+        )
     size = max(params.patch_size, params.coarse_patch_size)
     rings = rings_of(replace(params, patch_size=size), channels=1)
     one = params.patch_distance + max(rings.halo, halo_of_orientation(params.scale, size))

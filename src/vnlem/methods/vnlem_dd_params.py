@@ -28,21 +28,21 @@ class VnlemDdParams(VnlemParams):
     graph_bandwidth: float = param(
         "Affinities of the graph are exp(-squared distance / graph_bandwidth^2), in the units of "
         "`bandwidth`. "
-        'Default: `bandwidth` itself ("paper"), what noise alone puts between like patches ("auto"); with '
+        'Default: `bandwidth` itself ("paper"), what noise leaves between equal patches ("auto"); with '
         "two sizes of patches in proportion to the larger one, of which the graph is made.",
         spec(checks.real, 0, open_low=True, paper=None),
     )
     local_bandwidth: bool = param(
-        "Raise the bandwidth of a patch to its distance to its 50 nearest where that is larger.",
+        "Raise the bandwidth of a patch to the distance of its 50th nearest if that is larger.",
         spec(checks.flag, paper=False, auto=True),
     )
     flat_guard: bool = param(
-        "Where a patch varies no more than noise does, the graph shows the geometry of the noise: there rank "
+        "If a patch varies no more than noise, the graph shows the geometry of the noise: there rank "
         "neighbours as VNLEM does, with a smooth transition.",
         spec(checks.flag, paper=False, auto=True),
     )
     scope: str = param(
-        'Where neighbours by diffusion distance are looked for: in the "window", or anywhere in the "image", '
+        'Where to search for neighbours by diffusion distance: in the "window", or anywhere in the "image", '
         'which is slower and the default of engine="printed".',
         spec(checks.choice, ("window", "image"), paper="window"),
     )
@@ -60,7 +60,7 @@ def resolve_params(preset: str, noise: float, given: dict[str, Any]) -> VnlemDdP
 
 
 def check_embedding_dim(embedding_dim: int, pixels: NDArray[np.float32]) -> None:
-    """One clear sentence where an image has fewer coordinates than are asked for."""
+    """Refuse, in one clear sentence, more coordinates than an image has."""
     _, height, width = pixels.shape
     if embedding_dim >= height * width:
         raise ValueError(

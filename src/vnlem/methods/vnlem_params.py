@@ -1,4 +1,4 @@
-"""Parameters of VNLEM: the presets, their checks, and what the kernels take in their place."""
+"""Parameters of VNLEM: the presets, their checks, and their form for the kernels."""
 
 import math
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ class VnlemParams:
         spec(checks.whole, 1, LARGEST_DISTANCE, paper=10),
     )
     n_neighbors: int = param(
-        "Candidates that are searched over the angles (N1); the better half of them is used.",
+        "Number of candidates searched over the angles (N1); the better half of them is used.",
         spec(checks.whole, paper=100, auto=300),
     )
     bandwidth: float = param(
@@ -67,7 +67,7 @@ class VnlemParams:
     )
     angle_range: float = param(
         "Angles tried around the difference of the orientations (theta_l), in degrees: the multiples of "
-        "angle_step that are smaller than this. 180 is the whole circle, 0 the orientations as they are.",
+        "angle_step that are smaller than this. 180 is the whole circle, 0 the orientations themselves.",
         spec(checks.real, 0, 180, paper=30.0, auto=35.0),
     )
     angle_step: float = param(
@@ -102,18 +102,18 @@ class VnlemParams:
     )
     rotation_margin: float = param(
         "A rotated match counts as (1 + margin) times its squared distance, plus a tenth of the margin times "
-        "the noise in a patch; 0 takes every rotation that is nearer.",
+        "the noise in a patch; 0 accepts every rotation that is nearer.",
         spec(checks.real, 0, 100, paper=0.0, auto=0.5),
     )
     coarse_patch_size: int = param(
         "The result is the mean of two estimates, the other with patches of this odd size (and a bandwidth "
-        "in proportion): small patches keep what is rare, large ones average more where much is alike. "
+        "in proportion): small patches keep rare detail, large ones average more where many are alike. "
         "0: one estimate.",
         spec(check_coarse, paper=0, auto=lambda noise: usual_size(noise) + 6),
     )
     average_down: bool = param(
         "Average the upsampled image down to the original resolution before patches are compared: distances "
-        "then hold less noise.",
+        "then contain less noise.",
         spec(checks.flag, paper=False, auto=True),
     )
     adapt: bool = param(
@@ -128,7 +128,7 @@ PAPER = preset_of(VnlemParams, "paper")
 
 
 def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str, Any]:
-    """The preset's parameters at a noise level, those given instead of its own."""
+    """The preset's parameters at a noise level, replaced by those given."""
     defaults = preset_of(VnlemParams, preset, noise)
     # A smaller window than the preset's holds fewer candidates than it asks for.
     if "patch_distance" in given and "n_neighbors" not in given:
@@ -142,7 +142,7 @@ def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str,
 
 
 def check_params(**given: Any) -> VnlemParams:
-    """Validated parameters, or one clear sentence; the paper's where none are given."""
+    """Validated parameters, or a clear error; the paper's where none are given."""
     params = VnlemParams(**checked(VnlemParams, PAPER | given))
     window = (2 * params.patch_distance + 1) ** 2
     if params.n_neighbors > window:
@@ -156,7 +156,7 @@ def check_params(**given: Any) -> VnlemParams:
 
 
 def check_engine(params: VnlemParams, engine: str) -> None:
-    """One clear sentence where an engine cannot do what is asked."""
+    """Refuse what an engine cannot do, in one clear sentence."""
     if engine == "fast" and params.shape == "square":
         raise ValueError("shape='square' exists for engine='printed' only; use shape='disc'")
     if engine == "printed":

@@ -1,4 +1,4 @@
-"""VNLR: groups of patches that agree up to a rotation or reflection, combined by ridge weights, put back.
+"""VNLR: groups of patches that agree up to a rotation or reflection, combined by ridge weights.
 
 image -> square patches -> k nearest up to a symmetry -> ridge combination of the group -> aggregation
 """
@@ -52,13 +52,12 @@ def denoise_vnlr(
         map of the image's size. Estimated when None.
     group : {"d4", "identity", "c4", "so2", "similarity"}
         How a patch may be moved to agree with another: "identity" shifts only; "c4" also quarter turns; "d4"
-        also reflections; "so2" any angle: besides the symmetries of "d4", copies of the image turned in
-        steps of 15 degrees are searched (six times the matching; worth it for particles at random angles);
-        "similarity" the same in a window of three times the radius (for particles that recur, at one size
-        or at several).
+        also reflections; "so2" any angle: it also searches copies of the image turned in steps of 15 degrees
+        (six times the matching time; pays for particles at random angles); "similarity" is "so2" with a
+        window of three times the radius (for particles that recur at one or several sizes).
     profile : {"balanced", "best", "quality", "fast"}
-        How much work is done. "best" is the mean of three runs: that of "quality", one with twice the search
-        radius, and one that has smaller patches in its early passes besides.
+        How much work is done. "best" is the mean of three runs: "quality", one with twice the search radius,
+        and one that also has smaller patches in its early passes.
     preset : {"auto"}
         There is no preset "paper" for this method.
     engine : {"fast", "reference"}
@@ -71,26 +70,25 @@ def denoise_vnlr(
     scales : int
         Sizes at which the image is denoised. With 3 it is also denoised at half and at a quarter of its size,
         and flat and smooth areas take their low frequencies from there. 1 takes three quarters of the time
-        and has the smaller halo where an image is denoised in parts.
+        and has a smaller halo if an image is denoised in parts.
     workers : int, optional
         Threads; all cores when None. The result does not depend on it.
     progress : bool or callable(done, total)
-        Show a bar, or report to a function of your own.
+        Show a bar, or call your own function.
     return_info : bool
         Return (image, info); ``info.details["turned_share"]`` is the share of turned or reflected members in
         each pass.
     device : {None, "cpu", "cuda", "cuda:1", "auto"}
         Where to run, see :func:`vnlem.denoise`.
     channels : {"auto", "joint", "separate", "same"}
-        Whether channels share their groups of patches. "auto" decides by the image, once: channels with
-        the same edges at the same places, as those of a photograph, are handled jointly, independent ones
-        (stains, fluorescence) one by one ("separate"), and channels that are one picture, noise included, as
-        that picture ("same"). Three channels that are handled jointly are taken for RGB and compared in
-        opponent colours.
+        Whether channels share their groups of patches. "auto" decides once from the image: channels with the
+        same edges at the same places, as in a photograph, are denoised jointly, independent ones (stains,
+        fluorescence) one by one ("separate"), and identical channels, noise included, as one picture
+        ("same"). Three joint channels are assumed to be RGB and compared in opponent colours.
     aim : {"fidelity", "perception"}
-        "fidelity" makes the expected error small. "perception" is for images that are looked at: the last
-        pass is made twice, the sharper of the two counts where structure was lost, and local contrast that
-        is missing is put back. Gains in SSIM and FSIM, costs some hundredths of a decibel.
+        "fidelity" minimises the expected error. "perception" is for viewing: the last pass runs twice, the
+        sharper result is used where structure was lost, and missing local contrast is restored. It gains in
+        SSIM and FSIM and costs some hundredths of a decibel.
 
     Returns
     -------
@@ -102,10 +100,10 @@ def denoise_vnlr(
     Each group's patches are aligned and become columns; each estimate is an affine combination of them, with
     the weights that minimise the expected error for the known noise: from Stein's unbiased estimate in the
     first pass, from the pilot in the later ones [1]_. The noise in the working image falls from pass to
-    pass [2]_. Every member is put back at its own place and orientation, weighted by its noise gain to the
-    power -3/2. So that noise does not choose the transforms, a patch moved by g ranks with d_g^2 + 0.6 n
-    sigma^2 in the first pass (not at all where the reference looks flat) and with 1.3 d_g^2 + 0.04 n sigma^2
-    on the pilot, and a group where fewer than one member in eight would be turned or reflected has none.
+    pass [2]_. Every estimate returns to its own place and orientation, weighted by its noise gain to the
+    power -3/2. To keep noise from choosing the transforms, a patch moved by g is ranked by d_g^2 + 0.6 n
+    sigma^2 in the first pass (not used at all if the reference looks flat) and by 1.3 d_g^2 + 0.04 n sigma^2
+    on the pilot, and a group in which fewer than one member in eight would be turned or reflected has none.
     Time is proportional to pixels / step^2 * ((2 patch_distance + 1)^2 * 8 patch_size^2 + n_neighbors^3) per
     pass.
 

@@ -152,7 +152,7 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -
 
 
 def _variance(task: StackTask, index: int) -> Plane | None:
-    """The variance of the noise of a plane; None where it is the same everywhere."""
+    """The variance of the noise of a plane; None if it is the same everywhere."""
     if task.sigma_map is None:
         return None
     # A patch without any noise would make its weights 0/0.

@@ -44,7 +44,7 @@ def check_params(
     n_neighbors: Any = None,
     bandwidth: Any = None,
 ) -> WindowParams:
-    """Validated parameters for an image (`ndim` 2, 3) or a signal (1), or one clear sentence.
+    """Validated parameters for an image (`ndim` 2, 3) or a signal (1), or a clear error.
 
     `n_neighbors` None means half of the window; `bandwidth` None means the scale of the noise itself.
     """

@@ -1,4 +1,4 @@
-"""What every measure asks of its input, and the one sum they share."""
+"""The input checks of all measures, and the root mean square."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,7 +86,7 @@ def data_range_of(clean: ArrayLike) -> float:
 
 
 def root_mean_square(values: NDArray[np.float64]) -> float:
-    """Root of the mean of squares, scaled so that neither 1e-300 nor 1e300 is lost on the way.
+    """Root of the mean of squares, scaled so that neither 1e-300 nor 1e300 is lost in between.
 
     Examples
     --------

@@ -25,7 +25,7 @@ class Evaluation:
     rms, sobolev : float
         On the [0, 1] grey scale.
     emd : float or None
-        On the [0, 1] grey scale: removed noise against true noise. None where the noisy image was not given.
+        On the [0, 1] grey scale: removed noise against true noise. None if the noisy image was not given.
     ssim : float or None
         None for images with a side below 11 pixels, the size of its window.
     fsim : float

@@ -37,7 +37,7 @@ class FourierCorrelation:
     count: NDArray[np.int64]
 
     def crossing(self, threshold: float = 0.5) -> float | None:
-        """The frequency at which the correlation first falls below a threshold; None where it never does.
+        """The frequency at which the correlation first falls below a threshold; None if it never does.
 
         Parameters
         ----------
@@ -75,13 +75,13 @@ def frc(first: ArrayLike, second: ArrayLike, pixel_size: float = 1.0) -> Fourier
     -------
     FourierCorrelation
         :math:`\mathrm{Re} \sum F_1 \overline{F_2} / \sqrt{\sum |F_1|^2 \sum |F_2|^2}` over the Fourier
-        coefficients of each ring, of the images less their means. Rings are as wide as one cycle along the
+        coefficients of each ring, of the images minus their means. Rings are as wide as one cycle along the
         shorter side.
 
     Notes
     -----
-    Denoise the half sets apart from each other, and never from a common estimate: what both halves take from
-    a common image correlates, and the curve no longer says anything about the object.
+    Denoise the half sets separately and never with a common estimate: what both halves take from a common
+    image correlates, and the curve then says nothing about the object.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""FSIM and FSIMc: similarity of phase congruency and gradient, the features the eye goes by."""
+"""FSIM and FSIMc: similarity of phase congruency and gradient, features that human vision relies on."""
 
 from functools import lru_cache
 
@@ -77,7 +77,7 @@ def fsim(
         return float(np.mean([_of_planes(a, b, None) for a, b in zip(first, second, strict=True)]))
     first, second = (np.tensordot(RGB_TO_YIQ, planes, axes=1) for planes in (first, second))
     chroma = _ratio(first[1], second[1], CHROMA_CONSTANT) * _ratio(first[2], second[2], CHROMA_CONSTANT)
-    # The product is negative where hues are opposite; its size alone is what the small exponent reads.
+    # The product is negative for opposite hues; only its magnitude enters the small exponent.
     return _of_planes(first[0], second[0], np.abs(chroma) ** CHROMA_EXPONENT)
 
 
@@ -147,7 +147,7 @@ class _Filters:
 
     def phase_congruency(self, plane: Plane) -> Plane:
         """How much the phases of all scales agree at each pixel, between 0 and 1."""
-        # The filters ignore the mean; taking it off first keeps rounding out of flat images.
+        # The filters ignore the mean; subtracting it first avoids rounding errors in flat images.
         spectrum = fft.fft2(plane - plane.mean())
         energy, amplitude = np.zeros_like(plane), np.zeros_like(plane)
         for filters in self._orientations:

@@ -1,8 +1,8 @@
 """Is what was removed noise? A check for images without a clean version.
 
-What a denoiser took away, input - result, should be the noise and nothing else: as strong as the noise at
-every brightness, without correlation between neighbours beyond the noise's own, and without a trace of the
-image. The input is stabilised first, so that one number says it for all brightnesses.
+What a denoiser removed, input - result, should be pure noise: as strong as the noise at every brightness, no
+more correlated than the noise, and without a trace of the image. The input is stabilised first, so that one
+number describes all brightnesses.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Residual:
     Attributes
     ----------
     variance : float
-        Over that of the noise: one where all the noise and nothing else was removed.
+        Relative to that of the noise: one if all the noise and nothing else was removed.
     correlation : float
         Between neighbouring pixels, the strongest of right, below and diagonal.
     structure : float
@@ -137,7 +137,7 @@ def _verdict(variance: float, correlation: float, structure: float) -> str:
     if structure > MOST_STRUCTURE:
         return f"fine detail was weakened: it correlates with what was removed ({structure:.2f})"
     if abs(correlation) > MOST_CORRELATION:
-        return f"neighbours in what was removed are alike ({correlation:.2f}): structure, or another noise"
+        return f"neighbours in what was removed are correlated ({correlation:.2f}): structure, or other noise"
     return "what was removed looks like the noise"
 
 

@@ -22,7 +22,7 @@ _LETTER_OF_NAME = {
     "y": "Y",
     "x": "X",
 }
-# A first dimension of at most this length is taken for channels where there is a depth too.
+# A first dimension of at most this length is assumed to be channels if there is a depth too.
 MOST_CHANNELS = 5
 
 

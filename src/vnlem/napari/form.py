@@ -157,7 +157,7 @@ class SettingsForm(QWidget):
         self._file.set_text(settings.model_file)
 
     def _ask_for_a_file(self, *_: object) -> None:
-        """A saved model was chosen by hand: ask for its file; without one the choice is taken back."""
+        """A saved model was chosen by hand: ask for its file; without one the choice is reverted."""
         if self._noise.currentData() == "file" and not self._file.text() and not self._file.choose():
             self._noise.setCurrentIndex(self._noise.findData(self._noise_before))
 

@@ -104,7 +104,7 @@ def is_result(layer: Image) -> bool:
 
 
 def lift_above(viewer: Viewer, layer: Image, source: Image) -> None:
-    """Move a layer to where it is seen in place of its source.
+    """Move a layer to where it is seen instead of its source.
 
     It comes right above what hides the source. Channels that add their light stay above it, so that a
     composite remains one. Where the source itself adds its light, it comes to the top.
@@ -134,7 +134,7 @@ def result_layer(layer: Image, settings: Settings, axes: str, noise: dict[int, N
 
 
 def residual_layer(layer: Image, result: NDArray[Any]) -> tuple[NDArray[np.float32], dict[str, Any]]:
-    """What was taken away, as a grey layer around zero; colours are averaged."""
+    """What was removed, as a grey layer around zero; colours are averaged."""
     residual = np.empty(result.shape, np.float32)
     source = pixels(layer)
     for number in np.ndindex(result.shape[: max(0, layer.ndim - 2)]):

@@ -79,7 +79,7 @@ class Pages:
 
 
 def read(data: Any, index: Index) -> NDArray[Any]:
-    """One page as a NumPy array, whatever the array is kept in."""
+    """One page as a NumPy array, from any kind of array."""
     return np.asarray(data[index])
 
 
@@ -114,7 +114,7 @@ def denoise_page(
 def check_page(
     before: NDArray[Any], after: NDArray[Any], noise: NoiseModel, channel_axis: int | None
 ) -> NoiseCheck:
-    """Whether the noise, put back on a denoised page, looks like the page; transparency is ignored.
+    """Whether simulated noise, added to a denoised page, looks like the page; transparency is ignored.
 
     Examples
     --------

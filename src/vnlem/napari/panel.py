@@ -41,7 +41,7 @@ class Panel(QWidget):
         self.wipe.setRange(0, 100)
         self.wipe.setEnabled(False)
         self.wipe.setToolTip("Wipe over the preview: before on the left, after on the right")
-        self.residual_box = QCheckBox("Add the residual (what is taken away)")
+        self.residual_box = QCheckBox("Add the residual (what is removed)")
         self.residual_box.setToolTip("A second layer: source minus result; it should show no structure")
         self.run_button = _button("Run", "Denoise the whole layer, or all selected layers, in the background")
         self.cancel_button = _button("Cancel", "End the run; nothing more is added")

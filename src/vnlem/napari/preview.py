@@ -27,7 +27,7 @@ DELAY_MS = 300
 
 
 @dataclass(frozen=True)
-class Wish:
+class Request:
     """What to preview."""
 
     layer: Image
@@ -73,9 +73,9 @@ class Preview(QObject):
     failed = Signal(str)
     busy = Signal(bool)
 
-    def __init__(self, viewer: Viewer, wish: Callable[[], Wish | None]) -> None:
+    def __init__(self, viewer: Viewer, request: Callable[[], Request | None]) -> None:
         super().__init__()
-        self._viewer, self._wish = viewer, wish
+        self._viewer, self._request = viewer, request
         self._task: Task | None = None
         self._again = False
         self._found: _Found | None = None
@@ -113,14 +113,14 @@ class Preview(QObject):
             lift_above(self._viewer, layer, self._seen.layer)
 
     def refresh(self, *_: object) -> None:
-        """Something changed: drop what is under way, and denoise again after a short while."""
+        """Something changed: cancel the work in progress, and denoise again after a short while."""
         if self.on:
             self._timer.start()
             if self._task is not None:
                 self._task.cancel()
 
     def stop(self) -> None:
-        """Drop what is under way."""
+        """Cancel the work in progress."""
         self._timer.stop()
         self._again = False
         if self._task is not None:
@@ -140,10 +140,10 @@ class Preview(QObject):
         if self._task is not None:  # it was cancelled and has not ended yet
             self._again = True
             return
-        wish = self._wish()
-        if wish is None:
+        request = self._request()
+        if request is None:
             return
-        layer, pages, settings = wish.layer, wish.pages, wish.settings
+        layer, pages, settings = request.layer, request.pages, request.settings
         crop = visible_crop(layer, pages, self._viewer.dims.point, preview_side(pages, settings))
         data = pixels(layer)
         x_axis = [letter for letter in pages.axes if letter in "YXC"[: 3 if pages.rgb else 2]].index("X")

@@ -43,7 +43,7 @@ def denoise_layer(layer: Image, pages: Pages, settings: Settings, report: Report
 
 
 def add_results(viewer: Viewer, outcome: Outcome, *, residual: bool = False) -> Image:
-    """Add the result as a layer above its source, and the residual as a hidden one where it is wanted.
+    """Add the result as a layer above its source, and the residual as a hidden one if it is wanted.
 
     Where light adds up, as between fluorescence channels, the source is hidden: its noise would be added to
     the result.

@@ -1,4 +1,4 @@
-"""What the user chose in the widget, as a value that gives arguments of ``vnlem.denoise``."""
+"""The choices of the user in the widget, as a value that gives arguments of ``vnlem.denoise``."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -73,7 +73,7 @@ def denoise_stack(
     options |= {"workers": None, "device": None, **noise, **chosen}
     sigma = options.pop("sigma")
     if replaces:
-        # Impulses are looked for in the whole stack.
+        # Impulses are searched for in the whole stack.
         import vnlem
 
         result, info = vnlem.denoise(np.asarray(data), sigma, impulses=True, return_info=True, **options)

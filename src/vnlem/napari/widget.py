@@ -15,7 +15,7 @@ from vnlem.napari.choice import AxesMemory
 from vnlem.napari.layers import colours, image_expression, layer_pages
 from vnlem.napari.links import Links
 from vnlem.napari.panel import Panel
-from vnlem.napari.preview import LAYER_NAME, Preview, Seen, Wish
+from vnlem.napari.preview import LAYER_NAME, Preview, Request, Seen
 from vnlem.napari.run import Outcome, add_results, denoise_layer
 from vnlem.napari.saved_settings import remember, remembered
 from vnlem.napari.settings import Settings
@@ -37,12 +37,12 @@ class DenoiseWidget(Panel):
     def __init__(self, viewer: Viewer, parent: QWidget | None = None) -> None:
         super().__init__(viewer, _is_offered, parent)
         self.viewer = viewer
-        self.preview = Preview(viewer, self._wish)
+        self.preview = Preview(viewer, self._request)
         self._typed_axes = AxesMemory()
         self._noise: NoiseModel | None = None
         self._noise_choice: object = None
         self._task: Task | None = None
-        self._waiting: list[Wish] = []
+        self._waiting: list[Request] = []
         self._count = 0
         self.form.show_settings(remembered())
         self._connect()
@@ -63,8 +63,8 @@ class DenoiseWidget(Panel):
         if not targets:
             self._show_failure("there is no image layer; open an image first")
             return
-        wishes = [self._wish_of(layer) for layer in targets]
-        self._waiting = [wish for wish in wishes if wish is not None]
+        requests = [self._request_for(layer) for layer in targets]
+        self._waiting = [request for request in requests if request is not None]
         self._count = len(self._waiting)
         if self._waiting:
             self.preview.stop()
@@ -126,24 +126,26 @@ class DenoiseWidget(Panel):
         self.copy_python.clicked.connect(self._copy_python)
         self.copy_command.clicked.connect(self._copy_command)
 
-    def _wish(self) -> Wish | None:
+    def _request(self) -> Request | None:
         layer = self.chosen_layer()
-        return None if layer is None else self._wish_of(layer)
+        return None if layer is None else self._request_for(layer)
 
-    def _wish_of(self, layer: Image) -> Wish | None:
+    def _request_for(self, layer: Image) -> Request | None:
         axes = self.axes.text() if layer is self.chosen_layer() else self._typed_axes.of(layer)
         try:
-            return Wish(layer, layer_pages(layer, axes), self.form.settings())
+            return Request(layer, layer_pages(layer, axes), self.form.settings())
         except ValueError as error:
             self._show_failure(one_sentence(error))
             return None
 
     def _start_next(self) -> None:
-        wish = self._waiting.pop(0)
-        self._task = task = Task(lambda report: denoise_layer(wish.layer, wish.pages, wish.settings, report))
+        request = self._waiting.pop(0)
+        self._task = task = Task(
+            lambda report: denoise_layer(request.layer, request.pages, request.settings, report)
+        )
         task.progressed.connect(self._show_progress)
         task.succeeded.connect(self._show_result)
-        task.failed.connect(lambda words: self._show_failure(f"{wish.layer.name}: {words}"))
+        task.failed.connect(lambda words: self._show_failure(f"{request.layer.name}: {words}"))
         task.ended.connect(self._end)
         task.start()
 

@@ -28,8 +28,8 @@ ROTATIONS = {
     "similarity": "any angle, wide window (slowest)",
 }
 CAUTIONS = {"auto": "auto", "safe": "safe: texture stays", "strong": "strong: known to be noisy"}
-LINES = {"auto": "auto: where they are plain", "yes": "remove", "no": "keep"}
-IMPULSES = {"auto": "auto: where they are plain", "yes": "replace", "no": "keep"}
+LINES = {"auto": "auto: if they are obvious", "yes": "remove", "no": "keep"}
+IMPULSES = {"auto": "auto: if they are obvious", "yes": "replace", "no": "keep"}
 DEVICES = {"cpu": "processor (CPU)", "cuda": "graphics card (CUDA)", "auto": "graphics card if there is one"}
 
 # Parameter of the library -> label of its control, and the words of its values.

@@ -2,7 +2,7 @@
 
 Comparing every patch with every image would cost a full search for each. Here a few numbers of a smoothed
 image (level, slope, curvature), which are the same however the image is turned, pick for each patch the
-images and the places that are worth one.
+images and the places that deserve one.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ PER_IMAGE = 4  # nearest places looked at for each image that is wanted
 def invariants(image: NDArray[np.float32], scales: tuple[float, ...]) -> NDArray[np.float32]:
     """Level, slope and two measures of curvature at some scales: (features, H, W).
 
-    Derivatives are multiplied by the scale to their order, so that they weigh alike.
+    Derivatives are multiplied by the scale to their order, so that they have equal weight.
 
     Examples
     --------

@@ -81,7 +81,7 @@ def dilated_matches(
 
 
 class Surroundings:
-    """What lies around the pixels of an image, far enough to be scaled; beyond its border it is mirrored."""
+    """The surroundings of the pixels of an image, wide enough to be scaled, mirrored at its border."""
 
     def __init__(self, padded: NDArray[np.float64], reach: int) -> None:
         self._padded, self._side = padded, 2 * reach + 1

@@ -272,7 +272,7 @@ class Matching:
     penalty: float
     flat_energy: float = 0.0
     least_variance: float = 0.0  # of the noise, where it is turned
-    copies: tuple[Copies, ...] = ()  # what is searched beside the image
+    copies: tuple[Copies, ...] = ()  # what is searched in addition to the image
     copied_radius: int | None = None  # of the search windows in copies; as in the image when None
     pattern: tuple[str, ...] = ()  # colours of the pixels of a cell, row by row; one colour when empty
 
@@ -310,7 +310,7 @@ class Matching:
         return min(self.n_members, max(rows // cell * (columns // cell) * in_cell, 1))
 
     def tile_side(self) -> int:
-        """Of the tiles of a pass: copies are made of what lies around tiles of one size."""
+        """Of the tiles of a pass: copies are made of the surroundings of tiles of one size."""
         height, width = self.reach.region.shape
         return LARGE_TILE if height * width >= MANY_PIXELS and not self.copies else TILE
 

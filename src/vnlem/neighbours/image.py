@@ -197,7 +197,7 @@ def matches(
 def checked_place(
     pixels: NDArray[np.float64], at: tuple[int, int], patch_size: int, count: int
 ) -> tuple[int, int, int, int]:
-    """Row and column of a patch, its size and a number of neighbours, or one clear sentence.
+    """Row and column of a patch, its size and a number of neighbours, or a clear error.
 
     Examples
     --------

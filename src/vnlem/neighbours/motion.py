@@ -55,7 +55,7 @@ class Motion:
         self._count += 1
 
     def pop(self) -> None:
-        """The first frame goes."""
+        """Remove the first frame."""
         del self._onward[:1], self._back[:1]
         self._count -= 1
         if not self._count:

@@ -176,7 +176,7 @@ class PlaneMatcher:
         self._invariants[(1, *here)] = np.sqrt(np.maximum(energy - level**2, 0))
 
     def pop(self) -> None:
-        """The first plane goes."""
+        """Remove the first plane."""
         self._sites.pop()
         self._count -= 1
         del self._noises[:1]

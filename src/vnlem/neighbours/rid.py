@@ -44,7 +44,7 @@ def rid(
     Parameters
     ----------
     patch_a, patch_b : array_like, square, of one odd size
-        Patches; larger than `patch_size` they carry what lies around them, which rotation and interpolation
+        Patches; larger than `patch_size` they carry their surroundings, which rotation and interpolation
         then use instead of the patch's own reflection.
     patch_size : int, odd, optional
         Diameter of the patches proper, about the arrays' centres; their whole size when None.
@@ -129,7 +129,7 @@ def rid(
 
 
 def check_scales(scales: Any, patch_size: int, width: int) -> tuple[float, ...]:
-    """Factors of scaled copies of an array of `width` pixels, or one clear sentence.
+    """Factors of scaled copies of an array of `width` pixels, or a clear error.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def search_angles(angle_range: float, angle_step: float) -> NDArray[np.float64]:
 
 
 def check_angles(angle_range: Any, angle_step: Any) -> tuple[float, float]:
-    """A search range of 0 to 180 degrees and a step of at least 0.01 degrees, or one clear sentence.
+    """A search range of 0 to 180 degrees and a step of at least 0.01 degrees, or a clear error.
 
     Examples
     --------

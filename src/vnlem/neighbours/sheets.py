@@ -1,6 +1,6 @@
 """Sheets: images in which the members of a tile's groups may be found.
 
-A tile of reference patches looks at some sheets. The first is what lies around the tile in the image itself.
+A tile of reference patches looks at some sheets. The first shows the tile's surroundings in the image itself.
 Others may follow: turned copies (group "so2"), or any other image that :class:`Copies` make
 sheets of. Every sheet is cut to what the tile can reach and laid below the one before in
 the tile's tall arrays (`vnlem.kernels.cpu.sheets.Tall`). The kernels know nothing else: a member is a row
@@ -60,13 +60,13 @@ class Sheet(Protocol):
 
 
 class Copies(Protocol):
-    """A kind of sheets beside the image: a module, or an object, with these two functions."""
+    """A kind of sheets in addition to the image: a module, or an object, with these two functions."""
 
     def reach(self, radius: int, patch_size: int) -> int:
         """How far from a reference patch the image is read to make the copies of what it looks at."""
 
     def sheets(self, reach: "Reach", tile: Tile, least_variance: float) -> list[Sheet]:
-        """The copies of what lies around a tile; the noise in them has at least this variance."""
+        """The copies of the surroundings of a tile; the noise in them has at least this variance."""
 
 
 class Reach(NamedTuple):
@@ -96,7 +96,7 @@ class Reach(NamedTuple):
 
 
 class ImageSheet:
-    """What lies around the tile in the image itself: `area`, in the coordinates of the whole image."""
+    """The surroundings of the tile in the image itself: `area`, in the coordinates of the whole image."""
 
     put_back, same_noise = True, True
 

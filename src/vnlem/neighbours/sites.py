@@ -17,7 +17,7 @@ class Sites(Protocol):
         """One plane more at the end."""
 
     def pop(self) -> None:
-        """The first plane goes."""
+        """Remove the first plane."""
 
     def centres(
         self, plane: int, corners: NDArray[np.int64], n_planes: int, patch_size: int

@@ -1,4 +1,4 @@
-"""Turned copies of what lies around a tile: sheets that widen the search to all rotations (group "so2").
+"""Turned copies of the surroundings of a tile: sheets that widen the search to all rotations (group "so2").
 
 Three shears turn a square about the tile's centre. Each shifts rows by a windowed sinc of few taps, which
 keeps white noise nearly white, unlike interpolation, and reads no further than its taps.
@@ -14,7 +14,7 @@ from vnlem.kernels.cpu.turn import Turn, TurnPlace, turn_into
 from vnlem.neighbours.sheets import TILE, Reach, Sheet, Whole
 from vnlem.pipeline.tiles import Tile
 
-# Angles of the turned copies that "so2" searches beside the image; the symmetries of the square do the rest.
+# Angles of the turned copies that "so2" also searches; the symmetries of the square do the rest.
 TURNS = (15.0, 30.0, 45.0, 60.0, 75.0)
 TAPS = 12
 _KAISER = 2.5
@@ -51,7 +51,7 @@ def make_turn(side: int, degrees: float) -> Turn:
 def square_side(tile: int, radius: int, patch_size: int) -> int:
     """Side of the square around a tile in which all that its reference patches look at can be turned.
 
-    A point moves within its distance from the centre; a shear on the way lets it out by eight percent.
+    A point moves within its distance from the centre; a shear in between lets it out by eight percent.
     """
     farthest = 0.7072 * tile + 1.4143 * (radius + patch_size)
     return 2 * (int(np.ceil(1.09 * farthest)) + TAPS)
@@ -69,7 +69,7 @@ def sheets(reach: Reach, tile: Tile, least_variance: float) -> list[Sheet]:
 
 
 class TurnedSheet:
-    """What lies around a tile, turned about the tile's centre."""
+    """The surroundings of a tile, turned about the tile's centre."""
 
     put_back, same_noise = False, True
 

@@ -46,7 +46,7 @@ LEAST_STEPS = (
 )
 PLAIN_AIR = 0.05  # of the blocks, where the kind of noise is not given
 
-UNLIKE_AIR = "the noise of the tissue differs from that of the air, and that of the tissue is taken; a map \
+UNLIKE_AIR = "the noise of the tissue differs from that of the air, and that of the tissue is used; a map \
 of sigma would say more"
 
 
@@ -96,7 +96,7 @@ def estimate_rician(planes: Float, coils: int = 1, pool: Pool | None = None) -> 
 
 
 def recognise_rician(planes: Float, pool: Pool) -> NoiseModel | None:
-    """Rician noise where it is plain: enough air, nothing darker, and tissue with the same noise.
+    """Rician noise where it is obvious: enough air, nothing darker, and tissue with the same noise.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def recognise_rician(planes: Float, pool: Pool) -> NoiseModel | None:
 
 
 def find_air(planes: Float, coils: int) -> Air | None:
-    """The air of planes (C, H, W); None where nothing looks like it."""
+    """The air of planes (C, H, W); None if nothing looks like it."""
     _, height, width = planes.shape
     height, width = height // SIDE * SIDE, width // SIDE * SIDE
     if min(height, width) < 4 * SIDE:

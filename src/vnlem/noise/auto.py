@@ -1,8 +1,9 @@
-"""Which noise is this? The estimate of `denoise` where no noise is given.
+"""Which noise is this? The estimate of `denoise` if no noise is given.
 
-A wrong guess costs more on one side than on the other. Texture that is taken for noise is lost, up to 20 dB
-of it; noise that is left alone costs at most 2 to 5 dB. So a model that removes more needs better
-evidence, and where evidence is weak the one with the least regret is taken:
+The two possible errors differ in cost: mistaking texture for noise loses up to 20 dB, leaving noise costs at
+most
+2 to 5 dB. So a model that removes more needs better evidence, and if the evidence is weak, the model with the
+least regret is used:
 
 | model | it claims | evidence it needs | taken instead |
 |---|---|---|---|
@@ -79,7 +80,7 @@ class Shape(NamedTuple):
 # Noise that is as even as noise can be, over nearly half of the image, may have any spectrum that falls.
 SHAPES = {1: Shape(0.035, 4.0, 12.0, 0.12), 3: Shape(0.045, 9.0, 6.0, 0.09)}
 PLAIN = Shape(0.3, 6.0, 1.5, 0.4, uneven=1.25)
-LEAST_RISE = 0.6  # patterns that repeat have next to nothing at low frequencies
+LEAST_RISE = 0.6  # patterns that repeat have almost nothing at low frequencies
 # Noise that would be a large share of the contrast must be as even as noise is.
 LARGE_SHARE, MOST_UNEVEN = 0.15, 1.75
 # Coefficients of correlated noise are not quite independent, so the blocks that were chosen have a little
@@ -88,21 +89,21 @@ CHOSEN_LOW = 1.2
 # The brightness of a photograph has texture everywhere, which counts as noise and more than outweighs this.
 CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
 # Where every brightness has texture, the level at high frequencies is an upper bound: this share of its
-# standard deviation is taken, the first where next to no class looks like noise, the second elsewhere.
+# standard deviation is taken, the first where almost no class looks like noise, the second elsewhere.
 # Patterns are tilted more, and leave the high frequencies to the noise.
 TAKEN_OF_TEXTURED, LEAST_LIKE_NOISE, MOST_TILTED_TEXTURE = (0.9, 0.95), 0.1, 4.0
 # Components count as equally noisy when their variances differ by less.
 SAME_STRENGTH = 1.5
 LEAST_UNCLIPPED = 0.5  # of the pixels, where those that are clipped can be left out
 PLAINLY_SHARED = 6.0  # the same where noise is weak, so that it may be the grain of a film
-MANY_LIKE_NOISE = 0.6  # of the classes: the noise of the brightness itself is plain to see
+MANY_LIKE_NOISE = 0.6  # of the classes: the noise of the brightness itself is obvious to see
 MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 
 # Messages for cases where two models are about as likely: the one that removes less is taken.
 NOTHING = "nearly all areas that are not constant have structure, so noise cannot be distinguished from it"
-TEXTURED = "there is texture almost everywhere: more may be noise, and the lower level is taken"
-SHARED = "the brightness may have more noise than the colours, or texture; the lower level is taken"
-UNLIKE_NOISE = "it may also be correlated noise or texture, and the safer of both, texture, is taken"
+TEXTURED = "there is texture almost everywhere, part of which may be noise; the lower level is used"
+SHARED = "the brightness may have more noise than the colours, or texture; the lower level is used"
+UNLIKE_NOISE = "it may also be correlated noise or texture; the safer choice, texture, is assumed"
 
 
 def estimate_noise(
@@ -117,7 +118,8 @@ def estimate_noise(
     lines: bool | str = "auto",
     workers: int | None = None,
 ) -> NoiseModel:
-    """What noise an image has: how strong at each brightness, and whether neighbouring pixels share it.
+    """Estimate the noise of an image: its strength at each brightness, and whether neighbouring pixels share
+    it.
 
     Parameters
     ----------
@@ -126,40 +128,39 @@ def estimate_noise(
     channel_axis : int, optional
         The axis of the channels.
     kind : {"auto", "gaussian", "poisson-gaussian", "correlated", "field", "rician", "speckle"}
-        What to look for. "gaussian": white noise of one level. "poisson-gaussian": photon and read noise.
-        "correlated": any dependence on the brightness, and correlation, whether it is plain or not. "field":
-        white noise that is stronger in some parts of the image, plain or not. "rician": magnitudes of complex
-        images (MRI). "speckle": OCT, ultrasound, radar. "auto": the simplest of these that the image does not
-        contradict; Rician noise where its air is plain, a field where it is plain, and no speckle.
+        What to estimate. "gaussian": white noise of one level. "poisson-gaussian": photon and read noise.
+        "correlated": any dependence on the brightness, and correlation, obvious or not. "field": white noise
+        that is stronger in some parts of the image, obvious or not. "rician": magnitudes of complex images
+        (MRI). "speckle": OCT, ultrasound, radar. "auto": the simplest of these that fits the image; Rician
+        noise only if it clearly shows air, a field only if it is obvious, never speckle.
     caution : {"auto", "safe", "strong"}
-        What to do in doubt, for `kind` "auto". "safe": the least noise that explains the image, so that
-        texture stays. "strong": the most, for images that are known to be noisy. "auto": in between.
+        If texture could be noise, for `kind` "auto": "safe" assumes the least noise that explains the image,
+        so that texture stays; "strong" the most, for images known to be noisy; "auto" is in between.
     coils : int, optional
-        Of "rician": coils whose squares were added up, one when None.
+        For "rician": number of coils whose squares were summed; one when None.
     looks, domain : optional
-        Of "speckle", as in :func:`vnlem.denoise`.
+        For "speckle", as in :func:`vnlem.denoise`.
     lines : {"auto", True, False}
-        Look for offsets of rows and columns, and for the noise of the image without them. "auto": where they
-        are plain, for `kind` "auto".
+        Find offsets of rows and columns, and estimate the noise without them. "auto": if they are obvious,
+        for `kind` "auto".
     workers : int, optional
         Number of threads, at most four of them; they do not change the result.
 
     Returns
     -------
     NoiseModel
-        Its `describe()` says in words what was found, `confidence` how sure that is. It can be saved and
-        given to :func:`vnlem.denoise` for every image of the same detector and settings.
+        Its `describe()` says in words what was found, `confidence` how certain it is. Save it and pass it to
+        :func:`vnlem.denoise` for every image of the same detector and settings.
 
     Notes
     -----
     Blocks of 8x8 pixels are ranked by their texture. The flattest show the noise, at high and at middle
-    frequencies: white noise has as much of both, texture has more at middle ones. So each class of brightness
-    bounds its noise from below and from above. The level of white noise is the lower envelope over all blocks
-    and directions; a line or a bent curve is believed where enough classes look like noise; correlation,
-    where the spectrum has a shape that texture does not have. Clipped, constant and painted areas are left
-    out.
+    frequencies: white noise has equal power at both, texture has more at middle ones. So each brightness
+    class bounds its noise from below and from above. The level of white noise is the lower envelope over all
+    blocks and directions. A line or a bent curve is accepted if enough classes look like noise, correlation
+    if the spectrum has a shape that texture does not have. Clipped, constant and painted areas are left out.
 
-    Where noise and texture are about as likely, the model that removes less is taken, and `doubt` says so.
+    If noise and texture are about equally likely, the model that removes less is used, and `doubt` says so.
     An image too small for a curve or a spectrum gets a simpler model, with less confidence.
 
     Examples
@@ -269,7 +270,7 @@ def _estimate(
 def _correlated(
     data: Float, channels: list[Seen], unclipped: NDArray[np.bool_], pool: Pool, size: float, sure: bool
 ) -> NoiseModel | None:
-    """The model of noise that neighbouring pixels share; None where it looks like texture and is not sure."""
+    """The model of noise that neighbouring pixels share; None if it looks like texture and is not sure."""
     curves = [fit_correlated(one.levels).for_pixels(plane) for one, plane in zip(channels, data, strict=True)]
     if any(not max(curve.variances) > 0 for curve in curves):
         return None
@@ -286,7 +287,7 @@ def _correlated(
 
 
 def _has_shape_of_noise(found: PowerEstimate, stable: Float, tilt: float) -> bool:
-    """Whether the power of the brightness falls to next to nothing, and does not rise as texture does."""
+    """Whether the power of the brightness falls to almost nothing, and does not rise as texture does."""
     floor, rise = floor_and_rise(found.power[0])
     share = np.sqrt(found.power.mean()) / max(float(stable.std(axis=(1, 2)).mean()), 1e-300)
     if rise < LEAST_RISE or (share > LARGE_SHARE and found.unevenness > MOST_UNEVEN):

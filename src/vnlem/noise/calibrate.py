@@ -5,8 +5,9 @@
     gain          of the neighbourhood: variance of the flat fields over their brightness; and times how much
                   brighter the pixel is than its neighbourhood
 
-A pixel's own variance would give its gain too, but only to 14 % from 100 frames. Its brightness beside its
-neighbours gives the same to a fraction of a per cent. Single pixels of few frames are shrunk to the usual.
+A pixel's own variance would give its gain too, but only to 14 % from 100 frames. Its brightness relative to
+its neighbours gives the gain to a fraction of a per cent. If there are few frames, single pixels are shrunk
+towards the typical value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -90,8 +91,8 @@ def calibrate_sensor(
     flats : sequence of iterables of ndarray
         One series of frames for each brightness, each at least 2 frames of the same even light.
     saturation : float, optional
-        The value of a saturated pixel. When None the largest value of the flat fields, where it is the last
-        one of a converter of 8 to 16 bits.
+        The value of a saturated pixel. When None, the largest value of the flat fields if it is the maximum
+        of a converter of 8 to 16 bits.
 
     Returns
     -------

@@ -30,7 +30,7 @@ class Seen(NamedTuple):
 
     @classmethod
     def of(cls, plane: Float, pool: Pool, differences: Differences | None = None) -> "Seen | None":
-        """None where no block can hold noise."""
+        """None if no block can hold noise."""
         blocks = cut(plane, differences, pool)
         if blocks is None:
             return cls._of_few_counts(plane, pool)
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
     @classmethod
     def _of_few_counts(cls, plane: Float, pool: Pool) -> "Seen | None":
-        """What sums of four pixels show, where single ones have counted next to nothing."""
+        """What sums of four pixels show, where single ones have counted almost nothing."""
         low = float(plane.min())
         if np.mean(plane == low) < MOST_EMPTY or min(plane.shape) < 2 * SMALLEST_FOR_A_CURVE:
             return None

@@ -94,7 +94,7 @@ def find_field(every: list[Cells], *, sure: bool = False) -> Surface | None:
     Returns
     -------
     Surface or None
-        None where the noise is the same everywhere, or where that cannot be decided.
+        None if the noise is the same everywhere, or where that cannot be decided.
     """
     seen = [cells for cells in every if len(cells.places) >= len(_POWERS)]
     if not seen:
@@ -175,7 +175,7 @@ def _spread(values: Float, weights: Float, plane: NDArray[np.intp]) -> float:
 
 
 def field_of(planes: Float, pool: Pool, *, sure: bool = False) -> NoiseModel | None:
-    """The noise of planes (C, H, W) whose strength varies over the image; None where it does not plainly.
+    """The noise of planes (C, H, W) whose strength varies over the image; None if it does not clearly.
 
     Examples
     --------

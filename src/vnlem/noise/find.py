@@ -35,7 +35,7 @@ def find_noise(
     differences: Sequence[Differences] | None = None,
     in_place: bool = True,
 ) -> NoiseModel | None:
-    """The model that `denoise` uses, from its arguments; None where sigma is enough, e.g. as a map.
+    """The model that `denoise` uses, from its arguments; None if sigma is enough, e.g. as a map.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def find_noise(
     sigma, noise_model
         As in :func:`vnlem.denoise`.
     about_noise : dict
-        What else `denoise` was given: ABOUT_NOISE, None where it was not.
+        What else `denoise` was given: ABOUT_NOISE, None if it was not.
     plain : bool
         Estimate white noise where nothing is given.
     workers : int, optional
@@ -138,7 +138,7 @@ def _check_offset(planes: Planes, offset: float) -> None:
 
 
 def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> None:
-    """One warning where the image plainly has other noise than was given.
+    """One warning where the image clearly has other noise than was given.
 
     Structure raises the estimate, so a larger one counts only where most of the image is flat.
     """

@@ -1,8 +1,8 @@
 """The simplest curve of the noise's variance against brightness that the levels of an image support.
 
-Sensors have few laws: one level; a line that rises with the brightness (photons and read noise); a smooth
-bend (cameras that bend their values). A brightness that shows only texture does not count: the law goes
-on from where noise was seen.
+Sensors follow few laws: one level; a line that rises with the brightness (photons and read noise); a smooth
+bend (cameras with a tone curve). A brightness that shows only texture does not count: the curve is extended
+from where noise was seen.
 """
 
 from typing import Any, NamedTuple
@@ -18,8 +18,8 @@ from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
 
-# Variances that differ by less over the brightness of an image are taken for one: to stabilise would gain
-# little, and texture can feign as much.
+# Variances that differ by less over the brightness of an image count as one level: stabilising would gain
+# little, and texture can cause as much.
 LEAST_RATIO, LEAST_WEAK_RATIO, LEAST_BENT_RATIO = 1.6, 2.2, 2.5
 # Correlated noise is distinguished from texture by its shape, so its curve may vary less; line, bent curve.
 LEAST_RATIO_CORRELATED = (1.4, 1.7)
@@ -51,7 +51,7 @@ class Demands(NamedTuple):
 
 
 def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = None) -> Curve | None:
-    """The curve that the levels support; None where they are one level, texture or both.
+    """The curve that the levels support; None if they are one level, texture or both.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
     seen = levels.some(like_noise)
     if seen.brightness.size < 4 or share < demands.support:
         return None
-    # A little too much costs less than a little too little, once it is clear that this is noise.
+    # Once it is clear that this is noise, slightly too much costs less than slightly too little.
     variance = seen.high
     doubt = _doubt(seen)
     pure = _from_dark(seen.brightness, variance, dark)
@@ -103,7 +103,7 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
 
 
 def _from_darkest(x: Float, y: Float) -> Curve | None:
-    """The rising line from the darkest classes on; None where it explains too little."""
+    """The rising line from the darkest classes on; None if it explains too little."""
     few = max(1, x.size // 8)
     dark, level = float(x[:few].mean()), float(y[:few].mean())
     slope = float(np.median((y[few:] - level) / (x[few:] - dark)))
@@ -120,14 +120,14 @@ def _doubt(levels: Levels) -> Float:
 
 
 def _from_dark(x: Float, y: Float, dark: float | None) -> Curve | None:
-    """The line of pure counts, which begins where there is no noise; None where it explains too little."""
+    """The line of pure counts, which begins where there is no noise; None if it explains too little."""
     if dark is None or not (x > dark).any():
         return None
     counted = x > dark
     ratios, level = y[counted] / (x[counted] - dark), y[counted]
     gain = float(np.median(ratios))
     misfit = [_misfit(values, np.full(values.size, np.median(values))) for values in (ratios, level)]
-    # A dark border around noise of one level is explained by that level alone.
+    # That level alone explains a dark border around noise of one level.
     if not gain > 0 or misfit[0] > min(DARK_MISFIT, misfit[1] + DARK_LOSS):
         return None
     return Curve.of_camera(GainModel(gain, dark, 0.0))
@@ -249,22 +249,22 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
     Parameters
     ----------
     image : array_like
-        A grey image, or a colour image with `channel_axis`, whose channels are taken to share one model.
+        A grey image, or a colour image with `channel_axis`, whose channels share one model.
     channel_axis : int, optional
         The axis of the channels.
 
     Returns
     -------
     GainModel
-        One image shows only how the variance grows with the mean, a line: its slope is the gain; its value
-        at zero is read_noise^2 - gain * offset. One of the two is set to zero, unless there are pixels below
-        such an offset: then it is the darkest brightness. Denoising needs the line alone.
+        One image shows only how the variance grows with the mean, a line: its slope is the gain; its value at
+        zero is read_noise^2 - gain * offset. One of the two is set to zero, unless there are pixels below
+        such an offset: then the offset is the darkest brightness. Denoising needs only the line.
 
     Notes
     -----
     Blocks of 8x8 pixels are sorted into classes of equal brightness. The flattest blocks of each class give
-    its variance at high frequencies, less what texture may have leaked into them. A line through the classes
-    is fitted by iteratively reweighted least squares.
+    its variance at high frequencies, minus the leak of texture into them. A line through the classes is
+    fitted by iteratively reweighted least squares.
 
     Examples
     --------
@@ -281,7 +281,7 @@ def estimate_gain(image: ArrayLike, channel_axis: int | None = None) -> GainMode
 
 
 def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
-    """:func:`estimate_gain` of planes (C, H, W); None where no noise is visible.
+    """:func:`estimate_gain` of planes (C, H, W); None if no noise is visible.
 
     pool: the threads to use, which do not change the result.
     """

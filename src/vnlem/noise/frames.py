@@ -10,7 +10,7 @@ from vnlem.noise.levels import Differences
 Float = NDArray[np.float64]
 
 PAIRS = 4  # of neighbours, spread over the stack
-LARGEST = 512  # pixels a side of what is looked at, in the middle of a page
+LARGEST = 512  # pixels a side of what is examined, in the middle of a page
 # Blocks are matched on smooth pages: the choice must not depend on the high frequencies that show the noise.
 SMOOTHING = 2.0
 CELL, HALF_BLOCK, LONGEST = 8, 8, 12

@@ -1,10 +1,10 @@
 """Impulses: hot, dead and stuck pixels, salt and pepper, cosmic rays.
 
-An impulse stands out from all that is around it: it is beyond the range of its 24 neighbours by more than
-noise explains and by a share of that range, and the pixels beside it do not follow it, as they would beside
-a star or a bead, which have a point spread. Photographs hold such pixels too, in eyes, on water and in
-texture. So "auto" acts only where impulses are plain: many of them, spread evenly, as many in flat areas as
-in textured ones, in a picture that has more than points.
+An impulse stands out from its surroundings: it is outside the range of its 24 neighbours by more than noise
+explains and by a share of that range, and the adjacent pixels do not follow it, as they would next to a star
+or a bead, which have a point spread. Photographs contain such pixels too, in eyes, on water and in texture.
+So "auto" acts only if impulses are obvious: many of them, spread evenly, as many in flat areas as in textured
+ones, in a picture that shows more than points.
 """
 
 from dataclasses import dataclass, replace
@@ -199,7 +199,7 @@ def _mirrored(index: NDArray[np.intp], size: int) -> NDArray[np.intp]:
 
 
 def check_impulses(impulses: Any) -> str | bool:
-    """What was asked for, or a clear error.
+    """The option, checked, or a clear error.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def find_rule(
     missing: Mask | None = None,
     levels: Float | None = None,
 ) -> ImpulseRule | None:
-    """How impulses of an image are found; None where there are none, or none that are plain.
+    """How impulses of an image are found; None if there are none, or no obvious ones.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def find_rule(
     noise : NoiseModel
         Of the image, as far as it is known.
     asked : {"auto", True, False}
-        True: also where they are few or not plain.
+        True: even if they are few or not obvious.
     missing : ndarray of bool, optional
         Pixels that are not impulses, because nothing was measured there.
     levels : ndarray, optional

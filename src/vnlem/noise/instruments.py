@@ -124,7 +124,7 @@ def _speckle(planes: Float, looks: Any, domain: Any, pool: Pool) -> NoiseModel:
 
 
 def _shared(model: NoiseModel, stable: Float, pool: Pool) -> NoiseModel:
-    """The model with the spectrum of noise that neighbours plainly share."""
+    """The model with the spectrum of noise that neighbours clearly share."""
     spectrum = Spectrum.of(estimate_power(stable[:1], None, pool).power[0])
     near = spectrum.correlation(1)
     if max(near[0, 1], near[1, 0]) < PLAINLY_SHARED:

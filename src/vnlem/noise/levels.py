@@ -1,7 +1,7 @@
 """Levels of noise: what the flattest blocks of an image say, everywhere and at each brightness.
 
-Noise is everywhere, structure is somewhere. So blocks of 8x8 pixels are ranked by their energy at one part of
-their coefficients, and the noise of the flattest is read from another part, at high and at middle
+Noise is everywhere, structure only in places. So blocks of 8x8 pixels are ranked by the energy of some of
+their coefficients, and the noise of the flattest is measured in other coefficients, at high and at middle
 frequencies. White noise has the same power at both. Texture has more at middle frequencies, and a part of
 that leaks into the high ones. So both together bound the noise from below and from above.
 """
@@ -132,7 +132,7 @@ class Blocks:
 
 
 def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None) -> Blocks | None:
-    """The blocks of a plane (H, W) that can hold noise; None where there are next to none.
+    """The blocks of a plane (H, W) that can hold noise; None if there are almost none.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None)
     dark = low if empty and of is None else None
     if np.mean(natural) < (LEAST_SHARE if dark is None else LEAST_SHARE_OF_COUNTS):
         return None
-    # Where whole areas have counted nothing, a pixel that has not either was not clipped.
+    # If whole areas have counted nothing, a pixel without counts was not clipped.
     clipped = highest if dark is not None else lowest + highest
     kept = block.unclipped(natural, clipped > block.CLIPPED_SHARE, FEWEST)
     if not counts and (clipped[kept] > block.CLIPPED_SHARE).any():
@@ -282,10 +282,10 @@ class _Bands:
 def white_level(blocks: Blocks) -> float:
     """Variance of white noise: the lower envelope over space, frequency and direction.
 
-    The level at high frequencies is followed from textured blocks to ever flatter ones, and on to where
-    middle frequencies have no more power than high ones. Where the flattest blocks, or their quietest
-    directions, plainly have less, they count. Where even the flattest blocks are as uneven as texture, the
-    level is lower still.
+    The level at high frequencies is followed from textured blocks to ever flatter ones, until middle
+    frequencies have no more power than high ones. If the flattest blocks, or their quietest directions,
+    clearly have less, that level is used. If even the flattest blocks are as uneven as texture, the level is
+    lower still.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def _without_leak(ranks: Levels) -> float:
     # The flatter the better: texture of another kind leaks otherwise.
     weights = 1 / np.maximum(high * ranks.error, 1e-140) ** 2 / (1 + np.arange(high.size))
     x, y = (float(weights @ values) / float(weights.sum()) for values in (middle, high))
-    # Where the texture hardly differs between the ranks, the usual leak is as good a guess as any.
+    # If the texture hardly differs between the ranks, the usual leak is the best guess.
     usual = 1 / LEAK_SPREAD**2
     spread = float(weights @ (middle - x) ** 2)
     leak = (float(weights @ ((middle - x) * (high - y))) + usual * USUAL_LEAK) / (spread + usual)

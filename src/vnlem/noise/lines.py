@@ -1,14 +1,14 @@
 """Rows and columns that differ by offsets or gains: sCMOS and infrared sensors, scanners, 1/f noise of rows.
 
 Neighbouring lines of a picture differ by structure, which changes along the line, and by their offsets, which
-do not. So both are cut into blocks, the middle of the differences is taken in each block, and what all blocks
-agree on is the difference of the offsets. Differences over one, two and three lines are joined by least
-squares; those that structure has spoilt, such as the edge of a facade, are left out by their misfit. The
-offsets are shrunk by what is known of their size: where lines do not differ they are next to zero.
+do not. So both are cut into blocks, and the value on which the mid-means of all blocks agree is the
+difference of the offsets. Differences over one, two and three lines are combined by least squares; those
+spoilt by structure, such as the edge of a facade, are rejected by their misfit. The offsets are shrunk by
+their variance: if lines do not differ, they are close to zero.
 
-A line with a gain of its own differs by more where the picture is bright: the differences of the blocks grow
-with their brightness. The slopes are joined in the same way, and then offsets are measured on the picture
-whose lines have one gain.
+A line with a different gain differs more in bright areas: the differences of the blocks grow with their
+brightness. The slopes are combined in the same way, and the offsets are then measured on the picture
+corrected for the gains.
 """
 
 from dataclasses import replace
@@ -32,8 +32,9 @@ MISFIT = 2.0  # standard errors by which a difference may be wrong before it los
 LEAST_ERROR = 0.5  # of the usual one: blocks may agree by chance
 LEAST_SHARE = 1e-4  # of the variance of the offsets, for the same decision
 MOST_ROWS = 64  # of a block that the question "are there lines" looks at
-# Lines differ plainly where the differences are larger than their errors, where the quarters of the picture
-# agree on them, and where they are independent: then they are as often followed by their opposite as those of
+# Lines clearly differ if the differences are larger than their errors, the quarters of the picture agree on
+# them,
+# and they are independent: then they are as often followed by their opposite as those of
 # white noise, at -0.5, and do not repeat. Chosen on 98 photographs with noise of sigma 0 to 20: their
 # quarters agree by at most 0.4, the correlation of neighbours is at least -0.3, and none has both.
 LEAST_SIGNIFICANCE, LEAST_AGREEMENT = 4.0, 0.35
@@ -85,13 +86,13 @@ _FIELDS = {1: {"offsets": "rows", "gains": "row_gains"}, 2: {"offsets": "columns
 
 
 def find_lines(planes: Float, *, sure: bool = False) -> PixelMaps | None:
-    """The offsets and gains of rows and columns of planes (C, H, W); None where lines do not differ.
+    """The offsets and gains of rows and columns of planes (C, H, W); None if lines do not differ.
 
     Parameters
     ----------
     planes : ndarray
     sure : bool
-        Take what is found, even where it is not plain.
+        Return what is found, even if it is not obvious.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Maps of an image's noise: what differs from pixel to pixel, taken out before and put back after.
+"""Maps of an image's noise: what differs from pixel to pixel, corrected before denoising.
 
     rows, columns    offsets and gains of lines: taken out; the result is without them
     sensor           offset, gain and read noise of each pixel (sCMOS): evened out; the result is without them
@@ -23,7 +23,7 @@ LINES = ("rows", "columns", "row_gains", "column_gains")
 
 @dataclass(frozen=True, eq=False)
 class PixelMaps:
-    """What differs from pixel to pixel; None where nothing does.
+    """What differs from pixel to pixel; None if nothing does.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class PixelMaps:
 
     @property
     def shape(self) -> tuple[int | None, int | None]:
-        """Height and width of the image they are for; None where any will do."""
+        """Height and width of the image they are for; None if any will do."""
         whole = self.sigma if self.sigma is not None else None if self.sensor is None else self.sensor.offset
         if whole is not None:
             return whole.shape[0], whole.shape[1]

@@ -1,4 +1,4 @@
-"""NoiseModel: what is known about the noise of an image, how to make it white, and how to say it."""
+"""NoiseModel: the noise of an image, how to whiten it, and how to describe it in words."""
 
 import os
 from dataclasses import dataclass, replace
@@ -21,8 +21,9 @@ from vnlem.pipeline.regions import Region
 
 Float = NDArray[np.float64]
 
-# No component is taken for cleaner than this share of the noisiest: a grey picture stored as RGB has
-# colours without any noise, and nothing would be gained by a division by zero.
+# Every component has at least this share of the noise of the noisiest: a grey picture stored as RGB has
+# colours
+# without noise, and this avoids a division by zero.
 LEAST_STRENGTH = 1e-3
 LEAST_RISE = 1e-3  # of a curve, as a share: with less it is one level
 
@@ -41,9 +42,9 @@ class NoiseModel:
     strengths : tuple of float
         Variance of each component of the stabilised image: one where channels have independent noise.
     confidence : float
-        0 to 1: how far the image allowed an estimate; 1 for what was given.
+        0 to 1: how certain the estimate is; 1 for a given model.
     doubt : str
-        What else the noise may be, where another model was about as likely; empty where none was.
+        What else the noise may be, if another model was about as likely; otherwise empty.
     maps : PixelMaps, optional
         What differs from pixel to pixel: lines, the pixels of a sensor, the strength of the noise.
 
@@ -164,7 +165,7 @@ class NoiseModel:
 
     @property
     def evened(self) -> "NoiseModel":
-        """The noise of pixels that the maps have evened out: the same everywhere."""
+        """The noise after correction by the maps: the same everywhere."""
         return self if self.maps is None else replace(self, maps=None)
 
     def part(self, rows: slice, columns: slice) -> "NoiseModel":
@@ -300,7 +301,7 @@ class NoiseModel:
     def unstabilise(self, planes: Float, region: Region | None = None) -> Float:
         """Undo :meth:`stabilise` for denoised planes; without bias where the transform is curved.
 
-        Lines and the differences of a sensor's pixels are not put back.
+        Line offsets and the differences of a sensor's pixels are not restored.
         """
         if self.maps is not None:
             return self.maps.leave(self.evened.unstabilise(planes))
@@ -379,7 +380,7 @@ class NoiseModel:
         path : path, optional
             Where to write the picture.
         image : array_like, optional
-            The noise of its blocks is drawn beside the curve.
+            The noise of its blocks is drawn with the curve.
         channel_axis : int, optional
             The axis of the channels of `image`.
 

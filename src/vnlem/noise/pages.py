@@ -111,7 +111,7 @@ class StackNoise:
         plain: bool,
         in_parts: bool = False,
     ) -> "StackNoise | None":
-        """The noise of channels that are denoised together; None where there is no common estimate.
+        """The noise of channels that are denoised together; None if there is no common estimate.
 
         Colours are estimated together where they may share noise, other channels each on its own. Channels
         whose noise varies over the page are denoised one by one.
@@ -258,7 +258,7 @@ class _Seen(NamedTuple):
         return cls(pages, sample, differences or None, lines, looks)
 
     def has_field(self, model: NoiseModel, channel: int | None = None) -> bool:
-        """Whether white noise plainly varies over the pages, in all channels or in one."""
+        """Whether white noise clearly varies over the pages, in all channels or in one."""
         if not self.looks or model.kind != "white":
             return False
         planes = [plane for page in self.pages for plane in (page if channel is None else page[[channel]])]
@@ -319,7 +319,7 @@ def _without_lines(planes: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _have_lines(pages: list[NDArray[np.float64]]) -> bool:
-    """Whether the lines of most of some pages plainly differ."""
+    """Whether the lines of most of some pages clearly differ."""
     some = pages[:: max(1, len(pages) // PAGES_WITH_LINES)]
     planes = (page.reshape(-1, *page.shape[-2:]) for page in some)
     return 2 * sum(find_lines(page) is not None for page in planes) > len(some)

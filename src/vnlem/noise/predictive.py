@@ -1,9 +1,11 @@
-"""Put the noise back: does it look like the image? A check of a noise model that needs no clean image.
+"""Does simulated noise look like that of the image? A check of a noise model that needs no clean image.
 
-Noise is drawn from the model onto the denoised image. Where the model is right, this has the energy of the
-input block by block, at high and at middle frequencies, give or take what two draws differ by. Where texture
-was taken for noise the quiet blocks of the input have less; where noise was left the result has it too, as
-even as noise is, and hardly a block is dominated by the noise that is put back.
+Noise is drawn from the model and added to the denoised image. If the model is right, the sum has the energy
+of
+the input block by block, at high and at middle frequencies, up to the difference of two draws. If texture was
+mistaken for noise, the quiet blocks of the input have less. If noise was left, the result contains it too,
+evenly,
+and the added noise dominates hardly any block.
 """
 
 from collections.abc import Callable
@@ -25,7 +27,7 @@ Float = NDArray[np.float64]
 
 SIDE = 16  # of the blocks
 TILE, TILES = 128, 3  # pixels a side of a tile, and tiles along each side: large images are judged by these
-FEWEST = 24  # blocks; with fewer nothing can be said
+FEWEST = 24  # blocks; with fewer the verdict is "unknown"
 SEED = 20
 QUIET = 0.05  # quantile of the blocks that says whether the quiet ones have the noise
 FLAT = 0.1  # quantile of the blocks, for the least that the image has
@@ -59,28 +61,30 @@ LEAST_SHOWN = 0.05
 
 UNKNOWN = "unknown"
 VERDICTS = ("yes", "mostly", "no")
-NO_NOISE = "no noise was found, so there is none to put back"
+NO_NOISE = "no noise was found, so there is none to simulate"
 TOO_SMALL = f"the image is smaller than {2 * SIDE}x{2 * SIDE} pixels"
-NOTHING_TO_SEE = "hardly an area is neither clipped nor constant"
+NOTHING_TO_SEE = "almost all areas are clipped or constant"
 ROUNDED = "the noise is weaker than the rounding of the result; a float image would show it"
 
 
 @dataclass(frozen=True)
 class Band:
-    """Blocks of the image beside those of the result with noise put back, at some frequencies.
+    """Blocks of the image compared with those of the result plus simulated noise, at some frequencies.
 
-    Differences of the logarithms of their energies, less what two draws of the noise show.
+    Differences of the logarithms of their energies, minus those between two draws of the noise.
 
     Attributes
     ----------
     quietest : float
-        Of the 5 % of the blocks that have the least beside their draw. Negative: the noise is weaker there.
+        Of the 5 % of the blocks with the least energy relative to their draw. Negative: the noise is weaker
+        there.
     usual : float
         The median. Positive: most blocks hold more than the result and the noise.
     spread : float
-        The standard deviation over that of two draws; one where the blocks differ by chance alone.
+        The standard deviation relative to that of two draws; one if the blocks differ only by chance.
     floor : float
-        What the flattest 10 % of the blocks hold beside the noise alone. Positive where all is textured.
+        Energy of the flattest 10 % of the blocks relative to the noise alone. Positive if everything is
+        textured.
     """
 
     quietest: float
@@ -91,22 +95,22 @@ class Band:
 
 @dataclass(frozen=True)
 class NoiseCheck:
-    """Whether noise of a model, put back on the denoised image, looks like the image.
+    """Whether simulated noise of a model, added to the denoised image, looks like the image.
 
     Attributes
     ----------
     verdict : {"yes", "mostly", "no", "unknown"}
     reason : str
-        What speaks against the model, or why nothing can be said; empty for "yes".
+        What speaks against the model, or why the verdict is "unknown"; empty for "yes".
     high, middle : Band or None
-        The figures at high and at middle frequencies; None where nothing can be said.
+        The figures at high and at middle frequencies; None if the verdict is "unknown".
     shown : float
         Share of the blocks in which the noise is stronger than what the result holds at high frequencies.
 
     Examples
     --------
     >>> NoiseCheck("no", "the quiet areas have less").describe()
-    'noise like this, put back, looks like your image: no (the quiet areas have less)'
+    'simulated noise of this kind looks like your image: no (the quiet areas have less)'
     """
 
     verdict: str
@@ -118,9 +122,9 @@ class NoiseCheck:
     def describe(self) -> str:
         """The verdict as a sentence without a full stop."""
         if self.verdict == UNKNOWN:
-            return f"whether noise like this, put back, looks like your image cannot be said: {self.reason}"
+            return f"cannot tell whether simulated noise of this kind looks like your image: {self.reason}"
         why = f" ({self.reason})" if self.reason else ""
-        return f"noise like this, put back, looks like your image: {self.verdict}{why}"
+        return f"simulated noise of this kind looks like your image: {self.verdict}{why}"
 
 
 def worst(checks: list[NoiseCheck]) -> NoiseCheck:
@@ -137,14 +141,14 @@ def worst(checks: list[NoiseCheck]) -> NoiseCheck:
 def predictive_check(
     noisy: ArrayLike, denoised: ArrayLike, noise: NoiseModel, channel_axis: int | None = None
 ) -> NoiseCheck:
-    """Whether the noise of a model, put back on the denoised image, looks like the image.
+    """Check whether simulated noise of a model, added to the denoised image, looks like the image.
 
     Parameters
     ----------
     noisy, denoised : array_like
         The image before and after, of one shape.
     noise : NoiseModel
-        What was taken for the noise.
+        The noise model that was used.
     channel_axis : int, optional
         The axis of the channels.
 
@@ -183,7 +187,7 @@ def check_result(planes: Planes, denoised: NDArray[Any], model: NoiseModel) -> N
     --------
     >>> constant = np.full((64, 64), 7.0)
     >>> check_result(to_planes(constant), constant, NoiseModel.white(2.0)).reason
-    'hardly an area is neither clipped nor constant'
+    'almost all areas are clipped or constant'
     """
     if planes.ndim == 1:
         return NoiseCheck(UNKNOWN, TOO_SMALL)
@@ -352,13 +356,13 @@ def _judge(high: Band, middle: Band, shown: float, *, correlated: bool) -> tuple
         ),
         (
             max(_beyond(band.spread, limits.spread) for band in judged),
-            "areas of the image differ more than draws of this noise do",
+            "areas of the image differ more than simulated noise does",
         ),
         (
             0 if correlated or middle.floor - high.floor > AS_WHITE else _beyond(high.floor, UNKNOWN_NOISE),
             "even the flat areas of the image have more noise than this",
         ),
-        (int(shown < LEAST_SHOWN), "hardly an area shows this noise: texture hides it, or stronger noise"),
+        (int(shown < LEAST_SHOWN), "hardly any area shows this noise: texture or stronger noise hides it"),
     ]
     rank, reason = max(against, key=lambda one: one[0])
     return rank, reason if rank else ""

@@ -1,14 +1,13 @@
-"""Noise that depends on the brightness, at several scales and, where photons are few, in rounds.
+"""Noise that depends on the brightness, at several scales and, if photons are few, in rounds.
 
 At half the size four pixels have become one, with four times the photons. So an image is halved before it is
-stabilised, not after: the mean of roots is not the root of the mean, and what is lost by that at a fine scale
-a coarser one still has.
+stabilised, not after: the mean of roots is not the root of the mean, and a coarser scale keeps what a fine
+one loses by that.
 
-Where hardly a pixel has counted more than a few photons no transform makes the noise even: the variances of
-one photon and of none differ, whatever is done to the values. So weak structures are lost. The image at half
-or a quarter of its size has enough photons. A mixture of the image and of what was found there has a
-known part of the noise; counted in units that small, the same pixels have many photons, and the transform
-does its work [1]_.
+If hardly any pixel has counted more than a few photons, no transform makes the noise even: the variances of
+one photon and of none differ under any transform. So weak structures are lost. The image at half or a quarter
+of its size has enough photons. A mixture of the image and of what was found there has a known part of the
+noise; counted in units that small, the same pixels have many photons, and the transform does its work [1]_.
 
 .. [1] L. Azzari, A. Foi, "Variance stabilization for noisy+estimate combination in iterative Poisson
    denoising", IEEE Signal Processing Letters 23, 2016. :DOI:`10.1109/LSP.2016.2580600`

@@ -2,9 +2,9 @@
 
     pixel = offset + gain * Poisson(photons) + Normal(0, read_noise^2), all three different for each pixel
 
-Subtracting the offset and dividing by the gain gives every pixel the gain of the usual one. Pixels with more
+Subtracting the offset and dividing by the gain gives every pixel the gain of a typical one. Pixels with more
 read noise than usual are mixed with the mean of their neighbours until they have no more noise than those:
-the larger their noise, the less of them is left. Then one camera model describes all pixels.
+the larger their noise, the less they contribute. Then one camera model describes all pixels.
 """
 
 from dataclasses import dataclass

@@ -12,7 +12,7 @@ from vnlem.noise.speckle import Speckle, add_speckle
 Float = NDArray[np.float64]
 
 # From this many photons on counts are drawn from a normal distribution: the difference is invisible, and the
-# gain of a model that is hardly more than white noise may be next to zero.
+# gain of a model that is hardly more than white noise may be close to zero.
 MANY_PHOTONS = 1e6
 
 

@@ -105,7 +105,7 @@ class Speckle:
         if low < 0 and self.domain != "log":
             raise ValueError(
                 f"speckle multiplies an {self.domain}, which is not negative, and the image holds {low:g}; "
-                "pass domain='log' (--domain log) where the values are logarithms already"
+                "pass domain='log' (--domain log) if the values are already logarithms"
             )
 
     @property

@@ -1,6 +1,6 @@
 """Missing and broken pixels of stacks: found and filled page by page, in memory and in parts alike.
 
-Every decision looks at `REACH` pixels around, so a part of a page has the bytes of the whole page.
+Every decision looks at `REACH` pixels around, so a part of a page gets the same bytes as the whole page.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +22,12 @@ from vnlem.pipeline.sigma import check_sigma
 
 Mask = NDArray[np.bool_]
 Float = NDArray[np.float64]
-# A page (H, W) without NaN, and where it holds nothing; None where all is there.
+# A page (H, W) without NaN, and where it holds nothing; None if all is there.
 Seen = tuple[NDArray[Any], Mask | None]
 
-SAMPLE = 4  # pages that say whether impulses are plain, and whether many pixels are missing
+SAMPLE = 4  # pages that say whether impulses are obvious, and whether many pixels are missing
 MOST_PAGES = 16  # whose mean shows pixels that are broken in all of them
-# Impulses are looked for where missing pixels are filled, and then both are filled.
+# Impulses are searched for where missing pixels are filled, and then both are filled.
 REACH = 2 * holes_of.REACH + holes_of.FOUND_REACH
 
 
@@ -101,7 +101,7 @@ def find_repair(
     sigma : float, optional
         Of the noise; estimated when None.
     asked : {"auto", True, False}
-        Whether impulses are looked for.
+        Whether impulses are searched for.
     over_time : bool
         Whether the pages are frames: then a broken pixel stays at its place, while noise and what moves
         average out.
@@ -145,7 +145,7 @@ def denoise_in_rounds(
         Filled pages, and where they were.
     rounds : int
     solve : callable
-        Denoises pages; it is told the number of the round.
+        Denoises pages; it receives the number of the round.
     """
     for number in range(rounds - 1):
         pages = [

@@ -1,4 +1,4 @@
-"""What is done to every pixel of an image, strip by strip on all workers, with the bytes of the whole."""
+"""Work on every pixel of an image, strip by strip on all workers, with the same bytes as the whole."""
 
 from collections.abc import Callable
 from typing import Any

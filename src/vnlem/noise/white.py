@@ -1,4 +1,4 @@
-"""Noise: its level estimated from one image, and the noise model of the experiments."""
+"""The level of white noise, estimated from one image, and the noise of the experiments."""
 
 from typing import Any
 
@@ -41,16 +41,16 @@ def estimate_sigma(image: ArrayLike, channel_axis: int | None = None, *, workers
 
     Notes
     -----
-    The level is the lower envelope over space, frequency and direction of what flat blocks of 8x8 pixels
-    show: see ``vnlem.noise.levels``. Grain that is the same everywhere counts as noise. Constant and painted
-    blocks (labels, borders, text) are left out, clipped ones where enough others exist.
+    The level is the lower envelope of the energies of flat blocks of 8x8 pixels over space, frequency and
+    direction: see ``vnlem.noise.levels``. Grain that is the same everywhere counts as noise. Constant and
+    painted blocks (labels, borders, text) are left out, and clipped ones if enough others exist.
 
     Images of less than 32x32 pixels and signals have too few blocks for that. The 5 % of their blocks with
-    the least energy at low frequencies are taken to be flat, and the energy of their high frequencies is
-    averaged: white noise has independent coefficients, so choosing blocks by the low ones does not bias the
-    mean of the high ones.
+    the least energy at low frequencies count as flat, and the energy of their high frequencies is averaged:
+    white noise has independent coefficients, so choosing blocks by the low ones does not bias the mean of the
+    high ones.
 
-    The noise must be white: after a JPEG compression, a demosaicking or a resampling the estimate is too low.
+    The noise must be white: after JPEG compression, demosaicking or resampling the estimate is too low.
 
     References
     ----------

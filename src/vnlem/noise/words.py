@@ -43,7 +43,7 @@ def explain(model: "NoiseModel", planes: NDArray[np.float64]) -> list[str]:
     'about 50 photons at the brightest, 50 in the middle; a pixel of 200 grey levels has noise of 14'
     """
     if model.sigma == 0:
-        return ["denoise leaves the image as it is; give sigma, or --caution strong, where there is noise"]
+        return ["denoise leaves the image unchanged; if it is noisy, pass sigma or --caution strong"]
     words = []
     evened = planes if model.maps is None else model.maps.without_sigma.enter(planes)
     middle, bright = (float(np.quantile(evened[0], share)) for share in (0.5, 0.999))
@@ -53,18 +53,18 @@ def explain(model: "NoiseModel", planes: NDArray[np.float64]) -> list[str]:
         at = f"a pixel of {bright:.3g} grey levels has noise of {np.sqrt(float(model.variance(bright))):.2g}"
         words.append(f"about {_count(most)} photons at the brightest, {_count(usual)} in the middle; {at}")
         if most < FEW_PHOTONS:
-            words.append("photons are few: several rounds are taken; ask for --dtype float32")
+            words.append("few photons: denoise works in several rounds; use --dtype float32")
     elif law is None:
         contrast = float(evened.std(axis=(1, 2)).mean())
         level = float(np.sqrt(np.mean(model.variance(middle))))
         words.append(
-            f"noise of {level:.3g} grey levels beside a contrast of {contrast:.3g} (both standard deviations)"
+            f"noise of {level:.3g} grey levels, image contrast {contrast:.3g} (both standard deviations)"
         )
     else:
         level = float(np.sqrt(np.mean(model.variance(bright))))
         words.append(f"a pixel of {bright:.3g} grey levels has noise of {level:.2g}")
         if law.name == "rician":
-            words.append("noise lifts the background above zero: denoise brings it back")
+            words.append("noise lifts the background above zero: denoise corrects this")
     for name in ("rows", "columns"):
         lines = None if maps is None else getattr(maps, name)
         if lines is not None:
@@ -75,14 +75,14 @@ def explain(model: "NoiseModel", planes: NDArray[np.float64]) -> list[str]:
         gains = None if maps is None else getattr(maps, f"{name.removesuffix('s')}_gains")
         if gains is not None:
             words.append(
-                f"{name} differ by {100 * gains.std():.2g} % in their gains: denoise evens them out "
+                f"{name} differ by {100 * gains.std():.2g} % in their gains: denoise corrects them "
                 "(--no-lines does not)"
             )
     if maps is not None and maps.sigma is not None:
         row, column = np.unravel_index(int(np.argmax(maps.sigma)), maps.sigma.shape)
         words.append(
             f"the noise is strongest at row {row}, column {column}: denoise filters more there; "
-            "--noise-model gaussian takes one level for all"
+            "--noise-model gaussian uses one level everywhere"
         )
     if model.is_correlated:
         words.append("neighbouring pixels share noise, as after demosaicking, resampling or a blur")

@@ -1,1 +1,1 @@
-"""What every method shares and no science: checks, images, units, tiles, workers, progress."""
+"""What all methods share, without science: checks, images, units, tiles, workers, progress."""

@@ -19,7 +19,7 @@ LETTERS = {
     "Y": "rows",
     "X": "columns",
 }
-# Along which of the axes planes help each other; the first that has more than one plane is taken, but for
+# Along which of the axes planes help each other; the first that has more than one plane is taken, except for
 # time and depth together.
 HELPFUL = "ZTN"
 SPOTS = 8  # places at which time and depth are compared
@@ -141,10 +141,10 @@ def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = 
 
 
 class PagesOf:
-    """The pages of a series, each cut from the array when it is asked for.
+    """The pages of a series, each cut from the array when it is requested.
 
-    A page is (H, W), or (channels, H, W) where the series has all channels. The array may lie on the disk:
-    what it is asked for is whole pages of one channel, if its last axes are Y and X. They come in the dtype
+    A page is (H, W), or (channels, H, W) where the series has all channels. The array may is on disk:
+    what it is requested is whole pages of one channel, if its last axes are Y and X. They come in the dtype
     `dtype`, where it is given.
 
     Examples
@@ -224,7 +224,7 @@ def shapes_of(pages: Any) -> list[tuple[int, ...]]:
 
 
 def count_of(pages: Any) -> int | None:
-    """How many pages there are; None where they are still to come.
+    """How many pages there are; None if they are still to come.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks of single parameters, shared by the methods: what was wrong, what was got, how to cure it."""
+"""Checks of single parameters, shared by the methods: what is wrong, what was passed, how to fix it."""
 
 import math
 import os
@@ -17,7 +17,7 @@ LARGEST_WHOLE = 2**31 - 1
 APART = 1e6
 FEW = 1e-3  # of all values: this few may be broken pixels
 NO_DATA = 1e15  # outliers of at least this size mark pixels without data, however many
-_LOOK = 2**16  # values that are looked at first
+_LOOK = 2**16  # values that are examined first
 
 
 def whole(name: str, value: Any, smallest: int = 1, largest: int = LARGEST_WHOLE) -> int:
@@ -204,7 +204,7 @@ def _kind_of(value: Any) -> str:
 
 
 def refuse_infinite(name: str, values: NDArray[np.float64]) -> None:
-    """One clear sentence where values are not finite."""
+    """A clear error if values are not finite."""
     xp = namespace(values)
     bad = ~xp.isfinite(values)
     if bad.any():
@@ -216,7 +216,7 @@ def refuse_infinite(name: str, values: NDArray[np.float64]) -> None:
 
 
 def refuse_outliers(name: str, values: NDArray[Any], largest: float | None = None) -> None:
-    """One clear sentence where some values are far beyond all others; `largest`: of their absolute values.
+    """A clear error if some values are far beyond all others; `largest`: of their absolute values.
 
     Examples
     --------

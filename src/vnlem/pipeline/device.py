@@ -1,4 +1,4 @@
-"""Where a call runs, and arrays of other libraries: in as they are, back as they came."""
+"""The device of a call, and arrays of other libraries: the result has the type of the input."""
 
 import importlib
 import re
@@ -140,11 +140,11 @@ def run_where_asked(
     *,
     in_pages: bool = False,
 ) -> Returned:
-    """work(image, sigma, device) on a device: it sees arrays that lie there, and the name "cpu" or "cuda:N".
+    """Call work(image, sigma, device) on a device, with arrays there and the name "cpu" or "cuda:N".
 
-    What it returns, an image or a tuple that begins with one, comes back as an array of the library of the
-    given image. What does not fit into a GPU's memory is tried again with the image on the host. Each warning
-    is said once.
+    Its result, an image or a tuple that begins with one, is returned as an array of the library of the given
+    image. If GPU memory is too small, the call is tried again with the image on the host. Each warning is
+    issued once.
 
     Examples
     --------
@@ -271,14 +271,14 @@ def choose(device: str | None, image: Any = None) -> str:
     count = importlib.import_module("cupy").cuda.runtime.getDeviceCount()
     if int(matched[2]) >= count:
         raise ValueError(
-            f"device {device!r} was asked for, but there {'is' if count == 1 else 'are'} {count} GPU"
+            f"device {device!r} was requested, but there {'is' if count == 1 else 'are'} {count} GPU"
             f"{'' if count == 1 else 's'}: use {', '.join(repr(f'cuda:{i}') for i in range(count))}"
         )
     return f"cuda:{int(matched[2])}"
 
 
 def why_no_gpu() -> str | None:
-    """None where CuPy is there and a device answers; else what is missing and how to get it."""
+    """None if CuPy is there and a device answers; else what is missing and how to get it."""
     try:
         cupy = importlib.import_module("cupy")
     except ImportError:

@@ -1,4 +1,4 @@
-"""The dtype of a result: that of the image, or the one that was asked for."""
+"""The dtype of a result: that of the image, or the one requested."""
 
 from typing import Any
 

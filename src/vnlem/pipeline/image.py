@@ -1,4 +1,4 @@
-"""An image as float64 channel planes, and back as it came: layout, dtype, range."""
+"""An image as float64 channel planes, and back to its own layout, dtype and range."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Planes:
     dtype: np.dtype[Any]
     channel_axis: int | None
     ndim: int
-    statistics: units_on_gpu.Statistics | None = None  # of data that lie on a GPU
+    statistics: units_on_gpu.Statistics | None = None  # of data on a GPU
 
     def restore(self, planes: NDArray[Any]) -> NDArray[Any]:
         """Planes back in the input's layout and dtype; integers are rounded and clipped."""
@@ -96,7 +96,7 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
         if isinstance(channel_axis, bool) or not isinstance(channel_axis, int | np.integer):
             raise TypeError(
                 f"channel_axis must be a whole number or None, got {checks.shown(channel_axis)}; "
-                "pass -1 where the colours are the last axis"
+                "pass -1 if the colours are the last axis"
             )
         if not -array.ndim <= channel_axis < array.ndim:
             raise ValueError(

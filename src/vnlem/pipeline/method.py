@@ -1,7 +1,7 @@
-"""A method as a value: its parameters, what solves it on which engine, what a part of an image needs.
+"""A method as a value: its parameters, its solver for each engine, its halo and other properties.
 
 A module of `vnlem.methods` has a public function, whose signature is the list of the method's parameters, and
-a value METHOD, which says everything else. What needs to know something about a method asks that value.
+a value METHOD, which describes everything else. All other code asks that value about a method.
 """
 
 import inspect
@@ -87,10 +87,10 @@ class Method:
     engines : mapping
         Engine, or "cuda", -> place of the solver: Job -> denoised planes.
     halo : callable, optional
-        Parameters -> how far around a part of an image its result depends on pixels. A method without one
-        needs the whole image at once.
+        Parameters -> number of pixels around a part of an image that its result depends on. A method without
+        it needs the whole image at once.
     work_halo : callable, optional
-        The same for what is worked on, averaged over the passes, where that is less.
+        The same for the pixels that are worked on, averaged over the passes, if that is less.
     members : callable
         Parameters -> the parameters of the runs whose mean is the result; by default one run, with these.
     min_size : callable
@@ -104,7 +104,7 @@ class Method:
     cuda_grain : int
         On a GPU parts are read from multiples of it on, for kernels whose sums restart there.
     stack : StackMethod, optional
-        How the pages of a series are denoised together; without it they are taken one by one.
+        How the pages of a series are denoised together; without it they are denoised one by one.
     """
 
     name: str

@@ -43,7 +43,7 @@ class Incoming:
     def __iter__(self) -> Iterator[NDArray[Any]]:
         while self._waiting or not self._ended:
             if not self._waiting:
-                raise RuntimeError("a page was asked for before it came; this is a fault of vnlem")
+                raise RuntimeError("a page was requested before it arrived; this is a bug in vnlem")
             yield self._waiting.popleft()
 
 

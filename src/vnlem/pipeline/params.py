@@ -23,7 +23,7 @@ def spec(
     Parameters
     ----------
     check : callable
-        (name, value, *limits, **bounds) -> the value, or one clear sentence; see `vnlem.pipeline.checks`.
+        (name, value, *limits, **bounds) -> the value, or a clear error; see `vnlem.pipeline.checks`.
     paper : object
         The default in the preset "paper".
     auto : object, optional
@@ -69,7 +69,7 @@ def checked(params: type, values: Mapping[str, Any]) -> dict[str, Any]:
 def takes(
     params: type, *, without: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a public function with ``**params`` take the fields of a dataclass, None where one is not given.
+    """Make a public function with ``**params`` take the fields of a dataclass, None if one is not given.
 
     Its signature and its docstring, where that says ``**params``, name each of them.
 

@@ -1,4 +1,4 @@
-"""The progress of long work: a bar in a terminal or a notebook, lines where they are asked for."""
+"""The progress of long work: a bar in a terminal or a notebook, lines where they are requested."""
 
 import sys
 import time

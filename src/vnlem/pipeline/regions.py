@@ -1,8 +1,8 @@
-"""Parts of an image that are solved apart, with the bytes of the whole.
+"""Parts of an image that are solved separately and get the same bytes as in the whole.
 
 All grids, of tiles and of reference patches, are anchored at the origin of the WHOLE image, and mean, scale
-and noise come from the whole image (`vnlem.pipeline.scale.Scale`). So a part gives the pixels the whole
-would have, if it reads far enough around what it writes: that distance is the method's halo.
+and noise come from the whole image (`vnlem.pipeline.scale.Scale`). So a part gives the pixels of the whole if
+it reads far enough around what it writes; that distance is the method's halo.
 """
 
 from typing import NamedTuple

@@ -30,20 +30,21 @@ class Info:
     parameters : dict
         All parameters of the method, in the units it works in.
     timings : dict
-        Seconds, by what they were spent on; "total" is all.
+        Seconds spent on each step; "total" is the sum.
     details : dict
-        What a method found besides, and for stacks the noise and the order of the pages.
+        What else a method reports, and for stacks the noise and the order of the pages.
     device : str
         Where it ran: "cpu", "cuda:0", ...
     noise : NoiseModel or None
-        The model that was used; None where a method was called with sigma.
+        The model that was used; None if a method was called with sigma.
     plan : Plan or None
-        All that was decided before the work: rounds, sizes, groups of channels with their units and
-        parameters. None for stacks.
+        All decisions before the work: rounds, sizes, groups of channels with their units and parameters. None
+        for stacks.
     noise_check : NoiseCheck or None
-        Whether noise of that model, put back on the result, looks like the image: its `verdict` is "yes",
-        "mostly", "no" or "unknown", its `reason` says why, `describe()` says both. The channel of a stack
-        that looks the least like it counts, by its middle page. See :func:`vnlem.noise.predictive_check`.
+        Whether simulated noise of that model, added to the result, looks like the image: its `verdict` is
+        "yes", "mostly", "no" or "unknown", its `reason` says why, `describe()` says both. For a stack it
+        judges the middle page of each channel and reports the worst. See
+        :func:`vnlem.noise.predictive_check`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Which tile may be worked on next, where an image is worked through in several passes.
+"""Which tile may be processed next if an image is processed in several passes.
 
-A tile of one pass needs what the pass before has left around it, not the whole image. So no pass waits until
-the one before is done everywhere, and threads always find work.
+A tile of one pass needs the result of the previous pass only around it, not the whole image. So no pass waits
+until the previous one is done everywhere, and threads always find work.
 
 Tiles are worked on in any order, and *settled*, which makes what they found part of the image, in the order
 of reading wherever two of them overlap. What becomes part of the image is then the same for any number of

@@ -1,4 +1,4 @@
-"""What a stack was given as: an array with axes, a list of images, a stack of a single page."""
+"""The input forms of a stack: an array with axes, a list of images, a stack of a single page."""
 
 import math
 from typing import Any
@@ -109,7 +109,7 @@ def as_array(image: Any) -> Any:
 
 
 def sigma_map_of(sigma: Any, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
-    """A noise level that varies within a stack, as large as the stack; None where sigma is not such a map.
+    """A noise level that varies within a stack, as large as the stack; None if sigma is not such a map.
 
     A map has as many axes as the stack; an axis along which the noise is the same may have the length one.
 

@@ -121,7 +121,7 @@ class Pool:
                 if progress is not None:
                     progress(done, total)
             return
-        # Each thread takes the next item by itself: this one sleeps unless progress is asked for. Every turn
+        # Each thread takes the next item by itself: this one sleeps unless progress is requested. Every turn
         # of this thread would be time in which the others wait for Python's lock.
         queue = _Queue(work, supply, None if progress is None else 2 * self.workers)
         threads = [self._threads.submit(queue.work_through) for _ in range(min(self.workers, total))]

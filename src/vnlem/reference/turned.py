@@ -1,4 +1,4 @@
-"""Turned copies of what lies around a tile, in plain NumPy: the oracle of the sheets of "so2"."""
+"""Turned copies of the surroundings of a tile, in plain NumPy: the oracle of the sheets of "so2"."""
 
 from dataclasses import dataclass
 
@@ -67,7 +67,7 @@ class Copy:
 
 
 class Copies:
-    """The image with copies of what lies around one tile below it, in one tall array.
+    """The image with copies of the surroundings of one tile below it, in one tall array.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def denoise(
     weights : pair of sequences
         Of each channel in comparisons, in the first pass and in the others.
     variances : sequence
-        Of the noise of each plane, (H, W); None where it is sigma^2 everywhere.
+        Of the noise of each plane, (H, W); None if it is sigma^2 everywhere.
 
     Examples
     --------
@@ -307,7 +307,7 @@ def _alike_centres(pilot, params, first, size):
                 for (row, column), gap in np.ndenumerate(gaps)
             ]
         found = {plane: (plane, y, x)}
-        # More of the nearest places than wanted are looked at, since many lie in one image.
+        # More of the nearest places than wanted are examined, since many lie in one image.
         for _, other, row, column in sorted(places)[: 4 * (wanted + 1)]:
             if len(found) <= wanted:
                 found.setdefault(other, (other, row, column))

@@ -1,7 +1,7 @@
 """The paper's lemmas and theorems as functions, their Monte Carlo checks, and advice on the patch size.
 
-Formulas, figures and what is proved for what: ``docs/theory.md``. Where the paper slips, the corrected and
-the printed form are both available by name: ``docs/paper-notes.md``.
+``docs/theory.md`` has the formulas, the figures and what is proved. Where the paper has a slip, the corrected
+and the printed form are both available by name: ``docs/paper-notes.md``.
 """
 
 from vnlem.features.square import noise_bandwidth

@@ -241,7 +241,7 @@ def orientation_errors(
     Parameters
     ----------
     patch : array_like of shape (height, width)
-        The clean patch; larger than the disc, if the smoothing is to see what lies around it.
+        The clean patch; larger than the disc, if the smoothing is to see its surroundings.
     sigma : float
         Noise level.
     n_trials : int

@@ -1,4 +1,5 @@
-"""Which patch size to take: where the theorem's two bounds balance, or what a noisy image itself says."""
+"""Which patch size to use: where the theorem's two bounds balance, or the estimated error on a noisy
+image."""
 
 import math
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ def suggest_patch_size(
     patch_distance : int
         With an image: the search window reaches this far from each pixel.
     n_references : int
-        With an image: number of pixels whose neighbours are looked at for the bounds.
+        With an image: number of pixels whose neighbours are examined for the bounds.
     seed : int
         With an image: seed of the choice of pixels and of the noise used for thinning.
 

@@ -1,4 +1,4 @@
-"""How well true neighbours are found: the k nearest patches of a clean image, looked for in a noisy one."""
+"""How well true neighbours are found: the k nearest patches of a clean image, searched for in a noisy one."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -6,7 +6,7 @@ from vnlem.kernels.cpu.declare import Float2, Long3, Written, kernel
 
 
 class BlockSearch(NamedTuple):
-    """Which blocks are looked for, and how far."""
+    """Which blocks are searched for, and how far."""
 
     cell: int  # pixels between blocks
     half: int  # half the side of a block

@@ -1,6 +1,7 @@
-"""Groups of patches: each combined and put back, members at their own places and orientations.
+"""Groups of patches: each combined and aggregated, members at their own places and orientations.
 
-The groups of a tile share an image; those of a stack have members in several planes. Both are combined alike.
+The groups of a tile share an image; those of a stack have members in several planes. Both are combined in the
+same way.
 """
 
 from typing import NamedTuple

@@ -26,7 +26,7 @@ IDENTITY = 1 << 20
 class Features(NamedTuple):
     """Features of every pixel of a region, as the image has them and in the canonical frame."""
 
-    raw: Float3  # (height, stride, dim); the canonical ones where no unrotated match is looked at
+    raw: Float3  # (height, stride, dim); the canonical ones where no unrotated match is examined
     canonical: Float3  # (height, stride, dim)
     lengths: Float2  # (height, stride) squared lengths
     sharp: Float2  # (height, stride) what the patch's own pixels have beyond its features, squared

@@ -75,7 +75,7 @@ def follow(
     """Plane, row and column (references, planes, 3) of the windows of references in one of some planes.
 
     where: the references' plane, and how many planes; moves: (planes - 1, rows, columns, 2), onward and back;
-    None where nothing moves.
+    None if nothing moves.
     """
     plane, n_planes = where
     count = references.n

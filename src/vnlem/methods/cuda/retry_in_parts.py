@@ -78,7 +78,7 @@ def _solve_parts(solve: Solver, job: Job[Any], engine: Any, halo: int, grain: in
 def _attempt(
     solve: Solver, job: Job[Any], engine: Any, whole: Region, region: Region, peak: float
 ) -> tuple[Any, dict[str, Any]] | None:
-    """The part's planes and details, or None where it does not fit."""
+    """The part's planes and details, or None if it does not fit."""
     rows, columns = region.read.inside(whole.read)
     sigma_map = job.sigma_map
     try:

@@ -59,6 +59,6 @@ class Rolling:
         return plane
 
     def pop(self) -> None:
-        """The first plane goes."""
+        """Remove the first plane."""
         self._first += 1
         self.count -= 1

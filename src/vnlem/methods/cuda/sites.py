@@ -26,7 +26,7 @@ class Sites(Protocol):
         """One plane (H, stride) more at the end; size: its rows and columns that hold pixels."""
 
     def pop(self) -> None:
-        """The first plane goes."""
+        """Remove the first plane."""
 
     def centres(self, plane: int, references: References, n_planes: int, patch_size: int) -> Array:
         """Plane and centre (r, s, 3) of the windows of patches in one plane, their own first."""
@@ -87,7 +87,7 @@ class Motion:
         self._n_frames += 1
 
     def pop(self) -> None:
-        """The first frame goes."""
+        """Remove the first frame."""
         self._n_frames -= 1
         if self._onward.count > 0:
             self._onward.pop()

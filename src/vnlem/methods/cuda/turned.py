@@ -1,4 +1,4 @@
-"""Turned copies of what lies around tiles on a device, in which VNLR's group "so2" finds members too.
+"""Turned copies of the surroundings of tiles on a device, in which VNLR's group "so2" finds members too.
 
 As on the CPU (`vnlem.neighbours.sheets`) every tile of reference patches has its own copies. The images' tall
 arrays hold the image first and below it the copies of some tiles at a time, side by side in squares of one
@@ -147,7 +147,7 @@ class CopiedTiles:
         return centres.reshape(-1, len(TURNS), 2)
 
     def fill(self, batch: Batch) -> None:
-        """Turn what lies around the batch's tiles."""
+        """Turn the surroundings of the batch's tiles."""
         engine, planes, turned = self._engine, self._planes, batch.copies
         assert turned is not None
         for c in range(self._shape[0]):

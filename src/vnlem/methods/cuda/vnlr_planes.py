@@ -215,7 +215,7 @@ class PlanesOnDevice:
         return Frame(images[0], images[1], images[2], frame.peak, frame.groups)
 
     def drop(self) -> None:
-        """The first plane goes."""
+        """Remove the first plane."""
         del self.frames[0]
         for held in self._rolling:
             held.pop()
