@@ -87,10 +87,12 @@ def denoise_vnlr(
         (stains, fluorescence) one by one ("separate"), and channels that are one picture, noise included, as
         that picture ("same"). Three channels that are handled jointly are taken for RGB and compared in
         opponent colours.
-    aim : {"fidelity", "perception"}
+    aim : {"fidelity", "perception", "flux"}
         "fidelity" makes the expected error small. "perception" is for images that are looked at: the last
         pass is made twice, the sharper of the two counts where structure was lost, and local contrast that
-        is missing is put back. Gains in SSIM and FSIM, costs some hundredths of a decibel.
+        is missing is put back. Gains in SSIM and FSIM, costs some hundredths of a decibel. "flux" is for
+        measurements of small bright objects, such as stars and spots: the 1 % of their flux that is lost is
+        put back.
 
     Returns
     -------
