@@ -1,9 +1,9 @@
 """Simulated particles of a known volume: one by one, together, and two filters, as a Markdown table.
 
 Projections at random angles, each with its own contrast transfer function and white noise. The low-pass
-has the best width, the Wiener filter the true noise level. SNR is the ratio of variances; FRC is the highest
-frequency (cycles per pixel) at which the mean ring correlation with the clean projections is at least 0.5.
-FRC of halves is the same for a correlation of 1/7 between two noisy sets of these projections, denoised apart.
+has the best width, the Wiener filter the true noise level. SNR is the ratio of variances; FRC is the
+frequency (cycles per pixel) up to which the mean ring correlation with the clean projections is at least 0.5.
+FRC of halves is that for a correlation of 1/7 between two noisy sets of these projections, denoised apart.
 
 python benchmarks/particles.py DATA/formats/clean70SRibosome_vol_65p.mrc [--images 60] [--snr 0.05 0.1 0.3 1]
 """
@@ -74,11 +74,13 @@ def wiener(noisy: Stack, sigma: float) -> Stack:
 
 
 def agreement(images: Stack, others: Stack, threshold: float) -> float:
-    """The highest frequency at which images agree with others; the optics pass no low ones."""
+    """The frequency up to which images agree with others, from where they agree best on."""
     curves = [frc(one, other) for one, other in zip(images, others, strict=True)]
     mean = np.mean([curve.correlation for curve in curves], axis=0)
-    agreed = curves[0].frequency[mean >= threshold]
-    return float(agreed.max()) if agreed.size else 0.0
+    best = int(np.argmax(mean))
+    above = mean[best:] >= threshold
+    agreed = above.size if above.all() else int(np.argmin(above))
+    return float(curves[0].frequency[best + agreed - 1]) if agreed else 0.0
 
 
 def results(noisy: Stack, clean: Stack, sigma: float) -> dict[str, Callable[[], Stack]]:
