@@ -164,7 +164,7 @@ def test_real_files_come_back_byte_for_byte(tmp_path, name):
 
 def masked_scan(folder, shape):
     """A noisy ball in X, Y, Z, or three of them as a series, and a mask in the middle, as files."""
-    x, y, z = np.mgrid[:32, :28, :5]
+    x, y, _ = np.mgrid[:32, :28, :5]
     ball = 20 + 180 * ((x - 16) ** 2 + (y - 14) ** 2 < 64)
     voxels = np.repeat(ball[..., None], 3, axis=3) if len(shape) == 4 else ball
     noisy = voxels + np.random.default_rng(0).normal(0, 10, voxels.shape)

@@ -126,7 +126,7 @@ def warn_of_inverted(pixels: dict[str, Any], picture: "Picture") -> None:
         return
     if np.nanmean(values[marked]) > _BRIGHTER * max(float(np.nanmean(values[~marked])), 0.0):
         warn(
-            f"--mask marks {np.mean(mask):.0%} of the voxels as missing, and they are brighter than the rest; "
+            f"--mask marks {np.mean(mask):.0%} of the voxels as missing, which are brighter than the rest; "
             "a mask of what to denoise, such as a brain mask, goes to --only"
         )
 
