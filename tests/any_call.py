@@ -63,7 +63,7 @@ RANGES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "step": ((1, 2, 3, 5, 8, 12), (*WHOLE_ODD, 50)),
     "passes": ((1, 2, 4, 6), WHOLE_ODD),
     "scales": ((1, 2, 3), WHOLE_ODD),
-    "aim": (("fidelity", "perception"), WORDS_ODD),
+    "aim": (("fidelity", "perception", "flux"), WORDS_ODD),
     "channels": (("auto", "joint", "separate"), WORDS_ODD),
     "plane_distance": ((1, 2, 3), WHOLE_ODD),
     "patch_depth": ((1, 2, 3), WHOLE_ODD),

@@ -7,6 +7,7 @@ import pytest
 import tifffile
 from microscope_files import czi_stack, write_czi
 from pictures import random_array
+from raw_files import write_dng
 
 import vnlem
 from vnlem import io
@@ -109,6 +110,68 @@ def test_a_zarr_store_is_described(cli, tmp_path):
     assert (image["axes"], image["shape"], image["channels"]) == ("CZYX", [2, 4, 20, 30], ["DAPI", "GFP"])
     assert image["pixel_sizes"] == {"Z": 1.0, "Y": 0.25, "X": pytest.approx(0.2)}
     assert image["denoise"] == "4 slices (Z) help each other, for each of 2 channels"
+
+
+def test_the_images_of_a_tiff_file_that_denoise_refuses_are_listed(cli, tmp_path):
+    with tifffile.TiffWriter(tmp_path / "a.tif") as tif:
+        for shape in ((20, 30), (16, 18)):
+            tif.write(random_array(shape, "uint16"), photometric="minisblack")
+    found = images(cli, tmp_path / "a.tif", "--noise")
+    assert [(image["shape"], image["axes"], image["dtype"]) for image in found] == [
+        ([20, 30], "YX", "uint16"),
+        ([16, 18], "YX", "uint16"),
+    ]
+    assert all("save this one in a separate file" in image["denoise"] for image in found)
+
+
+def test_the_data_sets_of_an_hdf5_file_are_listed(cli, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    pytest.importorskip("zarr")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["movie"] = random_array((4, 20, 30))
+        file["more/image"] = random_array((16, 18), "float32")
+        file["table"] = np.arange(5)
+    found = images(cli, tmp_path / "a.h5")
+    assert [(image["key"], image["shape"]) for image in found] == [
+        ("more/image", [16, 18]),
+        ("movie", [4, 20, 30]),
+    ]
+    assert images(cli, f"{tmp_path / 'a.h5'}:movie")[0]["denoise"].startswith("each page of 4 by itself")
+    (tmp_path / "b.h5").write_bytes(b"no HDF5")
+    status, _, said = cli("info", tmp_path / "b.h5")
+    assert status == 2
+    assert "b.h5" in said
+
+
+def test_imagej_says_the_time_step(cli, tmp_path):
+    about = {"axes": "TCYX", "unit": "um", "finterval": 2.5}
+    pixels = random_array((3, 2, 20, 30))
+    tifffile.imwrite(tmp_path / "a.tif", pixels, imagej=True, resolution=(5, 5), metadata=about)
+    out = cli("info", tmp_path / "a.tif")[1]
+    assert "  pixel     X 0.2 µm, Y 0.2 µm, T 2.5 s\n" in out
+    assert "  channels  2, without names\n" in out
+
+
+def test_the_pixels_of_a_telescope_have_an_angle(cli, tmp_path):
+    fits = pytest.importorskip("astropy.io.fits")
+    hdu = fits.PrimaryHDU(random_array((20, 30), "float32"))
+    hdu.header["CTYPE1"], hdu.header["CTYPE2"] = "RA---TAN", "DEC--TAN"
+    for name, value in (("CD1_1", -0.3), ("CD1_2", 0.4), ("CD2_1", 0.4), ("CD2_2", 0.3)):
+        hdu.header[name] = value / 3600
+    hdu.writeto(tmp_path / "a.fits")
+    assert "  pixel     X 0.5 arcsec, Y 0.5 arcsec\n" in cli("info", tmp_path / "a.fits")[1]
+
+
+@pytest.mark.parametrize("noise", [None, (1e-4, 1e-6)], ids=["estimated", "from the file"])
+def test_a_mosaic_is_described(cli, tmp_path, noise):
+    pytest.importorskip("rawpy")
+    mosaic = 64 + np.random.default_rng(0).poisson(400, (96, 128)).astype(np.uint16)
+    write_dng(tmp_path / "a.dng", mosaic, ("RG", "GB"), noise=noise)
+    (image,) = images(cli, tmp_path / "a.dng", "--noise")
+    assert image["denoise"].startswith("the mosaic RG/GB")
+    assert "black level 64, white level 4095" in image["denoise"]
+    assert list(image["noise"]) == ["R", "G", "B"]
+    assert all(text.endswith("(from the file)") == (noise is not None) for text in image["noise"].values())
 
 
 def test_without_a_file_it_says_what_runs_here(cli):

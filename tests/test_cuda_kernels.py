@@ -85,6 +85,16 @@ def test_perception_gives_what_the_cpu_gives(channels, group):
     assert np.abs(found - plain).max() > 0.02
 
 
+def test_fluxes_are_those_of_the_cpu():
+    y, x = np.mgrid[:40, :33]
+    pixels = 8 * np.exp(-((y % 13 - 6) ** 2 + (x % 11 - 5) ** 2) / 6.0)[None]
+    pixels = (pixels + 0.3 * np.random.default_rng(0).standard_normal(pixels.shape)).astype(np.float32)
+    here, there, plain = (vnlr_job(pixels, "d4", aim=aim) for aim in ("flux", "flux", "fidelity"))
+    expected = vnlr.solve(here)
+    np.testing.assert_allclose(cuda_vnlr.solve(there, Emulator()), expected, atol=2e-4)
+    assert np.abs(expected - vnlr.solve(plain)).max() > 0.002
+
+
 def test_vnlr_follows_a_map_of_the_noise():
     pixels = pattern(1, 20, 24)
     noise = np.linspace(0.0, 0.6, 24, dtype=np.float32)[None, None].repeat(20, axis=1)

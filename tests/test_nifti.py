@@ -160,3 +160,63 @@ def test_colours_do_not_fit(tmp_path):
 def test_real_files_come_back_byte_for_byte(tmp_path, name):
     io.write(tmp_path / name, io.read(DATA / name))
     assert content(tmp_path / name) == content(DATA / name)
+
+
+def masked_scan(folder, shape):
+    """A noisy ball in X, Y, Z, or three of them as a series, and a mask in the middle, as files."""
+    x, y, _ = np.mgrid[:32, :28, :5]
+    ball = 20 + 180 * ((x - 16) ** 2 + (y - 14) ** 2 < 64)
+    voxels = np.repeat(ball[..., None], 3, axis=3) if len(shape) == 4 else ball
+    noisy = voxels + np.random.default_rng(0).normal(0, 10, voxels.shape)
+    mask = np.zeros(ball.shape, np.uint8)
+    mask[14:18, 12:16, 1:3] = 1
+    brain(folder / "scan.nii.gz", noisy.astype(np.float32))
+    brain(folder / "mask.nii.gz", mask)
+    return noisy.astype(np.float32), mask > 0
+
+
+@pytest.mark.parametrize("pages", [[], ["--page-by-page"]], ids=["volume", "page by page"])
+@pytest.mark.parametrize("shape", [(32, 28, 5), (32, 28, 5, 3)], ids=["3-D", "4-D"])
+def test_a_mask_file_names_missing_voxels(cli, tmp_path, shape, pages):
+    noisy, mask = masked_scan(tmp_path, shape)
+    junk = noisy.copy()
+    junk[mask] = 900
+    brain(tmp_path / "junk.nii.gz", junk)
+    options = ["--mask", tmp_path / "mask.nii.gz", "--sigma", 10, "--profile", "fast", *pages]
+    for name in ("scan", "junk"):
+        assert cli("denoise", tmp_path / f"{name}.nii.gz", tmp_path / f"{name}-out.nii.gz", *options)[0] == 0
+    found, other = (nibabel.load(tmp_path / f"{name}-out.nii.gz").get_fdata() for name in ("scan", "junk"))
+    assert found.shape == shape
+    np.testing.assert_array_equal(found, other)
+    assert np.abs(found[mask] - 200).max() < 15
+
+
+@pytest.mark.parametrize("shape", [(32, 28, 5), (32, 28, 5, 3)], ids=["3-D", "4-D"])
+def test_a_brain_mask_says_what_to_denoise(cli, tmp_path, shape):
+    noisy, mask = masked_scan(tmp_path, shape)
+    options = ["--only", tmp_path / "mask.nii.gz", "--sigma", 10, "--profile", "fast"]
+    assert cli("denoise", tmp_path / "scan.nii.gz", tmp_path / "out.nii.gz", *options)[0] == 0
+    found = nibabel.load(tmp_path / "out.nii.gz").get_fdata()
+    np.testing.assert_array_equal(found[~mask], noisy[~mask])
+    assert np.abs(found[mask] - 200).mean() < 0.5 * np.abs(noisy[mask] - 200).mean()
+
+
+def test_a_brain_mask_that_is_given_as_missing_voxels_is_told(cli, tmp_path):
+    noisy, _ = masked_scan(tmp_path, (32, 28, 5))
+    brain(tmp_path / "brain.nii.gz", (noisy > 110).astype(np.uint8))
+    given = [tmp_path / "scan.nii.gz", tmp_path / "out.nii.gz", "--sigma", 10, "--profile", "fast"]
+    status, _, said = cli("denoise", *given, "--mask", tmp_path / "brain.nii.gz")
+    assert status == 0
+    assert "--mask marks 22% of the voxels as missing" in said
+    assert "goes to --only" in said
+    assert "missing" not in cli("denoise", *given, "--overwrite", "--mask", tmp_path / "mask.nii.gz")[2]
+
+
+def test_a_mask_of_another_scan_is_refused(cli, tmp_path):
+    masked_scan(tmp_path, (32, 28, 5))
+    brain(tmp_path / "other.nii.gz", np.zeros((9, 9, 5), np.uint8))
+    for pages in ([], ["--page-by-page"]):
+        given = [tmp_path / "scan.nii.gz", tmp_path / "out.nii.gz", *pages]
+        status, _, said = cli("denoise", *given, "--mask", tmp_path / "other.nii.gz")
+        assert status == 2
+        assert "mask must have the shape of the image" in said

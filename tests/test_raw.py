@@ -7,6 +7,7 @@ import pytest
 import tifffile
 from cuda_on_cpu import COMPILER, Emulator
 from raw_files import write_dng
+from scipy.ndimage import gaussian_filter
 
 import vnlem
 from vnlem import io
@@ -175,6 +176,19 @@ def test_the_bytes_do_not_depend_on_the_workers():
         vnlem.denoise_raw(noisy, "RGGB", gain=4.0, profile="fast", workers=workers) for workers in (1, 2)
     )
     assert (one == two).all()
+
+
+def test_texture_finer_than_a_cell_is_not_taken_for_noise():
+    rng = np.random.default_rng(0)
+    texture = gaussian_filter(rng.standard_normal((256, 256)), 1.0)
+    brightness = np.linspace(150, 900, 256) * (1 + 0.12 * texture / texture.std())
+    which, _ = colour_numbers(BAYER, brightness.shape)
+    clean = brightness * np.array([0.7, 1.0, 0.8])[which]
+    noisy = 4.0 * rng.poisson(clean / 4.0) + rng.normal(0, 6.0, clean.shape)
+    _, info = vnlem.denoise_raw(noisy, BAYER, profile="fast", return_info=True)
+    levels = np.array([[200.0, 450.0, 800.0]])
+    found = info.details["noise"]["G"].variance(levels, 0)
+    np.testing.assert_allclose(np.sqrt(found / (4 * levels + 36)), 1, atol=0.08)
 
 
 def test_a_mosaic_without_noise_is_left_alone():

@@ -1,4 +1,4 @@
-"""VNLR with aim="perception": for images that are looked at."""
+"""VNLR with aim="perception", for images that are looked at, and aim="flux", for those that are measured."""
 
 import numpy as np
 import pytest
@@ -32,14 +32,38 @@ def test_perception_keeps_more_of_a_texture_and_leaves_flat_areas_flat():
     assert for_the_eye[right].std() < plain[right].std()
 
 
-def test_parts_for_the_eye_are_the_bytes_of_the_whole():
+def stars(height, width):
+    y, x = np.mgrid[:height, :width]
+    return 100 + 150 * np.exp(-((y % 14 - 7) ** 2 + (x % 14 - 7) ** 2) / 6.0)
+
+
+def test_fluxes_agree_with_the_reference_with_a_sigma_map():
+    sigma = np.full((28, 42), 5.0)
+    sigma[:, 21:] = 8.0
+    noisy = stars(*sigma.shape) + sigma * np.random.default_rng(1).standard_normal(sigma.shape)
+    options = {**QUICK, "aim": "flux"}
+    fast = vnlem.denoise_vnlr(noisy, sigma, **options)
+    slow = vnlem.denoise_vnlr(noisy, sigma, engine="reference", **options)
+    assert np.abs(fast - slow).max() < 1e-3 * 255
+    assert np.abs(fast - vnlem.denoise_vnlr(noisy, sigma, **QUICK)).max() > 0.1
+
+
+def test_the_aim_flux_leaves_an_image_without_peaks_alone():
+    slope = np.linspace(0, 200, 64)
+    noisy = slope + 20 * np.random.default_rng(3).standard_normal((64, 64))
+    found = vnlem.denoise_vnlr(noisy, 20.0, aim="flux")
+    np.testing.assert_allclose(found, vnlem.denoise_vnlr(noisy, 20.0), atol=1e-4)
+
+
+@pytest.mark.parametrize("aim", ["perception", "flux"])
+def test_parts_of_every_aim_are_the_bytes_of_the_whole(aim):
     from vnlem.execute import execute
     from vnlem.pipeline.regions import Region
     from vnlem.pipeline.tiles import grid
 
     size = (150, 230)
-    image = noisy_scene(height=size[0], width=size[1])[None]
-    plan = plan_of(image, profile="fast", patch_distance=4, passes=1, scales=1, aim="perception")
+    image = stars(*size)[None] + 20 * np.random.default_rng(2).standard_normal((1, *size))
+    plan = plan_of(image, profile="fast", patch_distance=4, passes=1, scales=1, aim=aim)
     whole = execute(plan, image)
     parts = list(grid(*size, 60, 70))
     cut = 0

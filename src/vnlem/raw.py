@@ -36,6 +36,8 @@ SMALLEST = 16
 # A colour with at least this many pixels has its own noise model. With fewer, one model for all colours is
 # more accurate, because one sensor has one gain.
 OWN_NOISE = 1_000_000
+# Share of saturated pixels up to which noise is also estimated on the brightness, where they are not plain.
+FEW_SATURATED = 0.01
 
 Float = NDArray[np.float64]
 Cell = dict[tuple[int, int], Curve]  # noise of the pixels at each place of a cell
@@ -133,7 +135,7 @@ def denoise_raw(
             )
         check_values(replace(planes, data=pixels[None], statistics=None))
         white = None if white_level is None else checks.real("white_level", white_level)
-        models = _noise(pixels, rows, black_level, gain, read_noise, white, threads)
+        models = noise_of(pixels, rows, black_level, gain, read_noise, white, threads)
         estimated = time.perf_counter()
         details: dict[str, Any] = {"noise": models[1]}
         sigma = float(np.mean([model.sigma for model in models[1].values()]))
@@ -174,7 +176,7 @@ def denoise_raw(
     return run_where_asked(at, mosaic_image, None, device)
 
 
-def _noise(
+def noise_of(
     pixels: Float,
     pattern: tuple[str, ...],
     black_level: Any,
@@ -210,6 +212,9 @@ def _estimated(
 ) -> dict[str, NoiseModel]:
     """The noise of every colour, from its own pixels if there are enough, otherwise from all colours."""
     together = _of_pixels(pixels, pattern, None, white, workers)
+    few_saturated = white is None or np.mean(pixels >= white) <= FEW_SATURATED
+    if together.sigma > 0 and len(mosaic.colours(pattern)) > 1 and few_saturated:
+        together = _lower(together, _of_brightness(pixels, pattern, workers), pixels)
     found = dict.fromkeys(mosaic.colours(pattern), together)
     for colour in found:
         share = len(list(mosaic.places(pattern, colour))) / len(pattern) ** 2
@@ -217,6 +222,23 @@ def _estimated(
             own = _of_pixels(pixels, pattern, colour, white, workers)
             found[colour] = own if own.sigma > 0 else together
     return found
+
+
+def _lower(model: NoiseModel, other: NoiseModel, pixels: Float) -> NoiseModel:
+    """The one of two models with less noise, since texture only adds to it; that of photons where one is."""
+    of_photons = [one for one in (model, other) if one.curves[0].gain is not None]
+    return min(of_photons or [model], key=lambda one: float(np.mean(one.variance(pixels, 0))))
+
+
+def _of_brightness(pixels: Float, pattern: tuple[str, ...], workers: int) -> NoiseModel:
+    """The photon noise of a mosaic without differences of its colours: of all pixels side by side.
+
+    Texture that looks like noise in every second pixel is resolved here.
+    """
+    which, _ = mosaic.colour_numbers(pattern, pixels.shape)
+    differences = luminance.smooth_differences(pixels, which, luminance.SMOOTHER)
+    grey = pixels - luminance.sampled(differences, which)
+    return estimate_of_planes(to_planes(grey), "poisson-gaussian", workers, warns=False)
 
 
 def _of_pixels(

@@ -128,6 +128,7 @@ def command(
     fill: single.Fill = True,
     defects: single.Defects = None,
     protect: single.Protect = None,
+    only: single.Only = None,
     strength: single.Strength = 1.0,
     impulses: single.Impulses = None,
 ) -> str:
@@ -163,7 +164,7 @@ def command(
         model = NoiseModel.load(noise)
     about_noise = {"gain": gain, "offset": offset, "read_noise": read_noise, "caution": caution}
     about_noise |= {"coils": coils, "looks": looks, "domain": domain, "lines": lines}
-    pixels = single.options(mask, fill, defects, protect, strength, impulses)
+    pixels = single.options(mask, fill, defects, protect, only, strength, impulses)
     asked = large.LargeOptions(
         memory=memory,
         resume=resume,
@@ -189,6 +190,7 @@ def command(
         picture, pages = held.enter_context(
             _opened(source, target, channels, axes, single.need_memory(pixels))
         )
+        single.warn_of_inverted(pixels, picture)
         letters = "" if page_by_page else stack_axes(axes, picture)
         if target.exists() and target.samefile(io.split_series(source)[0]):
             raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
@@ -331,7 +333,7 @@ def denoise_pages(
                 channel_axis=picture.channel_axis,
                 progress=lambda done, total: report((number + done / max(total, 1)) / n_pages),
                 return_info=True,
-                **options,
+                **single.of_page(options, picture, number),
             )
         except ValueError as error:
             if n_pages == 1:

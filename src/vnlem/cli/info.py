@@ -3,39 +3,17 @@ installation."""
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from vnlem.cli.large import ZARR_DOCUMENTS
+from vnlem.cli.images import Found, images_of
 
 _HELP = {"Z": "slices (Z)", "T": "frames (T)", "N": "images of the set (N)"}
 _ALONE = {"T": "time point", "Z": "slice", "C": "channel", "N": "image"}
 _MOST_CHANNELS = 8  # whose noise is estimated
-
-
-@dataclass(frozen=True)
-class Found:
-    """One image of a file."""
-
-    format: str
-    axes: str  # empty if they have no names
-    shape: tuple[int, ...]
-    dtype: str
-    pages: Any  # gives whole pages by their index
-    letters: str  # of a stack whose pages may help each other, empty elsewhere
-    channel_axis: int | None = None
-    key: str = ""
-    name: str = ""
-    sizes: dict[str, float] = field(default_factory=dict)
-    units: dict[str, str] = field(default_factory=dict)
-    channels: tuple[str, ...] = ()
-    preferred: bool = False
 
 
 EXAMPLES: tuple[str, ...] = (
@@ -62,7 +40,7 @@ def command(
             raise ValueError("--noise needs a FILE: vnlem info FILE --noise")
         _show_installation(as_json)
         return
-    with _images(file) as found:
+    with images_of(file) as found:
         rows = [_row(image, noise) for image in found]
     if as_json:
         print(json.dumps({"file": str(file), "images": rows}, indent=1, ensure_ascii=False))
@@ -100,9 +78,10 @@ def _row(image: Found, noise: bool) -> dict[str, Any]:
         "pixel_sizes": image.sizes,
         "units": image.units,
         "channels": list(image.channels),
-        "denoise": _plan(image),
+        "n_channels": image.n_channels,
+        "denoise": image.denoise or _plan(image),
     }
-    if noise:
+    if noise and image.pages is not None:
         row["noise"] = dict(_noise(image))
     return row
 
@@ -115,6 +94,8 @@ def _lines(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "pixel", ", ".join(steps)
     if row["channels"]:
         yield "channels", ", ".join(row["channels"])
+    elif row["n_channels"] > 1:
+        yield "channels", f"{row['n_channels']}, without names"
     yield "denoise", row["denoise"]
     for name, text in row.get("noise", {}).items():
         yield "noise", f"{name}: {text}" if name else text
@@ -157,6 +138,9 @@ def _noise(image: Found) -> Iterator[tuple[str, str]]:
     """The noise of the middle page, for each channel."""
     from vnlem.noise.auto import estimate_noise
 
+    if image.mosaic is not None:
+        yield from _noise_of_mosaic(image)
+        return
     counted = image.shape[: len(image.shape) - (2 if image.channel_axis is None else 3)]
     middle: list[Any] = [size // 2 for size in counted]
     channel = image.axes.find("C") if len(image.axes) == len(image.shape) else -1
@@ -170,148 +154,14 @@ def _noise(image: Found) -> Iterator[tuple[str, str]]:
         yield name, estimate_noise(image.pages[(*middle, *inside)], image.channel_axis).describe()
 
 
-@contextmanager
-def _images(file: Path) -> Iterator[list[Found]]:
-    """The images of a file; their pages can be read until the block ends."""
-    from vnlem import io
-    from vnlem.io.formats import find_format, sniff
+def _noise_of_mosaic(image: Found) -> Iterator[tuple[str, str]]:
+    """The noise of each colour: what the file says, else an estimate."""
+    from vnlem.cli.raw import noise_in_file
+    from vnlem.raw import noise_of
 
-    place, key = io.split_series(file)
-    is_store = any((place / name).exists() for name in ZARR_DOCUMENTS)
-    if is_store or place.suffix.lower() in (".h5", ".hdf5"):
-        yield [_of_source(file, "zarr" if is_store else "HDF5")]
-        return
-    name = sniff(place)
-    title = find_format(name).title
-    if find_format(name).open:
-        from vnlem.io.series import choose_series
-
-        with io.open_series(place) as series:
-            wanted = [choose_series(series, key, place)] if key or len(series) == 1 else series
-            yield [_of_series(one, title) for one in wanted]
-        return
-    with io.open_pages(file) as opened:
-        picture = io.read(file) if opened is None else opened.picture
-        pages = picture.pixels if opened is None else opened.pages
-        yield [_of_picture(picture, pages, title, file if name == "tiff" else None)]
-
-
-def _of_series(series: Any, title: str) -> Found:
-    from vnlem.cli.denoise import stack_axes
-
-    about, picture = series.metadata.calibration, series.blank()
-    return Found(
-        title,
-        series.axes,
-        series.shape,
-        str(series.dtype),
-        _SeriesPages(series),
-        stack_axes(None, picture),
-        picture.channel_axis,
-        series.key,
-        series.name,
-        about.sizes,
-        about.units,
-        about.channels,
-        series.preferred,
-    )
-
-
-def _of_picture(picture: Any, pages: Any, title: str, tiff: Path | None) -> Found:
-    from vnlem.cli.denoise import stack_axes
-
-    details = _tiff_details(tiff) if tiff is not None else {}
-    return Found(
-        title,
-        picture.metadata.axes,
-        picture.pixels.shape,
-        str(picture.pixels.dtype),
-        pages,
-        stack_axes(None, picture),
-        picture.channel_axis,
-        **_described(details),
-    )
-
-
-def _of_source(file: Path, title: str) -> Found:
-    from vnlem.large.sources import open_source
-
-    source = open_source(file)
-    axes = "".join(source.axes).upper()
-    letters = axes if len(axes) > 2 and not source.guessed else ""
-    details = source.details or _ngff_details(source.image)
-    pages = _SourcePages(source)
-    return Found(
-        title,
-        "" if source.guessed else axes,
-        source.shape,
-        str(source.dtype),
-        pages,
-        letters,
-        **_described(details),
-    )
-
-
-class _SeriesPages:
-    """Whole pages of an image of a file, grey or colour."""
-
-    def __init__(self, series: Any) -> None:
-        self._series, self.shape = series, series.shape
-
-    def __getitem__(self, index: tuple[Any, ...]) -> NDArray[Any]:
-        counted = len(self.shape) - (3 if self._series.is_colour else 2)
-        number = int(np.ravel_multi_index(index[:counted], self.shape[:counted])) if counted else 0
-        page: NDArray[Any] = self._series.page(number)
-        return page
-
-
-class _SourcePages:
-    """Whole pages of a source."""
-
-    def __init__(self, source: Any) -> None:
-        self._source, self.shape = source, source.shape
-
-    def __getitem__(self, index: tuple[Any, ...]) -> NDArray[Any]:
-        spans = [(k, k + 1) if isinstance(k, int) else (0, n) for k, n in zip(index, self.shape, strict=True)]
-        page: NDArray[Any] = self._source.read(tuple(spans)).reshape(self.shape[-2:])
-        return page
-
-
-def _described(details: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "sizes": {axis.upper(): size for axis, size in details.get("pixel_sizes", {}).items()},
-        "units": {axis.upper(): unit for axis, unit in details.get("units", {}).items()},
-        "channels": tuple(channel["label"] for channel in details.get("channels") or ()),
-    }
-
-
-def _tiff_details(path: Path) -> dict[str, Any]:
-    """Sizes of pixels and names of channels; nothing for files that are only read whole."""
-    from vnlem.large.tiff_source import open_tiff
-
-    try:
-        return open_tiff(path, None).details
-    except ValueError:
-        return {}
-
-
-def _ngff_details(image: Any) -> dict[str, Any]:
-    """The same of an OME-Zarr image."""
-    from vnlem.large.ngff import Image
-
-    if not isinstance(image, Image):
-        return {}
-    content = image.group.attributes.get("ome", image.group.attributes)
-    about = content["multiscales"][0]
-    scales = [
-        t["scale"] for t in about["datasets"][0].get("coordinateTransformations", []) if t["type"] == "scale"
-    ]
-    units = {axis["name"]: axis["unit"] for axis in about["axes"] if axis.get("unit")}
-    steps = dict(zip(image.axes, scales[0], strict=True)) if scales else {}
-    channels = content.get("omero", {}).get("channels", [])
-    named = [channel for channel in channels if channel.get("label")]
-    return {
-        "pixel_sizes": {axis: size for axis, size in steps.items() if axis in units},
-        "units": units,
-        "channels": named if len(named) == len(channels) else [],
-    }
+    mosaic = image.mosaic
+    gain, read_noise = noise_in_file(mosaic) if mosaic.noise else (None, None)
+    pixels = np.asarray(image.pages, np.float64)
+    _, found = noise_of(pixels, mosaic.pattern, mosaic.black, gain, read_noise, mosaic.white, 1)
+    for colour, model in found.items():
+        yield colour, model.describe() + (" (from the file)" if mosaic.noise else "")

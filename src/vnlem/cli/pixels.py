@@ -1,12 +1,20 @@
 """The options of ``vnlem denoise`` for single pixels: missing, broken, or protected."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
+from vnlem.pipeline.warn import warn
+
+if TYPE_CHECKING:
+    from vnlem.io import Picture
+
 _PANEL = "Single pixels"
+_MAPS = ("mask", "defects", "protect")
+# A mask that marks at least this share of a scan, more than twice as bright as the rest, marks the object.
+_MUCH, _BRIGHTER = 0.05, 2.0
 
 Mask = Annotated[
     Path | None,
@@ -36,6 +44,14 @@ Protect = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+Only = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Denoise only where this image, such as a brain mask, is not zero; elsewhere OUT keeps IN.",
+        rich_help_panel=_PANEL,
+    ),
+]
 Strength = Annotated[
     float, typer.Option(help="From 0 (IN) to 1: the share of the noise to remove.", rich_help_panel=_PANEL)
 ]
@@ -54,15 +70,20 @@ def options(
     fill: bool,
     defects: Path | None,
     protect: Path | None,
+    only: Path | None,
     strength: float,
     impulses: bool | None,
 ) -> dict[str, Any]:
     """The arguments of `vnlem.denoise`, with the files read."""
+    keeps = None if protect is None else _weights(_values(protect))
+    if only is not None:
+        outside = _values(only) == 0
+        keeps = outside if keeps is None else np.maximum(keeps, outside)
     return {
         "mask": None if mask is None else _values(mask) != 0,
         "fill": fill,
         "defects": None if defects is None else _values(defects) != 0,
-        "protect": None if protect is None else _weights(_values(protect)),
+        "protect": keeps,
         "strength": strength,
         "impulses": "auto" if impulses is None else impulses,
     }
@@ -71,10 +92,45 @@ def options(
 def need_memory(pixels: dict[str, Any]) -> bool:
     """Whether a stack must be in memory for these."""
     return (
-        any(pixels[name] is not None for name in ("mask", "defects", "protect"))
+        any(pixels[name] is not None for name in _MAPS)
         or pixels["strength"] != 1
         or pixels["impulses"] is True
     )
+
+
+def of_page(options: dict[str, Any], picture: "Picture", number: int) -> dict[str, Any]:
+    """The options for one page of a picture: its part of maps that differ between pages."""
+    own = dict(options)
+    per_page = 2 if picture.channel_axis is None else 3
+    for name in _MAPS:
+        values = options.get(name)
+        if values is None or values.ndim <= per_page:
+            continue
+        shape = (*picture.pixels.shape[:-per_page], *values.shape[-per_page:])
+        try:
+            every = np.broadcast_to(values, shape)
+        except ValueError:
+            raise ValueError(
+                f"{name} must have the shape of the image {picture.pixels.shape}, or of its last axes, got "
+                f"shape {values.shape}"
+            ) from None
+        own[name] = every.reshape(-1, *shape[-per_page:])[number]
+    return own
+
+
+def warn_of_inverted(pixels: dict[str, Any], picture: "Picture") -> None:
+    """Warn where --mask seems to mark the object of a scan, as a brain mask does, and not what is missing."""
+    mask, values = pixels["mask"], picture.pixels
+    if mask is None or picture.metadata.format != "nifti" or mask.shape != values.shape[-mask.ndim :]:
+        return
+    marked = np.broadcast_to(mask, values.shape)
+    if marked.all() or np.mean(mask) < _MUCH:
+        return
+    if np.nanmean(values[marked]) > _BRIGHTER * max(float(np.nanmean(values[~marked])), 0.0):
+        warn(
+            f"--mask marks {np.mean(mask):.0%} of the voxels as missing, which are brighter than the rest; "
+            "a mask of what to denoise, such as a brain mask, goes to --only"
+        )
 
 
 def _values(path: Path) -> Any:

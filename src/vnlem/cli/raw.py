@@ -32,6 +32,12 @@ def is_raw(source: Path) -> bool:
     return source.is_file() and sniff(source) in ("dng", "raw")
 
 
+def noise_in_file(mosaic: Any) -> tuple[dict[str, float], dict[str, float]]:
+    """Gain and read noise of each colour, from the NoiseProfile of a DNG."""
+    gains, reads = zip(*mosaic.noise, strict=True)
+    return dict(zip("RGB", gains, strict=True)), dict(zip("RGB", reads, strict=True))
+
+
 def run(arguments: dict[str, Any]) -> str:
     """Denoise the mosaic of a raw file.
 
@@ -63,10 +69,7 @@ def run(arguments: dict[str, Any]) -> str:
         raise ValueError(f"OUT exists ({target}); choose another name, or replace it with --overwrite")
     gain, read_noise, origin = arguments["gain"], arguments["read_noise"], "given"
     if gain is None and read_noise is None and mosaic.noise:
-        gain, read_noise = (
-            {colour: pair[number] for colour, pair in zip("RGB", mosaic.noise, strict=True)}
-            for number in (0, 1)
-        )
+        gain, read_noise = noise_in_file(mosaic)
         origin = "from the file"
     elif gain is None:
         origin = "estimated"

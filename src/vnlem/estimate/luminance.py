@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 Float = NDArray[np.float64]
 
 SMOOTH = 1.5  # pixels; standard deviation of the means that the first differences are taken of
+SMOOTHER = 4.0  # pixels; of wider means, which hold next to none of the noise of one pixel
 WINDOW = 2.0  # pixels; standard deviation of the windows in which differences are fitted to the brightness
 RIDGE = 0.1  # added to the variance of the brightness in the fit, in units of the noise variance
 FARTHEST = 9.0  # a colour's contrast counts as at most this many times the mean one, and as at least 1/this
@@ -104,7 +105,7 @@ def factors(mosaic: Float, which: NDArray[np.intp]) -> Float:
     return found
 
 
-def smooth_differences(mosaic: Float, which: NDArray[np.intp]) -> Float:
+def smooth_differences(mosaic: Float, which: NDArray[np.intp], width: float = SMOOTH) -> Float:
     """Low frequencies of each colour minus those of the brightness, (colours, H, W).
 
     Examples
@@ -114,7 +115,7 @@ def smooth_differences(mosaic: Float, which: NDArray[np.intp]) -> Float:
     array([ 2., -2.])
     """
     shares = np.bincount(which.ravel()) / which.size
-    smooth = np.stack([_mean_of(mosaic, which == colour, SMOOTH) for colour in range(len(shares))])
+    smooth = np.stack([_mean_of(mosaic, which == colour, width) for colour in range(len(shares))])
     differences: Float = smooth - np.tensordot(shares, smooth, 1)
     return differences
 

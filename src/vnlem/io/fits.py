@@ -25,6 +25,7 @@ _OTHER_SIGN = {"int8": "u1", "uint16": ">i2", "uint32": ">i4", "uint64": ">i8"}
 _ABOUT_THE_PIXELS = ("CHECKSUM", "DATASUM", "DATAMIN", "DATAMAX")  # no longer true of others
 _TIME = ("TIME", "UTC", "TAI", "TDB")
 _SPECTRUM = ("FREQ", "WAVE", "AWAV", "ENER", "VELO", "VRAD", "VOPT", "STOKES")
+_SKY = ("RA", "DEC", "GLON", "GLAT", "ELON", "ELAT")
 _SCIENCE = "SCI"
 
 
@@ -223,3 +224,22 @@ def _copy(source: Any, target: Any, start: int, stop: int) -> None:
             raise ValueError("the file it came from has become shorter; read it again")
         target.write(block)
         start += len(block)
+
+
+def sky_steps(header: Any) -> dict[str, float]:
+    """Sides of a pixel in seconds of arc, where the header places the image in the sky.
+
+    Examples
+    --------
+    >>> sky_steps({"CTYPE1": "RA---TAN", "CTYPE2": "DEC--TAN", "CDELT1": -1 / 3600, "CDELT2": 1 / 3600})
+    {'X': 1.0, 'Y': 1.0}
+    """
+    found = {}
+    for number, axis in ((1, "X"), (2, "Y")):
+        if not str(header.get(f"CTYPE{number}", "")).upper().startswith(_SKY):
+            return {}
+        parts = [header.get(f"CD{row}_{number}", 0.0) for row in (1, 2)]
+        step = math.hypot(*map(float, parts)) or abs(float(header.get(f"CDELT{number}", 0.0)))
+        if step > 0 and str(header.get(f"CUNIT{number}", "deg")).strip().lower().startswith("deg"):
+            found[axis] = round(3600 * step, 9)
+    return found

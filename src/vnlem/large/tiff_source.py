@@ -14,6 +14,7 @@ from vnlem.large.sources import NAMES, Source
 
 _SAMPLES = "S"
 _MICROMETERS = {2: 25400.0, 3: 10000.0}  # in an inch, in a centimetre
+_SECONDS = ("s", "sec", "second", "seconds")  # as ImageJ names them
 _NGFF_UNITS = {
     "µm": "micrometer",
     "um": "micrometer",
@@ -153,7 +154,11 @@ def _of_resolution(tif: TiffFile, series: TiffPageSeries) -> dict[str, Any]:
     if named and per_pixel:
         if "spacing" in imagej:
             per_pixel["z"] = float(imagej["spacing"])
-        return {"pixel_sizes": per_pixel, "units": dict.fromkeys(per_pixel, named)}
+        units = dict.fromkeys(per_pixel, named)
+        step = float(imagej.get("finterval", 0))
+        if step > 0 and imagej.get("frames", 1) > 1 and imagej.get("tunit", "sec") in _SECONDS:
+            per_pixel["t"], units["t"] = step, "second"
+        return {"pixel_sizes": per_pixel, "units": units}
     # A resolution of 1 means that none was set.
     if known is None or set(per_pixel.values()) in (set(), {1.0}):
         return {}

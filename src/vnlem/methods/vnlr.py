@@ -85,10 +85,11 @@ def denoise_vnlr(
         same edges at the same places, as in a photograph, are denoised jointly, independent ones (stains,
         fluorescence) one by one ("separate"), and identical channels, noise included, as one picture
         ("same"). Three joint channels are assumed to be RGB and compared in opponent colours.
-    aim : {"fidelity", "perception"}
+    aim : {"fidelity", "perception", "flux"}
         "fidelity" minimises the expected error. "perception" is for viewing: the last pass runs twice, the
         sharper result is used where structure was lost, and missing local contrast is restored. It gains in
-        SSIM and FSIM and costs some hundredths of a decibel.
+        SSIM and FSIM and costs some hundredths of a decibel. "flux" is for measurements of small bright
+        objects, such as stars and spots: it restores the 1 % of their flux that is lost.
 
     Returns
     -------

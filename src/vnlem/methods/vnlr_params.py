@@ -13,7 +13,7 @@ LARGE_NOISE = 0.35
 SIMILARITY_DISTANCE = 3
 
 # What the result is judged by.
-AIMS = ("fidelity", "perception")
+AIMS = ("fidelity", "perception", "flux")
 
 # The largest values that are accepted: beyond them a group's matrices outgrow any use.
 LIMITS = {

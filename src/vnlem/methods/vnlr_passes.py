@@ -6,7 +6,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.estimate import change, contrast
+from vnlem.estimate import change, contrast, flux
 from vnlem.estimate.ridge import KnownGroups, Pass, PassSettings, run_passes
 from vnlem.kernels.cpu.sheets import Images
 from vnlem.methods.vnlr_params import VnlrParams
@@ -62,7 +62,7 @@ def work_halo(params: VnlrParams) -> int:
 
 def _reach_of_end(params: VnlrParams) -> int:
     """How many pixels around a pixel must be right after the last pass."""
-    return change.REACH + (contrast.reach() if params.aim == "perception" else 0)
+    return change.REACH + {"perception": contrast.reach(), "flux": flux.reach()}.get(params.aim, 0)
 
 
 def _reaches(params: VnlrParams, number: int) -> tuple[int, int]:
@@ -102,6 +102,8 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
         pilot = images.pilot
         if smoother is not None:
             pilot = contrast.restore_contrast(smoother.pilot, pilot, noisy, variance, contrast.smooth)
+        if params.aim == "flux":
+            pilot = flux.restore_flux(pilot, noisy, variance, contrast.smooth)
         result = change.shrink_change_in_strips(noisy, pilot, variance, pool)
     job.details["turned_share"] = [turned / total for turned, total in counts]
     return from_opponent(result)

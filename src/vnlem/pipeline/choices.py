@@ -9,4 +9,4 @@ Group = Literal["identity", "c4", "d4", "so2", "similarity"]
 # Parameters that follow the noise, or those of the paper.
 Preset = Literal["auto", "paper"]
 # What VNLR's result is judged by.
-Aim = Literal["fidelity", "perception"]
+Aim = Literal["fidelity", "perception", "flux"]

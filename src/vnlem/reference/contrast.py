@@ -1,4 +1,4 @@
-"""The contrast that an estimate lost, put back, in plain NumPy: the oracle of `aim="perception"`."""
+"""Contrast and flux that an estimate lost, put back, in plain NumPy: the oracle of the aims of VNLR."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,28 @@ def restore_contrast(flat: Float, sharp: Float, noisy: Float, variance: Float) -
     return np.asarray(blend + sureness * (np.minimum(gain, 2.5) - 1) * detail)
 
 
+def restore_flux(estimate: Float, noisy: Float, variance: Float) -> Float:
+    """An estimate of planes (channels, H, W) whose bright peaks have the flux of the noisy ones around them.
+
+    Examples
+    --------
+    >>> flat = np.zeros((1, 40, 40))
+    >>> float(np.abs(restore_flux(flat, flat + 1, flat + 1)).max())
+    0.0
+    """
+    result = []
+    for plane, image, noise in zip(estimate, noisy, np.sqrt(variance), strict=True):
+        peaks = (_blur(plane, 1.5) - _blur(plane, 6)) / noise
+        impulse = np.zeros((33, 33))
+        impulse[16, 16] = 1
+        peaks *= np.clip(peaks / np.sqrt(np.sum(_blur(impulse, 1.5) ** 2)) / 6 - 1, 0, 1)
+        fitted, energy = (
+            4 * np.pi * 12**2 * _blur(values, 12) for values in ((image - plane) / noise * peaks, peaks**2)
+        )
+        result.append(plane + np.clip(fitted / (energy + 100), 0, 0.05) * peaks * noise)
+    return np.stack(result)
+
+
 def _contrast(estimate: Float, noisy: Float, variance: Float) -> tuple[Float, ...]:
     """Detail, its energy, what was lost of it, the noise's energy, and how sure the loss is."""
     detail, noisy_detail = (np.stack([p - _blur(p, 4) for p in planes]) for planes in (estimate, noisy))
@@ -36,9 +58,9 @@ def _contrast(estimate: Float, noisy: Float, variance: Float) -> tuple[Float, ..
     return detail, energy, lost, noise, np.clip((errors - 1) / 4, 0, 1)
 
 
-def _blur(plane: Float, width: int) -> Float:
+def _blur(plane: Float, width: float) -> Float:
     """A Gaussian of three times its width to each side, the plane mirrored at its borders."""
-    half = 3 * width
+    half = int(np.ceil(3 * width))
     taps = np.exp(-0.5 * (np.arange(-half, half + 1) / width) ** 2)
     taps /= taps.sum()
     for axis in (0, 1):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.reference.change import shrink_change
-from vnlem.reference.contrast import restore_contrast
+from vnlem.reference.contrast import restore_contrast, restore_flux
 from vnlem.reference.turned import TILE, Copies
 
 Float = NDArray[np.float64]
@@ -118,6 +118,8 @@ def denoise(
             pilot = restore_contrast(results[0][0], pilot, noisy, variance)
         turned = [y >= height or g > 0 for _, group in groups for y, _, g in group]
         shares.append(float(np.mean(turned)))
+    if params.aim == "flux":
+        pilot = restore_flux(pilot, noisy, variance)
     return shrink_change(noisy, pilot, variance), shares
 
 

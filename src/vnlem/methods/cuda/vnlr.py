@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from vnlem.estimate import change, contrast
+from vnlem.estimate import change, contrast, flux
 from vnlem.kernels.cuda.change import shrink_change
 from vnlem.kernels.cuda.engine import Engine, compiled_at_once
 from vnlem.kernels.cuda.filters import correlate_lines
@@ -84,6 +84,8 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     pilot = planes.pilot
     if smoother is not None:
         pilot = contrast.restore_contrast(smoother, pilot, noisy, variance, partial(_smooth, engine))
+    if params.aim == "flux":
+        pilot = flux.restore_flux(pilot, noisy, variance, partial(_smooth, engine))
     limits = (change.NOTHING, change.EVERYTHING)
     return _from_opponent(xp, shrink_change(engine, noisy, pilot, variance, change.REACH, limits))
 
