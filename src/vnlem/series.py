@@ -186,7 +186,7 @@ class _Sizes(NamedTuple):
                 yield values, self._joined(fine, coarser, 0, index)
 
         if self.transients_ahead is None:
-            estimates = (estimate for _, estimate in joined())
+            estimates: Iterator[Any] = (estimate for _, estimate in joined())
         else:
             frames = (
                 Frame.of(_three(values), _three(estimate), self._sigma(0, index))

@@ -229,7 +229,8 @@ def planes_in_flight(params: StackParams) -> int:
     Examples
     --------
     >>> planes_in_flight(resolve_stack("T", 100, scales=1)), planes_in_flight(resolve_stack("T", 100))
-    (46, 61)
+    (52, 67)
     """
     planes = sum(2 * params.reach + depth for depth in params.depths)
-    return math.ceil(planes * sum(0.25**level for level in range(params.scales)))
+    others = 0 if params.transients_ahead is None else transients.PLANES_HELD
+    return others + math.ceil(planes * sum(0.25**level for level in range(params.scales)))
