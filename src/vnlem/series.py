@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate.scales import count_scales, halve, join
+from vnlem.estimate.transients import Frame, restore_transients
 from vnlem.noise.advice import advise
 from vnlem.noise.pages import Arriving, Pages, StackNoise, page_name, planes_of
 from vnlem.noise.stack_units import StackUnits, units_of
@@ -118,10 +119,12 @@ def denoise_series(
         if levels is not None:
             task = task._replace(sigma_map=replace(levels, halvings=len(solvers)))
         solvers.append(prepare(task, **params)[1])
+    ahead = getattr(used, "transients_ahead", None)
     if noise.sigma <= NEGLIGIBLE * units.scale:
-        solvers = [iter]  # there is nothing to take away
+        solvers, ahead = [iter], None  # there is nothing to take away
     bring = _Bring(count, noise, device)
-    found = _Sizes(shared(pages, len(solvers)), noise, units, bring, solvers, same, levels).denoised()
+    sizes_of = _Sizes(shared(pages, len(solvers)), noise, units, bring, solvers, same, levels, ahead)
+    found = sizes_of.denoised()
     for index, (given, planes, denoised) in enumerate(found):
         if index == 0 and part is None:
             _advise(noise, planes)
@@ -168,15 +171,31 @@ class _Sizes(NamedTuple):
     solvers: list[StackSolver]  # of the pages themselves, at half the size, ...
     same: bool
     levels: "_Levels | None"  # of the noise, where it is not the same everywhere
+    transients_ahead: int | None  # later pages that help to restore transients; None: there are none
 
     def denoised(self) -> Iterator[tuple[Any, Planes, Any]]:
         """Each page as it came, as planes, and its white values without noise."""
         # Pages wait in their own dtype: as floats they would take several times the memory.
         waiting: deque[Any] = deque()
-        finer = self._at(0, waiting)
-        coarser = self._coarser(1)
-        for index, (fine, planes) in enumerate(finer):
-            yield waiting.popleft(), planes, self._joined(fine, coarser, 0, index)
+        done: deque[tuple[Any, Planes]] = deque()
+
+        def joined() -> Iterator[tuple[Any, Any]]:
+            coarser = self._coarser(1)
+            for index, (fine, planes, values) in enumerate(self._at(0, waiting)):
+                done.append((waiting.popleft(), planes))
+                yield values, self._joined(fine, coarser, 0, index)
+
+        if self.transients_ahead is None:
+            estimates: Iterator[Any] = (estimate for _, estimate in joined())
+        else:
+            frames = (
+                Frame.of(_three(values), _three(estimate), self._sigma(0, index))
+                for index, (values, estimate) in enumerate(joined())
+            )
+            estimates = restore_transients(frames, ahead=self.transients_ahead)
+        for estimate in estimates:
+            given, planes = done.popleft()
+            yield given, planes, estimate
 
     def _coarser(self, level: int) -> Iterator[Any] | None:
         """The denoised values of a size, joined with those of the smaller sizes; None if there are none."""
@@ -185,20 +204,23 @@ class _Sizes(NamedTuple):
     def _joined_at(self, level: int) -> Iterator[Any]:
         waiting: deque[Any] = deque()
         coarser = self._coarser(level + 1)
-        for index, (fine, _) in enumerate(self._at(level, waiting)):
+        for index, (fine, _, _) in enumerate(self._at(level, waiting)):
             waiting.popleft()
             yield self._joined(fine, coarser, level, index)
 
     def _joined(self, fine: Any, coarser: Iterator[Any] | None, level: int, index: int) -> Any:
         if coarser is None:
             return fine
-        sigma: Any = self.noise.sigma / 2**level
-        if self.levels is not None:
-            sigma = replace(self.levels, scale=1.0, halvings=level)(index)
-        return _join(fine, next(coarser), sigma)
+        return _join(fine, next(coarser), self._sigma(level, index))
 
-    def _at(self, level: int, waiting: deque[Any]) -> Iterator[tuple[Any, Planes]]:
-        """White values of each page at a size, denoised, and the page as planes."""
+    def _sigma(self, level: int, index: int) -> Any:
+        """The noise of a page at a size."""
+        if self.levels is None:
+            return self.noise.sigma / 2**level
+        return replace(self.levels, scale=1.0, halvings=level)(index)
+
+    def _at(self, level: int, waiting: deque[Any]) -> Iterator[tuple[Any, Planes, Any]]:
+        """White values of each page at a size, denoised; the page as planes; and its white values."""
         _, scale, _ = self.units
 
         def entering() -> Iterator[Any]:
@@ -215,7 +237,7 @@ class _Sizes(NamedTuple):
                 changed = values + (denoised - pixels) * scale
             else:
                 changed = values + (to_host(denoised).astype(np.float64) - pixels) * scale
-            yield changed, planes
+            yield changed, planes, values
 
     def _standard(self, given: Any, index: int, level: int) -> tuple[Planes, Any, Any]:
         """A page as planes, its white values at a size, and these in the units of the solver."""
@@ -228,6 +250,11 @@ class _Sizes(NamedTuple):
         if units_on_gpu.usable(seen):
             return planes, values, units_on_gpu.standardised(seen, mean, scale)
         return planes, values, ((seen - mean) / scale).astype(np.float32)
+
+
+def _three(values: Any) -> Any:
+    """Values (H, W) or (channels, H, W) with all three axes."""
+    return values if values.ndim == 3 else values[None]
 
 
 def _halve(values: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.pipeline.device import namespace
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
 
@@ -88,18 +89,18 @@ def shrink_change(noisy: Float, estimate: Float, variance: Float) -> Float:
 def window_means(values: Array, reach: int) -> Array:
     """Means over the squares of 2 reach + 1 pixels around every pixel (height, width), mirrored at borders.
 
-    Every mean adds up its window in the same order.
+    Every mean adds up its window in the same order. The arrays may be those of a device.
 
     Examples
     --------
     >>> window_means(np.array([[9.0, 0.0, 0.0, 0.0]]), 1)
     array([[6., 3., 0., 0.]])
     """
-    side = 2 * reach + 1
-    sums = np.pad(values, reach, mode="symmetric")
+    side, xp = 2 * reach + 1, namespace(values)
+    sums = xp.pad(values, reach, mode="symmetric")
     for _ in range(2):
         sums = _sums_of_rows(sums, side).T
-    means: Array = np.ascontiguousarray(sums) * values.dtype.type(1 / side**2)
+    means: Array = xp.ascontiguousarray(sums) * values.dtype.type(1 / side**2)
     return means
 
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vnlem.estimate import transients
 from vnlem.estimate.scales import check_scales
 from vnlem.methods.vnlr_params import PROFILES, FixedParams, steps_within, whole
 from vnlem.neighbours.groups import COPIES, GROUPS
@@ -31,6 +32,8 @@ class StackParams(FixedParams):
     boost: float
     scales: int  # sizes that pages are denoised at: their own, half of it, ...
     delays: tuple[tuple[int, int], ...] | None = None  # of each pass: frames ahead, and frames it waits for
+    # Frames after one that help to restore its transients; None where there are none to restore.
+    transients_ahead: int | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,15 @@ def resolve_stack(
         boost=given.boost,
         scales=_SCALES[kind] if scales is None else check_scales(scales),
         delays=None if delay is None else delays_of(delay, depths, reach),
+        transients_ahead=_transients_ahead(kind, delay),
     )
+
+
+def _transients_ahead(kind: str, delay: int | None) -> int | None:
+    if kind != "T":
+        return None
+    # All of a delay belongs to the passes: later frames are not denoised when one must go.
+    return transients.AROUND if delay is None else 0
 
 
 def _check_delay(delay: Any, kind: str, n_planes: int) -> None:
@@ -202,10 +213,12 @@ def halo(params: StackParams) -> tuple[int, int, int]:
     Examples
     --------
     >>> halo(resolve_stack("T", 100)), halo(resolve_stack("Z", 100))
-    ((46, 0, 0), (60, 94, 94))
+    ((56, 0, 0), (60, 94, 94))
     """
     # A pass spreads what it does not know from a reference patch's farthest candidate to its farthest member.
     planes = sum(2 * params.reach + depth for depth in params.depths)
+    if params.transients_ahead is not None:
+        planes += transients.reach()
     side = sum(2 * params.patch_distance + size for size in params.patch_sizes)
     return (planes, side, side) if params.kind == "Z" and params.scales == 1 else (planes, 0, 0)
 
@@ -216,7 +229,8 @@ def planes_in_flight(params: StackParams) -> int:
     Examples
     --------
     >>> planes_in_flight(resolve_stack("T", 100, scales=1)), planes_in_flight(resolve_stack("T", 100))
-    (46, 61)
+    (52, 67)
     """
     planes = sum(2 * params.reach + depth for depth in params.depths)
-    return math.ceil(planes * sum(0.25**level for level in range(params.scales)))
+    others = 0 if params.transients_ahead is None else transients.PLANES_HELD
+    return others + math.ceil(planes * sum(0.25**level for level in range(params.scales)))

@@ -1,0 +1,169 @@
+"""Transients of a movie: how much of them an estimate lost, and the way to put it back.
+
+A patch that is bright in a few frames has few others like it, and its group draws it towards the quiet
+frames. The residual, noisy frame less estimate, shows this: it should be noise, and where a transient was
+lowered it looks like the transient. So the residual is regressed on the change of the estimate over time.
+The slope is the share of the change that was lost; times the change it is given back. There is one slope for
+some hundred pixels and some frames, so it has little noise, also where the residual of a frame is not
+significant.
+
+Noise that is left in the estimate is a change over time as well, and the residual is correlated with it. So
+changes below a share of the noise do not count, and both sides are smoothed before they are compared.
+
+All is worked out element by element, so it runs on the arrays of any library.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from vnlem.estimate.change import window_means
+from vnlem.pipeline.device import namespace
+
+Array = Any  # of NumPy or CuPy
+Item = TypeVar("Item")
+
+AROUND = 8  # frames before and after; the median of all of them is the quiet scene
+LEAST = AROUND + 1  # frames that a median needs; in fewer what is quiet is not known
+POOLED = 2  # frames before and after that share a slope
+REACH = 9  # pixels; windows of 19 x 19 share a slope
+# Smoothed changes, in units of the noise. Below the first nothing counts, above the second all.
+NOTHING, EVERYTHING = 0.25, 0.4
+STEADY = 0.01  # mean square of a change, in units of the noise, at which half of a slope is believed
+LARGEST_SLOPE = 1.0
+# Planes in flight of a pass that take as much memory as the frames that wait here; from
+# benchmarks/stack_memory.py.
+PLANES_HELD = 6
+
+
+class Frame(NamedTuple):
+    """One frame of a movie, all (channels, H, W)."""
+
+    residual: Array  # noisy frame less estimate in units of the noise, single precision
+    estimate: Array
+    sigma: Any  # of the noise: a number, or an array that fits
+
+    @classmethod
+    def of(cls, noisy: Array, estimate: Array, sigma: Any) -> "Frame":
+        """A frame from its noisy values."""
+        return cls(((noisy - estimate) / sigma).astype(np.float32), estimate, sigma)
+
+
+class _Measured(NamedTuple):
+    """What a frame says about slopes."""
+
+    estimate: Array
+    change: Array  # of the estimate over time, as far as it counts
+    product: Array  # (H, W): of smoothed residual and smoothed change, averaged over channels
+    energy: Array  # (H, W): of the smoothed change
+
+
+def restore_transients(frames: Iterable[Frame], *, ahead: int) -> Iterator[Array]:
+    """The estimates of a movie's frames, with the share of their changes over time that was lost.
+
+    Parameters
+    ----------
+    frames : iterable of Frame
+        In order. None is asked for before it is needed.
+    ahead : int
+        Frames after one that it may depend on in each of two steps: at most `AROUND`, then `POOLED`.
+
+    Yields
+    ------
+    array
+        In the same order.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.zeros((20, 1, 24, 24)); clean[9:11, :, 8:16, 8:16] = 2
+    >>> noisy = clean + rng.normal(0, 1, clean.shape)
+    >>> frames = [Frame.of(a, 0.6 * b, 1.0) for a, b in zip(noisy, clean)]
+    >>> found = np.stack(list(restore_transients(frames, ahead=AROUND)))
+    >>> cell = np.s_[9:11, :, 8:16, 8:16]
+    >>> round(float(0.6 * clean[cell].mean()), 1), round(float(found[cell].mean()), 1)
+    (1.2, 2.0)
+    """
+    for held, at in windows(_measured(frames, ahead), POOLED, min(ahead, POOLED)):
+        own = held[at]
+        product = window_means(sum(one.product for one in held), REACH)
+        energy = window_means(sum(one.energy for one in held), REACH)
+        slope = (product / (energy + STEADY)).clip(0, LARGEST_SLOPE)
+        yield own.estimate + slope * own.change
+
+
+def reach() -> int:
+    """How many frames before or after one its result depends on.
+
+    Examples
+    --------
+    >>> reach()
+    10
+    """
+    return AROUND + POOLED
+
+
+def windows(items: Iterable[Item], before: int, after: int) -> Iterator[tuple[list[Item], int]]:
+    """For every item those around it, and which of them it is.
+
+    Examples
+    --------
+    >>> [("".join(held), at) for held, at in windows("abcd", 1, 2)]
+    [('abc', 0), ('abcd', 1), ('bcd', 1), ('cd', 1)]
+    """
+    held: deque[Item] = deque()
+    at = 0
+    for item in items:
+        held.append(item)
+        if len(held) > at + after:
+            yield list(held), at
+            at += 1
+            if at > before:
+                held.popleft()
+                at -= 1
+    while at < len(held):
+        yield list(held), at
+        at += 1
+        if at > before:
+            held.popleft()
+            at -= 1
+
+
+def _measured(frames: Iterable[Frame], ahead: int) -> Iterator[_Measured]:
+    waiting: deque[Frame] = deque()
+
+    def in_units() -> Iterator[Array]:
+        for frame in frames:
+            waiting.append(frame)
+            yield (frame.estimate / frame.sigma).astype(np.float32)
+
+    for held, at in windows(in_units(), AROUND, min(ahead, AROUND)):
+        yield _measure(waiting.popleft(), held, at)
+
+
+def _measure(frame: Frame, held: list[Array], at: int) -> _Measured:
+    """Compare a frame with the frames around it, in units of the noise."""
+    xp = namespace(held[at])
+    if len(held) < LEAST:
+        nothing = xp.zeros(held[at].shape, np.float32)
+        return _Measured(frame.estimate, nothing, nothing[0], nothing[0])
+    ordered = xp.sort(xp.stack(held), axis=0)
+    change = held[at] - (ordered[(len(held) - 1) // 2] + ordered[len(held) // 2]) / 2
+    smooth = _smooth(change)
+    share = ((abs(smooth) - NOTHING) / (EVERYTHING - NOTHING)).clip(0, 1)
+    smooth *= share
+    product = (smooth * _smooth(frame.residual)).mean(axis=0)
+    return _Measured(frame.estimate, change * share * frame.sigma, product, (smooth * smooth).mean(axis=0))
+
+
+def _smooth(planes: Array) -> Array:
+    """Planes (channels, H, W) under a binomial filter of 5 x 5 pixels; mirrored at borders."""
+    return _smooth_rows(_smooth_rows(planes).swapaxes(1, 2)).swapaxes(1, 2)
+
+
+def _smooth_rows(planes: Array) -> Array:
+    wide = namespace(planes).pad(planes, ((0, 0), (2, 2), (0, 0)), mode="symmetric")
+    rows = [wide[:, shift : shift + planes.shape[1]] for shift in range(5)]
+    return (rows[0] + rows[4] + 4 * (rows[1] + rows[3]) + 6 * rows[2]) / 16
