@@ -57,8 +57,8 @@ def denoise_vnlr(
         "similarity" the same in a window of three times the radius (for particles that recur, at one size
         or at several).
     profile : {"balanced", "best", "quality", "fast"}
-        How much work is done. "best" is the mean of three runs: that of "quality", one with twice the search
-        radius, and one that has smaller patches in its early passes besides.
+        How much work is done. "best" is the mean of two runs in wide windows: one with small patches in its
+        early passes, and one with larger patches whose centre counts more than their border.
     preset : {"auto"}
         There is no preset "paper" for this method.
     engine : {"fast", "reference"}
