@@ -26,11 +26,11 @@ from vnlem.registry import find_method
 Change = Callable[[VnlrParams], VnlrParams]
 
 
-def with_patches(early: int, late: int | None = None, **others: float) -> Change:
-    """Sides of patches in the first half of the pilot passes and in the second."""
+def with_patches(early: int, late: int | None = None, larger_late: int = 0, **others: float) -> Change:
+    """Sides of patches in the first half of the pilot passes and in the second; or larger in the second."""
 
     def change(params: VnlrParams) -> VnlrParams:
-        half, last = params.passes // 2, late or params.patch_size
+        half, last = params.passes // 2, late or params.patch_size + larger_late
         sizes = (params.patch_sizes[0], *[early] * half, *[last] * (params.passes - half))
         search = [m for m in range(1, params.passes + 1) if m % 2 == 1 or sizes[m] != sizes[m - 1]]
         return replace(params, patch_sizes=sizes, patch_size=last, rematch=tuple(search), **others)
@@ -52,6 +52,14 @@ VARIANTS: dict[str, Change] = {
     "the same, boost 1.4 (1.2), noise kept 0.9 (0.75)": with_patches(
         6, patch_distance=52, boost=1.4, noise_kept=0.9
     ),
+    "the same, window 2.5": with_patches(6, patch_distance=52, boost=1.4, noise_kept=0.9, window=2.5),
+    "the same, window 4": with_patches(6, patch_distance=52, boost=1.4, noise_kept=0.9, window=4.0),
+    "window 3": with_others(window=3.0),
+    "first run of best": with_patches(5, patch_distance=52, step=4, boost=1.4, noise_kept=0.9),
+    "second run of best": with_patches(
+        6, larger_late=1, patch_distance=40, boost=1.4, noise_kept=0.9, window=4.0
+    ),
+    "the same, no window": with_patches(6, larger_late=1, patch_distance=40, boost=1.4, noise_kept=0.9),
     "step 3 (5)": with_others(step=3),
     "patches 6": with_patches(6, 6),
     "patches 8": with_patches(8, 8),

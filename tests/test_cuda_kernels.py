@@ -68,6 +68,15 @@ def test_vnlr_with_copies_gives_what_the_cpu_gives(monkeypatch, noise_map):
     assert there.details["turned_share"] == here.details["turned_share"]
 
 
+def test_the_border_of_a_patch_may_count_less_than_its_centre():
+    pixels = pattern(1, 23, 27)
+    params = replace(vnlr_job(pixels, "d4").params, window=4.0)
+    here, there = (Job(pixels, 0.3, params, 1, None) for _ in range(2))
+    expected = vnlr.solve(here)
+    np.testing.assert_allclose(cuda_vnlr.solve(there, Emulator()), expected, atol=5e-5)
+    assert np.abs(vnlr.solve(vnlr_job(pixels, "d4")) - expected).max() > 1e-3
+
+
 def test_windows_in_copies_may_be_smaller_than_in_the_image():
     params = replace(vnlr_job(pattern(1, 30, 41), "similarity").params, copied_distance=3)
     here, there = (Job(pattern(1, 30, 41), 0.3, params, 1, None) for _ in range(2))

@@ -33,7 +33,9 @@ def test_fast_engine_agrees_with_the_reference(group):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("profile", "group"), [("fast", "d4"), ("balanced", "d4"), ("quality", "identity")])
+@pytest.mark.parametrize(
+    ("profile", "group"), [("best", "d4"), ("fast", "d4"), ("balanced", "d4"), ("quality", "identity")]
+)
 def test_fast_engine_agrees_with_the_reference_in_a_profile_across_the_border_of_a_tile(
     profile, group, monkeypatch
 ):
@@ -308,14 +310,13 @@ def test_best_is_the_mean_of_its_runs():
     plan = plan_of(image, profile="best", passes=2, n_neighbors=16, scales=1)
     (group,) = plan.sizes[0].groups
     runs = [group.params, *group.params.others]
-    assert len(runs) == 3
+    assert len(runs) == 2
     assert plan.halo == max(halo(run) for run in runs)
     found = []
     for run in runs:
         size = replace(plan.sizes[0], groups=(replace(group, params=replace(run, others=())),))
         found.append(execute(replace(plan, rounds=(replace(plan.rounds[0], sizes=(size,)),)), image))
     assert np.abs(found[0] - found[1]).max() > 0.1
-    assert np.abs(found[0] - found[2]).max() > 0.1
     np.testing.assert_allclose(execute(plan, image), np.mean(found, axis=0), atol=1e-4)
 
 

@@ -22,11 +22,18 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
+def flat(p):
+    return np.ones(p, np.float32)
+
+
 PILOT, STEIN = RidgeRule(False, 0.0, 1.1, 0.3), RidgeRule(True, 0.6, 0.0, 0.75)
 
 
-def filtered(images, offsets, places, positions, chosen, n_own, rule, size):
-    """Changes (size, 2) and weights (size) of groups, in double precision; images: flat."""
+def filtered(images, offsets, places, positions, chosen, n_own, rule, size, window=1.0):
+    """Changes (size, 2) and weights (size) of groups, in double precision; images: flat.
+
+    window: what the pixels of a patch weigh.
+    """
     pilot, working, change, variance = (image.astype(np.float64) for image in images)
     sums, weights = np.zeros((size, 2)), np.zeros(size)
     for members, turns in zip(positions, chosen, strict=True):
@@ -41,7 +48,7 @@ def filtered(images, offsets, places, positions, chosen, n_own, rule, size):
         shares = [1.0, 1.0 - min(rule.tau / left, 1.0)]
         for j in np.flatnonzero(members < n_own):
             weight = max(gain[j], 1 / len(members)) ** -1.5
-            sums[members[j] + places[turns[j]]] += weight * np.outer(changes[j], shares)
+            sums[members[j] + places[turns[j]]] += weight * np.outer(window * changes[j], shares)
             weights[members[j]] += weight
     return sums, weights
 
@@ -61,19 +68,22 @@ def a_tile(p, k, depth, scale, groups=3, channels=2):
     return tall, own_rows, (y * stride + x).astype(np.int32), chosen.astype(np.uint8)
 
 
+@pytest.mark.parametrize("beta", [0.0, 3.0])
 @pytest.mark.parametrize("rule", [PILOT, STEIN])
 @pytest.mark.parametrize(
     ("p", "k", "depth"),
     [(2, 3, 1), (5, 2, 1), (6, 20, 2), (7, 64, 1), (8, 37, 1), (8, 80, 1), (11, 9, 1), (17, 5, 1)],
 )
-def test_groups_are_filtered_as_the_formulas_say(p, k, depth, rule):
+def test_groups_are_filtered_as_the_formulas_say(p, k, depth, rule, beta):
+    taps = np.kaiser(p, beta).astype(np.float32)
+    window = np.tile(np.outer(taps, taps).ravel(), depth)
     tall, own_rows, positions, chosen = a_tile(p, k, depth, 3.0)
     stride = tall.pilot.shape[3]
     turns = symmetries("d4", p)
     tile = Sums(
         np.zeros((2, depth, own_rows, stride, 2), np.float32), np.zeros((2, own_rows, stride), np.float32)
     )
-    moved = filter_tile(tall, Ridge(turns, p, own_rows, rule), positions, chosen, tile)
+    moved = filter_tile(tall, Ridge(turns, taps, own_rows, rule), positions, chosen, tile)
     n_own = own_rows * stride
     assert moved == np.count_nonzero((chosen > 0) | (positions >= n_own))
     at = turns // p * stride + turns % p
@@ -83,7 +93,9 @@ def test_groups_are_filtered_as_the_formulas_say(p, k, depth, rule):
     )
     for c in range(2):
         images = [image[c].ravel() for image in tall[1:5]]
-        sums, weights = filtered(images, offsets, places, positions, chosen, n_own, rule, depth * n_own)
+        sums, weights = filtered(
+            images, offsets, places, positions, chosen, n_own, rule, depth * n_own, window
+        )
         np.testing.assert_allclose(
             tile.changes[c].reshape(-1, 2), sums, rtol=1e-3, atol=1e-3 * np.abs(sums).max()
         )
@@ -98,7 +110,7 @@ def test_groups_with_little_noise_are_filtered_in_double_precision(scale):
     tile = Sums(
         np.zeros((1, 1, own_rows, stride, 2), np.float32), np.zeros((1, own_rows, stride), np.float32)
     )
-    filter_tile(tall, Ridge(turns, 6, own_rows, PILOT), positions, chosen, tile)
+    filter_tile(tall, Ridge(turns, flat(6), own_rows, PILOT), positions, chosen, tile)
     offsets, n_own = turns // 6 * stride + turns % 6, own_rows * stride
     images = [image[0].ravel() for image in tall[1:5]]
     sums, weights = filtered(images, offsets, offsets, positions, chosen, n_own, PILOT, n_own)
@@ -142,25 +154,26 @@ def test_groups_in_planes_are_filtered_as_the_formulas_say(p, k, depth):
     assert not room[2 * size.prod() :].any()
 
 
-def settled(images, patch_size, tiles):
+def settled(images, taps, tiles):
     """Tiles (first row, sums), as high as the image and one after the other."""
     height = images.noisy.shape[1]
     spans = Spans([(first, height) for first, _ in tiles], [(0, images.noisy.shape[2])])
     aggregate = Aggregate(images, Tile(0, height, 0, images.noisy.shape[2]))
-    aggregate.add_pass(spans, patch_size, Tile(0, height, 0, images.noisy.shape[2]))
+    aggregate.add_pass(spans, taps, Tile(0, height, 0, images.noisy.shape[2]))
     for row, (first, sums) in enumerate(tiles):
         aggregate.put(Step(0, row, 0), sums, TilePlace(first, 0, *sums.weights.shape[1:]))
         aggregate.settle(Step(0, row, 0))
     return aggregate
 
 
-def test_changes_are_weighted_means_over_the_patches_that_cover_a_pixel():
+@pytest.mark.parametrize("taps", [[1.0, 1.0, 1.0], [0.25, 1.0, 0.25]])
+def test_changes_are_weighted_means_over_the_patches_that_cover_a_pixel(taps):
     corners, changes = np.abs(random(1, 9, 11)), random(1, 1, 9, 11, 2)
     corners[:, 7:], corners[:, :, 9:] = 0, 0
     weights = np.zeros((9, 11))
     for y in range(7):
         for x in range(9):
-            weights[y : y + 3, x : x + 3] += corners[0, y, x]
+            weights[y : y + 3, x : x + 3] += corners[0, y, x] * np.outer(taps, taps)
     # As one tile, or as three that overlap.
     for shares in ([(0, 1.0)], [(0, 0.5), (0, 0.25), (4, 0.25)]):
         images = Images(*(random(1, 9, 11, seed=s) for s in range(4)))
@@ -176,7 +189,7 @@ def test_changes_are_weighted_means_over_the_patches_that_cover_a_pixel():
         parts[0][1].weights[:, : parts[-1][0]] += (1 - sum(s for f, s in shares if f == 0)) * corners[
             :, : parts[-1][0]
         ]
-        settled(images, 3, parts)
+        settled(images, np.array(taps, np.float32), parts)
         np.testing.assert_allclose(images.pilot[0], before + changes[0, 0, :, :, 0] / weights, rtol=1e-4)
         np.testing.assert_allclose(images.working[0], before + changes[0, 0, :, :, 1] / weights, rtol=1e-4)
 
@@ -185,7 +198,7 @@ def test_a_pixel_that_no_patch_covers_is_told():
     images = Images(*(np.zeros((1, 6, 6), np.float32) for _ in range(4)))
     sums = Sums(np.ones((1, 1, 4, 6, 2), np.float32), np.ones((1, 4, 6), np.float32))
     with pytest.raises(RuntimeError, match="no patch covers 6 pixels"):
-        settled(images, 2, [(0, sums)])
+        settled(images, flat(2), [(0, sums)])
 
 
 def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_together():
@@ -225,7 +238,7 @@ def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_tog
     rows, columns = np.divmod(positions[0], layout.stride)
     assert set(zip(rows // height, rows % height, columns, strict=True)) == {(0, 8, 9), (1, 6, 10), (2, 9, 7)}
     sums = layout.sums(1, depth=2)
-    settings = Ridge(symmetries("identity", p), p, layout.own_rows, RidgeRule(False, 0.0, 1.0, 0.0))
+    settings = Ridge(symmetries("identity", p), flat(p), layout.own_rows, RidgeRule(False, 0.0, 1.0, 0.0))
     filter_tile(tall, settings, positions, chosen, sums)
     # Every member gets its change back, in both planes of its own frame.
     touched = np.abs(sums.changes[0, :, :, :, 0]) > 0

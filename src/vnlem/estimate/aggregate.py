@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vnlem.kernels.cpu.sheets import Images, Sums, TilePlace, Totals, settle
 from vnlem.neighbours.sheets import Layout
@@ -22,7 +23,7 @@ class _PassOf(NamedTuple):
     """The pixels that each tile of a pass completes."""
 
     totals: Totals
-    patch_size: int
+    taps: NDArray[np.float32]  # what a pixel weighs in its patch, by row and column
     rows: list[Span]  # of the rectangle that is done with each row of tiles
     columns: list[Span]
     needed: Tile  # in the arrays
@@ -45,14 +46,14 @@ class Aggregate:
         # Memory that is new to a process is slow to write.
         self._unused: dict[tuple[int, ...], list[Sums]] = {}
 
-    def add_pass(self, spans: Spans, patch_size: int, needed: Tile) -> None:
+    def add_pass(self, spans: Spans, taps: NDArray[np.float32], needed: Tile) -> None:
         """One more pass; `needed`: the pixels of the whole image that it has to change."""
         own = len(self._passes) % 2
         read = self._read
         self._passes.append(
             _PassOf(
                 Totals(self._changes, self._weights[own], self._weights[1 - own]),
-                patch_size,
+                taps,
                 _done_with(spans.rows, read.top, self._changes.shape[1]),
                 _done_with(spans.columns, read.left, self._changes.shape[2]),
                 Tile(
@@ -81,7 +82,7 @@ class Aggregate:
         tile, place = self._waiting.pop(step)
         one = self._passes[step.number]
         rectangle = Tile(*one.rows[step.row], *one.columns[step.column])
-        missing = settle(tile, place, one.totals, one.patch_size, rectangle, one.needed, self._images)
+        missing = settle(tile, place, one.totals, one.taps, rectangle, one.needed, self._images)
         self._unused.setdefault(tile.weights.shape[1:], []).append(tile)
         if missing:
             raise RuntimeError(f"no patch covers {missing} pixels; please report this fault of vnlem")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.cpu.ridge import Ridge, RidgeRule, filter_tile
@@ -30,10 +31,21 @@ class PassSettings:
     tau: float  # share of the noise that the next working image keeps
     boost: float  # factor on the noise energy in the ridge
     extra_load: float | None  # first pass (no pilot): steadying load in units of the noise energy
+    window: float = 0.0  # how much less the border of a patch counts than its centre, see `taps`
 
     def rule(self) -> RidgeRule:
         """The same for kernels."""
         return RidgeRule(self.extra_load is not None, self.extra_load or 0.0, self.boost, self.tau)
+
+    def taps(self, patch_size: int) -> NDArray[np.float32]:
+        """What the rows of a patch, and its columns, weigh where patches overlap: a Kaiser window.
+
+        Examples
+        --------
+        >>> PassSettings(0.0, 1.0, None, window=4.0).taps(3).round(3).tolist()
+        [0.08799999952316284, 1.0, 0.08799999952316284]
+        """
+        return np.kaiser(patch_size, self.window).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,10 @@ class Pass:
     needed: Tile  # the pixels, of the whole image, that must be right afterwards
     known: KnownGroups | None = None  # groups of the tiles that `grid` comes from; else they are matched
     kept: KnownGroups | None = None  # where this pass leaves its groups for a later one
+
+    def taps(self) -> NDArray[np.float32]:
+        """What the rows of its patches, and their columns, weigh."""
+        return self.settings.taps(self.matching.reach.patch_size)
 
     def spans(self, more: int) -> Spans:
         """What its tiles look at, and some more pixels after the end."""
@@ -84,7 +100,7 @@ def run_passes(
     schedule = Schedule(spans, order or _soon_used(passes))
     aggregate = Aggregate(images, passes[0].matching.reach.region.read)
     for one, its_spans in zip(passes, spans, strict=True):
-        aggregate.add_pass(its_spans, one.matching.reach.patch_size, one.needed)
+        aggregate.add_pass(its_spans, one.taps(), one.needed)
     turned = [np.zeros((len(its.rows), len(its.columns)), np.int64) for its in spans]
     total = [np.zeros_like(counts) for counts in turned]
     scratch = _Scratch()
@@ -120,13 +136,7 @@ def _soon_used(passes: Sequence[Pass]) -> Callable[[Step], object]:
 
 
 def _ridge(one: Pass, layout: Layout) -> Ridge:
-    settings = one.settings
-    return Ridge(
-        one.matching.transforms,
-        one.matching.reach.patch_size,
-        layout.own_rows,
-        settings.rule(),
-    )
+    return Ridge(one.matching.transforms, one.taps(), layout.own_rows, one.settings.rule())
 
 
 def _place(layout: Layout) -> TilePlace:

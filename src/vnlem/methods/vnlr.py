@@ -56,8 +56,8 @@ def denoise_vnlr(
         (six times the matching time; pays for particles at random angles); "similarity" is "so2" with a
         window of three times the radius (for particles that recur at one or several sizes).
     profile : {"balanced", "best", "quality", "fast"}
-        How much work is done. "best" is the mean of three runs: "quality", one with twice the search radius,
-        and one that also has smaller patches in its early passes.
+        How much work is done. "best" is the mean of two runs in wide windows: one with small patches in its
+        early passes, and one with larger patches whose centre counts more than their border.
     preset : {"auto"}
         There is no preset "paper" for this method.
     engine : {"fast", "reference"}

@@ -58,6 +58,7 @@ class VnlrParams(FixedParams):
     first_patch_distance: int
     first_step: int
     boost: float  # factor on the noise energy in the ridge
+    window: float  # how much less the border of a patch counts than its centre: Kaiser's beta
     aim: str  # what the result is judged by
     pattern: tuple[str, ...] = ()  # colours of the pixels of a cell, row by row; one colour when empty
     others: tuple["VnlrParams", ...] = ()  # of further runs: the result is the mean of all
@@ -76,17 +77,20 @@ class _Run:
     first_step: int
     boost: float
     early_patch: int = 7  # side of a patch in the first half of the pilot passes
+    larger_late: int = 0  # by how many pixels it is larger than usual in the second half
     noise_kept: float = FixedParams.noise_kept
+    window: float = 0.0  # see `VnlrParams`
 
 
 # n_neighbors, patch_distance, step, passes, first_n_neighbors, first_patch_distance, first_step, boost
 _QUALITY = _Run(80, 26, 5, 5, 24, 18, 2, 1.2)
-# The runs of each profile; the result is their mean.
+_BEST = replace(_QUALITY, noise_kept=0.9, boost=1.4)
+# The runs of each profile; the result is their mean. Those of "best" err differently: one has small patches,
+# the other large ones whose centre counts most.
 _PROFILES = {
     "best": (
-        _QUALITY,
-        replace(_QUALITY, patch_distance=52, first_patch_distance=26, step=4),
-        replace(_QUALITY, patch_distance=52, early_patch=6, noise_kept=0.9, boost=1.4),
+        replace(_BEST, patch_distance=52, step=4, early_patch=5),
+        replace(_BEST, patch_distance=40, early_patch=6, larger_late=1, window=4.0),
     ),
     "quality": (_QUALITY,),
     "balanced": (_Run(64, 20, 5, 4, 20, 16, 4, 1.15),),
@@ -117,7 +121,8 @@ def resolve(
     checks.choice("profile", profile, PROFILES)
     checks.choice("group", group, GROUPS)
     checks.choice("aim", aim, AIMS)
-    usual, *_ = _PROFILES[profile]
+    # Where copies are searched, and what "similarity" enlarges.
+    usual = _QUALITY if profile == "best" else _PROFILES[profile][0]
     wide = group == "similarity"  # in the image, not in its copies
 
     def params_of(run: _Run) -> VnlrParams:
@@ -125,7 +130,7 @@ def resolve(
         if patch_size is None:
             # Small patches first: they keep detail that later passes can still smooth, and not the other way
             # round.
-            late = 7 if sigma < LARGE_NOISE else 8
+            late = (7 if sigma < LARGE_NOISE else 8) + run.larger_late
             early = n_passes // 2 if profile != "fast" else 0
             sizes = (6, *[run.early_patch] * early, *[late] * (n_passes - early))
         else:
@@ -156,6 +161,7 @@ def resolve(
             first_patch_distance=min(run.first_patch_distance, distance),
             first_step=steps[0],
             boost=run.boost,
+            window=run.window,
             aim=aim,
         )
 
@@ -169,7 +175,7 @@ def members(params: VnlrParams) -> tuple[VnlrParams, ...]:
     Examples
     --------
     >>> [run.patch_distance for run in members(resolve(0.2, "best"))]
-    [26, 52, 52]
+    [52, 40]
     """
     return params, *params.others
 

@@ -135,6 +135,7 @@ def _passes(params: VnlrParams, matchings: list[Matching], areas: list[Tile]) ->
             tau=params.noise_kept * (1 - number / params.passes),
             boost=params.boost,
             extra_load=params.extra_load if first else None,
+            window=params.window,
         )
         keeps = number < params.passes and number + 1 not in params.rematch
         passes.append(Pass(grid, matching, settings, needed, known, {} if keeps else None))

@@ -240,6 +240,8 @@ def _pass(images, groups, size, turns, number, params):
     difference = noisy - working
     total, mixed = np.zeros(noisy.shape), np.zeros(noisy.shape)
     weight_sum = np.zeros(noisy.shape)
+    taps = np.kaiser(size, params.window)
+    window = np.outer(taps, taps)  # the border of a patch counts less than its centre
     for copies, group in groups:
 
         def columns(image, group=group):
@@ -263,7 +265,7 @@ def _pass(images, groups, size, turns, number, params):
         for j, (y0, x0, g) in enumerate(group):
             if y0 >= height:
                 continue
-            weight = max(gain[j], 1 / len(group)) ** -1.5
+            weight = max(gain[j], 1 / len(group)) ** -1.5 * window
             patch = _undo(estimate[:, j].reshape(len(noisy), size, size), g)
             old = _cut(working, (y0, x0), size)
             _cut(total, (y0, x0), size)[...] += weight * patch

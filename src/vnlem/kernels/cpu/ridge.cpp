@@ -6,7 +6,8 @@ namespace vnlem {
 
 struct Ridge {
     Array<const int64_t, 2> transforms;
-    int64_t patch_size, own_rows;
+    Array<const float, 1> taps;
+    int64_t own_rows;
     RidgeRule rule;
 };
 
@@ -29,12 +30,12 @@ struct Flat {
     const float *pilot, *working, *residual, *noise;
 };
 
-// Estimate groups and add them up. corner_of(position): where in the accumulators a member belongs, in pixels;
-// negative where it is not put back.
+// Estimate groups and add them up. window (length): what the pixels of a patch weigh; alike where it is empty.
+// corner_of(position): where in the accumulators a member belongs, in pixels; negative where it is not put back.
 template <class CornerOf>
-void filter_groups(const Flat& images, const RidgeRule& rule, const Patch& patch, const Array<const int32_t, 2>& positions,
-                   const Array<const uint8_t, 2>& chosen, const Group& group, CornerOf corner_of, float* sums,
-                   float* weights) {
+void filter_groups(const Flat& images, const RidgeRule& rule, const Patch& patch, const Array<float, 1>& window,
+                   const Array<const int32_t, 2>& positions, const Array<const uint8_t, 2>& chosen, const Group& group,
+                   CornerOf corner_of, float* sums, float* weights) {
     const int64_t k = group.k;
     for (int64_t r = 0; r < positions.shape[0]; r++) {
         const Array<const int32_t, 1> members = positions[r];
@@ -53,8 +54,10 @@ void filter_groups(const Flat& images, const RidgeRule& rule, const Patch& patch
             const int64_t corner = group.corners[j];
             if (corner < 0) continue;
             const float weight = group.weights[j];
+            float* const estimate = &group.estimate(j, 0);
+            for (int64_t u = 0; u < window.size(); u++) estimate[u] *= window.data[u];
             weights[corner] += weight;
-            put_back(&group.estimate(j, 0), patch, chosen(r, j), weight, taken * weight, sums + 2 * corner);
+            put_back(estimate, patch, chosen(r, j), weight, taken * weight, sums + 2 * corner);
         }
     }
 }
@@ -64,6 +67,7 @@ struct TileScratch {
     Array<int64_t, 2> offsets, places;
     Array<float, 2> residual, noise, sums;
     Patch patch;
+    Array<float, 1> window;
     Group group;
 
     TileScratch(Arena& arena, const Tall& tall, const Ridge& ridge, int64_t k)
@@ -72,13 +76,14 @@ struct TileScratch {
           residual(arena.zeros<float>(tall.pilot.shape[2], tall.pilot.shape[3])),
           noise(arena.zeros<float>(tall.pilot.shape[2], tall.pilot.shape[3])),
           sums(arena.empty<float>(2, tall.pilot.shape[3])),
-          patch{offsets, places, ridge.patch_size},
+          patch{offsets, places, ridge.taps.shape[0]},
+          window(arena.zeros<float>(patch.length())),
           group(arena, k, patch) {}
 };
 
-// Where the pixels of a patch lie in the tall arrays and in the accumulators.
+// Where the pixels of a patch lie in the tall arrays and in the accumulators, and what they weigh.
 void set_places(const Tall& tall, const Ridge& ridge, const TileScratch& scratch) {
-    const int64_t p = ridge.patch_size, stride = tall.pilot.shape[3], area = ridge.transforms.shape[1];
+    const int64_t p = ridge.taps.shape[0], stride = tall.pilot.shape[3], area = ridge.transforms.shape[1];
     const int64_t plane_step = tall.pilot.shape[2] * stride, own_step = ridge.own_rows * stride;
     for (int64_t g = 0; g < ridge.transforms.shape[0]; g++) {
         for (int64_t plane = 0; plane < tall.pilot.shape[1]; plane++) {
@@ -89,6 +94,9 @@ void set_places(const Tall& tall, const Ridge& ridge, const TileScratch& scratch
             }
         }
     }
+    for (int64_t row = 0; row < scratch.patch.rows(); row++)
+        for (int64_t x = 0; x < p; x++)
+            scratch.window[row * scratch.patch.row_step() + x] = ridge.taps[row % p] * ridge.taps[x];
 }
 
 struct PlanesScratch {
@@ -116,11 +124,11 @@ VNLEM_EXPORT int64_t vnlem_filter_tile(const Tall& tall, const Ridge& ridge, con
     const int64_t n_own = ridge.own_rows * tall.pilot.shape[3];
     const auto corner_of = [=](int64_t at) { return at < n_own ? at : -1; };
     for (int64_t c = 0; c < tall.pilot.shape[0]; c++) {
-        patch_sums<float>(tall.change[c], ridge.patch_size, scratch->sums, scratch->residual);
-        patch_sums<float>(tall.variance[c], ridge.patch_size, scratch->sums, scratch->noise);
+        patch_sums<float>(tall.change[c], ridge.taps.shape[0], scratch->sums, scratch->residual);
+        patch_sums<float>(tall.variance[c], ridge.taps.shape[0], scratch->sums, scratch->noise);
         const Flat images = {tall.pilot[c].data, tall.working[c].data, scratch->residual.data, scratch->noise.data};
-        filter_groups(images, ridge.rule, scratch->patch, positions, chosen, scratch->group, corner_of,
-                      tile.changes[c].data, tile.weights[c].data);
+        filter_groups(images, ridge.rule, scratch->patch, scratch->window, positions, chosen, scratch->group,
+                      corner_of, tile.changes[c].data, tile.weights[c].data);
     }
     int64_t moved = 0;
     for (int64_t i = 0; i < positions.size(); i++) moved += chosen.data[i] > 0 || positions.data[i] >= n_own;
@@ -140,7 +148,8 @@ VNLEM_EXPORT int64_t vnlem_filter_planes_tile(const PlaneImages& images, const R
         return row * sums.shape[2] + within % stride - place.left;
     };
     const Flat flat = {images.pilot.data, images.working.data, images.residual.data, images.noise.data};
-    filter_groups(flat, rule, scratch->patch, positions, chosen, scratch->group, corner_of, sums.data, weights.data);
+    filter_groups(flat, rule, scratch->patch, {}, positions, chosen, scratch->group, corner_of, sums.data,
+                  weights.data);
     return 0;
 }
 

@@ -6,7 +6,7 @@ same way.
 
 from typing import NamedTuple
 
-from vnlem.kernels.cpu.declare import Byte2, Float3, Float4, Int2, Long2, Written, kernel
+from vnlem.kernels.cpu.declare import Byte2, Float1, Float3, Float4, Int2, Long2, Written, kernel
 from vnlem.kernels.cpu.sheets import Sums, Tall
 
 
@@ -23,7 +23,7 @@ class Ridge(NamedTuple):
     """The groups of a pass and how they are combined."""
 
     transforms: Long2  # (g, p * p), as in matching
-    patch_size: int
+    taps: Float1  # (p): a pixel of a patch weighs that of its row times that of its column
     own_rows: int  # rows of the tall arrays that are put back; members from rows below only contribute
     rule: RidgeRule
 

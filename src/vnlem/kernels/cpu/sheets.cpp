@@ -76,8 +76,9 @@ void join(const Sums& tile, const TilePlace& place, const Totals& total) {
 }
 
 // Pixels of a row that no patch covers are counted; the others are changed.
-int64_t finish(const Totals& total, int64_t patch_size, const Tile& place, const Images& images,
+int64_t finish(const Totals& total, const Array<const float, 1>& taps, const Tile& place, const Images& images,
                const Array<float, 2>& scratch) {
+    const int64_t patch_size = taps.shape[0];
     const Array<float, 1> column_sums = scratch[0];
     float* const sums = scratch[1].data;
     const int64_t begin = larger_of<int64_t>(place.left - patch_size + 1, 0), width = place.right - place.left;
@@ -89,11 +90,12 @@ int64_t finish(const Totals& total, int64_t patch_size, const Tile& place, const
             float* const into = column_sums.data + patch_size - 1 - (place.left - begin);
             for (int64_t corner = larger_of<int64_t>(y - patch_size + 1, 0); corner <= y; corner++) {
                 const float* const line = &total.weights(c, corner, begin);
-                for (int64_t x = 0; x < place.right - begin; x++) into[x] += line[x];
+                const float tap = taps[y - corner];
+                for (int64_t x = 0; x < place.right - begin; x++) into[x] += tap * line[x];
             }
             for (int64_t x = 0; x < width; x++) sums[x] = 0;
             for (int64_t shift = 0; shift < patch_size; shift++)
-                for (int64_t x = 0; x < width; x++) sums[x] += column_sums.data[x + shift];
+                for (int64_t x = 0; x < width; x++) sums[x] += taps[shift] * column_sums.data[x + shift];
             const float* const changes = &total.changes(c, y, place.left, 0);
             float* const pilot = &images.pilot(c, y, place.left);
             float* const working = &images.working(c, y, place.left);
@@ -125,15 +127,15 @@ struct RowSums {
 
 }  // namespace
 
-VNLEM_EXPORT int64_t vnlem_settle(const Sums& tile, const TilePlace& place, const Totals& total, int64_t patch_size,
-                                  const Tile& done, const Tile& needed, const Images& images) {
+VNLEM_EXPORT int64_t vnlem_settle(const Sums& tile, const TilePlace& place, const Totals& total,
+                                  const Array<const float, 1>& taps, const Tile& done, const Tile& needed, const Images& images) {
     const Tile changed = {larger_of(done.top, needed.top), smaller_of(done.bottom, needed.bottom),
                                larger_of(done.left, needed.left), smaller_of(done.right, needed.right)};
-    Scratch<RowSums> scratch(larger_of<int64_t>(changed.right - changed.left, 0) + patch_size);
+    Scratch<RowSums> scratch(larger_of<int64_t>(changed.right - changed.left, 0) + taps.shape[0]);
     if (!scratch) return kOutOfMemory;
     join(tile, place, total);
     int64_t missing = 0;
-    if (changed.right > changed.left) missing = finish(total, patch_size, changed, images, scratch->rows);
+    if (changed.right > changed.left) missing = finish(total, taps, changed, images, scratch->rows);
     if (done.bottom > done.top && done.right > done.left) clear(total, done);
     return missing;
 }

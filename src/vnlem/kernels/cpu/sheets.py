@@ -79,13 +79,14 @@ def settle(
     tile: Sums,
     place: TilePlace,
     total: Totals,
-    patch_size: int,
+    taps: Float1,
     done: Tile,
     needed: Tile,
     images: Images,
 ) -> int:
     """Add a tile's sums to those of the image, and make the changes where no more are to come, in place.
 
+    taps (p): what a pixel of a patch weighs, see `vnlem.kernels.cpu.ridge.Ridge`; the same backwards.
     done: where no more are to come; needed: where changes are made. Where no more are to come the sums are
     cleared for the next pass, those of the tile for another tile. Returns how many pixels no patch covers.
     """

@@ -110,6 +110,7 @@ struct Sums {
     const long long* sums;    // (channels, height, width, 2), see ridge.cu
     const long long* weights; // (channels, height, width), at the patches' top left corners
     const float* working;     // (channels, height, width)
+    const float* taps;        // (size): what the rows of a patch, and its columns, weigh
     float* new_pilot;
     float* new_working;
     int height, width, size;
@@ -121,14 +122,15 @@ extern "C" __global__ void weighted_means(const Sums s) {
     const int x = blockIdx.y * blockDim.x + threadIdx.x, y = blockIdx.x, channel = blockIdx.z;
     if (x >= s.width) return;
     const long long plane = (long long)channel * s.height * s.width;
-    long long weight = 0;
+    double weight = 0.0;
     for (int row = max(0, y - s.size + 1); row <= y; ++row)
         for (int column = max(0, x - s.size + 1); column <= x; ++column)
-            weight += s.weights[plane + (long long)row * s.width + column];
+            weight += (double)(s.taps[y - row] * s.taps[x - column]) *
+                      (double)s.weights[plane + (long long)row * s.width + column];
     const long long at = plane + (long long)y * s.width + x;
     const longlong2 sum = *(const longlong2*)(s.sums + 2 * at);
     // In a part of an image there may be no group near the border; nothing there is needed.
-    const double total = weight > 0 ? (double)weight * s.unit : 1.0;
+    const double total = weight > 0.0 ? weight * s.unit : 1.0;
     s.new_pilot[at] = s.working[at] + (float)((double)sum.x / total);
     s.new_working[at] = s.working[at] + (float)((double)sum.y / total);
 }

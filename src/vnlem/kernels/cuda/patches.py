@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vnlem.kernels.cuda.engine import THREADS, Engine
 from vnlem.pipeline.device import to_host
@@ -132,8 +133,10 @@ class Sums(NamedTuple):
     most: float  # the largest term
 
 
-def weighted_means(engine: Engine, sums: Sums, working: Array, patch_size: int) -> tuple[Array, Array]:
-    """The new pilot and the new working image, (channels, height, width)."""
+def weighted_means(
+    engine: Engine, sums: Sums, working: Array, taps: NDArray[np.float32]
+) -> tuple[Array, Array]:
+    """The new pilot and the new working image, (channels, height, width); taps: see `ridge.Rule.taps`."""
     channels, height, width = working.shape
     pilot, blended = (engine.xp.empty_like(working) for _ in range(2))
     engine.launch(
@@ -143,11 +146,12 @@ def weighted_means(engine: Engine, sums: Sums, working: Array, patch_size: int) 
             "sums": sums.sums,
             "weights": sums.weights,
             "working": working,
+            "taps": engine.constant(taps),
             "new_pilot": pilot,
             "new_working": blended,
             "height": height,
             "width": width,
-            "size": patch_size,
+            "size": len(taps),
             "unit": np.float64(sums.unit / sums.weight_unit),
         },
         kernel="weighted_means",

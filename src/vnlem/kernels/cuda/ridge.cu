@@ -35,6 +35,7 @@ struct Groups {
     const short* back; // (transforms, PIXELS): pixel of the reference that lies on a pixel of the member
     const int* positions;   // (groups, K)
     const byte* chosen;     // (groups, K)
+    const float* taps;      // (P): a pixel of a patch weighs that of its row times that of its column
     long long* sums;        // (channels, height, width, 2): weight * change, faded weight * change
     long long* weights;     // (channels, height, width), at the patches' top left corners
     int rows, stride, height, width;
@@ -351,7 +352,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) ridge(const Groups
         const int at = members.position[j];
         if (at >= n_own) continue;
         const float value = patches[j * LENGTH + g.back[members.transform[j] * PIXELS + v]];
-        const float weight = members.gain[j] * (faded ? 1.0f - blend : 1.0f);
+        const float within = g.taps[v % (P * P) / P] * g.taps[v % P];
+        const float weight = members.gain[j] * within * (faded ? 1.0f - blend : 1.0f);
         const long long to =
             image + (long long)(at / g.stride) * g.width + at % g.stride + offset_of(v, g.plane_rows, g.width);
         put_back(g.sums + 2 * to + faded, weight * value * g.unit, g.most);

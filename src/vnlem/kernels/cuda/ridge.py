@@ -46,6 +46,11 @@ class Rule(NamedTuple):
     boost: float  # factor on the noise energy in the ridge
     extra_load: float | None  # first pass (no pilot): steadying load in units of the noise energy
     depth: int = 1  # planes of a stack that a patch spans
+    window: float = 0.0  # how much less the border of a patch counts than its centre: Kaiser's beta
+
+    def taps(self) -> NDArray[np.float32]:
+        """What the rows of a patch, and its columns, weigh where patches overlap."""
+        return np.kaiser(self.patch_size, self.window).astype(np.float32)
 
 
 def empty_sums(
@@ -97,6 +102,7 @@ def combine(
             "back": engine.constant(np.argsort(permutations, axis=1).astype(np.int16)),
             "positions": members.positions,
             "chosen": members.transforms,
+            "taps": engine.constant(rule.taps()),
             "sums": sums.sums,
             "weights": sums.weights,
             "rows": rows,

@@ -62,18 +62,19 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
             params.noise_kept * (1 - number / params.passes),
             params.boost,
             params.extra_load if first else None,
+            window=params.window,
         )
         n_members = matching.group_size()
         room = partial(empty_sums, engine, noisy.shape, n_members, _cover(params, number, n_members), largest)
         if number == params.passes and params.aim == "perception":
             sums, smooth = room(), rule._replace(boost=SMOOTHER)
             members = _run_pass(engine, planes, matching, smooth, lines, members, sums)
-            smoother, _ = weighted_means(engine, sums, planes.working, rule.patch_size)
+            smoother, _ = weighted_means(engine, sums, planes.working, rule.taps())
             rule = rule._replace(boost=SHARPER)
         sums = room()
         members = _run_pass(engine, planes, matching, rule, lines, members, sums)
         turned.append(([some.turned for some in members], sum(some.positions.size for some in members)))
-        pilot, working = weighted_means(engine, sums, planes.working, rule.patch_size)
+        pilot, working = weighted_means(engine, sums, planes.working, rule.taps())
         planes = planes._replace(pilot=pilot, working=working)
         if job.progress is not None:
             xp.cuda.get_current_stream().synchronize()

@@ -207,7 +207,7 @@ class PlanesOnDevice:
                 for held in (channel.sums, channel.weights, channel.working, channel.noisy)
             )
             taken = Sums(sums, weights, self._unit, self._weight_unit, self._most)
-            pilot, working = weighted_means(self._engine, taken, before, self._rule.patch_size)
+            pilot, working = weighted_means(self._engine, taken, before, self._rule.taps())
             pilots.append(pilot[own])
             blended.append(working[own])
             noisy.append(came[own])
