@@ -315,7 +315,7 @@ def test_pairs_of_real_images_are_compared_with_their_scaled_reference(tmp_path)
 @pytest.mark.parametrize(
     ("make", "arguments", "message"),
     [
-        (lambda folder: None, (), "was measured: it has no PNG"),
+        (lambda folder: None, (), "was measured: it has no matching PNG"),
         (lambda folder: (folder / "a.png").write_bytes(b""), (), "1 could not be used, the first a.png"),
         (lambda folder: save(folder, "a.png"), ("--methods", "none"), "unknown method 'none'"),
         (lambda folder: save(folder, "a.png"), ("--protocol", "x"), "--protocol"),

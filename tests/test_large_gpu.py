@@ -161,7 +161,7 @@ def stack(shape, dtype=np.float32):
 SMALL_STACKS = {
     "vnlr T": (
         "T",
-        (9, 16, 19),
+        (26, 16, 19),
         (4, 9, 9),
         SMALL | {"plane_distance": 0, "patch_depth": 1, "n_neighbors": 5},
     ),
