@@ -8,8 +8,8 @@ from vnlem.pipeline import checks
 
 # From this noise on, in units of the clean standard deviation, late passes use patches of 8 instead of 7.
 LARGE_NOISE = 0.35
-# Below this noise all pixels of a patch count alike: a window gains nothing there, and smooths texture more if
-# sigma is estimated too high.
+# Below this noise all pixels of a patch count alike: a window gains nothing there, and smooths texture more
+# if sigma is estimated too high.
 SMALL_NOISE = 0.1
 
 # Group "similarity" is "so2" in a window of this many times the profile's radius.
