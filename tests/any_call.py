@@ -431,6 +431,8 @@ def _faults(case: Case, result: np.ndarray, info: Any) -> list[str]:
     if shift > sigma + grain and not asks_for_blur(case) and not sought and not few and law is None:
         found.append(f"the mean moved by {shift:.4g}, sigma is {sigma:.4g}")
     darkest, brightest = min(low, float(clean.min())), max(high, float(clean.max()))
+    if getattr(law, "name", "") == "rician":  # magnitudes of nothing are all above zero
+        darkest = min(darkest, 0.0)
     outside = max(darkest - float(after.min()), float(after.max()) - brightest)
     # The transform of a given model has no limits in a stack.
     free = case.kind in ("stack", "set") and info.noise is not None and not info.noise.is_white

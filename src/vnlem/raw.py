@@ -260,9 +260,10 @@ def _of_pixels(
 
 
 def _limited(result: Float, pixels: Float, own: NDArray[np.bool_], white: float | None) -> Float:
-    """A result no brighter than white; saturated pixels keep the value of their own colour."""
+    """A result within the range of the mosaic, no brighter than white; saturated pixels keep their value."""
+    result = result.clip(pixels.min(), pixels.max())
     if white is None:
-        return result.copy()
+        return result
     return np.where(own & (pixels >= white), pixels, np.minimum(result, white))
 
 
