@@ -121,6 +121,17 @@ def test_a_dask_array_with_nan_gives_the_same():
     np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), expected)
 
 
+def test_a_dask_array_with_missing_and_hot_pixels_gives_the_same():
+    dask = pytest.importorskip("dask.array")
+    hot = np.where(np.random.default_rng(9).random(NOISY.shape) < 0.01, 400.0, NOISY)
+    masked = np.random.default_rng(10).random(NOISY.shape) < 0.6
+    told = {"method": "nlm", "workers": 1, "mask": masked, "impulses": True}
+    expected, info = vnlem.denoise(hot, SIGMA, return_info=True, **told)
+    assert info.details["impulses"] > 0
+    lazy = vnlem.denoise(dask.from_array(hot, chunks=24), SIGMA, **told)
+    np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), expected)
+
+
 @pytest.mark.parametrize("dtype", [float, np.uint16])
 def test_a_masked_dask_array_gives_the_same(dtype):
     dask = pytest.importorskip("dask.array")

@@ -335,7 +335,8 @@ def denoise_image(
         even = host if maps is None else replace(host, data=maps.enter(host.data))
         own = noise.sigma_map  # where it differs, a pixel may be noisier than its neighbours
         rule = impulse_rule(even, gone, noise.model, asked, estimate if maps is None else None, own)
-        found = None if rule is None else without_impulses(host, holes, rule, estimate, even.data, own)
+        units = None if maps is None else even.data
+        found = None if rule is None else without_impulses(host, holes, rule, estimate, units, own)
         if found is not None:
             planes, holes = found
             noise, decided, host = find(planes)

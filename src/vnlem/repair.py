@@ -238,7 +238,8 @@ def without_impulses(
     even: the planes in the units of the rule's noise, if maps of a sensor have corrected them; levels: the
     noise of each pixel, if it is known.
     """
-    found = rule.find(planes.data if even is None else even, levels)
+    filled = planes.data if holes is None else holes.filled
+    found = rule.find(filled if even is None else even, levels)
     missing = found
     if holes is not None:
         found &= ~holes.missing

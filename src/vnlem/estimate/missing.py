@@ -40,8 +40,8 @@ class Repair:
 
     @property
     def halo(self) -> int:
-        """Pixels around a part that its filled pixels depend on."""
-        return self.rounds * int(self.guess.halo) + REACH + FOUND_REACH
+        """Pixels around a part that its filled pixels depend on: one guess finds impulses, one fills them."""
+        return self.rounds * int(self.guess.halo) + 2 * REACH + FOUND_REACH
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, as plain values."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.estimate.missing import first_guess
 from vnlem.execute import execute
 from vnlem.features.channels import handling
 from vnlem.large.blocks import BYTES_ALWAYS, USUAL_SIDE, Block, BlockSolver
@@ -112,7 +113,8 @@ class ImageSolver:
         if self.pixels.defects is not None:
             holes = holes | _part(self.pixels.defects, region.read)
         if self.rule is not None:
-            holes = holes | self.rule.find(planes)
+            assert self.plan.repair is not None
+            holes = holes | self.rule.find(first_guess(planes, holes, self.plan.repair.level))
         return planes, missing, holes
 
     def memory(self, shape: tuple[int, ...]) -> int:

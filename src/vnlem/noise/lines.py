@@ -161,7 +161,8 @@ def _slopes(plane: Float, lag: int) -> tuple[Float, Float]:
         # Two numbers are fitted to the blocks.
         deviation = NORMAL * np.median(np.abs(rest), axis=0) * np.sqrt(BLOCKS / (BLOCKS - 2))
         deviation = np.maximum(deviation, max(LEAST_ERROR * float(np.median(deviation)), 1e-300))
-        weights = 1 / (1 + (rest / (MISFIT * deviation)) ** 2)
+        with np.errstate(over="ignore"):  # where all is constant, blocks that are not weigh nothing
+            weights = 1 / (1 + (rest / (MISFIT * deviation)) ** 2)
     return slope, deviation / np.sqrt(spread)
 
 
