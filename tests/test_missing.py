@@ -282,6 +282,7 @@ class TestComplex:
         (NOISY, {"protect": [[1, 2], [3]]}, ValueError, "protect must be an array .* different lengths"),
         (NOISY, {"protect": 2 * np.ones(NOISY.shape)}, ValueError, "protect must lie between 0 .* and 1"),
         (NOISY, {"protect": np.ones((3, 4))}, ValueError, "protect must have the shape"),
+        (NOISY[None], {"axes": "CYX", "protect": np.ones((3, 4))}, ValueError, "protect must have the shape"),
         (NOISY, {"strength": 1.5}, ValueError, r"strength must lie in \[0, 1\], got 1.5"),
         (NOISY, {"strength": "much"}, TypeError, "strength must be a number"),
         (NOISY, {"fill": 1}, TypeError, "fill must be True or False"),

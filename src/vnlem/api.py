@@ -26,6 +26,7 @@ from vnlem.repair import (
     as_planes,
     check_options,
     denoise_complex,
+    fitting,
     impulse_rule,
     is_complex,
     kept,
@@ -240,7 +241,7 @@ def denoise(
         if page is not None:
             shape = np.shape(array)
             level = sigma_of_page(level, str(axes), shape)
-            own = pixels.each(lambda values: only_page(np.broadcast_to(values, shape), axes, None))
+            own = pixels.each(lambda name, map_: only_page(fitting(name, map_, shape, None), axes, None))
             frame = replace(frame, pixels=own, channel_axis=0 if page.ndim == 3 else None)
             done = denoise_image(method_given, page, level, model, about_noise, given, frame, wanted)
             return cast(Result, back_as(done, str(axes), np.shape(array)))

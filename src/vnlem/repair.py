@@ -39,10 +39,12 @@ class PixelOptions:
     protect: Any = None  # weights: 1 where the result keeps the input
     strength: float = 1.0
 
-    def each(self, change: Callable[[Any], Any]) -> "PixelOptions":
-        """The same with other arrays."""
+    def each(self, change: Callable[[str, Any], Any]) -> "PixelOptions":
+        """The same with other arrays, from their names and themselves."""
         names = ("mask", "defects", "protect")
-        changed = {name: change(getattr(self, name)) for name in names if getattr(self, name) is not None}
+        changed = {
+            name: change(name, getattr(self, name)) for name in names if getattr(self, name) is not None
+        }
         return replace(self, **changed)
 
     @property
