@@ -88,10 +88,12 @@ def test_vnlr_agrees_with_the_cpu_at_any_noise(sigma):
 
 def test_nearly_all_members_are_the_same():
     cupy = pytest.importorskip("cupy")
+    from groups_in_image import groups_in
+
     from vnlem.kernels.cuda.engine import Engine
     from vnlem.kernels.cuda.match import Field, References, match
     from vnlem.kernels.cuda.patches import patch_energy, patch_penalty
-    from vnlem.neighbours.groups import grid_positions, groups_in, symmetries
+    from vnlem.neighbours.groups import grid_positions, symmetries
 
     size, radius, k = 7, 20, 64
     _, noisy = scene(160, 150)

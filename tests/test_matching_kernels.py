@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from groups_in_image import groups_in
 
 from vnlem.kernels.cpu.match import GroupSearch, match_tile
 from vnlem.kernels.cpu.plane_match import Planes, match_planes_tile
 from vnlem.kernels.cpu.sheets import Images
-from vnlem.neighbours.groups import groups_in, symmetries
+from vnlem.neighbours.groups import symmetries
 from vnlem.neighbours.patches import blank_planes
 from vnlem.neighbours.planes import symmetries_of_block
 from vnlem.neighbours.sheets import Layout

@@ -43,7 +43,7 @@ def test_noise_alone_does_not_choose_transforms():
 
 
 def test_a_group_has_enough_turned_members_or_none():
-    from vnlem.neighbours.groups import groups_in
+    from groups_in_image import groups_in
 
     noisy = ((noisy_scene(height=64, width=64) - 100) / 40)[None].astype(np.float32)
     rule = dict(patch_size=6, radius=12, n_members=20, factor=1.0, penalty=1.0, variance=6 / 36)

@@ -135,7 +135,7 @@ def denoise_raw(
             )
         check_values(replace(planes, data=pixels[None], statistics=None))
         white = None if white_level is None else checks.real("white_level", white_level)
-        models = noise_of(pixels, rows, black_level, gain, read_noise, white, threads)
+        models = noise_of_mosaic(pixels, rows, black_level, gain, read_noise, white, threads)
         estimated = time.perf_counter()
         details: dict[str, Any] = {"noise": models[1]}
         sigma = float(np.mean([model.sigma for model in models[1].values()]))
@@ -176,7 +176,7 @@ def denoise_raw(
     return run_where_asked(at, mosaic_image, None, device)
 
 
-def noise_of(
+def noise_of_mosaic(
     pixels: Float,
     pattern: tuple[str, ...],
     black_level: Any,

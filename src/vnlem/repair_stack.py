@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.noise.pages import has_maps
-from vnlem.noise.stack_holes import Found, PageRepair, Seen, count_rounds, find_repair
+from vnlem.noise.stack_holes import HoleSurvey, PageRepair, Seen, count_rounds, find_repair
 from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PagesOf, check_axes, series_of
 from vnlem.pipeline.device import lies_on_gpu, to_host
@@ -123,7 +123,9 @@ def _channels(array: Any, letters: str) -> list[list[PagesOf]]:
     return list(found.values())
 
 
-def _repairs(array: Any, missing: Mask | None, letters: str, sigma: Any, asked: str | bool) -> list[Found]:
+def _repairs(
+    array: Any, missing: Mask | None, letters: str, sigma: Any, asked: str | bool
+) -> list[HoleSurvey]:
     """How each channel is repaired."""
     if sigma is not None and np.ndim(sigma) > 0:
         sigma = float(np.mean(sigma))
@@ -141,7 +143,7 @@ def _gone(missing: Mask | None, letters: str) -> Iterable[Any]:
     return repeat(None) if missing is None else _channels(missing, letters)
 
 
-def _impulses(array: Any, missing: Mask | None, letters: str, repairs: list[Found]) -> Mask | None:
+def _impulses(array: Any, missing: Mask | None, letters: str, repairs: list[HoleSurvey]) -> Mask | None:
     """The impulses of a stack; None if none are searched for."""
     if not any(one.repair.finds for one in repairs):
         return None
@@ -153,7 +155,7 @@ def _impulses(array: Any, missing: Mask | None, letters: str, repairs: list[Foun
     return found
 
 
-def _filled(array: Any, holes: Mask, letters: str, repairs: list[Found]) -> Any:
+def _filled(array: Any, holes: Mask, letters: str, repairs: list[HoleSurvey]) -> Any:
     """A stack with a first guess of its missing pixels, page by page."""
     result = array.copy()
     every = zip(_channels(result, letters), _channels(holes, letters), strict=True)

@@ -13,7 +13,7 @@ from vnlem.cli.large import ZARR_DOCUMENTS
 
 
 @dataclass(frozen=True)
-class Found:
+class FileImage:
     """One image of a file."""
 
     format: str
@@ -41,7 +41,7 @@ class Found:
 
 
 @contextmanager
-def images_of(file: Path) -> Iterator[list[Found]]:
+def images_of(file: Path) -> Iterator[list[FileImage]]:
     """The images of a file; their pages can be read until the block ends."""
     from vnlem import io
     from vnlem.io.formats import find_format, sniff
@@ -74,7 +74,7 @@ def images_of(file: Path) -> Iterator[list[Found]]:
         yield [_of_picture(picture, pages, title, file if name == "tiff" else None)]
 
 
-def _of_series(series: Any, title: str) -> Found:
+def _of_series(series: Any, title: str) -> FileImage:
     from vnlem.cli.denoise import stack_axes
 
     about, picture = series.metadata.calibration, series.blank()
@@ -84,7 +84,7 @@ def _of_series(series: Any, title: str) -> Found:
 
         sizes = sky_steps(series.metadata.native.header)
         units = dict.fromkeys(sizes, "arcsec")
-    return Found(
+    return FileImage(
         title,
         series.axes,
         series.shape,
@@ -101,13 +101,13 @@ def _of_series(series: Any, title: str) -> Found:
     )
 
 
-def _of_picture(picture: Any, pages: Any, title: str, tiff: Path | None) -> Found:
+def _of_picture(picture: Any, pages: Any, title: str, tiff: Path | None) -> FileImage:
     from vnlem.cli.denoise import stack_axes
 
     details = _tiff_details(tiff) if tiff is not None else {}
     single = "YX" if picture.channel_axis is None else {-1: "YXC", -3: "CYX"}.get(picture.channel_axis, "")
     mosaic = picture.metadata.native if picture.metadata.format in ("dng", "raw") else None
-    return Found(
+    return FileImage(
         title,
         picture.metadata.axes or ("" if picture.page_axes else single),
         picture.pixels.shape,
@@ -127,7 +127,7 @@ def _plan_of_mosaic(mosaic: Any) -> str:
     return f"the mosaic {'/'.join(mosaic.pattern)}, whose groups keep their colours; {levels}"
 
 
-def _several_images(path: Path) -> list[Found]:
+def _several_images(path: Path) -> list[FileImage]:
     """The images of a TIFF file that holds more than one, none of which denoise takes."""
     from tifffile import TiffFile
 
@@ -137,7 +137,7 @@ def _several_images(path: Path) -> list[Found]:
         if len(tif.series) < 2:
             return []
         return [
-            Found(
+            FileImage(
                 "TIFF",
                 series.axes,
                 series.shape,
@@ -171,20 +171,20 @@ def _data_sets(path: Path) -> list[str]:
     return names
 
 
-def _of_source(file: Path, title: str) -> Found:
+def _of_source(file: Path, title: str) -> FileImage:
     from vnlem.large.sources import open_source
+    from vnlem.large.stack_repair import ReadInPages
 
     source = open_source(file)
     axes = "".join(source.axes).upper()
     letters = axes if len(axes) > 2 and not source.guessed else ""
     details = source.details or _ngff_details(source.image)
-    pages = _SourcePages(source)
-    return Found(
+    return FileImage(
         title,
         "" if source.guessed else axes,
         source.shape,
         str(source.dtype),
-        pages,
+        ReadInPages(source),
         letters,
         **_described(details),
     )
@@ -200,18 +200,6 @@ class _SeriesPages:
         counted = len(self.shape) - (3 if self._series.is_colour else 2)
         number = int(np.ravel_multi_index(index[:counted], self.shape[:counted])) if counted else 0
         page: NDArray[Any] = self._series.page(number)
-        return page
-
-
-class _SourcePages:
-    """Whole pages of a source."""
-
-    def __init__(self, source: Any) -> None:
-        self._source, self.shape = source, source.shape
-
-    def __getitem__(self, index: tuple[Any, ...]) -> NDArray[Any]:
-        spans = [(k, k + 1) if isinstance(k, int) else (0, n) for k, n in zip(index, self.shape, strict=True)]
-        page: NDArray[Any] = self._source.read(tuple(spans)).reshape(self.shape[-2:])
         return page
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from vnlem.cli.images import Found, images_of
+from vnlem.cli.images import FileImage, images_of
 
 _HELP = {"Z": "slices (Z)", "T": "frames (T)", "N": "images of the set (N)"}
 _ALONE = {"T": "time point", "Z": "slice", "C": "channel", "N": "image"}
@@ -66,7 +66,7 @@ def _show_installation(as_json: bool) -> None:
         print(f"{name:<12} {text}")
 
 
-def _row(image: Found, noise: bool) -> dict[str, Any]:
+def _row(image: FileImage, noise: bool) -> dict[str, Any]:
     row: dict[str, Any] = {
         "format": image.format,
         "key": image.key,
@@ -109,7 +109,7 @@ def _step(axis: str, size: float, units: dict[str, str]) -> str:
     return f"{axis} {size:.5g} {OME_UNITS.get(unit, unit)}".rstrip()
 
 
-def _plan(image: Found) -> str:
+def _plan(image: FileImage) -> str:
     """Which pages denoise would let help each other."""
     from vnlem.pipeline.axes import helpful_axis
 
@@ -134,7 +134,7 @@ def _plan(image: Found) -> str:
     return f"{dict(zip(image.letters, image.shape, strict=True))[kind]} {_HELP[kind]} help each other{others}"
 
 
-def _noise(image: Found) -> Iterator[tuple[str, str]]:
+def _noise(image: FileImage) -> Iterator[tuple[str, str]]:
     """The noise of the middle page, for each channel."""
     from vnlem.noise.auto import estimate_noise
 
@@ -154,14 +154,14 @@ def _noise(image: Found) -> Iterator[tuple[str, str]]:
         yield name, estimate_noise(image.pages[(*middle, *inside)], image.channel_axis).describe()
 
 
-def _noise_of_mosaic(image: Found) -> Iterator[tuple[str, str]]:
+def _noise_of_mosaic(image: FileImage) -> Iterator[tuple[str, str]]:
     """The noise of each colour: what the file says, else an estimate."""
     from vnlem.cli.raw import noise_in_file
-    from vnlem.raw import noise_of
+    from vnlem.raw import noise_of_mosaic
 
     mosaic = image.mosaic
     gain, read_noise = noise_in_file(mosaic) if mosaic.noise else (None, None)
     pixels = np.asarray(image.pages, np.float64)
-    _, found = noise_of(pixels, mosaic.pattern, mosaic.black, gain, read_noise, mosaic.white, 1)
+    _, found = noise_of_mosaic(pixels, mosaic.pattern, mosaic.black, gain, read_noise, mosaic.white, 1)
     for colour, model in found.items():
         yield colour, model.describe() + (" (from the file)" if mosaic.noise else "")

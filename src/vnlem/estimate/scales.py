@@ -231,8 +231,8 @@ def halve_in_tiles(planes: Float, pool: Pool) -> Float:
 
     def look(tile: Tile) -> None:
         seen = tile.grown(REACH, (height, width))
-        found = halve(planes[_part(seen)])
-        result[_part(tile.halved())] = found[:, *tile.halved().inside(seen.halved())]
+        found = halve(planes[:, *seen.slices])
+        result[:, *tile.halved().slices] = found[:, *tile.halved().inside(seen.halved())]
 
     pool.for_each(look, grid(height, width, STRIP, LONGEST))
     return result
@@ -251,8 +251,8 @@ def double_in_tiles(planes: Float, height: int, width: int, pool: Pool) -> Float
 
     def look(tile: Tile) -> None:
         seen = tile.grown(REACH, (height, width))
-        found = double(planes[_part(seen.halved())], *seen.shape)
-        result[_part(tile)] = found[:, *tile.inside(seen)]
+        found = double(planes[:, *seen.halved().slices], *seen.shape)
+        result[:, *tile.slices] = found[:, *tile.inside(seen)]
 
     pool.for_each(look, grid(height, width, STRIP, LONGEST))
     return result
@@ -285,16 +285,12 @@ def join_in_tiles(
 
     def look(tile: Tile) -> None:
         seen = tile.grown(reach, (height, width))
-        own = noise[_part(seen)] if noise.ndim > 0 else noise
-        found = join(fine[_part(seen)], coarse[_part(seen.halved())], own, left_over, level)
-        result[_part(tile)] = found[:, *tile.inside(seen)]
+        own = noise[:, *seen.slices] if noise.ndim > 0 else noise
+        found = join(fine[:, *seen.slices], coarse[:, *seen.halved().slices], own, left_over, level)
+        result[:, *tile.slices] = found[:, *tile.inside(seen)]
 
     pool.for_each(look, grid(height, width, STRIP, LONGEST))
     return result
-
-
-def _part(tile: Tile) -> tuple[slice, slice, slice]:
-    return np.s_[:, tile.top : tile.bottom, tile.left : tile.right]
 
 
 def _mean(planes: Float, window: int) -> Float:

@@ -90,7 +90,8 @@ class ImageSolver:
             with one_at_a_time(self.plan.device):
                 result = execute(self.plan, planes, region, workers=check_workers(workers), missing=holes)
         if self.pixels.keeps_input:
-            protect = _part(self.pixels.protect, region.write)
+            protect = self.pixels.protect
+            protect = None if protect is None else protect[region.write.slices][None]
             gone = None if holes is None else holes[:, rows, columns]
             result = finish(planes[:, rows, columns], result, self.pixels, gone, protect)
         given = Planes(planes, np.dtype(self.dtype), 0 if colour else None, pixels.ndim)
@@ -111,10 +112,10 @@ class ImageSolver:
                 )
             return planes, None, None
         planes = np.where(nan, 0.0, planes)
-        missing = nan if self.pixels.mask is None else nan | _part(self.pixels.mask, region.read)
+        missing = nan if self.pixels.mask is None else nan | self.pixels.mask[region.read.slices]
         holes = missing
         if self.pixels.defects is not None:
-            holes = holes | _part(self.pixels.defects, region.read)
+            holes = holes | self.pixels.defects[region.read.slices]
         if self.rule is not None:
             assert self.plan.repair is not None
             holes = holes | self.rule.find(first_guess(planes, holes, self.plan.repair.level))
@@ -265,11 +266,6 @@ def _missing(planes: Planes, pixels: PixelOptions, source: Source) -> Any:
             laid_out = sample_of_map(source, values)
             found |= laid_out.reshape(1, -1, laid_out.shape[-1])
     return found if found.any() else None
-
-
-def _part(values: Any, tile: Any) -> Any:
-    """A tile of a map (height, width), with an axis for the channels."""
-    return None if values is None else values[None, tile.top : tile.bottom, tile.left : tile.right]
 
 
 def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) -> NoiseModel:

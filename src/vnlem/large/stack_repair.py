@@ -50,16 +50,11 @@ def seen_page(page: NDArray[Any], pixels: PixelOptions, region: Region | None = 
     found = np.isnan(page) if page.dtype.kind == "f" else None
     for values in (pixels.mask, pixels.defects):
         if values is not None:
-            own = values if region is None else part_of_map(values, region.read)
+            own = values if region is None else values[region.read.slices]
             found = own if found is None else found | own
     if found is None or not found.any():
         return page, None
     return np.where(found, page.dtype.type(0), page), found
-
-
-def part_of_map(values: Any, tile: Any) -> Any:
-    """A tile of a map (height, width)."""
-    return values[tile.top : tile.bottom, tile.left : tile.right]
 
 
 class ReadInPages:

@@ -15,7 +15,7 @@ from vnlem.large.boxes import extent, grown, inside, slices
 from vnlem.large.gpu import kind_of, one_at_a_time
 from vnlem.large.sample import MOST_PIXELS
 from vnlem.large.sources import Source
-from vnlem.large.stack_repair import ReadInPages, part_of_map, repairs_of, seen_page
+from vnlem.large.stack_repair import ReadInPages, repairs_of, seen_page
 from vnlem.noise import parts
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE
@@ -101,13 +101,13 @@ class StackSolver:
         else:
             result = self._solved(pixels, block, workers)
         if self.pixels.keeps_input:
-            protect = None if self.pixels.protect is None else part_of_map(self.pixels.protect, tile)
+            protect = None if self.pixels.protect is None else self.pixels.protect[tile.slices]
             mixed = finish(given.astype(np.float64), result.astype(np.float64), self.pixels, gone, protect)
             result = as_dtype(mixed, result.dtype)
         if missing is None or self.pixels.fill:
             return result
         if self.pixels.defects is not None:
-            missing = missing & ~part_of_map(self.pixels.defects, tile)
+            missing = missing & ~self.pixels.defects[tile.slices]
         return np.where(missing, pixels[written], result).astype(result.dtype)
 
     def _in_rounds(self, filled: NDArray[Any], holes: Any, block: Block, workers: int | None) -> NDArray[Any]:

@@ -254,7 +254,7 @@ class TileEstimates:
         kernels.denoise_tile(
             region, self.search, self._rule, self._diffusion, self._lane_order, *corner, made
         )
-        self.planes[:, :, part.top : part.bottom, part.left : part.right] = np.moveaxis(made, -1, 1)
+        self.planes[:, :, *part.slices] = np.moveaxis(made, -1, 1)
 
 
 def _solve_whole(

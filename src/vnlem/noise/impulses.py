@@ -21,7 +21,6 @@ Float = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 REACH = 2  # pixels around one that say whether it is an impulse
-CHOICES = ("auto", True, False)
 OTHERS = 2  # of the neighbours may be impulses too
 LEAST_DEVIATION = 2.0  # times the noise from the mean around it, for a pixel to be looked at
 LEAST_NOISE = 1e-3  # of the contrast: where there is none

@@ -193,7 +193,7 @@ def check_result(planes: Planes, denoised: NDArray[Any], model: NoiseModel) -> N
         return NoiseCheck(UNKNOWN, TOO_SMALL)
     axis = planes.channel_axis
     channels = denoised[None] if axis is None else namespace(denoised).moveaxis(denoised, axis, 0)
-    return _check(planes, model, lambda tile: to_host(_part(channels, tile)).astype(np.float64))
+    return _check(planes, model, lambda tile: to_host(channels[:, *tile.slices]).astype(np.float64))
 
 
 def check_by_tiles(
@@ -216,8 +216,8 @@ def check_by_tiles(
     """
 
     def of_tile(tile: Tile) -> Float:
-        part = planes.layout(_part(planes.data, tile))
-        return to_planes(denoise(part, model.part(*_spans(tile))), planes.channel_axis).data
+        part = planes.layout(planes.data[:, *tile.slices])
+        return to_planes(denoise(part, model.part(*tile.slices)), planes.channel_axis).data
 
     return _check(replace(planes, dtype=planes.data.dtype), model, of_tile)
 
@@ -234,7 +234,7 @@ def _check(planes: Planes, model: NoiseModel, result_of: Callable[[Tile], Float]
         return NoiseCheck(UNKNOWN, ROUNDED)
     look = _Look(planes.data, model)
     found = [
-        look(_part(planes.data, tile), result, model.part(*_spans(tile)))
+        look(planes.data[:, *tile.slices], result, model.part(*tile.slices))
         for tile, result in zip(sample, results, strict=True)
     ]
     energies = np.concatenate(found, axis=-1)
@@ -244,14 +244,6 @@ def _check(planes: Planes, model: NoiseModel, result_of: Callable[[Tile], Float]
     shown = float(np.mean(energies[3, 0] < energies[4, 0]))
     rank, reason = _judge(high, middle, shown, correlated=model.is_correlated)
     return NoiseCheck(VERDICTS[rank], reason, high, middle, shown)
-
-
-def _part(planes: NDArray[Any], tile: Tile) -> NDArray[Any]:
-    return planes[(slice(None), *_spans(tile))]
-
-
-def _spans(tile: Tile) -> tuple[slice, slice]:
-    return slice(tile.top, tile.bottom), slice(tile.left, tile.right)
 
 
 def _mean_variance(model: NoiseModel, results: list[Float]) -> float:

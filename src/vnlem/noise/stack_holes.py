@@ -60,10 +60,7 @@ class PageRepair:
             with np.errstate(invalid="ignore"):  # pages that are not finite are refused later
                 found = self.rule.find(_even(page, missing, self.level)[None])[0]
         if self.fixed is not None:
-            tile = None if region is None else region.read
-            found |= (
-                self.fixed if tile is None else self.fixed[tile.top : tile.bottom, tile.left : tile.right]
-            )
+            found |= self.fixed if region is None else self.fixed[region.read.slices]
         return found if missing is None else found & ~missing
 
     def fill(self, page: NDArray[Any], holes: Mask) -> NDArray[Any]:
@@ -79,7 +76,7 @@ class PageRepair:
         }
 
 
-class Found(NamedTuple):
+class HoleSurvey(NamedTuple):
     """What was seen on a sample of the pages of a channel."""
 
     repair: PageRepair
@@ -89,7 +86,7 @@ class Found(NamedTuple):
 
 def find_repair(
     count: int, page_at: Callable[[int], Seen], sigma: Any, asked: str | bool, *, over_time: bool
-) -> Found:
+) -> HoleSurvey:
     """How the pages of a channel are repaired, decided on some of them.
 
     Parameters
@@ -126,10 +123,10 @@ def find_repair(
         if repair.finds:
             gone += np.count_nonzero(repair.impulses(page, missing))
         shares.append(gone / max(page.size, 1))
-    return Found(repair, float(np.mean(shares)), any(missing is not None for _, missing in sample))
+    return HoleSurvey(repair, float(np.mean(shares)), any(missing is not None for _, missing in sample))
 
 
-def count_rounds(found: Sequence[Found]) -> int:
+def count_rounds(found: Sequence[HoleSurvey]) -> int:
     """How often a stack is denoised: holes that are many are filled once more with what was found."""
     return 2 if float(np.mean([one.share for one in found])) >= holes_of.FEW else 1
 

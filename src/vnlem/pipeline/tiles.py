@@ -60,6 +60,11 @@ class Tile(NamedTuple):
         rows = self.top <= other.top and other.bottom <= self.bottom
         return rows and self.left <= other.left and other.right <= self.right
 
+    @property
+    def slices(self) -> tuple[slice, slice]:
+        """Its rows and columns in an array of the whole image."""
+        return slice(self.top, self.bottom), slice(self.left, self.right)
+
     def inside(self, outer: "Tile") -> tuple[slice, slice]:
         """Its rows and columns in an array of the pixels of `outer`."""
         return (

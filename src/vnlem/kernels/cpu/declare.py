@@ -51,17 +51,12 @@ Float4 = Annotated[NDArray[np.float32], _of(np.float32, 4)]
 Float5 = Annotated[NDArray[np.float32], _of(np.float32, 5)]
 Double1 = Annotated[NDArray[np.float64], _of(np.float64, 1)]
 Double2 = Annotated[NDArray[np.float64], _of(np.float64, 2)]
-Double3 = Annotated[NDArray[np.float64], _of(np.float64, 3)]
 Int1 = Annotated[NDArray[np.int32], _of(np.int32, 1)]
 Int2 = Annotated[NDArray[np.int32], _of(np.int32, 2)]
-Int3 = Annotated[NDArray[np.int32], _of(np.int32, 3)]
 Long1 = Annotated[NDArray[np.int64], _of(np.int64, 1)]
 Long2 = Annotated[NDArray[np.int64], _of(np.int64, 2)]
 Long3 = Annotated[NDArray[np.int64], _of(np.int64, 3)]
-Long4 = Annotated[NDArray[np.int64], _of(np.int64, 4)]
-Byte1 = Annotated[NDArray[np.uint8], _of(np.uint8, 1)]
 Byte2 = Annotated[NDArray[np.uint8], _of(np.uint8, 2)]
-Byte3 = Annotated[NDArray[np.uint8], _of(np.uint8, 3)]
 
 
 class Field(NamedTuple):
