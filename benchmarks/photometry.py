@@ -52,6 +52,12 @@ def errors(fwhm: float, ratio: float, n_fields: int, **options: Any) -> dict[flo
     return {factor: np.concatenate(own, axis=1) for factor, own in found.items()}
 
 
+def bias_of(before: Image, after: Image) -> float:
+    """The mean error after denoising, less the part that the noise of these fields explains."""
+    slope = np.cov(before, after)[0, 1] / before.var(ddof=1)
+    return float(np.mean(after - slope * before))
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -67,9 +73,7 @@ def main() -> None:
             for factor in APERTURES:
                 shown = []
                 for before, after in (run[factor] for run in runs):
-                    slope = np.cov(before, after)[0, 1] / before.var(ddof=1)
-                    bias = float(np.mean(after - slope * before))
-                    shown.append(f"{100 * bias:+.2f}, {100 * after.std():.2f}")
+                    shown.append(f"{100 * bias_of(before, after):+.2f}, {100 * after.std():.2f}")
                 spread = 100 * runs[0][factor][0].std()
                 row = f"{ratio:g} | {fwhm:g} | {factor:g} FWHM | {spread:.2f} | {' | '.join(shown)}"
                 print(f"| {row} |", flush=True)

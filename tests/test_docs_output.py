@@ -1,12 +1,6 @@
 """What the docs show as output is what the commands print."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-
 from docs_output import PAGE, agree, shown_commands, stale
 
 

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import numpy as np
+import photometry
 import pytest
 from pictures import random_array
 
-import vnlem
 from vnlem import io
 
 fits = pytest.importorskip("astropy.io.fits")
@@ -180,52 +180,10 @@ def test_a_real_file_comes_back_byte_for_byte(tmp_path):
     assert (tmp_path / "a.fits").read_bytes() == (DATA / "gmos.fits").read_bytes()
 
 
-SKY, SIDE = 100.0, 192
-
-
-def star_field(seed, fwhm, ratio=20.0):
-    """A sky with 25 stars of one signal-to-noise ratio in an aperture of 1.5 FWHM: clean, noisy, places."""
-    rng = np.random.default_rng(seed)
-    width, area = fwhm / 2.3548, np.pi * (1.5 * fwhm) ** 2
-    y, x = np.mgrid[:SIDE, :SIDE]
-    places = np.mgrid[24:180:36, 24:180:36].reshape(2, -1).T + rng.uniform(-4, 4, (25, 2))
-    # A flux whose Poisson noise, with that of the sky in the aperture, is 1 / ratio of it.
-    flux = (ratio**2 + (ratio**4 + 4 * ratio**2 * SKY * area) ** 0.5) / 2
-    clean = np.full((SIDE, SIDE), SKY)
-    for row, column in places:
-        squared = (y - row) ** 2 + (x - column) ** 2
-        clean += flux / (2 * np.pi * width**2) * np.exp(-squared / (2 * width**2))
-    return clean, rng.poisson(clean).astype(np.float32), places
-
-
-def fluxes(image, places, radius):
-    y, x = np.mgrid[:SIDE, :SIDE]
-    inside = [np.hypot(y - row, x - column) < radius for row, column in places]
-    return np.array([np.sum(image[one].astype(float) - SKY) for one in inside])
-
-
-def flux_errors(fwhm, n_fields, **options):
-    """Relative errors of the fluxes before and after denoising, by the radius of the aperture in FWHM."""
-    errors = {1.5: [], 3.0: []}
-    for seed in range(n_fields):
-        clean, noisy, places = star_field(seed, fwhm)
-        denoised = vnlem.denoise(noisy, gain=1.0, **options)
-        for factor, found in errors.items():
-            true, *measured = (fluxes(image, places, factor * fwhm) for image in (clean, noisy, denoised))
-            found.append([(values - true) / true for values in measured])
-    return {factor: np.concatenate(found, axis=1) for factor, found in errors.items()}
-
-
-def bias_of(before, after):
-    """The mean error after denoising, less the part that the noise of these fields explains."""
-    slope = np.cov(before, after)[0, 1] / before.var(ddof=1)
-    return np.mean(after - slope * before)
-
-
 @pytest.mark.parametrize("fwhm", [2.0, 3.0, 4.0])
 def test_aperture_photometry_is_unchanged(fwhm):
     """Stars of SNR 20, whose fluxes have an error of 5 %, lose less than 0.5 %."""
-    for factor, (before, after) in flux_errors(fwhm, 16, aim="flux").items():
+    for factor, (before, after) in photometry.errors(fwhm, 20.0, 16, aim="flux").items():
         assert before.std() == pytest.approx(0.05 if factor == 1.5 else 0.095, rel=0.2)
-        assert abs(bias_of(before, after)) < 0.005
+        assert abs(photometry.bias_of(before, after)) < 0.005
         assert after.std() < before.std()

@@ -1,8 +1,6 @@
 """What the default must never do: take structure for noise, or noise for nothing."""
 
-import sys
-from pathlib import Path
-
+import harm
 import numpy as np
 import pytest
 from scipy import ndimage
@@ -11,9 +9,6 @@ from skimage import data
 import vnlem
 from vnlem.noise import estimate_noise, levels
 from vnlem.noise.pages import StackNoise
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-import harm
 
 pytestmark = pytest.mark.slow
 

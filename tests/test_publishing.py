@@ -12,7 +12,6 @@ import pytest
 import vnlem
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 pytestmark = pytest.mark.skipif(
     not (ROOT / ".github").is_dir(), reason="a source distribution has no workflows"
