@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.cpu.ridge import Ridge, RidgeRule, filter_tile
 from vnlem.kernels.cpu.sheets import Images, Tall, TilePlace
+from vnlem.kernels.patch_window import patch_window
 from vnlem.neighbours.groups import Matching, Members, TileGrid
 from vnlem.neighbours.sheets import ImageSheet, Layout
 from vnlem.pipeline.progress import ProgressCallback
@@ -31,21 +32,11 @@ class PassSettings:
     tau: float  # share of the noise that the next working image keeps
     boost: float  # factor on the noise energy in the ridge
     extra_load: float | None  # first pass (no pilot): steadying load in units of the noise energy
-    window: float = 0.0  # how much less the border of a patch counts than its centre, see `taps`
+    window: float = 0.0  # how much less the border of a patch counts than its centre: Kaiser's beta
 
     def rule(self) -> RidgeRule:
         """The same for kernels."""
         return RidgeRule(self.extra_load is not None, self.extra_load or 0.0, self.boost, self.tau)
-
-    def taps(self, patch_size: int) -> NDArray[np.float32]:
-        """What the rows of a patch, and its columns, weigh where patches overlap: a Kaiser window.
-
-        Examples
-        --------
-        >>> PassSettings(0.0, 1.0, None, window=4.0).taps(3).round(3).tolist()
-        [0.08799999952316284, 1.0, 0.08799999952316284]
-        """
-        return np.kaiser(patch_size, self.window).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -61,7 +52,7 @@ class Pass:
 
     def taps(self) -> NDArray[np.float32]:
         """What the rows of its patches, and their columns, weigh."""
-        return self.settings.taps(self.matching.reach.patch_size)
+        return patch_window(self.matching.reach.patch_size, self.settings.window)
 
     def spans(self, more: int) -> Spans:
         """What its tiles look at, and some more pixels after the end."""

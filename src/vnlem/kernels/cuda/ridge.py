@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from vnlem.kernels.cuda.engine import Engine
 from vnlem.kernels.cuda.patches import Sums
+from vnlem.kernels.patch_window import patch_window
 
 Array = Any  # of the engine's library
 
@@ -50,7 +51,7 @@ class Rule(NamedTuple):
 
     def taps(self) -> NDArray[np.float32]:
         """What the rows of a patch, and its columns, weigh where patches overlap."""
-        return np.kaiser(self.patch_size, self.window).astype(np.float32)
+        return patch_window(self.patch_size, self.window)
 
 
 def empty_sums(
