@@ -1,9 +1,8 @@
 """Which noise is this? The estimate of `denoise` if no noise is given.
 
-The two possible errors differ in cost: mistaking texture for noise loses up to 20 dB, leaving noise costs at
-most
-2 to 5 dB. So a model that removes more needs better evidence, and if the evidence is weak, the model with the
-least regret is used:
+The two possible errors differ in cost: mistaking texture for noise loses up to 20 dB, leaving noise costs 2
+to 5 dB at most. So a model that removes more needs better evidence, and if the evidence is weak, the model
+with the least regret is used:
 
 | model | it claims | evidence it needs | taken instead |
 |---|---|---|---|

@@ -38,6 +38,7 @@ QUIET_DIRECTIONS, QUIET_SHARE, QUIET_BLOCKS = 8, 0.02, 200
 # Texture that has energy E above the noise at middle frequencies has at most this share of E at high ones;
 # that of photographs usually has the second, give or take the third.
 MOST_LEAK, USUAL_LEAK, LEAK_SPREAD = 0.35, 0.15, 0.1
+LEAKS = 33  # that are compared
 # The energies of blocks of noise scatter as a chi-squared variable does: by a factor of about one. Texture
 # scatters more, a pattern that repeats less.
 EVEN = (0.6, 1.4)
@@ -303,11 +304,11 @@ def white_level(blocks: Blocks) -> float:
     if quiet < level * (1 - 2 * error):
         return quiet
     if float(ranks.unevenness[:2].mean()) > TEXTURED:
-        level = min(level, MOST_OF_TEXTURED * float(ranks.high[0]))
         # A class of brightness may be free of that texture, such as a night sky above a town.
         classes = by_brightness(blocks)
         plain = classes.least(USUAL_LEAK)[classes.like_noise()]
-        return max(level, float(plain.min())) if plain.size else level
+        least = float(plain.min()) if plain.size else 0.0
+        return min(level, max(MOST_OF_TEXTURED * float(ranks.high[0]), least))
     return level
 
 
@@ -316,14 +317,19 @@ def _without_leak(ranks: Levels) -> float:
     if ranks.high.size < 3:
         return float(ranks.least()[0])
     high, middle = ranks.high, ranks.middle
-    # The flatter the better: texture of another kind leaks otherwise.
-    weights = 1 / np.maximum(high * ranks.error, 1e-140) ** 2 / (1 + np.arange(high.size))
+    # An uneven set is less certain. The flatter the better: texture of another kind leaks otherwise.
+    error = ranks.error * np.maximum(ranks.unevenness, 1.0)
+    weights = 1 / np.maximum(high * error, 1e-140) ** 2 / (1 + np.arange(high.size))
     x, y = (float(weights @ values) / float(weights.sum()) for values in (middle, high))
     # If the texture hardly differs between the ranks, the usual leak is the best guess.
     usual = 1 / LEAK_SPREAD**2
     spread = float(weights @ (middle - x) ** 2)
-    leak = (float(weights @ ((middle - x) * (high - y))) + usual * USUAL_LEAK) / (spread + usual)
-    leak = min(max(leak, 0.0), MOST_LEAK)
+    likely = (float(weights @ ((middle - x) * (high - y))) + usual * USUAL_LEAK) / (spread + usual)
+    # No more can have leaked than there is, and no less than nothing: the mean of what is left.
+    most = min(MOST_LEAK, float(np.min(high / np.maximum(middle, 1e-300))))
+    leaks = np.linspace(0.0, most, LEAKS)
+    misfit = (spread + usual) * (leaks - likely) ** 2
+    leak = float(np.average(leaks, weights=np.exp((misfit.min() - misfit) / 2)))
     return max((y - leak * x) / (1 - leak), 0.0)
 
 
