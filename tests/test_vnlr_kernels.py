@@ -118,8 +118,9 @@ def test_groups_with_little_noise_are_filtered_in_double_precision(scale):
     np.testing.assert_allclose(tile.weights.ravel(), weights, rtol=2e-3)
 
 
+@pytest.mark.parametrize("beta", [0.0, 3.0])
 @pytest.mark.parametrize(("p", "k", "depth"), [(4, 7, 3), (7, 24, 1), (5, 64, 2)])
-def test_groups_in_planes_are_filtered_as_the_formulas_say(p, k, depth):
+def test_groups_in_planes_are_filtered_as_the_formulas_say(p, k, depth, beta):
     rng = np.random.default_rng(k)
     shape, width = (5, 24, 23 + PADDING), 23
     pilot, working = (3 * rng.standard_normal(shape).astype(np.float32) for _ in range(2))
@@ -143,10 +144,12 @@ def test_groups_in_planes_are_filtered_as_the_formulas_say(p, k, depth):
             total[z, y, x] = image[at].sum()
     room = np.zeros(2 * size.prod() + PADDING, np.float32)
     sums, weights = room[: 2 * size.prod()].reshape(*size, 2), np.zeros(size, np.float32)
-    place = Place(offsets, 2 * offsets_in(size[1], size[2]), *first)
+    taps = np.kaiser(p, beta).astype(np.float32)
+    place = Place(offsets, 2 * offsets_in(size[1], size[2]), taps, *first)
     filter_planes_tile(PlaneImages(pilot, working, *totals), PILOT, place, positions, chosen, sums, weights)
     images = [image.ravel() for image in (pilot, working, change, variance)]
-    everywhere = filtered(images, offsets, offsets, positions, chosen, pilot.size, PILOT, pilot.size)
+    window = np.tile(np.outer(taps, taps).ravel(), depth)
+    everywhere = filtered(images, offsets, offsets, positions, chosen, pilot.size, PILOT, pilot.size, window)
     part = tuple(slice(a, a + n) for a, n in zip(first, size, strict=True))
     for found, wanted in zip((sums, weights), everywhere, strict=True):
         expected = wanted.reshape(*shape, *found.shape[3:])[part]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.cpu.ridge import Place, PlaneImages, filter_planes_tile
 from vnlem.kernels.cpu.sheets import PADDING
+from vnlem.kernels.patch_window import patch_window
 from vnlem.neighbours.groups import Members, positions_in_part
 from vnlem.neighbours.patches import blank_planes, patch_sums, spread_over_patches
 from vnlem.neighbours.planes import PlaneMatcher, Search, reference_tiles, symmetries_of_block
@@ -127,6 +128,7 @@ class PlanesInFlight:
         varies: bool = False,
     ) -> None:
         self._search, self._settings, self.matcher = search, settings, matcher
+        self._taps = patch_window(search.patch_size, settings.window)
         self.frames: list[Frame] = []
         blank = blank_planes(*shape)
         even = search.patch_size**2 * search.depth * sigma**2
@@ -185,8 +187,9 @@ class PlanesInFlight:
         """A plane with all that was added up for it."""
         frame = self.frames[index]
         height, width = frame.noisy.shape[1:]
-        size = self._search.patch_size
-        weights = np.stack([spread_over_patches(one[index], size)[:height, :width] for one in self._weights])
+        weights = np.stack(
+            [spread_over_patches(one[index], self._taps)[:height, :width] for one in self._weights]
+        )
         if not weights.min() > 0:
             raise RuntimeError(
                 f"{np.count_nonzero(~(weights > 0))} pixels are covered by no patch; this is a fault of vnlem"
@@ -229,7 +232,7 @@ class PlanesInFlight:
         room = np.zeros(channels * size + PADDING, np.float32)
         sums = room[: channels * size].reshape(channels, *shape, 2)
         weights = np.zeros((channels, *shape), np.float32)
-        place = Place(self._offsets, 2 * self._offsets_in(shape[1], shape[2]), *corner)
+        place = Place(self._offsets, 2 * self._offsets_in(shape[1], shape[2]), self._taps, *corner)
         for images, into, at_corners in zip(self._images, sums, weights, strict=True):
             filter_planes_tile(
                 images, settings.rule(), place, members.positions, members.transforms, into, at_corners

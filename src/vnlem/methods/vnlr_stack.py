@@ -231,6 +231,7 @@ def settings_of(params: StackParams, number: int) -> PassSettings:
         tau=params.noise_kept * (1 - number / params.passes),
         boost=params.boost,
         extra_load=params.extra_load if number == 0 else None,
+        window=params.window,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from vnlem.estimate import transients
 from vnlem.estimate.scales import check_scales
-from vnlem.methods.vnlr_params import PROFILES, FixedParams, steps_within, whole
+from vnlem.methods.vnlr_params import PROFILES, WINDOW, FixedParams, steps_within, whole
 from vnlem.neighbours.groups import COPIES, GROUPS
 from vnlem.pipeline import checks
 
@@ -30,6 +30,7 @@ class StackParams(FixedParams):
     first_n_neighbors: int
     first_step: int
     boost: float
+    window: float  # how much less the border of a patch counts than its centre: Kaiser's beta
     scales: int  # sizes that pages are denoised at: their own, half of it, ...
     delays: tuple[tuple[int, int], ...] | None = None  # of each pass: frames ahead, and frames it waits for
     # Frames after one that help to restore its transients; None where there are none to restore.
@@ -145,6 +146,7 @@ def resolve_stack(
         first_n_neighbors=given.first_n_neighbors,
         first_step=steps[0],
         boost=given.boost,
+        window=WINDOW,
         scales=_SCALES[kind] if scales is None else check_scales(scales),
         delays=None if delay is None else delays_of(delay, depths, reach),
         transients_ahead=_transients_ahead(kind, delay),

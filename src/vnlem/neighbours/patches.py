@@ -25,20 +25,22 @@ def patch_sums(values: NDArray[np.floating], patch_size: int) -> NDArray[np.floa
     return result
 
 
-def spread_over_patches(corners: NDArray[np.float32], patch_size: int) -> NDArray[np.float32]:
+def spread_over_patches(corners: NDArray[np.float32], taps: NDArray[np.float32]) -> NDArray[np.float32]:
     """Sum over all patches that cover a pixel of the value at the patch's top left corner.
+
+    taps: what the rows of a patch, and its columns, weigh.
 
     Examples
     --------
-    >>> spread_over_patches(np.array([[1, 0, 2, 0]], np.float32), 2)
+    >>> spread_over_patches(np.array([[1, 0, 2, 0]], np.float32), np.ones(2, np.float32))
     array([[1., 1., 2., 2.]], dtype=float32)
     """
-    rows = corners.copy()
-    for shift in range(1, min(patch_size, corners.shape[0])):
-        rows[shift:] += corners[:-shift]
-    result = rows.copy()
-    for shift in range(1, min(patch_size, corners.shape[1])):
-        result[:, shift:] += rows[:, :-shift]
+    rows = taps[0] * corners
+    for shift in range(1, min(len(taps), corners.shape[0])):
+        rows[shift:] += taps[shift] * corners[:-shift]
+    result = taps[0] * rows
+    for shift in range(1, min(len(taps), corners.shape[1])):
+        result[:, shift:] += taps[shift] * rows[:, :-shift]
     return result
 
 

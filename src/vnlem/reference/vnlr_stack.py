@@ -141,6 +141,8 @@ def _combine_channel(noisy, working, pilot, groups, variance, params, number):
     size, depth = params.patch_sizes[number], params.depths[number]
     turns = _turns(params, depth)
     tau = params.noise_kept * (1 - number / params.passes)
+    taps = np.kaiser(size, params.window)
+    window = np.outer(taps, taps)  # the border of a patch counts less than its centre
     total, mixed, weights = ([np.zeros(plane.shape) for plane in noisy] for _ in range(3))
     for group in groups:
 
@@ -158,7 +160,7 @@ def _combine_channel(noisy, working, pilot, groups, variance, params, number):
         estimate = z @ theta
         blend = min(tau / left, 1.0)
         for j, (plane, y, left_edge, g) in enumerate(group):
-            weight = max(gain[j], 1 / len(group)) ** -1.5
+            weight = max(gain[j], 1 / len(group)) ** -1.5 * window
             patch = _undo(estimate[:, j].reshape(1, depth, size, size), g, len(turns))[0]
             for k in range(depth):
                 if group[0][0] > _last_reference(plane + k, params, number):

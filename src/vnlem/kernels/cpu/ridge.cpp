@@ -17,6 +17,7 @@ struct PlaneImages {
 
 struct Place {
     Array<const int64_t, 2> offsets, places;
+    Array<const float, 1> taps;
     int64_t plane, top, left;
 };
 
@@ -30,7 +31,7 @@ struct Flat {
     const float *pilot, *working, *residual, *noise;
 };
 
-// Estimate groups and add them up. window (length): what the pixels of a patch weigh; alike where it is empty.
+// Estimate groups and add them up. window (length): what the pixels of a patch weigh.
 // corner_of(position): where in the accumulators a member belongs, in pixels; negative where it is not put back.
 template <class CornerOf>
 void filter_groups(const Flat& images, const RidgeRule& rule, const Patch& patch, const Array<float, 1>& window,
@@ -81,7 +82,14 @@ struct TileScratch {
           group(arena, k, patch) {}
 };
 
-// Where the pixels of a patch lie in the tall arrays and in the accumulators, and what they weigh.
+// What the pixels of a patch weigh, row by row: that of the row times that of the column.
+void set_window(const Patch& patch, const Array<const float, 1>& taps, const Array<float, 1>& window) {
+    const int64_t p = taps.shape[0];
+    for (int64_t row = 0; row < patch.rows(); row++)
+        for (int64_t x = 0; x < p; x++) window[row * patch.row_step() + x] = taps[row % p] * taps[x];
+}
+
+// Where the pixels of a patch lie in the tall arrays and in the accumulators.
 void set_places(const Tall& tall, const Ridge& ridge, const TileScratch& scratch) {
     const int64_t p = ridge.taps.shape[0], stride = tall.pilot.shape[3], area = ridge.transforms.shape[1];
     const int64_t plane_step = tall.pilot.shape[2] * stride, own_step = ridge.own_rows * stride;
@@ -94,25 +102,18 @@ void set_places(const Tall& tall, const Ridge& ridge, const TileScratch& scratch
             }
         }
     }
-    for (int64_t row = 0; row < scratch.patch.rows(); row++)
-        for (int64_t x = 0; x < p; x++)
-            scratch.window[row * scratch.patch.row_step() + x] = ridge.taps[row % p] * ridge.taps[x];
 }
 
 struct PlanesScratch {
     Patch patch;
+    Array<float, 1> window;
     Group group;
 
-    PlanesScratch(Arena& arena, const Place& place, int64_t wide, int64_t k)
-        : patch{place.offsets, place.places, wide}, group(arena, k, patch) {}
+    PlanesScratch(Arena& arena, const Place& place, int64_t k)
+        : patch{place.offsets, place.places, place.taps.shape[0]},
+          window(arena.zeros<float>(patch.length())),
+          group(arena, k, patch) {}
 };
-
-// How many of a patch's pixels lie side by side; shifts: of them all, in an image with spare columns.
-int64_t side_by_side(const Array<const int64_t, 1>& shifts) {
-    int64_t count = 1;
-    while (count < shifts.shape[0] && shifts[count] == shifts[count - 1] + 1) count++;
-    return count;
-}
 
 }  // namespace
 
@@ -121,6 +122,7 @@ VNLEM_EXPORT int64_t vnlem_filter_tile(const Tall& tall, const Ridge& ridge, con
     Scratch<TileScratch> scratch(tall, ridge, positions.shape[1]);
     if (!scratch) return kOutOfMemory;
     set_places(tall, ridge, *scratch);
+    set_window(scratch->patch, ridge.taps, scratch->window);
     const int64_t n_own = ridge.own_rows * tall.pilot.shape[3];
     const auto corner_of = [=](int64_t at) { return at < n_own ? at : -1; };
     for (int64_t c = 0; c < tall.pilot.shape[0]; c++) {
@@ -139,8 +141,9 @@ VNLEM_EXPORT int64_t vnlem_filter_planes_tile(const PlaneImages& images, const R
                                               const Array<const int32_t, 2>& positions,
                                               const Array<const uint8_t, 2>& chosen, const Array<float, 4>& sums,
                                               const Array<float, 3>& weights) {
-    Scratch<PlanesScratch> scratch(place, side_by_side(place.offsets[0]), positions.shape[1]);
+    Scratch<PlanesScratch> scratch(place, positions.shape[1]);
     if (!scratch) return kOutOfMemory;
+    set_window(scratch->patch, place.taps, scratch->window);
     const int64_t stride = images.pilot.shape[2], plane_size = images.pilot.shape[1] * stride;
     const auto corner_of = [&](int64_t at) {
         const int64_t plane = at / plane_size - place.plane, within = at % plane_size;
@@ -148,7 +151,7 @@ VNLEM_EXPORT int64_t vnlem_filter_planes_tile(const PlaneImages& images, const R
         return row * sums.shape[2] + within % stride - place.left;
     };
     const Flat flat = {images.pilot.data, images.working.data, images.residual.data, images.noise.data};
-    filter_groups(flat, rule, scratch->patch, {}, positions, chosen, scratch->group, corner_of, sums.data,
+    filter_groups(flat, rule, scratch->patch, scratch->window, positions, chosen, scratch->group, corner_of, sums.data,
                   weights.data);
     return 0;
 }

@@ -49,10 +49,11 @@ class PlaneImages(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the pixels of a patch lie, and the accumulators' corner."""
+    """Where the pixels of a patch lie and what they weigh, and the accumulators' corner."""
 
     offsets: Long2  # (g, n): in the images, from the patch's corner
     places: Long2  # (g, n): in the accumulators, two numbers a pixel
+    taps: Float1  # (p), as in `Ridge`
     plane: int
     top: int
     left: int

@@ -109,7 +109,14 @@ class _Passes:
         if first or number in params.rematch:
             sites = sites_of(engine, params, shape, sweep.total, noisy=first, sigma=sigma)
         search, settings = search_of(params, number), settings_of(params, number)
-        rule = Rule(search.patch_size, settings.tau, settings.boost, settings.extra_load, search.depth)
+        rule = Rule(
+            search.patch_size,
+            settings.tau,
+            settings.boost,
+            settings.extra_load,
+            search.depth,
+            settings.window,
+        )
         room = Room(_cover(params, search, sweep, shape), self._task.peak)
         return PlanesOnDevice(
             engine=engine,
