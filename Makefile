@@ -5,8 +5,8 @@ NAPARI_VENV := .venv-napari
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-# Tests start Python hundreds of times. Compiled modules are kept in the environment, also where
-# PYTHONDONTWRITEBYTECODE asks for a clean tree: else every start compiles every package again.
+# Tests start Python hundreds of times. Compiled modules are kept in the environment even if
+# PYTHONDONTWRITEBYTECODE is set: otherwise every start would compile every package again.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
@@ -15,7 +15,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# What an installation is made of: the kernels are compiled again when one of these changes.
+# Sources of an installation: the kernels are compiled again when one of these changes.
 PACKAGE := pyproject.toml CMakeLists.txt tools/build_backend.py tools/zig.cmake $(wildcard src/vnlem/kernels/cpu/*.cpp src/vnlem/kernels/cpu/*.h src/vnlem/kernels/shared/*.h)
 
 # One stamp per set of extras, renewed when the package changes.
@@ -28,7 +28,7 @@ $(VENV)/.installed-dev: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile -e ".[test,bench]"
 	touch $@ $(VENV)/.installed
 
-# What benchmarks compare with; the licence of bm3d and bm4d allows non-commercial use alone.
+# What benchmarks compare with; the licence of bm3d and bm4d allows only non-commercial use.
 $(VENV)/.installed-peers: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile -e ".[test,bench,peers]"
 	touch $@ $(VENV)/.installed-dev $(VENV)/.installed
@@ -40,13 +40,13 @@ $(VENV)/.installed-browser: $(PACKAGE) | $(BIN)/python
 demo: $(VENV)/.installed
 	$(BIN)/vnlem demo
 
-# Tests side by side on all cores, each core with a row of files; who is done first takes from the others.
+# Tests in parallel on all cores, each with a list of files; the first to finish takes files from the others.
 SIDE_BY_SIDE := -n logical --maxprocesses 8 --dist worksteal
 
 test: lint
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-# For every change: without what takes long, and without types.
+# For every change: without slow tests, and without types.
 test-quick: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not slow"
@@ -56,14 +56,14 @@ test-browser: $(VENV)/.installed-browser
 	tests/browser/install.sh
 	$(BIN)/python -m pytest tests/browser
 
-# The plugin in a real napari under Xvfb, in its own environment, since napari and Qt are large.
+# The plugin in a real napari under Xvfb, in a separate environment, because napari and Qt are large.
 test-napari:
 	tests/napari/install.sh $(NAPARI_VENV) || { [ $$? = 3 ] && exit 0; exit 1; }; \
 	$(NAPARI_VENV)/bin/npe2 validate vnlem && \
 	xvfb-run -a -s "-screen 0 1400x1000x24" $(NAPARI_VENV)/bin/python -m pytest -c tests/napari/pytest.ini \
 		--doctest-modules tests/napari src/vnlem/napari
 
-# What kernels, files and figures rest on, with the lowest and the highest versions that are allowed.
+# The dependencies of kernels, files and figures, at their lowest and highest allowed versions.
 KERNEL_TESTS := tests/test_select.py tests/test_matching_kernels.py tests/test_vnlr_kernels.py tests/test_vnlem_kernels.py \
 	tests/test_sheets.py tests/test_window_methods.py tests/test_ring_features.py tests/test_diffusion.py tests/test_vnlem.py \
 	tests/test_vnlem_dd.py tests/test_vnlr.py tests/test_vnlr_groups.py tests/test_vnlr_aim.py tests/test_vnlr_channels.py tests/test_stacks.py
@@ -94,12 +94,12 @@ test-sanitize: $(VENV)/.installed-dev
 test-no-compiler: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/no_compiler.py
 
-# Thousands of calls with images and parameters of every kind, and of damaged files.
+# Thousands of calls with random images and parameters, and with damaged files.
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python tests/any_call.py --cases $(or $(CASES),10000)
 	$(BIN)/python tests/any_file.py --cases $(or $(FILES),5000)
 
-# Today's quality of the golden calls becomes what tests hold it to.
+# Freeze today's quality of the golden calls as the reference of the tests.
 golden: $(VENV)/.installed-dev
 	$(BIN)/python tests/golden.py --renew
 

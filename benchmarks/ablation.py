@@ -4,8 +4,8 @@
 
 Images, noise (variance 0.3 of the standardised image, seed 1000 + i for the i-th file in sorted order) and
 measures are those of `vnlem bench`, whose results for the same methods are the same numbers.
-Results are written image by image; a run that was interrupted goes on where it stopped. Results of other
-sources are refused. With `--processes` images are worked on side by side.
+Results are written image by image; an interrupted run continues where it stopped. Results of other sources
+are refused. With `--processes` images are processed in parallel.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def methods(workers: int) -> dict[str, Callable[[np.ndarray, float], np.ndarray]
             noise_correction=False,
             workers=workers,
         ),
-        # A margin no rotation can make good: VNLEM's features and selection alone.
+        # With a margin that no rotation can beat: only VNLEM's features and selection.
         "VNLEM without rotation": rotation(preset="paper", rotation_margin=100, try_unrotated=True),
         "VNLEM without angle refinement": rotation(preset="paper", angle_range=0),
         "VNLEM (paper)": rotation(preset="paper"),
@@ -99,7 +99,7 @@ def on_grey_scale(phantom: np.ndarray, seed: int) -> Scene:
 
 
 def run(options: argparse.Namespace) -> list[dict[str, str]]:
-    """Denoise what the CSV file does not hold yet; returns all its rows."""
+    """Denoise the images missing in the CSV file; returns all its rows."""
     out = Path(options.out)
     out.parent.mkdir(parents=True, exist_ok=True)
     fields = ["image", "size", "method", *MEASURES, "sources"]
@@ -199,7 +199,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=512, help="side of the images, which are resized to it")
     parser.add_argument("--limit", type=int, default=None, help="the most images to use")
     parser.add_argument("--workers", type=int, default=2, help="threads of each process")
-    parser.add_argument("--processes", type=int, default=1, help="images worked on side by side")
+    parser.add_argument("--processes", type=int, default=1, help="images in parallel")
     rows = run(parser.parse_args())
     print(f"{table(rows)}\n\n{wins(rows)}")
 

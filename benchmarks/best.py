@@ -1,6 +1,6 @@
 """What could be added to the profile "quality": runs with other parameters, alone and averaged with it.
 
-"quality" stands here without its window.
+"quality" is used without its window here.
 
     python benchmarks/best.py DATA/set12 --sigma 25 --limit 7
 

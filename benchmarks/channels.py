@@ -1,8 +1,8 @@
-"""Channels together or one by one: what `channels="auto"` decides, and what either choice gives.
+"""Channels together or one by one: what `channels="auto"` decides, and the result of either choice.
 
-Files under the folders of DATA: colour images are tried as they are; grey images of --unrelated folders are
+Files under the folders of DATA: colour images are used unchanged; grey images of --unrelated folders are
 joined, three at a time, into images whose channels have nothing in common. White noise is added.
-Prints the gain of joint handling in decibels and what was decided, and what the decisions cost.
+Prints the gain of joint handling in decibels, the decision, and the cost of wrong decisions.
 """
 
 import argparse

@@ -3,8 +3,8 @@
     python benchmarks/cores.py [--sizes 512 2048] [--workers 1 2 4 8 16] [--profiles fast balanced quality]
 
 Each figure is the median of five runs on scikit-image's camera, repeated to the size, with noise of sigma 25.
-The runs with different workers take turns, so that a busy moment of the machine meets them all. Memory is the
-peak beyond input and output, in bytes per pixel, measured in a separate process.
+The runs with different workers alternate: a busy moment of the machine affects them all. Memory is the peak
+in addition to input and output, in bytes per pixel, measured in a separate process.
 """
 
 import argparse
@@ -25,7 +25,7 @@ SIGMA = 25.0
 
 
 def noisy_camera(size: int) -> np.ndarray:
-    """A noisy square of the camera image, repeated where it ends."""
+    """A noisy square of the camera image, tiled."""
     camera = data.camera().astype(float)
     rows = np.pad(camera, ((0, max(size - 512, 0)), (0, max(size - 512, 0))), mode="symmetric")
     return vnlem.noise.add_gaussian(rows[:size, :size], SIGMA, seed=0)
@@ -43,7 +43,7 @@ def seconds(noisy: np.ndarray, profile: str, workers: list[int]) -> list[float]:
 
 
 def bytes_per_pixel(size: int, profile: str, workers: int) -> float:
-    """Peak memory beyond input and output, by the difference to a run on a small image."""
+    """Peak memory in addition to input and output, minus that of a run on a small image."""
     program = f"import cores; print(cores.peak({size}, {profile!r}, {workers}))"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
@@ -52,7 +52,7 @@ def bytes_per_pixel(size: int, profile: str, workers: int) -> float:
 
 
 def peak(size: int, profile: str, workers: int) -> float:
-    """In this process: memory at its highest beyond what was held before, and beyond the result."""
+    """Peak memory of this process, in addition to what was held before and to the result."""
     noisy = noisy_camera(size)
     vnlem.denoise_vnlr(noisy[:256, :256].copy(), SIGMA, profile=profile, workers=workers)
     before = PeakMemory().mebibytes()

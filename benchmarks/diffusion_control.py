@@ -1,4 +1,4 @@
-"""Is VNLEM-DD's gain the graph's or only the place's? VNLEM, VNLEM in a small window, VNLEM-DD.
+"""Does VNLEM-DD gain from the graph, or only from nearness? VNLEM, VNLEM in a small window, VNLEM-DD.
 
 Paper's preset, central 256x256 of two of scikit-image's images, noise variance 0.3, seed 0; SNR in dB.
 """

@@ -1,4 +1,4 @@
-"""Few photons: `vnlem.denoise` beside VST + BM3D on counts with a known gain of one.
+"""Few photons: `vnlem.denoise` against VST + BM3D on counts with a known gain of one.
 
     python benchmarks/few_photons.py --data FOLDER
 

@@ -4,9 +4,9 @@
 
 In new processes: the import, the first and the second call of `vnlem.denoise` on the camera image (512x512,
 noise estimated) and of every method on a small image, and the command line on a 512x512 TIFF file. Medians in
-seconds. The exit status is 1 where a limit is passed: 0.1 for the import, 0.5 for what the first call takes
-beyond the second, 1.5 for the command line. The bytecode of all packages is there, as after `pip install`:
-one run that is not counted writes it to a folder of its own.
+seconds. The exit status is 1 if a limit is exceeded: 0.1 for the import, 0.5 for the first call minus the
+second, 1.5 for the command line. The bytecode of all packages exists, as after `pip install`: one run that is
+not counted writes it to a separate folder.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
     python benchmarks/gain_by_smoothness.py DIR/results.csv
 
-How smooth an image is, is judged by the SNR that VNLR reaches on it. Needs a run of `vnlem bench` with nlem,
-vnlem, vnlem-dd and vnlr at the paper's protocol.
+The smoothness of an image is judged by the SNR that VNLR reaches on it. Needs a run of `vnlem bench` with
+nlem, vnlem, vnlem-dd and vnlr at the paper's protocol.
 """
 
 import csv
@@ -20,7 +20,7 @@ def read(path: Path) -> dict[str, np.ndarray]:
     """Method -> (images, 2), SNR in dB and FSIM times 100."""
     found: dict[str, dict[str, tuple[float, float]]] = {}
     with path.open(newline="") as file:
-        next(file)  # which version wrote it
+        next(file)  # the version
         for row in csv.DictReader(file):
             found.setdefault(row["method"], {})[row["image"]] = (float(row["snr"]), 100 * float(row["fsim"]))
     images = sorted(set.intersection(*(set(of_method) for of_method in found.values())))

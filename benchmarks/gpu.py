@@ -5,8 +5,8 @@
 A call is timed with arrays on the device, and with NumPy arrays in and out; medians after two warm-up
 calls, for slow methods (SLOW) of a quarter of the calls. With `--cpu` also on the CPU with that many workers,
 for images of at most 512 x 512 pixels: medians of three calls after one on a small image that compiles.
-`--kernels`: each kernel, its share of the card's peak in single precision, and of its bandwidth if each array
-it is given were moved once. `--pages`: pages a second of a stack of uint16 in NumPy arrays, and of single
+`--kernels`: each kernel, its share of the card's peak in single precision, and of its bandwidth if each of
+its arrays were moved once. `--pages`: pages per second of a stack of uint16 in NumPy arrays, and of single
 calls. `--first`: the first calls of new processes without compiled kernels. The first line names the card and
 a hash of the sources that run on it. Operations are counted as if every reference were compared under all
 symmetries: matching skips some of them.
@@ -52,7 +52,7 @@ CALLS_ON_CPU = 3
 SLOW = ("VNLR balanced, so2", "VNLEM auto", "VNLEM auto, adapt=False", "VNLEM-DD paper")
 IN_PAGES = {"VNLEM paper": (512,), "NLM (7, 10)": (512, 2048)}
 FIRST = ("VNLR balanced", "VNLR, noise estimated", "VNLEM paper", "NLM (7, 10)")
-BYTES_A_SECOND = 4.8e12  # of an H200's memory
+BYTES_A_SECOND = 4.8e12  # memory bandwidth of an H200
 
 
 def sources():
@@ -91,7 +91,7 @@ def median_ms(call, repeat):
 
 
 class TimedEngine(engines.Engine):
-    """Notes when each kernel begins and ends, and what it does."""
+    """Records when each kernel begins and ends, and its operations."""
 
     notes: ClassVar[list] = []
 
@@ -108,7 +108,7 @@ class TimedEngine(engines.Engine):
 
 
 def operations(name, grid, argument, options):
-    """Floating point operations of a launch, a multiply-add as two; 0 where memory is what counts."""
+    """Floating point operations of a launch, a multiply-add as two; 0 if memory is the limit."""
     if name == "match":
         side = 2 * argument["radius"] + 1
         return 2 * grid[0] * side**2 * options["P"] ** 2 * options["LAYERS"] * options["TRANSFORMS"]
@@ -136,7 +136,7 @@ def operations(name, grid, argument, options):
 
 
 def peak(cupy):
-    """Single precision operations a second: multiprocessors * 128 lanes * 2 * clock."""
+    """Single precision operations per second: multiprocessors * 128 lanes * 2 * clock."""
     properties = cupy.cuda.runtime.getDeviceProperties(0)
     clock = cupy.cuda.Device().attributes["ClockRate"] * 1e3
     return properties["multiProcessorCount"] * 128 * 2 * clock
@@ -166,7 +166,7 @@ def kernels_table(cupy, image, options):
 
 
 def pages_table(count):
-    """Pages a second: as a stack, and one by one."""
+    """Pages per second: as a stack, and one by one."""
     print("| | pages | size | a stack, pages a second | single calls, pages a second |")
     for name, sizes in IN_PAGES.items():
         for size in sizes:

@@ -21,7 +21,7 @@ def pictures():
 
 
 def calls():
-    """Images and what to do with them."""
+    """Images, and the calls on them."""
     clean, noisy, colour = pictures()
     few = noisy[:30, :33]
     yield noisy, {"method": "nlm"}
@@ -49,7 +49,7 @@ def calls():
 def main():
     import cupy
 
-    cupy.cuda.set_allocator(None)  # no pool, in which arrays lie side by side
+    cupy.cuda.set_allocator(None)  # no pool: in a pool arrays lie side by side
     for image, options in calls():
         result = vnlem.denoise(image, **({"sigma": 20, "device": "cuda"} | options))
         if not np.isfinite(result).all():

@@ -2,8 +2,8 @@
 
     python benchmarks/gpu_stacks.py [--frames 16] [--side 512] [--repeat 5] [--cpu 2 16] [--kernels]
 
-NumPy arrays in and out, the noise level given: medians after a call that compiles. On the CPU once, after a
-call on a small stack that compiles. PSNR is that of the device's result, and how far the CPU's is from it.
+NumPy arrays in and out, the noise level given: medians after a call that compiles. On the CPU one run, after
+a call on a small stack that compiles. PSNR of the device's result, and its difference from the CPU's.
 """
 
 import argparse

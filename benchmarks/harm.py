@@ -4,8 +4,8 @@
 
 DATA holds `categories`, `kodak24_gray`, `bsd68`, `set12` and `colour`. White noise of sigma 0, 2, 5, 10 and
 20 is added to every photograph, rounded and clipped to uint8; `vnlem.denoise(noisy)` is compared with the
-input and with the call that is given sigma. Text, lines, a halftone, a zone plate, a weave, photon counts on
-empty backgrounds and photographs with painted borders are made here. Prints one line per set and noise
+input and with the call with sigma given. Text, lines, a halftone, a zone plate, a weave, photon counts on
+empty backgrounds and photographs with painted borders are generated here. Prints one line per set and noise
 level, the worst cases, and pass or FAIL for every limit.
 """
 
@@ -32,17 +32,17 @@ SETS = ("categories", "kodak24_gray", "bsd68", "set12", "colour")
 SIGMAS = (0, 2, 5, 10, 20)
 PATTERN_SIGMAS = (0, 2, 5, 15)
 DRAWS = 20
-SIDE = 384  # of the pictures made here
+SIDE = 384  # of the generated pictures
 
 
 class Case(NamedTuple):
-    """An image to be denoised, and what it is compared with."""
+    """An image to denoise, and its reference."""
 
     group: str
     name: str
     sigma: float
     make: Callable[[], tuple[np.ndarray, np.ndarray]]  # -> clean, noisy
-    told: dict[str, Any]  # the noise, as a user who knows it would say
+    told: dict[str, Any]  # the noise, as a user who knows it would give it
 
 
 class Row(NamedTuple):
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def measured(case: Case, profile: str) -> Row:
-    """Denoise a case with the noise estimated and with it given."""
+    """Denoise a case with estimated and with given noise."""
     clean, noisy = case.make()
     axis = -1 if clean.ndim == 3 else None
     call = partial(vnlem.denoise, profile=profile, channel_axis=axis, workers=1)
@@ -100,7 +100,7 @@ def measured(case: Case, profile: str) -> Row:
 
 
 def psnr(clean: np.ndarray, image: np.ndarray) -> float:
-    """PSNR in dB for a peak of 255; 99 where nothing differs."""
+    """PSNR in dB for a peak of 255; 99 if nothing differs."""
     error = float(np.mean((clean - np.asarray(image, float)) ** 2))
     return min(99.0, 10 * np.log10(255**2 / error)) if error else 99.0
 
@@ -190,7 +190,7 @@ def lines() -> np.ndarray:
 
 
 def halftone() -> np.ndarray:
-    """Dots on a turned grid, their size by the brightness."""
+    """Dots on a rotated grid, sized by the brightness."""
     y, x = np.mgrid[:SIDE, :SIDE]
     grey = 0.2 + 0.6 * (x + y) / (2 * SIDE)
     u, v = (x * 0.8 + y * 0.6) * 2 * np.pi / 5, (y * 0.8 - x * 0.6) * 2 * np.pi / 5
@@ -224,7 +224,7 @@ def backgrounds() -> Iterator[Case]:
 
 
 def _counts(cells: bool, photons: float, gain: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Means and counts of structures that cover a part of the field; nothing elsewhere."""
+    """Means and counts of structures that cover a part of the field; zero elsewhere."""
     rng = np.random.default_rng([seed, int(cells)])
     y, x = np.mgrid[:256, :256]
     clean = np.zeros((256, 256))
@@ -261,7 +261,7 @@ def _bordered(path: Path, border: bool, seed: int) -> tuple[np.ndarray, np.ndarr
 def report(rows: list[Row]) -> None:
     """One line per group and noise level, then the worst cases."""
     print(
-        f"{'':18s}{'sigma':>6s}{'n':>5s}{'noisy':>8s}{'blind':>8s}{'told':>8s}{'worse':>7s}{'loss':>7s}{'q99':>7s}{'worst':>7s}"
+        f"{'':18s}{'sigma':>6s}{'n':>5s}{'noisy':>8s}{'blind':>8s}{'given':>8s}{'worse':>7s}{'loss':>7s}{'q99':>7s}{'worst':>7s}"
     )
     for group, sigma in dict.fromkeys((row.group, row.sigma) for row in rows):
         some = [row for row in rows if (row.group, row.sigma) == (group, sigma)]
@@ -290,7 +290,7 @@ def losses(rows: list[Row]) -> np.ndarray:
 
 
 def judged(rows: list[Row]) -> bool:
-    """Print the limits, and whether they are kept."""
+    """Print the limits, and whether they are met."""
     made = ("patterns", "zero background", "borders")
     photographs = [row for row in rows if row.group not in made]
     noisy, clean = ([row for row in photographs if bool(row.sigma) == wanted] for wanted in (True, False))

@@ -1,10 +1,10 @@
-"""Noise of instruments: magnitudes, speckle, lines, fields and sensors, beside BM3D and BM4D.
+"""Noise of instruments: magnitudes, speckle, lines, fields and sensors, against BM3D and BM4D.
 
     python benchmarks/instruments.py DATA
     python benchmarks/instruments.py DATA --only speckle --pictures 12 --crop 512
 
-Rician: slices of stacks/volume_colin27.tif, whose corners are set to zero so that there is air, with sigma of
-5, 11 and 19 % of the maximum. The peer is BM4D between the same transform and its inverse, with true sigma.
+Rician: slices of stacks/volume_colin27.tif, whose corners are set to zero as air, with sigma of 5, 11 and
+19 % of the maximum. The peer is BM4D between the same transform and its inverse, with true sigma.
 Speckle: gamma noise of 1, 4 and 16 looks on pictures of set12. The peer is BM3D on the logarithm, with its
 true variance and without its bias; both know the looks. OCT: the pairs of the folder oct, which are
 logarithms already; vnlem knows only the kind. The peer is BM3D with the standard deviation of the
@@ -18,7 +18,7 @@ frames and twice 30 flat fields of 12 bits.
 
 Impulses, missing pixels, complex images: see single_pixels.py.
 
-All figures are PSNR in dB. The limits are what a release has to reach.
+All figures are PSNR in dB. A release must reach the limits.
 """
 
 import argparse
@@ -30,9 +30,9 @@ from single_pixels import complex_images, false_impulses, impulses, missing
 import vnlem
 from vnlem.noise import NoiseModel, add_rician, add_speckle
 
-PEER_MARGIN = 0.5  # dB that a result must lie above its peer
+PEER_MARGIN = 0.5  # dB by which a result must exceed its peer
 AIR_LIMIT = 0.3  # per cent of the maximum, of the mean result in air
-AUTO_LIMIT = 0.3  # dB that "auto" may lie below the given kind
+AUTO_LIMIT = 0.3  # dB by which "auto" may fall below the given kind
 LINES_LIMIT, FIELD_LIMIT = 31.8, 31.5  # dB
 
 
@@ -42,12 +42,12 @@ def psnr(image: np.ndarray, clean: np.ndarray, peak: float = 255.0) -> float:
 
 
 def verdict(holds: bool) -> str:
-    """A word for a limit."""
+    """Pass or FAIL for a limit."""
     return "reached" if holds else "MISSED"
 
 
 def head(data: Path, slices: int) -> np.ndarray:
-    """Slices from the middle of the volume, without what lies in the corners."""
+    """Slices from the middle of the volume, with empty corners."""
     volume = vnlem.io.read(data / "stacks" / "volume_colin27.tif").pixels.astype(float)
     first = (len(volume) - slices) // 2
     volume = volume[first : first + slices]
@@ -118,7 +118,7 @@ def speckle(data: Path, pictures: int, crop: int) -> None:
 
 
 def oct_pairs(data: Path, crop: int) -> None:
-    """Retinal OCT, one scan beside the mean of many."""
+    """Retinal OCT: one scan, compared with the mean of many."""
     import bm3d
 
     rows = []
@@ -135,12 +135,10 @@ def oct_pairs(data: Path, crop: int) -> None:
     noisy, *peers, told = np.mean(rows, axis=0)
     print(
         f"OCT, {len(rows)} pairs: noisy {noisy:.2f}, BM3D {peers[0]:.2f} (best {max(peers):.2f}), "
-        f"told {told:.2f}"
+        f"speckle model {told:.2f}"
     )
     print(f"  limit {peers[0] + PEER_MARGIN:.2f}: {verdict(told >= peers[0] + PEER_MARGIN)}")
-    print(
-        f"  beside the best BM3D {max(peers) + PEER_MARGIN:.2f}: {verdict(told >= max(peers) + PEER_MARGIN)}"
-    )
+    print(f"  limit, best BM3D {max(peers) + PEER_MARGIN:.2f}: {verdict(told >= max(peers) + PEER_MARGIN)}")
 
 
 def pictures_of(data: Path, pictures: int, crop: int) -> list[np.ndarray]:
@@ -150,7 +148,7 @@ def pictures_of(data: Path, pictures: int, crop: int) -> list[np.ndarray]:
 
 
 def lines(data: Path, pictures: int, crop: int) -> None:
-    """Columns that differ by their offsets."""
+    """Columns with different offsets."""
     import bm3d
 
     if not hasattr(np, "trapz"):
@@ -177,7 +175,7 @@ def lines(data: Path, pictures: int, crop: int) -> None:
 
 
 def gains(data: Path, pictures: int, crop: int) -> None:
-    """Columns that differ by their gains."""
+    """Columns with different gains."""
     rows = []
     for number, clean in enumerate(pictures_of(data, pictures, crop)):
         rng = np.random.default_rng(2000 + number)

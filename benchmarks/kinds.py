@@ -1,12 +1,12 @@
-"""Kinds of patches: what VNLEM (preset auto) gains when each kind of pixel has its own parameters.
+"""Kinds of patches: what VNLEM (preset auto) gains from separate parameters for each kind of pixel.
 
 Pixels are flat, edge, corner or texture by the structure tensor of a pilot, the result of VNLEM itself with
-one set of parameters (adapt=False). Printed, beside that pilot:
+one set of parameters (adapt=False). Prints, relative to that pilot:
 
 - the error of some variants of VNLEM on each kind, in dB below (negative) or above;
-- the SNR when each kind takes the variant that was best for it on the other half of the images;
-- the SNR of VNLEM auto, whose neighbourhoods choose for themselves (adapt=True);
-- the SNR when a smoother and a sharper variant are blended by where contrast was lost.
+- the SNR if each kind uses the variant that was best for it on the other half of the images;
+- the SNR of VNLEM auto, which chooses in each neighbourhood (adapt=True);
+- the SNR of a smoother and a sharper variant, blended by lost contrast.
 
 Each with how many images gain and lose, and the p value of a Wilcoxon signed-rank test. Images: every
 `--every`-th PNG of the folder, the middle `--crop` pixels; noise default_rng(number of the image).
@@ -79,7 +79,7 @@ def variants_of(noisy: np.ndarray, sigma: float) -> list[np.ndarray]:
 
 
 def errors_on(crop: int, level: str, case: tuple[int, Path]) -> tuple[np.ndarray, list[float]]:
-    """Squared errors (kinds, variants) in units of the clean image's energy; those of auto and the blends."""
+    """Squared errors (kinds, variants) in units of the clean image's energy; and of auto and the blends."""
     index, path = case
     clean = read_grey(path, crop)
     sigma = 0.3**0.5 * clean.std() if level == "0.3" else float(level)
@@ -116,7 +116,7 @@ def line(name: str, gains: np.ndarray) -> str:
 
 def report(level: str, tables: np.ndarray, blends: np.ndarray) -> None:
     """Print what was found at one noise level."""
-    print(f"\nnoise {level}: error on each kind beside that of one set of parameters, dB\n")
+    print(f"\nnoise {level}: error on each kind relative to one set of parameters, dB\n")
     print(
         "| kind | share of the error | "
         + " | ".join(VARIANTS[1:])

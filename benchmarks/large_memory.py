@@ -1,8 +1,8 @@
-"""Memory that solving takes for each pixel, method by method: the numbers in vnlem.large.solvers.
+"""Memory that solving takes per pixel, method by method: the numbers in vnlem.large.solvers.
 
     python benchmarks/large_memory.py [--side 1536] [--only vnlr]
 
-Each run is a separate process; what the process takes for a small image is subtracted.
+Each run is a separate process; the memory for a small image is subtracted.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Rate and memory of a large run beside the same method in memory.
+"""Rate and memory of a large run, compared with the same method in memory.
 
     python benchmarks/large_rate.py --side 16384 --profile fast
 
-Prints the rate per pixel of the store beside that of a 2048 x 2048 image in memory, both measured here in
-turn, the peak memory of the process that worked on the store, and the share of the halo.
+Prints the rate per pixel of the store and of a 2048 x 2048 image in memory, measured in turn, the peak memory
+of the process that worked on the store, and the share of the halo.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def scene(top: int, left: int) -> np.ndarray:
 
 
 def in_memory(profile: str) -> tuple[float, float]:
-    """Seconds, by the clock and of all cores, for each megapixel of an image that fits."""
+    """Seconds per megapixel, wall clock and of all cores, of an image that fits in memory."""
     import vnlem
 
     image = scene(0, 0)

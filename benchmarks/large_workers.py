@@ -2,9 +2,8 @@
 
     python benchmarks/large_workers.py [--side 4096] [--workers 1 2] [--profile fast]
 
-The time is that of the units, without the start of the cluster. Where others use the machine too, the time
-says little; the seconds of cores that the workers took say what the speed-up would be if each had a core of
-its own.
+The time is that of the units, without the start of the cluster. If other programs use the machine, the time
+says little; the core seconds of the workers show the speed-up with one core for each.
 """
 
 import argparse
@@ -37,7 +36,7 @@ def cpu_seconds() -> float:
 
 
 def run(source: Path, target: Path, count: int, profile: str) -> tuple[float, float]:
-    """Seconds of the units, and seconds of cores that the workers took for them."""
+    """Seconds of the units, and core seconds of the workers."""
     with (
         LocalCluster(
             n_workers=count, threads_per_worker=1, dashboard_address=":0", memory_limit=0

@@ -1,9 +1,8 @@
-"""Real noise: every noise model on all pairs of a noisy image and its reference, beside VST + BM3D.
+"""Real noise: every noise model on all pairs of a noisy image and its reference, against VST + BM3D.
 
 Folders under --data: `microscopy` (PAIRS.csv says how references were stretched: a frame is compared with
-a * reference + b), `fmd`, `photo_pairs` and `polyu` (files *_noisy and *_ref, PNG or JPEG). Nothing is known
-but the image.
-Prints PSNR on 0..255 per pair, the means per folder, and pass or FAIL for the limits.
+a * reference + b), `fmd`, `photo_pairs` and `polyu` (files *_noisy and *_ref, PNG or JPEG). Only the image is
+known. Prints PSNR on 0..255 per pair, the means per folder, and pass or FAIL for the limits.
 """
 
 import argparse
@@ -112,7 +111,7 @@ def judged(folder: str, scores: dict[str, np.ndarray]) -> bool:
 
 
 def pairs(folder: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Name, noisy image as bytes, and what it is compared with."""
+    """Name, noisy image as bytes, and its reference."""
     table = folder / "PAIRS.csv"
     if table.exists():
         with table.open() as file:

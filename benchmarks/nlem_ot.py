@@ -1,4 +1,4 @@
-"""NLEM's OT under other readings of what the paper leaves open, as a Markdown table.
+"""NLEM's OT under other interpretations of what the paper leaves open, as a Markdown table.
 
     python benchmarks/nlem_ot.py --data ../shared/data/categories --images 12 --size 256
 

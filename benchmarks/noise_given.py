@@ -1,11 +1,11 @@
-"""White noise: the default, which knows nothing but the image, beside a given sigma.
+"""White noise: the default, which sees only the image, compared with a given sigma.
 
     python benchmarks/noise_given.py --data FOLDER --processes 16
 
 Folders under --data: sets of clean images, grey or colour. `phantoms` are drawn here. Noise:
 numpy.random.default_rng(1000 + i) for the i-th file of a set in sorted order, not clipped. Prints mean PSNR
 on 0..255 per set and level, the difference, the image with the largest loss, and pass or FAIL for levels from
-15 on: the default is at most 0.05 dB below in the mean. With --peer also BM3D, of colours CBM3D (the `bm3d`
+15 on: the default is at most 0.05 dB below in the mean. With --peer also BM3D, for colours CBM3D (the `bm3d`
 package), with the true sigma, and the lead of the given sigma over it.
 """
 
@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--profile", default="balanced", choices=("best", "quality", "balanced", "fast"))
     parser.add_argument("--processes", type=int, default=1, help="images side by side")
     parser.add_argument("--images", action="store_true", help="print every image")
-    parser.add_argument("--peer", action="store_true", help="BM3D or CBM3D beside them")
+    parser.add_argument("--peer", action="store_true", help="also run BM3D or CBM3D")
     options = parser.parse_args()
     workers = 1 if options.processes > 1 else None
     failed = False
@@ -106,7 +106,7 @@ def cases_of(data: Path, name: str, sigma: float, profile: str, workers: int | N
 
 
 def both(case: Case) -> tuple[float, float, str, float]:
-    """PSNR with sigma given and by default, what the default took for the noise, and PSNR of the peer."""
+    """PSNR with sigma given and by default, the default's noise model, and PSNR of the peer."""
     if case.path is None:
         clean = 128 + 45 * PHANTOMS[case.name]()
     else:
@@ -131,7 +131,7 @@ def with_bm3d(noisy: np.ndarray, sigma: float) -> np.ndarray:
 
 
 def psnr(clean: np.ndarray, estimate: np.ndarray) -> float:
-    """PSNR on 0..255, of values cut to that."""
+    """PSNR on 0..255, of clipped values."""
     return float(10 * np.log10(255**2 / np.mean((np.clip(estimate, 0, 255) - clean) ** 2)))
 
 

@@ -1,7 +1,7 @@
 """Accuracy of `vnlem.estimate_noise` on added noise of every kind.
 
-Prints, for each kind, how often it is called by its name, and the error of the standard deviation it gives at
-the brightnesses of the image: the mean and the largest over the images, in per cent.
+Prints, for each kind, how often it is recognised, and the error of the estimated standard deviation at the
+brightnesses of the image: the mean and the largest over the images, in per cent.
 """
 
 import argparse

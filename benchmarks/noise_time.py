@@ -1,10 +1,10 @@
-"""Time of estimating and checking the noise beside that of denoising: VNLR, profile fast, 512x512 pixels.
+"""Time to estimate and check the noise, compared with denoising: VNLR, profile fast, 512x512 pixels.
 
     python benchmarks/noise_time.py
 
 Needs no data: scikit-image's camera and astronaut with added noise. Prints the shortest of some calls, and
-pass or FAIL: estimating takes at most 20 % of denoising, and the check of the noise, which a call makes that
-asks for `info`, at most 10 %.
+pass or FAIL: estimating takes at most 20 % of the time of denoising, and the check of the noise, made when a
+call asks for `info`, at most 10 %.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def images() -> dict[str, np.ndarray]:
 
 
 def shortest(repeats: int, call: Callable[[], Any]) -> float:
-    """Seconds of the shortest of some calls, after one that is not counted."""
+    """Seconds of the shortest of some calls, after a warm-up call."""
     call()
     seconds = []
     for _ in range(repeats):

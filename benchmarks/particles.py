@@ -38,7 +38,7 @@ def transfer(side: int, defocus: float) -> Stack:
 
 
 def projections(volume: Stack, count: int, rng: np.random.Generator) -> Stack:
-    """Images of the volume from all sides, with variance 1 over all of them."""
+    """Projections of the volume from all sides, with variance 1 over all of them."""
     centre = (np.array(volume.shape) - 1) / 2
     found = []
     for turn in Rotation.random(count, rng).as_matrix():
@@ -55,7 +55,7 @@ def radius(side: int) -> Stack:
 
 
 def low_pass(noisy: Stack, clean: Stack) -> Stack:
-    """The Gaussian filter of the width that comes nearest to the clean images."""
+    """The Gaussian filter of the best width, by the clean images."""
     squared = radius(noisy.shape[-1]) ** 2
     tried = [
         fft.ifft2(fft.fft2(noisy) * np.exp(-squared / (2 * width**2))).real
@@ -74,7 +74,7 @@ def wiener(noisy: Stack, sigma: float) -> Stack:
 
 
 def agreement(images: Stack, others: Stack, threshold: float) -> float:
-    """The frequency up to which images agree with others, from where they agree best on."""
+    """The frequency up to which images agree with others, starting where they agree best."""
     curves = [frc(one, other) for one, other in zip(images, others, strict=True)]
     mean = np.mean([curve.correlation for curve in curves], axis=0)
     best = int(np.argmax(mean))
@@ -84,7 +84,7 @@ def agreement(images: Stack, others: Stack, threshold: float) -> float:
 
 
 def results(noisy: Stack, clean: Stack, sigma: float) -> dict[str, Callable[[], Stack]]:
-    """What is compared, made when it is called."""
+    """What is compared, as functions."""
 
     def one_by_one(**options: str) -> Stack:
         return np.stack([vnlem.denoise(image, sigma, **options) for image in noisy])
@@ -106,7 +106,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=60)
     parser.add_argument("--snr", type=float, nargs="+", default=[0.05, 0.1, 0.3, 1.0])
     options = parser.parse_args()
-    warnings.simplefilter("ignore")  # that there may be nothing but noise
+    warnings.simplefilter("ignore")  # about images that may be only noise
     rng = np.random.default_rng(0)
     clean = projections(io.read(options.volume).pixels.astype(float), options.images, rng)
 

@@ -1,7 +1,7 @@
 """Does the theory's patch-size advice help? NLM with automatic parameters against the advised patch size.
 
 On the central 256x256 of Set12 and of the first two images of every category; noise from
-default_rng(1000 + i). `best` chooses the size for each image with the clean image at hand.
+default_rng(1000 + i). `best` chooses the size for each image by the clean image.
 """
 
 import argparse

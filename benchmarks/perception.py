@@ -1,12 +1,12 @@
-"""What `aim="perception"` gains and costs, and what kinds of areas would be worth to `aim="fidelity"`.
+"""What `aim="perception"` gains and costs, and what `aim="fidelity"` would gain from kinds of areas.
 
 Prints, for each noise level, SNR, SSIM and FSIM of VNLR, the mean differences of each row below it, how many
 images gain and lose, and the p value of a Wilcoxon signed-rank test:
 
 - perception: `aim="perception"`;
-- contrast only: the usual result with its local contrast put back;
-- two kinds, last pass: the last pass smoother and sharper, blended by where structure was lost;
-- two kinds, all passes: the same of two whole runs.
+- contrast only: the usual result with its local contrast restored;
+- two kinds, last pass: the last pass smoother and sharper, blended by lost structure;
+- two kinds, all passes: the same for two whole runs.
 
 Images: every `--every`-th PNG of the folder, the middle `--crop` pixels, or all; noise default_rng(number of
 the image).

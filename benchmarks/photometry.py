@@ -1,7 +1,7 @@
 """Fluxes of simulated stars in circular apertures, before and after denoising: a Markdown table.
 
 Fields of 25 stars on an even sky with photon noise; the gain is given. SNR is that of a star in an aperture
-of 1.5 FWHM. Bias is the mean error of the fluxes, less the part that the noise of these fields explains;
+of 1.5 FWHM. Bias is the mean error of the fluxes, minus the part that the noise of these fields explains;
 spread is the standard deviation of the error. Both in percent of the flux.
 
 python benchmarks/photometry.py [--fields 16] [--snr 10 20 50]
@@ -26,7 +26,7 @@ def star_field(seed: int, fwhm: float, ratio: float) -> tuple[Image, Image, Imag
     width, area = fwhm / 2.3548, np.pi * (1.5 * fwhm) ** 2
     y, x = np.mgrid[:SIDE, :SIDE]
     places = np.mgrid[24:180:36, 24:180:36].reshape(2, -1).T + rng.uniform(-4, 4, (25, 2))
-    # A flux whose Poisson noise, with that of the sky in the aperture, is 1 / ratio of it.
+    # The flux for this ratio to its Poisson noise, including that of the sky in the aperture.
     flux = (ratio**2 + (ratio**4 + 4 * ratio**2 * SKY * area) ** 0.5) / 2
     clean = np.full((SIDE, SIDE), SKY)
     for row, column in places:
@@ -53,7 +53,7 @@ def errors(fwhm: float, ratio: float, n_fields: int, **options: Any) -> dict[flo
 
 
 def bias_of(before: Image, after: Image) -> float:
-    """The mean error after denoising, less the part that the noise of these fields explains."""
+    """The mean error after denoising, minus the part that the noise of these fields explains."""
     slope = np.cov(before, after)[0, 1] / before.var(ddof=1)
     return float(np.mean(after - slope * before))
 

@@ -1,14 +1,14 @@
-"""Put the noise back: how well does the check separate right noise models from harmful ones?
+"""Adding simulated noise back: how well does the check separate right noise models from harmful ones?
 
     python benchmarks/predictive.py DATA
 
-DATA holds `categories`, `fmd`, `photo_pairs` and `polyu`; the middle of every picture is taken. White noise
+DATA holds `categories`, `fmd`, `photo_pairs` and `polyu`; the middle of every picture is used. White noise
 of sigma 2, 5 and 10 is added to every fourth photograph of `categories`, as bytes. Each is denoised with
 several models (profile fast), and `vnlem.noise.predictive_check` judges each of them. A model is right if
 its result is at most 0.15 dB below that of the given sigma (real pairs: 0.3 dB below the best of the models),
 and harmful if it loses more than 0.5 dB (1 dB) or is more than 0.1 dB worse than its input. Models in between
-are not counted. Prints the verdicts by set, kind of model and what it does, and the models by default that
-are more than white noise and get a "no".
+are not counted. Prints the verdicts by set, kind of model and effect, and the default models other than white
+noise that get a "no".
 """
 
 import argparse
@@ -43,13 +43,13 @@ class Case(NamedTuple):
 
     group: str
     name: str
-    sigma: float  # 0 where the noise is real
+    sigma: float  # 0 if the noise is real
     clean: np.ndarray
     noisy: np.ndarray
 
 
 class Row(NamedTuple):
-    """One model of a picture, what it did and what the check says."""
+    """One model of a picture, its effect and the verdict of the check."""
 
     group: str
     name: str
@@ -118,7 +118,7 @@ def judged(case: Case) -> list[Row]:
 
 
 def models(case: Case, axis: int | None) -> dict[str, NoiseModel]:
-    """What may be taken for the noise: by default, by insisting on a kind, and wrong levels."""
+    """Possible noise models: the default, each kind, and wrong levels."""
     kinds = ("auto", "correlated", "poisson-gaussian", *(() if case.sigma else ("gaussian",)))
     found = {kind: estimate_noise(case.noisy, axis, kind=kind, workers=1) for kind in kinds}
     if case.sigma:
@@ -128,7 +128,7 @@ def models(case: Case, axis: int | None) -> dict[str, NoiseModel]:
 
 
 def report(rows: list[Row]) -> None:
-    """The verdicts, and where a default that is more than white noise was refused."""
+    """The verdicts, and the default models other than white noise that were refused."""
     print(f"{'':46s}" + "".join(f"{verdict:>9s}" for verdict in VERDICTS))
     counted = [row for row in rows if row.effect != "between"]
     groups: dict[str, list[Row]] = {}

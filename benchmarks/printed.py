@@ -1,11 +1,11 @@
-"""Algorithm 1 as the paper prints it beside the fast engine, one difference at a time, as a Markdown table.
+"""Algorithm 1 as the paper prints it, compared with the fast engine one difference at a time: a table.
 
     python benchmarks/printed.py --workers 2
 
 Six crops of scikit-image's pictures at two noise levels. The rows between "as printed" and "fast" change one
-reading after another towards the fast engine. "Common" is the share of a pixel's neighbours that a row has
-in common with the fast engine. The printed engine takes some ten milliseconds per pixel: `--every 2` takes
-every other row and column of the crops.
+detail after another towards the fast engine. "Common" is the share of a pixel's neighbours that a row has in
+common with the fast engine. The printed engine takes some ten milliseconds per pixel: `--every 2` uses every
+other row and column of the crops.
 """
 
 import argparse
@@ -99,7 +99,7 @@ def by_fast(noisy: np.ndarray, sigma: float, every: int, changes: dict[str, obje
 
 
 def measure(task: tuple[str, float, int, int, str]) -> tuple[float, float]:
-    """SNR of a row on a crop, and the share of its neighbours that the fast engine has too."""
+    """SNR of a row on a crop, and the share of its neighbours that the fast engine also has."""
     name, variance, size, every, row = task
     clean, noisy = crop(name, variance, size)
     sigma = float(np.sqrt(variance))

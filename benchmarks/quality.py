@@ -1,11 +1,10 @@
-"""`make bench-quality`: VNLR beside BM3D on the standard sets, what rotation is worth, cells and particles.
+"""`make bench-quality`: VNLR against BM3D on the standard sets, the gain from rotation, cells and particles.
 
-Prints tables with pass or FAIL per line. Every result is kept in a CSV file, so that a run can be stopped
-and taken up again, and the slow peer runs once per image; results of other code are not used. With
-`--processes` images are worked on side by side. Where bm3d is not installed its column is left out, and so
-are the lines that need it. Noise:
-numpy.random.default_rng(1000 + i) for the i-th file of a set in sorted order, not clipped; results are
-clipped to 0..255 for the measures.
+Prints tables with pass or FAIL per line. Every result is kept in a CSV file: a run can be stopped and
+continued, and the slow peer runs once per image; results of other code are not used. With `--processes`
+images are processed in parallel. If bm3d is not installed, its column and the lines that need it are left
+out. Noise: numpy.random.default_rng(1000 + i) for the i-th file of a set in sorted order, not clipped;
+results are clipped to 0..255 for the measures.
 """
 
 import argparse
@@ -61,7 +60,7 @@ class Case(NamedTuple):
     name: str
     index: int
     sigma: float
-    clean: Callable[[], np.ndarray]  # of module level, so that it can go to another process
+    clean: Callable[[], np.ndarray]  # of module level: it can be sent to another process
 
 
 class Results:
@@ -74,7 +73,7 @@ class Results:
         self._processes = processes
         self._rows: dict[tuple[str, str, float, str], dict[str, float]] = {}
         if path.exists() and path.read_text().partition("\n")[0].strip() != ",".join(self.FIELDS):
-            path.rename(path.with_suffix(".old.csv"))  # from a time with other columns
+            path.rename(path.with_suffix(".old.csv"))  # from an older version with other columns
         if path.exists():
             with path.open(newline="") as file:
                 for row in csv.DictReader(file):
@@ -88,7 +87,7 @@ class Results:
                 csv.writer(file).writerow(self.FIELDS)
 
     def fill(self, cases: list[Case], methods: list[str]) -> None:
-        """Compute what is not there yet, with as many cases in parallel as there are processes."""
+        """Compute the missing cases, as many in parallel as there are processes."""
         tasks = [(case, m) for m in methods for case in cases if self._key(case, m) not in self._rows]
         if self._processes == 1 or len(tasks) < 2:
             return
@@ -124,13 +123,13 @@ def compute(case: Case, method: str, workers: int | None) -> dict[str, float]:
 
 
 def compute_alone(task: tuple[Case, str]) -> dict[str, float]:
-    """The same on one core, the others being busy with other cases."""
+    """The same on one core, because the others work on other cases."""
     return compute(*task, 1)
 
 
 @functools.cache
 def version_of(method: str) -> str:
-    """What computes a method and its measures: the peer's version, or a hash of this package's sources."""
+    """The code of a method and its measures: the peer's version, or a hash of this package's sources."""
     if method == "bm3d":
         try:
             return f"{importlib.metadata.version('bm3d')} {sources_hash('metrics', 'bench', 'io')}"
@@ -183,7 +182,7 @@ class Report:
             self.failed.append(said)
 
     def close(self) -> None:
-        """Name the lines that miss their limit, and leave with the status that says so."""
+        """Name the lines that miss their limit, and exit with the status."""
         if not self.failed:
             print("\nall lines pass")
             sys.exit(0)
@@ -260,7 +259,7 @@ def cases_of(folder: Path, name: str, sigma: float, limit: int | None, crop: int
 
 
 def rotation(results: Results, report: Report, folder: Path, options: argparse.Namespace) -> None:
-    """What the eight symmetries are worth beside shifts alone."""
+    """The gain from the eight symmetries, compared with shifts alone."""
     profile = options.rotation_profile
     coins_file = options.results.parent / "coins.png"
     vnlem.io.write(coins_file, data.coins())
@@ -330,7 +329,7 @@ def main() -> None:
         "--crop", type=int, default=None, help="use only the middle of `categories`, this wide"
     )
     parser.add_argument("--limit", type=int, default=None, help="images per set")
-    parser.add_argument("--processes", type=int, default=1, help="images worked on side by side")
+    parser.add_argument("--processes", type=int, default=1, help="images in parallel")
     parser.add_argument(
         "--results",
         type=Path,

@@ -2,7 +2,7 @@
 
 PSNR (peak 255) of the colour picture after one demosaicking: Malvar's filters for Bayer, interpolated
 differences from green for X-Trans. "colour=True" needs no demosaicking. "given" knows gain and read noise;
-the others estimate.
+the others estimate them.
 
 python benchmarks/raw.py DATA/colour/*.png DATA/movies_colour/*.tif [--side 256] [--pattern X-Trans]
 """
@@ -49,7 +49,7 @@ def psnr(image: Image, clean: Image) -> float:
 def results(
     noisy: Image, pattern: tuple[str, ...], camera: dict[str, float]
 ) -> dict[str, Callable[[], Image]]:
-    """What is compared: colour images, made when they are called."""
+    """What is compared: functions that make colour images."""
     side = len(pattern)
 
     def colour(mosaic: Image) -> Image:
@@ -89,7 +89,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     pattern = check_pattern(options.pattern)
     side = options.side - options.side % len(pattern)
-    print("| noise | result | mean PSNR, dB | worst beside noisy |\n|---|---|---|---|")
+    print("| noise | result | mean PSNR, dB | worst gain over noisy |\n|---|---|---|---|")
     for level, (gain, read_noise) in LEVELS.items():
         found: dict[str, list[float]] = {}
         for number, path in enumerate(options.pictures):

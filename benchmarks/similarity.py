@@ -1,4 +1,4 @@
-"""What dilation is worth on phantoms: VNLR with groups from identity to similarity, and with wide windows.
+"""The gain from dilation on phantoms: VNLR with groups from identity to similarity, and with wide windows.
 
 Prints SNR in dB at noise variance 0.3, mean over seeds; noise default_rng(seed). Photographs are in
 `wishes.py`.
@@ -28,7 +28,7 @@ PHANTOMS: dict[str, Callable[[int], np.ndarray]] = {
 
 
 def ways(profile: str) -> dict[str, dict[str, Any]]:
-    """Names of what is compared, and the parameters."""
+    """Names of the variants, and their parameters."""
     wide = {"profile": profile, "patch_distance": 3 * USUAL[profile]}
     groups = {
         group: {"profile": profile, "group": group} for group in ("identity", "d4", "so2", "similarity")
@@ -46,7 +46,7 @@ def snr(clean: np.ndarray, estimate: np.ndarray) -> float:
 
 
 def on_phantom(given: list[dict[str, Any]], name: str, seed: int) -> list[float]:
-    """SNR of every way."""
+    """SNR of every variant."""
     clean = PHANTOMS[name](seed)
     noisy = clean + np.random.default_rng(seed).normal(0, 0.3**0.5, clean.shape)
     return [snr(clean, vnlem.denoise_vnlr(noisy, 0.3**0.5, workers=1, **way)) for way in given]

@@ -2,8 +2,8 @@
 
 Impulses: pictures of set12 with sigma 15, and 1 % salt and pepper or 0.2 % hot pixels. The peer knows sigma
 and the values of salt and pepper: BM3D after a median of 3x3 pixels at pixels of these values. False
-impulses: photographs of the folder categories, and simulated stars and beads. Missing:
-pixels of set12 that are NaN, sigma 25. Complex: pictures of set12 with a phase. vnlem gets no parameters.
+impulses: photographs of the folder categories, and simulated stars and beads. Missing: pixels of set12 that
+are NaN, sigma 25. Complex: pictures of set12 with a phase. vnlem gets no parameters.
 """
 
 from pathlib import Path
@@ -24,12 +24,12 @@ def psnr(image: np.ndarray, clean: np.ndarray) -> float:
 
 
 def verdict(holds: bool) -> str:
-    """A word for a limit."""
+    """Pass or FAIL for a limit."""
     return "reached" if holds else "MISSED"
 
 
 def impulses(data: Path, pictures: int, crop: int) -> None:
-    """Salt and pepper, hot pixels; and what is called an impulse where there is none."""
+    """Salt and pepper, hot pixels; and false impulses."""
     import bm3d
     from scipy.ndimage import median_filter
 
@@ -141,7 +141,7 @@ def missing(data: Path, pictures: int, crop: int) -> None:
 
 
 def complex_images(data: Path, pictures: int, crop: int) -> None:
-    """Complex images with a phase, beside their parts one by one."""
+    """Complex images with a phase, compared with denoising their two parts separately."""
     rows = []
     for number, file in enumerate(sorted((data / "set12").glob("*.png"))[:pictures]):
         magnitude = vnlem.io.read(file).pixels[:crop, :crop].astype(float)

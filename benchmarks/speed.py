@@ -1,7 +1,7 @@
 """`make bench-speed`: times as ratios to a peer of the same run, 512x512 camera image, 2 workers.
 
 Each line names a limit and says pass or FAIL. Times on shared machines are noisy: every figure is the median
-of several calls, and a method and its peer take turns. Peers that take long run once.
+of several calls, and calls of a method and its peer alternate. Slow peers run once.
 """
 
 import argparse
@@ -108,7 +108,7 @@ PEERS: dict[str, Callable[[np.ndarray, float], object]] = {
     "bm3d": lambda noisy, sigma: available_peers()["bm3d"](noisy, sigma, os.cpu_count() or 1),
 }
 SLOW_PEERS = ("skimage exact NLM", "bm3d")
-SPENT: dict[tuple[str, float], float] = {}  # seconds of the slow ones, by the noise
+SPENT: dict[tuple[str, float], float] = {}  # seconds of the slow peers, by noise
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -129,11 +129,11 @@ def measure(contest: Contest, noisy: np.ndarray, sigma: float, turns: int) -> tu
 
 
 def peer_seconds(peer: str, noisy: np.ndarray, sigma: float) -> float:
-    """Seconds of one call; of a slow peer, of its only one."""
+    """Seconds of one call; a slow peer is called only once."""
     if (peer, sigma) in SPENT:
         return SPENT[peer, sigma]
     if peer in SLOW_PEERS:
-        PEERS[peer](noisy[:128, :128], sigma)  # its only call is not its first one
+        PEERS[peer](noisy[:128, :128], sigma)  # a warm-up before its only timed call
     spent = seconds(lambda: PEERS[peer](noisy, sigma))
     if peer in SLOW_PEERS:
         SPENT[peer, sigma] = spent
@@ -154,7 +154,7 @@ def measure_speed(repeats: int, only: str) -> list[str]:
             ours, peer = measure(contest, noisy, sigma, repeats)
             ratio = ours / peer
             if ratio > contest.limit:
-                missed.append(f"{contest.name} beside {contest.peer}: {ratio:.3f} (at most {contest.limit})")
+                missed.append(f"{contest.name} against {contest.peer}: {ratio:.3f} (at most {contest.limit})")
             print(
                 f"| {level} | {contest.name} | {ours:.3f} | {contest.peer} | {peer:.2f} "
                 f"| {ratio:.3f} | {contest.limit} | {'pass' if ratio <= contest.limit else 'FAIL'} |",
@@ -163,7 +163,7 @@ def measure_speed(repeats: int, only: str) -> list[str]:
     return missed
 
 
-# Runs in a separate process (Linux): the peak of resident memory above what was there before the call.
+# Runs in a separate process (Linux): the peak of resident memory, minus that before the call.
 MEMORY_PROBE = """
 import sys
 import numpy as np, vnlem
@@ -227,7 +227,7 @@ def measure_memory(only: str) -> list[str]:
     return missed
 
 
-MOST_BYTES = 60.0  # of VNLR, beyond input and output, per pixel
+MOST_BYTES = 60.0  # of VNLR per pixel, in addition to input and output
 
 
 def measure_bytes() -> list[str]:

@@ -1,6 +1,6 @@
 """Peak memory of `vnlem denoise` on TIFF movies of different length, as a Markdown table.
 
-The last column is what a pass holds for each pixel of a plane: the peak less that of a small movie.
+The last column is what a pass holds per pixel of a plane: the peak minus that of a small movie.
 
 python benchmarks/stack_memory.py [--frames 40 400] [--side 256] [--profile fast]
 """
@@ -23,7 +23,7 @@ CODE = "from vnlem.cli import main; main()"
 
 
 def peak(source: Path, target: Path, profile: str) -> float:
-    """MB that the process took at most."""
+    """Peak memory of the process in MB."""
     options = ["--sigma", "60", "--profile", profile, "--quiet"]
     command = [sys.executable, "-c", CODE, "denoise", str(source), str(target), *options]
     process = subprocess.Popen(command)

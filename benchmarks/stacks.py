@@ -3,9 +3,10 @@
     python benchmarks/stacks.py DATA [--peers] [--only NAME ...] [--sigmas 10 20 40] [--profile balanced]
     python benchmarks/stacks.py DATA --ablation       (parameters of movies, on crops of 128 x 128 x 8)
 
-DATA holds the clean video_*.tif, volume_colin27.tif and the real time_beads_real.tif; beside it the folder
-movies_colour holds the clean colour movies. Noise of frame i of a video comes from default_rng(3000 + i), of
-the volume at s percent from default_rng(4000 + s), of the phantoms from default_rng(5000).
+DATA holds the clean video_*.tif, volume_colin27.tif and the real time_beads_real.tif; the folder
+movies_colour next to it holds the clean colour movies. Noise of frame i of a video comes from
+default_rng(3000 + i), of the volume at s percent from default_rng(4000 + s), of the phantoms from
+default_rng(5000).
 """
 
 import argparse
@@ -65,7 +66,7 @@ def particles(only: list[str]) -> Iterator[tuple[str, Any, Any, float, float, st
 
 
 def variants(axes: str, sigma: float, profile: str) -> list[Callable[[Any], Any] | None]:
-    """Page by page, channel by channel, at one size, and as it is by default; None where there is none."""
+    """Page by page, channel by channel, at one size, and by default; None if it does not apply."""
     colour = "C" in axes
 
     def pages(stack: Any) -> Any:
@@ -156,7 +157,7 @@ def beads(data: Path, only: list[str], profile: str) -> None:
     if not path.exists() or (only and "beads" not in only):
         return
     frames = tifffile.imread(path).astype(float)
-    # A result may not contain the pixels it is compared with: each frame sees itself and its two neighbours.
+    # A result must not contain the pixels it is compared with: each frame uses itself and its two neighbours.
     means, movies = [], []
     for i in range(len(frames)):
         low = min(max(i - 1, 0), len(frames) - 3)

@@ -3,8 +3,8 @@
     python benchmarks/stream.py [--side 512] [--frames 40] [--delays 0 2 8] [--profile fast] [--device cpu]
 
 The frames are uint16 with white noise, and the noise level is given. Frames per second: of all frames but the
-first ones, which load or compile what is needed. Latency: from a push to the frame that it gives, the median
-and the longest. Memory: of the whole program after a third of the frames and after all. PSNR: of all frames
+first ones, which load or compile what is needed. Latency: from a push to the returned frame, the median and
+the longest. Memory: of the whole program after a third of the frames and after all. PSNR: of all frames
 but the first eight. Each delay runs in a separate process.
 """
 

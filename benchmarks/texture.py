@@ -1,8 +1,8 @@
-"""Texture: the rights of the unrotated patch on the textured quarter of a folder, for VNLR and for VNLEM.
+"""Texture: preferring the unrotated patch on the textured quarter of a folder, for VNLR and for VNLEM.
 
 The textured quarter: the images whose clean middle has the largest share of its variance within windows of
-9 x 9 pixels, in the median over the pixels. Printed, for it and for the rest, as differences from the
-default, with how many images gain and lose and the p value of a Wilcoxon signed-rank test:
+9 x 9 pixels, in the median over the pixels. Prints, for it and for the rest, differences from the default,
+with how many images gain and lose and the p value of a Wilcoxon signed-rank test:
 
 - VNLR: SNR when patches are only shifted (identity) or turned by right
   angles (c4), and SNR, SSIM and FSIM of `aim="perception"`; the default is d4;
@@ -52,13 +52,13 @@ COLUMNS = {
 
 
 def texture_of(clean: np.ndarray) -> float:
-    """Variance within small windows, in the median, beside that of the image."""
+    """Median variance within small windows, relative to the variance of the image."""
     means = ndimage.uniform_filter(clean, 9)
     return float(np.median(ndimage.uniform_filter(clean**2, 9) - means**2) / clean.var())
 
 
 def measure(options: argparse.Namespace, method: str, level: str, case: tuple[int, Path]) -> list[float]:
-    """SNR of the default, and what `COLUMNS` says less that of the default."""
+    """SNR of the default, and the differences of the `COLUMNS` from it."""
     index, path = case
     clean = read_grey(path, options.crop)
     sigma = 0.3**0.5 * clean.std() if level == "0.3" else float(level)

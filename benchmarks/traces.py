@@ -5,9 +5,9 @@
 Cells of eight pixels across lie on a real background that drifts: the mean over time of
 DATA/stacks/time_drosophila_real.tif, scaled to --photons in the mean. A cell brightens by --rise of that mean
 in transients of one length (a box), at random times. The noise is that of the photons, and is estimated from
-the movie. A trace is the mean over the cell's pixels. The table has for each length of the transients the
-correlation of the traces with those of the clean movie, and the amplitude that is kept: the mean height of
-all transients above the quiet frames within three frames, as a share of the clean movie's.
+the movie. A trace is the mean over the cell's pixels. For each length of the transients the table shows the
+correlation of the traces with those of the clean movie, and the kept amplitude: the mean height of all
+transients above the quiet frames within three frames, as a share of the clean movie's.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def background(data, side):
 
 
 def simulate(data, n_frames, photons, rise, n_cells, seed=0):
-    """The clean movie in photons, what each cell's pixels are, and which transients each has."""
+    """The clean movie in photons, the pixels of each cell, and its transients."""
     rng = np.random.default_rng(seed)
     scene = photons * background(data, SIDE)
     height, width = scene.shape

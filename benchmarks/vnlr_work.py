@@ -1,10 +1,10 @@
-"""What VNLR computes: multiply-adds of its matching and of its algebra, beside what one core can do.
+"""What VNLR computes: multiply-adds of its matching and of its algebra, against the peak of one core.
 
     python benchmarks/vnlr_work.py
 
 The camera image, 512x512, noise sigma 25, one worker. Matching is counted for shifts alone and for all eight
-transforms, which take the products of two more patches: which candidates are tried with all of them depends
-on the image. The peak is that of NumPy's product of matrices.
+transforms, which take the products of two more patches: the image decides which candidates are tried with all
+of them. The peak is that of NumPy's matrix product.
 """
 
 import time
@@ -19,7 +19,7 @@ SIGMA = 25.0
 
 
 def peak() -> float:
-    """Multiply-adds per second of one core in NumPy's product of matrices, the best of several tries."""
+    """Multiply-adds per second of one core in NumPy's matrix product, the best of several tries."""
     side = 512
     a = np.random.default_rng(0).normal(size=(side, side)).astype(np.float32)
     a @ a

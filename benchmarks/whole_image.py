@@ -1,4 +1,4 @@
-"""What each lower bound leaves of the image in the exact search, and its time against brute force.
+"""How many candidates each lower bound leaves in the exact search, and its time against brute force.
 
     python benchmarks/whole_image.py --size 256 --pixels 64
 

@@ -1,19 +1,19 @@
-"""What the paper's wishes are worth to VNLR: groups, windows, Stein's choice between variants, and scales.
+"""What VNLR gains from the paper's wishes: groups, windows, Stein's choice between variants, and scales.
 
-For each noise level and folder: the SNR of VNLR, profile "balanced", and how far each way is above it, with
-how many images gain and lose, the p value of a Wilcoxon signed-rank test, and the largest loss. The ways:
+For each noise level and folder: the SNR of VNLR, profile "balanced", and the gain of each row over it, with
+how many images gain and lose, the p value of a Wilcoxon signed-rank test, and the largest loss. The rows:
 
 - identity, so2: groups;
 - wide window: three times the radius of the search window, in all passes that have a pilot;
-- wide window, late: the same where groups are searched for the last time;
+- wide window, late: the same only in the last search for groups;
 - usual and wide window, mean: of the two results;
 - Stein's choice: five variants (usual and wide window, patches of 10 pixels, a last pass with 2.2 and with
   0.7 times the noise energy) and the noisy image, weighted in every neighbourhood by Stein's estimate of
   the error, as VNLEM auto does; each variant is computed twice;
-- scales=3: flat and smooth places from the image at half and at a quarter of its size.
+- scales=3: flat and smooth areas from the image at half and at a quarter of its size.
 
-Images: every `--every`-th PNG of a folder (all where there are at most 12), the middle `--crop` pixels, or
-all; noise default_rng(number of the image).
+Images: every `--every`-th PNG of a folder (all if there are at most 12), the middle `--crop` pixels, or all;
+noise default_rng(number of the image).
 
     python benchmarks/wishes.py DATA/categories DATA/set12 --every 2 --device cuda --processes 8
     python benchmarks/wishes.py DATA/categories DATA/set12 --every 8 --crop 192 --processes 2
@@ -62,7 +62,7 @@ def passes_of(device: str) -> Any:
 
 @contextmanager
 def changed(module: Any, name: str, value: Any) -> Iterator[None]:
-    """Inside, a module's name is bound to something else."""
+    """Inside, a name of a module is replaced."""
     old = getattr(module, name)
     setattr(module, name, value)
     try:
@@ -97,7 +97,7 @@ def large_patches() -> AbstractContextManager[None]:
 
 
 def last_pass(device: str, boost: float) -> AbstractContextManager[None]:
-    """Another factor on the noise energy in the last pass, which is the one that keeps no noise."""
+    """Another factor on the noise energy in the last pass, the one that keeps no noise."""
     passes = passes_of(device)
     if device == "cpu":
         settings = passes.PassSettings
@@ -132,7 +132,7 @@ def ways(device: str) -> dict[str, tuple[Callable[[], AbstractContextManager[Non
 
 
 def estimates(noisy: np.ndarray, sigma: float, device: str) -> dict[str, np.ndarray]:
-    """The result of every way."""
+    """The result of every row."""
 
     def one(image: np.ndarray, name: str) -> np.ndarray:
         change, given = ways(device)[name]
@@ -149,7 +149,7 @@ def estimates(noisy: np.ndarray, sigma: float, device: str) -> dict[str, np.ndar
 
 
 def measure(crop: int | None, device: str, task: tuple[str, int, Path]) -> list[float]:
-    """SNR in dB of the usual way and of every row on one image."""
+    """SNR in dB of VNLR and of every row on one image."""
     level, index, path = task
     clean = read_grey(path, crop)
     sigma = 0.3**0.5 * clean.std() if level == "0.3" else float(level)

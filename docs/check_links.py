@@ -2,7 +2,7 @@
 
     python docs/check_links.py build/docs
 
-`make docs-links` also asks the servers of other sites.
+`make docs-links` also checks links to other sites.
 """
 
 import sys
@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class Page(HTMLParser):
-    """What a page links to, and the places in it that can be linked to."""
+    """The links of a page, and its link targets."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take note of one element."""
+        """Record one element."""
         for name, value in attrs:
             if name in ("id", "name") and value:
                 self.places.add(value)
@@ -51,7 +51,7 @@ def broken_links(site: Path) -> list[str]:
 
 
 def main() -> int:
-    """Print what is broken; the exit status says whether anything is."""
+    """Print broken links; the exit status says whether there are any."""
     site = Path(sys.argv[1])
     broken = broken_links(site)
     print("\n".join(broken) if broken else f"all links inside {site} lead somewhere")

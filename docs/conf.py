@@ -81,7 +81,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-# A published site stands beside other versions; tools/publish_docs.py writes their list.
+# A published site stands next to other versions; tools/publish_docs.py writes their list.
 if "DOCS_VERSION" in os.environ:
     html_theme_options |= {
         "navbar_end": ["version-switcher", "theme-switcher"],
@@ -97,10 +97,10 @@ linkcheck_retries = 2
 
 
 def keep_bars(app, what, name, obj, options, lines):
-    """Let |K| in a docstring be the size of a set, as its reader takes it, not a substitution of reST."""
+    """Let |K| in a docstring be the size of a set, not a substitution of reST."""
     for number, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
-            parts = re.split(r"(`[^`]+`)", line)  # code and formulas are as they are meant
+            parts = re.split(r"(`[^`]+`)", line)  # code and formulas stay unchanged
             lines[number] = "".join(
                 part if part.startswith("`") else part.replace("|", r"\|") for part in parts
             )
@@ -112,7 +112,7 @@ def plain_formulas(app, docname, source):
 
 
 def back_to_the_docs(app, pagename, templatename, context, doctree):
-    """Let pages of source code link to names that are public in another package than their neighbours."""
+    """Let pages of source code link to names that are public in another package."""
     if pagename.startswith("_modules/"):
         context["body"] = re.sub(
             r"(generated/api/([\w.]+)\.html#)([\w.]+)",
@@ -122,8 +122,8 @@ def back_to_the_docs(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    """Write the pages that are made from the code itself; read the docstrings as they are meant."""
-    # At once: summaries are made only of pages that are there when Sphinx first looks.
+    """Write the pages generated from the code, and set up the docstrings."""
+    # At once: Sphinx makes summaries only of pages that exist when it starts.
     generated_pages.write(Path(app.srcdir) / "generated")
     app.connect("source-read", plain_formulas)
     app.connect("html-page-context", back_to_the_docs)

@@ -1,4 +1,4 @@
-"""The pages of the site that are made from the code: the API, the command line's help, the support table."""
+"""The pages of the site that are generated from the code: API, command line help, support table."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ import vnlem
 from vnlem.cli import build
 from vnlem.registry import find_method, names
 
-# Subpackages whose public functions have their own section on the API page.
+# Subpackages whose public functions have a section on the API page.
 SECTIONS = {
     "vnlem.noise": "Noise",
     "vnlem.metrics": "Measures",
@@ -42,7 +42,7 @@ def figures_for_any_ground(gallery_conf: Any, name: str) -> None:
 
 
 def write(folder: Path) -> None:
-    """Write all pages; a file that would not change is left alone, so that Sphinx reads it once only."""
+    """Write all pages; unchanged files are not rewritten: Sphinx then does not read them again."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder / "api", ignore_errors=True)  # pages of names that are gone
     examples = {example.stem for example in (folder.parent / "gallery").glob("plot_*.py")}
@@ -108,7 +108,7 @@ def command_line() -> str:
 
 
 def support() -> str:
-    """What each method takes, found by asking it: sigma 0 checks everything and computes nothing."""
+    """What each method accepts, found by calling it: sigma 0 checks everything and computes nothing."""
     columns = list(_questions())
     lines = [
         "# What each method takes\n",

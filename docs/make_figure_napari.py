@@ -1,4 +1,4 @@
-"""Draw docs/figures/napari.png and napari-run.png: the plugin at work.
+"""Draw docs/figures/napari.png and napari-run.png: the plugin in use.
 
 Needs napari and a screen (or xvfb-run):
 
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def picture(viewer: napari.Viewer, name: str) -> None:
-    """Write what the window shows, in few colours, so that the file is small."""
+    """Write what the window shows, in few colours to keep the file small."""
     QTest.qWait(500)
     shown = Image.fromarray(viewer.screenshot(canvas_only=False, flash=False)).convert("RGB")
     shown.quantize(128).save(FIGURES / name, optimize=True)

@@ -1,7 +1,7 @@
 """Draw the figures of docs/bench.md: ``python docs/make_figures_bench.py [FOLDER OF BLOOD-CELL IMAGES]``.
 
 The images are scikit-image's own, so nothing is downloaded; the cytometry figure needs a folder with a noisy
-image of blood cells and is left alone without one. The screenshots of the report are taken by hand.
+image of blood cells and is not redrawn without one. The screenshots of the report are taken by hand.
 """
 
 import sys
@@ -42,7 +42,7 @@ def draw(folder, images, cases, name) -> None:
     drawn = next(path for path in draw_figures(outcome, out) if Path(path).name.startswith(name))
     with Image.open(out / drawn) as figure:
         figure.thumbnail((1000, 1000))
-        # A palette: noise fills files that a repository keeps for ever.
+        # A palette: noise makes files large, and a repository keeps them for ever.
         figure.convert("RGB").quantize(256).save(FIGURES / f"bench-{name}.png", optimize=True)
 
 

@@ -66,7 +66,7 @@ def magnitudes(data: Path) -> None:
 
 
 def speckle(data: Path) -> None:
-    """A scan, denoised as speckle, beside the mean of about forty scans."""
+    """A scan denoised as speckle, next to the mean of about forty scans."""
     noisy, mean = (
         vnlem.io.read(data / "oct" / f"oct_06_{name}.png").pixels.astype(float) for name in ("noisy", "ref")
     )
@@ -81,7 +81,7 @@ def speckle(data: Path) -> None:
 
 
 def lines(clean: np.ndarray) -> None:
-    """Columns with offsets: taken for structure, and removed."""
+    """Columns with offsets: mistaken for structure, and removed."""
     rng = np.random.default_rng(0)
     noisy = clean + rng.normal(0, 10, clean.shape) + rng.normal(0, 8, (1, clean.shape[1]))
     found, info = vnlem.denoise(noisy, return_info=True)
@@ -145,7 +145,7 @@ def beside(pictures: dict[str, np.ndarray], clean: np.ndarray, peak: float, name
 
 
 def impulses(data: Path) -> None:
-    """Salt and pepper beside noise, with and without a look for impulses."""
+    """Salt and pepper plus noise, with and without detection of impulses."""
     clean = vnlem.io.read(data / "set12" / "01.png").pixels.astype(float)
     rng = np.random.default_rng(1000)
     noisy = clean + rng.normal(0, 15, clean.shape)

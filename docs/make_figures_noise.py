@@ -1,4 +1,4 @@
-"""Draw docs/figures/noise-*.jpg: pictures with real noise, what became of them, and what was removed.
+"""Draw docs/figures/noise-*.jpg: pictures with real noise, their results, and what was removed.
 
     python docs/make_figures_noise.py DATA
 
@@ -18,8 +18,8 @@ import numpy as np
 import vnlem
 
 FIGURES = Path(__file__).parent / "figures"
-SIDE = 200  # pixels of each picture that are shown
-# file, without .png -> top left corner of what is shown
+SIDE = 200  # side in pixels of the shown part of each picture
+# file, without .png -> top left corner of the shown part
 PHOTOGRAPHS = {
     "rni6_Building": (120, 120),
     "rni6_Marilyn": (60, 100),
@@ -38,7 +38,7 @@ def main(data: Path) -> None:
 
 
 def draw(name: str, folder: Path, pictures: dict[str, tuple[int, int]]) -> None:
-    """A row for each picture: as it is, denoised, and eight times the difference."""
+    """A row for each picture: noisy, denoised, and eight times the difference."""
     figure, axes = plt.subplots(len(pictures), 3, figsize=(6.9, 2.45 * len(pictures)), squeeze=False)
     for row, (stem, (top, left)) in zip(axes, pictures.items(), strict=True):
         image = vnlem.io.read(folder / f"{stem}.png").pixels

@@ -25,7 +25,7 @@ def image() -> np.ndarray:
 
 
 def save(figure: Any, name: str) -> None:
-    """Write a figure as a PNG with a palette: plenty for curves, and half the size."""
+    """Write a figure as a PNG with a palette: enough for curves, and half the size."""
     buffer = io.BytesIO()
     figure.savefig(buffer)
     Image.open(buffer).convert("RGB").quantize(256).save(FOLDER / f"{name}.png", optimize=True)
@@ -96,7 +96,7 @@ def tightness() -> None:
 
 
 def _measured_misses(q: int, side: str) -> tuple[list[float], list[float]]:
-    """Pairs of patches at clean distance epsilon (close) or 2 epsilon (far), with noise again and again."""
+    """Pairs of patches at clean distance epsilon (close) or 2 epsilon (far), with many draws of noise."""
     clean = image()
     rng = np.random.default_rng(0)
     ratios = [0.6, 0.7, 0.8, 0.9, 0.98]

@@ -121,7 +121,7 @@ def draw_particles() -> None:
 
 
 def draw_beside_bm3d(blood: Path) -> None:
-    """A photograph, coins and a blood smear at two noise levels, beside BM3D."""
+    """A photograph, coins and a blood smear at two noise levels, next to BM3D."""
     images = {
         "camera": data.camera()[90:250, 180:360].astype(float),
         "coins": data.coins()[20:180, 150:330].astype(float),

@@ -43,7 +43,7 @@ def perception() -> None:
 
 
 def neighbours() -> None:
-    """A disc that bears discs: its nearest patches, over rotations and over dilations too."""
+    """A disc with smaller discs: its nearest patches, over rotations and over dilations."""
     clean = phantoms.budding_discs(seed=1)
     noisy = clean + np.random.default_rng(0).normal(0, 0.2, clean.shape)
     figure = figures.neighbors(noisy, (30, 80), patch_size=21, scales=(0.6, 1.0, 1 / 0.6))

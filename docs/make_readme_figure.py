@@ -24,7 +24,7 @@ SCENES = (
     ("fmd/Confocal_MICE", np.s_[150:350, 150:410], "confocal frame"),
     ("photo_pairs/cc_d800_iso6400_1", np.s_[40:240, 60:320], "photograph, ISO 6400"),
 )
-INK = "#808080"  # reads on white and on black, for the picture has no ground of its own
+INK = "#808080"  # readable on white and on black, because the picture is transparent
 
 
 def main(data: Path) -> None:

@@ -1,15 +1,14 @@
-"""Any call at all: images, noise and every parameter drawn at random, and what a result must be.
+"""Random calls: images, noise and every parameter drawn at random, and what must hold for a result.
 
     python tests/any_call.py --cases 10000       a run over many calls, in processes that may die
     python tests/any_call.py --only 1234         one of them, in full
 
-A case follows from its number alone. A call may refuse with one sentence of the package. What it returns must
-be finite, of the input's shape, of its dtype or the given one, keep the mean to within the noise and the
-range to within what the noise allows; nobody but the package may warn. What the scene has beyond the range
-of a clipped image is no fault. With the true noise level, parameters that do not ask for blur and enough
-pixels its error is not above that of the noisy image. Missing pixels count nowhere, and stay where they are
-not to be filled; what is protected stays. A dask array gives the bytes of the array, a stream those of the
-movie.
+A case depends only on its number. A call may refuse with one sentence of the package. A result must be
+finite, of the input's shape, of its dtype or the given one, and keep the mean within the noise and the range
+within what the noise allows; only the package may warn. A scene may exceed the range of a clipped image. With
+the true noise level, parameters that do not blur and enough pixels, the error is not above that of the noisy
+image. Missing pixels never count, and stay unless they are filled; protected pixels stay. A dask array gives
+the bytes of the array, a stream those of the movie.
 """
 
 import warnings
@@ -27,7 +26,7 @@ from vnlem.pipeline.lazy import load
 from vnlem.pipeline.method import arguments_of
 from vnlem.registry import METHODS, find_function, find_method, stack_method
 
-# For every parameter: values a user may mean, and values nobody should.
+# For every parameter: sensible values, and senseless ones.
 WHOLE_ODD = (0, -1, 2.5, 10**9, 10**30, float("nan"), "7", True, None)
 FLAGS = ((True, False, None), ("no", 2, float("nan")))
 RANGES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
@@ -69,16 +68,16 @@ RANGES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "patch_depth": ((1, 2, 3), WHOLE_ODD),
     "delay": ((1, 2, 3), WHOLE_ODD),
 }
-# Drawn elsewhere, or without a bearing on the result.
+# Drawn elsewhere, or without effect on the result.
 COMMON = ("image", "sigma", "channel_axis", "workers", "progress", "return_info", "task")
-# Parameters that may ask for more or less smoothing than the noise does: no promise about the error holds.
+# Parameters that may smooth more or less than the noise requires: no promise about the error holds.
 STRENGTH = ("bandwidth", "gamma", "noise_correction", "n_neighbors", "graph_bandwidth", "diffusion_time")
 STRENGTH += ("embedding_dim", "local_bandwidth", "flat_guard", "scope", "scale", "rotation_margin", "preset")
 STRENGTH += ("average_down", "patch_size", "coarse_patch_size", "angle_step", "angle_range", "search")
 STRENGTH += ("patch_distance",)
 # By how much the error may exceed that of the noisy image. Below gamma = 1 NLPR's regression has many minima,
-# and the one found may be a single other patch: at little noise in a small picture without like patches that
-# costs some per cent.
+# and the one found may be a single other patch: at little noise in a small picture without similar patches
+# that costs some per cent.
 RISE = {"vnlr": 1.001, "nlpr": 1.1}
 LEVELS = (0, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 KINDS = (
@@ -212,7 +211,7 @@ def draw(number: int) -> Case:
 
 
 def _with_missing(case: Case, rng: np.random.Generator, one: Any) -> Case:
-    """The same with complex numbers, or with what may be said of single pixels."""
+    """The same with complex numbers, or with options for single pixels."""
     if case.kind in ("grey", "stack") and isinstance(case.image, np.ndarray) and rng.random() < 0.06:
         turned = (slice(None, None, -1),) * case.clean.ndim
         dtype = np.complex64 if case.image.dtype.itemsize <= 4 else np.complex128
@@ -306,7 +305,7 @@ def _parameters(method: str, kind: str, rng: np.random.Generator, one: Any) -> d
 
 
 def problems(case: Case) -> list[str]:
-    """What is wrong with the call; empty where all is well."""
+    """What is wrong with the call; empty if all is well."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -334,7 +333,7 @@ def _call(case: Case, image: Any, **more: Any) -> Any:
 
 
 def _lazy_problems(case: Case, result: np.ndarray) -> list[str]:
-    """What differs where the same image is a dask array."""
+    """What differs if the same image is a dask array."""
     import dask.array
 
     try:
@@ -346,7 +345,7 @@ def _lazy_problems(case: Case, result: np.ndarray) -> list[str]:
 
 
 def _streamed(case: Case, result: np.ndarray | None) -> list[str]:
-    """What differs where the frames come one by one; result: None where the movie was refused."""
+    """What differs if the frames come one by one; result: None if the movie was refused."""
     options = {name: value for name, value in case.parameters.items() if name != "axes"}
     axes = case.parameters["axes"]
     try:
@@ -363,7 +362,7 @@ def _streamed(case: Case, result: np.ndarray | None) -> list[str]:
 
 
 def _kept(case: Case, result: np.ndarray, info: Any) -> list[str]:
-    """What is wrong with pixels that must stay as they are."""
+    """What is wrong with pixels that must not change."""
     parameters, given = case.parameters, np.ma.getdata(case.pixels)
     if result.shape != given.shape or result.dtype != parameters.get("dtype", given.dtype):
         return [f"{result.shape} {result.dtype} came back"]
@@ -386,7 +385,7 @@ def _kept(case: Case, result: np.ndarray, info: Any) -> list[str]:
 
 
 def _has_maps(noise: Any) -> bool:
-    """Whether lines or the differences of a sensor's pixels were taken out."""
+    """Whether lines or the differences of a sensor's pixels were removed."""
     return noise is not None and noise.maps is not None and noise.maps.without_sigma != PixelMaps()
 
 
@@ -408,7 +407,7 @@ def _level(case: Case, info: Any) -> float:
 
 
 def _valid(case: Case, pixels: np.ndarray) -> np.ndarray:
-    """The pixels that are there; real and imaginary parts one after the other."""
+    """The valid pixels; real parts, then imaginary parts."""
     pixels = np.ma.getdata(pixels)
     pixels = np.ravel(pixels) if case.missing is None else pixels[~case.missing]
     parts = [pixels.real, pixels.imag] if pixels.dtype.kind == "c" else [pixels]
@@ -423,7 +422,7 @@ def _faults(case: Case, result: np.ndarray, info: Any) -> list[str]:
     digits = {2: 2e-3, 4: 2e-6}.get(result.dtype.itemsize, 2e-6) if result.dtype.kind == "f" else 2e-6
     grain = digits * max(abs(low), abs(high)) + (0.51 if result.dtype.kind in "iu" else 0.0)
     found: list[str] = []
-    if _has_maps(info.noise):  # what was taken out may have any size
+    if _has_maps(info.noise):  # what was removed may have any size
         return found
     shift = abs(float(after.mean() - before.mean()))
     sought = case.parameters.get("impulses") is True
@@ -463,7 +462,7 @@ def promises_error(case: Case) -> bool:
 
 
 def asks_for_blur(case: Case) -> bool:
-    """Whether parameters may ask for more or less smoothing than the noise does. VNLR has none that may."""
+    """Whether parameters may smooth more or less than the noise requires. VNLR has no such parameters."""
     return case.method != "vnlr" and any(
         name in STRENGTH and value is not None for name, value in case.parameters.items()
     )

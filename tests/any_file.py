@@ -1,11 +1,11 @@
-"""Any file at all: images of every format with damage drawn at random, given to the command line.
+"""Random files: images of every format with random damage, passed to the command line.
 
     python tests/any_file.py --cases 5000        a run over many files, in processes that may die
     python tests/any_file.py --only 1234         one of them, in full
 
-A case follows from its number alone. The command either writes a file that can be read, or refuses with one
-sentence of the package and leaves nothing behind. A zarr target that was begun before a damaged chunk was met
-may stay, to be resumed. Nobody but the package may warn.
+A case depends only on its number. The command either writes a file that can be read, or refuses with one
+sentence of the package and leaves nothing behind. A zarr target that was started before a damaged chunk was
+found may stay, to be resumed. Only the package may warn.
 """
 
 import copy
@@ -32,7 +32,7 @@ from large_stores import make_image
 
 from vnlem import cli, io
 
-ADDRESS_SPACE = 12 << 30  # bytes; a header may ask for any number
+ADDRESS_SPACE = 12 << 30  # bytes; a header may request any number
 PARAMETERS = ("--method", "nlm", "--set", "patch_distance=1", "--set", "patch_size=3", "--workers", "1")
 VALUES = (None, "", "text", 0, -1, 1.5, 10**5, 10**30, True, [], {}, [0], [1, "a"], {"a": None}, float("nan"))
 
@@ -81,7 +81,7 @@ def _hdf5(path: Path) -> None:
         file.create_dataset("pixels", data=_pixels((40, 44)), chunks=(20, 22), compression="gzip")
 
 
-# Name -> what makes a sound file of that name.
+# Name -> what makes a valid file of that name.
 FILES: dict[str, Callable[[Path], None]] = {
     "plain.tif": _tiff((40, 44)),
     "bytes.tif": _tiff((40, 44), "uint8", compression="lzw"),
@@ -112,7 +112,7 @@ FILES: dict[str, Callable[[Path], None]] = {
 
 @cache
 def sound(name: str) -> dict[str, bytes]:
-    """The files of a sound image: one, or those of a store, by their relative path."""
+    """The files of a valid image: one, or those of a store, by their relative path."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         FILES[name](path)
@@ -137,7 +137,7 @@ class Case:
 
     @property
     def in_metadata(self) -> bool:
-        """Whether what describes the pixels is damaged, which is read before anything is written."""
+        """Whether the metadata are damaged, which are read before anything is written."""
         return "json" in self.damage or ".z" in self.damage
 
 
@@ -222,7 +222,7 @@ def _places(value: Any) -> Any:
 
 
 def problems(case: Case) -> list[str]:
-    """What is wrong with the command; empty where all is well."""
+    """What is wrong with the command; empty if all is well."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "in" / case.name, Path(folder) / "out" / case.target
         for path in (source, target):
@@ -245,7 +245,7 @@ def problems(case: Case) -> list[str]:
 
 
 def _run(command: list[str]) -> tuple[Any, list[str]]:
-    """The exit status, and what is wrong with what was said."""
+    """The exit status, and what is wrong with the messages."""
     out, err = StringIO(), StringIO()
     shown: list[str] = []
 

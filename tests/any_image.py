@@ -1,4 +1,4 @@
-"""Images of every kind for the drawn calls: contents, noise, dtypes, layouts, and what is not an image."""
+"""Images of every kind for random calls: contents, noise, dtypes, layouts, and what is not an image."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,7 +59,7 @@ CONTENTS: dict[str, Callable[..., np.ndarray]] = {
     "checkerboard": lambda y, x, rng: np.indices(y.shape).sum(0) % 2.0,
     "masked": lambda y, x, rng: (0.5 + 0.5 * np.sin(14 * x)) * (y > 0.5),
 }
-# Where the clean picture is not what the pixels were before the noise.
+# Cases in which the pixels before the noise were not the clean picture.
 UNTRUE = ("saturated", "label")
 
 
@@ -94,7 +94,7 @@ def noisy(kind: str, clean: np.ndarray, level: float, rng: np.random.Generator) 
     return clean + level * noise
 
 
-# How the same pixels may lie in memory.
+# Memory layouts of the same pixels.
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "rows": np.ascontiguousarray,
     "columns": np.asfortranarray,

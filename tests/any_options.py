@@ -1,4 +1,4 @@
-"""What a drawn call may say of the noise and of single pixels, and the options of `denoise_raw`."""
+"""Options of a random call about the noise and about single pixels, and the options of `denoise_raw`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ One = Callable[[Any], Any]
 def noise_options(
     size: tuple[int, int], contrast: float, noise: float, rng: np.random.Generator, one: One
 ) -> dict[str, Any]:
-    """What a user may say about the noise instead of sigma; size: height and width of the image."""
+    """What a user may pass about the noise instead of sigma; size: height and width of the image."""
     gain = float(noise**2 / contrast) or contrast
     level = noise or contrast
     told = one(("word", "camera", "model", "maps"))

@@ -26,8 +26,8 @@ FOREIGN = re.compile(
 
 
 def unclear(error: BaseException) -> list[str]:
-    """What is wrong with an error. The package raises one sentence on purpose, in its own words."""
-    if isinstance(error, MemoryError):  # the command line says so by itself
+    """What is wrong with an error. The package raises one sentence of its own."""
+    if isinstance(error, MemoryError):  # the command line reports it
         return []
     last = traceback.extract_tb(error.__traceback__)[-1]
     own = "vnlem" in last.filename and (last.line or "").startswith("raise ")
@@ -55,7 +55,7 @@ def main(
     draw: Callable[[int], Any],
     problems: Callable[[Any], list[str]],
 ) -> None:
-    """The command line: a case follows from its number alone."""
+    """The command line: a case depends only on its number."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--cases", type=int, default=default)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")

@@ -1,4 +1,4 @@
-"""A method that is quick and easy to foresee, for tests of the command line."""
+"""A quick and predictable method, for tests of the command line."""
 
 import warnings
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def denoise_halving(
     return_info=False,
     device=None,
 ):
-    """Halve every deviation from the mean: quick, and easy to foresee."""
+    """Halve every deviation from the mean: quick and predictable."""
     return METHOD.denoise(**locals())
 
 
@@ -62,7 +62,7 @@ def halved(image):
 
 
 def prepare(folder):
-    """Files that are fine and files that are not."""
+    """Valid and invalid files."""
     io.write(folder / "grey.png", noise((20, 30)))
     io.write(folder / "deep.png", noise((20, 30), "uint16"))
     io.write(folder / "float.npy", noise((20, 30), "float32"))

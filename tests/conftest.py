@@ -1,4 +1,4 @@
-"""What tests of several files need."""
+"""Shared fixtures."""
 
 import pytest
 

@@ -3,7 +3,7 @@
     python tests/golden.py              print the frozen values, today's and their differences
     python tests/golden.py --renew      the same, and freeze today's values in golden.json
 
-A change of a result that is meant goes with a renewed golden.json; `only` names a part of the cases.
+An intended change of a result comes with a renewed golden.json; `only` names a part of the cases.
 """
 
 import argparse
@@ -34,16 +34,16 @@ Clean = Any  # an array, or a list of arrays
 
 @dataclass(frozen=True)
 class Case:
-    """A clean image, its noise, and the call that takes the noise away."""
+    """A clean image, its noise, and the call that removes the noise."""
 
     clean: Callable[[], Clean]
     noise: Callable[[np.ndarray, np.random.Generator], np.ndarray]
     options: dict[str, Any] = field(default_factory=dict)
     denoise: Callable[..., Any] = lambda noisy, options: vnlem.denoise(noisy, **options)
-    cut: tuple[slice, ...] = ()  # the part that comes back
+    cut: tuple[slice, ...] = ()  # the part that is returned
 
     def psnr(self) -> float:
-        """Of all pixels, in decibels; the peak is 255 whatever the image."""
+        """Of all pixels, in decibels; the peak is 255 for any image."""
         clean, rng = self.clean(), np.random.default_rng(7)
         parts = clean if isinstance(clean, list) else [clean]
         noisy = [self.noise(part, rng) for part in parts]
@@ -135,7 +135,7 @@ def as_bytes(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def photons(gain: float, offset: float = 0.0, read: float = 0.0) -> Callable[..., np.ndarray]:
-    """A camera that counts photons; what it gives is whole numbers, as floats."""
+    """A camera that counts photons: integers, as floats."""
 
     def noise(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         counts = gain * rng.poisson(clean / gain) + rng.normal(0, read, clean.shape)
@@ -169,7 +169,7 @@ def speckle(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return vnlem.noise.add_speckle(clean, 2.0, seed=rng)
 
 
-# Calls that are more than `denoise(noisy)`.
+# Calls other than `denoise(noisy)`.
 REGION = (slice(16, 128), slice(8, 120))
 
 
@@ -241,7 +241,7 @@ def cells_for_all() -> np.ndarray:
 
 
 def told() -> dict[str, Case]:
-    """Every method with its options where sigma is given, on 64 x 64 pixels."""
+    """Every method with its options and sigma given, on 64 x 64 pixels."""
     grey: list[dict[str, Any]] = [
         {},
         *({"profile": name} for name in ("fast", "quality", "best")),

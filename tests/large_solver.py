@@ -20,7 +20,7 @@ class Roughness:
 
     radius: int = 3
     axes: tuple[str, ...] = ("y", "x")
-    seconds: float = 0.0  # how long a block takes at least
+    seconds: float = 0.0  # the least time of a block
     die_once: Path | None = None  # the first process to find this file removes it and dies
     cure: str = "allow more memory"
     fills: bool = False
@@ -46,7 +46,7 @@ class Roughness:
         return result[slices(inside(block.write, block.read))]
 
     def whole(self, pixels: Any) -> Any:
-        """The same for an array that is all there is."""
+        """The same for a whole array."""
         from scipy.ndimage import maximum_filter, minimum_filter
 
         size = [1 if axis == "c" else 2 * self.radius + 1 for axis in self.axes]

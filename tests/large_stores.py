@@ -16,7 +16,7 @@ def make_image(
     shards: tuple[int, ...] | None = None,
     levels: int = 2,
 ) -> Path:
-    """An OME-Zarr image with a pyramid, channel names and colours, and things nobody expects."""
+    """An OME-Zarr image with a pyramid, channel names and colours, and unexpected content."""
     import zarr
 
     zarr_format = 2 if version == "0.4" else 3

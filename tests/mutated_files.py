@@ -1,4 +1,4 @@
-"""Damaged files of every format: a sentence or a right result, and nothing half written.
+"""Damaged files of every format: an error message or a right result, and nothing half written.
 
 ``python tests/mutated_files.py --cases 500`` damages 500 files of each format.
 A file that is still read must be read as the format's own library reads it, and must come back after writing.
@@ -26,7 +26,7 @@ def pixels(dtype):
     return np.random.default_rng(0).integers(0, 200, SHAPE).astype(dtype)
 
 
-# Files that are fine
+# Valid files
 
 
 def make_mrc(path):
@@ -144,7 +144,7 @@ KINDS = {
 
 
 def damaged(content, draw):
-    """The bytes of a file after one to four mishaps, most of them near its beginning or end."""
+    """The bytes of a file after one to four random changes, mostly near its beginning or end."""
     data = bytearray(content)
     for _ in range(draw.choice((1, 1, 1, 2, 4))):
         near = min(len(data), draw.choice((64, 400, 1200, len(data))))
@@ -179,7 +179,7 @@ def damaged(content, draw):
 
 
 def check(name, content, folder):
-    """Read a damaged file and write what was read: "refused" or "read", or an error where that goes wrong."""
+    """Read a damaged file and write what was read: "refused" or "read", or an error if that fails."""
     _, library, suffix = KINDS[name]
     path = folder / name
     path.write_bytes(content)
@@ -215,7 +215,7 @@ def check(name, content, folder):
 
 
 def read_by_library(library, path, series):
-    """The same image as its own library reads it; None where it does not."""
+    """The same image as its own library reads it; None if it does not."""
     if library is None:
         return None
     with warnings.catch_warnings():
@@ -232,7 +232,7 @@ def left_over(folder):
 
 
 def run(name, cases, seed=0):
-    """Damage a file again and again; how many were refused and how many were read."""
+    """Damage a file many times; how many were refused and how many were read."""
     counts = {"refused": 0, "read": 0}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -269,7 +269,7 @@ def main():
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    # A damaged size must not be believed: a request for that much memory fails at once.
+    # A damaged size must not be trusted: a request for that much memory fails at once.
     resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))
     for name in options.names:
         counts = run(name, options.cases, options.seed)

@@ -1,4 +1,4 @@
-"""The package is built where there is no compiler, no CMake and no Ninja: make test-no-compiler.
+"""The package is built without a compiler, CMake and Ninja: make test-no-compiler.
 
 It fetches Zig from the package registry, about 100 MB, so it is not among the other tests.
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The compiler, or None where it is not installed."""
+    """The compiler, or None if it is not installed."""
     found = importlib.util.find_spec("nvidia")
     for folder in found.submodule_search_locations if found else ():
         for path in sorted(Path(folder).glob("*/lib/libnvrtc.so*")):
@@ -21,7 +21,7 @@ def library() -> ctypes.CDLL | None:
 
 
 def compile_source(source: str, options: tuple[str, ...], architecture: str = "sm_90") -> str:
-    """Compile a source; returns the compiler's log and raises with it where there are errors."""
+    """Compile a source; returns the compiler's log, or raises with it if there are errors."""
     nvrtc = library()
     program = ctypes.c_void_p()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None)

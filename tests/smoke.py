@@ -1,4 +1,4 @@
-"""What a fresh installation must do, on any system: run it with the Python of that installation.
+"""A check of a fresh installation, on any system: run it with the Python of that installation.
 
 python tests/smoke.py
 """

@@ -1,4 +1,4 @@
-"""A few hundred drawn calls and damaged files, the same ones every time; `make fuzz` draws thousands."""
+"""A few hundred random calls and damaged files, the same every time; `make fuzz` runs thousands."""
 
 import any_call
 import pytest

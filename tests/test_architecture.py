@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "vnlem"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 
-# Package (or module beside them) -> the others it may import. What is imported when it is needed counts too.
+# Package (or module next to them) -> the others it may import, at the top of a module or inside functions.
 STAGES = {"features", "neighbours", "diffusion", "estimate", "noise"}
 ALLOWED = {
     "pipeline": set(),
@@ -43,7 +43,7 @@ ALLOWED = {
     "large": {"pipeline", "registry", "io", "series", "stacks", "plan", "execute", "repair"} | STAGES,
     "bench": {"pipeline", "api", "registry", "io", "metrics", "noise", "figures"},
 }
-# The doors: what people start may use everything, and nothing may import them.
+# The entry points: they may use everything, and nothing may import them.
 DOORS = {"__main__", "cli", "napari"}
 
 

@@ -1,4 +1,4 @@
-"""Images that cannot be denoised: one sentence says what is wrong, what was got and how to cure it."""
+"""Images that cannot be denoised: one sentence says what is wrong, what was passed and how to fix it."""
 
 import json
 import warnings

@@ -1,4 +1,4 @@
-"""results.csv: rows come back as they were, torn lines are cut, other versions are refused."""
+"""results.csv: rows are read back unchanged, partial lines are cut, other versions are refused."""
 
 from pathlib import Path
 

@@ -170,7 +170,7 @@ def test_a_changed_image_is_measured_again(tmp_path):
 
 @pytest.fixture
 def methods_of_the_test(tmp_path, monkeypatch):
-    """Methods that crash and refuse, where a spawned process finds them too."""
+    """Methods that crash and refuse, which a spawned process also finds."""
     (tmp_path / "methods_of_the_test.py").write_text(METHODS_OF_THE_TEST)
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("crash", "refuse"):
@@ -189,7 +189,7 @@ def test_a_worker_that_dies_loses_one_image_and_a_method_that_refuses_one_row(tm
     assert failure["image"] == "b.png"
     assert "left with status 7" in failure["reason"]
     assert {row["image"] for row in rows_of(out) if row["method"] == "crash"} == {"a.png", "c.png", "d.png"}
-    # What the worker had finished of the lost image is kept.
+    # Finished results of the lost image are kept.
     assert any(row["image"] == "b.png" and row["method"] == "nlm" for row in rows_of(out))
     assert "1 results are missing" in capsys.readouterr().err
     assert run(*command, "--methods", "nlm,refuse", "--quiet") == 0
@@ -216,7 +216,7 @@ def test_a_worker_killed_from_outside_is_replaced(tmp_path):
             os.kill(process.pid, signal.SIGKILL)
             killed = True
     failures = [event for event in events if isinstance(event, Failure)]
-    assert len(failures) <= 1  # the rows may have been on their way already
+    assert len(failures) <= 1  # the rows may have been sent already
     done = {event.image for event in events if getattr(event, "method", None) == "nlm"}
     assert len(done) >= 5
     assert multiprocessing.active_children() == []

@@ -1,4 +1,4 @@
-"""The build takes the compiler that is there, or Zig, and says in one sentence what is missing."""
+"""The build uses the installed compiler, or Zig, and says in one sentence what is missing."""
 
 import importlib.util
 import os

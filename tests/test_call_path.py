@@ -1,4 +1,4 @@
-"""The road of `vnlem.denoise(image)`, as docs/architecture.md shows it."""
+"""The call path of `vnlem.denoise(image)`, as docs/architecture.md shows it."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The command line: files through a method, one clear line for bad input, nothing half done."""
+"""The command line: files through a method, one clear line for bad input, no partial output."""
 
 import inspect
 import io as stdio

@@ -1,4 +1,4 @@
-"""``vnlem denoise FOLDER OUT --pattern``: a file is whole or not there, and a damaged one costs no other."""
+"""``vnlem denoise FOLDER OUT --pattern``: no partial files, and a damaged one does not affect others."""
 
 import csv
 

@@ -1,4 +1,4 @@
-"""The CUDA kernels against the CPU's, run on a processor that plays the device (see cuda_on_cpu)."""
+"""The CUDA kernels against the CPU's, on an emulated device (see cuda_on_cpu)."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def pattern(channels, height, width, seed=0):
 
 
 def vnlr_job(pixels, group, sigma_map=None, sigma=0.3, **given):
-    # Few sizes: each is compiled by itself.
+    # Few sizes: each is compiled separately.
     given = {"patch_size": 6, "patch_distance": 6, "n_neighbors": 24, "passes": 2, "step": 6} | given
     params = vnlr.resolve(sigma, "balanced", group, **given)
     return Job(pixels, sigma, params, 1, None, sigma_map=sigma_map)
@@ -58,7 +58,7 @@ def test_vnlr_gives_what_the_cpu_gives(case):
 
 @pytest.mark.parametrize("noise_map", [False, True])
 def test_vnlr_with_copies_gives_what_the_cpu_gives(monkeypatch, noise_map):
-    # Two tiles, whose copies are made one after the other.
+    # Two tiles, whose copies are made one after another.
     monkeypatch.setattr(turned, "BATCH_PIXELS", 0)
     pixels = pattern(1, 20, 76)
     noise = np.linspace(0.2, 0.4, 76, dtype=np.float32)[None, None].repeat(20, axis=1) if noise_map else None
@@ -155,7 +155,7 @@ def test_vnlem_gives_what_the_cpu_gives(case, monkeypatch):
     job = Job(pattern(channels, 19, 14), 0.3, params, 1, None)
     # Two bands of rows.
     monkeypatch.setattr(cuda_vnlem, "BAND_BYTES", 0)
-    # The divergence is a difference over a tenth of the noise: it shows roundings larger.
+    # The divergence is a difference over a tenth of the noise: it magnifies rounding.
     tolerance = 5e-3 if params.adapt else 2e-3
     np.testing.assert_allclose(cuda_vnlem.solve(job, Emulator()), vnlem.solve(job), atol=tolerance)
 
@@ -170,7 +170,7 @@ def test_vnlem_dd_gives_what_the_cpu_gives(preset):
     expected, found = vnlem_dd.solve(here), cuda_vnlem_dd.solve(there, Emulator())
     assert there.details["graph_parts"] == here.details["graph_parts"]
     np.testing.assert_allclose(there.details["eigenvalues"], here.details["eigenvalues"], atol=1e-4)
-    # Eigenvectors have a tolerance, and candidates that rank alike may change places.
+    # Eigenvectors have a tolerance, and candidates of equal rank may swap.
     assert np.sqrt(np.mean((found - expected) ** 2)) < 0.02 * 0.3
 
 
@@ -235,7 +235,7 @@ class SmallDevice(Emulator):
 
     def launch(self, name, grid, argument, **options):
         sizes = [value.size for value in argument.values() if isinstance(value, np.ndarray)]
-        # The largest value is looked for in the image itself, which is there already.
+        # The largest value is searched in the image itself, which is there already.
         if max(sizes) > self.most and options.get("kernel") != "largest_magnitude":
             raise MemoryError
         super().launch(name, grid, argument, **options)

@@ -1,4 +1,4 @@
-"""Stacks on a device against the CPU, on a processor that plays the device (see cuda_on_cpu)."""
+"""Stacks on an emulated device against the CPU (see cuda_on_cpu)."""
 
 import weakref
 
@@ -28,7 +28,7 @@ def drifting(n_planes, height=15, width=17, speed=2):
 
 
 def vnlr_on_both(kind, planes, engine=None, **given):
-    """The planes from the CPU and from the device that is played."""
+    """The planes from the CPU and from the emulated device."""
     params = resolve_stack(kind, len(planes), **(SMALL | given))
     channels = 1 if planes[0].ndim == 2 else len(planes[0])
     task = StackTask(kind, [plane.shape[-2:] for plane in planes], 0.5, channels=channels)

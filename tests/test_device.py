@@ -35,7 +35,7 @@ class FakeArray(np.ndarray):
 
 
 class FakeTensor:
-    """A CUDA tensor of torch, as far as vnlem looks at it."""
+    """A CUDA tensor of torch, as far as vnlem uses it."""
 
     __module__ = "torch"
 
@@ -60,7 +60,7 @@ class FakeTensor:
 
 @pytest.fixture
 def fake_gpu(monkeypatch):
-    """CuPy with one GPU, played by NumPy and the emulator."""
+    """CuPy with one GPU, emulated by NumPy and cuda_on_cpu."""
     cupy = types.ModuleType("cupy")
     cupy.__dict__.update({name: getattr(np, name) for name in dir(np) if not name.startswith("__")})
     cupy.ndarray = FakeArray

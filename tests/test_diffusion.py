@@ -191,7 +191,7 @@ def test_blocks_obey_the_algebra_of_matrices():
     added = np.hstack([p64, d64]) @ turn[40:]
     np.testing.assert_allclose(step, added * scale, atol=1e-4)
     np.testing.assert_allclose(x, x64 @ turn[:40] + added, atol=1e-4)
-    # What is made may take the place of what it is made of.
+    # The output may overwrite an input.
     more, wide = rng.standard_normal((80, 40)), np.hstack([p, d, d])
     rows.combine([wide], more, scale, wide)
     expected = np.hstack([p64, d64, d64]) @ more[40:] * scale
@@ -254,7 +254,7 @@ def check_largest_eigenpairs(matrix, count):
 def test_local_scales_are_the_distances_of_ranked_neighbours(height, width, reach, count):
     graph = random_graph(height, width, reach)
     graph.slots[:] = np.round(graph.slots, 1)  # ties
-    # What leaves the image is not looked at.
+    # Offsets that leave the image are not compared.
     inside = graph.inside(graph.weights)
     for slot, (dy, dx) in enumerate(graph.forward):
         y, x = np.mgrid[:height, :width]
@@ -268,7 +268,7 @@ def test_local_scales_are_the_distances_of_ranked_neighbours(height, width, reac
 
 
 def graph_distances(graph):
-    """What a graph holds between all pairs of different pixels, NaN where it has no edge."""
+    """The weights between all pairs of different pixels, NaN if there is no edge."""
     y, x = np.divmod(np.arange(graph.n_vertices), graph.width)
     inside = graph.inside(graph.weights)
     squared = np.full(graph.shape, np.nan, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The dtype of the result: given, kept, and the warning where integers cannot hold it."""
+"""The dtype of the result: given, kept, and the warning if integers cannot hold it."""
 
 import warnings
 

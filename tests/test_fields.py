@@ -1,4 +1,4 @@
-"""Noise that varies over the image: found where it is plain, and texture is not taken for it."""
+"""Noise that varies over the image: found if obvious, and texture is not mistaken for it."""
 
 import numpy as np
 import pytest

@@ -20,7 +20,7 @@ WORKER = Path(__file__).parents[1] / "integrations" / "fiji" / "vnlem_worker.py"
 
 @pytest.fixture(autouse=True)
 def nothing_left():
-    """What a test leaves open is closed before the next one, which may count it as its own."""
+    """Close what a test leaves open before the next one, which would be blamed for it."""
     yield
     gc.collect()
 

@@ -1,4 +1,4 @@
-"""Golden quality: a loss of 0.05 dB in any of the calls of golden.py is noticed."""
+"""Golden quality: a loss of 0.05 dB in any call of golden.py fails."""
 
 import golden
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 
 import vnlem
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of blind calls on small images
+pytestmark = pytest.mark.filterwarnings("ignore")  # about blind calls on small images
 
 
 @pytest.mark.parametrize("name", golden.CASES)

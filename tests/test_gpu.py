@@ -289,7 +289,7 @@ def test_what_needs_parts_has_the_bytes_of_the_whole(memory_limit, monkeypatch, 
     image = cupy.asarray(scene(900, 880)[1])
     options = SMALL_HALO | {"group": group}
     expected = vnlem.denoise(image, 20, **options).get()
-    # Room for the image in its units, not for what VNLR holds beside it.
+    # Room for the image in its units, not for what else VNLR holds.
     memory_limit(size)
     result, info = vnlem.denoise(image, 20, return_info=True, **options)
     assert isinstance(result, cupy.ndarray)

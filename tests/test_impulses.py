@@ -1,4 +1,4 @@
-"""Impulses: what is one, what is none, and what is left of them."""
+"""Impulses: which pixels count as one, and how they are replaced."""
 
 import re
 
@@ -87,11 +87,11 @@ def test_beads_of_one_pixel_that_recur_are_no_impulses():
     image = np.tile(100 + 0.1 * np.arange(128), (128, 1)) + rng.normal(0, 3, (128, 128))
     image[rng.random(image.shape) < 0.005] += 120
     assert not called(image).any()
-    assert called(image, True).any()  # where the user knows better
+    assert called(image, True).any()  # if the user knows better
 
 
 def test_a_star_beside_hot_pixels_stays():
-    """Where impulses are plain, what has a point spread is still none."""
+    """Even if impulses are plain, points with a point spread are not impulses."""
     image, true = salted(noisy(5, 3.0))
     rows, columns = np.indices(image.shape)
     star = 120 * np.exp(-((rows - 20) ** 2 + (columns - 100) ** 2) / (2 * 0.9**2))
@@ -195,7 +195,7 @@ def test_a_defect_map_from_dark_frames():
     broken = np.where(true, 255.0, image)
     whole, mended = vnlem.denoise(image, SIGMA, **FAST), vnlem.denoise(broken, SIGMA, defects=found, **FAST)
     assert psnr(mended, clean) > psnr(whole, clean) - 0.3
-    # What a detector has broken is filled even where missing pixels are to stay.
+    # Defects are filled even if missing pixels stay.
     kept = vnlem.denoise(broken, SIGMA, defects=found, fill=False, **FAST)
     np.testing.assert_array_equal(kept, mended)
     with pytest.raises(ValueError, match="dark frame must be"):

@@ -1,4 +1,4 @@
-"""Noise of magnitudes (Rician, non-central chi) and speckle: laws, estimates, and what comes of them."""
+"""Noise of magnitudes (Rician, non-central chi) and speckle: laws, estimates, and results."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_magnitudes_have_one_deviation_and_an_unbiased_inverse(coils, signal):
     pixels = add_rician(np.full(200_000, 2 * signal), 2.0, coils=coils, seed=1)
     stable = law.stabilise(pixels)
     assert stable.std() == pytest.approx(1, abs=0.05)
-    # Several coils hide weak signals: what is below is taken to be none.
+    # Several coils hide weak signals: those below count as zero.
     if signal == 0 or signal >= coils**0.25:
         assert float(law.unstabilise(stable.mean())) == pytest.approx(2 * signal, abs=0.04)
     assert float(law.variance(pixels.mean())) == pytest.approx(pixels.var(), rel=0.03)
@@ -151,7 +151,7 @@ def test_photographs_and_counts_are_no_magnitudes():
     # Few counts of a dark area are as skew as air, but bright areas have more noise.
     dark = rng.poisson(np.where(np.arange(128) < 64, 3.7, 60.0), (128, 128))
     assert "rician" not in vnlem.estimate_noise(dark).kind
-    # Where nothing is bright, whole numbers give counts away.
+    # If nothing is bright, integers reveal counts.
     dim = 20 * rng.poisson(np.where(np.arange(128) < 64, 3.7, 9.0), (128, 128))
     assert "rician" not in vnlem.estimate_noise(dim).kind
 

@@ -1,4 +1,4 @@
-"""Files come back as they went in: pixels, dtype, layout and what the file says about itself."""
+"""Files are written as they were read: pixels, dtype, layout and metadata."""
 
 import re
 import struct

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and what cannot be read is said in one sentence."""
+"""Files are written whole or not at all, and read errors are one sentence."""
 
 import os
 import stat

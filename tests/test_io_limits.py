@@ -1,4 +1,4 @@
-"""What a format or a folder cannot take is reported before the work; what a set of files lacks, when read."""
+"""Limits of a format or a folder are reported before the work; missing files of a set, when read."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Files that are read plane by plane as large images: in parts they have the bytes of the whole."""
+"""Files that are read plane by plane as large images: parts have the bytes of the whole."""
 
 import numpy as np
 import pytest

@@ -46,7 +46,7 @@ def noisy(shape, dtype=np.uint16):
 
 
 def in_parts(pixels, sides, sigma=None, colour=False, **options):
-    """What the parts of an image give, side by side; each is read with the halo of the solver."""
+    """The results of the parts of an image, side by side; each is read with the halo of the solver."""
     source = open_source(pixels, "cyx" if colour else "yx")
     source.colour = colour
     method = options.pop("method", "vnlr")
@@ -70,7 +70,7 @@ def in_parts(pixels, sides, sigma=None, colour=False, **options):
 @pytest.mark.usefixtures("fake_gpu")
 @pytest.mark.parametrize("case", CASES)
 def test_parts_have_the_bytes_of_the_whole(case):
-    # VNLR takes its time where a processor plays the device.
+    # VNLR is slow on the emulated device.
     pixels = noisy((32, 56) if case.startswith("vnlr") else (100, 60), np.float32)
     sigma = None if "noise_model" in CASES[case] else 60
     whole, info = vnlem.denoise(pixels, sigma, device="cuda", return_info=True, **CASES[case])
@@ -127,7 +127,7 @@ def test_workers_elsewhere_may_have_the_gpu_that_is_not_here(monkeypatch):
 
 
 def stack_in_parts(pixels, kind, sides, sigma=None, **options):
-    """What the parts of a movie or a volume give, each with the halo of the solver; also their number."""
+    """The results of the parts of a movie or a volume, each with the halo of the solver; and their number."""
     source = open_source(pixels, f"{kind}YX".lower())
     method = options.pop("method", "vnlr")
     solver = find_solver(
@@ -136,7 +136,7 @@ def stack_in_parts(pixels, kind, sides, sigma=None, **options):
     assert solver.describe()["solver"] == f"stack along {kind}"
     assert solver.describe()["device"] == "cuda"
     result = np.zeros_like(pixels)
-    # An axis whose halo is as long is not cut.
+    # An axis with a halo of its own length is not cut.
     steps = [
         side if by < size else size for side, by, size in zip(sides, solver.halo, pixels.shape, strict=True)
     ]
@@ -281,7 +281,7 @@ def test_parts_of_a_stack_on_a_real_gpu_have_the_bytes_of_the_whole(case):
 @pytest.mark.gpu
 @pytest.mark.skipif(why_no_gpu() is not None, reason=f"{why_no_gpu()}")
 def test_a_memory_map_is_denoised_in_parts_on_a_real_gpu(tmp_path):
-    """What needs neither zarr nor dask: a source on the disk whose parts are read when they are solved."""
+    """A source on the disk whose parts are read when they are solved; it needs neither zarr nor dask."""
     pixels = stack((3, 300, 310))
     np.save(tmp_path / "in.npy", pixels)
     mapped = np.load(tmp_path / "in.npy", mmap_mode="r")

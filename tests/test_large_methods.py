@@ -13,7 +13,7 @@ from vnlem.large.sample import take_sample  # noqa: E402
 from vnlem.large.solvers import find_solver  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 
-# Small windows, so that small images have blocks with an inside; all other parameters as they come.
+# Small windows, for blocks of small images to have an interior; all other parameters are defaults.
 pytestmark = pytest.mark.slow
 
 SMALL = {
@@ -48,7 +48,7 @@ def noisy(shape, dtype=np.uint16, seed=0):
 
 @pytest.fixture
 def small_units(monkeypatch):
-    """Units of 64 pixels, where a run would take 2048."""
+    """Units of 64 pixels instead of 2048."""
     monkeypatch.setattr(blocks, "USUAL_SIDE", 64)
     monkeypatch.setattr(blocks, "SIDE_PER_HALO", 0)
 
@@ -85,7 +85,7 @@ def test_parts_at_several_scales_equal_the_whole(tmp_path, small_units, shape):
 
 
 def test_above_the_size_of_a_sample_parts_have_its_noise_and_scale(tmp_path, small_units, monkeypatch):
-    """The sample is 64 tiles, whatever the parts; tiles of 64 pixels, where a run would take 512."""
+    """The sample is 64 tiles, for any parts; tiles of 64 pixels instead of 512."""
     monkeypatch.setattr("vnlem.large.sample.MOST_PIXELS", 512**2)
     monkeypatch.setattr("vnlem.large.sample.TILE", 64)
     y, x = np.mgrid[:530, :521]

@@ -61,7 +61,7 @@ def test_killed_at_random_moments_and_resumed_it_has_the_same_bytes(image, tmp_p
             process.kill()
             process.wait()
             kills += 1
-        else:  # it came to its end: the next one starts from nothing
+        else:  # it finished: the next one starts from scratch
             assert process.returncode == 0
             assert files_of(target) == wanted
             shutil.rmtree(target)
@@ -112,7 +112,7 @@ def test_torn_files_are_replaced(image, tmp_path, monkeypatch):
     written[0].write_bytes(written[0].read_bytes()[:100])  # a marker says that it is longer
     torn = target / "0/c/2/0/0"
     torn.parent.mkdir(parents=True, exist_ok=True)
-    torn.write_bytes(b"torn")  # never marked
+    torn.write_bytes(b"torn")  # without a marker
     summary = run(path, target, resume=True)
     assert summary.units_done == summary.units - 6
     assert np.array_equal(zarr.open_array(target / "0")[:], Roughness().whole(pixels))

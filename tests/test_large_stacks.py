@@ -14,7 +14,7 @@ from vnlem.methods.vnlr_stack import solve_stack  # noqa: E402
 from vnlem.methods.vnlr_stack_params import halo, resolve_stack  # noqa: E402
 from vnlem.pipeline.stack_task import Part, StackTask  # noqa: E402
 
-# Small windows, so that small stacks have parts with an inside.
+# Small windows, for parts of small stacks to have an interior.
 pytestmark = pytest.mark.slow
 
 SMALL = {
@@ -34,7 +34,7 @@ def noisy(shape, seed=0, dtype=np.uint16):
 
 @pytest.fixture
 def small_units(monkeypatch):
-    """Units of few planes and pixels, where a run would take 2048."""
+    """Units of few planes and pixels instead of 2048."""
     monkeypatch.setattr(blocks, "USUAL_SIDE", 12)
     monkeypatch.setattr(blocks, "SIDE_PER_HALO", 0)
     monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 12)
@@ -155,7 +155,7 @@ def test_a_region_of_a_movie_has_the_bytes_of_the_whole(tmp_path, small_units):
 
 @pytest.mark.parametrize("kind", ["T", "Z"])
 def test_above_the_size_of_a_sample_parts_equal_one_part(tmp_path, small_units, monkeypatch, kind):
-    """Noise and units come from some pages then, whatever the parts."""
+    """Noise and units then come from some pages, for any parts."""
     monkeypatch.setattr(stack_solver, "MOST_PIXELS", 1000)
     pixels = noisy((30, 40, 44))
     options = {"axes": f"{kind}YX", **SMALL[kind]}

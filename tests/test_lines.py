@@ -1,4 +1,4 @@
-"""Offsets of rows and columns: found, removed, said; and no facade is taken for them."""
+"""Offsets of rows and columns: found, removed, reported; and no facade is mistaken for them."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_offsets_are_no_gains(camera):
 
 
 def facade(side=256):
-    """Windows in rows and columns, pillars over the full height, an even sky: all of it structure."""
+    """Windows in rows and columns, pillars over the full height, an even sky: all structure."""
     y, x = np.mgrid[:side, :side]
     return 120 + 40 * ((x // 16) % 2) + 25 * ((y // 24) % 2) * ((x // 16) % 2) - 50 * (x > 180)
 

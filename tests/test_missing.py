@@ -236,7 +236,7 @@ class TestComplex:
         found = vnlem.denoise(self.BAD.astype(dtype), SIGMA, **FAST)
         assert found.dtype == dtype
         apart = vnlem.denoise(self.BAD.real, SIGMA, **FAST) + 1j * vnlem.denoise(self.BAD.imag, SIGMA, **FAST)
-        # Groups are those of both parts: a small picture with an even phase gains nothing by it.
+        # Both parts share groups: a small picture with an even phase gains nothing from it.
         assert np.std(found - self.GOOD) < 1.1 * np.std(apart - self.GOOD)
         assert np.abs(np.angle(found * np.conj(self.GOOD))).mean() < 0.1
 

@@ -1,4 +1,4 @@
-"""A few damaged files of every format; ``python tests/mutated_files.py`` does hundreds."""
+"""A few damaged files of every format; ``python tests/mutated_files.py`` runs hundreds."""
 
 import logging
 

@@ -71,7 +71,7 @@ def test_a_drawing_without_noise_has_none():
 @settings(max_examples=50, deadline=None)
 def test_estimate_follows_the_units(seed, shape, factor, offset):
     image = np.random.default_rng(seed).normal(0, 10, shape)
-    # An offset a million times the values would drown them in rounding, in any method.
+    # An offset a million times the values would lose them to rounding, in any method.
     assert estimate_sigma(factor * (image + offset)) == pytest.approx(
         abs(factor) * estimate_sigma(image), rel=1e-8
     )

@@ -1,4 +1,4 @@
-"""Put the noise back: does it look like the image? Right models must pass, wrong ones must not."""
+"""Add simulated noise back: does it look like the image? Right models must pass, wrong ones must not."""
 
 import warnings
 from dataclasses import replace

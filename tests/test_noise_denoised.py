@@ -1,4 +1,4 @@
-"""Images with noise that is estimated: how well they are denoised."""
+"""Images with estimated noise: how well they are denoised."""
 
 import warnings
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 class TestDenoise:
-    """What `vnlem.denoise` does with it."""
+    """Denoise it with `vnlem.denoise`."""
 
     def test_the_default_knows_photon_noise(self):
         rng = np.random.default_rng(20)
@@ -122,7 +122,7 @@ def test_pictures_with_hardly_any_noise_are_left_almost_as_they_are(name):
 
 
 class TestFewPhotons:
-    """A second round, with half of the noise, where bright pixels have counted a few photons."""
+    """A second round, with half of the noise, if bright pixels have few photons."""
 
     @staticmethod
     def counts(peak: float, seed: int = 43) -> tuple[np.ndarray, np.ndarray]:
@@ -202,7 +202,7 @@ class TestFewPhotons:
             np.testing.assert_array_equal(result, alone)
 
     def test_the_units_of_the_second_round_are_known_before_the_first(self, monkeypatch):
-        """So parts of an image, which do not know the first result as a whole, can have them."""
+        """Parts of an image, which do not know the whole first result, need this."""
         _, noisy = self.counts(5.0)
         levels = []
         for strength in (1.0, 0.2):
@@ -224,7 +224,7 @@ class TestScalesOfPhotons:
     """Images whose noise depends on the brightness are halved before they are stabilised."""
 
     def test_fine_texture_does_not_darken_the_image(self, monkeypatch):
-        # The mean of roots is below the root of the mean. The method here knows nothing but means.
+        # The mean of roots is below the root of the mean. The method here only takes means.
         rng = np.random.default_rng(46)
         photons = rng.choice([15.0, 25.0], (192, 192))
         noisy = rng.poisson(photons).astype(float)

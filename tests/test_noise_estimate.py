@@ -1,4 +1,4 @@
-"""Which noise is this: simulated noise of every kind, and images that could be taken for it."""
+"""Which noise is this: simulated noise of every kind, and images that could be mistaken for it."""
 
 import numpy as np
 import pytest
@@ -246,8 +246,8 @@ def test_a_line_needs_classes_that_look_like_noise():
     rising = 20 + levels
     camera = fit(_levels(levels, rising, 1.1 * rising), 50.0, DEMANDS["auto"]).gain
     assert camera.gain == pytest.approx(1, rel=0.05)
-    # Texture has more at middle frequencies, or is uneven; and noise that is weak beside the contrast needs
-    # more evidence.
+    # Texture has more at middle frequencies, or is uneven; and noise that is weak compared with the contrast
+    # needs more evidence.
     assert fit(_levels(levels, rising, 4 * rising), 50.0, DEMANDS["auto"]) is None
     assert fit(_levels(levels, rising, 1.1 * rising, 2.0), 50.0, DEMANDS["auto"]) is None
     weak = fit(_levels(levels, 100 + 0.5 * levels, 100 + 0.5 * levels), 300.0, DEMANDS["auto"])

@@ -1,4 +1,4 @@
-"""What the default must never do: take structure for noise, or noise for nothing."""
+"""What the default must never do: mistake structure for noise, or miss noise."""
 
 import harm
 import numpy as np
@@ -33,7 +33,7 @@ def level(image):
 @pytest.mark.parametrize("make", PATTERNS, ids=lambda make: make.__name__)
 def test_patterns_are_not_noise(make, sigma):
     found = level(harm.white(make(), sigma, 1)[1])
-    # The zone plate leaks into every frequency there is.
+    # The zone plate has every frequency.
     assert (0.75 if make is harm.zone_plate else 0.85) * sigma < found < 1.1 * sigma
 
 
@@ -95,7 +95,7 @@ def test_noise_that_is_clipped_at_white_is_not_halved():
 
 def test_texture_with_the_spectrum_of_blur_is_not_correlated_noise():
     rng = np.random.default_rng(5)
-    # Leaves: smooth at fine scales like correlated noise, but of another strength everywhere.
+    # Leaves: smooth at fine scales like correlated noise, but of varying strength.
     leaves = ndimage.gaussian_filter(rng.standard_normal((256, 256)), 1.0)
     strength = np.exp(15 * ndimage.gaussian_filter(rng.standard_normal((256, 256)), 8))
     model = estimate_noise(120 + 150 * leaves * strength / strength.mean())

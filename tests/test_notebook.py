@@ -1,4 +1,4 @@
-"""What notebooks show: valid HTML that says what was found and needs nothing else."""
+"""What notebooks show: valid, self-contained HTML that says what was found."""
 
 import base64
 import html.parser

@@ -21,7 +21,7 @@ def difference(a, b):
 def test_a_quarter_turn_of_the_image_turns_the_field_by_90_degrees(smooth):
     before = vnlem.orientation(smooth, details=True)
     after = vnlem.orientation(np.rot90(smooth), details=True)
-    # Where two arcs tie, rounding chooses; confidence does not show two that overlap.
+    # If two arcs tie, rounding decides; confidence does not show ties of overlapping arcs.
     clear = np.rot90(before.confidence) > 1e-3
     error = difference(after.angle, np.rot90(before.angle) - np.pi / 2)
     assert clear.mean() > 0.95

@@ -64,6 +64,6 @@ def test_parameters_of_patches_ask_for_patches():
 
 
 def test_shares_of_components_are_those_of_the_spiked_model():
-    """Of many samples a component of variance s beside noise 1 keeps s / (s + 1); noise alone nothing."""
+    """With many samples a component of variance s in noise 1 keeps s / (s + 1); pure noise keeps nothing."""
     np.testing.assert_allclose(particles._kept(np.array([1.0, 4.0]), 1e-6), [0.0, 0.75], atol=1e-4)
     assert (particles._kept(np.array([0.5, 2.0, 3.9]), 1.0) == 0).all()

@@ -1,4 +1,4 @@
-"""Phantoms: standardised, repeatable, and showing what they say."""
+"""Phantoms: standardised, repeatable, and as described."""
 
 import numpy as np
 import pytest

@@ -61,7 +61,7 @@ def test_values_below_the_offset_stay_what_they_are(read_noise):
     near = np.linspace(-5 * read_noise - 50, 100, 300)
     back = unstabilise(stabilise(near, model), model)
     assert (np.diff(back) > 0).all()
-    # Read noise bends the transform's mean where it reaches above the offset.
+    # Read noise bends the transform's mean near the offset.
     assert np.abs(back - near).max() < 0.5 * max(read_noise, 2.0)
 
 

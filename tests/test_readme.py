@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 @pytest.fixture
 def clone(tmp_path, monkeypatch):
-    """A folder that has the sample files where a clone has them."""
+    """A folder with the sample files at the same places as in a clone."""
     (tmp_path / "docs").mkdir()
     os.symlink(ROOT / "docs" / "tutorials", tmp_path / "docs" / "tutorials")
     monkeypatch.chdir(tmp_path)
@@ -30,7 +30,7 @@ def clone(tmp_path, monkeypatch):
 
 
 def run(words):
-    """Run a command of a page; what only installs is checked, not done."""
+    """Run a command of a page; installation commands are checked, not run."""
     program = words[0].removeprefix(".venv/bin/")
     if program == "vnlem":
         with pytest.raises(SystemExit) as left:

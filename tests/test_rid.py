@@ -191,7 +191,7 @@ def test_distance_angle_and_scale_are_those_of_the_plain_search(angles, patch_si
         fast = vnlem.rid(
             a, b, patch_size=patch_size, angles=angles, return_angle=True, return_scale=True, **options
         )
-        # The orientation has its own plain counterpart and test.
+        # The orientation has a separate reference and test.
         directions = [
             float(vnlem.orientation(patch, 1.0, patch_size)[12, 12])
             for patch in (a, *(reference.resized(b, factor) for factor in scales))

@@ -116,7 +116,7 @@ def test_where_the_fine_result_has_detail_the_coarse_one_counts_for_less():
 
 
 def test_the_join_is_that_of_plain_loops():
-    # Every pixel by itself: its window's energies, and its weight from them.
+    # Every pixel separately: its window's energies, and its weight from them.
     rng = np.random.default_rng(6)
     fine, coarse = rng.normal(0, 0.2, (1, 20, 23)), rng.normal(0, 0.2, (1, 10, 12))
     sigma = rng.uniform(0.5, 2.0, (1, 20, 23))

@@ -1,4 +1,4 @@
-"""Tiles of several passes: worked on in any order, settled in order, never before what they need is there."""
+"""Tiles of several passes: processed in any order, settled in order, never before their input is ready."""
 
 import random
 import threading
@@ -10,7 +10,7 @@ from vnlem.pipeline.workers import Pool
 
 
 def spans(count, side, reach, size):
-    """Of tiles of a side that look `reach` pixels around them."""
+    """Spans of tiles of a side that read `reach` pixels around them."""
     begins = range(0, count, side)
     return [(max(begin - reach, 0), min(begin + side + reach, size)) for begin in begins]
 
@@ -33,7 +33,7 @@ class Recorded:
     def work(self, step):
         with self.lock:
             assert step not in self.worked
-            # All of the pass before that looks at the same pixels is settled.
+            # All tiles of the previous pass that read the same pixels are settled.
             done = set(self.settled)
             assert all(other in done for other in tiles(step.number - 1) if overlap(other, step)), (
                 f"{step} came too early"

@@ -1,4 +1,4 @@
-"""The one selection of the smallest, against sorting: NaN of both signs, infinities, ties, any guess."""
+"""Selection of the smallest, against sorting: NaN of both signs, infinities, ties, any guess."""
 
 import numpy as np
 import pytest

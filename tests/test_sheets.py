@@ -1,4 +1,4 @@
-"""Sheets beside the image: another image in which VNLR finds members of its groups."""
+"""Sheets next to the image: another image in which VNLR finds members of its groups."""
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Frames:
 def test_another_frame_of_a_movie_can_be_a_sheet():
     rng = np.random.default_rng(0)
     frames = rng.standard_normal((2, 1, 40, 44)).astype(np.float32)
-    # What the first frame shows is in the other one too, two rows below and three columns to the left.
+    # The other frame shows the same, two rows below and three columns to the left.
     frames[1, 0, 12:24, 9:21] = frames[0, 0, 10:22, 12:24] + 0.01
     image, other = (Images(frame, frame, frame, np.full((1, 1, 1), 0.1, np.float32)) for frame in frames)
     reach = Reach(5, 6, Region.whole(40, 44))

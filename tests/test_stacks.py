@@ -392,7 +392,7 @@ def test_no_page_is_read_for_its_shape_alone():
     camera = {"gain": None, "offset": None, "read_noise": None}
     options = {"axes": "TYX", "method": "nlm", "noise_model": "gaussian", "workers": 1, "progress": False}
     denoise_pages_on_disk(pages, out, 9.0, device="cpu", **camera, **options)
-    # Once for the units of the whole, once to be denoised; the middle one once more, to check its noise.
+    # Once for the units of the whole, once for denoising; the middle one again, to check its noise.
     assert np.delete(pages.reads, 15).max() == 2
     assert pages.reads[15] == 3
     np.testing.assert_array_equal(out, vnlem.denoise(movie, 9.0, axes="TYX", method="nlm"))

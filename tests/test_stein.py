@@ -101,7 +101,7 @@ def test_threads_and_parts_have_the_bytes_of_the_whole():
 
 
 def test_the_best_share_of_a_single_estimate_is_found():
-    """Half of pure noise is too much: the combination takes most of it away, as far as the ridge lets it."""
+    """Half of pure noise is too much: the combination removes most of it, as far as the ridge allows."""
     noise = np.random.default_rng(0).normal(0, 1, (1, 160, 160))
     pushed = noise + stein.PUSH * stein.push_of(noise.shape, (0, 0))
     halves = stein.Estimates([0.5 * noise], [0.5 * pushed], anchor=(0,))

@@ -39,7 +39,7 @@ def test_colours_and_depths_that_differ_agree_with_the_reference(delay, channels
 
 
 def streamed(movie, **options):
-    """What a stream gives for a movie, and how many frames came out with each that went in."""
+    """The frames of a stream for a movie, and how many each push returned."""
     stream = vnlem.Stream(workers=1, **options)
     pushed = [stream.push(frame) for frame in movie]
     rest = stream.finish()

@@ -1,4 +1,4 @@
-"""What others add is found by everything that asks the tables: docs/example_package, and a source."""
+"""Extensions are found by everything that uses the tables: docs/example_package, and a source."""
 
 import shutil
 import subprocess

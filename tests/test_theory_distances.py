@@ -20,7 +20,7 @@ def patches_of(image, q, offset):
 
 
 def brute_force_sets(q, offset, rotation):
-    """The definitions, pixel by pixel, with every pixel of the image as its own noise value."""
+    """The definitions, pixel by pixel, with a noise value for every pixel of the image."""
     image = np.arange(900).reshape(30, 30)
     first, second = patches_of(image, q, offset)
     xi, rotated = first.ravel(), np.rot90(second, rotation // 90).ravel()

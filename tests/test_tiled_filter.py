@@ -1,4 +1,4 @@
-"""Filters by tiles: what a plain convolution gives, and a part has the bytes of the whole."""
+"""Filters by tiles: equal to a plain convolution, and a part has the bytes of the whole."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_a_part_has_the_bytes_of_the_whole(shape):
         part = image[read.top : read.bottom, read.left : read.right]
         found = tiled_filter.filtered(part, filter_response, Region(shape, write, read))
         np.testing.assert_array_equal(found, whole[top:bottom, left:right])
-        # What the halo promises holds what is needed.
+        # The halo covers what is needed.
         held = Region.around(shape, write, tiled_filter.HALO).read
         assert held.top <= read.top
         assert held.bottom >= read.bottom

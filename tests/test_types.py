@@ -28,7 +28,7 @@ quality: float = vnlem.metrics.snr(image, result)
 profile: vnlem.Profile = "balanced"
 """
 
-# Statement -> what mypy has to say about it.
+# Statement -> mypy's expected output.
 WRONG = {
     "vnlem.nonsense(3)": "has no attribute",
     "vnlem.denoise()": "overload variant",
@@ -41,7 +41,7 @@ WRONG = {
 
 
 def check(source, folder):
-    """What mypy says of a user's file; it starts from what `make lint` has left, which saves time."""
+    """The output of mypy for a user's file; it reuses the cache of `make lint`, which saves time."""
     pytest.importorskip("mypy")
     path = folder / "users_file.py"
     path.write_text(source)

@@ -96,7 +96,7 @@ def test_the_fast_engine_follows_its_plain_model(preset, sigma):
         assert np.max(errors) < 0.05
 
 
-# At the paper's noise, neighbours at the original resolution are another draw among like patches.
+# At the paper's noise, neighbours at the original resolution are another draw among similar patches.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fine", "sigma", "decibels", "common"),
@@ -108,8 +108,7 @@ def test_the_fast_engine_follows_its_plain_model(preset, sigma):
     ],
 )
 def test_the_papers_preset_agrees_with_the_printed_algorithm(fine, sigma, decibels, common):
-    # Round patches, a tapered arc and distances of upsampled patches are the readings in which the two differ
-    # by intent.
+    # The two differ intentionally in round patches, a tapered arc and distances of upsampled patches.
     params = check_params()
     errors, shared = [], []
     for clean, image in crops(sigma):
@@ -151,7 +150,7 @@ def test_the_printed_engine_denoises_where_shapes_recur():
 def test_rotating_the_image_rotates_the_result(cells):
     image = cells[1][:40, :40]
     for preset in ("paper", "auto"):
-        # What `adapt` chooses depends on a push at random, which stays where it is.
+        # The choice of `adapt` depends on a random push, which is not rotated with the image.
         turned = vnlem.denoise_vnlem(np.rot90(image), 0.5477, preset=preset, adapt=False)
         straight = vnlem.denoise_vnlem(image, 0.5477, preset=preset, adapt=False)
         # A tie between two candidates can fall the other way, at a few pixels.

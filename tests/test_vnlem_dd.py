@@ -222,7 +222,7 @@ def test_bad_values_are_refused(arguments, named):
 
 
 def test_a_pixel_among_many_like_ones_keeps_its_weight():
-    # Single precision sees no distance between the patches of a flat area, and there are more of them than
+    # In single precision the patches of a flat area have zero distance, and there are more of them than
     # neighbours.
     image = np.tile([0.09, 0.08, 0.04, 0.07], (27, 27, 1))
     image[20, 5] *= 10

@@ -19,7 +19,7 @@ from vnlem.methods.vnlr import halo, resolve
     ["identity", "c4", "d4", pytest.param("so2", marks=pytest.mark.slow)],
 )
 def test_fast_engine_agrees_with_the_reference(group):
-    many_copies = group == "so2"  # the reference takes its time
+    many_copies = group == "so2"  # the reference is slow
     noisy = noisy_scene(height=16, width=18) if many_copies else noisy_scene(height=20, width=26)
     options = dict(group=group, return_info=True, **QUICK)
     if many_copies:
@@ -39,7 +39,7 @@ def test_fast_engine_agrees_with_the_reference(group):
 def test_fast_engine_agrees_with_the_reference_in_a_profile_across_the_border_of_a_tile(
     profile, group, monkeypatch
 ):
-    # Patches, members and passes of the profile; only window and tiles are small, for the sake of time.
+    # Patches, members and passes of the profile; only window and tiles are small, to save time.
     monkeypatch.setattr("vnlem.neighbours.groups.TILE", 16)
     noisy = noisy_scene(height=28, width=20)
     options = dict(profile=profile, group=group, patch_distance=6, step=5)
@@ -96,8 +96,8 @@ def test_the_order_in_which_tiles_are_worked_through_does_not_change_the_result(
         assert not found
         return images.pilot
 
-    # Backwards every tile is held until the first one comes; in order none is. The latest pass first: the
-    # others are left behind wherever the next can begin.
+    # Backwards, every tile is held until the first one arrives; in order, none is. Latest pass first: the
+    # others wait wherever the next can begin.
     in_order = estimate(lambda step: step)
     for order in (
         lambda step: (step.number, -step.row, -step.column),
@@ -178,7 +178,7 @@ def test_the_result_is_never_worse_than_the_input(content, level):
     sigma = level * clean.std()
     noisy = clean + sigma * np.random.default_rng(3).standard_normal(clean.shape)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the given noise is ten times the contrast
+        warnings.simplefilter("ignore")  # given noise of ten times the contrast
         result = vnlem.denoise_vnlr(noisy, sigma)
     assert error(result, clean) < 1.0003 * error(noisy, clean)
 
@@ -289,7 +289,7 @@ def test_more_noise_never_gives_a_better_result():
     levels = [2.0, 5.0, 10.0, 14.0, 16.0, 20.0, 40.0, 80.0, 100.0]
     errors = [error(vnlem.denoise_vnlr(clean + s * noise, s, profile="fast"), clean) for s in levels]
     ratios = np.diff(np.log(errors)) / np.diff(np.log(levels))
-    # The error grows with sigma, steadily: its logarithm's slope stays between none and proportional.
+    # The error grows steadily with sigma: the slope of its logarithm stays between zero and one.
     assert (ratios > 0.2).all()
     assert (ratios < 1.6).all()
 

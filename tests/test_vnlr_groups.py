@@ -1,4 +1,4 @@
-"""VNLR's groups: members that are turned or reflected, and when they are taken."""
+"""VNLR's groups: members that are turned or reflected, and when they are used."""
 
 import numpy as np
 import pytest

@@ -32,7 +32,7 @@ PILOT, STEIN = RidgeRule(False, 0.0, 1.1, 0.3), RidgeRule(True, 0.6, 0.0, 0.75)
 def filtered(images, offsets, places, positions, chosen, n_own, rule, size, window=1.0):
     """Changes (size, 2) and weights (size) of groups, in double precision; images: flat.
 
-    window: what the pixels of a patch weigh.
+    window: weights of the pixels of a patch.
     """
     pilot, working, change, variance = (image.astype(np.float64) for image in images)
     sums, weights = np.zeros((size, 2)), np.zeros(size)
@@ -104,7 +104,7 @@ def test_groups_are_filtered_as_the_formulas_say(p, k, depth, rule, beta):
 
 @pytest.mark.parametrize("scale", [10.0, 30.0, 1e3, 1e5, 1e6])
 def test_groups_with_little_noise_are_filtered_in_double_precision(scale):
-    # From the second on the noise is below single precision beside the image, in the last below double.
+    # From the second scale on the noise is too weak for single precision; at the last, even for double.
     tall, own_rows, positions, chosen = a_tile(6, 20, 1, scale, channels=1)
     stride, turns = tall.pilot.shape[3], symmetries("d4", 6)
     tile = Sums(
@@ -158,7 +158,7 @@ def test_groups_in_planes_are_filtered_as_the_formulas_say(p, k, depth, beta):
 
 
 def settled(images, taps, tiles):
-    """Tiles (first row, sums), as high as the image and one after the other."""
+    """Tiles (first row, sums), as high as the image and one after another."""
     height = images.noisy.shape[1]
     spans = Spans([(first, height) for first, _ in tiles], [(0, images.noisy.shape[2])])
     aggregate = Aggregate(images, Tile(0, height, 0, images.noisy.shape[2]))
@@ -185,7 +185,7 @@ def test_changes_are_weighted_means_over_the_patches_that_cover_a_pixel(taps):
         for first, share in shares:
             sums = Sums(share * changes, share * corners)
             parts.append((first, Sums(sums.changes[:, :, first:], sums.weights[:, first:])))
-        # What the last one has not got the first one has.
+        # What the last one lacks, the first one has.
         parts[0][1].changes[:, :, : parts[-1][0]] += (1 - sum(s for f, s in shares if f == 0)) * changes[
             :, :, : parts[-1][0]
         ]
@@ -243,7 +243,7 @@ def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_tog
     sums = layout.sums(1, depth=2)
     settings = Ridge(symmetries("identity", p), flat(p), layout.own_rows, RidgeRule(False, 0.0, 1.0, 0.0))
     filter_tile(tall, settings, positions, chosen, sums)
-    # Every member gets its change back, in both planes of its own frame.
+    # Every member gets its change, in both planes of its own frame.
     touched = np.abs(sums.changes[0, :, :, :, 0]) > 0
     for row, column in zip(rows, columns, strict=True):
         assert sums.weights[0, row, column] > 0
@@ -255,7 +255,7 @@ def test_turning_keeps_white_noise_white_and_undoes_itself():
     square = np.random.default_rng(0).standard_normal((160, 160))
     inner = np.s_[48:112, 48:112]
     turned = turn_square(square, 30.0)[inner]
-    # The taps let the highest frequencies go: a little of the noise, and no correlation of neighbours.
+    # The taps remove the highest frequencies: a little of the noise, without correlating neighbours.
     assert turned.std() == pytest.approx(square.std(), rel=0.05)
     assert abs(np.corrcoef(turned[:, 1:].ravel(), turned[:, :-1].ravel())[0, 1]) < 0.1
     y, x = np.mgrid[:160, :160] / 160

@@ -60,7 +60,7 @@ def test_fast_nlem_with_the_papers_preset_equals_the_reference(noisy):
 
 
 def test_the_median_shortcut_agrees_with_plain_irls():
-    """gamma = 1 has its own solver; next to it IRLS runs."""
+    """gamma = 1 has a special solver; near 1 IRLS runs."""
     image = np.random.default_rng(2).normal(size=(30, 30))
     median = vnlem.denoise_nlpr(image, 0.4, gamma=1.0)
     beside = vnlem.denoise_nlpr(image, 0.4, gamma=0.9999)
@@ -144,7 +144,7 @@ def test_a_signal_is_denoised_with_patches_of_one_row(method):
     fast = vnlem.denoise(signal, 0.3, method=method, patch_size=9, patch_distance=60)
     slow = vnlem.denoise(signal, 0.3, method=method, patch_size=9, patch_distance=60, engine="reference")
     assert fast.shape == signal.shape
-    # Where two patches share nearly all the weight, every point between them is as good a median.
+    # If two patches share nearly all the weight, every point between them is as good a median.
     assert np.linalg.norm(fast - slow) < 5e-3 * np.linalg.norm(slow)
     assert np.median(np.abs(fast - slow)) < 1e-4
     assert np.std(fast - clean) < 0.6 * np.std(signal - clean)

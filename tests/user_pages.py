@@ -1,4 +1,4 @@
-"""What pages for users ask them to type: blocks of Python and of commands, to be run as they are."""
+"""What user pages tell readers to type: blocks of Python and of commands, run unchanged."""
 
 import re
 import shlex

@@ -1,7 +1,7 @@
-"""How pip builds the package (PEP 517): scikit-build-core with CMake, and Zig where no C++ compiler is.
+"""How pip builds the package (PEP 517): scikit-build-core with CMake, and Zig if there is no C++ compiler.
 
-Zig comes from the package registry (`ziglang`) and is asked for only where the kernels need it: there is no
-compiler that compiles them, or VNLEM_TARGET names another system, as in `make wheels`.
+Zig comes from the package registry (`ziglang`) and is requested only if the kernels need it: if no compiler
+can compile them, or VNLEM_TARGET names another system, as in `make wheels`.
 """
 
 import base64
@@ -46,7 +46,7 @@ Settings = dict[str, Any] | None
 
 
 def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
-    """CMake and Ninja where the system has none, Zig where it has no compiler."""
+    """CMake and Ninja if the system has none, Zig if it has no compiler."""
     needed = backend.get_requires_for_build_wheel(config_settings)
     if find_compiler():
         return needed
@@ -65,11 +65,11 @@ def build_wheel(folder: str, config_settings: Settings = None, metadata_folder: 
 
 
 def build_editable(folder: str, config_settings: Settings = None, metadata_folder: str | None = None) -> str:
-    """A wheel that points to this folder, and the libraries beside their sources."""
+    """A wheel that points to this folder, and the libraries next to their sources."""
     if not os.access(KERNELS, os.W_OK):
         _fail(f"{KERNELS} cannot be written to", "use a copy that can, or install the package without -e")
     build_kernels(ROOT / "build" / "kernels", VNLEM_IN_PLACE="ON")
-    # Not scikit-build-core's own: that one puts a finder of modules before PYTHONPATH.
+    # Not scikit-build-core's own editable wheel: that puts a module finder before PYTHONPATH.
     with tempfile.TemporaryDirectory() as place:
         about = Path(place) / prepare_metadata_for_build_editable(place, config_settings)
         tag = (about / "WHEEL").read_text().partition("Tag: ")[2].split()[0]
@@ -94,13 +94,13 @@ def _digest(content: bytes) -> str:
 
 
 def build_kernels(folder: Path, **options: str) -> None:
-    """Configure with CMake in a folder, and build what has changed since the last time.
+    """Configure with CMake in a folder, and build what has changed.
 
     Zig builds in a separate folder, whose name ends in -zig.
     """
     options = {**compiler_options(), **options}
     if "VNLEM_ZIG" in options:
-        # Every build may find Zig in another folder, and CMake keeps the first; Zig has its own cache.
+        # Every build may find Zig in another folder, and CMake keeps the first; Zig has a cache.
         folder = folder.with_name(f"{folder.name}-zig")
         shutil.rmtree(folder, ignore_errors=True)
     tools = [shutil.which("cmake"), shutil.which("ninja")]
@@ -152,7 +152,7 @@ def find_compiler() -> tuple[str, str] | None:
 
 
 def _compiles(c: str, cpp: str) -> bool:
-    """Whether two compilers make a library of the probe."""
+    """Whether two compilers build a library from the probe."""
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(OSError):
         (Path(folder) / "probe.cpp").write_text(PROBE)
         for command in (
@@ -166,10 +166,10 @@ def _compiles(c: str, cpp: str) -> bool:
 
 
 def _can_install(requirement: str) -> bool:
-    """Whether pip finds a package in its registry; True where there is no pip to ask."""
-    # pip hides itself from what it builds.
+    """Whether pip finds a package in its registry; True if there is no pip."""
+    # pip hides itself from its builds.
     outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    # What is installed there does not count: the build runs in an environment of its own.
+    # Packages installed there do not count: the build runs in an isolated environment.
     options = ["--dry-run", "--ignore-installed", "--no-deps", "--quiet"]
     command = [sys.executable, "-m", "pip", "install", *options, requirement]
     done = subprocess.run(command, env=outside, capture_output=True, text=True)

@@ -1,9 +1,8 @@
 """Run the commands that docs/command-line.md shows and write what they print: `make docs-output`.
 
-An indented line that begins with "$ vnlem" is a command, the lines after it are its output; "..." marks
-lines left out, and such output is left alone. The files the commands name are made here, from images that
-ship with scikit-image. `--check` only lists stale outputs: times are not compared, other numbers
-to 1 %.
+An indented line that begins with "$ vnlem" is a command, the lines after it are its output; output with "..."
+for omitted lines is not changed. The files the commands name are made here, from images that ship with
+scikit-image. `--check` only lists stale outputs: times are not compared, other numbers to 1 %.
 """
 
 import argparse
@@ -25,7 +24,7 @@ from vnlem.noise import add_gaussian
 
 PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
 INDENT = "    "
-# Minutes of work; the test leaves them out.
+# These take minutes; the test skips them.
 SLOW = ("vnlem demo", "vnlem neighbors")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _TIME = re.compile(r"\d+(?:\.\d+)? s\b")
@@ -91,7 +90,7 @@ def agree(one: list[str], other: list[str]) -> bool:
 
 
 def stale(lines: list[str], *, slow: bool) -> list[tuple[Shown, list[str]]]:
-    """The commands whose output on the page is not what they print, with what they print."""
+    """The commands whose output on the page is stale, with what they print."""
     found = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

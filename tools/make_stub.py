@@ -1,8 +1,8 @@
 """Write src/vnlem/__init__.pyi: the types of the public names, taken from the functions themselves.
 
-Public names are loaded on first use, which hides their types; the stub gives them back. A function that
-returns more with ``return_info=True`` (or ``return_angle=True``) becomes a pair of overloads. `make stub`
-writes the file, and a test fails when it is out of step.
+Public names are loaded on first use, which hides their types; the stub declares them. A function that returns
+more with ``return_info=True`` (or ``return_angle=True``) becomes a pair of overloads. `make stub` writes the
+file, and a test fails if it is out of date.
 """
 
 import ast
@@ -50,7 +50,7 @@ class Module:
                 self.origins[node.name] = f"from vnlem.{name} import {node.name}"
 
     def functions(self, name: str) -> list[ast.FunctionDef]:
-        """The function, its overloads first where it has some."""
+        """The function, its overloads first if it has some."""
         return [n for n in self.tree.body if isinstance(n, ast.FunctionDef) and n.name == name]
 
     def imports_for(self, node: ast.AST) -> set[str]:
@@ -150,7 +150,7 @@ def stub_text() -> str:
     exported += [f"from vnlem import {name} as {name}" for name in package._SUBPACKAGES]
     names = ["__version__", *package._PUBLIC, *package._SUBPACKAGES]
     listed = "".join(f'    "{name}",\n' for name in names)
-    # What is exported under its own name need not be imported twice.
+    # Names exported unchanged need not be imported twice.
     known = {line.split(" as ")[0] for line in exported}
     head = '"""Types of the public names. Made by tools/make_stub.py: do not edit."""\n\n'
     return (
@@ -166,7 +166,7 @@ def stub_text() -> str:
 
 
 def formatted(text: str) -> str:
-    """As ruff would write it."""
+    """Formatted by ruff."""
     for command in (["check", "--fix", "--quiet"], ["format", "--quiet"]):
         done = subprocess.run(
             [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(STUB), "-"],

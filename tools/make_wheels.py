@@ -1,4 +1,4 @@
-"""Write wheels for every system on one machine, and look at the libraries in them: make wheels.
+"""Build wheels for every system on one machine, and check the libraries in them: make wheels.
 
 python tools/make_wheels.py FOLDER
 """
@@ -47,7 +47,7 @@ def declared() -> set[str]:
 
 
 def check(wheel: Path, libraries: list[str], wanted: set[str]) -> None:
-    """Stop where a wheel lacks a library, or a library a kernel."""
+    """Fail if a wheel lacks a library, or a library a kernel."""
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if name.startswith("vnlem/kernels/cpu/vnlem-")}
         if held != {f"vnlem/kernels/cpu/{name}" for name in libraries}:

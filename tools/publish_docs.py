@@ -1,4 +1,4 @@
-"""Put a built site beside those of other versions, with the list that its version switcher reads.
+"""Put a built site next to those of other versions, with the list that its version switcher reads.
 
     python tools/publish_docs.py BUILT SITE VERSION ADDRESS
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def publish(built: Path, site: Path, version: str, address: str) -> None:
-    """Add a version to a site, in place of the same one from before."""
+    """Add a version to a site, replacing an earlier copy."""
     if not (built / "index.html").is_file():
         raise SystemExit(f"{built} has no index.html: build the site first, with `make docs`")
     shutil.rmtree(site / version, ignore_errors=True)

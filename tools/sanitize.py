@@ -13,8 +13,8 @@ import sys
 
 from build_backend import ROOT, build_kernels
 
-# Python itself is not clean of leaks and was not compiled for this; what a kernel does wrong ends the run.
-# A test asks for more memory than there is, and that is no fault.
+# Python itself leaks and was not compiled for this; an error in a kernel ends the run.
+# A test requests more memory than there is, and that is no error.
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",

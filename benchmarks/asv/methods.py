@@ -27,7 +27,7 @@ class Methods:
 
 
 class Measures:
-    """FSIM is the measure that costs; the others are a pass over the pixels."""
+    """FSIM is the costly measure; the others are one pass over the pixels."""
 
     def setup(self) -> None:
         self.clean = data.camera().astype(np.float64)

@@ -3,8 +3,7 @@ Your own estimator
 ==================
 
 ``vnlem.PatchSpace`` gives the patches of an image, one per pixel. That is enough to try an idea: here each
-pixel
-becomes the trimmed mean of the centres of the patches nearest to its own.
+pixel becomes the trimmed mean of the centres of the patches nearest to its own.
 """
 
 import matplotlib.pyplot as plt

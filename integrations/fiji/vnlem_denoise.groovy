@@ -1,6 +1,6 @@
 // Denoise the open image with vnlem, in a Python environment of your own, through Appose.
 // Needs Fiji with appose and imglib2-appose (BSD-2), and a Python environment with `pip install vnlem appose`.
-// Not tested in Fiji; its Python side, vnlem_worker.py beside it, is tested with the package.
+// Not tested in Fiji; its Python side, vnlem_worker.py in this folder, is tested with the package.
 
 #@ ImagePlus imp
 #@ File (label="Python environment with vnlem", style="directory") environment

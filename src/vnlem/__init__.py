@@ -1,6 +1,6 @@
 """Image denoising without training, for microscopes and cameras.
 
-Public names are loaded on first use, so that ``import vnlem`` and the command line stay quick.
+Public names are loaded on first use: ``import vnlem`` and the command line stay quick.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""``python -m vnlem``, where the command itself is not on the path."""
+"""``python -m vnlem``, if the command itself is not on the path."""
 
 from vnlem.cli import main
 

@@ -263,7 +263,7 @@ def denoise(
 
 
 def _with_sigma_map(image: Any, sigma: Any, dtype: np.dtype[Any] | None, options: dict[str, Any]) -> Result:
-    """Denoise magnitudes with a map of sigma: divide by it, so that the noise is the same everywhere."""
+    """Denoise magnitudes with a map of sigma: dividing by it makes the noise the same everywhere."""
     pixels = checks.numbers("the image", to_host(image))
     levels = check_positive_map(to_host(sigma), pixels.shape)
     result = denoise(pixels / levels, 1.0, noise_model="rician", **options)
@@ -334,7 +334,7 @@ def denoise_image(
         gone = None if holes is None else holes.missing
         maps = noise.maps
         even = host if maps is None else replace(host, data=maps.enter(host.data))
-        own = noise.sigma_map  # where it differs, a pixel may be noisier than its neighbours
+        own = noise.sigma_map  # with a map, a pixel may be noisier than its neighbours
         rule = impulse_rule(even, gone, noise.model, asked, estimate if maps is None else None, own)
         units = None if maps is None else even.data
         found = None if rule is None else without_impulses(host, holes, rule, estimate, units, own)

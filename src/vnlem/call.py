@@ -33,11 +33,11 @@ from vnlem.repair import EVERY_PIXEL, Holes, PixelOptions, finish, protect_of, w
 class Noise:
     """What is known about the noise of an image before the plan is made."""
 
-    model: NoiseModel  # white, of the root mean square, where there is a map
-    sigma_map: Any = None  # (channels or 1, height or 1, width or 1), where the noise is not one number
-    given: bool = True  # whether the user has given it as sigma, and no model was looked for
-    found: NoiseModel | None = None  # what was found, where it is not what is taken
-    maps: PixelMaps | None = None  # applied to the planes; the model is for what they give
+    model: NoiseModel  # white, of the root mean square, if there is a map
+    sigma_map: Any = None  # (channels or 1, height or 1, width or 1), if the noise is not one number
+    given: bool = True  # whether the user gave it as sigma, and no model was estimated
+    found: NoiseModel | None = None  # what was found, if another model is used
+    maps: PixelMaps | None = None  # applied to the planes; the model is for the result
     before: Any = None  # the planes before that
 
 
@@ -50,14 +50,14 @@ class Frame:
     progress: Progress = False
     return_info: bool = False
     device: str = "cpu"
-    warns: bool = True  # whether to warn of a sigma that leaves nothing of the image
+    warns: bool = True  # whether to warn about a sigma that leaves nothing of the image
     pixels: PixelOptions = EVERY_PIXEL
 
 
 def denoise_with(method: Method, image: ArrayLike, sigma: Any = None, **arguments: Any) -> Result:
     """Run the public function of a method: white noise, estimated if sigma is None.
 
-    `arguments` are those of the public function, defaults included.
+    `arguments` are those of the public function, including defaults.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def white_noise(
     spread = None
     if sigma is not None and np.ndim(sigma) > 0:
         if not method.sigma_maps:
-            check_sigma(sigma)  # says that it must be one number
+            check_sigma(sigma)  # raises: it must be one number
         spread = check_sigma_map(sigma, planes)
     elif sigma is not None:
         check_sigma(sigma)
@@ -129,7 +129,7 @@ def white_noise(
 
 
 def with_maps(model: NoiseModel, method: Method) -> Noise:
-    """Split a model into maps that are applied before the plan is made, and the noise that is left.
+    """Split a model into maps that are applied before the plan is made, and the remaining noise.
 
     A method that takes maps of sigma gets one; for the others the image is divided by the map.
     """
@@ -203,12 +203,12 @@ def denoise_planes(
     ----------
     method : Method
     image : array
-        As it came, where the call runs.
+        As given, on the device of the call.
     planes : Planes
-        Of the image; on the host where the noise is not white.
+        Of the image; on the host if the noise is not white.
     noise : Noise
     params : dict
-        All parameters of the method; "channels" is decided.
+        All parameters of the method; "channels" is already decided.
     frame : Frame
     begun : float
         When the call began, for its timings.

@@ -27,7 +27,7 @@ from vnlem.pipeline.workers import Pool
 from vnlem.plan import Group, Plan, Round, Size, map_of, reach
 from vnlem.registry import find_method
 
-STEPS = 1_000_000  # of the progress, whatever the rounds and sizes
+STEPS = 1_000_000  # of the progress, for any rounds and sizes
 
 
 def execute(
@@ -47,7 +47,7 @@ def execute(
     ----------
     plan : Plan
     planes : ndarray
-        (channels, height, width), the pixels of ``region.read``; on a GPU only where the noise is white.
+        (channels, height, width), the pixels of ``region.read``; on a GPU only if the noise is white.
     region : Region, optional
         The whole image when None.
     workers : int
@@ -56,7 +56,7 @@ def execute(
     sigma_map : ndarray, optional
         Standard deviation of the noise, (channels or 1, height or 1, width or 1), of ``region.read``.
     missing : ndarray of bool, optional
-        Pixels of ``region.read`` that hold nothing, for plans that repair; none of them when None.
+        Missing pixels of ``region.read``, for plans that repair; none when None.
     details : dict, optional
         Receives what the method reports about the image at full size.
 
@@ -112,7 +112,7 @@ def _repaired(
     for _ in range(repair.rounds):
         before, wanted = steps[-1]
         steps.append((repair.guess, wanted.grown(before.halo, shape) if not region.is_whole() else read))
-    # Without holes in reach there is nothing to guess.
+    # Without holes within reach there is nothing to guess.
     if not holes.any():
         steps = steps[:1]
     share = Share(progress, len(steps), float(len(steps)))
@@ -132,7 +132,7 @@ def _repaired(
 
 
 def _noise_with_holes(plan: Plan, sigma_map: Any, holes: Any, region: Region) -> Any:
-    """The map of the noise of what a region writes; None for methods and for noise that have none."""
+    """The map of the noise of the pixels that a region writes; None if method or noise has none."""
     if not find_method(plan.method).sigma_maps or plan.noise.is_correlated or len(plan.rounds) > 1:
         return None
     level: Any = plan.noise.sigma if plan.noise.is_white else 1.0
@@ -152,7 +152,7 @@ def _check_read(plan: Plan, region: Region) -> None:
 
 
 def _work_of(plan: Plan, region: Region) -> float:
-    """Pixels of all rounds and sizes, each counted once for every run over it."""
+    """Pixels of all rounds and sizes, counted once per run."""
     total = 0.0
     for one in plan.rounds:
         for number, size in enumerate(one.sizes):
@@ -161,7 +161,7 @@ def _work_of(plan: Plan, region: Region) -> float:
 
 
 class Share:
-    """Progress of one denoising after the other as progress of all."""
+    """Progress of successive denoisings as progress of the whole."""
 
     def __init__(self, report: ProgressCallback | None, count: int, total: float) -> None:
         self._report, self._count, self._total, self._done = report, count, total, 0.0
@@ -226,7 +226,7 @@ class _Execution:
         if len(sizes) == 1:
             return self.one_size(planes, region, first, sigma_map, reports)
         half = half_of(shape)
-        # What the coarser sizes must give, and twice that: what this size must give to be joined with it.
+        # What the coarser sizes must write, and twice that: what this size must write for the join.
         coarse = write.halved().grown(first.join_reach, half)
         fine = coarse.doubled(shape)
         result = self.one_size(planes, Region(shape, fine, read), first, sigma_map, reports)
@@ -286,13 +286,13 @@ class _Execution:
         return strips.unstabilise(size.noise, result, self._pool, Region(shape, write, write))
 
     def _where_solved(self, picture: Any) -> Any:
-        """A picture where its solver works; solvers that can work in parts bring them to a GPU themselves."""
+        """A picture on the device of its solver; solvers that work in parts copy them to a GPU themselves."""
         if self._plan.device == "cpu" or lies_on_gpu(picture) or self._method.halo:
             return picture
         return on_current_gpu(picture)
 
     def _jobs(self, group: Group, region: Region, picture: Any, sigma_map: Any) -> list[Job[Any]]:
-        """The runs whose mean is the result: one, for most parameters."""
+        """The runs whose mean is the result: usually one."""
         workers, scale = self._pool.workers, group.scale
         pixels = scale.standardise(picture, workers)
         members = self._method.members(group.params)
@@ -321,7 +321,7 @@ class _Execution:
         return halve_in_tiles(planes, self._pool)
 
     def _halved_map(self, sigma_map: Any, region: Region, size: Size) -> Any:
-        """A map of the noise at half the size, of what `halve_part` gives of the part that was read."""
+        """A map of the noise at half the size, for the part that `halve_part` gives."""
         if sigma_map is None or 1 in sigma_map.shape[1:]:
             return halved_map(sigma_map, self._halve)
 
@@ -349,7 +349,7 @@ class _Execution:
 
 
 def _map_of_part(sigma_map: Any, read: Tile, tile: Tile) -> Any:
-    """A tile of a map of the noise of what was read."""
+    """A tile of a map of the noise."""
     if sigma_map is None or 1 in sigma_map.shape[1:]:
         return sigma_map
     return part_of(sigma_map, read, tile)

@@ -32,12 +32,12 @@ from vnlem.registry import find_method
 
 Float = NDArray[np.float64]
 
-# Coarse pixels around a part that joining two sizes looks at: filters of 3 in both directions, and half of
-# the windows that differences are averaged over.
+# Coarse pixels around a part that joining two sizes reads: filters of 3 in both directions, and half of the
+# windows over which differences are averaged.
 JOIN_REACH = 10
 JOIN_REACH_IN_UNITS = 16
-# Sums on a GPU are whole numbers whose unit follows the brightest pixel. Pixels of a large image may be
-# brighter than those of its sample by this factor, and pixels of a mixture than those it is planned from.
+# Sums on a GPU are integers whose unit follows the brightest pixel. Pixels of a large image may be brighter
+# than those of its sample by this factor, and pixels of a mixture than those it is planned from.
 BRIGHTER_THAN_SAMPLE = 2.0**12
 BRIGHTER_THAN_STAND_IN = 2.0**4
 
@@ -49,13 +49,13 @@ class Group:
     channels: tuple[int, ...]
     scale: Scale
     params: Any
-    halo: int = 0  # only where the image is denoised in parts
+    halo: int = 0  # only if the image is denoised in parts
     work_halo: int = 0
     peak: float | None = None  # the largest absolute value in units of the scale, for solvers of a GPU
 
     @property
     def is_negligible(self) -> bool:
-        """Whether there is almost no noise, so that the pixels stay as they are."""
+        """Whether there is almost no noise, and the pixels are not changed."""
         return self.scale.noise <= NEGLIGIBLE * self.scale.scale
 
 
@@ -64,18 +64,18 @@ class Size:
     """One size of the image, and how its channels are denoised there."""
 
     groups: tuple[Group, ...]
-    same: bool = False  # whether the channels of the only group are one picture: it is their mean
-    grain: int = 1  # parts are read from multiples of it on, for solvers whose sums restart there
+    same: bool = False  # whether the channels of the only group are one picture, their mean
+    grain: int = 1  # parts are read from multiples of this, for solvers whose sums restart there
     noise: NoiseModel | None = None  # of pixels that are not stabilised yet
 
     @property
     def level(self) -> float:
-        """Standard deviation of the noise, where it is the same in all channels."""
+        """Standard deviation of the noise, if it is the same in all channels."""
         return self.groups[0].scale.noise
 
     @property
     def margin(self) -> int:
-        """Pixels around a part that are read, so that its sums begin where those of the whole do.
+        """Extra pixels read around a part, to make its sums begin where those of the whole do.
 
         Beyond the halo: as far as the multiple of the grain before the part, and up to one before its halo.
         """
@@ -83,12 +83,12 @@ class Size:
 
     @property
     def work_halo(self) -> int:
-        """Pixels around a part that are worked on."""
+        """Pixels around a part that are processed."""
         return max(group.work_halo for group in self.groups)
 
     @property
     def join_reach(self) -> int:
-        """Coarse pixels around a part that joining this size with the next looks at."""
+        """Coarse pixels around a part that joining this size with the next reads."""
         return JOIN_REACH if self.noise is None else JOIN_REACH_IN_UNITS
 
 
@@ -98,7 +98,7 @@ class Round:
 
     halvings: int
     sizes: tuple[Size, ...]
-    share: float = 1.0  # of the image, in a mixture with what the round before found
+    share: float = 1.0  # of the image, in a mixture with the result of the round before
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ class Plan:
     noise: NoiseModel
     rounds: tuple[Round, ...]
     channels: str = "joint"  # or "separate" or "same"
-    repair: Repair | None = None  # where pixels may be missing
+    repair: Repair | None = None  # if pixels may be missing
     limits: tuple[float, float] | None = (
-        None  # of the pixels, which the inverse of a transform must not leave
+        None  # range of the pixels, which the inverse of a transform must not leave
     )
 
     @property
@@ -123,7 +123,7 @@ class Plan:
 
     @property
     def stabilises_first(self) -> bool:
-        """Whether noise is whitened once at the beginning instead of at each size."""
+        """Whether noise is whitened once at the start instead of at each size."""
         return not self.noise.is_white and self.sizes[0].noise is None
 
     @property
@@ -133,7 +133,7 @@ class Plan:
         return _reach_of_rounds(self.rounds, filters) + filters + (self.repair.halo if self.repair else 0)
 
     def work_halo(self, side: int) -> int:
-        """Pixels around a part that are worked on, as if it were one round, for parts of `side` pixels."""
+        """Pixels around a part that are processed, as if it were one round, for parts of `side` pixels."""
         return _work_of_rounds(self.rounds, side, parts.halo(self.noise))
 
     def groups(self) -> list[Group]:
@@ -162,9 +162,7 @@ class Sample(NamedTuple):
     planes: Float  # (channels, height, width)
     shape: tuple[int, int]  # of the image
     is_all: bool = True
-    sigma_map: Any = (
-        None  # (channels or 1, height or 1, width or 1): where the noise is not the same everywhere
-    )
+    sigma_map: Any = None  # (channels or 1, height or 1, width or 1): if the noise varies
     statistics: Statistics | None = None  # of planes on a GPU
 
 
@@ -190,7 +188,7 @@ def make_plan(
         All parameters of the method, as :meth:`Method.with_defaults` gives them.
     sample : Sample
     noise : NoiseModel
-        White, of the root mean square, where the sample has a map of it.
+        White, of the root mean square, if the sample has a map of it.
     channels : {"joint", "separate", "same"}
     device : str
     ndim : int
@@ -198,7 +196,7 @@ def make_plan(
     in_parts : bool
         Whether the image is denoised in parts, which need halos.
     warns : bool
-        Whether to warn of white noise that leaves nothing of the image.
+        Whether to warn about white noise that leaves nothing of the image.
     pool : Pool, optional
         The threads to use; they do not change the plan.
 
@@ -303,7 +301,7 @@ class _Decide(NamedTuple):
         mixed: bool = False,
         warns: bool = True,
     ) -> Size:
-        """The size that has planes like these; `noise` where its pixels are not stabilised yet."""
+        """The size of these planes; `noise` if its pixels are not stabilised yet."""
         same = self.channels == "same"
         groups = []
         for chosen, picture in pictures(planes, self.channels):
@@ -318,10 +316,10 @@ class _Decide(NamedTuple):
     def _units(
         self, picture: Any, noise: float, statistics: Statistics | None, mixed: bool, warns: bool
     ) -> tuple[Scale, float | None]:
-        """Scale and, for pixels that come to a GPU part by part, the largest absolute value in its units.
+        """Scale and, for pixels that reach a GPU part by part, the largest absolute value in its units.
 
-        Sums on a GPU have another order and the scale another last digit, so it is measured there, if one is
-        here.
+        Sums on a GPU have another order and the scale another last digit, so it is measured there if this
+        machine has one.
         """
         # Sums follow the order of the numbers in memory.
         picture = namespace(picture).ascontiguousarray(picture)
@@ -363,7 +361,7 @@ def reach(sizes: tuple[Size, ...], margin: int = 0) -> int:
 
 
 def _work(sizes: tuple[Size, ...], side: int, margin: int) -> int:
-    """Pixels around a part that are worked on, as if it were one size: for parts of `side` pixels."""
+    """Pixels around a part that are processed, as if it were one size: for parts of `side` pixels."""
     done = whole = 0.0
     for number, size in enumerate(sizes):
         own = 2 * (margin // 2 + 1 + size.join_reach) + 2 if number + 1 < len(sizes) else margin
@@ -374,7 +372,7 @@ def _work(sizes: tuple[Size, ...], side: int, margin: int) -> int:
 
 
 def _reach_of_rounds(rounds: tuple[Round, ...], margin: int) -> int:
-    """A later round needs the result of the one before around what it writes: the halos add up."""
+    """A later round needs the previous result around what it writes: the halos add up."""
     *before, last = rounds
     seen = reach(last.sizes, margin)
     if not before:

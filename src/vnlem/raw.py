@@ -30,7 +30,7 @@ from vnlem.pipeline.workers import Pool, check_workers
 from vnlem.plan import Plan, Sample, make_plan
 from vnlem.registry import find_method
 
-# Odd patches have a pixel in their middle, about which a Bayer pattern can be reflected and turned.
+# Odd patches have a central pixel, about which a Bayer pattern can be reflected and turned.
 PATCH = 7
 SMALLEST = 16
 # A colour with at least this many pixels has its own noise model. With fewer, one model for all colours is
@@ -225,13 +225,13 @@ def _estimated(
 
 
 def _lower(model: NoiseModel, other: NoiseModel, pixels: Float) -> NoiseModel:
-    """The one of two models with less noise, since texture only adds to it; that of photons where one is."""
+    """The photon model with less noise, because texture only adds to it; `model` if neither is one."""
     of_photons = [one for one in (model, other) if one.curves[0].gain is not None]
     return min(of_photons or [model], key=lambda one: float(np.mean(one.variance(pixels, 0))))
 
 
 def _of_brightness(pixels: Float, pattern: tuple[str, ...], workers: int) -> NoiseModel:
-    """The photon noise of a mosaic without differences of its colours: of all pixels side by side.
+    """The photon noise of a mosaic without its colour differences: of all pixels side by side.
 
     Texture that looks like noise in every second pixel is resolved here.
     """

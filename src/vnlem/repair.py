@@ -33,14 +33,14 @@ class PixelOptions:
     """The arguments of `denoise` for single pixels."""
 
     impulses: str | bool = False
-    mask: Any = None  # True where a pixel is missing
+    mask: Any = None  # True for missing pixels
     fill: bool = True
-    defects: Any = None  # True where the detector is broken
-    protect: Any = None  # weights: 1 where the result keeps the input
+    defects: Any = None  # True for broken pixels of the detector
+    protect: Any = None  # weights: with 1 the result keeps the input
     strength: float = 1.0
 
     def each(self, change: Callable[[str, Any], Any]) -> "PixelOptions":
-        """The same with other arrays, from their names and themselves."""
+        """The same with changed arrays; `change` gets name and array."""
         names = ("mask", "defects", "protect")
         changed = {
             name: change(name, getattr(self, name)) for name in names if getattr(self, name) is not None
@@ -141,7 +141,7 @@ def as_planes(values: Any, channel_axis: int | None) -> Any:
 
 
 def split(image: Any, options: PixelOptions, channel_axis: int | None = None) -> tuple[Any, Mask | None]:
-    """An image without NaN, and where pixels are missing, in its shape; None if all are there.
+    """An image without NaN, and its missing pixels, in its shape; None if there are none.
 
     Infinite values stay, and are refused later with other invalid values.
 
@@ -167,14 +167,14 @@ def split(image: Any, options: PixelOptions, channel_axis: int | None = None) ->
         raise ValueError(
             f"all {found.size} pixels of the image are NaN or masked; pass an image with valid pixels"
         )
-    whole = to_host(array).copy()  # in its own order of bytes, which np.where would change
+    whole = to_host(array).copy()  # in its own byte order, which np.where would change
     whole[found] = 0
     return whole, found
 
 
 @dataclass(frozen=True)
 class Holes:
-    """Pixels that hold nothing, (channels, height, width), and those among them that are impulses."""
+    """Missing pixels, (channels, height, width), and which of them are impulses."""
 
     missing: Mask
     filled: Float  # the planes with a first guess there
@@ -215,7 +215,7 @@ def impulse_rule(
 ) -> ImpulseRule | None:
     """How the impulses of an image, or of its sample, are found; None if there are none.
 
-    The noise of the rule is that of the image without them; levels: that of each pixel, where it is known.
+    The noise of the rule is that of the image without them; levels: that of each pixel, if known.
     """
     rule = find_rule(planes.data, noise, asked, missing, levels)
     if rule is None or estimate is None:
@@ -275,9 +275,9 @@ def with_repair(
     ----------
     plan : Plan
     planes, holes : ndarray
-        The image or a sample of it; holes None if none was seen.
+        The image or a sample of it; holes None if none were found.
     quick : callable
-        Gives the plan of the rounds that guess, from the parameters that make them quick.
+        Gives the plan of the guessing rounds, from parameters that make them quick.
     """
     if holes is None:
         holes = np.zeros(planes.shape, bool)
@@ -288,7 +288,7 @@ def with_repair(
 
 
 def finish(given: Any, done: Any, options: PixelOptions, missing: Mask | None, protect: Any = None) -> Any:
-    """The result, mixed with the input where requested; missing pixels hold nothing to be kept.
+    """The result, mixed with the input where requested; missing pixels have no input to keep.
 
     Examples
     --------
@@ -304,7 +304,7 @@ def finish(given: Any, done: Any, options: PixelOptions, missing: Mask | None, p
     if missing is not None:
         weight = np.where(missing, 1.0, weight)
     weight = xp.asarray(weight)
-    # The input to the last bit where the weight is 0, the result where it is 1.
+    # Exactly the input at weight 0, exactly the result at weight 1.
     return xp.where(weight == 1, done, given + weight * (done - given))
 
 
@@ -344,7 +344,7 @@ def denoise_complex(
 ) -> Any:
     """Complex numbers as two channels, their real and imaginary parts, which share their groups of patches.
 
-    In a stack the two parts are two channels, each with its own series of pages.
+    In a stack the two parts are two channels with separate series of pages.
     """
     if rest["channel_axis"] is not None:
         raise ValueError(

@@ -22,7 +22,7 @@ Mask = NDArray[np.bool_]
 
 
 def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options: dict[str, Any]) -> Any:
-    """What `denoise` does with a stack: see :func:`vnlem.stacks.denoise_stack`, whose options these are."""
+    """`denoise` of a stack: see :func:`vnlem.stacks.denoise_stack`, whose options these are."""
     axes = options["axes"]
     if is_list_of_pages(image, axes):
         if pixels.mask is not None or pixels.defects is not None or pixels.protect is not None:
@@ -85,7 +85,7 @@ def _list_of_pages(
     pixels: PixelOptions,
     options: dict[str, Any],
 ) -> Any:
-    """Images of a set with missing pixels; pages: the images without NaN, and where these were."""
+    """Images of a set with missing pixels; pages: the images without NaN, and their missing pixels."""
     filled = [page if missing is None else _filled_page(page, missing) for page, missing in pages]
     result = denoise_stack(filled, sigma, **options)
 
@@ -116,7 +116,7 @@ def _refuse_empty(missing: Mask | None, letters: str) -> None:
 
 
 def _channels(array: Any, letters: str) -> list[list[PagesOf]]:
-    """The pages of each channel, each on its own."""
+    """The pages of each channel separately."""
     found: dict[int, list[PagesOf]] = {}
     for one in series_of(letters, array.shape, ""):
         found.setdefault(one.channel, []).append(PagesOf(array, letters, one))

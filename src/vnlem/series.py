@@ -121,7 +121,7 @@ def denoise_series(
         solvers.append(prepare(task, **params)[1])
     ahead = getattr(used, "transients_ahead", None)
     if noise.sigma <= NEGLIGIBLE * units.scale:
-        solvers, ahead = [iter], None  # there is nothing to take away
+        solvers, ahead = [iter], None  # there is nothing to remove
     bring = _Bring(count, noise, device)
     sizes_of = _Sizes(shared(pages, len(solvers)), noise, units, bring, solvers, same, levels, ahead)
     found = sizes_of.denoised()
@@ -145,7 +145,7 @@ def _halved(task: StackTask) -> StackTask:
 
 @dataclass(frozen=True)
 class _Levels:
-    """The standard deviation of the noise of a page, by its index, in units of the scale."""
+    """The standard deviation of the noise of a page, by index, in units of the scale."""
 
     pages: Pages
     scale: float
@@ -162,7 +162,7 @@ class _Levels:
 
 
 class _Sizes(NamedTuple):
-    """A series at several sizes, each of which goes through its solver as a whole; see `estimate.scales`."""
+    """A series at several sizes; each goes through its solver as a whole; see `estimate.scales`."""
 
     pages: list[Iterator[Any]]  # for each size
     noise: StackNoise
@@ -170,11 +170,11 @@ class _Sizes(NamedTuple):
     bring: "_Bring"
     solvers: list[StackSolver]  # of the pages themselves, at half the size, ...
     same: bool
-    levels: "_Levels | None"  # of the noise, where it is not the same everywhere
+    levels: "_Levels | None"  # of the noise, if it varies
     transients_ahead: int | None  # later pages that help to restore transients; None: there are none
 
     def denoised(self) -> Iterator[tuple[Any, Planes, Any]]:
-        """Each page as it came, as planes, and its white values without noise."""
+        """Each page as given, as planes, and its denoised white values."""
         # Pages wait in their own dtype: as floats they would take several times the memory.
         waiting: deque[Any] = deque()
         done: deque[tuple[Any, Planes]] = deque()
@@ -230,7 +230,7 @@ class _Sizes(NamedTuple):
 
         for index, denoised in enumerate(self.solvers[level](entering())):
             planes, values, pixels = self._standard(waiting[0], index, level)
-            # The change is added, so that single precision rounds the noise and not the image.
+            # The change is added: single precision then rounds the noise, not the image.
             if units_on_gpu.usable(values) and not self.same:
                 changed = units_on_gpu.with_change(values, pixels, denoised, scale)
             elif units_on_gpu.usable(values):
@@ -296,7 +296,7 @@ def _advise(noise: StackNoise, planes: Planes) -> None:
 
 
 class _Bring:
-    """Pages of a series as planes, where they are worked on, and back."""
+    """Pages of a series as planes on the device that processes them, and back."""
 
     def __init__(self, count: int | None, noise: StackNoise, device: str) -> None:
         self._count = count
@@ -361,7 +361,7 @@ def _page_by_page(
                 page, level, workers=workers, progress=part or False, return_info=True, **params
             )
         except ValueError:
-            planes_of(page, index, len(pages))  # says which page caused the error
+            planes_of(page, index, len(pages))  # raises with the number of the page
             raise
         if planes is None:
             return carrier.take_back(noise.wanted(denoised), given), used

@@ -111,7 +111,7 @@ def denoise_stack(
     # All pages of a channel, or of all channels, share one noise, which is estimated once.
     known: dict[int, StackNoise] = {}
     channels, n_channels, sigmas = "separate", 1, [sigma]
-    maps: list[PagesOf] = []  # of the noise of each series, where it is not one number
+    maps: list[PagesOf] = []  # of the noise of each series, if it is not one number
     gone: list[PagesOf] = []  # the holes of each series
     pages_given = image if is_list_of_pages(image, axes) else None
     if pages_given is not None:
@@ -189,7 +189,7 @@ def denoise_stack(
                     shown[channel] = known[channel].of_page(before)
                     looks[channel] = check_result(before, page, shown[channel])
                 if pages_given is not None:
-                    # Not in memory that is locked for copies.
+                    # A copy, not in page-locked memory.
                     result[index] = namespace(page).array(page) if device != "cpu" else page
                 else:
                     outputs[number].put(index, namespace(result).asarray(page))
@@ -248,7 +248,7 @@ def channels_of_stack(
     *,
     in_parts: bool = False,
 ) -> tuple[str, StackNoise | None]:
-    """How the channels of a stack are denoised, decided once for all of it, and the noise they have together.
+    """How the channels of a stack are denoised, decided once for all of it, and their common noise.
 
     Parameters
     ----------
@@ -257,17 +257,17 @@ def channels_of_stack(
     series : sequence of Pages
         With all channels; some of their pages decide.
     params : dict
-        "channels" is taken out of it.
+        "channels" is removed from it.
     about : tuple
         What the user passed about the noise: a sigma for each channel, the noise model, other parameters, and
-        whether white noise is to be estimated.
+        whether white noise is estimated.
     in_parts : bool
         Whether pages are denoised part by part.
 
     Returns
     -------
     (str, StackNoise or None)
-        "joint", "separate" or "same"; None as the noise if each channel has its own.
+        "joint", "separate" or "same"; no noise model if channels have separate ones.
     """
     wanted = params.pop("channels", "auto")
     checks.choice("channels", wanted, CHANNELS)

@@ -100,7 +100,7 @@ class Stream:
         checks.choice("channels", self._handling, CHANNELS)
         self._params = {"profile": profile, "delay": self.delay, **options}
         _check_params(self._params)
-        self._first: list[NDArray[Any]] = []  # until there are enough of them to begin
+        self._first: list[NDArray[Any]] = []  # until there are enough to start
         self._like: Any = None  # the first frame's shape and dtype
         self._count = 0
         self._series: list[_Series] = []
@@ -205,7 +205,7 @@ class Stream:
         return Info(METHOD, level, parameters, {}, details, device=self._where, noise=models[0])
 
     def _checked(self, frame: Any) -> Any:
-        """A frame like the first one, in the dtype in which it is taken up."""
+        """A frame like the first one, in the dtype in which it is read."""
         array = frame if lies_on_gpu(frame) else checks.as_array("the frame", frame)
         number = self._count + 1
         if self._like is None:
@@ -242,7 +242,7 @@ class Stream:
         where = choose(self._device, first[0])
         model = self._noise_model
         if where != "cpu" and self._sigma is not None and model == "auto":
-            model = "gaussian"  # as `vnlem.denoise` has it
+            model = "gaussian"  # as in `vnlem.denoise`
         sigmas = sigma_per_channel(self._sigma, self._n_channels())
         found = []
         with said_once(), current(where):
@@ -279,7 +279,7 @@ class Stream:
             with said_once(), current(self._where):
                 pages = [next(one.done) for one in self._series]
         except BaseException:
-            self.close()  # what is under way is lost
+            self.close()  # frames in flight are lost
             raise
         if self._dtype is not None:
             pages = [as_dtype(page, self._dtype) for page in pages]
@@ -291,7 +291,7 @@ class Stream:
 
 
 def _check_params(params: dict[str, Any]) -> None:
-    """Refuse parameters that no frame could be denoised with."""
+    """Refuse parameters that do not work for any frame."""
     if params.get("engine", "fast") != "fast":
         raise ValueError(f"a stream has the engine 'fast' only, got {params['engine']!r}; use vnlem.denoise")
     prepare = load(stack_method(METHOD, "T").prepare)
@@ -315,7 +315,7 @@ class _Layout:
 
 
 class _Series(_Layout):
-    """A series of pages under way: of one channel, or of all."""
+    """A series of pages in flight: of one channel, or of all."""
 
     done: Generator[NDArray[Any], None, None]
 

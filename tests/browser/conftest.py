@@ -15,7 +15,7 @@ from vnlem.bench.runner import run_bench, write_summary
 from vnlem.bench.variants import parse_variants
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-# Nothing is to be fetched, and a container has no sandbox of its own.
+# Nothing may be fetched, and a container has no sandbox.
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -58,7 +58,7 @@ def report(tmp_path_factory) -> Path:
 
 
 class Visit:
-    """A page, what it complained about and what it asked for."""
+    """A page, its errors and its requests."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.page = page

@@ -1,6 +1,6 @@
-"""Runs the package's CUDA kernels on a processor, so that a machine without a GPU can test them.
+"""Runs the package's CUDA kernels on a CPU, to test them without a GPU.
 
-The kernels are compiled as C++ with a header that plays CUDA; arrays are NumPy's.
+The kernels are compiled as C++ with a header that emulates CUDA; arrays are NumPy's.
 """
 
 import atexit
@@ -52,7 +52,7 @@ class Emulator:
         assert shared <= self.largest_shared
         size = (ctypes.c_int * 3)(*(*grid, 1, 1)[:3])
         arguments = (ctypes.c_void_p * 1)(struct.ctypes.data)
-        # The played device is one set of variables in each library.
+        # The emulated device is one set of variables in each library.
         with _LOCK:
             getattr(library, f"launch_{kernel or name}")(size, threads, shared, arguments)
 
@@ -80,7 +80,7 @@ def _library(name: str, kernel: str, options: tuple[str, ...]) -> ctypes.CDLL:
 
 @cache
 def _header_folder() -> str:
-    """The header in a folder of this process, with what compilers that read their own form of it want."""
+    """The header in a folder of this process, adapted to the compiler."""
     folder = tempfile.mkdtemp(dir=_FOLDER)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     header = shutil.copy(_HEADER, folder)
@@ -91,7 +91,7 @@ def _header_folder() -> str:
 
 
 def _unconditional_kernels(source: str) -> list[str]:
-    """Kernels that are there whatever the macros are, to be compiled together."""
+    """Kernels that exist for any macros, to be compiled together."""
     found, depth = [], 0
     for line in source.splitlines():
         depth += line.startswith("#if") - line.startswith("#endif")

@@ -1,5 +1,5 @@
-// Enough of CUDA C++ to run the kernels on a processor: threads of a block are coroutines that take turns,
-// barriers and warp operations wait for the others. Blocks run one after the other.
+// Enough of CUDA C++ to run the kernels on a CPU: threads of a block are coroutines that take turns; barriers and
+// warp operations wait for the others. Blocks run one after another.
 #include <setjmp.h>
 #include <ucontext.h>
 
@@ -76,7 +76,7 @@ inline void yield() {
     if (!_setjmp(threads[current].place)) _longjmp(scheduler, 1);
 }
 
-// A coroutine serves one block after the other: to begin one takes calls of the system.
+// A coroutine serves one block after another, because creating one takes system calls.
 inline void start() {
     for (;;) {
         body(body_argument);
@@ -181,7 +181,7 @@ void launch(void (*kernel)(A...), const int* grid, int n_threads, int shared, vo
         call(c->kernel, c->arguments, std::index_sequence_for<A...>{});
     };
     body_argument = &call_of;
-    // Room on both sides shows writes that go astray; nothing is zero before it is written.
+    // Guard bytes on both sides show stray writes; nothing is zero before it is written.
     const size_t guard = 4096;
     char* memory = (char*)std::aligned_alloc(64, (shared + 2 * guard + 63) / 64 * 64);
     dynamic_shared = memory + guard;
@@ -195,7 +195,7 @@ void launch(void (*kernel)(A...), const int* grid, int n_threads, int shared, vo
                 run_block(n_threads);
                 for (size_t i = 0; i < guard; ++i)
                     if ((unsigned char)memory[i] != 0xFF || (unsigned char)memory[guard + shared + i] != 0xFF) {
-                        std::fprintf(stderr, "a kernel wrote beside its shared memory\n");
+                        std::fprintf(stderr, "a kernel wrote outside its shared memory\n");
                         std::abort();
                     }
             }

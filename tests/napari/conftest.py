@@ -2,7 +2,7 @@
 
 import os
 
-# Before Qt: the tests run where there is no screen too, see `make test-napari`.
+# Before Qt: the tests also run without a screen, see `make test-napari`.
 os.environ.setdefault("QT_API", "pyqt6")
 
 from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ def _nothing_remembered(tmp_path: Path) -> None:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The messages napari was asked to show."""
+    """The messages shown by napari."""
     messages: list[str] = []
 
     def keep(notification: Notification) -> None:
@@ -73,12 +73,12 @@ def open_widget(make_napari_viewer: Any, qtbot: Any) -> Iterator[Callable[..., D
 
 
 def is_busy(widget: DenoiseWidget) -> bool:
-    """Whether a run or a preview is under way."""
+    """Whether a run or a preview is active."""
     return widget._task is not None or widget.preview._task is not None
 
 
 def run(widget: DenoiseWidget, qtbot: Any) -> Any:
-    """Run and return the last result that came of it."""
+    """Run and return the last result."""
     before = set(widget.viewer.layers)
     widget.run()
     assert not widget.run_button.isEnabled()

@@ -1,4 +1,4 @@
-"""Copy as Python, copy as command: what is pasted does what the widget does."""
+"""Copy as Python, copy as command: the pasted code does what the widget does."""
 
 import shlex
 import subprocess

@@ -20,7 +20,7 @@ def show(widget: Any, qtbot: Any) -> Any:
 
 
 def wait(widget: Any, qtbot: Any) -> Any:
-    """Wait until no preview is waiting or under way."""
+    """Wait until no preview is pending or active."""
     preview = widget.preview
     qtbot.waitUntil(lambda: not preview._timer.isActive() and not is_busy(widget), timeout=LONG)
     return preview.layer()

@@ -1,4 +1,4 @@
-"""The widget as people work with it: several layers, corrections, errors, settings that stay."""
+"""The widget in everyday use: several layers, corrections, errors, settings that stay."""
 
 import inspect
 import re

@@ -1,1 +1,1 @@
-"""Values of other libraries, frozen, and the scripts that ask those libraries for them."""
+"""Frozen values of other libraries, and the scripts that compute them."""

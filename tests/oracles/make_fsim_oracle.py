@@ -1,4 +1,4 @@
-"""Ask piq for the FSIM of every case and freeze the answers in fsim.json.
+"""Compute the FSIM of every case with piq and freeze the values in fsim.json.
 
 Run as ``python -m oracles.make_fsim_oracle`` in the folder ``tests``, with the extra `oracle` installed.
 """

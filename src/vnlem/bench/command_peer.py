@@ -17,7 +17,7 @@ LONGEST_WORDS = 200  # characters of a program's output that are shown
 
 
 def check_command(command: str) -> list[str]:
-    """The words of a command, or a sentence about what it lacks.
+    """The words of a command, or an error about what it lacks.
 
     Examples
     --------
@@ -98,6 +98,6 @@ def _filled(word: str, values: dict[str, str]) -> str:
 
 
 def _said(done: "subprocess.CompletedProcess[bytes]") -> str:
-    """The last line of what a program said, after a colon."""
+    """The last line of a program's output, after a colon."""
     lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
     return f": {lines[-1].strip()[-LONGEST_WORDS:]}" if lines else ""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vnlem.io.formats import FORMATS
 
 READABLE = tuple(suffix for known in FORMATS.values() if known.read for suffix in known.suffixes)
-# Images of these kinds cannot be read: they are named in the report rather than passed over in silence.
+# Images of these kinds cannot be read: the report names them instead of skipping them silently.
 UNREADABLE = (".bmp", ".gif", ".webp", ".jp2", ".pgm", ".ppm", ".heic", ".dng")
 MANIFEST = "MANIFEST.csv"
 PAIRS = "PAIRS.csv"
@@ -54,7 +54,7 @@ class Item:
         return blake2b(self.name.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
 
     def digest(self) -> str:
-        """A fingerprint of the file's bytes, so that a changed image is measured again."""
+        """A fingerprint of the file's bytes: a changed image is measured again."""
         fingerprint = blake2b(digest_size=8)
         for path in filter(None, (self.path, self.reference)):
             fingerprint.update(Path(path).read_bytes())
@@ -72,7 +72,7 @@ def find_images(folder: Path, *, include: str = "*", leave_out: Path | None = No
     ----------
     folder : Path
     include : str
-        Take only names that match this pattern; a pattern without a slash is held against the file's name.
+        Take only names that match this pattern; a pattern without a slash is compared with the file's name.
     leave_out : Path, optional
         A folder not to search: the results may lie among the images.
 
@@ -102,9 +102,9 @@ def find_images(folder: Path, *, include: str = "*", leave_out: Path | None = No
 
 
 def find_pairs(items: list[Item], folder: Path) -> tuple[list[Item], dict[str, str]]:
-    """The noisy images (``*_noisy``) with their references (``*_ref``), and the reason for each left alone.
+    """The noisy images (``*_noisy``) with their references (``*_ref``), and why others were left out.
 
-    A PAIRS.csv with columns `stem`, `a` and `b`, in the folder or beside the images, says that a noisy image
+    A PAIRS.csv with columns `stem`, `a` and `b`, in the folder or next to the images, says that a noisy image
     is compared with ``a * reference + b``.
     """
     stems = {item.name.rpartition(".")[0]: item for item in items}
@@ -142,9 +142,9 @@ def read_grey(path: str) -> NDArray[np.float64]:
     """An image file as grey values in 0..255.
 
     Colour becomes luminance, alpha is dropped, an orientation is applied. Whole numbers of more than 8 bits
-    are divided by the smallest power of two (less one) that holds them, so that a 12-bit camera's images in
-    16-bit files fill the scale; floats in [0, 1] are multiplied by 255; other floats go from their smallest
-    value to their largest.
+    are divided by the smallest power of two (minus one) that holds them: 12-bit images in 16-bit files fill
+    the scale. Floats in [0, 1] are multiplied by 255; other floats are stretched from their smallest value to
+    their largest.
     """
     values, whole = _read_values(path)
     low, factor = _scale(float(values.min()), float(values.max()), whole)
@@ -154,7 +154,7 @@ def read_grey(path: str) -> NDArray[np.float64]:
 def read_stack(path: str) -> tuple[NDArray[np.float64], str]:
     """A file of several pages in 0..255, all on one scale, and its axes: "ZYX", else "TYX"; colours add "C".
 
-    Pages whose axis the file does not name are taken for the frames of a movie.
+    Pages whose axis the file does not name count as the frames of a movie.
     """
     from vnlem import io
 
@@ -209,7 +209,7 @@ def _read_values(path: str) -> tuple[NDArray[np.float64], bool]:
 
 
 def _scale(low: float, high: float, whole: bool) -> tuple[float, float]:
-    """What to subtract from the values of a file and what to multiply them by, to have them in 0..255."""
+    """What to subtract from the values of a file, and then the factor, to map them to 0..255."""
     if whole and low >= 0:
         bits = max(8, int(np.ceil(high)).bit_length())
         return 0.0, 255 / (2**bits - 1)

@@ -3,11 +3,11 @@
 import os
 import sys
 
-_FAR_AWAY = 1 << 30  # where Windows locks a byte, so that the content can still be read
+_FAR_AWAY = 1 << 30  # where Windows locks a byte: the content can still be read
 
 
 def lock(descriptor: int) -> bool:
-    """Lock an open file for this process; False where another has it."""
+    """Lock an open file for this process; False if another has it."""
     try:
         if sys.platform == "win32":
             import msvcrt

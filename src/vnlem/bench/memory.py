@@ -9,8 +9,8 @@ _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 class PeakMemory:
     """Resident memory at its highest since the object was made, in MiB.
 
-    On Linux the mark is set back first; other systems know only the highest mark of the whole process, and
-    some none.
+    On Linux the peak is reset first; other systems know only the peak of the whole process, some not even
+    that.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class PeakMemory:
             self._since_here = False
 
     def mebibytes(self) -> float | None:
-        """The highest mark in MiB; None if it cannot be had."""
+        """The peak in MiB; None if it is not known."""
         if self._since_here:
             for line in _STATUS.read_text().splitlines():
                 if line.startswith("VmHWM:"):

@@ -26,7 +26,7 @@ def available_peers() -> dict[str, Peer]:
 
 
 def find_peer(name: str) -> Peer | None:
-    """A peer by its name; None for a name that no peer has, an error where its package is missing.
+    """A peer by its name; None for an unknown name, an error if its package is missing.
 
     Examples
     --------
@@ -41,13 +41,13 @@ def find_peer(name: str) -> Peer | None:
 
 
 def check_installed(name: str, modules: Sequence[str]) -> None:
-    """Say which packages a peer needs where some are missing."""
+    """Say which packages a peer needs if some are missing."""
     if missing := _missing(modules):
         raise ValueError(f"{name} needs {' and '.join(missing)}: run pip install {' '.join(missing)}")
 
 
 def _missing(modules: Sequence[str]) -> list[str]:
-    """The packages that modules which cannot be imported come from."""
+    """The packages of the modules that cannot be imported."""
     return [_INSTALLED_BY[module] for module in modules if find_spec(module) is None]
 
 
@@ -71,7 +71,7 @@ def _skimage_tv(noisy: NDArray[np.float64], sigma: float, threads: int) -> NDArr
 def _skimage_wavelet(noisy: NDArray[np.float64], sigma: float, threads: int) -> NDArray[Any]:
     from skimage.restoration import denoise_wavelet
 
-    # On [0, 1], as its documentation asks, with room on both sides: it clips what lies outside.
+    # On [0, 1], as its documentation requires, with room on both sides: it clips what lies outside.
     low, width = noisy.min() - 1, np.ptp(noisy) + 2
     result = denoise_wavelet((noisy - low) / width, sigma=sigma / width, rescale_sigma=True)
     return np.asarray(np.asarray(result) * width + low)
@@ -81,7 +81,7 @@ def _opencv_nlm(noisy: NDArray[np.float64], sigma: float, threads: int) -> NDArr
     import cv2
 
     cv2.setNumThreads(threads)
-    # It takes bytes alone. A strength of 0.9 sigma was near the best on Set12 at sigma 15, 25 and 50.
+    # It takes only bytes. A strength of 0.9 sigma was near the best on Set12 at sigma 15, 25 and 50.
     bytes_ = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
     return np.asarray(cv2.fastNlMeansDenoising(bytes_, None, 0.9 * sigma, 7, 21), dtype=np.float64)
 

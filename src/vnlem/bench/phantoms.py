@@ -105,12 +105,12 @@ def floor_of_discs(seed: int, size: int = 128) -> NDArray[np.float64]:
 
 
 def budding_discs(seed: int, size: int = 128) -> NDArray[np.float64]:
-    """Discs that bear smaller discs, which bear smaller ones: mean 0, standard deviation 1.
+    """Discs that carry smaller discs, which carry smaller ones: mean 0, standard deviation 1.
 
     Parameters
     ----------
     seed, size
-        As in :func:`floor_of_discs`; the seed is that of places, radii and angles.
+        As in :func:`floor_of_discs`; the seed fixes places, radii and angles.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def _draw(
     grid = np.arange(spacing / 2, size, spacing)
     for centre_y in grid:
         for centre_x in grid:
-            # One radius takes nothing from the random numbers of the places.
+            # A fixed radius must not consume random numbers of the places.
             radius = rng.uniform(smallest, largest) if largest > smallest else smallest
             dy = fine[:, None] - (centre_y + rng.uniform(-jitter, jitter))
             dx = fine[None, :] - (centre_x + rng.uniform(-jitter, jitter))

@@ -1,4 +1,4 @@
-"""The figures a run draws by itself: which images they show, and where they go."""
+"""The figures that a run draws: which images they show, and where they go."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +21,7 @@ FOLDER = "figures"
 def draw_figures(outcome: "Outcome", out: Path) -> list[str]:
     """Draw the paper's figures from the pictures of a run; returns their paths within `out`.
 
-    Nothing is drawn without matplotlib or without pictures. Shown are the images on which the last method
+    Nothing is drawn without matplotlib or without pictures. They show the images on which the last method
     gains most over the first, gains as usual (the median), and gains least.
     """
     if find_spec("matplotlib") is None or not outcome.items:
@@ -59,7 +59,7 @@ def _picks(outcome: "Outcome", case: Case, items: "list[Item]") -> "dict[str, It
         found = outcome.rows[item.name, case.name, outcome.variants[place].hash].measures[measure]
         return np.nan if found is None else found
 
-    # With one method only its own value orders the images.
+    # With only one method its own value orders the images.
     first = 0.0 if len(outcome.variants) == 1 else 1.0
     order = sorted(items, key=lambda item: (value(item, -1) - first * value(item, 0), item.name))
     picks = {"median-gain": order[len(order) // 2]}

@@ -1,7 +1,7 @@
 """How an experiment makes a noisy image and what it measures: the protocols of ``vnlem bench``.
 
-Every image is worked on in 0..255. The methods do not depend on an affine change of the grey values, so this
-is the same as the paper's standardised units; SNR does not change with them either.
+Every image is processed in 0..255. The methods do not depend on an affine change of the grey values, so this
+is equivalent to the paper's standardised units; SNR does not change either.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,8 @@ WITHOUT_REFERENCE = (
     "residual_correlation",
 )
 MEASURES = tuple(dict.fromkeys((*WITH_REFERENCE, *WITHOUT_REFERENCE)))
-# Whether larger is better (1), smaller (-1), or neither (0: it describes; an image that was left alone is
-# the most similar to its input).
+# Whether larger is better (1), smaller (-1), or neither (0: it only describes; an unchanged image is the most
+# similar to its input).
 DIRECTION = dict.fromkeys(MEASURES, 0) | dict.fromkeys(("snr", "psnr", "psnr_paper", "ssim", "fsim"), 1)
 DIRECTION |= dict.fromkeys(("rms", "sobolev", "emd"), -1)
 
@@ -46,7 +46,7 @@ class Case:
         Side of the square the image is resized to; 0 for its own size.
     noise : float
         Variance for the paper's protocol, standard deviation in 0..255 for awgn and stack; for real noise the
-        standard deviation handed to the methods, 0 where it is estimated for each image.
+        standard deviation passed to the methods, 0 if it is estimated for each image.
     """
 
     protocol: str
@@ -71,7 +71,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """For people.
+        """The case in words.
 
         Examples
         --------
@@ -102,7 +102,7 @@ class Scene:
     axes: str = "YX"  # of a stack: "TYX" or "ZYX", with colours "TYXC" or "ZYXC"
 
     def page(self, stack: NDArray[Any]) -> NDArray[Any]:
-        """What is shown of an array like `noisy`: itself, or the page in the middle of a stack, in grey."""
+        """The part of an array like `noisy` to show: all of it, or the middle page of a stack, in grey."""
         if self.axes == "YX":
             return stack
         page = stack[len(stack) // 2]
@@ -183,7 +183,7 @@ def central_square(image: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def resized(image: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """A square image at another size: cubic, smoothed first where it shrinks; its own size is left alone.
+    """A square image at another size: cubic, smoothed first if it shrinks; unchanged at its own size.
 
     Examples
     --------
@@ -204,10 +204,10 @@ def resized(image: NDArray[np.float64], size: int) -> NDArray[np.float64]:
 
 
 def measure(scene: Scene, result: NDArray[Any]) -> dict[str, float | None]:
-    """Every measure of a result; FSIM and SSIM are taken of what can be shown, clipped to 0..255.
+    """Every measure of a result; FSIM and SSIM are measured after clipping to 0..255.
 
-    Those of a stack are the means over its pages and channels, except PSNR, SNR and RMS, which are taken of
-    the whole.
+    Those of a stack are the means over its pages and channels, except PSNR, SNR and RMS, which are measured
+    on the whole.
     """
     values = np.asarray(result, dtype=np.float64)
     if scene.axes != "YX":

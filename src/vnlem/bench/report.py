@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from vnlem.bench.runner import Outcome
 
 PAGE = "report.html"
-FOLDER = "report"  # scripts, style and data, beside the page
-_DIGITS = 6  # significant ones, of the values the page draws
+FOLDER = "report"  # scripts, style and data, next to the page
+_DIGITS = 6  # significant digits of the values the page draws
 
 
 def write_report(outcome: "Outcome", summary: dict[str, Any], out: Path) -> None:
@@ -51,7 +51,7 @@ def write_report(outcome: "Outcome", summary: dict[str, Any], out: Path) -> None
 
 
 def report_data(outcome: "Outcome", summary: dict[str, Any], figures: list[str]) -> dict[str, Any]:
-    """What the page shows, as JSON can hold it; images by their place in a list, to stay small."""
+    """The data of the page, for JSON; images are indices into a list, to stay small."""
     labels = {NOISY: NOISY} | {variant.label: variant.hash for variant in outcome.variants}
     return {
         "protocol": summary["protocol"],

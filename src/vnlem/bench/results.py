@@ -46,7 +46,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement; `measures` has None if a measure could not be had."""
+    """One measurement; `measures` has None for measures that failed."""
 
     image: str
     category: str
@@ -65,7 +65,7 @@ class Row:
 
     @property
     def key(self) -> Key:
-        """What makes this row the one that is wanted."""
+        """What identifies this row."""
         return Key(self.image, self.case.name, self.hash, self.seed, self.digest)
 
     def texts(self) -> list[str]:
@@ -104,15 +104,15 @@ class Row:
 class ResultsFile:
     """The file of results, open for appending.
 
-    A last line without its end, as a killed run leaves it, is cut off. A file of another version or of other
-    sources of the package is refused: its numbers need not be these sources'. So is a file that another run
-    is writing to.
+    A partial last line, left by a killed run, is cut off. A file of another version or of other sources of
+    the package is refused: these sources might give other numbers. So is a file that another run is writing
+    to.
 
     Parameters
     ----------
     path : Path
     fresh : bool
-        Throw away what is there.
+        Discard an existing file.
     """
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:

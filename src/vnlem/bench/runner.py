@@ -66,7 +66,7 @@ def run_bench(
     fresh: bool = False,
     quiet: bool = True,
 ) -> Outcome:
-    """Denoise and measure every image of a folder; go on where an earlier run stopped.
+    """Denoise and measure every image of a folder; continue where an earlier run stopped.
 
     Parameters
     ----------
@@ -78,13 +78,13 @@ def run_bench(
         Of one protocol.
     variants : sequence of Variant
     workers : int, optional
-        Processes; one for each core when None. The cores are shared out among them.
+        Processes; one for each core when None. They share the cores.
     include : str
         Take only images whose names match this pattern.
     pictures : bool
         Whether to write the pictures that the report's gallery shows.
     fresh : bool
-        Throw away earlier results.
+        Discard earlier results.
     quiet : bool
         Show no progress bar.
 
@@ -174,7 +174,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def prepare_folder(out: Path) -> None:
-    """Make the folder of results and make sure that it can be written to, before any work is done."""
+    """Make the folder of results and make sure that it is writable, before any work."""
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"--out {out} is a file; name a folder for the results")
     try:
@@ -196,7 +196,7 @@ def _items(folder: Path, out: Path, protocol: str, include: str) -> tuple[list[I
 
 
 def _task(item: Item, outcome: Outcome, file: ResultsFile) -> Task | None:
-    """What is left to do for an image; what the file has already goes to the outcome."""
+    """What is left to do for an image; rows already in the file go to the outcome."""
     digest = _digest(item) if item.name in file.images else ""
     parts = []
     for case in outcome.cases:

@@ -4,7 +4,7 @@ import functools
 import hashlib
 from pathlib import Path
 
-# Folders that show results or talk to users, and do not change results.
+# Folders that only show results or talk to users: they do not change results.
 _WITHOUT_A_SAY = ("cli", "figures", "napari", "bench/assets")
 
 
@@ -12,7 +12,7 @@ _WITHOUT_A_SAY = ("cli", "figures", "napari", "bench/assets")
 def sources_hash(*folders: str) -> str:
     """A short hash of every source file of the package that a denoised image or a measure depends on.
 
-    With `folders` only of what lies in these: "metrics" and "bench" for measures of somebody else's images.
+    With `folders`, only of the files in these: "metrics" and "bench" for measures of other programs' images.
 
     Examples
     --------

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from vnlem.bench.peers import check_installed
 
 StackPeer = Callable[[NDArray[np.float64], float, int, str], NDArray[Any]]
-FRAMES = 2  # that OpenCV looks at before and after
+FRAMES = 2  # that OpenCV uses before and after
 
 
 def find_stack_peer(name: str) -> StackPeer:
-    """A peer by its name, or an error where its package is missing."""
+    """A peer by its name, or an error if its package is missing."""
     peer, needs = _PEERS[name]
     check_installed(name, needs)
     return peer

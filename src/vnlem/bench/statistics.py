@@ -105,7 +105,7 @@ def wilcoxon(difference: NDArray[np.float64]) -> dict[str, Any]:
     if not len(nonzero):
         return {"w": 0.0, "p": 1.0, "effect": 0.0, "dz": None}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few images: the p-value says it already
+        warnings.simplefilter("ignore")  # about few images: the p-value already says it
         found = signed_rank(nonzero)
     ranks = rankdata(np.abs(nonzero))
     above = float(ranks[nonzero > 0].sum())
@@ -121,7 +121,7 @@ def wilcoxon(difference: NDArray[np.float64]) -> dict[str, Any]:
 def bootstrap_intervals(columns: NDArray[np.float64], seed: int = BOOTSTRAP_SEED) -> NDArray[np.float64]:
     """Percentile intervals (95 %) of column means under resampling of the rows: shape (2, columns).
 
-    Every column sees the same resamples, so that one product of matrices serves them all.
+    Every column has the same resamples: one matrix product serves them all.
 
     Examples
     --------
@@ -144,14 +144,14 @@ def compare(
     Parameters
     ----------
     values : mapping of method to mapping of measure to array
-        One value per image, the same images in the same order everywhere; NaN where there is none.
+        One value per image, the same images in the same order everywhere; NaN for none.
     measures : sequence of str
 
     Returns
     -------
     list of dict
         `difference` is the mean of a - b with its bootstrap `interval`; `wins` counts the images where a is
-        the better of the two. Measures that know no better have no wins.
+        the better of the two. Measures that only describe have no wins.
 
     Examples
     --------

@@ -23,7 +23,7 @@ def summarise_case(
 ) -> dict[str, Any]:
     """Means, breakdown by category and comparisons of one case.
 
-    Methods are compared on the images that all of them have, so that their means belong together.
+    Methods are compared on the images that all of them have, to make their means comparable.
     """
     labels = {NOISY: NOISY} | {variant.label: variant.hash for variant in variants}
     # A method that failed everywhere must not leave the others without an image in common.
@@ -56,7 +56,7 @@ def summarise_case(
 
 
 def case_values(items: Sequence[Item], case: Case, labels: Mapping[str, str], rows: Rows) -> Values:
-    """Every measure and cost of every method, one value per image; NaN where there is none."""
+    """Every measure and cost of every method, one value per image; NaN for none."""
 
     def one(item: Item, hash_: str, name: str) -> float:
         row = rows.get((item.name, case.name, hash_))

@@ -121,7 +121,7 @@ def best_methods(case: dict[str, Any], measure: str) -> tuple[str | None, set[st
 
 
 def too_few_images(case: dict[str, Any]) -> str:
-    """A sentence where the corrected test cannot find any difference, else nothing.
+    """A sentence if the corrected test cannot find any difference, else nothing.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def _footnotes(case: dict[str, Any]) -> list[str]:
 
 
 def _pairs(case: dict[str, Any]) -> list[str]:
-    """Every two methods compared, measure by measure."""
+    """Every pair of methods compared, measure by measure."""
     if not case["comparisons"]:
         return []
     rows = [

@@ -17,7 +17,7 @@ from vnlem.bench.stack_peers import STACK_PEERS, find_stack_peer
 from vnlem.pipeline.lazy import load
 
 DEFAULTS = ("nlem", "vnlem", "vnlem-dd", "vnlr")
-PAGES = "pages"  # the word that asks for page by page on a stack
+PAGES = "pages"  # the word for page by page on a stack
 STACK_DEFAULTS = (f"nlm:{PAGES}", "nlm", f"vnlr:{PAGES}", "vnlr")
 NOISY = "noisy"  # the label under which the noisy image itself is measured
 PRESETS = ("paper", "auto")
@@ -47,7 +47,7 @@ class Variant:
 
     @property
     def parameters(self) -> str:
-        """Method and arguments as JSON: what the hash is taken of."""
+        """Method and arguments as JSON, for the hash."""
         return json.dumps({"method": self.method, **dict(self.arguments)}, sort_keys=True)
 
     @property
@@ -76,7 +76,7 @@ class Variant:
         if "noise_model" in arguments:
             from vnlem.api import denoise
 
-            # The noise is found in the image; one sigma would say nothing about its kind.
+            # The noise is estimated from the image; a sigma alone would not say its kind.
             return np.asarray(denoise(noisy, method=self.method, workers=threads, **arguments))
         result: NDArray[Any] = load(self.target)(noisy, sigma, workers=threads, **arguments)
         return result
@@ -111,7 +111,7 @@ def _each_channel(
 
 
 def command_variants(commands: Iterable[str]) -> list[Variant]:
-    """Programs to compare with, from what ``--peer-command`` was given; tables show the program's name.
+    """Programs to compare with, from ``--peer-command``; tables show the program's name.
 
     Examples
     --------
@@ -127,11 +127,11 @@ def command_variants(commands: Iterable[str]) -> list[Variant]:
 
 
 def parse_variants(texts: Iterable[str], protocol: str) -> list[Variant]:
-    """Variants from what ``--methods`` was given.
+    """Variants from ``--methods``.
 
-    Parts follow the method's name after colons: a preset, a profile, a noise model that is then found in
-    the image (also as ``noise_model=auto``), or ``name=value``. Without a preset the paper's protocol takes
-    the paper's where the method has it; everything else takes "auto".
+    Parts follow the method's name after colons: a preset, a profile, a noise model to estimate from the image
+    (also as ``noise_model=auto``), or ``name=value``. Without a preset the paper's protocol uses the paper's
+    if the method has it; everything else uses "auto".
 
     Examples
     --------

@@ -17,14 +17,14 @@ from vnlem.bench.protocols import Case, Scene, measure, scenes
 from vnlem.bench.results import Row
 from vnlem.bench.variants import NOISY, Variant
 
-# A first run on so small a piece loads or compiles what a method needs, so that times are those of the work.
+# A first run on a small piece loads or compiles what a method needs, to keep that out of the times.
 _WARM_UP_SIDE = 48
 _WARM_UP_PAGES = 3
 
 
 @dataclass(frozen=True)
 class Task:
-    """One image, and for each case the variants to run; `with_noisy` where the noisy image lacks its row."""
+    """One image, and for each case the variants to run; `with_noisy` if the noisy image lacks its row."""
 
     item: Item
     parts: tuple[tuple[Case, tuple[Variant, ...], bool], ...]
@@ -60,7 +60,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Done:
-    """The image is finished after `busy` seconds, of which `measuring` went into the measures."""
+    """The image is finished after `busy` seconds; `measuring` of these went into the measures."""
 
     image: str
     busy: float
@@ -104,7 +104,7 @@ def serve(connection: Connection, out: Path | None, threads: int) -> None:
     threads : int
         This worker's share of the cores.
     """
-    # Ctrl-C reaches every process of a terminal; the parent alone decides what it means.
+    # Ctrl-C reaches every process of a terminal; only the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     habits = Habits()
     try:

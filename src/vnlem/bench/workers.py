@@ -51,7 +51,7 @@ def run_tasks(
     Parameters
     ----------
     tasks : iterable of Task
-        Taken one by one, so that it may be long.
+        Taken one by one; it may be long.
     n_workers, threads : int
         Processes, and the threads each may use.
     out : Path, optional
@@ -88,7 +88,7 @@ def run_tasks(
 
 def _give(worker: _Worker, task: Task) -> None:
     worker.task = task
-    # If it has died, reading from it says so, and the task counts as lost.
+    # If it has died, reading from it fails, and the task counts as lost.
     with suppress(BrokenPipeError, ConnectionResetError):
         worker.connection.send(task)
 

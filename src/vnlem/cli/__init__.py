@@ -1,8 +1,8 @@
 """The command line: ``vnlem COMMAND ...``.
 
 Every command is a module of this package with a function ``command`` and its EXAMPLES; a new one is a file
-and a line in :data:`COMMANDS`. Modules import what is heavy inside that function, so that ``vnlem --help``
-stays quick.
+and a line in :data:`COMMANDS`. Modules import heavy packages inside that function: ``vnlem --help`` stays
+quick.
 """
 
 import importlib
@@ -50,6 +50,6 @@ def application_of(app: typer.Typer) -> Any:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave with its exit status."""
+    """Run the command line and exit with its status."""
     application = application_of(build())
     sys.exit(exit_status(lambda: application.main(arguments, prog_name="vnlem", standalone_mode=False)))

@@ -1,4 +1,4 @@
-"""``python -m vnlem.cli``: the command line where the script is not on the path."""
+"""``python -m vnlem.cli``: the command line, if the script is not on the path."""
 
 from vnlem.cli import main
 

@@ -1,8 +1,7 @@
 """``vnlem denoise FOLDER OUT --pattern "*.czi"``: all files of a folder, without partial files.
 
 A file that cannot be read or denoised gives one line of error, and the others are still denoised. The table
-in OUT
-describes each file; a stopped run continues from it.
+in OUT describes each file; a stopped run continues from it.
 """
 
 import csv
@@ -79,7 +78,7 @@ class Row:
     axes: str = ""
     dtype: str = ""
     found: str = ""  # method, noise, time, in words
-    noise_model: str = ""  # the one that is shared with others, with --one-noise-model
+    noise_model: str = ""  # the shared one, with --one-noise-model
     seconds: str = ""
     message: str = ""
 
@@ -92,7 +91,7 @@ def run(denoise: Callable[..., str], arguments: dict[str, Any]) -> str:
     denoise : callable
         The command for a single file.
     arguments : dict
-        What it was called with.
+        Its arguments.
     """
     source, target, quiet = arguments["source"], arguments["target"], arguments["quiet"]
     _refuse(arguments)
@@ -231,7 +230,7 @@ def _jobs(
 
 
 def _split(name: str, found: Any, to: str | None) -> tuple[str, str]:
-    """A name without its suffix, and the suffix of what is written."""
+    """A name without its suffix, and the suffix of the output."""
     own = max((s for s in found.suffixes if name.lower().endswith(s)), key=len, default=Path(name).suffix)
     for longer in (".ome.tif", ".ome.tiff"):
         own = longer if name.lower().endswith(longer) else own
@@ -270,7 +269,7 @@ def _one(
         if arguments["one_noise_model"]:
             row.noise_model = "its own" if model is None else model.words
         row.status = "done"
-    except Exception as error:  # whatever is wrong with one file, the others are done
+    except Exception as error:  # whatever is wrong with one file, the others go on
         row.message = one_line(error)
     row.seconds = f"{time.perf_counter() - begun:.1f}"
 
@@ -285,7 +284,7 @@ def _say(row: Row, quiet: bool) -> None:
 
 
 def _write_table(target: Path, rows: list[Row], earlier: dict[str, Row]) -> None:
-    """All rows, with those of the earlier run that are still to come, so that stopping loses none."""
+    """All rows, including pending ones of the earlier run: stopping loses none."""
     from vnlem.io.atomic import whole_file
 
     done = {row.output for row in rows}

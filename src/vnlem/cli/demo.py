@@ -108,7 +108,7 @@ def embedded_image(size: int) -> Any:
 
 
 def particles() -> Any:
-    """Half discs at random angles, 128x128, as floats 0..255: what rotation is for.
+    """Half discs at random angles, 128x128, as floats 0..255, where rotation helps.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def particles() -> Any:
 
 
 def find_denoisers() -> dict[str, Denoiser]:
-    """Every method, the default first, with the paper's preset where there is one, and the peers."""
+    """Every method, the default first, with the paper's preset if there is one, and the peers."""
     from vnlem.bench.peers import available_peers
     from vnlem.registry import DEFAULT_METHOD, find_method, names
 

@@ -227,7 +227,7 @@ def command(
 
 
 def _to_be_written(picture: "Picture", dtype: Any) -> "Picture":
-    """What OUT will hold, in another dtype: the pixels are zeros that take no memory."""
+    """The content of OUT, in another dtype: the pixels are zeros that take no memory."""
     if dtype is None:
         return picture
     return replace(picture, pixels=np.broadcast_to(np.zeros((), dtype), picture.pixels.shape))
@@ -269,7 +269,7 @@ def _denoise_stack(
     if pages is None or out is None:
         pixels, info = denoise(picture.pixels, sigma, return_info=True, **options)
         return replace(picture, pixels=pixels), info.details.get("noise_models", [info.noise])
-    # The options for single pixels have their defaults here; others need the pages in memory.
+    # Options for single pixels have their defaults here; other values need the pages in memory.
     others = {name: value for name, value in options.items() if name not in NAMES}
     _, info = denoise_pages_on_disk(pages, out, sigma, **others)
     return picture, info.details["noise_models"]
@@ -282,7 +282,7 @@ def _with_history(picture: "Picture", method: str, found: list[Any]) -> "Picture
 
 
 def _settings(settings: list[str], function: Any, method: str) -> dict[str, Any]:
-    """--set as keywords: parameters of the method, or of what it does with stacks."""
+    """--set as keywords: parameters of the method, or of its version for stacks."""
     try:
         return parse_settings(settings, function, method)
     except ValueError:
@@ -297,7 +297,7 @@ def _settings(settings: list[str], function: Any, method: str) -> dict[str, Any]
 
 
 def stack_axes(axes: str | None, picture: "Picture") -> str:
-    """The letters of a stack whose pages may help each other; empty for anything else."""
+    """The letters of a stack whose pages may help each other; empty otherwise."""
     if axes is not None:
         return axes.upper()
     letters = picture.metadata.axes.upper()
@@ -317,7 +317,7 @@ def denoise_pages(
     out: "ScratchPages | None" = None,
     **options: Any,
 ) -> tuple["Picture", list[Any]]:
-    """Denoise every page; also the noise each page was given or estimated to have.
+    """Denoise every page; also return the noise of each page, given or estimated.
 
     The pages are the picture's own, or are read from and written to disk.
     """
@@ -360,7 +360,7 @@ def _checked_profile(profile: str, method: str) -> str:
 
 
 def _noise_of(found: list[Any]) -> str:
-    """The noise of all pages: in words for one page, the range of sigma where all are white."""
+    """The noise of all pages: in words for one page, the range of sigma if all are white."""
     if all(model.is_white for model in found):
         return f"sigma {_range([model.sigma for model in found])}"
     others = "" if len(found) == 1 else f" on the first of {len(found)} pages"

@@ -27,11 +27,11 @@ def exit_status(run: Callable[[], Any]) -> int:
     >>> exit_status(lambda: None)
     0
     """
-    # Readers log what they think of a file; what matters of it reaches the user as an error.
+    # Readers log remarks about a file; what matters reaches the user as an error.
     for reader in ("tifffile", "nibabel.global", "liffile", "nd2"):
         logging.getLogger(reader).setLevel(logging.CRITICAL)
     with warnings.catch_warnings(), _clean_end():
-        warnings.simplefilter("ignore")  # what is meant for developers
+        warnings.simplefilter("ignore")  # for developers
         warnings.simplefilter("default", UserWarning)
         warnings.simplefilter("default", RuntimeWarning)
         warnings.showwarning = _show_warning
@@ -48,7 +48,7 @@ def exit_status(run: Callable[[], Any]) -> int:
             _say("interrupted")
             return INTERRUPTED
         except BrokenPipeError:
-            # The reader of the output has gone; the interpreter must not flush to it again.
+            # The reader of the output has closed it; the interpreter must not flush to it again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return BROKEN_PIPE
         except Exception as error:
@@ -64,7 +64,7 @@ class _Terminated(BaseException):
 
 @contextmanager
 def _clean_end() -> Iterator[None]:
-    """Let SIGTERM unwind the stack as Ctrl-C does, so that no temporary file is left behind."""
+    """Let SIGTERM unwind the stack like Ctrl-C: no temporary file is left behind."""
 
     def end(*_: object) -> None:
         raise _Terminated

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-# The panel of an option of `vnlem denoise`; the other options name their panel where they are declared.
+# The panels of options of `vnlem denoise`; other options name their panel where they are declared.
 _PANELS = {
     "The noise (found from the image by default)": (
         "sigma",

@@ -17,11 +17,11 @@ class FileImage:
     """One image of a file."""
 
     format: str
-    axes: str  # empty where they have no names
+    axes: str  # empty if they have no names
     shape: tuple[int, ...]
     dtype: str
     pages: Any  # gives whole pages by their index
-    letters: str  # of a stack whose pages may help each other, empty elsewhere
+    letters: str  # of a stack whose pages may help each other, otherwise empty
     channel_axis: int | None = None
     key: str = ""
     name: str = ""
@@ -29,7 +29,7 @@ class FileImage:
     units: dict[str, str] = field(default_factory=dict)
     channels: tuple[str, ...] = ()
     preferred: bool = False
-    denoise: str = ""  # what denoise would do, where pages and axes do not say it
+    denoise: str = ""  # what denoise would do, if pages and axes do not say it
     mosaic: Any = None  # of a camera raw file
 
     @property
@@ -128,7 +128,7 @@ def _plan_of_mosaic(mosaic: Any) -> str:
 
 
 def _several_images(path: Path) -> list[FileImage]:
-    """The images of a TIFF file that holds more than one, none of which denoise takes."""
+    """The images of a TIFF file with several, which denoise does not take."""
     from tifffile import TiffFile
 
     from vnlem.io.files import one_sentence
@@ -153,7 +153,7 @@ def _several_images(path: Path) -> list[FileImage]:
 
 
 def _data_sets(path: Path) -> list[str]:
-    """The images of an HDF5 file; empty where the path names one of them."""
+    """The images of an HDF5 file; empty if the path names one of them."""
     if not path.is_file():
         return []
     import h5py

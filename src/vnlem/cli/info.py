@@ -110,7 +110,7 @@ def _step(axis: str, size: float, units: dict[str, str]) -> str:
 
 
 def _plan(image: FileImage) -> str:
-    """Which pages denoise would let help each other."""
+    """Which pages would help each other in denoise."""
     from vnlem.pipeline.axes import helpful_axis
 
     n_pages = int(np.prod(image.shape[: len(image.shape) - (2 if image.channel_axis is None else 3)]))

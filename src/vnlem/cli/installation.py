@@ -1,4 +1,4 @@
-"""What runs here, for reports of problems: ``vnlem info`` without a file."""
+"""The installation, for problem reports: ``vnlem info`` without a file."""
 
 import platform
 import sys

@@ -46,7 +46,7 @@ PageByPage = Annotated[
 
 TIFF_SUFFIXES = (".tif", ".tiff")
 # A TIFF file whose pages are larger than this share of the free memory is done in parts: a pixel of two
-# bytes, or less when it is compressed, takes a hundred while it is denoised.
+# bytes, or less if compressed, takes a hundred bytes during denoising.
 SHARE_OF_MEMORY = 0.01
 
 
@@ -91,7 +91,7 @@ def is_large(source: Path, target: Path, options: LargeOptions) -> bool:
 
 
 def _plane_bytes(source: Path) -> int:
-    """Bytes of a plane of a file that is read plane by plane; none of a file that is read whole."""
+    """Bytes of a plane of a file that is read plane by plane; zero for a file that is read whole."""
     from vnlem import io
     from vnlem.io.series import choose_series
 
@@ -105,7 +105,7 @@ def _plane_bytes(source: Path) -> int:
 
 
 def _pages_of(source: Path) -> int:
-    """How many pages of a TIFF file are taken from it one by one."""
+    """How many pages of a TIFF file are read one by one."""
     from vnlem import io
 
     with io.open_pages(source) as opened:

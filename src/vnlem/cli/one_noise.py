@@ -1,7 +1,7 @@
-"""``--one-noise-model``: one noise model for all images of a folder that one detector took with one setting.
+"""``--one-noise-model``: one noise model for all images of a folder from one detector with one setting.
 
-Images belong together where format, size of a page, dtype and channels are the same, and whatever their files
-say about camera, exposure and gain. A model is estimated from a page of each of some of them.
+Images belong together if format, page size, dtype, channels, and the camera, exposure and gain in their files
+are the same. A model is estimated from one page of each of some of them.
 """
 
 from collections.abc import Iterable
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SAMPLE = 12  # images that a model is estimated from, at most
-SAMPLE_PIXELS = 8e6  # and no more pixels than these, but those of one page at least
-# What FITS headers say about a detector and its settings, and the tags of EXIF (make, model, time, ISO).
+SAMPLE = 12  # at most this many images for a model
+SAMPLE_PIXELS = 8e6  # and at most this many pixels, but at least one page
+# Cards of FITS headers about a detector and its settings, and tags of EXIF (make, model, time, ISO).
 _FITS = ("INSTRUME", "DETECTOR", "CAMERA", "EXPTIME", "EXPOSURE", "GAIN", "ISOSPEED", "XBINNING", "YBINNING")
 _EXIF = (271, 272)
 _EXIF_OF_EXPOSURE = (33434, 34855)
@@ -36,7 +36,7 @@ def models_for(paths: Iterable[Path], folder: Path, arguments: dict[str, Any]) -
     paths : iterable of Path
         The images, ``file.lif:2`` for one of several in a file.
     folder : Path
-        Takes a file ``vnlem-noise-N.json`` for each group; those of a run that is continued are kept.
+        Gets a file ``vnlem-noise-N.json`` for each group; those of a continued run are kept.
     arguments : dict
         Those of `vnlem denoise`.
     """
@@ -74,7 +74,7 @@ def check(arguments: dict[str, Any]) -> None:
 
 
 def _sample(paths: list[Path]) -> NDArray[np.float64]:
-    """Pages of some images below each other, (channels, H, W)."""
+    """Pages of some images, one below another, (channels, H, W)."""
     step = -(-len(paths) // SAMPLE)
     pages: list[NDArray[np.float64]] = []
     for path in paths[::step]:

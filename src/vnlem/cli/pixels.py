@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _PANEL = "Single pixels"
 _MAPS = ("mask", "defects", "protect")
-# A mask that marks at least this share of a scan, more than twice as bright as the rest, marks the object.
+# A mask of at least this share of a scan, more than twice as bright as the rest, marks the object.
 _MUCH, _BRIGHTER = 0.05, 2.0
 
 Mask = Annotated[
@@ -119,7 +119,7 @@ def of_page(options: dict[str, Any], picture: "Picture", number: int) -> dict[st
 
 
 def warn_of_inverted(pixels: dict[str, Any], picture: "Picture") -> None:
-    """Warn where --mask seems to mark the object of a scan, as a brain mask does, and not what is missing."""
+    """Warn if --mask seems to mark the object of a scan, like a brain mask, instead of missing pixels."""
     mask, values = pixels["mask"], picture.pixels
     if mask is None or picture.metadata.format != "nifti" or mask.shape != values.shape[-mask.ndim :]:
         return

@@ -22,7 +22,7 @@ _TAKEN = (
     "pattern",
 )
 _NOT_GIVEN: tuple[Any, ...] = (None, False, "auto", "vnlr", [])
-_DEFAULTS = {"fill": True, "strength": 1.0}  # of options whose default is none of these
+_DEFAULTS = {"fill": True, "strength": 1.0}  # of options with another default
 
 
 def is_raw(source: Path) -> bool:

@@ -22,7 +22,7 @@ _COLUMNS = {
 
 
 def metric_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print one row per image; what is None or missing everywhere has no column.
+    """Print one row per image; metrics that are None or missing everywhere have no column.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def _width(name: str) -> int:
 
 
 def _blocks(names: list[str], first: int) -> list[list[str]]:
-    """The columns that fit beside each other; all of them if the output is not a terminal."""
+    """The columns that fit side by side; all of them if the output is not a terminal."""
     if not sys.stdout.isatty():
         return [names]
     room = shutil.get_terminal_size().columns

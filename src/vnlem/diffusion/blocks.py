@@ -1,4 +1,4 @@
-"""Blocks of vectors on the pixels of a graph: their algebra, a piece of the rows at a time, on threads."""
+"""Blocks of vectors on the pixels of a graph: their algebra, in pieces of rows, on threads."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,9 +13,9 @@ from vnlem.pipeline.workers import Pool
 Block = NDArray[np.float32]
 Numbers = NDArray[np.float64]
 
-# Rows of a piece; fixed, so that sums do not depend on the number of workers.
+# Rows of a piece; fixed, because sums must not depend on the number of workers.
 PIECE = 8192
-# A block that is not there.
+# A missing block.
 NOTHING: Block = np.empty((0, 0), dtype=np.float32)
 
 
@@ -29,7 +29,7 @@ class Rows:
         self._rooms: dict[str, Block] = {}
 
     def room(self, name: str, width: int) -> Block:
-        """Memory for a block, the same for every call with a name: new memory costs more than the work."""
+        """Memory for a block, reused by calls with the same name: new memory costs more than the work."""
         held = self._rooms.get(name)
         if held is None or held.size < self._n * width:
             held = self._rooms[name] = np.empty(self._n * width, dtype=np.float32)
@@ -47,14 +47,14 @@ class Rows:
         self._pool.for_each(lambda piece: work(*piece), self.pieces)
 
     def _sum(self, shape: Any, work: Callable[[int, int, Numbers], Any]) -> Numbers:
-        """Sum of what `work` adds to an array of zeros for every piece, in their order."""
+        """Sum over pieces, in their order, of what `work` adds to an array of zeros."""
         parts = {piece: np.zeros(shape) for piece in self.pieces}
         self._each(lambda first, last: work(first, last, parts[first, last]))
         total: Numbers = np.sum(list(parts.values()), axis=0)
         return total
 
     def clear(self, block: Block) -> None:
-        """A block becomes zero."""
+        """Set a block to zero."""
         self._each(lambda first, last: block[first:last].fill(0))
 
     def copied(self, block: Block, name: str) -> Block:
@@ -70,7 +70,7 @@ class Rows:
         return self._sum(shape, lambda first, last, out: tall.inner_products(left, right, first, last, out))
 
     def project(self, block: Block, x: Block) -> Numbers:
-        """Take from a block its part in the span of x (orthonormal), in place; returns columns' lengths."""
+        """Subtract from a block its part in the span of x (orthonormal), in place; returns column lengths."""
         along = self.inner([x], [block]).astype(np.float32)
         squares = self._sum(
             block.shape[1],

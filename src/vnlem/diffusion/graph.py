@@ -13,7 +13,7 @@ from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
 
 TILE = 128
-# Where the bandwidth follows the data, a patch's scale is its distance to this many nearest patches.
+# If the bandwidth follows the data, a patch's scale is its distance to this many nearest patches.
 SCALE_NEIGHBORS = 50
 
 
@@ -42,8 +42,8 @@ def patch_graph(
     noise : float
         What is subtracted from squared distances, in the same units.
     local : bool
-        s_i is the corrected distance to the nearest SCALE_NEIGHBORS patches where that is larger than
-        bandwidth: a patch that has no like keeps some neighbours, and one that has many keeps to them.
+        s_i is the corrected distance to the nearest SCALE_NEIGHBORS patches if that is larger than the
+        bandwidth: a unique patch keeps some neighbours, and one with many similar patches keeps to them.
     """
     height, width = region.raw.shape[0], region.width
     graph = StencilGraph(height, width, search.patch_distance, pool)

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from vnlem.diffusion.blocks import Block, Numbers
 
-# Steps of conjugate gradients on a level, which starts from the solution on the next coarser, and on the
-# coarsest, which starts from nothing.
+# Steps of conjugate gradients on a level, which starts from the solution on the next coarser one, and on the
+# coarsest, which starts from zero.
 STEPS = 3
 STEPS_AT_THE_BOTTOM = 15
-# How far a shift stays above the eigenvalues it must not meet, as a share of their distance to one: nearer,
-# what the coarse level gets wrong would drown the residual.
+# How far a shift stays above the eigenvalues it must avoid, as a share of their distance to one: nearer, the
+# errors of the coarse level would swamp the residual.
 MARGIN = 0.3
 
 
@@ -20,7 +20,7 @@ class Level:
     """A graph A = D^-1/2 W D^-1/2, its leading eigenpairs once they are known, the next coarser level.
 
     With P constant on blocks of 2x2 pixels, D^1/2 P Dc^-1/2 has orthonormal columns, and the coarse level's
-    matrix is A seen by them. The graph is a StencilGraph, or one on a device with the same methods.
+    matrix is A projected on them. The graph is a StencilGraph, or one on a device with the same methods.
     """
 
     def __init__(self, graph: Any, degrees: Numbers, coarser: "Level | None") -> None:
@@ -62,11 +62,11 @@ class Level:
         return coarser.values[:size], out
 
     def correct(self, residual: Block, values: Numbers) -> None:
-        """Residuals A v - value v to directions in which the v should move, in place.
+        """Turn residuals A v - value v into directions in which the v should move, in place.
 
-        Away from the eigenvectors the equation of Jacobi and Davidson, (value - A) direction = residual:
-        on the next coarser level nearly solved; to what that level cannot show A does little, there the
-        direction is the residual itself.
+        Away from the eigenvectors this is the Jacobi-Davidson equation, (value - A) direction = residual. The
+        next coarser level solves it nearly; on what that level cannot represent A is small, and the direction
+        is the residual itself.
         """
         if self.coarser is not None:
             self.prolong(self.coarser.solve(self.restricted(residual), values), residual)
@@ -74,7 +74,7 @@ class Level:
     def solve(self, right: Block, values: Numbers) -> Block:
         """(values - A) x = right away from the leading eigenvectors, where the matrix is positive.
 
-        A few steps of conjugate gradients from the solution on the next coarser level; they use up `right`.
+        A few steps of conjugate gradients from the solution on the next coarser level; overwrites `right`.
         """
         rows = self.rows
         lowest = self.values[-1] + MARGIN * (1 - self.values[-1])
@@ -102,5 +102,5 @@ class Level:
 
 
 def _ratio(a: Numbers, b: Numbers) -> Numbers:
-    """a / b, zero where b is not positive: there nothing is left to solve."""
+    """a / b, zero if b is not positive: nothing is left to solve there."""
     return np.divide(a, b, out=np.zeros_like(a), where=b > 0)

@@ -16,7 +16,7 @@ from vnlem.pipeline.warn import warn
 
 # Up to this many vertices a matrix is solved densely: exact, and no slower.
 DENSE = 1000
-# Eigenvalues this close to one count as one where a graph's components cannot be counted otherwise.
+# Eigenvalues this close to one count as one if a graph's components cannot be counted otherwise.
 ONE = 1e-9
 RESIDUAL = 1e-4  # of the solver for patch graphs, which works in float32
 

@@ -1,6 +1,6 @@
 """The graph of `vnlem.diffusion.stencil` and blocks of vectors on it, on a CUDA device.
 
-Small matrices and numbers per pixel come to the host: the eigen-solver is the same as on the CPU.
+Small matrices and numbers per pixel are copied to the host: the eigen-solver is the same as on the CPU.
 """
 
 from collections.abc import Sequence
@@ -59,12 +59,12 @@ class DeviceGraph:
         kernels.scale(self._engine, self._graph, self.pad(factors.astype(np.float32)))
 
     def local_scales(self, noise: float, count: int) -> Numbers:
-        """Where the graph holds squared distances: of each pixel the count-th smallest less the noise."""
+        """The count-th smallest of each pixel's squared distances, minus the noise; the graph holds them."""
         found = to_host(kernels.local_scales(self._engine, self._graph, noise, count))
         return np.asarray(found, np.float64)
 
     def gaussian(self, inverse_scales: Numbers, noise: float) -> None:
-        """Squared distances to weights, in place."""
+        """Turn squared distances into weights, in place."""
         kernels.gaussian(self._engine, self._graph, self.pad(inverse_scales.astype(np.float32)), noise)
 
     def coarsened(self) -> "DeviceGraph":
@@ -72,7 +72,7 @@ class DeviceGraph:
         return DeviceGraph(self._engine, kernels.coarsened(self._engine, self._graph))
 
     def count_components(self) -> int:
-        """How many parts the graph falls into."""
+        """Number of connected components."""
         return kernels.count_parts(self._engine, self._graph)
 
     def sparse(self) -> Any:
@@ -108,14 +108,14 @@ class DeviceRows:
         self._rooms: dict[str, Array] = {}
 
     def room(self, name: str, width: int) -> Array:
-        """Memory for a block, the same for every call with a name."""
+        """Memory for a block, reused by calls with the same name."""
         held = self._rooms.get(name)
         if held is None or held.size < self._n * width:
             held = self._rooms[name] = self._xp.empty(self._n * width, np.float32)
         return held[: self._n * width].reshape(self._n, width)
 
     def leave(self) -> None:
-        """Give the rooms back."""
+        """Free the memory."""
         self._rooms.clear()
 
     def zeros(self, width: int) -> Array:
@@ -123,7 +123,7 @@ class DeviceRows:
         return self._xp.zeros((self._n, width), np.float32)
 
     def clear(self, block: Array) -> None:
-        """A block becomes zero."""
+        """Set a block to zero."""
         block[:] = 0
 
     def copied(self, block: Array, name: str) -> Array:
@@ -147,7 +147,7 @@ class DeviceRows:
         return found
 
     def project(self, block: Array, x: Array) -> Numbers:
-        """Take from a block its part in the span of x (orthonormal), in place; returns columns' lengths."""
+        """Subtract from a block its part in the span of x (orthonormal), in place; returns column lengths."""
         block -= x @ self._single(self.inner([x], [block]))
         return np.sqrt(self._column_sums(block.astype(np.float64) ** 2))
 

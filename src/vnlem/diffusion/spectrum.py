@@ -1,8 +1,7 @@
 """Leading eigenpairs of the patch graph: coarse to fine, each level refined by preconditioned LOBPCG.
 
-The graph is local, so its eigenvalues crowd near one (at 512x512 in the paper's preset the gap to the second
-is 5e-4, between the 31st and the 40th 6e-3) and methods that only multiply by the matrix pay for every
-product.
+The graph is local, so its eigenvalues crowd near one: at 512x512 in the paper's preset the gap to the second
+is 5e-4, between the 31st and the 40th 6e-3. Methods that only multiply by the matrix need many products.
 """
 
 import math
@@ -19,13 +18,14 @@ from vnlem.kernels.cpu import small
 
 # Up to this many vertices the matrix is made dense and solved at once.
 DENSE = 300
-# Vectors iterated beside the wanted ones, so that the last wanted one converges as quickly as the others.
+# Guard vectors are iterated in addition to the wanted ones, to make the last wanted one converge as quickly
+# as the others.
 GUARD = 9
-# On the finest level one guard vector is enough where the next coarser level took at most this many products:
+# The finest level needs only one guard vector if the next coarser level took at most this many products:
 # guard vectors speed up the last of many steps, not the first.
 FEW = 4
 MAX_ITERATIONS = 40
-# Directions shorter than this beside the others are rounding.
+# Directions shorter than this, relative to the others, are rounding errors.
 INDEPENDENT = 1e-5
 
 
@@ -58,13 +58,14 @@ def leading_eigenpairs(
     The graph is a StencilGraph, or one on a device with the same methods; the vectors lie where it does.
 
     Blocks of 2x2 pixels make the next coarser graph (weights added up), down to some hundred vertices that
-    are solved at once. On every level the eigenvectors of the coarser one, constant on blocks, are the
-    start, and LOBPCG polishes them with corrections from the coarser levels. That suffices because the
-    window is wide: what blocks cannot show has eigenvalues well below one.
+    are solved at once. Every level starts from the eigenvectors of the coarser one, constant on blocks, and
+    LOBPCG refines them with corrections from the coarser levels. That suffices because the window is wide:
+    what blocks cannot represent has eigenvalues well below one.
 
-    Why this one: camera in the paper's preset to a residual of 1e-4, all from a coarse start, products on the
-    finest level: Chebyshev-filtered subspace iteration (degree 8, 40 vectors) 25 at 256x256; LOBPCG with one
-    solution on a coarse level added to the residual 6, and 7 and 12 at 512 and 1024; this at most 5, 5 and 6.
+    Alternatives, by products on the finest level (camera in the paper's preset, residual 1e-4, all from a
+    coarse start): Chebyshev-filtered subspace iteration (degree 8, 40 vectors) takes 25 at 256x256; LOBPCG
+    with one solution on a coarse level added to the residual takes 6, and 7 and 12 at 512 and 1024; this
+    solver takes at most 5, 5 and 6.
 
     Examples
     --------
@@ -90,7 +91,7 @@ def leading_eigenpairs(
         level = Level(graphs.pop(), all_degrees.pop(), level)
         if not graphs and products <= FEW:
             size = min(size, 8 * math.ceil((count + 1) / 8))
-        # The same residual on every level: what a coarse level leaves costs a product of the finer one.
+        # The same residual on every level: what a coarse level leaves costs products on the finer one.
         worst, products = lobpcg(level, size, count, tolerance)
     found = level.graph.inside(level.vectors)[..., :count]
     return Spectrum(level.values[:count], found, worst, products)
@@ -99,9 +100,8 @@ def leading_eigenpairs(
 def lobpcg(level: Level, size: int, count: int, tolerance: float) -> tuple[float, int]:
     """Locally optimal block preconditioned conjugate gradients for the `size` leading eigenpairs of a level.
 
-    They are left in the level; returned are the largest residual of the first `count` and the number of
-    products. Vectors that have converged stay in the basis but get no new direction: theirs would be
-    rounding alone.
+    The level keeps them; returns the largest residual of the first `count` and the number of products.
+    Converged vectors stay in the basis but get no new direction: it would be only rounding.
     """
     rows = level.rows
     values, x = level.start(size)
@@ -134,7 +134,7 @@ def lobpcg(level: Level, size: int, count: int, tolerance: float) -> tuple[float
         if norms[:count].max() <= tolerance:
             break
         # The step of each new vector is what the others add to it, at unit length. Few levels need a second
-        # step, so the first is made only here: new memory costs more than the work.
+        # step, so its memory is allocated only here: new memory costs more than the work.
         added = turn.copy()
         added[:size] = 0
         scale = 1 / np.sqrt(np.maximum(np.diag(small.congruent(gram, added)), 1e-30))
@@ -156,14 +156,14 @@ def _bordered(matrix: Numbers, columns: Numbers) -> Numbers:
 
 
 def _ritz(gram: Numbers, energy: Numbers, size: int) -> tuple[Numbers, Numbers]:
-    """The `size` largest Ritz values in the span of a basis, and the combinations of it that attain them.
+    """The `size` largest Ritz values in the span of a basis, and the combinations that attain them.
 
-    By the eigenvectors of the Gram matrix: triangular factors (Cholesky, Gram and Schmidt) diverge where very
-    many vectors make a basis of nearly dependent ones.
+    Uses the eigenvectors of the Gram matrix: triangular factors (Cholesky, Gram-Schmidt) diverge if a basis
+    has very many, nearly dependent vectors.
     """
     lengths, axes = small.largest_eigenpairs(gram, len(gram))
-    # Directions that float32 cannot tell from combinations of the others are left out; where fewer than
-    # `size` are left, the longest of them stay, too short to count.
+    # Directions that float32 cannot tell from combinations of the others are left out; if fewer than `size`
+    # are left, the longest of them stay, too short to count.
     shortest = INDEPENDENT * max(float(lengths[0]), 1e-30)
     kept = lengths > shortest
     kept[:size] = True
@@ -177,6 +177,6 @@ def _largest_eigenpairs(matrix: Numbers, count: int) -> tuple[Numbers, Numbers]:
     n = len(matrix)
     if n <= DENSE:
         return small.largest_eigenpairs(matrix, count)
-    # More vertices only where very many coordinates are requested: there LAPACK is quicker.
+    # There are more vertices only if very many coordinates are requested: then LAPACK is quicker.
     values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(n - count, n - 1))
     return values[::-1], vectors[:, ::-1]

@@ -12,8 +12,7 @@ from vnlem.kernels.cpu import affinity
 from vnlem.kernels.cpu import stencil as kernels
 from vnlem.pipeline.workers import Pool
 
-# Rows of the image one task works on, an even number. It is fixed, so that sums do not depend on the number
-# of workers.
+# Rows of the image per task, an even number. Fixed, because sums must not depend on the number of workers.
 STRIP = 16
 # Below this many vertices, waking threads costs more time than they save.
 MANY = 20_000
@@ -66,7 +65,7 @@ class StencilGraph:
 
     def __init__(self, height: int, width: int, reach: int, pool: Pool = ALONE) -> None:
         self.height, self.width, self.reach, self.pool = height, width, reach, pool
-        # Whole groups of pixels, also beyond the image.
+        # Whole groups of pixels, also in the padding.
         self.stride = _whole_groups(_whole_groups(width) + 2 * reach)
         self.size = kernels.PaddedSize(height, width, reach, self.stride)
         self.forward = forward_offsets(reach)
@@ -159,7 +158,7 @@ class StencilGraph:
         self.pool.for_each(work, self._strips)
 
     def local_scales(self, noise: float, count: int) -> NDArray[np.float64]:
-        """Where the slots hold squared distances: of each pixel, the count-th smallest less the noise."""
+        """The count-th smallest of each pixel's squared distances, minus the noise; the slots hold them."""
         out = np.empty(self.padded_size, dtype=np.float32)
 
         def work(rows: tuple[int, int]) -> None:
@@ -169,7 +168,7 @@ class StencilGraph:
         return self.inside(out)[:, :, 0].ravel().astype(np.float64)
 
     def gaussian(self, inverse_scales: NDArray[np.float64], noise: float) -> None:
-        """Squared distances to weights, in place: exp(-max(d^2 - noise, 0) * inverse_i * inverse_j)."""
+        """Turn squared distances into weights exp(-max(d^2 - noise, 0) * inverse_i * inverse_j), in place."""
         inverse = self.pad(inverse_scales.astype(np.float32)[:, None])[:, 0]
 
         def work(rows: tuple[int, int]) -> None:
@@ -208,7 +207,7 @@ class StencilGraph:
     def prolong(
         self, coarse: Block, coarser: "StencilGraph", share: NDArray[np.float32], fine: Block
     ) -> None:
-        """fine += share * what the coarsened graph's vectors are in each pixel's block."""
+        """fine += share * the coarsened graph's vectors at each pixel's block."""
 
         def work(rows: tuple[int, int]) -> None:
             kernels.prolong(coarse, coarser.size, share, self.size, *rows, fine)
@@ -232,5 +231,5 @@ class StencilGraph:
         return scipy.sparse.coo_array((entries, (rows, columns)), shape=self.shape).tocsr()
 
     def count_components(self) -> int:
-        """How many parts the graph falls into."""
+        """Number of connected components."""
         return kernels.count_components(self.slots, self.size)

@@ -23,17 +23,17 @@ class _PassOf(NamedTuple):
     """The pixels that each tile of a pass completes."""
 
     totals: Totals
-    taps: NDArray[np.float32]  # what a pixel weighs in its patch, by row and column
-    rows: list[Span]  # of the rectangle that is done with each row of tiles
+    taps: NDArray[np.float32]  # weights of a pixel in its patch, by row and column
+    rows: list[Span]  # of the rectangle that each row of tiles completes
     columns: list[Span]
     needed: Tile  # in the arrays
 
 
 class Aggregate:
-    """The image's sums, for passes one after the other. Tiles may come from any thread.
+    """The image's sums, for one pass after another. Tiles may come from any thread.
 
-    Changes are made, and their sums are cleared, wherever a tile is the last to look at them. A pixel's
-    weight has parts above it and to its left: so the weights of one pass are kept until the next is there.
+    When the last tile that uses a pixel is done, its change is applied and its sums are cleared. A pixel's
+    weight has parts above it and to its left, so the weights of one pass are kept until the next gets there.
     """
 
     def __init__(self, images: Images, read: Tile) -> None:
@@ -43,11 +43,11 @@ class Aggregate:
         self._weights = np.zeros((2, *shape), np.float32)
         self._passes: list[_PassOf] = []
         self._waiting: dict[Step, tuple[Sums, TilePlace]] = {}
-        # Memory that is new to a process is slow to write.
+        # New memory is slow to write.
         self._unused: dict[tuple[int, ...], list[Sums]] = {}
 
     def add_pass(self, spans: Spans, taps: NDArray[np.float32], needed: Tile) -> None:
-        """One more pass; `needed`: the pixels of the whole image that it has to change."""
+        """Add a pass; `needed`: the pixels of the whole image that it must change."""
         own = len(self._passes) % 2
         read = self._read
         self._passes.append(
@@ -66,7 +66,7 @@ class Aggregate:
         )
 
     def blank(self, layout: Layout) -> Sums:
-        """Sums of nothing, for a tile: some that were settled before, where they have the shape."""
+        """Zero sums for a tile: reused from a settled tile of the same shape, if there is one."""
         unused = self._unused.get((layout.own_rows, layout.stride))
         with suppress(IndexError):
             if unused is not None:

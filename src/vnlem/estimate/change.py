@@ -1,4 +1,4 @@
-"""How much of the change that an estimate makes is kept, so that it is never worse than the image given.
+"""How much of an estimate's change is kept, to make it never worse than the given image.
 
 A good estimate removes most of the noise, so its change is about as large as the noise. A far smaller change
 means that hardly any noise could be separated from the structure of the image. It is mostly the error of the
@@ -19,11 +19,11 @@ Array = NDArray[Any]
 
 REACH = 8  # pixels; changes are measured in windows of 17 x 17
 # Root mean squares of a change, in units of the noise. Below the first nothing of it is kept, above the
-# second all. Found on Set12, on photographs of the paper's categories and on synthetic pictures with noise of
-# 1e-4 to 0.6 times the contrast: without this rule the error of the worst is 1.7 % above that of the noisy
+# second everything. Chosen on Set12, on photographs of the paper's categories and on synthetic pictures with
+# noise of 1e-4 to 0.6 times the contrast: without this rule the worst error is 1.7 % above that of the noisy
 # image, with it 0.02 %, and the mean error is lower.
 NOTHING, EVERYTHING = 0.1, 0.5
-STRIP, LONGEST = 64, 512  # rows and columns that one worker looks at
+STRIP, LONGEST = 64, 512  # rows and columns per task
 
 
 def shrink_change_in_strips(noisy: Float, estimate: Float, variance: Float, pool: Pool) -> Float:
@@ -54,7 +54,7 @@ def shrink_change_in_strips(noisy: Float, estimate: Float, variance: Float, pool
 
 
 def shrink_change(noisy: Float, estimate: Float, variance: Float) -> Float:
-    """The estimate where it changes the image by as much as noise does, the image where it hardly does.
+    """The estimate where it changes the image as much as noise does, the image where it hardly changes.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def shrink_change(noisy: Float, estimate: Float, variance: Float) -> Float:
     Returns
     -------
     ndarray, float32
-        A pixel is the same wherever it lies in the array, if `REACH` pixels around it are there.
+        A pixel does not depend on its place in the array, if `REACH` pixels around it are there.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def shrink_change(noisy: Float, estimate: Float, variance: Float) -> Float:
     energy = (change * change / variance).mean(axis=0)
     size = np.sqrt(window_means(energy, REACH))
     share = np.clip((size - np.float32(NOTHING)) / np.float32(EVERYTHING - NOTHING), 0, 1)
-    # In this order an estimate that is kept whole keeps its bits.
+    # In this order an estimate that is kept entirely keeps its bits.
     kept: Float = estimate - (1 - share) * change
     return kept
 

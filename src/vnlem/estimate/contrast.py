@@ -16,7 +16,7 @@ Float = NDArray[np.float64]
 # Planes (channels, H, W) under a Gaussian of some width; on a device another function than `smooth`.
 Smooth = Callable[[Any, float], Any]
 
-DETAIL = 4.0  # pixels; contrast is measured on what a Gaussian of this width takes away
+DETAIL = 4.0  # pixels; contrast is measured on what a Gaussian of this width removes
 WINDOW = 12.0  # pixels; and averaged with one of this width
 CHANCE = (1.0, 5.0)  # standard errors of chance below which a loss counts as none, and above which as certain
 STEADY = 0.05  # of the noise; contrasts far below it are not amplified
@@ -27,9 +27,9 @@ _CUT_OFF = 3.0  # times its width at which a Gaussian ends
 class Contrast(NamedTuple):
     """The contrast of an estimate, (1, H, W) each, averaged over its channels; of NumPy or of a device."""
 
-    detail: Any  # (channels, H, W): the estimate less its smooth part
+    detail: Any  # (channels, H, W): the estimate minus its smooth part
     energy: Any  # of the detail
-    lost: Any  # energy of the clean image's detail that the estimate does not have, as far as is known
+    lost: Any  # estimated energy of the clean image's detail that the estimate lacks
     noise: Any  # energy of the noise's detail
 
     @classmethod
@@ -60,7 +60,7 @@ class Contrast(NamedTuple):
 
     def sureness(self) -> Any:
         """From 0 (nothing was lost, or it may be chance) to 1 (structure was certainly lost)."""
-        # Pixels that a Gaussian window holds, of all channels.
+        # Number of pixels in a Gaussian window, over all channels.
         count = 4 * np.pi * WINDOW**2 * len(self.detail)
         errors = self.lost / (self.noise * np.sqrt(2 / count))
         low, high = CHANCE
@@ -105,7 +105,7 @@ def restore(estimate: Any, contrast: Contrast) -> Any:
 
 
 def reach() -> int:
-    """How many pixels around a pixel `restore_contrast` looks at; it measures contrast of contrast.
+    """How many pixels around a pixel `restore_contrast` uses; it measures contrast of contrast.
 
     Examples
     --------
@@ -131,10 +131,10 @@ def gaussian(width: float) -> Float:
 def smooth(planes: Float, width: float) -> Float:
     """Planes (channels, H, W) under a Gaussian; images are mirrored at their borders.
 
-    Every pixel is a sum in the same order, wherever it lies in the array.
+    Every pixel is summed in the same order, wherever it lies in the array.
     """
     taps = gaussian(width)
-    from scipy import ndimage  # here, since few calls need it and it loads a quarter of a second
+    from scipy import ndimage  # here, because few calls need it and it takes a quarter of a second to load
 
     rows = ndimage.correlate1d(planes, taps, axis=1, mode="reflect")
     return np.asarray(ndimage.correlate1d(rows, taps, axis=2, mode="reflect"))

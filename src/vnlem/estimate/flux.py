@@ -1,8 +1,8 @@
-"""The flux that small bright objects lost in an estimate, put back (`aim="flux"`).
+"""Restore the flux that small bright objects lost in an estimate (`aim="flux"`).
 
 A combination of patches shrinks what is rare: stars come out about 1 % too faint. That is far less than the
-noise of one star, so it is measured on many: around each pixel the residual (noisy image less estimate) is
-fitted by the peaks of the estimate. Where the estimate is right, the slope is zero.
+noise of one star, so it is measured on many: around each pixel the residual (noisy image minus estimate) is
+fitted by the peaks of the estimate. If the estimate is right, the slope is zero.
 """
 
 from typing import Any
@@ -15,12 +15,12 @@ from vnlem.pipeline.device import namespace
 
 Float = NDArray[np.float64]
 
-# Pixels: a peak is what a Gaussian of the first width keeps, less what one of the second keeps.
+# Pixels: a peak is what a Gaussian of the first width keeps, minus what one of the second keeps.
 PEAK, SURROUNDINGS = 1.5, 6.0
 WINDOW = 12.0  # pixels; the slope is that of the peaks under a Gaussian of this width
 # Standard errors of its height in the noisy image, above which a pixel of a peak counts a little, and fully.
 SURE = (6.0, 12.0)
-PRIOR = 100.0  # squared standard errors that speak for a slope of zero
+PRIOR = 100.0  # squared standard errors in favour of a slope of zero
 LARGEST = 0.05  # slope
 
 
@@ -28,7 +28,7 @@ def restore_flux(estimate: Any, noisy: Any, variance: Any, smooth: Smooth) -> An
     """An estimate with its bright peaks raised to the flux that they have in the noisy image.
 
     All (channels, H, W), the variance of the noise also (channels, 1, 1); arrays of NumPy, or of a device
-    that `smooth` works on. Each channel has its own slopes.
+    that `smooth` works on. Slopes are fitted per channel.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def restore_flux(estimate: Any, noisy: Any, variance: Any, smooth: Smooth) -> An
     low, high = SURE
     peaks *= ((peaks / error - low) / (high - low)).clip(0, 1)
     residual = (noisy - wide) / noise
-    # Sums over the pixels that a Gaussian window holds.
+    # Sums over the pixels in a Gaussian window.
     count = 4 * np.pi * WINDOW**2
     fitted, energy = (count * smooth(values, WINDOW) for values in (residual * peaks, peaks * peaks))
     slope = (fitted / (energy + PRIOR)).clip(0, LARGEST)
@@ -56,7 +56,7 @@ def restore_flux(estimate: Any, noisy: Any, variance: Any, smooth: Smooth) -> An
 
 
 def reach() -> int:
-    """How many pixels around a pixel `restore_flux` looks at.
+    """How many pixels around a pixel `restore_flux` uses.
 
     Examples
     --------

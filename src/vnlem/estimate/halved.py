@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from vnlem.estimate.scales import LOBES
 from vnlem.pipeline.tiles import Tile
 
-FILTER_REACH = 8  # pixels around twice a coarse part that halving looks at, rounded up to be even
-DOUBLE_REACH = LOBES  # coarse pixels around a part that doubling looks at
+FILTER_REACH = 8  # pixels that halving reads around twice a coarse part, rounded up to be even
+DOUBLE_REACH = LOBES  # coarse pixels that doubling reads around a part
 
 
 def half_of(shape: tuple[int, int]) -> tuple[int, int]:
@@ -36,7 +36,7 @@ def halve_part(
 ) -> tuple[Any, Tile]:
     """A part at half its size, and where it lies in the whole at half its size: only what is certain.
 
-    halve: :func:`vnlem.estimate.scales.halve`, or what does the same where the planes lie.
+    halve: :func:`vnlem.estimate.scales.halve`, or its counterpart on a device.
     """
     even = Tile(
         read.top + read.top % 2,
@@ -46,7 +46,7 @@ def halve_part(
     )
     smaller = halve(part_of(planes, read, even))
     found = even.halved()
-    # At an edge that is not the image's own, the filter has seen a mirror image.
+    # At an edge that is not the image's own, the filter read a mirror image.
     edge = FILTER_REACH // 2 - 1
     known = Tile(
         found.top + edge * (even.top > 0),

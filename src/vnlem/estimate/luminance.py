@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 
-SMOOTH = 1.5  # pixels; standard deviation of the means that the first differences are taken of
-SMOOTHER = 4.0  # pixels; of wider means, which hold next to none of the noise of one pixel
+SMOOTH = 1.5  # pixels; standard deviation of the means for the first differences
+SMOOTHER = 4.0  # pixels; of wider means, which hold almost no noise of a single pixel
 WINDOW = 2.0  # pixels; standard deviation of the windows in which differences are fitted to the brightness
 RIDGE = 0.1  # added to the variance of the brightness in the fit, in units of the noise variance
 FARTHEST = 9.0  # a colour's contrast counts as at most this many times the mean one, and as at least 1/this
@@ -37,7 +37,7 @@ def colours(
     which : ndarray of int
         (H, W), the number of each pixel's colour.
     denoise : callable
-        Denoises a grey image, of which a map of the noise is given too.
+        Denoises a grey image, given a map of its noise.
 
     Examples
     --------
@@ -79,10 +79,10 @@ def sampled(planes: Float, which: NDArray[np.intp]) -> Float:
 
 
 def factors(mosaic: Float, which: NDArray[np.intp]) -> Float:
-    """Numbers by which each colour is divided, so that edges are about as high in all of them.
+    """Divisors of the colours that make edges about equally high in all of them.
 
-    They are the roots of the contrasts: the contrasts themselves would carry noise of a pale colour over to
-    the others.
+    They are the roots of the contrasts: the contrasts themselves would spread noise of a pale colour to the
+    others.
 
     Parameters
     ----------

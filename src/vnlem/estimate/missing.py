@@ -1,8 +1,8 @@
 """Missing pixels: a first guess from the pixels around them, and better ones from denoised results.
 
 A hole is filled, the image is denoised, the hole is filled with the result, and so on. Filled pixels count as
-less noisy than measured ones, because they are means already (`FILLED_NOISE`). The first guess looks no
-farther than `REACH`, so that a part of an image gets the same bytes as in the whole.
+less noisy than measured ones, because they are means already (`FILLED_NOISE`). The first guess reads no
+farther than `REACH`, so a part of an image gets the same bytes as in the whole.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Float = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# Widths of the Gaussian windows that are tried in turn, until one holds enough valid pixels.
+# Widths of the Gaussian windows, tried in turn until one holds enough valid pixels.
 WIDTHS = (0.7, 1.0, 1.5, 2.5, 5.0, 10.0)
 ENOUGH = 0.1  # weight of the valid pixels in a window
 TRUNCATE = 3.0
@@ -23,10 +23,10 @@ FOUND_REACH = 2  # around a pixel, to decide whether to fill it
 # Noise of a filled pixel, relative to a measured one: best of 0.04 to 1 on Set12 with 30 % missing.
 FILLED_NOISE = 0.48
 STEP = 2.0  # from one guess to the next: twice as far as denoising moved it converges faster
-# Noise that is added to a guess for estimates, relative to that of the others: a guess shares noise with the
-# pixels it is the mean of, which takes away high frequencies. At 10 to 50 % missing it gives the true level.
+# Noise added to a guess for estimates, relative to that of the others: a guess shares noise with the pixels
+# it averages, which removes high frequencies. At 10 to 50 % missing this gives the true level.
 ADDED_NOISE = 1.22
-# Rounds of guessing where few and where many pixels are missing; on Set12 a fourth round gains 0.01 dB.
+# Rounds of guessing if few and if many pixels are missing; on Set12 a fourth round gains 0.01 dB.
 FEW, FEW_ROUNDS, MANY_ROUNDS = 0.02, 1, 3
 
 
@@ -49,7 +49,7 @@ class Repair:
 
 
 def count_rounds(missing: Mask) -> int:
-    """Rounds of guessing that pay.
+    """Worthwhile rounds of guessing.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def count_rounds(missing: Mask) -> int:
 
 
 def levels_of(planes: Float, missing: Mask) -> tuple[float, ...]:
-    """The mean of the valid pixels of each channel; that of all channels where one has none.
+    """The mean of the valid pixels of each channel; that of all channels if one has none.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def first_guess(planes: Float, missing: Mask, level: tuple[float, ...]) -> Float
     Parameters
     ----------
     planes : ndarray
-        What they hold at missing pixels does not matter, so long as it is finite.
+        Missing pixels may hold any finite value.
     missing : ndarray of bool
         Of the same shape.
     level : tuple of float
@@ -104,12 +104,12 @@ def first_guess(planes: Float, missing: Mask, level: tuple[float, ...]) -> Float
 def _guessed(plane: Float, holes: Mask, value: float) -> Float:
     """The first guess of the missing pixels of a plane (H, W), in their order.
 
-    Sums have a fixed order at each pixel, whatever part of an image the plane is.
+    Sums have a fixed order at each pixel, for any part of an image.
     """
     from scipy.ndimage import gaussian_filter
 
     valid = (~holes).astype(np.float64)
-    # The level is subtracted first, so that the sums lose no digits if it is far from zero.
+    # The level is subtracted first: the sums lose no digits if it is far from zero.
     offsets = np.where(holes, 0.0, plane - value)
     found = np.full(np.count_nonzero(holes), value)
     open_ = np.ones(found.size, bool)

@@ -15,19 +15,18 @@ from scipy.special import jn_zeros, jv
 
 Float = NDArray[np.float64]
 
-# The fewest images of a set, and the least noise in units of the standard deviation of what they show:
-# with less noise the patches of VNLR see more.
+# The fewest images of a set, and the least noise in units of the standard deviation of what they show: with
+# less noise the patches of VNLR do better.
 FEWEST, LEAST_NOISE = 16, 0.7
-# Highest frequency of the functions, in cycles per pixel; beyond it such noise hides everything.
+# Highest frequency of the functions, in cycles per pixel; above it such noise hides everything.
 BAND = 0.25
-# The filter is used if its risk is below this share of that of a filter that is the same everywhere, and
-# lower by
-# this share of the noise's variance.
+# The filter is used if its risk is below the first share of the risk of a filter that is the same everywhere,
+# and lower by the second share of the noise's variance.
 GAIN, LEAST_GAIN = 0.9, 0.003
 
 
 def may_filter(sizes: list[tuple[int, int]], noise: float) -> bool:
-    """Whether a set can be one of particles: images of one size, many of them, and noisy.
+    """Whether a set may show particles: images of one size, many of them, and noisy.
 
     Examples
     --------
@@ -96,7 +95,7 @@ def _shrunken(pixels: Float, smooth: Float, sigma: float, share: float) -> Float
 
 
 def _by_spectrum(images: Float, sigma: float) -> tuple[Float, float, float]:
-    """Images under one filter for all, from their mean power on rings; its risk, and the noise it keeps."""
+    """Images after one filter for all, from their mean power on rings; its risk, and the noise it keeps."""
     height, width = images.shape[1:]
     side = max(height, width)
     spectra = fft.fft2(images)
@@ -146,13 +145,13 @@ def _filtered(pixels: Float, functions: list[Float], order: int, sigma: float) -
 
 
 def _kept(values: Float, ratio: float) -> Float:
-    """Share of each component to keep: of the eigenvalues of a covariance in units of the noise.
+    """Share of each component to keep, from the eigenvalues of a covariance in units of the noise.
 
-    ratio: numbers in a sample, over samples. Eigenvalues below (1 + sqrt(ratio))^2 are those of noise alone.
+    ratio: numbers in a sample, over samples. Eigenvalues below (1 + sqrt(ratio))^2 are pure noise.
     """
     rest = values + 1 - ratio
     true = (rest + np.sqrt(np.maximum(rest**2 - 4 * values, 0))) / 2 - 1
     true = np.where(values > (1 + ratio**0.5) ** 2, true, 0.0)
-    # Times the squared cosine of the angle between the eigenvector and what it would be without noise.
+    # Times the squared cosine of the angle between the eigenvector and its noise-free version.
     signal = np.maximum(true**2 - ratio, 0) / (true + ratio)
     return np.asarray(signal / (signal + 1))

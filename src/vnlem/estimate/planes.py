@@ -1,7 +1,7 @@
 """One ridge pass over a stack, plane after plane: only the planes in flight are held.
 
 A plane enters when it comes within reach of a reference patch and leaves, finished, when none can reach it
-any more. Passes are generators in a chain, so memory does not grow with the number of planes.
+anymore. Passes are generators in a chain, so memory does not grow with the number of planes.
 """
 
 import math
@@ -27,7 +27,7 @@ from vnlem.pipeline.workers import Pool
 
 Image = NDArray[np.float32]
 AnyFrame = TypeVar("AnyFrame")
-_GONE: Image = np.empty((0, 0, 0), np.float32)  # instead of what is held elsewhere
+_GONE: Image = np.empty((0, 0, 0), np.float32)  # placeholder for an image held elsewhere
 _SHARED: WeakValueDictionary[tuple[tuple[int, ...], float], Image] = WeakValueDictionary()
 
 
@@ -38,22 +38,22 @@ class Frame:
     noisy: Image
     working: Image
     pilot: Image
-    variance: Image | None = None  # (H, W), of the noise of all channels, where it is not the same everywhere
+    variance: Image | None = None  # (H, W), of the noise of all channels, if it varies
     # The groups of the reference patches that begin in this plane. The pass that finds them may fill the
-    # list after the plane has gone on to the next pass.
+    # list after the plane has moved on to the next pass.
     groups: list[Members] = field(default_factory=list)
 
 
 class Delay(NamedTuple):
-    """How long a pass may wait for frames before it lets one go."""
+    """How long a pass may wait for frames before it releases one."""
 
     ahead: int  # frames after a reference patch that its members may begin in
-    wait: int  # frames whose reference patches may still improve one that all its own have been done for
+    wait: int  # frames whose reference patches may still improve one after all its own are done
 
     def planes_for(self, plane: int, depth: int) -> int:
-        """How many planes must have come before the reference patches that begin in a plane are worked on.
+        """How many planes must have arrived before the reference patches that begin in a plane are processed.
 
-        Those of the first plane look less far ahead. They alone cover it, and it must not wait for longer.
+        Those of the first plane look less far ahead: only they cover it, and it must not wait longer.
 
         Examples
         --------
@@ -67,12 +67,12 @@ class Delay(NamedTuple):
 class Sweep:
     """How a pass goes through the stack."""
 
-    total: int  # planes of the stack; of no consequence with a delay
+    total: int  # planes of the stack; not used with a delay
     reach: int  # planes before and after a reference patch that its members may begin in
     step: int  # pixels between reference patches
     plane_step: int  # planes between reference patches
-    keep_groups: bool = False  # whether the next pass uses the groups again
-    part: Part | None = None  # where the stack lies in a larger one whose bytes it is to have
+    keep_groups: bool = False  # whether the next pass reuses the groups
+    part: Part | None = None  # place of the stack in a larger one whose bytes it must match
     delay: Delay | None = None  # None: planes wait for all that can reach them
 
     def planes(self, depth: int) -> NDArray[np.int64]:
@@ -83,7 +83,7 @@ class Sweep:
     def in_flight(self, plane: int, depth: int) -> tuple[int, int]:
         """The oldest plane that is held for reference patches in one plane, and how many are held.
 
-        At both ends the stack is searched further to the other side, so that groups find as many planes.
+        At both ends the stack is searched further to the other side: groups find equally many planes.
 
         Examples
         --------
@@ -109,11 +109,11 @@ class PlanesInFlight:
     sigma : float
         Standard deviation of the noise, the same in all channels.
     channels : int
-        They share their groups; each has its own combination.
+        They share their groups but not the combination.
     matcher : PlaneMatcher or None
-        Finds the groups; None: the groups that come with the frames are used again.
+        Finds the groups; None: the groups that come with the frames are reused.
     varies : bool
-        Whether frames bring the variance of their noise along.
+        Whether frames have a map of the variance of their noise.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class PlanesInFlight:
         self.frames: list[Frame] = []
         blank = blank_planes(*shape)
         even = search.patch_size**2 * search.depth * sigma**2
-        # A patch that is not there has a noise energy too, so that nothing is divided by zero.
+        # Missing patches have a noise energy too, to avoid a division by zero.
         noise = np.full(blank.shape, even, np.float32) if varies else _everywhere(blank.shape, even)
         self._images = [PlaneImages(blank.copy(), blank.copy(), blank.copy(), noise) for _ in range(channels)]
         # Sums over patches of the last planes; a patch spans all of them.
@@ -184,7 +184,7 @@ class PlanesInFlight:
             self._images[0].noise[first, : total.shape[0], : total.shape[1]] = total
 
     def finished(self, index: int) -> Frame:
-        """A plane with all that was added up for it."""
+        """A plane with all its sums applied."""
         frame = self.frames[index]
         height, width = frame.noisy.shape[1:]
         weights = np.stack(
@@ -254,7 +254,7 @@ class PlanesInFlight:
         self._weights[region] += covered
 
     def start_plane(self) -> None:
-        """Tiles are counted from zero again."""
+        """Count tiles from zero again."""
         self._next = 0
 
 
@@ -277,7 +277,7 @@ class Held(Protocol[AnyFrame]):
         """One plane more at the end."""
 
     def finished(self, index: int) -> AnyFrame:
-        """A plane with all that was added up for it."""
+        """A plane with all its sums applied."""
 
     def drop(self) -> None:
         """Remove the first plane."""
@@ -341,11 +341,11 @@ def _run_delayed(
 ) -> Iterator[AnyFrame]:
     """The same with a delay: a plane leaves as soon as ``delay.ahead + delay.wait`` others have arrived.
 
-    No frame is requested before it is needed, so that frames may come from a camera. A plane that has left
-    is held on as long as reference patches may find members in it.
+    No frame is requested before it is needed: frames may come from a camera. A plane that has left is still
+    held while reference patches may find members in it.
     """
     room = 2 * sweep.reach + depth
-    come = worked = left = 0  # planes that came, whose reference patches are done, and that have left
+    come = worked = left = 0  # planes that arrived, whose reference patches are done, and that have left
     while True:
         frame = next(frames, None)
         if frame is not None:

@@ -1,6 +1,6 @@
 """Passes of ridge estimation over all groups: match (or reuse) the groups of each tile, combine, aggregate.
 
-Channels share their groups; each has its own weights, because each has its own ratio of signal to noise.
+Channels share their groups but not the weights, because their signal-to-noise ratios differ.
 """
 
 import threading
@@ -31,7 +31,7 @@ class PassSettings:
 
     tau: float  # share of the noise that the next working image keeps
     boost: float  # factor on the noise energy in the ridge
-    extra_load: float | None  # first pass (no pilot): steadying load in units of the noise energy
+    extra_load: float | None  # first pass (no pilot): stabilising load in units of the noise energy
     window: float = 0.0  # how much less the border of a patch counts than its centre: Kaiser's beta
 
     def rule(self) -> RidgeRule:
@@ -47,15 +47,15 @@ class Pass:
     matching: Matching
     settings: PassSettings
     needed: Tile  # the pixels, of the whole image, that must be right afterwards
-    known: KnownGroups | None = None  # groups of the tiles that `grid` comes from; else they are matched
+    known: KnownGroups | None = None  # groups of the original grid's tiles; else they are matched
     kept: KnownGroups | None = None  # where this pass leaves its groups for a later one
 
     def taps(self) -> NDArray[np.float32]:
-        """What the rows of its patches, and their columns, weigh."""
+        """Weights of the rows of its patches, and of their columns."""
         return patch_window(self.matching.reach.patch_size, self.settings.window)
 
     def spans(self, more: int) -> Spans:
-        """What its tiles look at, and some more pixels after the end."""
+        """The pixels its tiles read, and some more after the end."""
         spans = self.grid.reads(self.matching.reach_of_copies())
         return Spans(*([(begin, end + more) for begin, end in line] for line in spans))
 
@@ -67,25 +67,25 @@ def run_passes(
     progress: ProgressCallback | None = None,
     order: Callable[[Step], object] | None = None,
 ) -> list[tuple[int, int]]:
-    """Work through the passes; the pilot and the working image are changed in place.
+    """Run the passes; the pilot and the working image are changed in place.
 
     Parameters
     ----------
     images : Images
         Those of the region, (channels, H, W).
     passes : sequence of Pass
-        In their order. Each begins where the one before is done.
+        In order. Each begins where the one before is done.
     pool, progress
         The threads, and how they report progress.
     order : callable, optional
-        Which tiles come first, of those that may be worked on; the result does not depend on it.
+        Which of the ready tiles come first; the result does not depend on it.
 
     Returns
     -------
     list of (int, int)
         For each pass the members that are turned or reflected, and all members.
     """
-    # The weights of the pass before are cleared: none of its patches may still count on them.
+    # The weights of the previous pass are cleared: none of its patches may still need them.
     largest = max(one.matching.reach.patch_size for one in passes)
     spans = [one.spans(largest) for one in passes]
     schedule = Schedule(spans, order or _soon_used(passes))
@@ -121,7 +121,7 @@ def run_passes(
 
 
 def _soon_used(passes: Sequence[Pass]) -> Callable[[Step], object]:
-    """The order of tiles: the latest of the passes that share groups first, so that groups are soon freed."""
+    """The order of tiles: the latest of the passes that share groups first, to free groups soon."""
     searches = list(accumulate(one.known is None for one in passes))
     return lambda step: (searches[step.number], -step.number, step.row, step.column)
 
@@ -149,7 +149,7 @@ class _Scratch(threading.local):
         """The tall arrays of a tile, filled."""
         if len(layout.sheets) > 1:
             return layout.tall(images, weights)
-        # The image itself fills its whole part, and there is nothing beside it.
+        # The image fills its whole part, with nothing next to it.
         shape = (layout.rows, layout.stride, layout.sheets[0].width)
         tall = self._last.pop(shape, None)
         if tall is None:

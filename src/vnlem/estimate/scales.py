@@ -26,16 +26,16 @@ Float = NDArray[np.float64]
 MOST_SCALES = 6
 SMALLEST = 48  # pixels: an image is not made smaller than that
 LOBES = 3  # of the windowed sinc that halves and doubles
-# A difference of this share of the noise variance is as likely left over noise as structure, after a method
-# for white noise.
+# After a method for white noise, a difference of this share of the noise variance is as likely residual noise
+# as structure.
 LEFT_OVER = 0.012
-# Detail that the coarse image cannot show counts as this times as large a difference.
+# Detail that the coarse image cannot show counts as a difference of this share of its energy.
 DETAIL = 0.4
 WINDOW = 13  # pixels across, over which difference and detail are averaged
-# Pixels around one of the fine image that its halving and the join look at, rounded up to an even number; to
-# them comes half of a join's `level`.
+# Pixels around a fine pixel that halving and the join read, rounded up to an even number; half of a join's
+# `level` is added.
 REACH = 24
-STRIP, LONGEST = 128, 512  # rows and columns that one worker looks at, even
+STRIP, LONGEST = 128, 512  # rows and columns per task, even
 
 
 def check_scales(scales: Any) -> int:
@@ -53,7 +53,7 @@ def check_scales(scales: Any) -> int:
 
 
 def count_scales(height: int, width: int, scales: int) -> int:
-    """How many scales an image of this size has, of those that are wanted.
+    """How many of the wanted scales an image of this size has.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def halve(planes: Float) -> Float:
 
 
 def double(planes: Float, height: int, width: int) -> Float:
-    """Planes at twice the size, cut to (height, width): the way back from :func:`halve`.
+    """Planes at twice the size, cut to (height, width): the reverse of :func:`halve`.
 
     Examples
     --------
@@ -109,9 +109,9 @@ def double(planes: Float, height: int, width: int) -> Float:
 
 @cache
 def doubling_weights() -> tuple[Float, NDArray[np.int32]]:
-    """Weights of coarse rows in the even and in the odd fine rows, and how far from their own they lie.
+    """Weights of coarse rows in the even and in the odd fine rows, and their distances from the own row.
 
-    A fine pixel lies a quarter of a coarse step beside the centre of its coarse one. The weights of either
+    A fine pixel lies a quarter of a coarse step from the centre of its coarse one. The weights of either
     side are every second tap.
 
     Examples
@@ -140,7 +140,7 @@ def _halve_rows(planes: Float) -> Float:
     count = -(-planes.shape[1] // 2)
     wide = _mirrored(planes, taps.size - 1, 2 * count - planes.shape[1] + taps.size - 1)
     result = np.zeros((planes.shape[0], count, planes.shape[2]))
-    part = np.empty_like(result)  # in place: to get memory for every term would take longer than the term
+    part = np.empty_like(result)  # in place: allocating memory for every term would take longer than the term
     for k, tap in enumerate(taps):
         left, right = taps.size - 1 - k, taps.size + k
         np.add(wide[:, left : left + 2 * count : 2], wide[:, right : right + 2 * count : 2], out=part)
@@ -171,9 +171,8 @@ def join(
 ) -> Float:
     """The fine result with the low frequencies of the coarse one, where the two hardly differ.
 
-    The weight of what the coarse one knows is d / (d + e + DETAIL * h), where d is `left_over` times the
-    noise variance, e the energy of the difference at low frequencies, and h the energy of the fine result at
-    high ones.
+    The weight of the coarse one is d / (d + e + DETAIL * h), where d is `left_over` times the noise variance,
+    e the energy of the difference at low frequencies, and h the energy of the fine result at high ones.
 
     Parameters
     ----------
@@ -184,7 +183,7 @@ def join(
     sigma : float or ndarray
         Noise of the full size; a number, or broadcastable to `fine`.
     left_over : float
-        A difference of this share of the noise variance is as likely left over noise as structure.
+        A difference of this share of the noise variance is as likely residual noise as structure.
     level : int
         If more than one, the mean of the difference over a square of this side is always applied: the coarse
         result sets the brightness of an area.

@@ -2,7 +2,7 @@
 
 Patches of different kinds need different parameters (a small bandwidth in texture, a large one in flat
 areas), and their kinds are unknown. By Stein's formula the expected squared error of an estimate F of an
-image with Gaussian noise is |F - y|^2 + 2 sigma^2 div F - n sigma^2, in which nothing is unknown. The
+image with Gaussian noise is |F - y|^2 + 2 sigma^2 div F - n sigma^2, in which everything is known. The
 divergence comes from a second estimate, of the image with a little more noise (Ramani, Blu, Unser 2008). The
 combination with the least expected error solves a small linear system (SURE-LET; Blu, Luisier 2007): here one
 for each block of pixels, from sums over the blocks around it.
@@ -25,15 +25,15 @@ BLOCK = 8  # pixels
 WIDTH = 2.0  # of the Gaussian over blocks, in blocks
 RADIUS = 6  # blocks; the Gaussian ends there
 RIDGE = 0.02  # in units of the noise's energy: pulls the result towards the anchor
-OWN = 0.3  # the noisy image counts as this times its difference from the anchor
-PUSH = 0.1  # the little more noise, in units of the noise
+OWN = 0.3  # factor on the noisy image's difference from the anchor
+PUSH = 0.1  # the added noise, in units of the noise
 # A result lies no farther outside of the estimates and the noisy image than this, in units of the noise.
 # With almost no noise, random errors of the divergences would dominate.
 BEYOND = 1.0
-STRIP = 8  # blocks of rows that one task takes
+STRIP = 8  # blocks of rows per task
 STRIP_ON_GPU = 128  # the same on a device, which needs large pieces
 
-# How far around a pixel its combination looks.
+# How far around a pixel its combination reads.
 REACH = BLOCK * (RADIUS + 2)
 
 
@@ -42,11 +42,11 @@ class Estimates(NamedTuple):
 
     plain: Sequence[Array]
     pushed: Sequence[Array]
-    anchor: tuple[int, ...]  # which ones the anchor is the mean of
+    anchor: tuple[int, ...]  # the anchor is the mean of these
 
 
 def push_of(shape: tuple[int, int, int], origin: tuple[int, int], xp: Any = np) -> Array:
-    """Signs +-1 (channels, height, width), as if at random; a pixel of the whole image has always the same.
+    """Pseudo-random signs +-1 (channels, height, width); a pixel of the whole image always has the same.
 
     origin: of the array in the whole image.
 
@@ -97,7 +97,7 @@ def combine(
     """
     on_host = namespace(noisy) is np
     grid = Grid.of(noisy.shape[1:], origin, STRIP if on_host else STRIP_ON_GPU)
-    # A device runs one kernel after another, from whatever thread.
+    # A device runs one kernel after another, from any thread.
     workers = workers if on_host else 1
     directions = _Directions(noisy, estimates, sigma, origin)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -137,12 +137,12 @@ class Grid(NamedTuple):
 
 
 class _Directions:
-    """What may be added to the anchor: the differences of the other estimates, and of the noisy image."""
+    """What may be added to the anchor: differences of the other estimates, and of the noisy image."""
 
     def __init__(self, noisy: Array, estimates: Estimates, sigma: float, origin: tuple[int, int]) -> None:
         self.xp = namespace(noisy)
         self.noisy, self.estimates, self.sigma, self.origin = noisy, estimates, sigma, origin
-        # The last one of the anchor is the others' sum, with the sign changed.
+        # The last estimate of the anchor is minus the sum of the others.
         self.others = [e for e in range(len(estimates.plain)) if e != estimates.anchor[-1]]
         self.count = len(self.others) + 1
 
@@ -160,7 +160,7 @@ class _Directions:
         return [*found, OWN * (self.noisy[:, rows] - anchor)]
 
     def limits(self, rows: slice) -> tuple[Array, Array]:
-        """The least and the largest that a result may be."""
+        """The range of a result."""
         low = high = self.noisy[:, rows]
         for estimate in self.estimates.plain:
             low, high = self.xp.minimum(low, estimate[:, rows]), self.xp.maximum(high, estimate[:, rows])
@@ -206,7 +206,7 @@ def _sums(directions: _Directions, grid: Grid, workers: int) -> Array:
 
 
 def _over_blocks(values: Array, grid: Grid, rows: slice, first: int, blocks: int) -> Array:
-    """Sums (blocks, columns) of values (channels, rows, width); one after another, so that order is fixed."""
+    """Sums (blocks, columns) of values (channels, rows, width), in a fixed order."""
     plane = values[0]
     for channel in values[1:]:
         plane = plane + channel
@@ -237,7 +237,7 @@ def _shares(sums: Array, n: int, sigma: float) -> list[Array]:
 
 
 def _spread(sums: Array) -> Array:
-    """Sums (kinds, rows, columns) under a Gaussian over the blocks around; beyond the border is nothing."""
+    """Sums (kinds, rows, columns) under a Gaussian over the blocks around; zero beyond the border."""
     taps = [float(np.exp(-0.5 * (k / WIDTH) ** 2)) for k in range(-RADIUS, RADIUS + 1)]
     for _ in range(2):
         padded = namespace(sums).pad(sums, ((0, 0), (RADIUS, RADIUS), (0, 0)))

@@ -1,16 +1,15 @@
-"""Transients of a movie: how much of them an estimate lost, and the way to put it back.
+"""Transients of a movie: how much of them an estimate lost, and how to restore it.
 
-A patch that is bright in a few frames has few others like it, and its group draws it towards the quiet
-frames. The residual, noisy frame less estimate, shows this: it should be noise, and where a transient was
-lowered it looks like the transient. So the residual is regressed on the change of the estimate over time.
-The slope is the share of the change that was lost; times the change it is given back. There is one slope for
-some hundred pixels and some frames, so it has little noise, also where the residual of a frame is not
-significant.
+A patch that is bright in a few frames has few similar ones, and its group pulls it towards the quiet frames.
+The residual, noisy frame minus estimate, shows this: it should be noise, but where a transient was lowered it
+looks like the transient. So the residual is regressed on the change of the estimate over time. The slope is
+the share of the change that was lost; slope times change is added back. Some hundred pixels and some frames
+share a slope, so it has little noise even if the residual of a single frame is not significant.
 
-Noise that is left in the estimate is a change over time as well, and the residual is correlated with it. So
-changes below a share of the noise do not count, and both sides are smoothed before they are compared.
+Noise left in the estimate is also a change over time, and the residual is correlated with it. So changes
+below a share of the noise do not count, and both sides are smoothed before they are compared.
 
-All is worked out element by element, so it runs on the arrays of any library.
+Everything is computed element by element, so it runs on arrays of any library.
 """
 
 from collections import deque
@@ -26,12 +25,12 @@ Array = Any  # of NumPy or CuPy
 Item = TypeVar("Item")
 
 AROUND = 8  # frames before and after; the median of all of them is the quiet scene
-LEAST = AROUND + 1  # frames that a median needs; in fewer what is quiet is not known
+LEAST = AROUND + 1  # frames that a median needs; with fewer the quiet scene is unknown
 POOLED = 2  # frames before and after that share a slope
 REACH = 9  # pixels; windows of 19 x 19 share a slope
-# Smoothed changes, in units of the noise. Below the first nothing counts, above the second all.
+# Smoothed changes, in units of the noise. Below the first nothing counts, above the second everything.
 NOTHING, EVERYTHING = 0.25, 0.4
-STEADY = 0.01  # mean square of a change, in units of the noise, at which half of a slope is believed
+STEADY = 0.01  # mean square of a change, in units of the noise, at which a slope is halved
 LARGEST_SLOPE = 1.0
 # Planes in flight of a pass that take as much memory as the frames that wait here; from
 # benchmarks/stack_memory.py.
@@ -41,7 +40,7 @@ PLANES_HELD = 6
 class Frame(NamedTuple):
     """One frame of a movie, all (channels, H, W)."""
 
-    residual: Array  # noisy frame less estimate in units of the noise, single precision
+    residual: Array  # noisy frame minus estimate in units of the noise, single precision
     estimate: Array
     sigma: Any  # of the noise: a number, or an array that fits
 
@@ -52,7 +51,7 @@ class Frame(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """What a frame says about slopes."""
+    """What a frame contributes to slopes."""
 
     estimate: Array
     change: Array  # of the estimate over time, as far as it counts
@@ -61,12 +60,12 @@ class _Measured(NamedTuple):
 
 
 def restore_transients(frames: Iterable[Frame], *, ahead: int) -> Iterator[Array]:
-    """The estimates of a movie's frames, with the share of their changes over time that was lost.
+    """The estimates of a movie's frames, with the lost share of their changes over time restored.
 
     Parameters
     ----------
     frames : iterable of Frame
-        In order. None is asked for before it is needed.
+        In order. None is requested before it is needed.
     ahead : int
         Frames after one that it may depend on in each of two steps: at most `AROUND`, then `POOLED`.
 
@@ -106,7 +105,7 @@ def reach() -> int:
 
 
 def windows(items: Iterable[Item], before: int, after: int) -> Iterator[tuple[list[Item], int]]:
-    """For every item those around it, and which of them it is.
+    """For every item the items around it, and its index among them.
 
     Examples
     --------

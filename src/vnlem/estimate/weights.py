@@ -6,7 +6,7 @@ import numpy as np
 def inverse_square(bandwidth: float, factor: float = 1.0) -> np.float32:
     """factor / bandwidth^2 for the kernels' weights exp(-squared distance * this), finite in float32.
 
-    The weight of a pixel's own patch is exp(-0 * this): an infinite factor would make it no number.
+    The weight of a pixel's own patch is exp(-0 * this): an infinite factor would make it NaN.
 
     Examples
     --------

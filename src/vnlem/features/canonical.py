@@ -13,7 +13,7 @@ from vnlem.pipeline.device import namespace
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import for_each
 
-# Kernels read candidates in eights and pixels in pairs: columns of zeros after the last one.
+# Columns of zeros after the last one: kernels read candidates in eights and pixels in pairs.
 SPARE_COLUMNS = 8
 # Rows of an image whose features one task computes.
 STRIP = 16
@@ -33,7 +33,7 @@ class Extended:
 
     @classmethod
     def of(cls, pixels: NDArray[np.float32], rings: RingLayout, scale: float) -> "Extended":
-        """Extend an image (channels, height, width) by what features and orientations look at."""
+        """Extend an image (channels, height, width) by the support radius of features and orientations."""
         border = max(rings.halo, orientation.halo(scale, rings.patch_size))
         xp = namespace(pixels)
         padded = xp.pad(pixels, ((0, 0), (border, border), (border, border)), mode="symmetric")
@@ -54,7 +54,7 @@ def canonical_region(
 ) -> Features:
     """Features of the pixels of a tile, ready for the kernels.
 
-    Raw features are for unrotated matches only; without them the canonical ones are used in their place.
+    Raw features serve only unrotated matches; without them the canonical ones take their place.
     """
     region = _empty_region(*tile.shape, rings, with_raw)
     _fill(region, image, tile, rings, scale, arc, with_raw)
@@ -64,13 +64,13 @@ def canonical_region(
 def whole_region(
     image: Extended, rings: RingLayout, scale: float, arc: float, workers: int = 1, *, with_raw: bool = True
 ) -> Features:
-    """Features of all pixels of an image, strip by strip on `workers` threads; about 1 kB for a pixel."""
+    """Features of all pixels of an image, strip by strip on `workers` threads; about 1 kB per pixel."""
     height, width = image.shape
     region = _empty_region(height, width, rings, with_raw)
 
     def work(top: int) -> None:
         bottom = min(top + STRIP, height)
-        # Rows of the whole arrays, which lie in one piece.
+        # Contiguous rows of the whole arrays.
         strip = Features(
             raw=region.raw[top:bottom],
             canonical=region.canonical[top:bottom],
@@ -101,7 +101,7 @@ def _fill(
     region: Features, image: Extended, tile: Tile, rings: RingLayout, scale: float, arc: float, with_raw: bool
 ) -> None:
     """Write the features of the pixels of a tile into a region of its size."""
-    # Here and not where the region is made: the first write to new memory is slow, and strips share the work.
+    # Not where the region is allocated: the first write to new memory is slow, and strips share that work.
     for features in (region.raw, region.canonical):
         features[:, region.width :] = 0
     reach = orientation.halo(scale, rings.patch_size)
@@ -122,7 +122,7 @@ def _fill(
 def disc_energy(padded: NDArray[np.float32], patch_size: int) -> NDArray[np.float32]:
     """Integral of the squared pixels over the disc around every pixel, mean over the channels.
 
-    padded: (channels, height, width) with a border of patch_size // 2 pixels. Pixel is added to pixel in one
+    padded: (channels, height, width) with a border of patch_size // 2 pixels. Pixels are added in the same
     order everywhere: the result does not depend on the region.
 
     Examples
@@ -142,7 +142,7 @@ def disc_energy(padded: NDArray[np.float32], patch_size: int) -> NDArray[np.floa
 
 
 def disc_share(patch_size: int, channels: int) -> float:
-    """What makes a sum of squared pixels over a disc, and over all channels, the disc's energy."""
+    """The factor from a sum of squared pixels over a disc and all channels to the disc's energy."""
     return math.pi / 4 * patch_size**2 / len(_disc_offsets(patch_size // 2)) / channels
 
 

@@ -1,19 +1,19 @@
-"""How the channels of an image belong together, and so how they are denoised."""
+"""How the channels of an image are related, which decides how they are denoised."""
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Pixels a side that are averaged, finest first: noise falls by as much, and with it what is seen of things
-# that lie near each other without being the same.
+# Side of the averaged blocks in pixels, finest first. Larger blocks reduce noise by this factor, but also
+# blur together things that lie near each other.
 BLOCKS = (2, 4, 8, 16)
 # Least correlation of the structure of channels that are handled together. Colour photographs have 0.65 to
 # 1, channels of fluorescence -0.1 to 0.2, objects that lie near each other 0.3 (benchmarks/channels.py).
 RELATED = 0.5
 CERTAIN = 2.0  # standard errors between a correlation and this limit: then it decides
-# The noise may be stronger than it is known to be, by this factor: what is left of it in each channel looks
-# like structure that the channels do not share.
+# The noise may be stronger than given, by this factor: the excess in each channel looks like structure that
+# the channels do not share.
 DOUBT = 1.2
 SAME = 0.2  # channels that differ by less than this share of the noise have the same noise
 
@@ -29,8 +29,8 @@ def handling(
 ) -> str:
     """How channels are denoised: "joint", "separate", or "same" for one picture several times.
 
-    Every call, on an image, a stack or a part, decides it here: by what the user wants, else by noise that
-    the channels share, else by their structure.
+    Every call, on an image, a stack or a part, decides here: by what the user wants, else by noise that the
+    channels share, else by their structure.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def handling(
         Number of channels; one channel is "joint".
     seen : callable
         Gives planes (channels, height, width) and the standard deviation of their noise (channels); called
-        only where the structure decides.
+        only if the structure decides.
     shared_noise : bool
         The channels share noise, as those of a colour camera do. Making that noise white also removes the
         structure by which channels are seen to belong together.
@@ -64,7 +64,7 @@ def relation(planes: NDArray[np.float64], noise: NDArray[np.float64]) -> str:
 
     "same": one image several times, noise included (a grey picture stored as RGB). "independent": the
     structure of the channels is clearly uncorrelated (stains, fluorescence). "related": the same edges at the
-    same places (a colour photograph), and wherever the noise hides the structure.
+    same places (a colour photograph), or noise that hides the structure.
 
     The structure is the steps between means of blocks. Noise that is independent between channels adds
     nothing to the products of two channels, and what it adds to the square of one is known.
@@ -92,7 +92,7 @@ def relation(planes: NDArray[np.float64], noise: NDArray[np.float64]) -> str:
     peak = float(np.abs(planes).max(initial=0.0))
     if peak == 0:
         return "same"
-    # In units in which no square overflows or vanishes.
+    # Scaled to keep squares from overflowing or vanishing.
     planes, noise = planes / peak, noise / peak
     differences = [float(np.std(plane - planes[0])) for plane in planes[1:]]
     if all(found <= SAME * level for found, level in zip(differences, noise[1:], strict=True)):
@@ -106,7 +106,7 @@ def relation(planes: NDArray[np.float64], noise: NDArray[np.float64]) -> str:
         products = steps @ steps.T / count
         energy = np.diag(products)
         shared = float(products[others].sum())
-        # Each step is a difference of two means of block^2 pixels, so this much of its energy is noise.
+        # Each step is a difference of two means of block^2 pixels, which gives the noise part of its energy.
         most, least = (_possible(energy - 2 * (trust * noise) ** 2 / block**2) for trust in (1.0, DOUBT))
         # Neighbouring steps share a block, and every pair of channels is counted twice.
         error = 2 * CERTAIN * (float(np.outer(energy, energy)[others].sum()) / count) ** 0.5
@@ -131,7 +131,7 @@ def _steps(plane: NDArray[np.float64], block: int) -> NDArray[np.float64]:
 
 
 def _noise_seen(plane: NDArray[np.float64]) -> float:
-    """Standard deviation of white noise that half of all 2x2 pixels stay below: no less than the noise."""
+    """Noise level from the median over 2x2 pixels, as if all they show were noise: at least the true one."""
     height, width = (side // 2 * 2 for side in plane.shape)
     a, b, c, d = (plane[y:height:2, x:width:2] for y in (0, 1) for x in (0, 1))
     return float(np.median(np.abs(a - b - c + d))) / (2 * 0.6745) if a.size else 0.0

@@ -24,7 +24,7 @@ DEFAULT_ARC = 30.0
 
 
 class Orientation(NamedTuple):
-    """Orientation of every pixel with what is known about it; angles in radians.
+    """Orientation of every pixel with its confidence; angles in radians.
 
     Attributes
     ----------

@@ -89,7 +89,7 @@ def _centre_weight(channels: int) -> float:
 def filters_of(
     orders: tuple[int, ...], samples: tuple[int, ...], upsample: int, average_down: bool
 ) -> list[NDArray[np.float64]]:
-    """Each coefficient as a filter on the pixels around: impulse responses, by which E is exact."""
+    """Each coefficient as a filter on the pixels around: impulse responses, which make E exact."""
     reach = len(orders) + 2 * REACH + 1
     size = 2 * reach + 1
     where, weights = taps(samples, upsample)

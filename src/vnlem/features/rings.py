@@ -1,4 +1,4 @@
-"""Ring harmonics: the disc around a pixel as angular Fourier coefficients, so that rotation is a phase.
+"""Ring harmonics: the disc around a pixel as angular Fourier coefficients; rotation becomes a phase.
 
 The disc is sampled on rings of radius 1, 2, ... from the upsampled image; each ring keeps its angular Fourier
 coefficients up to the order its circumference supports, weighted so that the squared length of the feature
@@ -30,7 +30,7 @@ ORDER_PER_RADIUS = 0.9
 HIGHEST_ORDER = 14
 # Finer grids only cost memory.
 LARGEST_UPSAMPLING = 16
-# The number of coefficients is padded to a multiple of this, so that vectorised loops have no remainder.
+# The number of coefficients is padded to a multiple of this: vectorised loops have no remainder.
 LANES = 16
 # Lanes of a row: what the kernels add up at once.
 ROW = 8
@@ -38,11 +38,11 @@ ROW = 8
 
 @dataclass(frozen=True)
 class RingLayout:
-    """The place of each coefficient in a feature vector, and what it costs.
+    """The place of each coefficient in a feature vector, and its noise.
 
     A vector is [real parts | imaginary parts], each with the lanes of all channels in turn. Lanes come in
-    rows of eight; rows that hold the same eight orders of several rings come first, so that what rotation
-    treats alike can be added up row by row; then come the other coefficients, then padding.
+    rows of eight; rows that hold the same eight orders of several rings come first, because rotation treats
+    them alike and they can be added up row by row; then come the other coefficients, then padding.
 
     Attributes
     ----------
@@ -101,8 +101,8 @@ class RingLayout:
     def distance_scale(self) -> float:
         """Factor that turns squared distances of features into those of square patches.
 
-        By area (4 / pi). Averaged down, features hold much less noise than pixels: there it is q^2 / E, so
-        that what noise puts into a distance counts as in a square patch.
+        By area (4 / pi). Averaged down, features hold much less noise than pixels: there it is q^2 / E, to
+        make noise count as much in a distance as in a square patch.
         """
         return self.patch_size**2 / self.noise_energy if self.average_down else 4 / math.pi
 
@@ -134,7 +134,7 @@ class RingLayout:
 
 @dataclass(frozen=True)
 class RingCoefficients:
-    """Patches as complex ring coefficients, (..., lanes): what a distance at any angle takes.
+    """Patches as complex ring coefficients, (..., lanes), for distances at any angle.
 
     For single patches and small sets; the kernels do the same sums for whole images.
     """
@@ -148,7 +148,7 @@ class RingCoefficients:
     ) -> "RingCoefficients":
         """The coefficients of every pixel of an image (height, width) that is large compared with the patch.
 
-        They are those of the image less `level`, its mean when None; only such of one level can be compared.
+        They belong to the image minus `level`, its mean when None; only those of one level can be compared.
 
         Examples
         --------
@@ -159,7 +159,7 @@ class RingCoefficients:
         >>> bool(distances[0] < 1e-3), bool(distances[1] > 10)
         (True, True)
         """
-        # A common shift takes nothing from a distance, and keeps float32 free of large offsets.
+        # A common shift does not change distances, and keeps float32 free of large offsets.
         level = float(image.mean()) if level is None else level
         padded = np.pad(image - level, rings.halo, mode="symmetric").astype(np.float32)
         raw, _ = ring_features(padded[None], np.zeros(image.shape, dtype=np.float32), rings)
@@ -191,8 +191,8 @@ def layout(patch_size: int, upsample: int = 2, channels: int = 1, average_down: 
     """
     n_rings = patch_size // 2
     orders = tuple(min(HIGHEST_ORDER, int(ORDER_PER_RADIUS * math.pi * r)) for r in range(1, n_rings + 1))
-    # A multiple of four keeps quarter turns exact; a few samples more than the orders need keep what lies
-    # above the highest order from folding back.
+    # A multiple of four keeps quarter turns exact; a few samples more than the orders need avoid aliasing
+    # from above the highest order.
     samples = tuple(8 * math.ceil((2 * order + 6) / 8) for order in orders)
     table, folds = _arrange(orders)
     energy = sum(float(np.sum(filters**2)) for filters in filters_of(orders, samples, upsample, average_down))
@@ -213,9 +213,8 @@ def layout(patch_size: int, upsample: int = 2, channels: int = 1, average_down: 
 def _arrange(orders: tuple[int, ...]) -> tuple[NDArray[np.int64], tuple[tuple[int, ...], ...]]:
     """Ring and order of every lane, and the rows of lanes that hold equal orders (see RingLayout).
 
-    Eight orders of a ring make a row, also when one or two of them are missing; what is missing in all rows
-    of the same eight orders makes room for single coefficients, one order to a column. The rest fills rows
-    of its own.
+    Eight orders of a ring make a row, even if one or two of them are missing; columns missing in all rows of
+    the same eight orders take single coefficients, one order per column. The rest fills separate rows.
     """
     padding = (-1, 0)
     single = [(0, 0)]
@@ -256,7 +255,7 @@ def ring_features(
     rings: RingLayout,
     out: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Feature vectors of a region: as the image has them, and each turned by minus its angle.
+    """Feature vectors of a region: in the image's frame, and each turned by minus its angle.
 
     Parameters
     ----------
@@ -299,7 +298,7 @@ def ring_features(
 
 
 def sampling_of(rings: RingLayout, transform: Callable[..., Any]) -> Sampling:
-    """Where the rings lie and what their samples make; transform: `dft` or `quarter_dft`.
+    """Where the rings lie, and the transform of their samples: `dft` or `quarter_dft`.
 
     Examples
     --------
@@ -312,7 +311,7 @@ def sampling_of(rings: RingLayout, transform: Callable[..., Any]) -> Sampling:
 
 
 def aligned(shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Room that begins at a cache line: kernels read vectors of eight, and one across two lines costs two."""
+    """An array aligned to a cache line: kernels read vectors of eight, and one across two lines costs two."""
     line = 64
     memory = np.empty(4 * math.prod(shape) + line, dtype=np.uint8)
     first = -memory.ctypes.data % line

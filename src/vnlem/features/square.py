@@ -20,7 +20,7 @@ def noise_bandwidth(q: int, sigma: float, ndim: int = 2) -> float:
     -------
     float
         For weights exp(-(d^2 - 2 sigma^2 n) / bandwidth^2): the squared bandwidth is the standard deviation
-        sqrt(8 n) sigma^2 of the squared distance of two patches that differ by noise alone.
+        sqrt(8 n) sigma^2 of the squared distance of two patches that differ only by noise.
 
     Examples
     --------

@@ -61,9 +61,9 @@ def phases(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
 def averaged(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
     """The upsampled image averaged down again with a triangle one pixel wide at half height.
 
-    That is how a patch rotated in its upsampled form comes back to the original resolution. Averaging and
-    rotation may change places, so it is done once, on the image. The two outermost rows and columns miss
-    taps and are copied.
+    That is how a patch rotated in its upsampled form returns to the original resolution. Averaging and
+    rotation commute, so it is done once, on the image. The two outermost rows and columns lack taps and are
+    copied.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def averaged(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
 
 
 def phase_filters(factor: int, average_down: bool) -> tuple[NDArray[np.float32], int]:
-    """What makes the phases of an image along an axis, or of the image averaged down.
+    """The filters that make the phases of an image along an axis, or of the image averaged down.
 
     Returns
     -------

@@ -22,7 +22,7 @@ def error_panel(axes: Any, error: NDArray[Any], limit: float, caption: str = "")
 
 
 def scale_panel(axes: Any, scale: Any, title: str) -> None:
-    """A place without a picture; it holds the scale of the panels beside it, if there are any."""
+    """A place without a picture; it holds the scale of the panels next to it, if there are any."""
     axes.set_axis_off()
     if scale is not None:
         inside = axes.inset_axes((0.1, 0.45, 0.8, 0.06))

@@ -31,8 +31,7 @@ def cytometry_figure(
     Notes
     -----
     There is no clean image, so the captions give the FSIM to the noisy one, as the paper does, and the
-    residual's standard deviation and correlation of neighbouring pixels: 0 where nothing but white noise was
-    removed.
+    residual's standard deviation and correlation of neighbouring pixels: 0 if only white noise was removed.
 
     Examples
     --------

@@ -25,12 +25,12 @@ def example_figure(
     clean, noisy : array_like, shape (height, width)
         In 0..255.
     results : mapping of str to array_like
-        What each method made of `noisy`.
+        The result of each method on `noisy`.
     out : path, optional
         Where to save the figure; the suffix decides the format.
     measures : mapping of str to mapping, optional
-        What the captions say of "noisy" and of each result, by the names of ``vnlem.metrics.Evaluation``;
-        taken of the images themselves when None, which is not the same where these were clipped.
+        Measures in the captions, of "noisy" and of each result, by the names of ``vnlem.metrics.Evaluation``;
+        measured on the images when None, which differs if these were clipped.
 
     Returns
     -------

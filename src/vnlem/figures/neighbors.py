@@ -48,7 +48,7 @@ def neighbors(
     Notes
     -----
     Patches found by RID are shown rotated onto the first, and scaled; in the image a circle shows the size of
-    each match of the last panel, and a tick where the top of the patch went.
+    each match of the last panel, and a tick marks the top of the patch.
 
     Examples
     --------

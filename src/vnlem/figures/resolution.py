@@ -13,7 +13,7 @@ from vnlem.figures._panels import grey_panel, save
 class Resolution(NamedTuple):
     """An image at one size: clean, noisy, and the result of each method, in 0..255.
 
-    `snr` gives the decibels of "noisy" and of each result; they are taken of the images where it is None.
+    `snr` gives the decibels of "noisy" and of each result; None measures them on the images.
     """
 
     clean: ArrayLike

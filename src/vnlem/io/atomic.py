@@ -9,10 +9,9 @@ from pathlib import Path
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path` to write to; it becomes `path` when the block ends well.
+    """A temporary name next to `path` to write to; it becomes `path` when the block ends well.
 
-    On any failure, Ctrl-C included, the temporary file is removed and a file that was there before stays
-    as it was.
+    On any failure, including Ctrl-C, the temporary file is removed and an existing file stays unchanged.
 
     Examples
     --------

@@ -44,11 +44,11 @@ class Mosaic:
     white : float
         Value of a saturated pixel.
     balance : tuple of float
-        What red, green and blue are multiplied by so that grey is grey.
+        Factors of red, green and blue that make grey neutral.
     from_xyz : tuple of tuple of float
         Matrix from CIE XYZ to the camera's colours; empty if it is not known.
     noise : tuple of (float, float)
-        Gain and read noise of red, green and blue, where the file says them (NoiseProfile of a DNG).
+        Gain and read noise of red, green and blue, if the file has them (NoiseProfile of a DNG).
     orientation : int
         As in TIFF files.
     source : Path
@@ -162,7 +162,7 @@ def _noise_profile(path: Path, raw: Any) -> tuple[tuple[float, float], ...]:
 
 
 def _pages(tif: TiffFile) -> Iterator[TiffPage]:
-    """All images of a file, also those inside others."""
+    """All images of a file, including nested ones."""
     for page in tif.pages:
         if isinstance(page, TiffPage):
             yield page
@@ -192,7 +192,7 @@ def write(path: Path, picture: Picture) -> None:
 
 
 def _holds(path: Path, pixels: NDArray[Any]) -> bool:
-    """Whether LibRaw reads these pixels from a file; it does not where tags are damaged."""
+    """Whether LibRaw reads these pixels from a file; it does not if tags are damaged."""
     import rawpy
 
     try:
@@ -203,7 +203,7 @@ def _holds(path: Path, pixels: NDArray[Any]) -> bool:
 
 
 def _patched(path: Path, pixels: NDArray[Any], mosaic: Mosaic) -> bool:
-    """The file that the mosaic came from, with other pixels; False if that is not a writable DNG."""
+    """Write the mosaic's source file with other pixels; False if that is not a writable DNG."""
     if mosaic.source.suffix.lower() != ".dng" or not mosaic.source.exists():
         return False
     import rawpy
@@ -211,7 +211,7 @@ def _patched(path: Path, pixels: NDArray[Any], mosaic: Mosaic) -> bool:
     with rawpy.imread(str(mosaic.source)) as raw:
         frame = np.array(raw.raw_image)
         if raw.raw_image_visible.shape != pixels.shape:
-            return False  # a corner, which is only tried out
+            return False  # a corner, for a trial write
     top, left = mosaic.origin
     frame[top : top + pixels.shape[0], left : left + pixels.shape[1]] = pixels
     with TiffFile(mosaic.source) as tif:
@@ -271,7 +271,7 @@ def _overwrite(page: TiffPage, code: int, value: Any) -> None:
 
 
 def _new(path: Path, pixels: NDArray[Any], mosaic: Mosaic) -> None:
-    """A DNG of the visible pixels, with what LibRaw knows of the camera."""
+    """Write a DNG of the visible pixels, with what LibRaw knows about the camera."""
     cell = len(mosaic.pattern)
     black = [round(value) for row in mosaic.black for value in row]
     neutral = [_fraction(1 / value) for value in mosaic.balance]

@@ -1,6 +1,6 @@
 """Files inside gzip or bzip2: decompressed to a temporary file for reading, compressed when complete.
 
-So the reader of a format works on plain files, in which it can seek.
+This way the reader of a format works on plain files, in which it can seek.
 """
 
 import bz2
@@ -90,7 +90,7 @@ def _copy(stream: Any, plain: Any, path: Path) -> None:
 
 @contextmanager
 def compressing(path: Path) -> Iterator[Path]:
-    """A plain file to write to; it is compressed into `path` at the end where the suffix asks for that.
+    """A plain file to write to; at the end it is compressed into `path` if the suffix says so.
 
     Examples
     --------
@@ -117,6 +117,6 @@ def compressing(path: Path) -> Iterator[Path]:
 def _compressor(suffix: str, stream: Any) -> Any:
     if suffix == ".bz2":
         return bz2.BZ2File(stream, "wb")
-    # Neither name nor date of the plain file goes into the header: the same pixels give the same bytes.
-    # Higher levels take many times as long and hardly make noise smaller.
+    # The header has neither name nor date of the plain file: the same pixels give the same bytes.
+    # Higher levels take many times as long and hardly compress noise any better.
     return gzip.GzipFile("", "wb", 1, stream, mtime=0)

@@ -81,7 +81,7 @@ class _Scene:
                 self._by_plane[tuple(a + b for a, b in zip(begin, offset, strict=True))].append(block)
 
     def _check_size(self, blocks: list[Block]) -> None:
-        """Coordinates of damaged files lie anywhere: refuse planes much larger than what fills them."""
+        """Damaged files may have any coordinates: refuse planes much larger than the blocks in them."""
         planes = math.prod(self.counts)
         filled = sum(math.prod(block.sizes.values()) for block in blocks)
         if planes > filled or self.height * self.width > 1000 * filled:
@@ -89,7 +89,7 @@ class _Scene:
             raise ValueError(f"it is damaged: its blocks are scattered over {sizes} pixels")
 
     def read(self, plane: int, rows: slice, columns: slice) -> NDArray[Any]:
-        """A part of a plane; where there is no tile of a mosaic it is zero."""
+        """A part of a plane; zero where a mosaic has no tile."""
         index = tuple(map(int, np.unravel_index(plane, self.counts))) if self.counts else ()
         blocks = self._by_plane.get(index)
         if not blocks:
@@ -111,7 +111,7 @@ class _Scene:
         return out
 
     def _plane_of(self, block: Block, index: tuple[int, ...]) -> NDArray[Any]:
-        """The rows and columns that a block has of a plane."""
+        """The rows and columns of a plane in a block."""
         wanted = dict(zip(self.names, index, strict=True))
         at: list[Any] = []
         for name in reversed(block.names):
@@ -132,7 +132,7 @@ def _series(scene: _Scene, about: "_Description", number: int, name: str) -> Ser
 
 
 class _Description:
-    """What the XML of a file says; nothing where it is damaged."""
+    """What the XML of a file says; empty if it is damaged."""
 
     def __init__(self, text: str) -> None:
         try:

@@ -66,7 +66,7 @@ class Block:
 
     @property
     def is_full_size(self) -> bool:
-        """Whether this is an original block and not a smaller copy for previews."""
+        """Whether this is an original block, not a smaller copy for previews."""
         return self.pyramid == 0 and all(self.stored[axis] == self.sizes[axis] for axis in "XY")
 
     @cached_property
@@ -175,7 +175,7 @@ def _decoded(block: Block, content: bytes, expected: int) -> NDArray[Any]:
 
 
 def _zstd_with_head(block: Block, content: bytes, expected: int) -> NDArray[Any]:
-    """Zstandard behind a short head, which may say that low and high bytes of the pixels are kept apart."""
+    """Zstandard after a short head, which may say that low and high bytes of the pixels are separated."""
     length = content[0]
     if length not in (1, 3) or (length == 3 and content[1] != 1):
         raise ValueError("it is damaged: a block begins with an unknown head")

@@ -60,7 +60,7 @@ def _malvar(pixels: Float, colour: NDArray[np.str_]) -> Float:
     beside, above, across = filtered(_BESIDE), filtered(_BESIDE.T), filtered(_ACROSS)
     found = [np.where(colour == "G", pixels, filtered(_GREEN))]
     for wanted in "RB":
-        # Greens in rows of a colour have it to their sides, the other greens above and below.
+        # Greens in rows of a colour have it left and right, the other greens above and below.
         in_row = (colour == wanted).any(axis=1)[:, None]
         at_green = np.where(in_row, beside, above)
         found.append(np.where(colour == wanted, pixels, np.where(colour == "G", at_green, across)))

@@ -172,7 +172,7 @@ def _guarded(read: Callable[..., Any], place: Path, lock: threading.Lock) -> Cal
 
 @contextmanager
 def _readers_warnings_ignored() -> Iterator[None]:
-    """Readers warn of headers that they can read all the same."""
+    """Readers warn about headers that they can read anyway."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -192,13 +192,13 @@ def one_sentence(place: Path) -> Iterator[None]:
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
         place_of_error = traceback.extract_tb(error.__traceback__)[-1].filename
-        if not Path(place_of_error).is_relative_to(_PACKAGE):  # not a sentence of our own
+        if not Path(place_of_error).is_relative_to(_PACKAGE):  # not our own message
             reason = f"it is damaged ({reason})"
         raise ValueError(f"cannot read {place}: {reason}") from error
 
 
 def _load(place: str) -> Callable[..., Any]:
-    """A function of a format, whose libraries are loaded when a file of this format turns up."""
+    """A function of a format; its libraries are loaded when such a file is met."""
     module, name = place.split(":")
     function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function
@@ -213,8 +213,8 @@ def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
         The suffix decides the format: .png, .jpg, .jpeg, .tif, .tiff or .npy; .ome.tif gives OME-TIFF,
         .nii NIfTI, .mrc MRC and .fits FITS, also compressed (.nii.gz, .mrc.gz, .fits.gz).
     picture : Picture or array_like
-        What :func:`read` gave, perhaps with other pixels, or a bare array (grey, or with a last axis of 2, 3
-        or 4 for grey+alpha, RGB, RGBA).
+        A result of :func:`read`, perhaps with other pixels, or a bare array (grey, or with a last axis of 2,
+        3 or 4 for grey+alpha, RGB, RGBA).
 
     Raises
     ------
@@ -225,8 +225,8 @@ def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
 
     Notes
     -----
-    The data go to a temporary name in the same folder first; on any failure that file is removed and what
-    was there before stays.
+    The data go to a temporary name in the same folder first; on any failure that file is removed and an
+    existing file stays.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def write_pages(path: str | os.PathLike[str], picture: Picture, pages: PagesOnDi
     path : str or path
         A name for which :func:`takes_pages` is true, such as .tif, .ome.tif, .nii.gz, .mrc or .fits.
     picture : Picture
-        What :func:`open_pages` says about the file that the pages came from.
+        What :func:`open_pages` says about the source file.
     pages : PagesOnDisk
         The pixels.
 
@@ -297,7 +297,7 @@ def _encode(name: str, path: Path, picture: Picture, **pages: PagesOnDisk) -> No
 def check_writable(path: str | os.PathLike[str], picture: Picture) -> None:
     """Raise what :func:`write` would raise for this name and picture, without writing.
 
-    Long work begins after this check, so that it cannot end without a file to put its result in.
+    Call it before long work, which must not end without a file for its result.
 
     Examples
     --------
@@ -318,14 +318,14 @@ def check_writable(path: str | os.PathLike[str], picture: Picture) -> None:
         raise ValueError(f"{place} is not a regular file; name a file to write")
     if not os.access(folder, os.W_OK):
         raise PermissionError(errno.EACCES, f"no permission to write in the folder {folder}")
-    # The administrator may write everywhere; a file without write permission is protected all the same.
+    # An administrator may write everywhere, but a file without write permission still counts as protected.
     if place.exists() and not (os.access(place, os.W_OK) and place.stat().st_mode & 0o222):
         raise PermissionError(errno.EACCES, f"{place} is write-protected; choose another name")
     _try_out(name, suffix, picture)
 
 
 def _try_out(name: str, suffix: str, picture: Picture) -> None:
-    """Write a corner of every page, so that metadata a format cannot take are known before the work."""
+    """Write a corner of every page, to find metadata that a format cannot take before the work."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

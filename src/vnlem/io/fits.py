@@ -22,7 +22,7 @@ _BLOCK, _CARD = 2880, 80
 _COPIED = 2**22
 _BITPIX = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
 _OTHER_SIGN = {"int8": "u1", "uint16": ">i2", "uint32": ">i4", "uint64": ">i8"}
-_ABOUT_THE_PIXELS = ("CHECKSUM", "DATASUM", "DATAMIN", "DATAMAX")  # no longer true of others
+_ABOUT_THE_PIXELS = ("CHECKSUM", "DATASUM", "DATAMIN", "DATAMAX")  # not true of new pixels
 _TIME = ("TIME", "UTC", "TAI", "TDB")
 _SPECTRUM = ("FREQ", "WAVE", "AWAV", "ENER", "VELO", "VRAD", "VOPT", "STOKES")
 _SKY = ("RA", "DEC", "GLON", "GLAT", "ELON", "ELAT")
@@ -70,7 +70,7 @@ def open_file(path: Path, place: Path) -> Iterator[list[Series]]:
 
 
 def _is_one_header(header: bytes) -> bool:
-    """Whether this is one header: astropy reads on into the next one where the END card is damaged."""
+    """Whether this is one header: astropy reads on into the next one if the END card is damaged."""
     cards = [header[at : at + _CARD].rstrip(b" \x00") for at in range(0, len(header), _CARD)]
     if b"END" not in cards or any(cards[cards.index(b"END") + 1 :]):
         return False
@@ -139,15 +139,15 @@ def _axes(header: Any, count: int) -> str:
 
 
 def write(path: Path, picture: Picture, *, pages: PagesOnDisk | None = None) -> None:
-    """Write a plain FITS file; `pages` hold the pixels where the picture's own only have their shape."""
+    """Write a plain FITS file; `pages` hold the pixels if the picture has only their shape."""
     shape, dtype = picture.pixels.shape, picture.pixels.dtype
     native = picture.metadata.native if picture.metadata.format == "fits" else None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of cards that were not standard before
+        warnings.simplefilter("ignore")  # about cards that were not standard in the source
         header, scaling = _header(native, shape, dtype, picture.metadata.history)
         text = header.tostring()
     with open(path, "wb") as stream:
-        # A corner of the image, which only tries out whether it can be written, has no other extensions.
+        # A corner, written as a trial, has no other extensions.
         if native is None or native.image_shape != shape:
             _write_image(stream, text, scaling, picture, pages)
             return
@@ -227,7 +227,7 @@ def _copy(source: Any, target: Any, start: int, stop: int) -> None:
 
 
 def sky_steps(header: Any) -> dict[str, float]:
-    """Sides of a pixel in seconds of arc, where the header places the image in the sky.
+    """Sides of a pixel in arcseconds, if the header places the image in the sky.
 
     Examples
     --------

@@ -49,8 +49,8 @@ class Format:
     suffixes: tuple[str, ...]
     magic: tuple[bytes, ...]  # how its files begin
     dtypes: tuple[str, ...]
-    # Where its functions live: path -> Picture, or (path, channels) -> Picture where the file does not say
-    # which axis is colour; and (path, Picture) -> None. Empty where `open` reads, or nothing writes.
+    # Where its functions live: path -> Picture, or (path, channels) -> Picture if the file does not say which
+    # axis is colour; and (path, Picture) -> None. Empty if `open` reads, or nothing writes.
     read: str
     write: str
     asks_channels: bool = False
@@ -62,12 +62,12 @@ class Format:
     # What reads planes one by one, and files with several images: (plain file, the file as it was named)
     # -> context manager that gives a list of Series.
     open: str = ""
-    streams: bool = False  # whether `write` takes pages=PagesOnDisk, so that pixels need not be in memory
+    streams: bool = False  # whether `write` takes pages=PagesOnDisk: pixels need not be in memory
     compressible: bool = False  # whether files may be compressed by gzip or bzip2
     signs: tuple[tuple[int, bytes], ...] = ()  # a signature that is not at the beginning, and its position
     library: str = ""  # the reader that an extra brings
     extra: str = ""
-    instead: str = ".ome.tif or .ome.zarr"  # what to write where this format is only read
+    instead: str = ".ome.tif or .ome.zarr"  # what to write if this format is only read
     needs_name: bool = False  # whether files begin like those of another format, and the suffix decides
 
     def begins(self, start: bytes) -> bool:
@@ -77,7 +77,7 @@ class Format:
         )
 
     def check_library(self) -> None:
-        """Say which extra to install where the reader of the format is missing."""
+        """Say which extra to install if the reader of the format is missing."""
         if self.library and importlib.util.find_spec(self.library) is None:
             raise ValueError(
                 f"{self.title} files need the package {self.library}: pip install 'vnlem[{self.extra}]'"
@@ -225,7 +225,7 @@ FORMATS |= {
         library="liffile",
         extra="microscopes",
     ),
-    # The beginning is weak (version 1, and a width below 65536), so it comes last.
+    # Its signature is weak (version 1, and a width below 65536), so it comes last.
     "mgh": Format(
         "MGH",
         (".mgh", ".mgz"),
@@ -319,7 +319,7 @@ def sniff(path: Path) -> str:
 
 
 def format_of(path: Path) -> str:
-    """The format a file name asks for."""
+    """The format of a file name."""
     matches = [
         (len(suffix), name)
         for name, format_ in all_formats()
@@ -334,7 +334,7 @@ def format_of(path: Path) -> str:
 
 
 def _general() -> list[Format]:
-    """The formats to suggest to someone whose format will not do: those that need no further package."""
+    """The formats to suggest instead of an unsuitable one: those that need no further package."""
     return [
         format_ for name, format_ in FORMATS.items() if name != "ome" and format_.write and not format_.extra
     ]
@@ -355,7 +355,7 @@ def takes_pages(path: str | os.PathLike[str]) -> bool:
 
 
 def format_that_holds(path: Path, picture: Picture) -> tuple[str, str]:
-    """The format a file name asks for, and its suffix there; an error where it cannot hold the picture."""
+    """The format of a file name, and its suffix; an error if it cannot hold the picture."""
     name = format_of(path)
     format_ = find_format(name)
     suffix = max((s for s in format_.suffixes if path.name.lower().endswith(s)), key=len)
@@ -373,7 +373,7 @@ def format_that_holds(path: Path, picture: Picture) -> tuple[str, str]:
 
 
 def _needs(picture: Picture) -> list[tuple[str, Callable[[Format], bool]]]:
-    """What a format must be able to hold for this picture, and whether a given one can."""
+    """What a format must hold for this picture, and a test for each."""
     needs: list[tuple[str, Callable[[Format], bool]]] = [
         (f"{picture.pixels.dtype} pixels", lambda format_: picture.pixels.dtype.name in format_.dtypes)
     ]

@@ -11,7 +11,7 @@ from vnlem.io.pillow import opened
 from vnlem.io.upright import orientation_in
 
 _EXIF_PREFIX = b"Exif\x00\x00"
-# High enough that the file's own losses stay well below any noise worth removing.
+# High enough to keep the losses of the format well below any noise worth removing.
 _QUALITY = 95
 
 

@@ -69,6 +69,6 @@ def _calibration(image: Any, axes: str) -> Calibration:
 
 
 def _channels(image: Any) -> tuple[str, ...]:
-    """The colour table of each channel, which is all that its description names it by."""
+    """The colour table of each channel: the only name that the description gives it."""
     found = image.xml_element.iter("ChannelDescription")
     return tuple(channel.get("LUTName") or f"channel {k}" for k, channel in enumerate(found, start=1))

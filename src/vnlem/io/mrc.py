@@ -79,7 +79,7 @@ def _shape(shape: tuple[int, ...], header: Any, place: Path) -> tuple[int, ...]:
 
 
 def _is_particles(place: Path) -> bool:
-    """Programs write stacks of particles with the header of a volume: only the name says what they are."""
+    """Programs write stacks of particles with the header of a volume: only the name tells them apart."""
     return ".mrcs" in place.name.lower()
 
 
@@ -110,7 +110,7 @@ def _calibration(header: Any, axes: str) -> Calibration:
 
 
 def write(path: Path, picture: Picture, *, pages: PagesOnDisk | None = None) -> None:
-    """Write a plain MRC file; `pages` hold the pixels where the picture's own only have their shape."""
+    """Write a plain MRC file; `pages` hold the pixels if the picture has only their shape."""
     shape, dtype = picture.pixels.shape, picture.pixels.dtype
     native = picture.metadata.native if picture.metadata.format == "mrc" else None
     header = _new_header(picture) if native is None else native.header.copy()
@@ -147,7 +147,7 @@ def _grid(shape: tuple[int, ...], axes: str) -> tuple[int, ...]:
 
 
 def _new_header(picture: Picture) -> Any:
-    """The header of a picture that comes from elsewhere."""
+    """The header of a picture from another format."""
     from mrcfile.dtypes import HEADER_DTYPE
 
     shape, axes = picture.pixels.shape, picture.metadata.axes
@@ -184,14 +184,14 @@ def _mark(header: Any, extended: bytes, history: str) -> None:
 
 
 class _Statistics:
-    """Smallest, largest, mean value and deviation of pages that come one after the other."""
+    """Smallest, largest, mean value and deviation of pages that arrive one by one."""
 
     def __init__(self) -> None:
         self._low, self._high = math.inf, -math.inf
         self._count, self._mean, self._squares = 0, 0.0, 0.0
 
     def add(self, page: NDArray[Any]) -> None:
-        """One more page."""
+        """Add a page."""
         values = page.astype(np.float64)
         count, mean = values.size, float(values.mean())
         change, total = mean - self._mean, self._count + values.size

@@ -28,7 +28,7 @@ def open_file(path: Path, place: Path) -> Iterator[list[Series]]:
         frames = _Frames(opened, sizes, path.stat().st_size)
         try:
             calibration = _calibration(opened, sizes)
-        except Exception:  # a description that the reader cannot follow; the pixels are there all the same
+        except Exception:  # a description that the reader cannot parse; the pixels are readable anyway
             calibration = Calibration()
         yield [_series(frames, number, calibration) for number in range(sizes.get(_POSITION, 1))]
 
@@ -62,7 +62,7 @@ class _Frames:
         return plane
 
     def _check_frame(self, number: int) -> None:
-        """The reader gives black frames where there are none."""
+        """The reader returns black frames for missing ones."""
         places = getattr(self._opened._rdr, "_frame_offsets", None)
         if isinstance(places, dict):
             stored = self._opened.attributes
@@ -93,7 +93,7 @@ def _series(frames: _Frames, position: int, calibration: Calibration) -> Series:
 
 
 def _calibration(opened: Any, sizes: dict[str, int]) -> Calibration:
-    """Sizes of voxels, the period of a movie and names of channels, where the file has them."""
+    """Sizes of voxels, the period of a movie and names of channels, if the file has them."""
     voxel = opened.voxel_size()
     steps = {"X": float(voxel.x), "Y": float(voxel.y), "Z": float(voxel.z)}
     steps = {axis: step for axis, step in steps.items() if axis in sizes and step > 0}

@@ -31,7 +31,7 @@ _ORIENTATION = 2  # "aligned": the position in the scanner is unknown
 
 @dataclass(frozen=True)
 class NiftiHeader:
-    """The header as it was, extensions included, and how its numbers become values."""
+    """The original header with its extensions, and how its numbers become values."""
 
     header: Any
     scaling: Scaling
@@ -88,7 +88,7 @@ def _read(path: Path, start: bytes) -> tuple[Any, Scaling, int, bool]:
 
 
 def _read_mgh(path: Path) -> tuple[Any, Scaling, int, bool]:
-    """What a NIfTI file would say of the same volume; behind the voxels of MGH files more may follow."""
+    """The NIfTI equivalent of an MGH file, which may have more data after its voxels."""
     import nibabel
     from nibabel.freesurfer.mghformat import MGHHeader
 
@@ -110,7 +110,7 @@ def _check_kind(dtype: np.dtype[Any]) -> None:
 
 
 def _axes(header: Any, shape: tuple[int, ...], place: Path) -> str:
-    """The fourth axis is time where the header has a unit of time, and no table of diffusion is beside it."""
+    """The fourth axis is time if the header has a unit of time and no diffusion table is next to the file."""
     stem = place.name.lower().removesuffix(".gz").removesuffix(".nii")
     directions = any((place.parent / (place.name[: len(stem)] + end)).exists() for end in (".bval", ".bvals"))
     time = header.get_xyzt_units()[1] in ("sec", "msec", "usec") and not directions
@@ -130,7 +130,7 @@ def _calibration(header: Any, axes: str) -> Calibration:
 
 
 def write(path: Path, picture: Picture, *, pages: PagesOnDisk | None = None) -> None:
-    """Write a plain NIfTI file; `pages` hold the pixels where the picture's own only have their shape."""
+    """Write a plain NIfTI file; `pages` hold the pixels if the picture has only their shape."""
     shape, dtype = picture.pixels.shape, picture.pixels.dtype
     native = picture.metadata.native if picture.metadata.format == "nifti" else None
     if native is None:
@@ -154,7 +154,7 @@ def write(path: Path, picture: Picture, *, pages: PagesOnDisk | None = None) -> 
 
 
 def _new_header(picture: Picture) -> Any:
-    """The header of a picture that comes from elsewhere: its corner is the origin."""
+    """The header of a picture from another format: its corner is the origin."""
     from nibabel.nifti1 import Nifti1Header
     from nibabel.nifti2 import Nifti2Header
 

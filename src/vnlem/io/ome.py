@@ -38,7 +38,7 @@ def check_members(xml: str, path: Path) -> None:
     try:
         root = ElementTree.fromstring(xml)
     except ElementTree.ParseError:
-        return  # not taken for a set
+        return  # not a set
     own = root.attrib.get("UUID")
     for element in root.iter():
         if not element.tag.endswith("UUID"):
@@ -60,7 +60,7 @@ def check_members(xml: str, path: Path) -> None:
 def without_file_names(xml: bytes) -> bytes:
     """OME-XML whose pages lie in the file it is written to.
 
-    The identifiers and names of the source would send a reader to the source.
+    The identifiers and names of the source file would send a reader there.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from vnlem.io.picture import Picture
 
 
 class PagesOnDisk(ABC):
-    """An array of pages (H, W) that is not in memory. It knows the index of a whole page and no other.
+    """An array of pages (H, W) that is not in memory. It can only be indexed by whole pages.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class PagesOnDisk(ABC):
         return self.page(self.number_of(index))
 
     def number_of(self, index: tuple[Any, ...]) -> int:
-        """Which page an index names: a number for each axis of pages, then everything of both last axes."""
+        """The page of an index: a number for each axis of pages, then all of the last two axes."""
         n_axes = len(self.shape) - 2
         if any(part != slice(None) for part in index[n_axes:]):
             raise IndexError(f"only whole pages can be read, got the index {index!r}")
@@ -75,7 +75,7 @@ class OpenedPages:
 
 
 class ScratchPages(PagesOnDisk):
-    """Pages in a file without a name, which is gone when it is closed or the process ends, however that came.
+    """Pages in a file without a name, which vanishes when it is closed or the process ends in any way.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class ScratchPages(PagesOnDisk):
         self._file.close()
 
     def page(self, number: int) -> NDArray[Any]:
-        """One page, as it was put."""
+        """One page."""
         self._file.seek(number * self._bytes)
         return np.frombuffer(self._file.read(self._bytes), self.dtype).reshape(self.shape[-2:])
 
@@ -114,7 +114,7 @@ class ScratchPages(PagesOnDisk):
         self.put(self.number_of(index), page)
 
     def put(self, number: int, page: NDArray[Any]) -> None:
-        """Keep a page, counted in the order of the array."""
+        """Store a page, counted in the order of the array."""
         try:
             self._file.seek(number * self._bytes)
             self._file.write(np.ascontiguousarray(page, self.dtype).tobytes())
@@ -124,14 +124,14 @@ class ScratchPages(PagesOnDisk):
 
 
 def cannot_write(place: Path, error: OSError) -> OSError:
-    """One sentence for what went wrong while a file was written.
+    """One sentence about an error while writing a file.
 
     Examples
     --------
     >>> cannot_write(Path("a.tif"), OSError(28, "No space left on device"))
     OSError(28, 'cannot write a.tif (No space left on device); make room or choose another folder')
     """
-    # NumPy counts bytes where the system says nothing.
+    # Without a message from the system NumPy only counts bytes.
     reason = error.strerror or f"{error}: the disk may be full"
     return OSError(
         error.errno or errno.EIO, f"cannot write {place} ({reason}); make room or choose another folder"

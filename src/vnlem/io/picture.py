@@ -16,7 +16,7 @@ class Resolution:
 
     x: float
     y: float
-    unit: str  # "inch", "cm", or "" where only the ratio of x and y means something
+    unit: str  # "inch", "cm", or "" if only the ratio of x and y has a meaning
 
     def per(self, unit: str) -> tuple[float, float]:
         """Pixels per `unit` ("inch" or "cm").
@@ -108,7 +108,7 @@ class Picture:
     channel_axis : int, optional
         -1, -3, or None for grey: valid for `pixels` and for every page.
     alpha : ndarray, optional
-        The opacity: the shape of `pixels` without the channel axis. Denoising leaves it alone.
+        The opacity: the shape of `pixels` without the channel axis. Denoising does not change it.
     metadata : Metadata
 
     Examples
@@ -194,7 +194,7 @@ class Picture:
 
 
 def corner(picture: Picture, side: int = 32) -> Picture:
-    """The upper left corner of every page, with all that is said about the picture.
+    """The upper left corner of every page, with all metadata of the picture.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def from_array(array: ArrayLike, channels: str = "auto", metadata: Metadata | No
 
 
 def split_alpha(pixels: NDArray[Any], axis: int, has_alpha: bool, metadata: Metadata) -> Picture:
-    """A picture from an array with a sample axis, the last sample being alpha where `has_alpha`."""
+    """A picture from an array with a sample axis, whose last sample is alpha if `has_alpha`."""
     alpha = None
     if has_alpha:
         alpha = np.take(pixels, -1, axis=axis)

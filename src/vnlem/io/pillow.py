@@ -1,4 +1,4 @@
-"""Pillow without its limit on the number of pixels, which calls every large picture an attack."""
+"""Pillow without its limit on the number of pixels, which treats every large picture as an attack."""
 
 import threading
 from collections.abc import Iterator

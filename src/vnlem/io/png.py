@@ -21,7 +21,7 @@ _PALETTE = 3  # colour type in the header
 _SAMPLES = {0: 1, 2: 3, 4: 2, 6: 4}  # colour type -> samples of a pixel
 # Where the passes of an interlaced file begin and how they step: left, top, columns, rows.
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
-# Copied from PNG to PNG as they are. What depends on the palette or on single pixel values is left out.
+# Copied from PNG to PNG unchanged. Chunks that depend on the palette or on single pixel values are left out.
 _KEPT_CHUNKS = (b"cHRM", b"cICP", b"gAMA", b"sRGB", b"iTXt", b"tEXt", b"zTXt")
 
 
@@ -50,7 +50,7 @@ def read(path: Path) -> Picture:
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Every chunk's name and content up to the end mark; a clear error where the file is damaged."""
+    """Every chunk's name and content up to the end mark; a clear error if the file is damaged."""
     place = len(SIGNATURE)
     name = b""
     while name != b"IEND":
@@ -68,7 +68,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _bare(chunks: list[tuple[bytes, bytes]]) -> bytes:
-    """A PNG file of what a decoder needs; about the rest it would have words for stderr."""
+    """A PNG file of only what a decoder needs; other chunks could make it print warnings on stderr."""
     needed = (chunk for chunk in chunks if chunk[0] in (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"))
     return SIGNATURE + b"".join(map(_packed, needed))
 

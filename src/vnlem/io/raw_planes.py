@@ -1,4 +1,4 @@
-"""Planes that lie one behind the other in a file, as plain numbers."""
+"""Planes that follow each other in a file, as plain numbers."""
 
 import math
 from pathlib import Path
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 class RawPlanes:
     """Planes of one size, read row by row when they are requested.
 
-    A file that another program shortens meanwhile is an error here; mapped into memory it would end the
+    If another program shortens the file meanwhile, that is an error here; with a memory map it would end the
     process.
 
     Parameters

@@ -37,7 +37,7 @@ class Scaling:
 
     @property
     def is_offset(self) -> bool:
-        """Whether integers are moved by half of their range, which is how files hold the other sign."""
+        """Whether integers are shifted by half of their range, which is how files store the other sign."""
         if self.stored.kind not in "iu" or self.slope != 1 or self.blank is not None:
             return False
         half = 2.0 ** (8 * self.stored.itemsize - 1)
@@ -84,7 +84,7 @@ class Scaling:
         return numbers.astype(self.stored)
 
     def _other_sign(self, numbers: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Moved by half of the range: the highest bit turns over."""
+        """Shift by half of the range: flip the highest bit."""
         unsigned = np.dtype(f"u{self.stored.itemsize}")
         highest = unsigned.type(1 << (8 * self.stored.itemsize - 1))
         turned: NDArray[Any] = np.ascontiguousarray(numbers).view(unsigned) ^ highest

@@ -34,9 +34,9 @@ class Series:
     read : callable(number, rows, columns)
         The part of a plane that two slices name; planes are counted in the order of the axes.
     key : str
-        What the image is called after a colon: ``file.lif:2``.
+        The name of the image after a colon: ``file.lif:2``.
     name : str
-        What the file calls it.
+        Its name in the file.
     metadata : Metadata
     preferred : bool
         Whether it is the default image of the file.
@@ -98,7 +98,7 @@ class SeriesPages(PagesOnDisk):
 
 
 def split_series(path: str | os.PathLike[str]) -> tuple[Path, str]:
-    """A file, and which of its images a name such as ``scan.lif:2`` asks for; empty if it asks for none.
+    """A file, and which of its images a name such as ``scan.lif:2`` selects; empty for none.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def choose_series(found: list[Series], key: str, place: Path) -> Series:
     likely = [series for series in found if series.preferred] or found
     if not key and len(likely) == 1:
         return likely[0]
-    # Exact names come first, so that an image called "2" is found by its name.
+    # Exact names come first: an image called "2" is found by its name.
     for attribute in ("name", "key"):
         chosen = [series for series in found if key and getattr(series, attribute) == key]
         if len(chosen) == 1:

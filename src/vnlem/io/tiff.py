@@ -21,7 +21,7 @@ _NOT_ALPHA = 0  # extra sample of unspecified meaning
 DESCRIPTION, SOFTWARE, DATETIME, ORIENTATION = 270, 305, 306, 274
 X_RESOLUTION, Y_RESOLUTION, _RESOLUTION_UNIT = 282, 283, 296
 _UNITS = {1: "", 2: "inch", 3: "cm"}
-# Tags that say something about the picture and hold no place in the file: they are copied page by page.
+# Tags about the picture that hold no file offsets: they are copied page by page.
 _ABOUT_THE_PAGE = (254, 269, DESCRIPTION, ORIENTATION, X_RESOLUTION, Y_RESOLUTION, 285, 286, 287, 297)
 _ABOUT_ITS_ORIGIN = (271, 272, SOFTWARE, DATETIME, 315, 316, 33432)  # makers, programs, dates, rights
 _BLOCKS = (700, 33723, 51123)  # XMP, IPTC, Micro-Manager
@@ -137,7 +137,7 @@ def _layout(tif: TiffFile, series: TiffPageSeries) -> TiffLayout:
     x, y = page.tags.get(X_RESOLUTION), page.tags.get(Y_RESOLUTION)
     pages = [found for found in series.pages if found is not None]
     indices = [found.index for found in pages]
-    # Pages in other files, missing ones, or data of many pages behind one: no page to copy tags to.
+    # Pages in other files, missing ones, or data of many pages in one: no page to copy tags to.
     in_file = sorted(indices) == list(range(series.size // max(1, page.size)))
     order = tuple(int(k) for k in np.argsort(indices)) if in_file else ()
     return TiffLayout(
@@ -175,7 +175,7 @@ def _kept_tags(tif: TiffFile, page: TiffPage | TiffFrame) -> tuple[Tag, ...]:
 
 
 def _expanded(indices: NDArray[Any], axes: str, layout: TiffLayout) -> tuple[NDArray[Any], str, TiffLayout]:
-    """Palette indices as RGB: 8 bits a sample for 8-bit indices, else the 16 bits of the palette."""
+    """Palette indices as RGB: 8 bits per sample for 8-bit indices, else the 16 bits of the palette."""
     if layout.colormap is None:
         raise ValueError("it is a palette image without a palette; convert it to RGB or grey first")
     short = indices.dtype.itemsize == 1

@@ -16,7 +16,7 @@ from vnlem.io.tiff import PALETTE, checked_series, describe
 
 @contextmanager
 def open_pages(path: Path) -> Iterator[OpenedPages | None]:
-    """Open a TIFF file of several grey pages; None for a file of any other make, which is read whole."""
+    """Open a TIFF file of several grey pages; None for any other file, which must be read whole."""
     with TiffFile(path) as tif:
         series = checked_series(tif, path)
         if not _is_stack_of_grey(tif, series):
@@ -39,7 +39,7 @@ def _is_stack_of_grey(tif: TiffFile, series: TiffPageSeries) -> bool:
 
 
 class _TiffPages(PagesOnDisk):
-    """Pages of one series, uncompressed behind each other or wherever the file has them."""
+    """Pages of one series, uncompressed one after another or anywhere in the file."""
 
     def __init__(self, tif: TiffFile, series: TiffPageSeries) -> None:
         super().__init__(series.shape, np.dtype(series.dtype).newbyteorder("="))

@@ -33,9 +33,9 @@ _PLAIN_KINDS = ("uniform", "generic", "shaped", "ome", "mmstack")
 
 
 def write(path: Path, picture: Picture, *, ome: bool = False, pages: PagesOnDisk | None = None) -> None:
-    """Write a TIFF file; `ome` asks for OME-TIFF, which a file that came as OME stays anyway.
+    """Write a TIFF file; `ome` makes it OME-TIFF, which a file that was read as OME stays anyway.
 
-    `pages` hold the pixels where the picture's own only have their shape.
+    `pages` hold the pixels if the picture has only their shape.
     """
     array = picture.joined()
     layout = picture.metadata.native if picture.metadata.format == "tiff" else None
@@ -72,7 +72,7 @@ def write_ome(path: Path, picture: Picture, *, pages: PagesOnDisk | None = None)
 
 
 def _pixels(array: NDArray[Any], pages: PagesOnDisk | None) -> dict[str, Any]:
-    """Pixels as tifffile takes them: an array, or pages one after the other."""
+    """Pixels as tifffile takes them: an array, or pages one after another."""
     if pages is None:
         return {"data": array}
     return {"data": iter(pages), "shape": pages.shape, "dtype": pages.dtype}
@@ -121,7 +121,7 @@ def _text(tag: Tag | None, encoding: str = "") -> Any:
 
 
 def _options(picture: Picture, layout: TiffLayout | None) -> dict[str, Any]:
-    """How samples are meant and laid out, compression, resolution and colour profile."""
+    """Meaning and layout of samples, compression, resolution and colour profile."""
     options: dict[str, Any] = {"iccprofile": picture.metadata.icc_profile}
     if layout is None:
         colour = picture.channel_axis is not None and picture.n_channels == 3
@@ -146,13 +146,13 @@ def _options(picture: Picture, layout: TiffLayout | None) -> dict[str, Any]:
 
 
 def _resolution(picture: Picture) -> Resolution | None:
-    """Pixels per centimetre, where another format says how long a pixel is."""
+    """Pixels per centimetre, if another format gives the length of a pixel."""
     x, y = (size_in(picture.metadata.calibration, axis, "centimeter") for axis in "XY")
     return Resolution(1 / x, 1 / y, "cm") if x and y else None
 
 
 def _axes(picture: Picture, array: NDArray[Any]) -> str:
-    """A letter per axis of the array as written: the file's own where they fit."""
+    """A letter per axis of the array as written: the file's own if they fit."""
     if len(picture.metadata.axes) == array.ndim:
         return picture.metadata.axes
     page = {None: "YX", -1: "YXS", -3: "SYX"}[picture.channel_axis]

@@ -67,7 +67,7 @@ def _turned(pixels: NDArray[Any], orientation: int, rows: int) -> NDArray[Any]:
 
 
 def orientation_in(exif: bytes | None) -> int:
-    """The orientation an EXIF block states, 1 where it states none or is damaged.
+    """The orientation in an EXIF block, 1 if it has none or is damaged.
 
     Examples
     --------

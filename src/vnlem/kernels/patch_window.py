@@ -1,4 +1,4 @@
-"""What the pixels of a patch weigh where patches overlap."""
+"""Weights of the pixels of a patch where patches overlap."""
 
 from functools import cache
 

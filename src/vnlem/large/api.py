@@ -83,8 +83,8 @@ def denoise_large(
     progress : bool or callable(done, total)
         Show a bar, or call your own function for every unit.
     device : {None, "cpu", "cuda", "cuda:1", "auto"}
-        Where to denoise the units; on the CPU when None. A GPU denoises them one after the other, with the
-        same bytes as the whole image there. With a cluster "cuda" is the first GPU that a worker sees; this
+        Where to denoise the units; on the CPU when None. A GPU denoises them one after another, with the same
+        bytes as the whole image there. With a cluster "cuda" is the first GPU that a worker sees; this
         machine needs none.
     dtype : dtype, optional
         Dtype of the result; that of the source when None.
@@ -99,8 +99,8 @@ def denoise_large(
     Notes
     -----
     The work is cut into units that cover whole files (shards, or chunks) of the target, so no two units write
-    the same file. A unit is read with the margin (halo) that its method needs, so that it gets the same bytes
-    as the whole. When its files are safely on disk, a marker is written to the folder ``TARGET.vnlem``.
+    the same file. A unit is read with the margin (halo) that its method needs to get the same bytes as the
+    whole. When its files are safely on disk, a marker is written to the folder ``TARGET.vnlem``.
 
     Examples
     --------

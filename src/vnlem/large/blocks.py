@@ -22,7 +22,7 @@ from vnlem.pipeline.tiles import Tile
 SIDE_PER_HALO = 11
 USUAL_SIDE = 2048  # of a unit; smaller ones spend more on halos, larger ones more memory
 SMALLEST_BLOCK = 64
-# Kernels, buffers of the threads and whatever else does not depend on the block.
+# Kernels, thread buffers and anything else that does not depend on the block.
 BYTES_ALWAYS = 100 * 2**20
 
 
@@ -31,9 +31,9 @@ class Block:
     """Where a block lies; all boxes along the axes that are solved together, in the whole source."""
 
     read: Box  # what was read, halo included
-    write: Box  # what is wanted
+    write: Box  # the wanted part
     whole: tuple[int, ...]  # shape of the source along these axes
-    at: dict[str, int] = field(default_factory=dict)  # where along the other axes
+    at: dict[str, int] = field(default_factory=dict)  # position along the other axes
 
     @property
     def region(self) -> Region:
@@ -47,7 +47,7 @@ def _tile(box: Box) -> Tile:
 
 
 class BlockSolver(Protocol):
-    """Solves blocks so that they get the same bytes as the whole. It holds plain values, so it travels."""
+    """Solves blocks, with the same bytes as the whole. It holds plain values: it can be sent to workers."""
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -55,11 +55,11 @@ class BlockSolver(Protocol):
 
     @property
     def halo(self) -> tuple[int, ...]:
-        """What is read around a block, along these axes; an axis is not cut where it is zero or as long."""
+        """What is read around a block, along these axes; an axis is not cut if this is zero or its length."""
 
     @property
     def work_halo(self) -> tuple[int, ...]:
-        """Pixels worked on around a block, averaged over the passes of a method."""
+        """Pixels processed around a block, averaged over the passes of a method."""
 
     @property
     def fills(self) -> bool:
@@ -87,7 +87,7 @@ class BlockPlan:
     unit: tuple[int, ...]  # what one unit covers, a multiple of what one file covers
     block: tuple[int, ...]  # what is solved at once
     halo: tuple[int, ...]  # what a block reads beyond itself
-    work_halo: tuple[int, ...]  # what is worked on beyond a block
+    work_halo: tuple[int, ...]  # what is processed beyond a block
     offset: tuple[int, ...]  # where the target begins in the source
     whole: tuple[int, ...]  # shape of the source
 
@@ -155,14 +155,14 @@ class BlockLayout:
 
     shape: tuple[int, ...]  # of the target
     file: tuple[int, ...]  # what one file of the target covers
-    solved: tuple[bool, ...]  # axes that are solved together; along the others every position is on its own
+    solved: tuple[bool, ...]  # axes that are solved together; along the others positions are independent
     halo: tuple[int, ...]
     work_halo: tuple[int, ...]
     offset: tuple[int, ...]
     whole: tuple[int, ...]
     cut: tuple[bool, ...]  # solved axes that may be cut into blocks
     itemsize: int
-    cure: str = "allow more memory"  # what helps where the smallest unit is too large
+    cure: str = "allow more memory"  # what helps if the smallest unit is too large
 
 
 def plan_blocks(layout: BlockLayout, memory: int, solving: Callable[[tuple[int, ...]], int]) -> BlockPlan:
@@ -190,7 +190,7 @@ def plan_blocks(layout: BlockLayout, memory: int, solving: Callable[[tuple[int, 
     side = max(USUAL_SIDE, SIDE_PER_HALO * widest)
     while True:
         unit = _unit(layout, side)
-        # The largest blocks are whole units; where a file is larger than that, it is solved in parts.
+        # The largest blocks are whole units; a file larger than that is solved in parts.
         for block in (_block(layout, unit, max(unit)), _block(layout, unit, side)):
             plan = BlockPlan(
                 shape=layout.shape,
@@ -213,7 +213,7 @@ def plan_blocks(layout: BlockLayout, memory: int, solving: Callable[[tuple[int, 
 
 
 def need(plan: BlockPlan, itemsize: int, solving: Callable[[tuple[int, ...]], int]) -> int:
-    """Bytes that one unit takes: what is read, what is written, its encoded copy, one block's solution."""
+    """Bytes that one unit takes: input, output, its encoded copy, and the solution of one block."""
     largest = tuple((0, min(unit, size)) for unit, size in zip(plan.unit, plan.shape, strict=True))
     with_halo = tuple(
         (0, min(b + 2 * halo, whole))
@@ -227,7 +227,7 @@ def need(plan: BlockPlan, itemsize: int, solving: Callable[[tuple[int, ...]], in
 
 
 def _unit(layout: BlockLayout, side: int) -> tuple[int, ...]:
-    """Whole files: just enough to reach the side where an axis may be cut, all of it where it may not."""
+    """Whole files: just enough to reach the side if an axis may be cut, else the whole axis."""
     lengths = []
     for size, file, solved, cut in zip(layout.shape, layout.file, layout.solved, layout.cut, strict=True):
         wanted = side if cut else size if solved else file

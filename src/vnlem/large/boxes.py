@@ -52,7 +52,7 @@ def shifted(box: Box, offset: Sequence[int]) -> Box:
 
 
 def grown(box: Box, halo: Sequence[int], shape: Sequence[int]) -> Box:
-    """A box with a halo on both sides of each axis, cut off where the array ends.
+    """A box with a halo on both sides of each axis, cut off at the end of the array.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The units on a Dask cluster: one task for each, which reads, solves, writes and marks.
 
-Arrays never travel: a task is a few kilobytes that say where the data are, its result is a number. The
-scheduler holds only as many tasks as keep the workers busy, so its memory does not grow with the image. It
+Arrays are never sent: a task is a few kilobytes that say where the data are, its result is a number. The
+scheduler holds only enough tasks to keep the workers busy, so its memory does not grow with the image. It
 gives the units of lost workers to others.
 """
 
@@ -51,7 +51,7 @@ def cluster_runner(cluster: Any, workers: int | None) -> Iterator[Runner]:
             processes=True,
             dashboard_address=":0",
             memory_limit=0,
-            silence_logs=logging.CRITICAL,  # what matters of them reaches the user as an error
+            silence_logs=logging.CRITICAL,  # what matters reaches the user as an error
         ) as local,
         Client(local, set_as_default=False) as client,
     ):
@@ -102,7 +102,7 @@ def _runner(client: Any, workers: int | None) -> Runner:
 
 
 def do_unit_alone(task: RunTask, level: int, number: int, workers: int | None) -> int:
-    """A unit on a worker; a worker with several threads lends them all to one unit after the other."""
+    """A unit on a worker; a worker with several threads uses them all for one unit after another."""
     from distributed import get_worker
 
     with _one_at_a_time:

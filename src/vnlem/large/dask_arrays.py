@@ -1,4 +1,4 @@
-"""Dask arrays in, lazy Dask arrays out: each block of the result is solved from the pixels it needs."""
+"""Dask arrays in, lazy Dask arrays out: each block of the result is computed from the pixels it needs."""
 
 import math
 from dataclasses import replace
@@ -27,7 +27,7 @@ def denoise_lazily(
     dtype: np.dtype[Any] | None = None,
     **params: Any,
 ) -> Any:
-    """What :func:`vnlem.denoise` does with a Dask array: a lazy one of the same shape, in `dtype` or its own.
+    """:func:`vnlem.denoise` of a Dask array: a lazy one of the same shape, in `dtype` or its own.
 
     A sample, on which noise and scale are estimated, is computed at once; the rest when it is requested.
     """

@@ -1,4 +1,4 @@
-"""What a run would do: units, halo, memory, traffic, and the time, guessed from a small piece of the data."""
+"""What a run would do: units, halo, memory, traffic, and the time, extrapolated from a small piece."""
 
 import time
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from vnlem.large.boxes import Box, Span, extent, grown, volume
 from vnlem.large.memory import human_bytes
 from vnlem.large.sources import Source
 
-PIECE = 256  # side of the piece that is solved to see how fast this machine is
+PIECE = 256  # side of the piece that is solved to measure the speed of this machine
 PLANES = 12  # of a movie or a volume
 
 
@@ -25,15 +25,15 @@ class Forecast:
     units : int
         Units of work of the finest level.
     unit, block, halo : tuple of int
-        What a unit covers, what is solved at once, and what that needs around it, for each axis.
+        What a unit covers, what is solved at once, and the halo around that, for each axis.
     halo_overhead : float
         Work that the halo adds, as a share of the rest.
     memory : int
-        Bytes a unit takes, beyond what the program itself takes.
+        Bytes a unit takes, in addition to the program itself.
     bytes_read, bytes_written : int
-        Before compression; the coarser levels included.
+        Before compression; including the coarser levels.
     seconds : float
-        Time all units would take here, one after the other.
+        Time all units would take here, one after another.
     """
 
     axes: tuple[str, ...]
@@ -106,7 +106,7 @@ def _read(plan: BlockPlan) -> float:
 
 
 def _rate(source: Source, solver: BlockSolver, box: Box, workers: int | None) -> float:
-    """Seconds for each pixel that is worked on, halo included; the second of two runs counts."""
+    """Seconds per processed pixel, including the halo; the second of two runs counts."""
     middle: list[Span] = []
     for axis, (start, stop) in zip(source.axes, box, strict=True):
         if axis not in solver.axes:
@@ -121,7 +121,7 @@ def _rate(source: Source, solver: BlockSolver, box: Box, workers: int | None) ->
     whole = tuple(source.shape[axis] for axis in solved)
     write = tuple(middle[axis] for axis in solved)
     if solver.axes[0] in "tz":
-        # With its halo a piece of a stack would be most of the stack: it is taken for all there is.
+        # With its halo a piece of a stack would be most of the stack: it is treated as the whole.
         pixels = source.read(tuple(middle)).reshape(extent(write))
         alone = tuple((0, size) for size in pixels.shape)
         return _seconds(solver, pixels, Block(alone, alone, pixels.shape), workers) / pixels.size
@@ -144,7 +144,7 @@ def _seconds(solver: BlockSolver, pixels: NDArray[Any], block: Block, workers: i
 
 
 def human_time(seconds: float) -> str:
-    """A duration as people say it.
+    """A duration in usual words.
 
     Examples
     --------

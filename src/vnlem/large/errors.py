@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 class UnitError(ValueError):
-    """One unit failed for a reason that concerns it alone, such as damaged input; others may go on."""
+    """One unit failed for a reason of its own, such as damaged input; others may go on."""
 
 
 class StopError(OSError):

@@ -32,7 +32,7 @@ class SeriesArray:
 
     @property
     def file(self) -> "SeriesArray":
-        """What is to be closed."""
+        """The object to close."""
         return self
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class OpenSeries:
 
 
 def open_file(path: Path, axes: str | None) -> Source:
-    """An image of a file, by a path such as ``scan.lif:2`` where it holds several."""
+    """An image of a file, by a path such as ``scan.lif:2`` if it holds several."""
     place, key = split_series(path)
     opener = OpenSeries(f"{place.resolve()}:{key}" if key else str(place.resolve()))
     array = opener()

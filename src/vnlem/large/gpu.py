@@ -1,4 +1,4 @@
-"""Blocks on a GPU: which one, and one after the other."""
+"""Blocks on a GPU: which one, and one after another."""
 
 import re
 import threading
@@ -11,7 +11,7 @@ _lock = threading.Lock()
 
 
 def find_device(device: str | None, *, elsewhere: bool) -> str:
-    """Where blocks are solved: "cpu", "cuda" or "cuda:N"; this machine may lack the GPU of others.
+    """Where blocks are solved: "cpu", "cuda" or "cuda:N"; with `elsewhere` this machine needs no GPU.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def kind_of(device: str) -> str:
 
 @contextmanager
 def one_at_a_time(device: str) -> Iterator[None]:
-    """Inside, solvers run on a device; a GPU has its memory for one block of this process.
+    """Inside, solvers run on a device; a GPU holds one block of this process at a time.
 
     Examples
     --------

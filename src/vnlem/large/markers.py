@@ -1,7 +1,7 @@
 """The state of a run: a folder next to the target with its fingerprint and a marker for each finished unit.
 
 ``image.ome.zarr`` has ``image.ome.zarr.vnlem`` next to it. A marker is written when the files of its unit are
-safely on disk, so a unit with a marker can be trusted, and all others are done again.
+safely on disk, so a unit with a marker can be trusted; all others are done again.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from vnlem.large.nodes import PARTIAL, write_json
 SUFFIX = ".vnlem"
 PER_FOLDER = 1000
 DIGITS = 9  # of a marker's name
-TRIES = 5  # to begin a run while others drop what is left of an old one
+TRIES = 5  # to begin a run while others remove the remains of an old one
 
 
 def fingerprint(values: dict[str, Any]) -> str:
@@ -47,7 +47,7 @@ class Markers:
         return cls(target.with_name(target.name + SUFFIX))
 
     def read_run(self) -> dict[str, Any] | None:
-        """What an earlier run wrote about itself; None if there was none."""
+        """The record of an earlier run; None if there was none."""
         try:
             found: dict[str, Any] = json.loads((self.folder / "run.json").read_text())
             return found
@@ -57,11 +57,11 @@ class Markers:
             raise ValueError(f"cannot read {self.folder / 'run.json'}: it is damaged ({error})") from error
 
     def write_run(self, values: dict[str, Any]) -> None:
-        """Say what this run is."""
+        """Record what this run is."""
         write_json(self.folder / "run.json", values)
 
     def claim_run(self, values: dict[str, Any]) -> bool:
-        """Record what this run is, unless another process has; of several at once exactly one succeeds."""
+        """Record what this run is, unless another process has; exactly one of several succeeds."""
         for _ in range(TRIES):
             mine = self.folder / f"run-{secrets.token_hex(6)}{PARTIAL}"
             with suppress(FileNotFoundError):  # another process dropped the folder of an old run
@@ -91,7 +91,7 @@ class Markers:
         write_json(self._path(level, number), values)
 
     def done(self, level: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The units of a level that are marked, with what their markers say; a damaged marker is none."""
+        """The marked units of a level, with what their markers say; damaged markers do not count."""
         for path in sorted((self.folder / f"level-{level}").glob(f"*/{'[0-9]' * DIGITS}")):
             try:
                 yield int(path.name), json.loads(path.read_text())
@@ -99,7 +99,7 @@ class Markers:
                 continue
 
     def forget_units(self) -> None:
-        """Drop the markers of the units, when the run as a whole is done."""
+        """Remove the markers of the units when the whole run is done."""
         for folder in self.folder.glob("level-*"):
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 MOST = 2.0**63
-SHARE_OF_FREE = 0.5  # the same amount is left to the file cache and to other programs
+SHARE_OF_FREE = 0.5  # the rest is left to the file cache and to other programs
 
 
 def parse_bytes(text: str | int | float) -> int:
@@ -28,7 +28,7 @@ def parse_bytes(text: str | int | float) -> int:
 
 
 def human_bytes(count: float) -> str:
-    """Bytes as people write them.
+    """Bytes in the usual notation.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def human_bytes(count: float) -> str:
 
 
 def free_memory() -> int:
-    """Bytes that new work may take: what the system has free, or what the control group leaves.
+    """Bytes that new work may take: the free memory of the system, or what the control group leaves.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def free_memory() -> int:
 
 
 def default_memory() -> int:
-    """The share of the free memory that is taken by default."""
+    """The share of the free memory that is used by default."""
     return int(SHARE_OF_FREE * free_memory())
 
 

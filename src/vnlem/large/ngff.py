@@ -1,4 +1,4 @@
-"""OME-Zarr (NGFF) metadata: where the image is, what its axes mean, and the same for a denoised copy."""
+"""OME-Zarr (NGFF) metadata: where the image is, what its axes mean, and metadata for a denoised copy."""
 
 import copy
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def find_image(path: Path) -> Image | Node:
 
 
 def _content(node: Node) -> tuple[dict[str, Any], str | None]:
-    """What the group says in the vocabulary of NGFF, and the version where it is said once for all."""
+    """The NGFF content of a group, and the version if it is given once for all."""
     if node.zarr_format == 3 and isinstance(node.attributes.get("ome"), dict):
         content: dict[str, Any] = node.attributes["ome"]
         return content, content.get("version")
@@ -107,7 +107,7 @@ def _members(path: Path) -> str:
 
 
 def moved(image: Image, offset: tuple[int, ...]) -> Node:
-    """The group of an image that begins at `offset` of this one: every level is translated by as much."""
+    """The group of an image that begins at `offset` of this one: every level is translated accordingly."""
     if not any(offset):
         return image.group
     attributes = copy.deepcopy(image.group.attributes)
@@ -142,7 +142,7 @@ def describe_new(
     name: str,
     channels: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Attributes (NGFF 0.5) of an image that comes from elsewhere.
+    """Attributes (NGFF 0.5) of an image from another format.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ def describe_new(
     scales : list of list of float
         Size of a pixel along each axis, for each level.
     units : dict
-        Unit of an axis, where it is known.
+        Unit of an axis, if known.
     name : str
-        What the image is called.
+        Name of the image.
     channels : list of dict, optional
         Names and colours of the channels, as ``omero`` has them.
 

@@ -1,4 +1,4 @@
-"""The metadata documents of a zarr store in a folder, read and written as they are.
+"""The metadata documents of a zarr store in a folder, read and written unchanged.
 
 A copy of a document keeps everything a store says about itself: codecs, shards, names of the dimensions,
 attributes that this package does not know.
@@ -29,7 +29,7 @@ class Node:
 
     @property
     def is_array(self) -> bool:
-        """Whether this is an array (and not a group)."""
+        """Whether this is an array, not a group."""
         if self.zarr_format == 2:
             return ".zarray" in self.documents
         return self.documents["zarr.json"].get("node_type") == "array"
@@ -56,7 +56,7 @@ class Node:
 
     @property
     def file_shape(self) -> tuple[int, ...]:
-        """What one file of an array covers: a shard where there are shards, else a chunk."""
+        """What one file of an array covers: a shard if there are shards, else a chunk."""
         if self.zarr_format == 2:
             return tuple(self.metadata["chunks"])
         grid = self.metadata["chunk_grid"]
@@ -76,7 +76,7 @@ class Node:
         )
 
     def with_dtype(self, dtype: np.dtype[Any] | None) -> "Node":
-        """The same array with another dtype, and no filters or fill value of the old one; None: as it is."""
+        """The same array with another dtype, without the old filters and fill value; None: unchanged."""
         if dtype is None:
             return self
         if self.zarr_format == 2:
@@ -101,7 +101,7 @@ class Node:
         return Node(self.path, 3, {"zarr.json": document})
 
 
-# What does not depend on the dtype, beside codecs that hold others or the size of a number.
+# Codecs that do not depend on the dtype; the others hold further codecs or the size of a number.
 _ANY_DTYPE = ("transpose", "gzip", "zstd", "crc32c")
 
 
@@ -139,7 +139,7 @@ _NEEDED = {
 
 
 def check_array(node: Node) -> None:
-    """Read all that an array says about itself; one sentence where that cannot be used."""
+    """Read all metadata of an array; one sentence if they cannot be used."""
     import zarr
 
     missing = [name for name in _NEEDED[node.zarr_format] if name not in node.metadata]
@@ -199,7 +199,7 @@ def read_node(path: Path) -> Node | None:
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write a document whole or not at all; what a killed writer leaves behind ends in ``.partial``."""
+    """Write a document whole or not at all; a killed writer leaves a file that ends in ``.partial``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{secrets.token_hex(6)}{PARTIAL}")
     try:

@@ -39,7 +39,7 @@ def open_file(path: Path, axes: str | None) -> Source:
 
 
 def open_array(array: Any, axes: str | None) -> Source | None:
-    """The file of an array that NumPy maps, where the array is all of it."""
+    """The file of an array that NumPy maps, if the array is all of it."""
     if not (isinstance(array, np.memmap) and _is_whole_file(array)):
         return None
     order = "C" if array.flags.c_contiguous else "F"
@@ -48,6 +48,6 @@ def open_array(array: Any, axes: str | None) -> Source | None:
 
 
 def _is_whole_file(array: "np.memmap[Any, Any]") -> bool:
-    """Whether a mapped array is what its file holds, and not a part or a view of it."""
+    """Whether a mapped array is all of its file, not a part or a view of it."""
     contiguous = array.flags.c_contiguous or array.flags.f_contiguous
     return contiguous and array.filename is not None and not isinstance(array.base, np.memmap)

@@ -26,8 +26,8 @@ def level_shapes(shape: tuple[int, ...], smallest: int) -> list[tuple[int, ...]]
 def sources_of(start: int, stop: int, fine: int, coarse: int) -> list[Span]:
     """Which fine pixels each coarse pixel start..stop is the mean of, along one axis.
 
-    Usual pyramids have a whole factor, and a last pixel that covers fewer or leaves some out. Others cover
-    what lies under them, whole pixels only.
+    Usual pyramids have an integer factor, and a last pixel that covers fewer or leaves some out. In others a
+    coarse pixel covers the whole fine pixels under it.
 
     Examples
     --------

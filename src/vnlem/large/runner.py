@@ -1,4 +1,4 @@
-"""A run from beginning to end: the remaining units, level by level, who does them, and the final steps."""
+"""A run from start to finish: the remaining units, level by level, who does them, and the final steps."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ Report = Callable[[int, int], object]  # (units done, units in all)
 
 
 class Runner(Protocol):
-    """Does units of one level, in any order, and yields each as it ends: its number, or what went wrong."""
+    """Does units of one level, in any order, and yields each when it ends: its number, or its error."""
 
     def __call__(self, task: RunTask, level: int, numbers: list[int]) -> Iterator[int | UnitError]: ...
 
@@ -48,7 +48,7 @@ class Summary:
     complete : bool
         Whether all of it is done; False after one part of several.
     units : int
-        Units of work in all, those of the coarser levels included.
+        All units of work, including those of the coarser levels.
     units_done : int
         Units that this run did.
     halo_overhead : float
@@ -77,7 +77,7 @@ def denoise_source(
     memory = memory_of_one(options)
     if not options.resume and not join:
         refuse_existing(target)
-    # The cluster comes first: if it cannot be reached, nothing is begun.
+    # The cluster comes first: if it cannot be reached, nothing is started.
     with _runner(source, options) as runner:
         job = begin(source, solver, box, target, digest, memory, resume=options.resume, join=join)
         complete, count = job.complete, 0
@@ -127,7 +127,7 @@ def _runner(source: Source, options: RunOptions) -> Iterator[Runner]:
 
 
 def left_over(task: RunTask, level: int) -> list[int]:
-    """The units of a level that have no marker, or whose files are not what the marker says."""
+    """The units of a level that have no marker, or whose files differ from the marker."""
     array = open_level(task.root, task.levels[level])
     plan = task.plans[level]
     done = set()
@@ -140,7 +140,7 @@ def left_over(task: RunTask, level: int) -> list[int]:
 
 
 def run_here(workers: int | None) -> Runner:
-    """One unit after the other; each uses all threads."""
+    """One unit after another; each uses all threads."""
 
     def run(task: RunTask, level: int, numbers: list[int]) -> Iterator[int | UnitError]:
         for number in numbers:
@@ -155,7 +155,7 @@ def run_here(workers: int | None) -> Runner:
 def work_through(
     task: RunTask, runner: Runner, part: tuple[int, int], report: Report | None
 ) -> tuple[bool, int]:
-    """Do everything that is left, or one part of it.
+    """Do all remaining units, or one part of them.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def work_through(
         Does the units.
     part : (int, int)
         Number of this part, from 1, and how many there are: part k of n takes the units k, k + n, ... of the
-        finest level. The coarser levels are made by the part that finds the finest complete.
+        finest level. The part that finds the finest level complete makes the coarser ones.
     report : callable(done, total), optional
 
     Returns

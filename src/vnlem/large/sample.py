@@ -1,4 +1,4 @@
-"""A sample of a large array: what its noise and brightness are estimated on, and what it is known by."""
+"""A sample of a large array, to estimate noise and brightness and to identify the array."""
 
 import hashlib
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ def is_all(source: Source) -> bool:
 
 
 def take_sample(source: Source) -> SourceSample:
-    """The whole array where it is small, else a mosaic of tiles spread evenly over it.
+    """The whole array if it is small, else a mosaic of tiles spread evenly over it.
 
-    The choice depends on the shape alone, so every process that asks gets the same sample.
+    The choice depends only on the shape, so every process gets the same sample.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def _mosaic(source: Source, channels: int) -> NDArray[Any]:
 
 
 def _tiles(source: Source, tile: tuple[int, int]) -> list[Box]:
-    """Boxes of one tile each: spread over rows and columns, the other axes worked through in turn."""
+    """Boxes of one tile each: spread over rows and columns, cycling through the other axes."""
     leading = [
         1 if source.colour and name == "c" else size
         for name, size in zip(source.axes, source.shape, strict=True)

@@ -1,4 +1,4 @@
-"""What a caller may ask for as text: a region, a part of the units."""
+"""Selections given as text: a region, a part of the units."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ RegionText = str | Mapping[str, Any]
 
 
 def parse_region(region: RegionText | None, axes: tuple[str, ...], shape: tuple[int, ...]) -> Box:
-    """The box a region names; axes that are not named are taken whole.
+    """The box of a region; axes that are not named are whole.
 
     Examples
     --------

@@ -9,9 +9,9 @@ from vnlem.noise.model import NoiseModel
 
 
 def with_sensor(source: Source, params: dict[str, Any]) -> dict[str, Any]:
-    """Let a source even out the maps of a sensor, where the parameters of a call have them.
+    """Let a source even out the maps of a sensor, if the parameters of a call have them.
 
-    Returns the parameters, in which the noise is that of the pixels as the source then gives them.
+    Returns the parameters with the noise of the evened pixels.
 
     Examples
     --------

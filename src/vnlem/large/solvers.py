@@ -38,11 +38,11 @@ from vnlem.repair import (
     without_missing,
 )
 
-# Bytes for each pixel of a block at several scales, where most of what is read is not solved at full size.
+# Bytes per pixel of a block at several scales, where most of the input is not solved at full size.
 BYTES_OF_SIZES = 70
-BYTES_OF_NOISE = 30  # more where the noise is whitened before
-BYTES_OF_ROUND = 15  # more for each round after the first
-BYTES_OF_HOLES = 80  # more where pixels may be missing
+BYTES_OF_NOISE = 30  # in addition, if the noise is whitened before
+BYTES_OF_ROUND = 15  # in addition, for each round after the first
+BYTES_OF_HOLES = 80  # in addition, if pixels may be missing
 CURE = "allow more memory"
 _NOISE_OPTIONS = ("noise_model", *ABOUT_NOISE)
 
@@ -69,7 +69,7 @@ class ImageSolver:
 
     @property
     def work_halo(self) -> tuple[int, ...]:
-        """What is worked on around a block."""
+        """What is processed around a block."""
         return self._along_axes(self.plan.work_halo(USUAL_SIDE))
 
     def _along_axes(self, halo: int) -> tuple[int, ...]:
@@ -85,7 +85,7 @@ class ImageSolver:
         planes, missing, holes = self._without_holes(planes, region)
         rows, columns = region.written()
         if holes is None and all(group.is_negligible for group in self.plan.groups()):
-            result = planes[:, rows, columns]  # as in memory: not even rounded
+            result = planes[:, rows, columns]  # unchanged, as in memory: not even rounded
         else:
             with one_at_a_time(self.plan.device):
                 result = execute(self.plan, planes, region, workers=check_workers(workers), missing=holes)
@@ -102,7 +102,7 @@ class ImageSolver:
         return np.where(given.layout(missing[:, rows, columns]), came, restored)
 
     def _without_holes(self, planes: Any, region: Region) -> tuple[Any, Any, Any]:
-        """Planes without NaN; the pixels that are missing and may stay so; and all that hold nothing."""
+        """Planes without NaN; the missing pixels that may stay so; and all missing pixels."""
         nan = np.isnan(planes)
         if not self.fills:
             if nan.any():
@@ -161,8 +161,8 @@ def find_solver(
 ) -> BlockSolver:
     """The solver for a source, with the noise and the units of the sample.
 
-    With `stack` the frames of a movie and the slices of a volume help each other, where the method can do so.
-    With `elsewhere` others solve the blocks, so that a GPU that is requested is not needed here.
+    With `stack` the frames of a movie and the slices of a volume help each other, if the method can do so.
+    With `elsewhere` other machines solve the blocks: a requested GPU is not needed here.
     """
     params = dict(params)
     found = find_method(method)
@@ -247,7 +247,7 @@ def _pixel_options(params: dict[str, Any]) -> PixelOptions:
 
 
 def _check_maps(pixels: PixelOptions, source: Source) -> None:
-    """In parts a map is one for all pages and channels."""
+    """In parts, all pages and channels share one map."""
     size = source.shape[-2:]
     for name in ("mask", "defects", "protect"):
         values = getattr(pixels, name)
@@ -259,7 +259,7 @@ def _check_maps(pixels: PixelOptions, source: Source) -> None:
 
 
 def _missing(planes: Planes, pixels: PixelOptions, source: Source) -> Any:
-    """Where pixels of the sample hold nothing, as planes; None if all are valid."""
+    """The missing pixels of the sample, as planes; None if all are valid."""
     found = np.isnan(planes.data)
     for values in (pixels.mask, pixels.defects):
         if values is not None:
@@ -269,7 +269,7 @@ def _missing(planes: Planes, pixels: PixelOptions, source: Source) -> Any:
 
 
 def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) -> NoiseModel:
-    """What `vnlem.denoise` would take for the noise of this image."""
+    """The noise that `vnlem.denoise` would use for this image."""
     level = None if sigma is None else check_sigma(sigma)
     given = {name: options.get(name) for name in _NOISE_OPTIONS[1:]}
     kind = options.get("noise_model", "auto")
@@ -281,7 +281,7 @@ def _noise(planes: Planes, sigma: Any, options: dict[str, Any], *, plain: bool) 
 
 
 def _as_image(planes: NDArray[Any], colour: bool) -> Planes:
-    """The planes of a sample as one image, one below the other."""
+    """The planes of a sample as one image, one below another."""
     if colour:
         count, channels, height, width = planes.shape
         data = planes.transpose(1, 0, 2, 3).reshape(channels, count * height, width)

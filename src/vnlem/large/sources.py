@@ -1,4 +1,4 @@
-"""What is denoised: anything with shape, dtype and slicing, and how another process opens it again."""
+"""Inputs: anything with shape, dtype and slicing, and how another process opens it again."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ FILES = {
     ".hdf5": "vnlem.large.hdf5_source:open_file",
     **dict.fromkeys(TIFF_SUFFIXES, "vnlem.large.tiff_source:open_tiff"),
 }
-# In other files a path may end in :NAME, which says which array of the file is meant.
+# For other files a path may end in :NAME, the array of the file.
 ONE_ARRAY = (".npy", *TIFF_SUFFIXES)
 FOLDER = "vnlem.large.zarr_source:open_folder"
 SERIES = "vnlem.large.format_source:open_file"
@@ -43,7 +43,7 @@ ARRAYS = {
 
 @dataclass
 class Source:
-    """An array with named axes, read box by box. It travels to other processes as the way to open it."""
+    """An array with named axes, read box by box. Other processes receive only how to open it."""
 
     name: str  # for messages
     open: Callable[[], Any]
@@ -51,11 +51,11 @@ class Source:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     order: tuple[int, ...]  # the axes of the opened array, in the order of `axes`
-    image: Image | Node | None = None  # where it comes from a zarr store
+    image: Image | Node | None = None  # if it comes from a zarr store
     colour: bool = False  # whether the channels are colours, to be denoised together
     guessed: bool = False  # whether the meaning of its pages is unknown; then each is denoised alone
     details: dict[str, Any] = field(default_factory=dict)  # sizes of pixels, units, names of channels
-    wanted: np.dtype[Any] | None = None  # dtype of the result, where it is not that of the source
+    wanted: np.dtype[Any] | None = None  # dtype of the result, if it is not that of the source
     sensor: Sensor | None = None  # whose differences are evened out when pixels are read
     _array: Any = None
 
@@ -63,7 +63,7 @@ class Source:
         return {**self.__dict__, "_array": None}
 
     def read(self, box: Box) -> NDArray[Any]:
-        """The pixels of a box, evened out where a sensor is known."""
+        """The pixels of a box, evened out if a sensor is known."""
         if self.sensor is None:
             return self.raw(box)
         *pages, rows, columns = box
@@ -78,7 +78,7 @@ class Source:
         return np.asarray(even[..., down, across])
 
     def raw(self, box: Box) -> NDArray[Any]:
-        """The pixels of a box as they are stored, or one sentence that says where they cannot be read."""
+        """The pixels of a box as stored, or one sentence that says where they cannot be read."""
         if self._array is None:
             self._array = self.open()
         try:
@@ -102,7 +102,7 @@ class Source:
         return np.asarray(self._array[tuple(inner)]).transpose(self.order)
 
     def _unreadable(self, box: Box) -> Exception | None:
-        """What goes wrong where a box is read."""
+        """The error when a box is read."""
         try:
             self._pixels(box)
         except Exception as error:
@@ -110,7 +110,7 @@ class Source:
         return None
 
     def _files(self, box: Box) -> Iterator[Box]:
-        """The parts of a box that lie in one file or chunk each; the box itself where these are unknown."""
+        """The parts of a box that lie in one file or chunk each; the box itself if these are unknown."""
         held = self._array
         sides = getattr(held, "shards", None) or getattr(held, "chunks", None)
         if not isinstance(sides, tuple) or not all(isinstance(side, int) for side in sides):
@@ -123,7 +123,7 @@ class Source:
         yield from product(*cuts)
 
     def close(self) -> None:
-        """Close the files that were opened to read; they open again when they are needed."""
+        """Close the files opened for reading; they open again when needed."""
         if not isinstance(self.open, Given) and self._array is not None:
             held, self._array = self._array, None
             close = getattr(getattr(held, "store", None), "close", None)  # a zarr array
@@ -155,7 +155,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Given:
-    """An array the caller holds; it travels as itself."""
+    """An array that the caller holds; it is sent as a whole."""
 
     array: Any
 
@@ -171,7 +171,7 @@ def open_source(source: Any, axes: str | None = None) -> Source:
     source : path, or anything with shape, dtype and slicing
         A zarr store, a TIFF, HDF5 (``file.h5:dataset``) or NPY file; a zarr, h5py, dask or NumPy array.
     axes : str, optional
-        Names of the axes, e.g. "tzyx"; where the source does not say it itself, the last two are y and x.
+        Names of the axes, e.g. "tzyx"; if the source does not name them, the last two are y and x.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def _open_path(path: Path, axes: str | None) -> Source:
 
 
 def _plane_by_plane(file: Path) -> str | None:
-    """What opens a file of a format that is known by its content, and read plane by plane."""
+    """What opens a file whose format is known by its content and read plane by plane."""
     try:
         return SERIES if find_format(sniff(file)).open else None
     except ValueError:
@@ -226,12 +226,12 @@ def _open_array(array: Any, axes: str | None) -> Source:
 
 
 def name_of(array: Any) -> str:
-    """What an array is called in messages."""
+    """The name of an array in messages."""
     return f"the {type(array).__module__.partition('.')[0]} array"
 
 
 def plain_source(name: str, opener: Callable[[], Any], axes: str | None) -> Source:
-    """An array that says nothing about itself; without `axes` the last two are y and x, and z before them."""
+    """An array without metadata; without `axes` the last two are y and x, and z before them."""
     array = opener()
     shape = tuple(int(size) for size in array.shape)
     names = _axes(axes, shape, name)

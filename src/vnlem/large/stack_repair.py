@@ -1,4 +1,4 @@
-"""Holes in the pages of large stacks: what is known of them before the work begins; pages without them."""
+"""Holes in the pages of large stacks: what is known about them before the work; pages without them."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from vnlem.repair import EVERY_PIXEL, PixelOptions
 def repairs_of(
     source: Source, letters: str, sigma: Any, pixels: PixelOptions
 ) -> tuple[tuple[PageRepair, ...], int]:
-    """How the holes of each channel are filled, and in how many rounds; none where nothing is to be done."""
+    """How the holes of each channel are filled, and in how many rounds; empty if there are none."""
     if pixels.mask is not None and pixels.mask.all():
         raise ValueError("all pixels are masked; there is nothing to denoise")
     reads = ReadInPages(source)
@@ -39,14 +39,14 @@ def repairs_of(
 
 
 def _holds_nan(source: Source) -> bool:
-    """Whether a source that is small enough to be looked at holds NaN anywhere."""
+    """Whether a source that is small enough to be checked holds NaN anywhere."""
     if source.dtype.kind != "f" or not is_all(source):
         return False
     return bool(np.isnan(source.read(tuple((0, size) for size in source.shape))).any())
 
 
 def seen_page(page: NDArray[Any], pixels: PixelOptions, region: Region | None = None) -> Seen:
-    """A page (H, W), or what a region reads of it, without NaN, and where it holds nothing."""
+    """A page (H, W), or what a region reads of it, without NaN, and its missing pixels."""
     found = np.isnan(page) if page.dtype.kind == "f" else None
     for values in (pixels.mask, pixels.defects):
         if values is not None:
@@ -58,7 +58,7 @@ def seen_page(page: NDArray[Any], pixels: PixelOptions, region: Region | None = 
 
 
 class ReadInPages:
-    """A source that gives whole pages by their index, filled where that is known to be needed."""
+    """A source that gives whole pages by their index, filled if needed."""
 
     def __init__(
         self, source: Source, pixels: PixelOptions = EVERY_PIXEL, repairs: tuple[PageRepair, ...] = ()

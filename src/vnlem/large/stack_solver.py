@@ -39,11 +39,11 @@ from vnlem.repair import EVERY_PIXEL, PixelOptions, finish
 from vnlem.series import check_params, denoise_series, takes_sigma_maps, units_on
 from vnlem.stacks import channels_of_stack
 
-# Bytes for each pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
+# Bytes per pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
 BYTES_IN_FLIGHT = 65
-BYTES_OF_HOLES = 28  # for each pixel of a block where some may be missing: filled, as floats, and masks
+BYTES_OF_HOLES = 28  # per pixel of a block if some may be missing: filled, as floats, and masks
 # Pixels of a large stack may be brighter than those of its sample by this factor; the last bits of even
-# brighter pixels may depend on the part. Sums on a GPU are whole numbers in units of the brightest pixel.
+# brighter pixels may depend on the part. Sums on a GPU are integers in units of the brightest pixel.
 BRIGHTER = 2.0**6
 CURE = "allow more memory, take profile='fast', or denoise page by page (stack=False, --page-by-page)"
 
@@ -54,22 +54,22 @@ class StackSolver:
 
     method: str
     params: dict[str, Any]
-    resolved: list[dict[str, Any]]  # all parameters, by the units, for the record
+    resolved: list[dict[str, Any]]  # all parameters, for each set of units, for the record
     kind: str  # "T" or "Z"
     channels: str  # "separate", or how all channels of a page are denoised together
     noises: tuple[NoiseModel, ...]  # one for each channel, or one for all
     others: tuple[str, ...]  # axes that count series
     units: dict[
         tuple[int, ...], StackUnits
-    ]  # by the position along these; by the channel alone in a large source
+    ]  # by the position along these; only by the channel in a large source
     axes: tuple[str, ...]
     halo_of_round: tuple[int, ...]
     in_flight: int
     dtype: str
     device: str = "cpu"  # or "cuda", the first GPU of the process that solves, or "cuda:N"
-    grain: int = 1  # parts of pages are solved from multiples of it on
+    grain: int = 1  # parts of pages begin at multiples of this
     pixels: PixelOptions = EVERY_PIXEL
-    repairs: tuple[PageRepair, ...] = ()  # one for each channel of the source; none where nothing is repaired
+    repairs: tuple[PageRepair, ...] = ()  # one for each channel of the source; empty if nothing is repaired
     rounds: int = 1
 
     @property
@@ -87,7 +87,7 @@ class StackSolver:
 
     @property
     def work_halo(self) -> tuple[int, ...]:
-        """All passes work on all that is read."""
+        """All passes process everything that is read."""
         return self.halo
 
     def solve(self, pixels: NDArray[Any], block: Block, workers: int | None) -> NDArray[Any]:
@@ -127,7 +127,7 @@ class StackSolver:
         return result
 
     def _without_holes(self, pixels: NDArray[Any], block: Block) -> tuple[NDArray[Any], Any, Any]:
-        """What was read, filled; the pixels that are missing; and all that hold nothing."""
+        """The input, filled; the missing pixels that may stay so; and all missing pixels."""
         at = self.axes.index("c") if "c" in self.axes else None
         filled = pixels.copy()
         missing, holes = np.zeros(pixels.shape, bool), np.zeros(pixels.shape, bool)
@@ -185,7 +185,7 @@ class StackSolver:
         return result
 
     def _from_grain(self, pixels: NDArray[Any], block: Block, holes: Any) -> tuple[NDArray[Any], Block, Any]:
-        """What was read, from a multiple of the grain on."""
+        """The input, from a multiple of the grain on."""
         *planes, (top, bottom), (left, right) = block.read
         start = tuple(-(-line // self.grain) * self.grain for line in (top, left))
         read = (*planes, (start[0], bottom), (start[1], right))
@@ -300,7 +300,7 @@ def stack_solver(
 def _units(
     reads: ReadInPages, letters: str, all_series: list[Series], noises: list[StackNoise], device: str
 ) -> Iterator[tuple[tuple[int, ...], int, StackUnits]]:
-    """The units of every series, or of a sample of each channel where there is too much to read.
+    """The units of every series, or of a sample of each channel if there is too much to read.
 
     Yields the key of the units, the channel and the units.
     """

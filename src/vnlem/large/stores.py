@@ -1,4 +1,4 @@
-"""The zarr store that is written: its documents, its levels, and the files a box of it consists of."""
+"""The zarr store to write: its documents, its levels, and the files of a box."""
 
 import contextlib
 import itertools
@@ -78,7 +78,7 @@ def shape_of_part(part: tuple[int, ...], whole: tuple[int, ...], coarse: tuple[i
 
 
 def new_store(source: Source, shapes: list[tuple[int, ...]], name: str) -> Store:
-    """The store for an image that comes from elsewhere: NGFF 0.5, zarr 3, sharded.
+    """The store for an image from another format: NGFF 0.5, zarr 3, sharded.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def new_store(source: Source, shapes: list[tuple[int, ...]], name: str) -> Store
     shapes : list of tuple
         Shape of each level, the finest first.
     name : str
-        What the image is called.
+        Name of the image.
     """
     import zarr
     from zarr.storage import MemoryStore
@@ -121,7 +121,7 @@ def _documents(node: Node, path: str) -> dict[str, dict[str, Any]]:
 
 
 def create(root: Path, store: Store) -> None:
-    """Write the documents that are not there yet, the store's own last. Doing it twice does no harm."""
+    """Write the missing documents, the store's own last. It is safe to do this twice."""
     for name, document in sorted(store.documents.items(), key=lambda item: -item[0].count("/")):
         path = root / name
         if not path.exists():
@@ -129,7 +129,7 @@ def create(root: Path, store: Store) -> None:
 
 
 def try_out(store: Store, name: str) -> None:
-    """Write a pixel of every level elsewhere, so that codecs that cannot write are known before the work."""
+    """Write a pixel of every level elsewhere, to find codecs that cannot write before the work."""
     with tempfile.TemporaryDirectory() as folder:
         create(Path(folder), store)
         try:
@@ -156,8 +156,8 @@ def write_box(
 ) -> tuple[int, int]:
     """Write whole files and wait until they are safe; returns how many there are and their bytes.
 
-    What lies there from an interrupted run goes first: it may be torn, and must not be read again. Each file
-    is written by itself: of many at once zarr would leave the others under way where one fails.
+    Files from an interrupted run are removed first: they may be incomplete and must not be read again. Each
+    file is written separately: if one of many fails, zarr would leave the others unfinished.
     """
     paths = [root / level.path / key for key in file_keys(array, level, box)]
     for path in paths:
@@ -175,7 +175,7 @@ def write_box(
                 total += stream.seek(0, os.SEEK_END)
                 count += 1
         except FileNotFoundError:
-            pass  # a chunk that holds nothing but the fill value has no file
+            pass  # a chunk that holds only the fill value has no file
     return count, total
 
 
@@ -204,7 +204,7 @@ def file_boxes(level: StoreLevel, box: Box) -> Iterator[Box]:
 
 
 def file_keys(array: Any, level: StoreLevel, box: Box) -> list[str]:
-    """The files that a box consists of, below the array's folder."""
+    """The files of a box, below the array's folder."""
     counts = [
         range(start // side, -(-stop // side)) for (start, stop), side in zip(box, level.file, strict=True)
     ]

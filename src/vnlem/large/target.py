@@ -23,7 +23,7 @@ from vnlem.large.worker import RunTask, level_plan
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A task, and what is needed to begin and to end it."""
+    """A task, and what is needed to start and to finish it."""
 
     task: RunTask
     store: Store
@@ -43,7 +43,7 @@ def plan_for(source: Source, solver: BlockSolver, box: Box, file: tuple[int, ...
         work_halo=tuple(work_halo.get(axis, 0) for axis in source.axes),
         offset=tuple(start for start, _ in box),
         whole=source.shape,
-        # Where the halo is as long as the axis, every part would read all of it.
+        # If the halo is as long as the axis, every part would read all of it.
         cut=tuple(0 < halo.get(axis, 0) < size for axis, size in zip(source.axes, source.shape, strict=True)),
         itemsize=max(source.dtype.itemsize, source.result_dtype.itemsize),
         cure=solver.cure,
@@ -53,7 +53,7 @@ def plan_for(source: Source, solver: BlockSolver, box: Box, file: tuple[int, ...
 
 
 def target_store(source: Source, box: Box, target: Path) -> Store:
-    """The store that a target gets."""
+    """The store of a target."""
     offset = tuple(start for start, _ in box)
     straight = source.order == tuple(range(len(source.order)))
     if source.image is not None and straight:
@@ -63,7 +63,7 @@ def target_store(source: Source, box: Box, target: Path) -> Store:
 
 
 def _level_shapes(source: Source, shape: tuple[int, ...], target: Path) -> list[tuple[int, ...]]:
-    """A TIFF file keeps the levels it had; a new zarr store gets those that viewers need."""
+    """A TIFF file keeps the source's levels; a new zarr store gets those that viewers need."""
     about = source.details.get("tiff")
     if about is None or not is_tiff(target):
         return [shape] if is_tiff(target) else level_shapes(shape, SMALLEST_LEVEL)
@@ -84,20 +84,20 @@ def begin(
     resume: bool,
     join: bool,
 ) -> PreparedRun:
-    """Begin a run, or take up one that was begun.
+    """Start a run, or continue one.
 
     Parameters
     ----------
     source, solver, box, target
-        What is denoised, how, which part of it, and where to.
+        The input, how to denoise it, which part, and the output.
     digest : str
-        What the source is known by.
+        Fingerprint of the source.
     memory : int
         Bytes a unit may take.
     resume : bool
-        Whether a target that exists is continued; otherwise it is refused.
+        Whether an existing target is continued; otherwise it is refused.
     join : bool
-        Whether others work on the same target at the same time, so that it may exist.
+        Whether other processes work on the same target at the same time: then it may exist.
     """
     markers = Markers.beside(target)
     settings = _settings(source, solver, box, digest)
@@ -112,7 +112,7 @@ def begin(
             run = {"fingerprint": fingerprint(settings), "settings": settings, "plan": here.to_json()}
             found = _claim(markers, target, run, begun_before)
         _check_same(found, settings, target)
-        # The units are those of the run; the blocks are those that this process has the memory for.
+        # The units are those of the run; the blocks depend on the memory of this process.
         plan = BlockPlan.from_json(found["plan"])
         block = tuple(min(a, b) for a, b in zip(plan.unit, here.block, strict=True))
         root = markers.folder / "store.zarr" if is_tiff(target) else target
@@ -127,7 +127,7 @@ def begin(
             target=target,
         )
         complete = bool(found.pop("complete", False))
-        if complete and not target.exists():  # removed since: nothing of it may be taken for done
+        if complete and not target.exists():  # removed since: nothing of it counts as done
             complete = False
             markers.write_run(found)
         if not complete:
@@ -153,7 +153,7 @@ def _settings(source: Source, solver: BlockSolver, box: Box, digest: str) -> dic
 
 
 def _known_run(markers: Markers, target: Path, begun_before: bool) -> dict[str, Any] | None:
-    """What the markers say about the run of a target; None if it has not begun."""
+    """What the markers say about the run of a target; None if it has not started."""
     found = markers.read_run()
     if not begun_before:
         refuse_existing(target)
@@ -169,7 +169,7 @@ def _known_run(markers: Markers, target: Path, begun_before: bool) -> dict[str, 
 
 
 def _claim(markers: Markers, target: Path, run: dict[str, Any], begun_before: bool) -> dict[str, Any]:
-    """Say what this run is; where another process was first and this one may join it, what that one said."""
+    """Record what this run is; if another process was first and this one may join it, return its record."""
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {target.parent}; create it first")
     if markers.claim_run(run):
@@ -184,12 +184,12 @@ def _claim(markers: Markers, target: Path, run: dict[str, Any], begun_before: bo
 
 
 def is_tiff(path: Path) -> bool:
-    """Whether a name asks for a TIFF file."""
+    """Whether a name is that of a TIFF file."""
     return path.suffix.lower() in TIFF_SUFFIXES
 
 
 def refuse_existing(target: Path) -> None:
-    """A target that exists, or was begun, is not written over."""
+    """Refuse to overwrite a target that exists or was started."""
     markers = Markers.beside(target)
     found = markers.read_run()
     if found is not None and not found.get("complete"):
@@ -212,7 +212,7 @@ def _check_same(found: dict[str, Any], settings: dict[str, Any], target: Path) -
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """What differs between the settings of two runs, as sentences; what only one of them has comes last.
+    """What differs between the settings of two runs, as sentences; settings of only one of them come last.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     >>> differences(old, new)
     ["profile was 'fast' and is 'quality'", 'parameters: 1 before, 2 now']
     """
-    # As they are read back: tuples have become lists.
+    # As read back from JSON: tuples have become lists.
     old, new = (json.loads(json.dumps(settings, default=str)) for settings in (before, after))
     changed: list[str] = []
     counted: list[str] = []
@@ -246,7 +246,7 @@ def _compare(name: str, old: Any, new: Any, changed: list[str], counted: list[st
 
 
 def finish(job: PreparedRun) -> None:
-    """Complete the target and mark it as complete. Doing it twice does no harm."""
+    """Complete the target and mark it as complete. It is safe to do this twice."""
     task = job.task
     try:
         sweep([task.root, task.markers.folder])
@@ -282,7 +282,7 @@ def sweep(folders: Iterable[Path]) -> None:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy a folder file by file; what is there already and as long stays."""
+    """Copy a folder file by file; existing files of the same length stay."""
     for path in sorted(source.rglob("*")):
         if path.is_file():
             copy = target / path.relative_to(source)

@@ -105,7 +105,7 @@ def _details(tif: TiffFile, series: TiffPageSeries, names: tuple[str, ...]) -> d
 
 
 def _own_description(tif: TiffFile, series: TiffPageSeries) -> str | None:
-    """The OME-XML, where it can describe a copy: it names no files, and pages come in the order it says."""
+    """The OME-XML, if it can describe a copy: it names no files, and pages are in its order."""
     text = tif.ome_metadata if tif.is_ome else None
     in_order = all(page is not None and page.index == k for k, page in enumerate(series.pages))
     return text if text and "FileName=" not in text and in_order else None
@@ -135,7 +135,7 @@ def _of_ome(text: str) -> dict[str, Any]:
 
 
 def _colour(text: str | None) -> str:
-    """OME writes red, green, blue, alpha as one signed number; NGFF six hexadecimal digits."""
+    """The colour as six hexadecimal digits (NGFF), from OME's signed number of red, green, blue, alpha."""
     value = int(text) if text else -1
     return f"{(value & 0xFFFFFFFF) >> 8:06X}"
 

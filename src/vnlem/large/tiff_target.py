@@ -1,8 +1,8 @@
 """TIFF files as targets: assembled, tile by tile, from the store that the units wrote.
 
-Units may end in any order, on any machine, and a killed one must leave nothing torn; a TIFF file can offer
-none of that. So units write a zarr store beside the target, and when all of them are done the file is
-written in one go, under a temporary name.
+Units may end in any order, on any machine, and a killed one must leave nothing half-written; a TIFF file can
+offer none of that. So units write a zarr store next to the target, and when all are done the file is written
+in one go, under a temporary name.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _LARGEST_CLASSIC = 2**32 - 2**25  # room for the tags below the 4 GB that 32-bit
 
 
 def assemble(task: RunTask) -> None:
-    """Write the TIFF file: BigTIFF where it is needed, tiled, with its coarser levels as sub-images."""
+    """Write the TIFF file: BigTIFF if needed, tiled, with its coarser levels as sub-images."""
     from tifffile import TiffWriter
 
     source = task.source
@@ -67,7 +67,7 @@ def assemble(task: RunTask) -> None:
 
 
 def _file_axes(axes: tuple[str, ...], about: dict[str, Any], colour: bool) -> tuple[str, ...]:
-    """The order of axes in the file: the source's own, or ours with the colours last."""
+    """The order of axes in the file: that of the source, or ours with the colours last."""
     if "axes" in about:
         return tuple(about["axes"])
     return (*(axis for axis in axes if axis != "c"), "c") if colour else axes

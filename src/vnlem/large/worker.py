@@ -23,7 +23,7 @@ PYRAMID_SIDE = 1024  # of a unit in coarser levels; it reads four times as many 
 
 @dataclass(frozen=True)
 class RunTask:
-    """Everything a worker needs to know; small enough to travel with every unit."""
+    """Everything a worker needs to know; small enough to send with every unit."""
 
     source: Source
     solver: BlockSolver
@@ -115,7 +115,7 @@ def _check_finite(pixels: NDArray[Any], source: Source, box: Box, may_miss: bool
 
 
 def _downsample(task: RunTask, level: int, box: Box) -> NDArray[Any]:
-    """A unit of a coarser level, made piece by piece so that a large shard does not need much memory."""
+    """A unit of a coarser level, made piece by piece to save memory with large shards."""
     fine, coarse = task.levels[level - 1], task.levels[level]
     array = open_level(task.root, fine)
     result = np.empty([stop - start for start, stop in box], array.dtype)

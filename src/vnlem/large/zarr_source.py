@@ -48,7 +48,7 @@ def open_folder(path: Path, axes: str | None) -> Source:
 
 
 def open_array(array: Any, axes: str | None) -> Source | None:
-    """The store that an array of zarr lies in, where that is a folder."""
+    """The store of a zarr array, if it is a folder."""
     root = getattr(getattr(array, "store", None), "root", None)
     if not isinstance(root, Path):
         return None
@@ -57,7 +57,7 @@ def open_array(array: Any, axes: str | None) -> Source | None:
 
 
 def _dimension_names(node: Node) -> str | None:
-    """The axes of a plain array, where its dimensions have the names of axes."""
+    """The axes of a plain array, if its dimensions have the names of axes."""
     names = node.metadata.get("dimension_names") or node.attributes.get("_ARRAY_DIMENSIONS")
     if names and all(name in NAMES for name in names):
         return "".join(names)

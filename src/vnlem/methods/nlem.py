@@ -13,7 +13,7 @@ from vnlem.pipeline.tiles import Tile
 
 TILE = (32, 64)
 
-# q = 13, a window of 21 x 21, the best half of it, epsilon = 6.5^2; distances as they are.
+# q = 13, a window of 21 x 21, the best half of it, epsilon = 6.5^2; uncorrected distances.
 PAPER = {
     "patch_size": 13,
     "patch_distance": 10,

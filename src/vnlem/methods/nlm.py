@@ -16,7 +16,7 @@ TILE = (64, 512)
 def auto_params(sigma: float) -> dict[str, Any]:
     """Defaults at noise level `sigma` in standardised units, found on Set12.
 
-    Little noise: small patches, so that every pixel finds similar ones. Much noise: larger ones, since a
+    Little noise: small patches, for every pixel to find similar ones. Much noise: larger ones, because a
     distance over few pixels no longer distinguishes patches.
     """
     if sigma < 0.45:

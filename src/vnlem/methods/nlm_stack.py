@@ -1,4 +1,4 @@
-"""NLM on movies and volumes: the window goes on in the planes around.
+"""NLM on movies and volumes: the window continues in the planes around.
 
 planes -> square patches of one plane -> whole windows of the planes around -> weighted mean of central pixels
 """
@@ -27,7 +27,7 @@ class NlmStackParams:
     """Parameters of NLM on a stack, in standardised units."""
 
     window: WindowParams
-    plane_distance: int  # planes before and after that the window goes on in
+    plane_distance: int  # planes before and after in which the window continues
 
 
 def prepare(
@@ -46,12 +46,12 @@ def prepare(
     Parameters
     ----------
     task : StackTask
-        The pages of one series. Time and depth are treated alike; a part of a larger stack has its bytes
-        beyond :func:`halo` in any case.
+        The pages of one series. Time and depth are treated alike; a part of a larger stack always has its
+        bytes beyond :func:`halo`.
     preset, engine, patch_size, patch_distance, bandwidth, noise_correction
         As in :func:`vnlem.denoise_nlm`; the window of radius `patch_distance` is searched in every plane.
     plane_distance : int, optional
-        Planes before and after in which the window goes on, 2 when None.
+        Planes before and after in which the window continues, 2 when None.
     """
     check_preset(find_method("nlm"), preset)
     checks.choice("engine", engine, ("fast", "reference"))
@@ -78,7 +78,7 @@ def prepare(
 
 
 def solve_stack(planes: Iterator[Plane], task: StackTask, params: NlmStackParams) -> Iterator[Plane]:
-    """Denoise standardised planes one after the other; those within reach of one are held, no more."""
+    """Denoise standardised planes one after another; only those within reach of one are held."""
     from vnlem.kernels.cpu.nlm import PiledPlanes, nlm_planes_tile
 
     total, (height, width) = len(task.sizes), task.sizes[0]
@@ -107,7 +107,7 @@ def solve_stack(planes: Iterator[Plane], task: StackTask, params: NlmStackParams
 
 
 def rule_of(task: StackTask, params: NlmStackParams) -> tuple[Window, Decay]:
-    """Half sizes of patches and windows, and how weights fall with the distance of patches."""
+    """Half sizes of patches and windows, and how weights fall with patch distance."""
     height, width = task.sizes[0]
     size, distance = params.window.patch_size, params.window.patch_distance
     floor = 2 * task.sigma**2 * size**2 if params.window.noise_correction else 0.0

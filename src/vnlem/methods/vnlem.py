@@ -37,9 +37,9 @@ from vnlem.pipeline.workers import for_each
 
 # Large enough for the halo to be a small share of the work, small enough for many tiles in an image.
 TILE = 128
-# Pixels whose estimate over the whole image one task makes.
+# Pixels per task, for estimates over the whole image.
 PIXELS_AT_ONCE = 4096
-# Noise in units of the clean image, whose standard deviation is taken as at least a tenth of the noise.
+# Noise in units of the clean image, whose standard deviation counts as at least a tenth of the noise.
 NOTHING_BUT_NOISE = 9.9
 
 
@@ -123,7 +123,7 @@ NO_DIFFUSION = Diffusion(np.zeros((0, 0, 0), dtype=np.float32), np.zeros((0, 0),
 
 
 def solve(job: Job[VnlemParams], tile: int = TILE) -> NDArray[np.float32]:
-    """One estimate, the mean of a fine and a coarse one, or several combined; not dependent on the tiles."""
+    """One estimate, the mean of a fine and a coarse one, or several combined; independent of the tiles."""
     found: NDArray[np.float32] = combined(job, partial(solve_one_size, tile=tile))
     return found
 
@@ -195,7 +195,7 @@ def part_of(progress: ProgressCallback | None, part: int, parts: int) -> Progres
 def solve_one_size(
     job: Job[Any], params: VnlemParams, progress: ProgressCallback | None, tile: int = TILE
 ) -> NDArray[np.float32]:
-    """Algorithm 1 on the tiles of a standardised image, each with its own features: (bandwidths, C, H, W)."""
+    """Algorithm 1 on the tiles of a standardised image, with features per tile: (bandwidths, C, H, W)."""
     rings = rings_of(params, len(job.pixels))
     image = Extended.of(job.pixels, rings, params.scale)
     if params.search == "image":

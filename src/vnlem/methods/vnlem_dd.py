@@ -68,8 +68,8 @@ def denoise_vnlem_dd(
 
     Notes
     -----
-    The graph takes 4 bytes for each pixel and each offset of half the window (231 MB at 512x512), the
-    eigen-solver about as much again, and the features 1 kB for each pixel and channel.
+    The graph takes 4 bytes per pixel and offset of half the window (231 MB at 512x512), the eigen-solver
+    about as much again, and the features 1 kB per pixel and channel.
 
     References
     ----------
@@ -180,7 +180,7 @@ def _solve_whole(
     diffusion: Diffusion,
     progress: ProgressCallback | None,
 ) -> NDArray[np.float32]:
-    """Neighbours by diffusion distance from the whole image; where it is not trusted, VNLEM's estimate."""
+    """Neighbours by diffusion distance from the whole image; VNLEM's estimate where it is not trusted."""
     rings = rings_of(params, len(job.pixels))
     _, height, width = job.pixels.shape
     search, rule = search_of(params, rings, (height, width)), make_rule(params, job.sigma, rings)
@@ -197,7 +197,7 @@ def _solve_whole(
         # Among many patches at one place the tree may leave out the patch itself.
         missing = (nearest != own[:, None]).all(axis=1)
         nearest[missing, -1] = own[missing]
-        # The patch itself comes first: among patches at no distance it is kept, and with it a weight.
+        # The patch itself comes first: among patches at zero distance it is kept, and with it a weight.
         nearest[nearest == own[:, None]] = -1
         nearest.sort(axis=1)
         nearest[:, 0] = own

@@ -20,12 +20,12 @@ from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import Job
 from vnlem.pipeline.workers import Pool
 
-# Between these ratios of a patch's variance to the noise's the diffusion distance gains all trust: noise
-# alone gives 1 +- 0.11 in patches of 13 pixels.
+# The trust in the diffusion distance rises from 0 to 1 between these ratios of a patch's variance to the
+# noise's: noise alone gives 1 +- 0.11 in patches of 13 pixels.
 FLAT, STRUCTURED = 1.2, 1.8
 # Residual of the eigenpairs. A tenth of it changes the SNR by less than 0.001 dB.
 RESIDUAL = 1e-3
-# Rows whose coordinates are placed together; fixed, so that sums do not depend on the number of workers.
+# Rows of coordinates per task; fixed, because sums must not depend on the number of workers.
 STRIP = 16
 
 
@@ -43,7 +43,7 @@ def embed(
     region: kernels.Features,
     progress: ProgressCallback | None = None,
 ) -> Diffusion:
-    """Diffusion coordinates of every pixel, scaled to a mean square of one, and how far to trust them."""
+    """Diffusion coordinates of every pixel, scaled to a mean square of one, and the trust in them."""
     with Pool(job.workers) as pool:
         padded = _embedding(job, params, region, pool, progress)
     trust = np.ones(padded.shape[:2], dtype=np.float32)
@@ -59,7 +59,7 @@ def _embedding(
     pool: Pool,
     progress: ProgressCallback | None,
 ) -> NDArray[np.float32]:
-    """The coordinates, (height, width, whole eights of them)."""
+    """The coordinates, (height, width, a multiple of eight)."""
     settings = job.params
     rings = rings_of(params, len(job.pixels))
     _, height, width = job.pixels.shape
@@ -84,9 +84,9 @@ def _embedding(
 
 
 def _placed(found: Spectrum, degrees: NDArray[np.float64], at_time: float, pool: Pool) -> NDArray[np.float32]:
-    """Diffusion coordinates of a mean square of one, (height, width, whole eights), strip after strip.
+    """Diffusion coordinates of a mean square of one, (height, width, a multiple of eight), strip by strip.
 
-    Whole vectors of eight numbers: the loop over coordinates then has no remainder.
+    With a multiple of eight the loop over coordinates has no remainder.
     """
     height, width, count = found.vectors.shape
     count -= 1
@@ -112,7 +112,7 @@ def _placed(found: Spectrum, degrees: NDArray[np.float64], at_time: float, pool:
 def eigenpairs_of(
     graph: Any, degrees: NDArray[np.float64], job: Job[VnlemDdParams], begun: float
 ) -> Spectrum:
-    """The leading eigenpairs of a graph whose making began at `begun`; what they cost goes to the details."""
+    """The leading eigenpairs of a graph, started at `begun`; their cost goes to the details."""
     built = time.perf_counter()
     found = leading_eigenpairs(graph, degrees, job.params.embedding_dim + 1, RESIDUAL)
     job.details["seconds"] = {"graph": built - begun, "eigenvectors": time.perf_counter() - built}

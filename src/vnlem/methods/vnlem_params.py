@@ -18,8 +18,8 @@ from vnlem.pipeline.params import checked, param, preset_of, spec
 # window grows with its area.
 LARGEST_PATCH = 99
 LARGEST_DISTANCE = 100
-# The regression has arrived when a step changes the patch by less than this per pixel (root mean square, in
-# units of the clean image's standard deviation).
+# The regression stops when a step changes the patch by less than this per pixel (root mean square, in units
+# of the clean image's standard deviation).
 STEP = 1e-4
 # With `adapt`: factors on the bandwidth of the estimates that are combined; the middle one is the anchor.
 BANDWIDTHS = (0.7, 1.0, 1.4)
@@ -130,7 +130,7 @@ PAPER = preset_of(VnlemParams, "paper")
 def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str, Any]:
     """The preset's parameters at a noise level, replaced by those given."""
     defaults = preset_of(VnlemParams, preset, noise)
-    # A smaller window than the preset's holds fewer candidates than it asks for.
+    # A smaller window than the preset's holds fewer candidates than the preset uses.
     if "patch_distance" in given and "n_neighbors" not in given:
         side = 2 * checks.whole("patch_distance", given["patch_distance"], largest=LARGEST_DISTANCE) + 1
         defaults = defaults | {"n_neighbors": min(defaults["n_neighbors"], side**2)}
@@ -142,7 +142,7 @@ def with_defaults(preset: str, noise: float, given: dict[str, Any]) -> dict[str,
 
 
 def check_params(**given: Any) -> VnlemParams:
-    """Validated parameters, or a clear error; the paper's where none are given."""
+    """Validated parameters, or a clear error; the paper's if not given."""
     params = VnlemParams(**checked(VnlemParams, PAPER | given))
     window = (2 * params.patch_distance + 1) ** 2
     if params.n_neighbors > window:
@@ -192,7 +192,7 @@ def make_rule(params: VnlemParams, sigma: float, rings: RingLayout) -> kernels.R
 
 
 def looks_unrotated(params: VnlemParams) -> bool:
-    """Whether patches are also compared as the image has them, without a rotation."""
+    """Whether patches are also compared without a rotation."""
     return params.try_unrotated or params.rotation_margin > 0
 
 
@@ -202,7 +202,7 @@ def bandwidths_of(params: VnlemParams) -> list[float]:
 
 
 def search_of(params: VnlemParams, rings: RingLayout, shape: tuple[int, int]) -> kernels.Search:
-    """What to look for in an image of a shape, as the kernels take it."""
+    """The search in an image of a shape, as the kernels take it."""
     return make_search(
         rings=rings,
         patch_distance=min(params.patch_distance, max(shape)),
@@ -215,7 +215,7 @@ def search_of(params: VnlemParams, rings: RingLayout, shape: tuple[int, int]) ->
 
 
 def sizes_of(params: VnlemParams) -> list[VnlemParams]:
-    """Parameters of the estimates with fine and, where there are any, with coarse patches."""
+    """Parameters of the estimates with fine and, if there are any, with coarse patches."""
     if not params.coarse_patch_size:
         return [params]
     bandwidth = params.bandwidth * params.coarse_patch_size / params.patch_size

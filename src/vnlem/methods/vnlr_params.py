@@ -11,8 +11,8 @@ LARGE_NOISE = 0.35
 # How much less the border of a patch counts than its centre: the beta of a Kaiser window. At 2.5 the mean of
 # Set12 gains a little more, but single images lose.
 WINDOW = 1.5
-# Below this noise all pixels of a patch count alike: a window gains nothing there, and smooths texture more
-# if sigma is estimated too high.
+# Below this noise all pixels of a patch have equal weight: a window gains nothing there, and smooths texture
+# more if sigma is estimated too high.
 SMALL_NOISE = 0.1
 
 # Group "similarity" is "so2" in a window of this many times the profile's radius.
@@ -21,7 +21,7 @@ SIMILARITY_DISTANCE = 3
 # What the result is judged by.
 AIMS = ("fidelity", "perception", "flux")
 
-# The largest values that are accepted: beyond them a group's matrices outgrow any use.
+# The largest accepted values: beyond them a group's matrices are too large to be useful.
 LIMITS = {
     "patch_size": 32,
     "patch_depth": 64,
@@ -83,7 +83,7 @@ class _Run:
     first_step: int
     boost: float
     early_patch: int = 7  # side of a patch in the first half of the pilot passes
-    larger_late: int = 0  # by how many pixels it is larger than usual in the second half
+    larger_late: int = 0  # pixels added to the usual side in the second half
     noise_kept: float = FixedParams.noise_kept
     window: float = WINDOW
 
@@ -127,15 +127,14 @@ def resolve(
     checks.choice("profile", profile, PROFILES)
     checks.choice("group", group, GROUPS)
     checks.choice("aim", aim, AIMS)
-    # Where copies are searched, and what "similarity" enlarges.
+    # Its radius is used in copies; "similarity" enlarges it in the image.
     usual = _QUALITY if profile == "best" else _PROFILES[profile][0]
     wide = group == "similarity"  # in the image, not in its copies
 
     def params_of(run: _Run) -> VnlrParams:
         n_passes = whole("passes", passes, run.passes)
         if patch_size is None:
-            # Small patches first: they keep detail that later passes can still smooth, and not the other way
-            # round.
+            # Small patches first: they keep detail that later passes can still smooth, not vice versa.
             late = (7 if sigma < LARGE_NOISE else 8) + run.larger_late
             early = n_passes // 2 if profile != "fast" else 0
             sizes = (6, *[run.early_patch] * early, *[late] * (n_passes - early))
@@ -147,7 +146,7 @@ def resolve(
             "patch_distance", patch_distance, max(farther * usual.patch_distance, run.patch_distance)
         )
         in_copies = patch_distance is None or wide
-        # New groups whenever the patch changes, and in every second pass: in between the pilot hardly moves.
+        # New groups whenever the patch changes, and in every second pass: in between the pilot is stable.
         often = 2 if profile != "fast" else n_passes
         return VnlrParams(
             noise_kept=run.noise_kept,

@@ -19,7 +19,7 @@ from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import Pool
 
-# For the eye the last pass is made twice, with these factors on the noise energy in the ridge: a smoother and
+# For perception the last pass runs twice, with these factors on the noise energy in the ridge: a smoother and
 # a sharper estimate, which `vnlem.estimate.contrast` blends.
 SMOOTHER, SHARPER = 2.2, 0.7
 
@@ -45,9 +45,9 @@ def halo(params: VnlrParams) -> int:
 
 
 def work_halo(params: VnlrParams) -> int:
-    """How many pixels around a part of an image are worked on, averaged over the passes.
+    """How many pixels around a part of an image are processed, averaged over the passes.
 
-    The last pass works hardly beyond what is written, the first almost as far as what is read.
+    The last pass hardly goes beyond what is written, the first goes almost as far as what is read.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def _reaches(params: VnlrParams, number: int) -> tuple[int, int]:
 
 
 def _copies_of(params: VnlrParams, number: int) -> tuple[Copies, ...]:
-    """Copies wait for a pilot: on noise their many more candidates only add chance."""
+    """Copies are used once there is a pilot: on noise their many candidates only add chance matches."""
     return () if number == 0 else COPIES.get(params.group, ())
 
 
@@ -110,7 +110,7 @@ def solve(job: Job[VnlrParams]) -> NDArray[np.float32]:
 
 
 def _copy(planes: NDArray[np.float32], pool: Pool) -> NDArray[np.float32]:
-    """On all workers: memory that is new to a process is slow to write."""
+    """On all workers, because new memory is slow to write."""
     copied = np.empty_like(planes)
 
     def copy(top: int) -> None:
@@ -121,7 +121,7 @@ def _copy(planes: NDArray[np.float32], pool: Pool) -> NDArray[np.float32]:
 
 
 def _passes(params: VnlrParams, matchings: list[Matching], areas: list[Tile]) -> list[Pass]:
-    """All passes. One that searches for no new groups takes those of the pass before."""
+    """All passes. One that does not search for new groups uses those of the pass before."""
     passes: list[Pass] = []
     for number, matching in enumerate(matchings):
         first, needed = number == 0, areas[number + 1]
@@ -201,14 +201,14 @@ def solve_plainly(job: Job[VnlrParams]) -> NDArray[np.float32]:
 
 
 def _least_variance(sigma: float) -> float:
-    """A patch with no noise at all, or with less than single precision knows, would make its weights 0/0."""
+    """A patch without noise, or with less than single precision resolves, would make its weights 0/0."""
     return max(1e-6 * sigma**2, 1e-30)
 
 
 def _in_opponent(job: Job[VnlrParams]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The image, and its noise variance, in the space where patches are compared and combined.
 
-    The variance is (channels, H, W), or (channels, 1, 1) where it does not vary.
+    The variance is (channels, H, W), or (channels, 1, 1) if it does not vary.
     """
     channels = len(job.pixels)
     sigma = np.asarray(job.sigma if job.sigma_map is None else job.sigma_map, np.float32)
@@ -220,7 +220,7 @@ def _in_opponent(job: Job[VnlrParams]) -> tuple[NDArray[np.float32], NDArray[np.
 
 
 def to_opponent(planes: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Three channels as opponent colours; any other number of channels as they are."""
+    """Three channels as opponent colours; any other number of channels unchanged."""
     return planes if len(planes) != 3 else _mixed(OPPONENT, planes)
 
 
@@ -230,7 +230,7 @@ def from_opponent(planes: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _mixed(matrix: NDArray[np.float64], planes: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Linear combinations of three channels, pixel by pixel: the same wherever a pixel lies in an array."""
+    """Linear combinations of three channels, pixel by pixel: they do not depend on a pixel's place."""
     result: NDArray[np.float32] = namespace(planes).empty(planes.shape, np.float32)
     for row, to in zip(matrix.astype(np.float32), result, strict=True):
         np.multiply(planes[0], row[0], out=to)

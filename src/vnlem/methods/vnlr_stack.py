@@ -54,12 +54,12 @@ def prepare(
     patch_depth : int, optional
         Planes that a patch spans.
     plane_distance : int, optional
-        Planes before and after in which members are sought; for a set, how many other images.
+        Planes before and after in which members are searched for; for a set, how many other images.
     scales : int, optional
-        Sizes that the stack is denoised at, as in :func:`vnlem.denoise_vnlr`: three for a movie when None,
+        Sizes at which the stack is denoised, as in :func:`vnlem.denoise_vnlr`: three for a movie when None,
         one for other stacks.
     delay : int, optional
-        Of a movie: how many later frames a denoised frame may depend on. All that the passes reach when None.
+        For a movie: how many later frames a frame may depend on. All that the passes reach when None.
     """
     check_preset(find_method("vnlr"), preset)
     checks.choice("engine", engine, ("fast", "reference"))
@@ -97,7 +97,7 @@ def prepare(
 
 
 def _of_particles(planes: Iterator[Plane], task: StackTask, otherwise: StackSolver) -> Iterator[Plane]:
-    """A set of noisy particles by their covariance, where that is informative; else by groups of patches."""
+    """A set of noisy particles by their covariance, if that is informative; else by groups of patches."""
     held = list(planes)
     images = np.stack([to_host(plane) for plane in held]).astype(np.float64)
     found = filter_set(images, task.sigma)
@@ -111,7 +111,7 @@ def _of_particles(planes: Iterator[Plane], task: StackTask, otherwise: StackSolv
 
 
 def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -> Iterator[Plane]:
-    """Denoise standardised planes one after the other; those in flight are held, no more.
+    """Denoise standardised planes one after another; only those in flight are held.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def entering(plane: Plane) -> Plane:
 
 
 def leaving(plane: Plane, channels: int) -> Plane:
-    """A plane with the axes that it came with."""
+    """A plane with its original axes."""
     return from_opponent(plane) if channels > 1 else plane[0]
 
 
@@ -193,7 +193,7 @@ def schedule_of(task: StackTask, params: StackParams) -> StackSchedule:
     """The passes, and room for the planes in flight in each."""
     total = len(task.sizes)
     done = 0
-    # A set of images is held as a whole: the images most alike may lie anywhere in it.
+    # A set of images is held as a whole: the most similar images may be anywhere in it.
     reach = total if params.kind == "N" else params.reach
     sweeps = [
         Sweep(
@@ -236,7 +236,7 @@ def settings_of(params: StackParams, number: int) -> PassSettings:
 
 
 def search_of(params: StackParams, number: int) -> Search:
-    """How the members of the groups of a pass are sought."""
+    """How the members of the groups of a pass are searched for."""
     first = number == 0
     return Search(
         patch_size=params.patch_sizes[number],
@@ -252,7 +252,7 @@ def search_of(params: StackParams, number: int) -> Search:
 
 
 def _sites(params: StackParams, first: bool, sigma: float, pool: Pool) -> Sites:
-    """Where members are sought beyond their own plane."""
+    """Where members are searched for beyond their own plane."""
     if params.kind == "T":
         return Motion(noisy=first, sigma=sigma, pool=pool)
     if params.kind == "Z":

@@ -31,9 +31,9 @@ class StackParams(FixedParams):
     first_step: int
     boost: float
     window: float  # how much less the border of a patch counts than its centre: Kaiser's beta
-    scales: int  # sizes that pages are denoised at: their own, half of it, ...
+    scales: int  # number of sizes at which pages are denoised: their own, half of it, ...
     delays: tuple[tuple[int, int], ...] | None = None  # of each pass: frames ahead, and frames it waits for
-    # Frames after one that help to restore its transients; None where there are none to restore.
+    # Frames after one that help to restore its transients; None if there are none to restore.
     transients_ahead: int | None = None
 
 
@@ -57,8 +57,8 @@ class _Profile:
 
 
 # first_patch, patch, first_depth, depth, reach, n_neighbors, patch_distance, step, plane_step, passes,
-# first_n_neighbors, first_step, boost. On noise, patches of two frames find each other more safely; on a
-# pilot single frames do, and what moves differently from frame to frame finds more members.
+# first_n_neighbors, first_step, boost. On noise, patches of two frames match more reliably; on a pilot, those
+# of single frames are enough, and irregular motion finds more members.
 _PROFILES = {
     ("T", "quality"): _Profile(8, 8, 2, 1, 6, 80, 7, 4, 1, 5, 32, 4, 1.2),
     ("T", "balanced"): _Profile(8, 8, 2, 1, 4, 64, 7, 5, 1, 4, 24, 4, 1.15),
@@ -72,7 +72,7 @@ _PROFILES = {
 }
 
 
-# Movies gain in flat areas by their halves and quarters; volumes, whose patches are small, lose detail.
+# Movies gain in flat areas from half and quarter size; volumes, whose patches are small, lose detail.
 _SCALES = {"T": 3, "Z": 1, "N": 1}
 
 
@@ -107,13 +107,13 @@ def resolve_stack(
             f"group={group!r} is not available for stacks; use group='d4', or denoise page by page"
         )
     checks.choice("group", group, tuple(name for name in GROUPS if name not in COPIES))
-    # "best" differs from "quality" for single images alone.
+    # "best" differs from "quality" only for single images.
     given = _PROFILES[kind, "quality" if profile == "best" else profile]
     reach = whole("plane_distance", plane_distance, given.reach, 0)
     most_passes = given.passes
     if delay is not None:
         _check_delay(delay, kind, n_planes)
-        # Frames ahead are worth more than passes, which share them.
+        # Frames ahead are worth more than passes, among which they are divided.
         most_passes = max(1, min(given.passes, delay // max(reach, 1) - 1))
         first_depth, depth = (min(planes, delay + 1) for planes in (given.first_depth, given.depth))
         given = replace(given, first_depth=first_depth, depth=depth)
@@ -156,7 +156,7 @@ def resolve_stack(
 def _transients_ahead(kind: str, delay: int | None) -> int | None:
     if kind != "T":
         return None
-    # All of a delay belongs to the passes: later frames are not denoised when one must go.
+    # The passes use the whole delay: later frames are not denoised yet when one must leave.
     return transients.AROUND if delay is None else 0
 
 
@@ -175,8 +175,8 @@ def _check_delay(delay: Any, kind: str, n_planes: int) -> None:
 def delays_of(delay: int, depths: tuple[int, ...], reach: int) -> tuple[tuple[int, int], ...]:
     """For each pass how many frames it looks ahead, and for how many more it waits.
 
-    The frames of the delay are shared out evenly, first as frames ahead. All passes but the first look
-    equally far, because they may use each other's groups.
+    The frames of the delay are divided evenly, first as frames ahead. All passes but the first look equally
+    far, because they may use each other's groups.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def delays_of(delay: int, depths: tuple[int, ...], reach: int) -> tuple[tuple[in
             f"plane_distance={reach} and patch_depth={max(depths)}, got {delay}; change these parameters, or "
             "the delay"
         )
-    # The first frame needs all frames that a patch spans, and must not wait for them in every pass: the last
+    # The first frame needs all frames that a patch spans, but must not wait for them in every pass: the last
     # pass always has that much of the delay.
     ahead = min(reach, -(-delay // n_passes))
     while ahead * (n_passes - 1) + max(0, depth - 1 - ahead) > delay:
@@ -217,7 +217,7 @@ def halo(params: StackParams) -> tuple[int, int, int]:
     >>> halo(resolve_stack("T", 100)), halo(resolve_stack("Z", 100))
     ((56, 0, 0), (60, 94, 94))
     """
-    # A pass spreads what it does not know from a reference patch's farthest candidate to its farthest member.
+    # In a pass, missing data spread from a reference patch's farthest candidate to its farthest member.
     planes = sum(2 * params.reach + depth for depth in params.depths)
     if params.transients_ahead is not None:
         planes += transients.reach()
@@ -226,7 +226,7 @@ def halo(params: StackParams) -> tuple[int, int, int]:
 
 
 def planes_in_flight(params: StackParams) -> int:
-    """The most planes that are held, counted once for each pass that holds them, smaller ones by their size.
+    """The most planes that are held, counted once per pass that holds them, smaller ones by their size.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the window methods (NLM, NLEM, NLPR) share: their parameters and the run over the tiles."""
+"""Shared by the window methods (NLM, NLEM, NLPR): their parameters and the loop over the tiles."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from vnlem.pipeline.run import Job
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import for_each
 
-# Limits for signals (1) and images (2): beyond them a patch or a window takes more memory than it is worth.
+# Limits for signals (1) and images (2): beyond them patches and windows take too much memory to be useful.
 LARGEST_PATCH = {1: 9999, 2: 99}
 LARGEST_DISTANCE = {1: 5000, 2: 100}
 
@@ -30,7 +30,7 @@ class WindowParams:
     n_neighbors: int  # N1: patches of the window that are kept
     bandwidth: float  # square root of the paper's epsilon
     gamma: float  # power of the norm in the regression: 2 mean, 1 median
-    noise_correction: bool  # subtract from squared distances what noise alone adds to them
+    noise_correction: bool  # subtract the expected contribution of noise from squared distances
 
 
 def check_params(
@@ -76,7 +76,7 @@ def is_signal(pixels: NDArray[Any]) -> bool:
 
 
 def pad(pixels: NDArray[np.float32], patch_size: int) -> NDArray[np.float32]:
-    """Planes with the symmetric border that patches see."""
+    """Planes with the symmetric border that patches read."""
     radius = patch_size // 2
     radius_y = 0 if is_signal(pixels) else radius
     xp = namespace(pixels)
@@ -94,7 +94,7 @@ def window_of(job: Job[WindowParams]) -> Window:
 
 
 def decay_of(job: Job[WindowParams]) -> Decay:
-    """Weights for the kernels; the floor is what noise alone puts between equal patches."""
+    """Weights for the kernels; the floor is the expected squared distance of equal patches with noise."""
     params = job.params
     area = params.patch_size if is_signal(job.pixels) else params.patch_size**2
     floor = 2 * job.sigma**2 * area if params.noise_correction else 0.0

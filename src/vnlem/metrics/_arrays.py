@@ -86,7 +86,7 @@ def data_range_of(clean: ArrayLike) -> float:
 
 
 def root_mean_square(values: NDArray[np.float64]) -> float:
-    """Root of the mean of squares, scaled so that neither 1e-300 nor 1e300 is lost in between.
+    """Root of the mean of squares, scaled to keep squares of 1e-300 and 1e300 representable.
 
     Examples
     --------

@@ -65,8 +65,8 @@ def evaluate(
     clean, other : array_like
         Two images of the same shape, in the same units.
     noisy : array_like, optional
-        What `other` was made from. With it, ``emd(noisy - other, noisy - clean)`` is taken too: how well the
-        removed noise resembles the true noise.
+        What `other` was made from. With it, ``emd(noisy - other, noisy - clean)`` is measured too: how well
+        the removed noise resembles the true noise.
     data_range : float
         Width of the grey scale, e.g. 255 or 1.
     channel_axis : int, optional

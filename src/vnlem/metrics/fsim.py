@@ -47,13 +47,13 @@ def fsim(
     Returns
     -------
     float
-        Mean of the local similarity, weighted with the larger of the two phase congruencies. Where neither
-        image has a feature anywhere, the plain mean of the local similarity.
+        Mean of the local similarity, weighted with the larger of the two phase congruencies. If neither image
+        has a feature anywhere, the plain mean of the local similarity.
 
     Notes
     -----
     Images whose shorter side exceeds 384 pixels are first averaged over squares of
-    ``round(shorter / 256)`` pixels. The cost is that of 32 complex Fourier transforms of what is left.
+    ``round(shorter / 256)`` pixels. The cost is that of 32 complex Fourier transforms of the averaged image.
 
     References
     ----------
@@ -109,7 +109,7 @@ def _ratio(a: Plane, b: Plane, constant: float) -> Plane:
 
 
 def _pooled(planes: Plane) -> Plane:
-    """Average over squares, so that one filter bank fits all image sizes."""
+    """Average over squares: one filter bank then fits all image sizes."""
     n_channels, rows, columns = planes.shape
     side = max(1, round(min(rows, columns) / 256))
     rows, columns = rows // side, columns // side
@@ -154,7 +154,7 @@ class _Filters:
             responses = fft.ifft2(spectrum * filters)
             total = responses.sum(axis=0)
             mean_phase = np.conj(total) / (np.abs(total) + SMALLEST_AMPLITUDE)
-            # Along the mean phase less across it: A (cos(deviation) - |sin(deviation)|), summed over scales.
+            # Along the mean phase minus across it: A (cos(deviation) - |sin(deviation)|), summed over scales.
             turned = responses * mean_phase
             aligned = (turned.real - np.abs(turned.imag)).sum(axis=0)
             energy += np.maximum(aligned - _noise_threshold(responses[0], filters), 0)
@@ -164,7 +164,7 @@ class _Filters:
 
 @lru_cache(maxsize=2)
 def _filters(rows: int, columns: int) -> _Filters:
-    # Images of one size often follow each other, and the filters take half as long as their use.
+    # Images of one size often follow each other, and making the filters takes half as long as using them.
     return _Filters(rows, columns)
 
 

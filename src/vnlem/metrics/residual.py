@@ -1,8 +1,8 @@
 """Is what was removed noise? A check for images without a clean version.
 
 What a denoiser removed, input - result, should be pure noise: as strong as the noise at every brightness, no
-more correlated than the noise, and without a trace of the image. The input is stabilised first, so that one
-number describes all brightnesses.
+more correlated than the noise, and without a trace of the image. The input is stabilised first: one number
+then describes all brightnesses.
 """
 
 from dataclasses import dataclass
@@ -117,7 +117,7 @@ def _measure(removed: Any, kept: Any) -> tuple[float, float, float]:
     ]
     detail = kept - ndimage.uniform_filter(kept, 5, mode="reflect")
     spread = float(np.sqrt(np.mean(detail**2)))
-    if spread < 1e-3:  # detail far below the noise is rounding, and no trace of the image
+    if spread < 1e-3:  # detail far below the noise is rounding, not a trace of the image
         return variance, max(lags, key=abs), 0.0
     covariance = float(np.mean(removed * detail))
     # Every result keeps a share of the noise, which correlates with the removed rest without any detail being

@@ -59,7 +59,7 @@ def ssim_of_planes(clean: NDArray[np.float64], other: NDArray[np.float64], data_
     """
     if min(clean.shape[1:]) < SSIM_WINDOW:
         return None
-    # Grey scale [0, 1], so that no square under- or overflows in between.
+    # Grey scale [0, 1]: no square under- or overflows.
     return float(
         np.mean([_ssim_of_plane(x / data_range, y / data_range) for x, y in zip(clean, other, strict=True)])
     )

@@ -1,4 +1,4 @@
-"""The choice of a layer, and what its dimensions mean as the user corrected it."""
+"""The choice of a layer, and the meaning of its dimensions, which the user may correct."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ class LayerChoice(QComboBox):
             self.setCurrentIndex(self._layers.index(selected[0]))
 
     def selected(self) -> list[Image]:
-        """The offered layers that are selected in the layer list and no results."""
+        """The offered layers that are selected in the layer list and are not results."""
         selection = self._viewer.layers.selection
         return [layer for layer in self._layers if layer in selection and not is_result(layer)]
 
@@ -74,5 +74,5 @@ class AxesMemory:
         return typed if len(typed) == len(pixels(layer).shape) else layer_axes(layer)
 
     def keep(self, layer: Image, axes: str) -> None:
-        """The user typed letters for a layer."""
+        """Keep the letters that the user typed for a layer."""
         self._typed[layer] = axes.strip().upper()

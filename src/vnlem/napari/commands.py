@@ -1,4 +1,4 @@
-"""Two commands without a widget: the selected layer denoised with the noise found by itself."""
+"""Two commands without a widget: denoise the selected layer with estimated noise."""
 
 from napari.layers import Image
 from napari.utils import cancelable_progress
@@ -10,7 +10,7 @@ from vnlem.napari.settings import Settings
 from vnlem.napari.task import Task, tell
 
 STEPS = 100
-_running: set[Task] = set()  # a task lives as long as it runs
+_running: set[Task] = set()  # keeps tasks alive while they run
 
 
 def denoise_fast(viewer: Viewer) -> None:
@@ -43,7 +43,7 @@ def _denoise(viewer: Viewer, profile: str) -> None:
         nonlocal drawing
         if bar.is_canceled:
             task.cancel()
-        if drawing:  # the bar lets Qt deliver what waits, which comes back here
+        if drawing:  # the bar lets Qt deliver pending events, which may call this again
             return
         drawing = True
         bar.update(round(STEPS * share) - bar.n)

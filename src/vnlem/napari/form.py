@@ -32,7 +32,7 @@ _ESTIMATED = "estimated"
 
 
 class SettingsForm(QWidget):
-    """Noise, method, profile, rotations and device, one under the other."""
+    """Noise, method, profile, rotations and device, one below another."""
 
     changed = Signal()
 
@@ -213,7 +213,7 @@ class _FileLine(QWidget):
         self.changed.emit()
 
     def choose(self, *_: object) -> bool:
-        """Ask for a file; False where none was chosen."""
+        """Ask for a file; False if none was chosen."""
         path, _ = QFileDialog.getOpenFileName(self, "A saved noise model", "", "Noise models (*.json)")
         if path:
             self.set_text(path)
@@ -229,7 +229,7 @@ def _combo(values: Sequence[str], meanings: dict[str, str], tip: str) -> QComboB
 
 
 def _number(tip: str) -> QDoubleSpinBox:
-    """A number that is estimated while it is 0."""
+    """A number; 0 means estimate it."""
     control = QDoubleSpinBox()
     control.setDecimals(4)
     control.setRange(0.0, 1e9)

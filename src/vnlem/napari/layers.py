@@ -106,8 +106,8 @@ def is_result(layer: Image) -> bool:
 def lift_above(viewer: Viewer, layer: Image, source: Image) -> None:
     """Move a layer to where it is seen instead of its source.
 
-    It comes right above what hides the source. Channels that add their light stay above it, so that a
-    composite remains one. Where the source itself adds its light, it comes to the top.
+    It goes right above what hides the source. Channels with additive blending stay above it, to keep a
+    composite intact. If the source itself is additive, the layer goes to the top.
     """
     layers = viewer.layers
     place = len(layers) - 1
@@ -156,7 +156,7 @@ def residual_layer(layer: Image, result: NDArray[Any]) -> tuple[NDArray[np.float
 def how_it_was_made(
     layer: Image, settings: Settings, axes: str, noise: dict[int, NoiseModel]
 ) -> dict[str, Any]:
-    """What the metadata of a result says about its making."""
+    """What the metadata of a result says about how it was made."""
     return {
         "version": vnlem.__version__,
         "source": layer.name,

@@ -1,4 +1,4 @@
-"""Connections to events of the viewer that end with the widget, since the viewer outlives it."""
+"""Connections to events of the viewer, which outlives the widget: they end with the widget."""
 
 from collections.abc import Callable
 from typing import Any

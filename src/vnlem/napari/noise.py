@@ -1,4 +1,4 @@
-"""The noise of a layer: found once, shown in words and as a curve, handed to every page."""
+"""The noise of a layer: found once, shown in words and as a curve, passed to every page."""
 
 from typing import Any
 

@@ -39,7 +39,7 @@ class NoisePlot(QWidget):
             low, high = np.quantile(values, [0.001, 0.999]) if values.size else (0.0, 1.0)
             high = high if high > low else low + 1.0
             brightness = np.linspace(low, high, 100)
-            # Whole numbers fall into bins of equal counts of them, else the bars form a comb.
+            # Each bin holds the same number of integers, else the bars form a comb.
             whole = np.issubdtype(page.dtype, np.integer)
             width = max(1.0, np.ceil((high - low) / 50)) if whole else (high - low) / 50
             edges = np.arange(low, high + width, width) - (0.5 if whole else 0.0)

@@ -1,7 +1,7 @@
-"""An array of several dimensions as pages, denoised one after the other.
+"""An array of several dimensions as pages, denoised one after another.
 
 A page is a plane of Y and X, with the colours of an RGB layer. Only one page of a dask or
-zarr array is in memory at a time, besides the result.
+zarr array is in memory at a time, in addition to the result.
 """
 
 import itertools
@@ -48,7 +48,7 @@ class Pages:
 
     @property
     def channel_axis(self) -> int | None:
-        """Where a page has its colours."""
+        """The colour axis of a page."""
         kept = [letter for letter in self.axes if letter in self._kept]
         return kept.index("C") if "C" in kept else None
 
@@ -66,7 +66,7 @@ class Pages:
         return itertools.product(*ranges)
 
     def channel_of(self, index: Index) -> int:
-        """The fluorescence channel of a page; 0 where there is one only. Channels differ in their noise."""
+        """The fluorescence channel of a page; 0 if there is only one. Channels differ in their noise."""
         place = index[self.axes.index("C")] if "C" in self.axes else 0
         return place if isinstance(place, int) else 0
 
@@ -129,7 +129,7 @@ def check_page(
 def denoise_pages(
     data: Any, pages: Pages, settings: Settings, report: Report
 ) -> tuple[NDArray[Any], dict[int, NoiseModel]]:
-    """Every page denoised by itself, with the noise of each channel estimated once."""
+    """Denoise every page separately, with the noise of each channel estimated once."""
     result = np.empty(pages.shape, data.dtype)
     noise: dict[int, NoiseModel] = {}
     indices = list(pages.indices())

@@ -37,7 +37,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Seen:
-    """A preview that is done: where it lies, its pixels before and after, the noise found and its check."""
+    """A finished preview: where it lies, its pixels before and after, the noise found and its check."""
 
     layer: Image
     crop: Crop
@@ -58,7 +58,7 @@ class Seen:
 
 
 class _Found(NamedTuple):
-    """What was found out about a layer, and for which choices."""
+    """What was found about a layer, and for which choices."""
 
     data: Any
     choices: tuple[Pages, Settings, int]
@@ -67,7 +67,7 @@ class _Found(NamedTuple):
 
 
 class Preview(QObject):
-    """Keeps one layer with the denoised view up to date; older work is dropped when newer is wanted."""
+    """Keeps one layer with the denoised view up to date; new requests cancel older work."""
 
     noise_found = Signal(object)  # Seen
     failed = Signal(str)
@@ -107,13 +107,13 @@ class Preview(QObject):
             self._draw(self._seen)
 
     def lift(self) -> None:
-        """Bring the preview to where it is seen."""
+        """Move the preview to where it is visible."""
         layer = self.layer()
         if layer is not None and self._seen is not None and self._seen.layer in self._viewer.layers:
             lift_above(self._viewer, layer, self._seen.layer)
 
     def refresh(self, *_: object) -> None:
-        """Something changed: cancel the work in progress, and denoise again after a short while."""
+        """After a change: cancel the work in progress, and denoise again after a short delay."""
         if self.on:
             self._timer.start()
             if self._task is not None:
@@ -132,7 +132,7 @@ class Preview(QObject):
         self.stop()
 
     def layer(self) -> Image | None:
-        """The preview's layer, where there is one."""
+        """The preview's layer, if there is one."""
         found = [layer for layer in self._viewer.layers if layer.name == LAYER_NAME]
         return found[0] if found else None
 
@@ -170,7 +170,7 @@ class Preview(QObject):
     def _kind_and_noise(
         self, data: Any, pages: Pages, settings: Settings, channel: int
     ) -> tuple[str, NoiseModel]:
-        """Along which axis pages help each other, and their noise: found again only where that can differ."""
+        """The axis along which pages help each other, and their noise: found again only if needed."""
         choices = (pages, replace(settings, profile="", group=""), channel)
         found = self._found
         if found is None or found.data is not data or found.choices != choices:

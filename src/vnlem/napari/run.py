@@ -30,7 +30,7 @@ class Outcome:
 
 
 def denoise_layer(layer: Image, pages: Pages, settings: Settings, report: Report) -> Outcome:
-    """Denoise all pages of a layer, which help each other where they can; the layer itself stays as it is."""
+    """Denoise all pages of a layer, which help each other if possible; the layer itself is not changed."""
     begun = time.monotonic()
     data = pixels(layer)
     denoise = denoise_stack if pages.is_stack else denoise_pages
@@ -45,8 +45,8 @@ def denoise_layer(layer: Image, pages: Pages, settings: Settings, report: Report
 def add_results(viewer: Viewer, outcome: Outcome, *, residual: bool = False) -> Image:
     """Add the result as a layer above its source, and the residual as a hidden one if it is wanted.
 
-    Where light adds up, as between fluorescence channels, the source is hidden: its noise would be added to
-    the result.
+    With additive blending, as between fluorescence channels, the source is hidden: its noise would be added
+    to the result.
     """
     layer = outcome.layer
     made = []

@@ -1,4 +1,4 @@
-"""Sample data for napari's File menu, made on the spot: nothing is downloaded."""
+"""Sample data for napari's File menu, generated: nothing is downloaded."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ def remember(settings: Settings) -> None:
 
 
 def remembered() -> Settings:
-    """What was chosen last; the defaults where nothing was, or where it cannot be read."""
+    """What was chosen last; the defaults if nothing was, or if it cannot be read."""
     try:
         kept = json.loads(str(_store().value("settings", "{}")))
     except ValueError:

@@ -17,7 +17,7 @@ WITH_PROFILES = ("vnlr",)
 
 @dataclass(frozen=True)
 class Settings:
-    """One set of choices; what is None is estimated or left to the method.
+    """One set of choices; None is estimated or left to the method.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class Settings:
     profile: str = "balanced"
     group: str = "d4"
     device: str = "cpu"
-    strength: float = 1.0  # share of the change that is made
+    strength: float = 1.0  # share of the change that is applied
     lines: str = "auto"
     impulses: str = "auto"
     noise: str = "auto"
@@ -77,5 +77,5 @@ class Settings:
         return {} if self.caution == "auto" else {"caution": self.caution}
 
     def arguments(self) -> dict[str, Any]:
-        """All arguments of ``vnlem.denoise`` that differ from what it would do by itself."""
+        """All arguments of ``vnlem.denoise`` that differ from its defaults."""
         return {**self.method_arguments(), **self.noise_arguments()}

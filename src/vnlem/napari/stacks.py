@@ -1,6 +1,6 @@
 """Movies, volumes and sets of images, whose pages help each other: a whole layer, or a few for a preview.
 
-A dask or zarr array is read page by page. Besides the result only the pages in flight are in memory.
+A dask or zarr array is read page by page. Only the result and the pages in flight are in memory.
 """
 
 from typing import Any
@@ -18,9 +18,9 @@ from vnlem.pipeline.dtypes import as_dtype
 from vnlem.registry import stack_method
 from vnlem.stacks import denoise_pages_on_disk
 
-# Pages on each side that a preview uses: they give most of what all pages give.
+# Pages on each side that a preview uses: they give most of the benefit of all pages.
 PREVIEW_REACH = 3
-# The most pixels high and wide that a preview is, where a page is alone and where several help each other.
+# Largest height and width of a preview in pixels: of a page alone, and of several that help each other.
 PREVIEW_SIDE, STACK_PREVIEW_SIDE = 512, 256
 
 
@@ -36,7 +36,7 @@ class InPages:
 
 
 def helping_axis(data: Any, pages: Pages, settings: Settings) -> str:
-    """The axis along which pages help each other; "" where pages are independent.
+    """The axis along which pages help each other; "" if pages are independent.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def helping_axis(data: Any, pages: Pages, settings: Settings) -> str:
 
 
 def preview_side(pages: Pages, settings: Settings) -> int:
-    """How high and wide a preview is at most: less where it takes several pages."""
+    """Largest height and width of a preview: less if it takes several pages."""
     several = pages.is_stack and stack_method(settings.method) is not None
     return STACK_PREVIEW_SIDE if several else PREVIEW_SIDE
 
@@ -59,7 +59,7 @@ def preview_side(pages: Pages, settings: Settings) -> int:
 def denoise_stack(
     data: Any, pages: Pages, settings: Settings, report: Report
 ) -> tuple[NDArray[Any], dict[int, NoiseModel]]:
-    """All pages, as ``vnlem.denoise`` does them, and the noise of each channel."""
+    """All pages denoised by ``vnlem.denoise``, and the noise of each channel."""
     result = np.empty(pages.shape, data.dtype)
     noise = noise_arguments(settings)
     chosen = settings.method_arguments()

@@ -14,7 +14,7 @@ from vnlem.napari.pages import Report
 from vnlem.napari.words import in_words_of_the_widget
 
 logger = logging.getLogger(__name__)
-TELL_EVERY = 0.05  # seconds: signals of progress that come faster than Qt takes them would pile up
+TELL_EVERY = 0.05  # seconds: progress signals that arrive faster than Qt handles them would pile up
 
 
 class Cancelled(Exception):  # noqa: N818 - it is not an error
@@ -24,7 +24,7 @@ class Cancelled(Exception):  # noqa: N818 - it is not an error
 class Task(QObject):
     """``work(report)`` in its own thread; the signals arrive in the thread that made the task.
 
-    `report` takes the share of the work that is done, and ends the work where the task was cancelled.
+    `report` takes the share of the work that is done, and ends the work if the task was cancelled.
     """
 
     progressed = Signal(float)

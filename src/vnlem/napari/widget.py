@@ -72,20 +72,20 @@ class DenoiseWidget(Panel):
             self._start_next()
 
     def cancel(self) -> None:
-        """End what is running; nothing more is added."""
+        """Cancel what is running; nothing more is added."""
         self._waiting.clear()
         if self._task is not None:
             self._task.cancel()
             self.state.setText("cancelling")
 
     def changeEvent(self, event: Any) -> None:  # noqa: N802 - Qt's name
-        """Taken out of the window, as napari does it: end."""
+        """End when napari removes the widget from the window."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.ParentChange and self.parent() is None:
             self.end()
 
     def closeEvent(self, event: Any) -> None:  # noqa: N802 - Qt's name
-        """Closed: end."""
+        """End when the widget is closed."""
         self.end()
         super().closeEvent(event)
 
@@ -150,7 +150,7 @@ class DenoiseWidget(Panel):
         task.start()
 
     def _show_layer(self) -> None:
-        """Another layer is chosen: clear what was shown about the last one."""
+        """After another layer is chosen: clear what was shown about the last one."""
         layer = self.chosen_layer()
         self.axes.setText("" if layer is None else self._typed_axes.of(layer))
         self._layer_links.cut()
@@ -176,7 +176,7 @@ class DenoiseWidget(Panel):
         settings = self.form.settings()
         remember(settings)
         choice = (settings.noise_arguments(), settings.model_file)
-        if choice != self._noise_choice:  # what was found is not what is chosen any more
+        if choice != self._noise_choice:  # the result is for an older choice
             self._noise_choice = choice
             self._show_noise(None, None)
         self.error.clear()
@@ -202,7 +202,7 @@ class DenoiseWidget(Panel):
         self.noise_plot.show_noise(noise, page)
 
     def _show_preview_state(self, busy: bool) -> None:
-        if self._task is None:  # what a run said stays
+        if self._task is None:  # keep the message of a run
             said = self.state.text().removesuffix(PREVIEWING).rstrip()
             self.state.setText(f"{said}\n{PREVIEWING}".strip() if busy else said)
 

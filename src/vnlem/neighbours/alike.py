@@ -1,8 +1,7 @@
 """The images of a set that look most like a patch, and where: ranked by features that no rotation changes.
 
-Comparing every patch with every image would cost a full search for each. Here a few numbers of a smoothed
-image (level, slope, curvature), which are the same however the image is turned, pick for each patch the
-images and the places that deserve one.
+Comparing every patch with every image would cost a full search for each. Instead a few rotation-invariant
+numbers of a smoothed image (level, slope, curvature) pick, for each patch, the images and places worth one.
 """
 
 import numpy as np
@@ -13,13 +12,13 @@ from scipy.spatial import cKDTree
 STEP = 2  # pixels between the places that are ranked
 # Standard deviations, in pixels, of the smoothing: on noise, and on a pilot.
 SCALES = {True: (2.0, 3.5), False: (1.0, 2.5)}
-PER_IMAGE = 4  # nearest places looked at for each image that is wanted
+PER_IMAGE = 4  # nearest places examined for each wanted image
 
 
 def invariants(image: NDArray[np.float32], scales: tuple[float, ...]) -> NDArray[np.float32]:
     """Level, slope and two measures of curvature at some scales: (features, H, W).
 
-    Derivatives are multiplied by the scale to their order, so that they have equal weight.
+    Derivatives are multiplied by the scale to the power of their order, to have equal weight.
 
     Examples
     --------
@@ -73,12 +72,12 @@ class Alike:
         self._places = np.empty((0, 3), np.int64)
 
     def push(self, frame: NDArray[np.float32]) -> None:
-        """One image more."""
+        """Add an image."""
         self._features.append(invariants(frame, self._scales))
         self._tree = None
 
     def pop(self) -> None:
-        """A set is held as a whole until its end."""
+        """A set is kept as a whole until its end."""
 
     def _index(self) -> cKDTree:
         if self._tree is None:

@@ -1,6 +1,6 @@
 """Nearest neighbours of one patch under rotations and dilations, over the whole image: for figures.
 
-Candidates are found on copies of the image scaled by each factor, whose pixels lie up to half a pixel beside
+Candidates are found on copies of the image scaled by each factor, whose pixels lie up to half a pixel from
 the places they show; the best of them are then compared exactly, each scaled about its own centre.
 """
 
@@ -88,7 +88,7 @@ class Surroundings:
 
     @classmethod
     def of(cls, pixels: NDArray[np.float64], patch_size: int, smallest: float) -> "Surroundings":
-        """For patches that are scaled by factors down to `smallest`."""
+        """For patches scaled by factors down to `smallest`."""
         reach = math.ceil((patch_size / 2 + LOBES + 2) / min(smallest, 1.0))
         return cls(np.pad(pixels, reach, mode="symmetric"), reach)
 
@@ -98,7 +98,7 @@ class Surroundings:
 
 
 class _Own:
-    """The patch whose neighbours are sought."""
+    """The patch whose neighbours are searched for."""
 
     def __init__(self, coefficients: RingCoefficients, direction: float, scale: float) -> None:
         self._coefficients, self._direction, self._scale = coefficients, direction, scale
@@ -133,9 +133,9 @@ class _Own:
     def _over_angles(
         self, band: RingCoefficients, starts: NDArray[np.float64], angles: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The smallest over angles around each patch's own start, and over none."""
+        """The smallest over angles around each patch's own start, and without rotation."""
         own, orders = self._coefficients, np.arange(band.rings.highest_order + 1)
-        # What rotation treats alike is added up first: an angle then costs one product for each order.
+        # Coefficients of equal order are added up first: an angle then costs one product per order.
         same_order = (band.rings.lane_order[:, None] == orders).astype(np.float64)
         sums = (np.conj(own.values) * band.values) @ same_order
         inner = np.real(sums.sum(axis=-1))

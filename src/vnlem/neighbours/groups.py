@@ -1,7 +1,7 @@
 """Groups of similar patches: where the reference patches lie, and which patches belong to each of them.
 
 A member is a patch at another place that agrees with the reference after a symmetry of the square, or, in a
-sheet that is not the image itself, after whatever made the sheet (see `vnlem.neighbours.sheets`).
+sheet other than the image, after the transform that made the sheet (see `vnlem.neighbours.sheets`).
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from vnlem.neighbours.sheets import LARGE_TILE, MANY_PIXELS, TILE, Copies, Image
 from vnlem.pipeline.choices import Group
 from vnlem.pipeline.tiles import Tile
 
-MOST_COPIED = 0.4  # of a group may come from sheets that are not put back
+MOST_COPIED = 0.4  # largest share of a group from sheets that are not put back
 GROUPS: tuple[str, ...] = get_args(Group)
-# Groups that search copies of the image too, and of which kinds. A new kind is a module with `reach` and
-# `sheets`, and a word here.
+# Groups that also search copies of the image, and which kinds. A new kind is a module with `reach` and
+# `sheets`, and an entry here.
 COPIES: dict[str, tuple[Copies, ...]] = {"so2": (turned,), "similarity": (turned,)}
 
 
@@ -42,7 +42,7 @@ def symmetries(group: str, patch_size: int) -> NDArray[np.int64]:
 
 
 def allowed_moves(pattern: tuple[str, ...], transforms: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Which moves of a patch of a mosaic lay every pixel on one of the same colour.
+    """Which moves of a patch of a mosaic put every pixel on one of the same colour.
 
     Entry [place, shift] has a bit for each of the `symmetries`. Places of the reference's corner, and shifts
     of the member from there, are counted row by row in a cell of the pattern.
@@ -89,7 +89,7 @@ def grid_positions(count: int, step: int) -> NDArray[np.int64]:
 def positions_in_part(count: int, step: int, first: int, whole: int) -> NDArray[np.int64]:
     """The grid positions of a whole that lie in a part of it, counted from the part's first.
 
-    The part's own first and last are among them, so that every pixel of it is covered.
+    The part's own first and last are among them, to cover every pixel of it.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def positions_in_part(count: int, step: int, first: int, whole: int) -> NDArray[
 
 
 class TileGroups(NamedTuple):
-    """The reference patches of one tile, and what they look at."""
+    """The reference patches of one tile, and the pixels they read."""
 
     tile: Tile
     references: NDArray[np.int64]  # (r, 2) top left corners in the whole image
@@ -113,8 +113,8 @@ class Line(NamedTuple):
 
     begin: int  # first pixel of the tiles
     positions: NDArray[np.int64]  # of the reference patches
-    span: tuple[int, int]  # the pixels they look at
-    source: int = -1  # number of the same line in the grid this one comes from
+    span: tuple[int, int]  # the pixels they read
+    source: int = -1  # index of the same line in the original grid
     chosen: NDArray[np.bool_] | None = None  # which of its positions are left; None for all
 
 
@@ -129,13 +129,13 @@ class TileGrid:
 
     @classmethod
     def of(cls, reach: Reach, step: int, needed: Tile, side: int = TILE) -> "TileGrid":
-        """The reference patches whose groups may reach a pixel that is needed."""
+        """The reference patches whose groups may reach a needed pixel."""
         rows = _lines_of_tiles(reach, step, side, 0, (needed.top, needed.bottom))
         columns = _lines_of_tiles(reach, step, side, 1, (needed.left, needed.right))
         return cls(reach, side, rows, columns)
 
     def needing(self, needed: Tile) -> "TileGrid":
-        """Those of these whose groups may reach a pixel that is needed, for groups that are known."""
+        """The part of this grid whose groups may reach a needed pixel, for groups found already."""
         rows = _left_over(self.reach, self.rows, 0, (needed.top, needed.bottom))
         columns = _left_over(self.reach, self.columns, 1, (needed.left, needed.right))
         return TileGrid(self.reach, self.side, rows, columns)
@@ -152,7 +152,7 @@ class TileGrid:
         return TileGroups(tile, corners.reshape(-1, 2), Tile(*over, *across))
 
     def known(self, found: dict[tuple[int, int], "Members"], row: int, column: int) -> "Members":
-        """The groups of a tile out of those of the grid this one comes from, which forgets them."""
+        """Take the groups of a tile from those of the original grid, which drops them."""
         over, across = self.rows[row], self.columns[column]
         members = found.pop((over.source, across.source))
         if over.chosen is None and across.chosen is None:
@@ -164,7 +164,7 @@ class TileGrid:
         return members.of(np.logical_and.outer(*masks).ravel())
 
     def reads(self, copied: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """What the tiles of each row, and of each column, look at; copied: reach of turned copies."""
+        """The pixels that the tiles of each row, and of each column, read; copied: reach of turned copies."""
         rows, columns = (
             [
                 (
@@ -179,7 +179,7 @@ class TileGrid:
 
 
 def _left_over(reach: Reach, lines: list[Line], axis: int, needed: tuple[int, int]) -> list[Line]:
-    """What is left of lines where only some pixels are needed. Spans stay: members are places in them."""
+    """The lines that matter if only some pixels are needed. Spans stay: members are places in them."""
     left = []
     for number, line in enumerate(lines):
         chosen = _needing(reach, line.positions, axis, needed)
@@ -194,7 +194,7 @@ def _left_over(reach: Reach, lines: list[Line], axis: int, needed: tuple[int, in
 def _needing(
     reach: Reach, positions: NDArray[np.int64], axis: int, needed: tuple[int, int]
 ) -> NDArray[np.bool_]:
-    """Which reference positions have groups that may reach pixels that are needed, first..last."""
+    """Which reference positions have groups that may reach the needed pixels first..last."""
     first, last = needed
     starts = reach.starts(positions, axis)
     ends = starts + reach.sides()[axis] + reach.patch_size - 1
@@ -203,7 +203,7 @@ def _needing(
 
 
 def _lines_of_tiles(reach: Reach, step: int, side: int, axis: int, needed: tuple[int, int]) -> list[Line]:
-    """Along one axis: where each tile begins, the reference positions in it, and the pixels they look at."""
+    """Along one axis: where each tile begins, the reference positions in it, and the pixels they read."""
     positions = grid_positions(reach.region.shape[axis] - reach.patch_size + 1, step)
     positions = positions[_needing(reach, positions, axis, needed)]
     lines = []
@@ -215,7 +215,7 @@ def _lines_of_tiles(reach: Reach, step: int, side: int, axis: int, needed: tuple
 
 
 def needed_before(reach: Reach, step: int, needed: Tile, copied: int = 0) -> Tile:
-    """The pixels a pass must know for some of its result to be right; copied: reach of turned copies."""
+    """The pixels a pass must know for the needed part of its result; copied: reach of turned copies."""
     height, width = reach.region.shape
     spans = []
     for axis, (count, first, last) in enumerate(
@@ -259,8 +259,8 @@ class Matching:
     """How the groups of a pass are found.
 
     A patch that is not simply shifted ranks with factor * d^2 + penalty * (the noise energy of the
-    reference); not at all where the reference has less than flat_energy * its noise about its mean. A group
-    where such patches would be fewer than one in eight has none.
+    reference); not at all if the reference has less than flat_energy * its noise about its mean. A group with
+    fewer than one such patch in eight uses none.
     """
 
     reach: Reach
@@ -270,8 +270,8 @@ class Matching:
     factor: float
     penalty: float
     flat_energy: float = 0.0
-    least_variance: float = 0.0  # of the noise, where it is turned
-    copies: tuple[Copies, ...] = ()  # what is searched in addition to the image
+    least_variance: float = 0.0  # of the noise in turned copies
+    copies: tuple[Copies, ...] = ()  # searched in addition to the image
     copied_radius: int | None = None  # of the search windows in copies; as in the image when None
     pattern: tuple[str, ...] = ()  # colours of the pixels of a cell, row by row; one colour when empty
 
@@ -285,7 +285,7 @@ class Matching:
         return allowed_moves(self.pattern, self.transforms)
 
     def moves(self, area: Tile) -> NDArray[np.uint8]:
-        """`allowed_moves` for places that are counted from the first pixel of an area."""
+        """`allowed_moves` for places counted from the first pixel of an area."""
         if not self.pattern:
             return ANY_MOVE
         cell = len(self.pattern)
@@ -300,7 +300,7 @@ class Matching:
         return Layout.of(sheets)
 
     def group_size(self) -> int:
-        """Members of a group, fewer where a window is small."""
+        """Members of a group, fewer if a window is small."""
         rows, columns = self.reach.sides()
         if not self.pattern:
             return min(self.n_members, rows * columns)
@@ -309,7 +309,7 @@ class Matching:
         return min(self.n_members, max(rows // cell * (columns // cell) * in_cell, 1))
 
     def tile_side(self) -> int:
-        """Of the tiles of a pass: copies are made of the surroundings of tiles of one size."""
+        """Side of the tiles of a pass; copies need tiles of one fixed size."""
         height, width = self.reach.region.shape
         return LARGE_TILE if height * width >= MANY_PIXELS and not self.copies else TILE
 
@@ -318,7 +318,7 @@ class Matching:
         return reach_of_copies(self.copies, self.copied_reach().radius, self.reach.patch_size)
 
     def copied_reach(self) -> Reach:
-        """What reference patches look at in copies."""
+        """What reference patches read in copies."""
         radius = self.reach.radius
         return self.reach._replace(radius=min(self.copied_radius or radius, radius))
 

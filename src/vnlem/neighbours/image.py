@@ -110,7 +110,7 @@ class Matches:
     distance : ndarray
         Scaled to a square patch of patch_size^2 pixels.
     angle : ndarray
-        Rotation in radians that takes the match onto the patch; 0 where it is not rotated.
+        Rotation in radians that takes the match onto the patch; 0 if it is not rotated.
     factor : ndarray
         By which the match is made larger or smaller before.
     """
@@ -172,7 +172,7 @@ def matches(
         angle_step=angle_step,
         try_unrotated=True,
     )
-    # A margin no rotation can make good leaves the Euclidean distance.
+    # With a margin that no rotation can beat, the Euclidean distance is left.
     rule = kernels.Rule(
         with_margin=not rotated,
         factor=1.0,

@@ -14,7 +14,7 @@ SMOOTHING = 3  # pixels; on a frame without a pilot single pixels are mostly noi
 
 
 def cost_of_shift(noisy: bool, sigma: float) -> float:
-    """What a pixel of shift has to save: a little of the noise that is left in a block's difference."""
+    """Cost of a pixel of shift: a small part of the noise left in a block's difference."""
     share = 0.02 / SMOOTHING**2 if noisy else 1e-5
     return share * (2 * HALF_BLOCK) ** 2 * sigma**2
 
@@ -27,7 +27,7 @@ class Motion:
     noisy : bool
         Whether the frames still hold their noise.
     sigma : float
-        Its standard deviation: shifts that noise alone explains are not taken.
+        Its standard deviation: shifts that noise alone explains are ignored.
     pool : Pool
         The threads.
     """
@@ -41,7 +41,7 @@ class Motion:
         self._back: list[NDArray[np.int64]] = []  # from frame i + 1 to frame i
 
     def push(self, frame: NDArray[np.float32]) -> None:
-        """One frame more at the end."""
+        """Add a frame at the end."""
         seen = uniform_filter(frame, SMOOTHING) if self._noisy else np.ascontiguousarray(frame)
         before = self._last
         if before is not None:

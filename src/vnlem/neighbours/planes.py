@@ -19,7 +19,7 @@ def symmetries_of_block(group: str, patch_size: int, depth: int, *, reflect_dept
     """The aligning permutations of a patch over several planes, the identity first.
 
     The symmetries of the square move all planes alike; with `reflect_depth` the planes may also come in
-    reverse order. Depth is never turned into the plane: its sampling is another.
+    reverse order. Depth is never turned into the plane: its sampling is different.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def symmetries_of_block(group: str, patch_size: int, depth: int, *, reflect_dept
     array([[0, 1, 2], [2, 1, 0]])
     """
     if group == "c4" and reflect_depth:
-        # Eight transforms that are not those of the square, for which matching takes eight (`candidates`).
+        # These would be eight transforms, which matching takes for those of the square (`candidates`).
         raise ValueError("planes in reverse order exist for the groups identity and d4, got c4; use d4")
     plane = symmetries(group, patch_size)
     pixels = patch_size**2
@@ -58,7 +58,7 @@ def reference_tiles(
 
 @dataclass(frozen=True)
 class Search:
-    """How members are sought."""
+    """How members are searched for."""
 
     patch_size: int
     depth: int  # planes a patch spans
@@ -84,7 +84,7 @@ def noise_of_patch(search: Search, sigma: float, weights: NDArray[np.float32]) -
 
 
 def brightness(plane: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What shows where things are in a plane (channels, H, W); it has the noise of one channel.
+    """The channel of a plane (channels, H, W) that shows where things are; it has the noise of one channel.
 
     With three channels it is the first: they are opponent colours.
 
@@ -99,7 +99,7 @@ def brightness(plane: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 class PlaneMatcher:
-    """Finds the groups of patches in the planes in flight, which come and go one by one.
+    """Finds the groups of patches in the planes in flight, which arrive and leave one by one.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class PlaneMatcher:
     ) -> None:
         self._search, self._sites = search, sites
         self._noise = noise_of_patch(search, sigma, weights)
-        # Noise energies of the patches at their corners, where planes bring the variance of their noise.
+        # Noise energies of the patches at their corners, for planes with a map of the noise variance.
         self._noises: list[NDArray[np.float64]] = []
         self._shares = float(np.sum(weights.astype(np.float64) ** 2))
         self._compared = np.flatnonzero(weights)
@@ -147,7 +147,7 @@ class PlaneMatcher:
         )
 
     def push(self, plane: NDArray[np.float32], variance: NDArray[np.float32] | None = None) -> None:
-        """One plane (channels, H, W) more at the end; variance (H, W): of its noise, where it varies."""
+        """Add a plane (channels, H, W) at the end; variance (H, W): of its noise, if it varies."""
         search, index = self._search, self._count
         if variance is not None:
             self._noises.append(self._shares * patch_sums(variance.astype(np.float64), search.patch_size))

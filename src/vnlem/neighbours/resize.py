@@ -13,7 +13,7 @@ _KAISER = 2.5
 def resized(image: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
     """An image (H, W) scaled about its centre, of the same size.
 
-    A larger copy is cut; around a smaller one its mirror image is seen.
+    A larger copy is cut; a smaller one is surrounded by its mirror image.
 
     Examples
     --------

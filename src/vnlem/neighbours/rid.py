@@ -1,7 +1,7 @@
 """The rotation-invariant distance (RID) of two patches, by their ring harmonics.
 
-They give the distance at all angles from one set of sums; over several sizes it is the smallest to scaled
-copies. The paper's formula on rotated pixels is in ``vnlem.reference``.
+They give the distance at all angles from one set of sums; over several sizes it is the smallest distance to
+scaled copies. The paper's formula on rotated pixels is in ``vnlem.reference``.
 """
 
 import math
@@ -18,7 +18,7 @@ from vnlem.neighbours.resize import resized
 from vnlem.pipeline import checks
 
 MOST_SCALES = 32
-# Factors beyond these leave a patch of a few pixels, or ask for arrays far larger than the patch.
+# Factors beyond these leave a patch of a few pixels, or need arrays far larger than the patch.
 SMALLEST_SCALE, LARGEST_SCALE = 0.1, 10.0
 
 
@@ -103,7 +103,7 @@ def rid(
     upsample = checks.whole("upsample", upsample, largest=LARGEST_UPSAMPLING)
     whole_circle = checks.choice("angles", angles, ("sift", "all")) == "all"
     rings = layout(size, upsample)
-    # What lies farther from the middle is not looked at.
+    # Pixels farther from the middle are not used.
     reach = max(rings.halo, size // 2, 0 if whole_circle else orientation_halo(scale, size))
     own = _middle(a, reach)
     found: list[tuple[float, float, float]] = []
@@ -191,7 +191,7 @@ def _check_patch(name: str, patch: ArrayLike) -> NDArray[np.float64]:
 
 
 def _middle(patch: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
-    """This many pixels around the centre, or all where there are fewer."""
+    """This many pixels around the centre, or all if there are fewer."""
     rest = max(len(patch) // 2 - reach, 0)
     return patch[rest : len(patch) - rest, rest : len(patch) - rest]
 
@@ -205,7 +205,7 @@ def _by_rings(
     a: NDArray[np.float64], b: NDArray[np.float64], rings: RingLayout, tried: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Squared distances of the patches in the middle of two arrays, at each angle."""
-    # One array, one above the other, each with its own reflection around it: one set of features.
+    # Both in one array, one above the other, each with its own reflection around it: one set of features.
     border = rings.halo
     stacked = np.concatenate([np.pad(patch, border, mode="symmetric") for patch in (a, b)])
     middle = border + len(a) // 2

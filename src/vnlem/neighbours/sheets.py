@@ -1,17 +1,17 @@
 """Sheets: images in which the members of a tile's groups may be found.
 
-A tile of reference patches looks at some sheets. The first shows the tile's surroundings in the image itself.
-Others may follow: turned copies (group "so2"), or any other image that :class:`Copies` make
-sheets of. Every sheet is cut to what the tile can reach and laid below the one before in
-the tile's tall arrays (`vnlem.kernels.cpu.sheets.Tall`). The kernels know nothing else: a member is a row
-and a column of the tall arrays.
+A tile of reference patches searches some sheets. The first shows the tile's surroundings in the image itself.
+Others may follow: turned copies (group "so2"), or any other image that :class:`Copies` turn into sheets.
+Every sheet is cut to what the tile can reach and placed below the previous one in the tile's tall arrays
+(`vnlem.kernels.cpu.sheets.Tall`). The kernels know nothing else: a member is a row and a column of the tall
+arrays.
 
-A sheet says
+A sheet specifies
 
 - how large its part of the tall arrays is (`height`, `width`), and how many candidates a search window has
   in it (`candidates`, rows and columns);
-- where the search window of each reference patch begins in it (`corners`): the way positions of the image
-  map into the sheet;
+- where the search window of each reference patch begins in it (`corners`): how positions of the image map
+  into the sheet;
 - what its pixels are (`fill`): pilot, working image, what is compared, how far the working image is from the
   noisy one, and the noise variance of every pixel, so a sheet may have its own noise;
 - whether members found there are put back (`put_back`), as those of the image itself are: their estimates are
@@ -22,7 +22,7 @@ A sheet says
 
 A patch may span several planes: the tall arrays have an axis `depth`, and a sheet fills all planes of each of
 its rows, with `kernels.cpu.sheets.cut` once per plane. Movies, volumes and sets of images are searched in
-the planes themselves, which come and go one by one (`vnlem.neighbours.planes`).
+the planes themselves, which arrive and leave one by one (`vnlem.neighbours.planes`).
 """
 
 from collections.abc import Sequence
@@ -37,9 +37,9 @@ from vnlem.pipeline.tiles import Tile
 
 Whole = NDArray[np.int64]
 
-TILE = 64  # pixels; reference patches are worked through in tiles of this size
+TILE = 64  # pixels; reference patches are processed in tiles of this size
 # Images of at least this many pixels have larger tiles: there are enough of them for any number of threads,
-# fewer pixels around tiles are read twice, and less work is done in Python, one thread at a time.
+# fewer pixels around tiles are read twice, and less work is done in Python under its lock.
 MANY_PIXELS, LARGE_TILE = 2**18, 128
 
 
@@ -63,21 +63,21 @@ class Copies(Protocol):
     """A kind of sheets in addition to the image: a module, or an object, with these two functions."""
 
     def reach(self, radius: int, patch_size: int) -> int:
-        """How far from a reference patch the image is read to make the copies of what it looks at."""
+        """How far from a reference patch the image is read to make its copies."""
 
     def sheets(self, reach: "Reach", tile: Tile, least_variance: float) -> list[Sheet]:
         """The copies of the surroundings of a tile; the noise in them has at least this variance."""
 
 
 class Reach(NamedTuple):
-    """What a tile's reference patches look at in the image."""
+    """What a tile's reference patches read in the image."""
 
     patch_size: int
     radius: int
     region: Region
 
     def sides(self) -> tuple[int, int]:
-        """Rows and columns of candidates in a search window: fewer where the image is smaller than it."""
+        """Rows and columns of candidates in a search window: fewer if the image is smaller."""
         height, width = self.region.shape
         return (
             min(2 * self.radius + 1, height - self.patch_size + 1),
@@ -85,7 +85,7 @@ class Reach(NamedTuple):
         )
 
     def starts(self, positions: Whole, axis: int) -> Whole:
-        """First candidate of the window of each reference position; at a border windows move inwards."""
+        """First candidate in the window of each reference position; at a border windows move inwards."""
         last = self.region.shape[axis] - self.patch_size + 1 - self.sides()[axis]
         return np.minimum(np.maximum(positions - self.radius, 0), last)
 
@@ -133,7 +133,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, sheets: Sequence[Sheet]) -> "Layout":
-        """One below the other."""
+        """One below another."""
         firsts, row, own = [], 0, 0
         for sheet in sheets:
             firsts.append(row)

@@ -1,7 +1,7 @@
-"""Where members are sought beyond a patch's own plane: the strategies that stacks differ in.
+"""Where members are searched for beyond a patch's own plane: a strategy for each kind of stack.
 
 Time: windows follow what they show (:class:`vnlem.neighbours.motion.Motion`). Depth: the same place in every
-slice. Several images: where each of the images most alike looks most like the patch.
+slice. Several images: the most similar place in each of the most similar images.
 """
 
 from typing import Protocol
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 
 class Sites(Protocol):
-    """What a pass asks of a strategy. Planes are counted from the first one in flight."""
+    """What a pass needs from a strategy. Planes are counted from the first one in flight."""
 
     def push(self, frame: NDArray[np.float32]) -> None:
-        """One plane more at the end."""
+        """Add a plane at the end."""
 
     def pop(self) -> None:
         """Remove the first plane."""
@@ -29,7 +29,7 @@ class SamePlace:
     """The same place in every plane in flight: slices of a volume."""
 
     def push(self, frame: NDArray[np.float32]) -> None:
-        """Nothing is learned from the pixels."""
+        """The pixels are not used."""
 
     def pop(self) -> None:
         """Nothing is kept."""

@@ -1,7 +1,7 @@
 """Turned copies of the surroundings of a tile: sheets that widen the search to all rotations (group "so2").
 
-Three shears turn a square about the tile's centre. Each shifts rows by a windowed sinc of few taps, which
-keeps white noise nearly white, unlike interpolation, and reads no further than its taps.
+Three shears turn a square about the tile's centre. Each shifts rows by a windowed sinc of few taps. Unlike
+interpolation it keeps white noise nearly white, and it reads no further than its taps.
 """
 
 from functools import lru_cache
@@ -21,7 +21,7 @@ _KAISER = 2.5
 
 
 def shift_taps(shifts: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Whole parts of shifts, and the taps of a windowed sinc for their rests.
+    """Whole parts of shifts, and the taps of a windowed sinc for the remainders.
 
     Examples
     --------
@@ -49,16 +49,16 @@ def make_turn(side: int, degrees: float) -> Turn:
 
 
 def square_side(tile: int, radius: int, patch_size: int) -> int:
-    """Side of the square around a tile in which all that its reference patches look at can be turned.
+    """Side of the square around a tile that holds all its reference patches read, at any angle.
 
-    A point moves within its distance from the centre; a shear in between lets it out by eight percent.
+    A turned point keeps its distance from the centre; between shears it may be eight percent farther out.
     """
     farthest = 0.7072 * tile + 1.4143 * (radius + patch_size)
     return 2 * (int(np.ceil(1.09 * farthest)) + TAPS)
 
 
 def reach(radius: int, patch_size: int) -> int:
-    """How far from a reference patch the image is read to make the copies of what it looks at."""
+    """How far from a reference patch the image is read to make its copies."""
     return int(np.ceil(1.4143 * (radius + patch_size))) + 2 * TAPS
 
 
@@ -79,7 +79,7 @@ class TurnedSheet:
         self.height = self.width = side
         full = 2 * reach.radius + 1
         self.candidates = (full, full)
-        # Tiles are full squares, also where the image ends in them: their centres are those of the grid.
+        # Tiles are full squares even at the end of the image: their centres are those of the grid.
         self._top = tile.top + (TILE - side) // 2
         self._left = tile.left + (TILE - side) // 2
 

@@ -45,7 +45,7 @@ def find_neighbours(
     region : Features
         Features of the tile and of its windows, see ``vnlem.features.canonical``.
     search, rule
-        What to look for, and what distances count.
+        What to search for, and how distances count.
     corner, shape : (int, int)
         Where the tile begins in the region, and its height and width.
 
@@ -70,7 +70,7 @@ def _angle_tables(rings: RingLayout, angles: NDArray[np.float64]) -> kernels.Ang
     """Rows of lanes to add up over rings and channels, and cosine and sine of the orders they hold."""
     channels = rings.lanes * np.arange(rings.channels)
     rows = [np.add.outer(channels, fold).ravel() for fold in rings.folds]
-    # Where a row has padding the others of its fold may have an order; padding has order 0.
+    # If a row has padding, other rows of its fold may have an order there; padding has order 0.
     of_column = np.concatenate(
         [np.max([rings.lane_order[first : first + ROW] for first in fold], axis=0) for fold in rings.folds]
     )

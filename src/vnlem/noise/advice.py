@@ -1,4 +1,4 @@
-"""Warnings about an image and its noise before the work: one sentence each, with the cure."""
+"""Warnings about an image and its noise before the work: one sentence each, with the remedy."""
 
 import numpy as np
 
@@ -6,21 +6,21 @@ from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.image import Planes
 from vnlem.pipeline.warn import warn
 
-# Rounding to integers adds a variance of 1/12. Beside noise of at least this variance, or in an image of at
-# least this standard deviation, that is little.
+# Rounding to integers adds a variance of 1/12. That is little if the noise has at least this variance, or the
+# image at least this standard deviation.
 LEAST_NOISE_VARIANCE = 6.0
 LEAST_CONTRAST = 5.0
-BELOW_OFFSET = 3.0  # read noise by which most pixels lie below the offset: then the offset is wrong
+BELOW_OFFSET = 3.0  # times the read noise: if most pixels lie this far below the offset, it is wrong
 
 
 def advise(model: NoiseModel, planes: Planes, *, rounded: bool) -> None:
-    """Warn of an offset above the image, and of integers that cannot hold the result.
+    """Warn about an offset above the image, and about integers that cannot hold the result.
 
     Parameters
     ----------
     model : NoiseModel
     planes : Planes
-        The image, or a page or a sample of it, as it was given.
+        The image, or a page or a sample of it, as given.
     rounded : bool
         Whether the result will be rounded to integers although no dtype was given.
 

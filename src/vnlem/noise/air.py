@@ -1,9 +1,9 @@
 """Sigma of magnitude images, from their air and from their tissue; and whether an image is one at all.
 
 In air there is no signal, so the pixels follow a chi distribution with one parameter [1]_. Blocks whose mean
-square and pixels agree with it are air, for one sigma; the sigma with the most of them is taken. Where there
-is no air, or it was set to zero, the noise of the tissue is estimated as white noise is, between the
-transform and its correction.
+square and pixels agree with it are air, for one sigma; the sigma with the most of them is used. Without air,
+or if it was set to zero, the noise of the tissue is estimated like white noise, between the transform and its
+correction.
 
 .. [1] C. G. Koay, E. Ozarslan, C. Pierpaoli, "Probabilistic identification and estimation of noise (PIESNO)",
    Journal of Magnetic Resonance 199, 2009. :DOI:`10.1016/j.jmr.2009.03.005`
@@ -27,24 +27,23 @@ Float = NDArray[np.float64]
 SIDE = 4  # of a block
 MOST_BLOCKS = 40_000
 FEWEST_BLOCKS = 40
-LEAST_AIR = 0.01  # of the blocks, where the kind of noise is given
+LEAST_AIR = 0.01  # of the blocks, if the kind of noise is given
 STEP = 1.06  # between the sigmas that are tried
 TAILS = 0.05  # of blocks of air that are left out
 MOST_ZEROS = 0.1  # of a block: it was set to zero
-# What air must show: distance of the distribution of the pixels from that of air, difference of their
-# relative deviations, correlation of neighbours, and share of the blocks that are darker still, below so much
-# of the floor.
-# The first two have a chance part, over the root of the number of pixels.
+# Limits for air: distance of the pixels' distribution from that of air, difference of their relative
+# deviations, correlation of neighbours, and share of the blocks darker than the last share of the floor.
+# The first two may also vary by chance, by a number over the root of the number of pixels.
 MOST_APART, SAME_WIDTH, MOST_CORRELATED, MOST_DARKER, DARKER = 0.012, 0.02, 0.15, 0.01, 0.6
 CHANCE = 1.2
-# Noise of the whole image relative to that of the air; if larger, that of the tissue is taken.
+# Noise of the whole image relative to that of the air; if larger, that of the tissue is used.
 SAME_NOISE = (0.65, 1.5)
 TISSUE_ROUNDS = 5
-MOST_BRIGHT = 2.0  # variance of bright areas, once it should be one: beyond, noise rises with the brightness
+MOST_BRIGHT = 2.0  # variance of stabilised bright areas: above this, noise rises with brightness
 LEAST_STEPS = (
     4.0  # of the pixels' values in sigma: counts of 3.7 photons look like air, with 3 steps in sigma
 )
-PLAIN_AIR = 0.05  # of the blocks, where the kind of noise is not given
+PLAIN_AIR = 0.05  # of the blocks, if the kind of noise is not given
 
 UNLIKE_AIR = "the noise of the tissue differs from that of the air, and that of the tissue is used; a map \
 of sigma would say more"
@@ -63,7 +62,7 @@ class Air(NamedTuple):
 
     @property
     def is_plausible(self) -> bool:
-        """Whether this is air and not a flat area of something else."""
+        """Whether this is air, not a flat area of something else."""
         chance = CHANCE / self.pixels**0.5
         return (
             self.apart < MOST_APART + chance
@@ -96,7 +95,7 @@ def estimate_rician(planes: Float, coils: int = 1, pool: Pool | None = None) -> 
 
 
 def recognise_rician(planes: Float, pool: Pool) -> NoiseModel | None:
-    """Rician noise where it is obvious: enough air, nothing darker, and tissue with the same noise.
+    """Rician noise if it is obvious: enough air, nothing darker, and tissue with the same noise.
 
     Examples
     --------
@@ -152,7 +151,7 @@ def _look(blocks: Float, square: float, coils: int, limits: tuple[float, float])
             return None
         square = float(own[chosen].mean())
     pixels = blocks[chosen].ravel()
-    # Pixels may be whole numbers: half of those that are equal count as smaller.
+    # Pixels may be integers: half of those that are equal count as smaller.
     values, counts = np.unique(pixels, return_counts=True)
     expected = _gamma_share(coils, values**2 / (2 * square))
     apart = float(np.max(np.abs(expected - (np.cumsum(counts) - counts / 2) / pixels.size)))
@@ -200,7 +199,7 @@ def _agrees(planes: Float, law: Rician, pool: Pool) -> bool:
 
 
 def _bright_noise(stable: Float, pool: Pool) -> float:
-    """Variance that bright areas of a stabilised plane have at least: more than one where photons count."""
+    """Least variance of bright areas of a stabilised plane: more than one if there is photon noise."""
     blocks = cut(stable, pool=pool)
     if blocks is None:
         return 0.0

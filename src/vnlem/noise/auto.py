@@ -1,10 +1,10 @@
 """Which noise is this? The estimate of `denoise` if no noise is given.
 
-The two possible errors differ in cost: mistaking texture for noise loses up to 20 dB, leaving noise costs 2
-to 5 dB at most. So a model that removes more needs better evidence, and if the evidence is weak, the model
+The two possible errors differ in cost: mistaking texture for noise loses up to 20 dB, leaving noise costs at
+most 2 to 5 dB. So a model that removes more needs better evidence, and if the evidence is weak, the model
 with the least regret is used:
 
-| model | it claims | evidence it needs | taken instead |
+| model | it claims | evidence it needs | fallback |
 |---|---|---|---|
 | none | nothing | too few blocks that are neither painted nor constant | |
 | white | the lower envelope over space, frequency and direction | none: little can be lost | |
@@ -50,12 +50,12 @@ from vnlem.pipeline.workers import Pool, check_workers
 Float = NDArray[np.float64]
 
 KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated", "field", *INSTRUMENTS)
-MOST_CLIPPED = 0.95  # of the pixels at the limits: more hide the noise
+MOST_CLIPPED = 0.95  # of the pixels at the limits: more would hide the noise
 
-# What a curve has to show, by caution. Decided on photographs with white noise of sigma 0 to 20, which have
-# no curve, and on frames with real and simulated photon noise, which have one. At most 30 % of the classes of
-# the first look like noise that rises with the brightness, 33 to 100 % of the second. The hardest case is the
-# grain of a film: it rises too, but by no more than 8 standard errors; 100 to 10,000 photons rise by 7 to 40.
+# Evidence that a curve needs, by caution. Chosen on photographs with white noise of sigma 0 to 20, which have
+# no curve, and on frames with real and simulated photon noise, which have one. In the first at most 30 % of
+# the classes look like noise that rises with the brightness, in the second 33 to 100 %. The hardest case is
+# film grain: it rises too, but by at most 8 standard errors; with 100 to 10,000 photons it rises by 7 to 40.
 # Real photon noise is 23 % of the contrast of its frame or more, grain 5 to 13 %.
 DEMANDS = {
     "safe": Demands(0.8, 0.95, 0.95, weak=0.3, misfit=0.1, significance=10, weak_significance=20),
@@ -82,23 +82,23 @@ PLAIN = Shape(0.3, 6.0, 1.5, 0.4, uneven=1.25)
 LEAST_RISE = 0.6  # patterns that repeat have almost nothing at low frequencies
 # Noise that would be a large share of the contrast must be as even as noise is.
 LARGE_SHARE, MOST_UNEVEN = 0.15, 1.75
-# Coefficients of correlated noise are not quite independent, so the blocks that were chosen have a little
-# less of it than the others; and too little is worse than too much.
+# Coefficients of correlated noise are not quite independent, so the chosen blocks have slightly less of it
+# than the others; and too little is worse than too much.
 CHOSEN_LOW = 1.2
-# The brightness of a photograph has texture everywhere, which counts as noise and more than outweighs this.
+# The brightness of a photograph has texture everywhere, which counts as noise and outweighs this.
 CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
-# Where every brightness has texture, the level at high frequencies is an upper bound: this share of its
-# standard deviation is taken, the first where almost no class looks like noise, the second elsewhere.
-# Patterns are tilted more, and leave the high frequencies to the noise.
+# If every brightness has texture, the level at high frequencies is an upper bound: this share of its standard
+# deviation is used, the first if almost no class looks like noise, else the second. Patterns are tilted more,
+# and leave the high frequencies to the noise.
 TAKEN_OF_TEXTURED, LEAST_LIKE_NOISE, MOST_TILTED_TEXTURE = (0.9, 0.95), 0.1, 4.0
-# Components count as equally noisy when their variances differ by less.
+# Components count as equally noisy if their variances differ by less than this factor.
 SAME_STRENGTH = 1.5
-LEAST_UNCLIPPED = 0.5  # of the pixels, where those that are clipped can be left out
-PLAINLY_SHARED = 6.0  # the same where noise is weak, so that it may be the grain of a film
-MANY_LIKE_NOISE = 0.6  # of the classes: the noise of the brightness itself is obvious to see
+LEAST_UNCLIPPED = 0.5  # of the pixels, for clipped ones to be left out
+PLAINLY_SHARED = 6.0  # the same for weak noise, which may be film grain
+MANY_LIKE_NOISE = 0.6  # of the classes: the noise of the brightness itself is obvious
 MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 
-# Messages for cases where two models are about as likely: the one that removes less is taken.
+# Messages for cases where two models are about equally likely: the one that removes less is used.
 NOTHING = "nearly all areas that are not constant have structure, so noise cannot be distinguished from it"
 TEXTURED = "there is texture almost everywhere, part of which may be noise; the lower level is used"
 SHARED = "the brightness may have more noise than the colours, or texture; the lower level is used"
@@ -191,7 +191,7 @@ def estimate_of_planes(
 ) -> NoiseModel:
     """:func:`estimate_noise` of an image that is laid out as planes, or of some pages of a stack.
 
-    in_place: whether pixels lie where they do in the image; only then it can have a field.
+    in_place: whether pixels have their places in the image; only then can it have a field.
     """
     check_values(planes)
     data = planes.data
@@ -244,7 +244,7 @@ def _estimate(
     seen = [Seen.of(plane, pool) for plane in data]
     if not any(seen):
         return NoiseModel.white(0.0, 0.5, NOTHING)
-    # A channel without visible noise, such as one that is all zeros, follows the others.
+    # A channel without visible noise, such as all zeros, follows the others.
     channels = [one or next(filter(None, seen)) for one in seen]
     if differences is not None and min(differences[0].noise.shape) >= SMALLEST_FOR_A_CURVE:
         channels = [one.or_less(own, pool) for one, own in zip(channels, differences, strict=True)]
@@ -269,7 +269,7 @@ def _estimate(
 def _correlated(
     data: Float, channels: list[Seen], unclipped: NDArray[np.bool_], pool: Pool, size: float, sure: bool
 ) -> NoiseModel | None:
-    """The model of noise that neighbouring pixels share; None if it looks like texture and is not sure."""
+    """The model of noise that neighbouring pixels share; None if it may be texture."""
     curves = [fit_correlated(one.levels).for_pixels(plane) for one, plane in zip(channels, data, strict=True)]
     if any(not max(curve.variances) > 0 for curve in curves):
         return None
@@ -304,7 +304,7 @@ def _has_shape_of_noise(found: PowerEstimate, stable: Float, tilt: float) -> boo
 def _uncorrelated(
     data: Float, channels: list[Seen], pool: Pool, size: float, caution: str, doubt: str
 ) -> NoiseModel:
-    """White noise of one level where nothing speaks against it; else curves, or unlike components."""
+    """White noise of one level unless the evidence is against it; else curves, or unequal components."""
     confidence = float(
         np.clip(size * min(1.0, 3 * float(np.mean([one.share for one in channels]))), 0.05, 1.0)
     )
@@ -336,7 +336,7 @@ def _level(seen: Seen, caution: str) -> float:
 def _of_colours(
     data: Float, levels: list[float], pool: Pool, caution: str, confidence: float, doubt: str
 ) -> NoiseModel:
-    """White noise of three channels. The differences of the colours have little texture and show it best."""
+    """White noise of three channels. Colour differences have little texture and show it best."""
     unclipped = _unclipped(data)
     known = None
     parts = []

@@ -1,10 +1,10 @@
-"""Blocks of an image under the cosine transform: what every estimate of noise is made of.
+"""Blocks of an image under the cosine transform: the basis of every noise estimate.
 
 Noise that is the same everywhere has nearly independent coefficients in a block. So blocks may be chosen by
-one half of their coefficients, and the noise read from the other half, without a bias from the choice.
+one half of their coefficients, and the noise measured in the other half, without bias from the choice.
 
-Blocks are arrays (rows, columns, n): the same pixel of all blocks lies side by side, so that every operation
-runs along many of them.
+Blocks are arrays (rows, columns, n): the same pixel of all blocks lies side by side, and every operation runs
+along many of them.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,15 @@ MOST_BLOCKS = 2**14  # bounds time and memory for any image
 CLIPPED_SHARE = 0.05  # a block with more pixels at the image's limits may be clipped
 MOST_CLIPPED_SHARE = 0.55  # a block with more than half of its pixels clipped is not used
 LEAST_UNCLIPPED = 0.25  # of the blocks must be unclipped for the others to be left out
-PART = 2048  # blocks that one worker looks at
-EQUAL_SHARE = 0.5  # a block with more pairs of equal neighbours shows no noise, whatever it is
-EQUAL_MARGIN = 0.2  # share of equal neighbours by which chance may exceed what noise makes usual
-LEAST_COUNTS = 4  # times less variance than the block has as a whole may a part of it have
-SAMPLED = 512  # pixels along a side that say which values a plane has
+PART = 2048  # blocks per task
+EQUAL_SHARE = 0.5  # a block with more pairs of equal neighbours shows no noise
+EQUAL_MARGIN = 0.2  # share of equal neighbours by which chance may exceed the expected one
+LEAST_COUNTS = 4  # a part of a block may have this many times less variance than the whole block
+SAMPLED = 512  # pixels along a side that are examined for the values of a plane
 
 
 def cut(plane: NDArray[Any], side: int, step: int) -> NDArray[Any]:
-    """Overlapping blocks (side, side, n); the step grows where there would be more than MOST_BLOCKS.
+    """Overlapping blocks (side, side, n); the step grows if there would be more than MOST_BLOCKS.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def in_parts(
 def cosine(blocks: Float) -> Float:
     """Orthonormal cosine transform of every block (rows, columns, n).
 
-    By matrices: blocks are small, and importing `scipy.fft` takes as long as many images do.
+    By matrices: blocks are small, and importing `scipy.fft` takes as long as transforming many images.
 
     Examples
     --------
@@ -165,8 +165,8 @@ def painted(blocks: NDArray[Any], variance: Float, step: float) -> NDArray[np.bo
     variance : ndarray
         (n,), of the noise that a block can have.
     step : float
-        Between the values that pixels can have. Two counts with this variance are equal as often as two of
-        Poisson's distribution are.
+        Between the values that pixels can have. Two counts with this variance are equal as often as two
+        Poisson variables.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def painted(blocks: NDArray[Any], variance: Float, step: float) -> NDArray[np.bo
         return np.zeros(blocks.shape[2], bool)
     equal = np.max(shares, axis=0)
     # Counts of few photons may differ within a block: most of it is dark, some of it holds all the noise.
-    # The Bessel function i0, scaled by exp(-x); by its asymptote where it would overflow.
+    # The Bessel function i0, scaled by exp(-x); by its asymptote if it would overflow.
     x = 2 * variance / max(LEAST_COUNTS * step**2, 1e-300)
     small, large = np.minimum(x, 500.0), np.maximum(x, 500.0)
     usual = np.where(x > 500.0, 1 / np.sqrt(2 * np.pi * large), np.i0(small) * np.exp(-small))
@@ -218,7 +218,7 @@ def share_of(seen: NDArray[np.bool_]) -> Float:
 
 
 def unclipped(natural: NDArray[np.bool_], clipped: NDArray[np.bool_], enough: int) -> NDArray[np.bool_]:
-    """Natural blocks that show the noise as it is; all natural ones where too few would be left.
+    """Natural blocks that show the noise unclipped; all natural ones if too few would be left.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def unclipped(natural: NDArray[np.bool_], clipped: NDArray[np.bool_], enough: in
     array([False,  True, False])
     """
     kept = natural & ~clipped
-    # Where most blocks are clipped, those that are not were chosen by their noise; and what is clipped has
-    # the noise that is to be removed.
+    # If most blocks are clipped, the unclipped ones were selected by their noise; and the clipped ones have
+    # the noise to remove.
     few = max(enough, LEAST_UNCLIPPED * np.count_nonzero(natural))
     return natural if np.count_nonzero(kept) < few else kept

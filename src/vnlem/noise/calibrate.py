@@ -27,8 +27,8 @@ Float = NDArray[np.float64]
 
 FEWEST = 2  # frames of one level
 SMOOTH = 12.0  # pixels over which the light of a flat field is even, and the gain of an amplifier
-LEAST_RESPONSE, MOST_RESPONSE = 0.2, 5.0  # beside the neighbourhood: a pixel beyond is a defect
-LEAST_LIGHT = 2.0  # times the read noise: a flat field with less light is not used
+LEAST_RESPONSE, MOST_RESPONSE = 0.2, 5.0  # relative to the neighbourhood: a pixel outside is a defect
+LEAST_LIGHT = 2.0  # times the read noise: flat fields with less light are not used
 MOST_LOST = 0.5  # of the pixels may be saturated, or their dark frames clipped
 STEPS = (8, 10, 12, 14, 16)  # bits of a converter: the last of its values is saturated
 
@@ -150,7 +150,7 @@ def camera_of(sensor: Sensor) -> NoiseModel:
 
 
 def _last_value(frames: list[NDArray[Any]], known: float | None) -> float | None:
-    """The value of a saturated pixel, where frames of whole numbers reach the last one of a converter."""
+    """The value of a saturated pixel, if frames of integers reach the last value of a converter."""
     if not frames or frames[0].dtype.kind not in "iu":
         return known
     largest = max(int(frame.max()) for frame in frames)
@@ -158,7 +158,7 @@ def _last_value(frames: list[NDArray[Any]], known: float | None) -> float | None
 
 
 def _shrunk(variance: Float, count: int) -> Float:
-    """Variances of single pixels, shrunk towards the usual one by the scatter of few frames."""
+    """Variances of single pixels, shrunk towards the usual one according to their scatter over few frames."""
     from scipy.special import polygamma, psi
 
     half = (
@@ -172,7 +172,7 @@ def _shrunk(variance: Float, count: int) -> Float:
 
 
 def _gain(levels: list[Moments], offset: Float, read: Float) -> tuple[Float, Float]:
-    """Gain of each pixel, and its response to light beside its neighbourhood."""
+    """Gain of each pixel, and its response to light relative to its neighbourhood."""
     from scipy.ndimage import gaussian_filter
 
     def smooth(values: Float, weights: Float) -> Float:
@@ -192,7 +192,7 @@ def _gain(levels: list[Moments], offset: Float, read: Float) -> tuple[Float, Flo
             continue
         usable = seen & (own > 0)
         around = smooth(own, usable.astype(np.float64))
-        # By the light of the level: brighter ones say more.
+        # Weighted by the light of the level: brighter ones are more precise.
         transfer += np.where(usable, (level.variance - read) * own, 0.0)
         light += np.where(usable, own**2, 0.0)
         response += np.where(seen, own / np.maximum(around, 1e-300), 0.0) * around * level.count

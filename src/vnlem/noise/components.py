@@ -10,7 +10,7 @@ OPPONENT = np.array([[1 / 3**0.5] * 3, [1 / 2**0.5, 0.0, -1 / 2**0.5], [1 / 6**0
 
 
 def to_components(planes: Float) -> Float:
-    """Opponent colours of three channels; any other number of channels as it is."""
+    """Opponent colours of three channels; any other number of channels unchanged."""
     return _mixed(OPPONENT, planes) if len(planes) == 3 else planes.copy()
 
 
@@ -20,5 +20,5 @@ def from_components(parts: Float) -> Float:
 
 
 def _mixed(matrix: Float, planes: Float) -> Float:
-    """Linear combinations of three planes, pixel by pixel: the same wherever a pixel lies in an array."""
+    """Linear combinations of three planes, pixel by pixel: they do not depend on a pixel's place."""
     return np.stack([planes[0] * row[0] + planes[1] * row[1] + planes[2] * row[2] for row in matrix])

@@ -2,8 +2,8 @@
 
 Demosaicking, binning, resampling and compression spread the noise of a pixel over its neighbours, so its
 energy lies at low frequencies. Divided by the root of the spectrum it is white, and any method for white
-noise applies; patches are then compared, and combinations weighed, by what the noise really is at every
-frequency [1]_.
+noise applies; patches are then compared, and combinations weighted, by the actual noise at every frequency
+[1]_.
 
 .. [1] Y. Makinen, L. Azzari, A. Foi, "Collaborative filtering of correlated noise", IEEE Transactions on
    Image Processing 29, 2020. :DOI:`10.1109/TIP.2020.3014721`
@@ -26,21 +26,21 @@ Float = NDArray[np.float64]
 SIDE = 16  # of the blocks, and so the number of frequencies per direction
 SMALLEST_IMAGE = 4 * SIDE
 FLAT_SHARE = 0.1  # of the blocks
-STRATA = 8  # of brightness, each with its own flat blocks
+STRATA = 8  # of brightness, each with separate flat blocks
 FLAT_STRATA = 0.4  # of the strata are used: those with the least structure
 FEWEST_IN_STRATUM = 64
 ROUNDS = 3
-FEWEST_GOOD = 32  # blocks of pixels that may be used; with fewer all are
+FEWEST_GOOD = 32  # usable blocks; with fewer all blocks are used
 ALONE = 256  # columns that BLAS multiplies in one thread
-LINES = 16  # coefficients whose quartile one worker looks for at a time
-# Image structure always reaches into the lowest frequencies, also of flat blocks. The spectrum of noise
-# flattens there, so its logarithm rises no faster than between these two rings.
+LINES = 16  # coefficients whose quartile one worker finds at a time
+# Image structure always reaches the lowest frequencies, even of flat blocks. The spectrum of noise flattens
+# there, so its logarithm rises no faster than between these two rings.
 NEAR_RING, FAR_RING = (3.5, 4.5), (6.0, 8.0)
 MOST_MIDDLE = 0.45  # frequencies below it are middle ones, where structure of flat blocks is weak
-# Frequencies with less power than this multiple of the mean are taken to have that much: what little noise
-# they have must not decide which patches are alike, and an estimate of it is the least certain.
+# Frequencies with less power than this multiple of the mean count as having that much: their little noise
+# must not decide which patches are similar, and its estimate is the least certain.
 FLOOR = 1.5
-CEILING = 16.0  # in the same units: more than that at low frequencies is rather structure than noise
+CEILING = 16.0  # in the same units: more at low frequencies is more likely structure than noise
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Spectrum:
     def whiten(self, plane: Float, floor: float = FLOOR, region: Region | None = None) -> Float:
         """The plane with noise that is white where its power lies above `floor` times the mean.
 
-        Where the plane is the part of an image that a region reads, the result is what it writes.
+        If the plane is the part of an image that a region reads, the result is what it writes.
         """
         return self._filtered(plane, -0.5, floor, region)
 
@@ -130,7 +130,7 @@ def _response(spectrum: Spectrum, exponent: float, floor: float, ceiling: float 
 
 @lru_cache(maxsize=16)
 def _of_variance_one(spectrum: Spectrum) -> Float:
-    """Response of the filter that makes white noise of variance one noise of this spectrum."""
+    """Response of the filter that turns white noise of variance one into noise of this spectrum."""
     response = _response(spectrum, 0.5, 0.0, np.inf)
     # All columns but the first and the last represent two frequencies.
     energy = 2 * np.abs(response) ** 2
@@ -140,7 +140,7 @@ def _of_variance_one(spectrum: Spectrum) -> Float:
 
 @dataclass(frozen=True)
 class PowerEstimate:
-    """What the flat blocks of an image say."""
+    """What the flat blocks of an image show."""
 
     power: Float  # (C, SIDE, SIDE), of the noise at every frequency
     share: float  # of the blocks that look like noise and nothing else
@@ -193,10 +193,10 @@ def estimate_power(
 def _read_strata(
     energy: Float, expected: Float, strata: list[NDArray[np.intp]], pool: Pool
 ) -> tuple[Float, Float, float]:
-    """What the flat blocks of every stratum say.
+    """What the flat blocks of every stratum show.
 
-    Returns the power (strata, C, SIDE, SIDE), the unevenness (strata, 2) of the blocks that either half has
-    chosen, and the share of all blocks that look like noise.
+    Returns the power (strata, C, SIDE, SIDE), the unevenness (strata, 2) of the blocks chosen by either half,
+    and the share of all blocks that look like noise.
     """
     rows, columns = np.indices((SIDE, SIDE))
     beyond = np.hypot(rows, columns) >= NEAR_RING[0]
@@ -205,8 +205,7 @@ def _read_strata(
     halves[0][0, 0] = False
     # A gradient in the image is not evidence against the noise: the lowest frequencies are left out.
     judges = [*halves, *(half & beyond for half in halves)]
-    # The first component chooses for all: it holds the most structure, and chance in its noise is not chance
-    # in theirs.
+    # The first component chooses for all: it has the most structure, and its noise is independent of theirs.
     weights = np.stack([judge / judge.sum() / np.maximum(expected, 1e-300) for judge in judges])
     scores = _weighed(energy[0].reshape(SIDE**2, -1), weights, pool)
     limits = [1 + 3 * np.sqrt(2.0 / judge.sum()) for judge in judges[2:]]
@@ -228,7 +227,7 @@ def _read_strata(
 
 
 def _energies(planes: Float, keep: "NDArray[np.bool_] | None", pool: Pool) -> tuple[Float, Float]:
-    """Squared coefficients (C, SIDE, SIDE, blocks), and the first one of the first component as it is."""
+    """Squared coefficients (C, SIDE, SIDE, blocks), and the first coefficient of the first component."""
     views = [block.windows(plane, SIDE, SIDE // 2) for plane in (*planes, keep) if plane is not None]
 
     def look(*blocks: NDArray[Any]) -> tuple[NDArray[Any], ...]:
@@ -274,7 +273,7 @@ def _lower_quartile(energy: Float, pool: Pool) -> Float:
 def _weighed(energy: Float, weights: Float, pool: Pool) -> Float:
     """Sums over the coefficients of blocks (coefficients, n), each under some weights (count, SIDE, SIDE).
 
-    In parts that BLAS works on alone: its own threads would wait for those of the pool.
+    In parts that BLAS handles in one thread: its own threads would wait for those of the pool.
     """
     weights = weights.reshape(len(weights), -1)
     sums = np.empty((len(weights), energy.shape[1]))
@@ -301,7 +300,7 @@ def _flattest(found: Float, power: Float) -> NDArray[np.intp]:
 
 
 def _smooth(power: Float) -> Float:
-    """Neighbouring frequencies averaged; the lowest ones no higher than the others let expect."""
+    """Average neighbouring frequencies; limit the lowest ones by what the others suggest."""
     from scipy import ndimage
 
     smooth: Float = ndimage.gaussian_filter(power, (0, 0.7, 0.7), mode="nearest")
@@ -319,7 +318,7 @@ def _smooth(power: Float) -> Float:
 
 
 def floor_and_rise(power: Float) -> tuple[float, float]:
-    """Power above 0.45 and below 0.06 cycles per pixel, beside that at 0.14 to 0.22: one for white noise.
+    """Power above 0.45 and below 0.06 cycles per pixel, relative to 0.14 to 0.22: one for white noise.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Noise whose variance depends on the brightness: the curve, and the transform that makes it one everywhere.
+"""Noise whose variance depends on the brightness: the curve, and the transform that stabilises it.
 
 A curve is piecewise linear in the brightness. One knot is white noise. Two knots are a line: photon and read
 noise, for which the generalised Anscombe transform and its exact unbiased inverse are used. More knots serve
@@ -26,7 +26,7 @@ from vnlem.noise.speckle import Speckle, check_speckle
 Float = NDArray[np.float64]
 
 LAWS: dict[str, Callable[..., Rician | Speckle]] = {"rician": check_rician, "speckle": check_speckle}
-LEAST_SHARE = 1e-3  # of the largest variance: the curve does not fall below
+LEAST_SHARE = 1e-3  # of the largest variance: the least value of the curve
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Curve:
         Variance there, positive. A line goes on beyond its two knots, where it stays positive; a bent curve
         keeps its last value.
     camera : GainModel, optional
-        The camera whose line this is, where it is known.
+        The camera whose line this is, if known.
     law : Rician or Speckle, optional
         The law that replaces the knots, with its own transform.
 
@@ -95,7 +95,7 @@ class Curve:
         return np.asarray(np.interp(x, self.levels, self.variances))
 
     def for_pixels(self, plane: Float) -> "Curve":
-        """The curve with the camera that explains the pixels it was found in, also those below the offset."""
+        """The curve with the camera that explains the plane's pixels, including those below the offset."""
         camera = self.gain
         if camera is None:
             return self
@@ -154,8 +154,8 @@ class Curve:
         grid = np.concatenate(
             [[levels[0] - reach], np.linspace(levels[0], levels[-1], 2000), [levels[-1] + reach]]
         )
-        # To second order the mean of t(x + noise) is t(x) + t''(x) variance(x) / 2. A knot's corner is no
-        # part of the noise: the slope is taken over the width of the noise.
+        # To second order the mean of t(x + noise) is t(x) + t''(x) variance(x) / 2. The corner at a knot is
+        # an artefact: the slope is measured over the width of the noise.
         width = np.sqrt(self.variance(grid))
         slope = (self.variance(grid + width) - self.variance(grid - width)) / (2 * width)
         means = np.maximum.accumulate(self._integral(grid) - slope / (4 * np.sqrt(self.variance(grid))))

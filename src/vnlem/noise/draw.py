@@ -13,8 +13,8 @@ from vnlem.noise.words import explain
 if TYPE_CHECKING:
     from vnlem.noise.model import NoiseModel
 
-REACH = 6  # pixels, of the correlation that is drawn
-SHOWN = (0.001, 0.999)  # quantiles of the brightness that is drawn
+REACH = 6  # pixels, of the drawn correlation
+SHOWN = (0.001, 0.999)  # quantiles of the drawn brightness
 LINE = 130  # characters of a line above the panels
 FLAT = 0.05  # a spectrum that differs from one by less is flat
 
@@ -24,9 +24,9 @@ def draw(
     path: str | os.PathLike[str] | None = None,
     planes: NDArray[np.float64] | None = None,
 ) -> Any:
-    """The picture as a matplotlib figure, written to `path` where there is one.
+    """The picture as a matplotlib figure, written to `path` if given.
 
-    `planes` (C, H, W): what the blocks of the image say, drawn as points beside the curve.
+    `planes` (C, H, W): the noise that their blocks show is drawn as points next to the curve.
     """
     try:
         from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ def draw(
 
 
 def _draw_curve(axes: Any, model: "NoiseModel", planes: NDArray[np.float64] | None) -> None:
-    """The model as lines over the brightness that the image has, and what its flat areas show as dots."""
+    """The model as lines over the brightness of the image, and what its flat areas show as dots."""
     colours = ("C3", "C2", "C0") if len(model.curves) == 3 else tuple(f"C{k}" for k in range(10))
     names = ("red", "green", "blue") if len(model.curves) == 3 else ()
     even = planes if planes is None or model.maps is None else model.maps.without_sigma.enter(planes)
@@ -75,7 +75,7 @@ def _draw_curve(axes: Any, model: "NoiseModel", planes: NDArray[np.float64] | No
 
 
 def _seen(plane: NDArray[np.float64], model: "NoiseModel") -> Levels | None:
-    """What classes of brightness show, beside the map of the noise."""
+    """What classes of brightness show, relative to the map of the noise."""
     blocks = cut(plane) if min(plane.shape) >= 32 and plane.max() > plane.min() else None
     if blocks is not None and model.maps is not None and model.maps.sigma is not None:
         (down, across), (height, width) = blocks.grid, plane.shape
@@ -86,7 +86,7 @@ def _seen(plane: NDArray[np.float64], model: "NoiseModel") -> Levels | None:
 
 def _draw_dots(axes: Any, model: "NoiseModel", channel: int, found: Levels, colour: str) -> None:
     """Classes that look like noise are dots; those with texture are bars from the least to the most."""
-    # Blocks see the high frequencies alone; the model says what part of correlated noise that is.
+    # Blocks show only the high frequencies; the model says what share of correlated noise that is.
     share = 1.0
     if model.is_correlated:
         share = float(np.median(found.high / model.variance(found.brightness, channel)))

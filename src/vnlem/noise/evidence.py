@@ -1,4 +1,4 @@
-"""What the blocks of a plane show of its noise: the evidence of every estimate."""
+"""What the blocks of a plane show about its noise: the evidence for every estimate."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,7 +15,7 @@ SMALLEST_FOR_A_CURVE = 32
 # At every brightness correlated noise has this much more power at middle frequencies than at high ones.
 LEAST_TILT = 1.5
 CHANCE = 0.1  # by which two estimates of one variance may differ
-MOST_EMPTY = 0.5  # of the pixels have counted nothing: sums of four of them show more
+MOST_EMPTY = 0.5  # of the pixels without a count: above this, sums of four pixels show more
 
 
 class Seen(NamedTuple):
@@ -39,7 +39,7 @@ class Seen(NamedTuple):
         return cls(levels, white_level(blocks), bound, contrast, blocks.dark, blocks)
 
     def or_less(self, differences: Differences, pool: Pool) -> "Seen":
-        """What differences of pages show, in which structure cancels; this where they show no less."""
+        """What differences of pages show, in which structure cancels; this one if they do not show less."""
         blocks = cut(differences.noise, differences, pool)
         if blocks is None:
             return self
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
     @classmethod
     def _of_few_counts(cls, plane: Float, pool: Pool) -> "Seen | None":
-        """What sums of four pixels show, where single ones have counted almost nothing."""
+        """What sums of four pixels show, if single pixels have almost no counts."""
         low = float(plane.min())
         if np.mean(plane == low) < MOST_EMPTY or min(plane.shape) < 2 * SMALLEST_FOR_A_CURVE:
             return None
@@ -60,7 +60,7 @@ class Seen(NamedTuple):
         seen = cls.of(four, pool)
         if seen is None:
             return None
-        # The mean of four pixels has a quarter of their variance. Nothing but counts has a mode of zero.
+        # The mean of four pixels has a quarter of their variance. Only counts have a mode of zero.
         levels = replace(seen.levels, high=4 * seen.levels.high, middle=4 * seen.levels.middle)
         return cls(levels, 0.0, 4 * seen.bound, float(plane.std()), low, None)
 
@@ -71,7 +71,7 @@ class Seen(NamedTuple):
 
     @property
     def tilt(self) -> float:
-        """How much more there is, usually."""
+        """The usual ratio of these powers."""
         return float(np.median(self._tilts))
 
     @property

@@ -1,9 +1,9 @@
-"""Fields: noise whose strength varies over the image, without the brightness saying so.
+"""Fields: noise whose strength varies over the image independently of the brightness.
 
 Vignetting that was corrected, parallel MRI, stitched and averaged mosaics have such noise. The image is cut
 into cells; the flattest blocks of a cell bound its noise from below and from above, as they do for classes of
-brightness (`vnlem.noise.levels`). A smooth surface is put through the lower envelope of the cells: texture
-can only raise what a cell shows.
+brightness (`vnlem.noise.levels`). A smooth surface is fitted to the lower envelope of the cells: texture can
+only raise what a cell shows.
 """
 
 from typing import Any, NamedTuple
@@ -18,23 +18,23 @@ from vnlem.pipeline.workers import Pool
 Float = NDArray[np.float64]
 
 CELLS, SMALLEST_CELL = 8, 32  # along a side at most; pixels of a cell
-SMALLEST = 2 * SMALLEST_CELL  # pixels a side of an image that has a field
+SMALLEST = 2 * SMALLEST_CELL  # least side in pixels of an image with a field
 DEGREE = 3  # of the polynomial in rows and columns, of the logarithm of the variance
-ROUGHNESS = 0.3  # what a bend costs beside the misfit
+ROUGHNESS = 0.3  # what a bend costs, relative to the misfit
 # Texture may lift a cell above the surface: beyond this (logarithm) it loses its weight.
 RAISED = 0.3
 ROUNDS = 12  # of least squares with weights
 LEAST_ERROR = 0.03  # relative, of the variance of a cell
-LEAST_OF_HIGH, LEAST_BOUND = 0.2, 0.02  # of the energy at high frequencies, that is taken for noise
-BEYOND = 0.7  # of the logarithm of the variance, by which the surface may leave what the cells show
-# A field is accepted if enough cells look like noise, sigma varies by enough, and the surface fits the cells:
+LEAST_OF_HIGH, LEAST_BOUND = 0.2, 0.02  # of the energy at high frequencies that counts as noise
+BEYOND = 0.7  # of the logarithm of the variance, by which the surface may exceed what the cells show
+# A field is accepted if enough cells look like noise, sigma varies enough, and the surface fits the cells:
 # absolutely, compared with one level, and compared with a curve of the brightness. Chosen on 98 photographs:
-# with white noise of sigma 0 to 20 the surface misses by 0.41 of one level or more, with photon noise by as
-# much as the brightness or more; with a field by 0.2 in the median. The texture of one photograph of BSD68
+# with white noise of sigma 0 to 20 the surface misses by at least 0.41 of one level, with photon noise by at
+# least as much as the brightness; with a field by 0.2 in the median. The texture of one photograph of BSD68
 # passed with a factor of 1.5.
 LEAST_LIKE_NOISE, LEAST_RATIO, MOST_MISFIT = 0.45, 2.5, 0.25
 BESIDE_ONE_LEVEL, BESIDE_BRIGHTNESS = 0.4, 0.5
-ERROR_OF_CELL = 0.05  # beside its chance error, in comparisons
+ERROR_OF_CELL = 0.05  # in addition to its chance error, in comparisons
 
 
 class Cells(NamedTuple):
@@ -42,7 +42,7 @@ class Cells(NamedTuple):
 
     places: Float  # (n, 2), rows and columns from -1 to 1
     levels: Levels
-    total: int  # of all cells, also of those that show nothing
+    total: int  # of all cells, including those that show nothing
 
     @classmethod
     def of(cls, blocks: Blocks, shape: tuple[int, int]) -> "Cells":
@@ -71,7 +71,7 @@ class Surface(NamedTuple):
         return np.asarray(np.exp(np.clip(value, *self.limits) / 2))
 
     def evened(self, blocks: Blocks) -> Blocks:
-        """Blocks whose noise is as strong everywhere."""
+        """Blocks with noise of equal strength everywhere."""
         places = (blocks.row, blocks.column)
         rows, columns = ((2 * at + 1) / side - 1 for at, side in zip(places, blocks.grid, strict=True))
         return blocks.divided(self.at(rows, columns))
@@ -87,14 +87,14 @@ def find_field(every: list[Cells], *, sure: bool = False) -> Surface | None:
     Parameters
     ----------
     every : list of Cells
-        Levels may differ between planes, and by where they vary they may not.
+        Levels may differ between planes, but not how they vary over the image.
     sure : bool
-        Take what is found, even where it is not plain.
+        Return what is found, even if it is not obvious.
 
     Returns
     -------
     Surface or None
-        None if the noise is the same everywhere, or where that cannot be decided.
+        None if the noise is the same everywhere, or if that cannot be decided.
     """
     seen = [cells for cells in every if len(cells.places) >= len(_POWERS)]
     if not seen:
@@ -194,6 +194,6 @@ def field_of(planes: Float, pool: Pool, *, sure: bool = False) -> NoiseModel | N
 
 
 def with_surface(surface: Surface, blocks: list[Blocks], height: int, width: int) -> NoiseModel:
-    """White noise whose strength follows a surface; how strong it is, the blocks of some planes say."""
+    """White noise whose strength follows a surface; the blocks of some planes give its level."""
     level = float(np.mean([np.sqrt(white_level(surface.evened(one))) for one in blocks]))
     return NoiseModel.field(level * surface.sigma(height, width)) if level > 0 else NoiseModel.white(0.0)

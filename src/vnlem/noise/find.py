@@ -1,4 +1,4 @@
-"""The noise model of a call of `denoise`: as it was given, or estimated."""
+"""The noise model of a call of `denoise`: given or estimated."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from vnlem.pipeline.image import Planes
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.warn import warn
 
-# Times the largest pixel: beyond it double precision loses the differences of pixels.
+# Times the largest pixel: above this, double precision loses the differences of pixels.
 LARGEST_OFFSET = 1e9
 CAMERA = ("gain", "offset", "read_noise")
 ABOUT_NOISE = (*CAMERA, "caution", "lines", *OPTIONS)  # arguments of `denoise`
@@ -43,15 +43,15 @@ def find_noise(
     sigma, noise_model
         As in :func:`vnlem.denoise`.
     about_noise : dict
-        What else `denoise` was given: ABOUT_NOISE, None if it was not.
+        Further arguments of `denoise`: ABOUT_NOISE, None if not given.
     plain : bool
-        Estimate white noise where nothing is given.
+        Estimate white noise if nothing is given.
     workers : int, optional
         Number of threads, at most four of them.
     differences : sequence of Differences, optional
-        Of neighbouring pages, where the planes are pages of a stack: one for each channel.
+        Of neighbouring pages, if the planes are pages of a stack: one for each channel.
     in_place : bool
-        Whether pixels lie where they do in the image, so that it can have lines and a field.
+        Whether pixels have their places in the image: only then can it have lines and a field.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def _find(
 
 
 def _check_offset(planes: Planes, offset: float) -> None:
-    """Refuse an offset so far from the pixels that their differences are lost beside it."""
+    """Refuse an offset so far from the pixels that it swamps their differences."""
     span = float(np.ptp(planes.data)) or 1.0
     if abs(offset) > LARGEST_OFFSET * max(span, float(np.abs(planes.data).max())):
         raise ValueError(
@@ -138,9 +138,9 @@ def _check_offset(planes: Planes, offset: float) -> None:
 
 
 def _say_if_contradicted(planes: Planes, sigma: float, workers: int | None) -> None:
-    """One warning where the image clearly has other noise than was given.
+    """One warning if the image clearly has other noise than given.
 
-    Structure raises the estimate, so a larger one counts only where most of the image is flat.
+    Structure raises the estimate, so a larger one counts only if most of the image is flat.
     """
     if min(planes.data.shape[1:]) < SMALLEST_IMAGE or sigma == 0:
         return

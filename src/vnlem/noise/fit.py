@@ -18,8 +18,8 @@ from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
 
-# Variances that differ by less over the brightness of an image count as one level: stabilising would gain
-# little, and texture can cause as much.
+# Variances that differ by less than this factor over the brightness count as one level: stabilising would
+# gain little, and texture can cause as much.
 LEAST_RATIO, LEAST_WEAK_RATIO, LEAST_BENT_RATIO = 1.6, 2.2, 2.5
 # Correlated noise is distinguished from texture by its shape, so its curve may vary less; line, bent curve.
 LEAST_RATIO_CORRELATED = (1.4, 1.7)
@@ -30,8 +30,8 @@ LARGEST_OFFSET = 0.05
 TEXTURE_ERROR = 1.0  # relative, of the variance of a class with texture
 MOST_KNOTS = 8
 SAME_BRIGHTNESS = 4.0  # standard errors of a block's mean
-# Mean relative difference of variances from a line that begins in the darkness, and how much larger than that
-# from one level it may be.
+# Largest mean relative difference of variances from a line that begins in the dark, and how much larger than
+# that from one level it may be.
 DARK_MISFIT, DARK_LOSS = 0.4, 0.1
 # Levels of correlated noise count while they are not much more uneven than most: compression and demosaicking
 # make noise itself uneven.
@@ -42,12 +42,12 @@ class Demands(NamedTuple):
     """What a curve must show before it is accepted."""
 
     support: float  # share of the classes of brightness that must look like noise
-    weak_support: float  # the same where the noise is weak beside the contrast
+    weak_support: float  # the same if the noise is weak compared with the contrast
     bent_support: float  # the same for bent and falling curves, which follow whatever texture does
-    weak: float  # noise below this share of the contrast is weak: little is gained, and much at stake
-    misfit: float  # mean relative difference of variances from the curve, where noise is weak
+    weak: float  # noise below this share of the contrast is weak: there is little to gain and much to lose
+    misfit: float  # mean relative difference of variances from the curve, if noise is weak
     significance: float  # of the slope of a line, in standard errors
-    weak_significance: float  # the same where the noise is weak
+    weak_significance: float  # the same if the noise is weak
 
 
 def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = None) -> Curve | None:
@@ -76,7 +76,7 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
     seen = levels.some(like_noise)
     if seen.brightness.size < 4 or share < demands.support:
         return None
-    # Once it is clear that this is noise, slightly too much costs less than slightly too little.
+    # This is clearly noise, so slightly too much costs less than slightly too little.
     variance = seen.high
     doubt = _doubt(seen)
     pure = _from_dark(seen.brightness, variance, dark)
@@ -114,7 +114,7 @@ def _from_darkest(x: Float, y: Float) -> Curve | None:
 
 
 def _doubt(levels: Levels) -> Float:
-    """Relative error of variances: chance, and half of what texture may have leaked."""
+    """Relative error of variances: chance, and half of the possible leak of texture."""
     leaked = (levels.high - levels.least()) / np.maximum(levels.high, 1e-300)
     return np.asarray(np.hypot(levels.error, leaked / 2))
 
@@ -127,14 +127,14 @@ def _from_dark(x: Float, y: Float, dark: float | None) -> Curve | None:
     ratios, level = y[counted] / (x[counted] - dark), y[counted]
     gain = float(np.median(ratios))
     misfit = [_misfit(values, np.full(values.size, np.median(values))) for values in (ratios, level)]
-    # That level alone explains a dark border around noise of one level.
+    # One level explains a dark border around noise of one level.
     if not gain > 0 or misfit[0] > min(DARK_MISFIT, misfit[1] + DARK_LOSS):
         return None
     return Curve.of_camera(GainModel(gain, dark, 0.0))
 
 
 def fit_correlated(levels: Levels) -> Curve:
-    """The simplest curve through the levels of noise that neighbouring pixels share, which is not white."""
+    """The simplest curve through the levels of correlated noise."""
     usual = UNEVEN_BESIDE * float(np.quantile(levels.unevenness, 0.2))
     even = levels.unevenness <= np.clip(usual, MOST_UNEVEN, MOST_UNEVEN_BESIDE)
     seen = levels.some(even) if np.count_nonzero(even) >= max(4, even.size // 4) else levels
@@ -201,7 +201,7 @@ def _misfit(found: Float, fitted: Float) -> float:
 
 
 def _ends_within(line: Curve, darkest: float, brightest: float) -> bool:
-    """Whether a rising line says that there is no noise at a brightness the image has."""
+    """Whether a rising line would mean no noise at a brightness of the image."""
     camera = line.gain
     return camera is not None and camera.offset - darkest > LARGEST_OFFSET * (brightest - darkest)
 
@@ -295,7 +295,7 @@ def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
         return None
     levels = by_brightness(blocks)
     like_noise = levels.like_noise()
-    # Classes with texture count where nothing else shows their brightness.
+    # Classes with texture count if no other class has their brightness.
     variance = np.where(like_noise, levels.high, levels.least(USUAL_LEAK))
     pure = _from_dark(levels.brightness, variance, blocks.dark)
     if pure is not None:
@@ -312,7 +312,7 @@ def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
 
 
 def given_model(gain: Any, offset: Any = None, read_noise: Any = None) -> GainModel:
-    """The model from its given parameters; offset and read noise are 0 where they are None.
+    """The model from its given parameters; offset and read noise are 0 if None.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def given_model(gain: Any, offset: Any = None, read_noise: Any = None) -> GainMo
 
 
 def with_defaults(gain: Any, offset: Any = None, read_noise: Any = None) -> tuple[Any, Any, Any]:
-    """Gain, offset and read noise, numbers or maps; offset and read noise are 0 where they are None."""
+    """Gain, offset and read noise, numbers or maps; offset and read noise are 0 if None."""
     if gain is None:
         raise ValueError(
             "offset and read_noise need gain too; pass gain=, or none of them to estimate all three"
@@ -332,7 +332,7 @@ def with_defaults(gain: Any, offset: Any = None, read_noise: Any = None) -> tupl
 
 
 def are_maps(camera: dict[str, Any]) -> bool:
-    """Whether one of gain, offset and read noise is a map and not a number.
+    """Whether gain, offset or read noise is a map instead of a number.
 
     Examples
     --------

@@ -10,14 +10,14 @@ from vnlem.noise.levels import Differences
 Float = NDArray[np.float64]
 
 PAIRS = 4  # of neighbours, spread over the stack
-LARGEST = 512  # pixels a side of what is examined, in the middle of a page
+LARGEST = 512  # side in pixels of the examined middle of a page
 # Blocks are matched on smooth pages: the choice must not depend on the high frequencies that show the noise.
 SMOOTHING = 2.0
 CELL, HALF_BLOCK, LONGEST = 8, 8, 12
 
 
 def matched(pairs: list[tuple[Any, Any]]) -> Differences:
-    """The differences of pairs of pages (H, W), below each other; blocks are matched before.
+    """The differences of pairs of pages (H, W), one below another, after matching blocks.
 
     Examples
     --------

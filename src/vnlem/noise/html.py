@@ -14,7 +14,7 @@ _COLOURS = ("#d9730d", "#2a78c8", "#3a9150", "#8a4fbd")
 
 
 def noise_html(model: "NoiseModel") -> str:
-    """The model in words; where the noise depends on the brightness its curve too, as inline SVG.
+    """The model in words; if the noise depends on the brightness, also its curve as inline SVG.
 
     Examples
     --------

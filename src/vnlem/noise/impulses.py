@@ -20,10 +20,10 @@ from vnlem.pipeline.image import to_planes
 Float = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-REACH = 2  # pixels around one that say whether it is an impulse
+REACH = 2  # pixels around one that decide whether it is an impulse
 OTHERS = 2  # of the neighbours may be impulses too
-LEAST_DEVIATION = 2.0  # times the noise from the mean around it, for a pixel to be looked at
-LEAST_NOISE = 1e-3  # of the contrast: where there is none
+LEAST_DEVIATION = 2.0  # times the noise from the mean around it, for a pixel to be examined
+LEAST_NOISE = 1e-3  # of the contrast: used if there is none
 
 
 class Limits(NamedTuple):
@@ -32,35 +32,35 @@ class Limits(NamedTuple):
     noise: float  # standard deviations beyond the range of the neighbours
     spread: float  # of that range, beyond it
     contrast: float  # of the contrast of the image, beyond it
-    wings: float  # at most: what the four nearest pixels have of it, beside their noise
-    wing_noise: float  # standard deviations that these may have besides
+    wings: float  # the four nearest pixels may have this share of the peak
+    wing_noise: float  # plus this many standard deviations of the noise
 
 
-# Decided on 86 photographs of the categories, as they are and with noise. The first limits call up to 23
+# Chosen on 86 photographs of the categories, with and without added noise. The first limits flag up to 23
 # pixels of 100,000 there, few of them in flat areas; with 0.05 % hot pixels 23 to 62, spread evenly.
 PLAIN = Limits(2.0, 1.0, 0.15, 0.1, 1.0)
-USUAL = Limits(1.5, 0.5, 0.06, 0.15, 2.0)  # where there are many
+USUAL = Limits(1.5, 0.5, 0.06, 0.15, 2.0)  # if there are many
 FEWEST, LEAST_RATE, MOST_RATE = 8, 20e-5, 0.05
-SMALLEST = 64  # pixels a side, for impulses="auto"
+SMALLEST = 64  # least side in pixels, for impulses="auto"
 LEAST_FLAT, LEAST_SPREAD = 0.28, 0.7  # shares: in the flatter half, and of the blocks that chance would hit
 BLOCK = 16
 # Share of the points that must be impulses: stars have a point spread, letters more than one pixel.
 LEAST_ALONE, LEAST_ALONE_OF_MANY = 0.9, 0.93
-# Pixels beyond the range of their neighbours by these shares of it lie between noise and impulses: of normal
-# noise and of photographs at most 0.35 %, of speckle 0.37 to 1.2 %, of few photons 0.7 to 1 %.
+# Pixels beyond the range of their neighbours by these shares of it lie between noise and impulses: at most
+# 0.35 % of normal noise and of photographs, 0.37 to 1.2 % of speckle, 0.7 to 1 % with few photons.
 BETWEEN, USUAL_BETWEEN, MOST_BETWEEN = (0.9, 1.3), 3e-3, 5e-3
 MOST_LOOKED_AT = 40_000
 ANY_WINGS = 1e9
 # Steps between means of 4x4 pixels in a picture of more than points, times the noise and as a share of the
 # contrast: photographs have 0.059 and more of that.
 LEAST_STRUCTURE, LEAST_STRUCTURE_OF_CONTRAST = 0.5, 0.045
-SAME_VALUE = 0.2  # of the plain impulses have one value: it is that of salt, of pepper or of a stuck pixel
+SAME_VALUE = 0.2  # of the plain impulses have one value: that of salt, of pepper or of a stuck pixel
 LEAST_STUCK = 2.0  # standard deviations from the median around it, for a pixel of that value
 
 
 @dataclass(frozen=True)
 class ImpulseRule:
-    """Which pixels are impulses. It holds plain values, and every decision looks at REACH pixels around."""
+    """Which pixels are impulses. It holds plain values, and every decision uses REACH pixels around."""
 
     noise: NoiseModel
     contrast: float
@@ -70,7 +70,7 @@ class ImpulseRule:
     def find(self, planes: Float, levels: Float | None = None) -> Mask:
         """The impulses of planes (C, H, W), or of a part of an image.
 
-        levels: standard deviation of the noise of each pixel, where a map is known; broadcast to the planes.
+        levels: standard deviation of the noise of each pixel, if a map is known; broadcast to the planes.
 
         Examples
         --------
@@ -144,7 +144,7 @@ class _Neighbourhood(NamedTuple):
         height, width = plane.shape
         padded = np.pad(plane, REACH, mode="reflect")
         side = 2 * REACH + 1
-        # Every pixel has its own sum: running sums would depend on where a part begins.
+        # Every pixel is summed separately: running sums would depend on where a part begins.
         rows_mean = np.sum([padded[k : k + height] for k in range(side)], axis=0) / side
         mean = np.sum([rows_mean[:, k : k + width] for k in range(side)], axis=0) / side
         inner = padded[REACH - 1 : REACH + 1 + height, REACH - 1 : REACH + 1 + width]
@@ -234,7 +234,7 @@ def find_rule(
     missing : ndarray of bool, optional
         Pixels that are not impulses, because nothing was measured there.
     levels : ndarray, optional
-        Standard deviation of the noise of each pixel, where a map is known.
+        Standard deviation of the noise of each pixel, if a map is known.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def find_rule(
 
 
 def _is_plain(planes: Float, found: Mask) -> bool:
-    """Whether impulses are many, spread evenly and not a matter of texture."""
+    """Whether impulses are many, spread evenly and not caused by texture."""
     count = np.count_nonzero(found)
     if min(planes.shape[1:]) < SMALLEST:
         return False
@@ -288,7 +288,7 @@ def _is_plain(planes: Float, found: Mask) -> bool:
     chance = hits.size * (1 - np.exp(-hits.sum() / hits.size))
     if hit < LEAST_SPREAD * chance:
         return False
-    # Steps between neighbours: their median over a block does not see impulses.
+    # Steps between neighbours: impulses do not change their median over a block.
     steps = np.abs(np.diff(planes, axis=2, append=planes[:, :, -1:]))[kept].reshape(blocks)
     activity = np.median(steps.transpose(0, 1, 3, 2, 4).reshape(*hits.shape, -1), axis=-1)
     flat = activity <= np.median(activity, axis=(1, 2), keepdims=True)

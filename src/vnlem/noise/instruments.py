@@ -1,6 +1,6 @@
 """Noise of instruments that the user names: magnitudes (MRI) and speckle (OCT, ultrasound, SAR).
 
-What the user leaves open is estimated: sigma of magnitudes in `vnlem.noise.air`; looks, domain and
+Parameters that are not given are estimated: sigma of magnitudes in `vnlem.noise.air`; looks, domain and
 correlation of speckle here.
 """
 
@@ -30,10 +30,10 @@ OPTIONS = {"coils": "rician", "looks": "speckle", "domain": "speckle"}
 # Noise that rises less with the brightness (exponent of the variance, 2 for speckle) is logarithmic.
 LEAST_SLOPE = 0.8
 LEAST_RANGE = 1.5  # of the brightness, for a decision
-SKEWED = 0.14  # over looks: what flat blocks miss of the variance of a logarithm with a long tail
-USUAL_LOOKS = 2.0  # of logarithmic data, whose units are unknown: as skewed as those of retinal OCT
-# Logarithmic speckle is filtered as if it were stronger than flat blocks show, for its tail; and the more so,
-# the more of it neighbours share: a power of the deviation at all frequencies over that at high ones, up to a
+SKEWED = 0.14  # over looks: the variance of a logarithm with a long tail that flat blocks miss
+USUAL_LOOKS = 2.0  # of logarithmic data, whose units are unknown: as skewed as retinal OCT
+# Logarithmic speckle is filtered as if it were stronger than flat blocks show, because of its tail; even
+# more if neighbours share it: by a power of the deviation at all frequencies over that at high ones, up to a
 # limit.
 STRONGER, SHARED_POWER, STRONGEST = 1.2, 4, 2.2
 # High frequencies with less of the noise than this: neighbours share it.
@@ -41,7 +41,7 @@ MOST_SHARED, PLAINLY_SHARED = 0.75, 0.3
 
 
 def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given, all of them of this kind of noise, or a clear error.
+    """The given options, all of this kind of noise, or a clear error.
 
     Examples
     --------
@@ -65,11 +65,11 @@ def estimate_instrument(
     planes : ndarray
     kind : {"rician", "speckle"}
     options : dict
-        coils; or looks and domain; None or absent where they are not given.
+        coils; or looks and domain; None or absent if not given.
     pool : Pool
         The threads to use; they do not change the result.
     sigma : float, optional
-        The noise of magnitudes, where that kind is given.
+        The noise of magnitudes, if that kind is given.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def _shared(model: NoiseModel, stable: Float, pool: Pool) -> NoiseModel:
 
 
 def _find_domain(planes: Float, pool: Pool) -> str:
-    """Whether the noise rises with the brightness, as speckle does, or was made even by a logarithm."""
+    """Whether the noise rises with the brightness, like speckle, or was made even by a logarithm."""
     if planes.min() < 0:
         return "log"
     plane = planes.reshape(-1, planes.shape[2])
@@ -171,7 +171,7 @@ def _logarithmic(planes: Float, looks: float, pool: Pool) -> NoiseModel:
     sigma = estimate_sigma_of_planes(planes, pool)
     blocks = cut(planes[0], pool=pool) if min(planes.shape[1:]) >= SMALLEST_FOR_LEVELS else None
     if blocks is not None:
-        # The kind is given, so the usual level counts and not the lowest: bright layers may be saturated.
+        # The kind is given, so the usual level counts instead of the lowest: bright layers may be saturated.
         sigma = max(sigma, float(np.sqrt(np.median(by_brightness(blocks).least()))))
     if not sigma > 0:
         return NoiseModel.white(0.0)

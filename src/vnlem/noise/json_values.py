@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a number and not a truth value."""
+    """Whether this is a number, not a bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -60,7 +60,7 @@ def packed(values: NDArray[Any]) -> dict[str, Any]:
 
 
 def unpacked(values: Any) -> NDArray[np.float32]:
-    """A map from what :func:`packed` gave, or a clear error."""
+    """A map from the output of :func:`packed`, or a clear error."""
     try:
         shape = tuple(int(side) for side in values["shape"])
         size = 4 * int(np.prod(shape))

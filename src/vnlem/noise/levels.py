@@ -1,4 +1,4 @@
-"""Levels of noise: what the flattest blocks of an image say, everywhere and at each brightness.
+"""Levels of noise: what the flattest blocks of an image show, everywhere and at each brightness.
 
 Noise is everywhere, structure only in places. So blocks of 8x8 pixels are ranked by the energy of some of
 their coefficients, and the noise of the flattest is measured in other coefficients, at high and at middle
@@ -18,32 +18,32 @@ from vnlem.pipeline.workers import Pool
 Float = NDArray[np.float64]
 
 SIDE = 8
-SMALLEST = 2 * SIDE  # pixels a side of an image that has levels
-# With fewer blocks that can hold noise, in number or as a share, an image has none that can be seen.
+SMALLEST = 2 * SIDE  # least side in pixels of an image with levels
+# With fewer blocks that can hold noise, in number or as a share, an image has no visible noise.
 FEWEST, LEAST_SHARE, LEAST_SHARE_OF_COUNTS = 40, 0.05, 0.01
-# Where this many blocks hold only the smallest value, or counts are so low that as many pixels have it,
-# that value has no noise.
+# If this share of blocks holds only the smallest value, or counts are so low that this share of pixels has
+# it, that value has no noise.
 LEAST_EMPTY, LEAST_EMPTY_PIXELS = 0.05, 0.3
-MOST_COUNTED = 3.0  # photons: with more, a pixel that has counted nothing is rare
-OVERLAP = 0.25  # of the information of a block is its own where blocks overlap by half in both directions
+MOST_COUNTED = 3.0  # photons: with more, a pixel without a count is rare
+OVERLAP = 0.25  # of the information of a block is independent if blocks overlap by half in both directions
 
 CLASSES = 24  # of equal numbers of blocks, by brightness
 FLAT_SHARE = 0.12  # of the blocks of a class are read
 FEWEST_IN_CLASS = 24
-# Ranks of flatness that are read together, as shares of all blocks: from the flattest to textured ones.
+# Ranks of flatness that are measured together, as shares of all blocks: from the flattest to textured ones.
 RANKS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 FEWEST_IN_RANK = 60
 # Directions of the cosine transform's half in which the flattest blocks vary the least.
 QUIET_DIRECTIONS, QUIET_SHARE, QUIET_BLOCKS = 8, 0.02, 200
-# Texture that has energy E above the noise at middle frequencies has at most this share of E at high ones;
-# that of photographs usually has the second, give or take the third.
+# Texture with energy E above the noise at middle frequencies has at most the first share of E at high ones;
+# in photographs usually the second, give or take the third.
 MOST_LEAK, USUAL_LEAK, LEAK_SPREAD = 0.35, 0.15, 0.1
-LEAKS = 33  # that are compared
-# The energies of blocks of noise scatter as a chi-squared variable does: by a factor of about one. Texture
-# scatters more, a pattern that repeats less.
+LEAKS = 33  # candidates
+# The energies of blocks of noise scatter like a chi-squared variable: by a factor of about one. Texture
+# scatters more, a repeating pattern less.
 EVEN = (0.6, 1.4)
-# Scatter of the flattest blocks of all from which on they hold texture, and the share of their energy that is
-# taken for noise at the most.
+# If the flattest blocks scatter more than this they hold texture; then at most this share of their energy
+# counts as noise.
 TEXTURED, MOST_OF_TEXTURED = 1.3, 0.35
 MOST_BLUE = 0.8  # times the power at high frequencies: noise with less at middle ones is not white
 
@@ -55,7 +55,7 @@ def _parts() -> tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]], Float]:
     odd = (rows + columns) % 2 == 1
     high = (rows >= SIDE // 2) & (columns >= SIDE // 2)
     middle = (frequency >= 0.25) & (frequency < 0.5) & ~high
-    # Slow changes of the brightness say nothing about texture at high frequencies.
+    # Slow changes of the brightness tell nothing about texture at high frequencies.
     return [high & ~odd, high & odd], [middle & ~odd, middle & odd], frequency**2
 
 
@@ -66,7 +66,7 @@ _RANKED = [np.where(high | middle, 0.0, _WEIGHTS) for high, middle in zip(HIGH, 
 class Differences(NamedTuple):
     """Planes (H, W) that show the noise of a stack: of neighbouring pages, in which structure cancels."""
 
-    noise: Float  # of the variance that a page has
+    noise: Float  # with the variance of a page
     brightness: Float  # of the pages at the same place
     clipped: NDArray[np.int8]  # -1 and 1 where a page has its smallest or largest value, else 0
 
@@ -86,7 +86,7 @@ class Levels:
         return Levels(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
     def least(self, leak: float = MOST_LEAK) -> Float:
-        """Variance of white noise that is left once texture has leaked into the high frequencies.
+        """Variance of white noise at high frequencies after subtracting the leak of texture.
 
         Examples
         --------
@@ -118,8 +118,8 @@ class Blocks:
     row: NDArray[np.intp]  # (n,), of the grid of blocks
     column: NDArray[np.intp]  # (n,)
     grid: tuple[int, int]  # rows and columns
-    scores: tuple[Float, Float]  # texture, without the coefficients of one half that are read
-    dark: float | None  # the smallest value, where whole areas have it and so no noise: counts of nothing
+    scores: tuple[Float, Float]  # texture, without the measured coefficients of one half
+    dark: float | None  # the smallest value, if whole areas have it and so no noise: zero counts
 
     @property
     def count(self) -> int:
@@ -127,7 +127,7 @@ class Blocks:
         return self.brightness.size
 
     def divided(self, sigma: Float) -> "Blocks":
-        """Blocks of an image, scaled by the strength (n,) of the noise in each, so that it is one in all."""
+        """Blocks divided by the strength (n,) of the noise in each: then it is one in all."""
         scores = self.scores[0] / sigma**2, self.scores[1] / sigma**2
         return replace(self, coefficients=self.coefficients / sigma, scores=scores)
 
@@ -140,7 +140,7 @@ def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None)
     plane : ndarray
         Both sides at least SMALLEST.
     of : Differences, optional
-        What the plane is the noise of: says its brightness, and which pixels were clipped.
+        The pages whose noise the plane is: their brightness, and which pixels were clipped.
     pool : Pool, optional
         The threads to use; they do not change the result.
 
@@ -170,13 +170,13 @@ def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None)
     natural = ~painted
     if np.count_nonzero(natural) < FEWEST:
         return None
-    # Counts of few photons are as they are; other noise that is clipped was stronger than it looks.
+    # Counts of few photons are not clipped; other noise that is clipped was stronger than it looks.
     counts = float(np.median(variance[natural])) < MOST_COUNTED * step**2
     empty = np.mean(lowest == 1) > LEAST_EMPTY or (counts and np.mean(lowest[natural]) > LEAST_EMPTY_PIXELS)
     dark = low if empty and of is None else None
     if np.mean(natural) < (LEAST_SHARE if dark is None else LEAST_SHARE_OF_COUNTS):
         return None
-    # If whole areas have counted nothing, a pixel without counts was not clipped.
+    # If whole areas have zero counts, a pixel without counts was not clipped.
     clipped = highest if dark is not None else lowest + highest
     kept = block.unclipped(natural, clipped > block.CLIPPED_SHARE, FEWEST)
     if not counts and (clipped[kept] > block.CLIPPED_SHARE).any():
@@ -252,7 +252,7 @@ def by_place(blocks: Blocks, down: int, across: int) -> tuple[Float, Levels]:
 
 
 class _Bands:
-    """High and middle coefficients of both halves, taken out of the blocks once for all sets of them."""
+    """High and middle coefficients of both halves, extracted once for all sets of blocks."""
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
@@ -273,7 +273,7 @@ class _Bands:
             middle = float(np.mean(middles[:, ranked] ** 2))
             found.append((float(self._blocks.brightness[ranked].mean()), high, middle, scatter))
         error = float(np.sqrt(2.0 / (len(energy) * max(OVERLAP * count, 1.0))))
-        # Patterns may have all of their energy in one half, so that the other does not see them.
+        # Patterns may have all of their energy in one half, where the other does not show them.
         both = [one[1] for one in found]
         if abs(both[0] - both[1]) > error * (both[0] + both[1]):
             return (*found[int(np.argmin(both))], error)
@@ -313,11 +313,11 @@ def white_level(blocks: Blocks) -> float:
 
 
 def _without_leak(ranks: Levels) -> float:
-    """Where the line of high against middle energies meets white noise, which has as much of both."""
+    """Where the line of high against middle energies meets white noise, which has equal energies."""
     if ranks.high.size < 3:
         return float(ranks.least()[0])
     high, middle = ranks.high, ranks.middle
-    # An uneven set is less certain. The flatter the better: texture of another kind leaks otherwise.
+    # Uneven sets are less certain. Flatter ones weigh more: texture of another kind leaks differently.
     error = ranks.error * np.maximum(ranks.unevenness, 1.0)
     weights = 1 / np.maximum(high * error, 1e-140) ** 2 / (1 + np.arange(high.size))
     x, y = (float(weights @ values) / float(weights.sum()) for values in (middle, high))
@@ -337,7 +337,7 @@ def _quiet_directions(blocks: Blocks) -> tuple[float, float]:
     """Energy of the flattest blocks in the directions in which they vary the least, and its relative error.
 
     Patterns fill some directions of patch space and leave others to the noise. Directions are found in one
-    half of the blocks and read in the other, so that the choice has no bias.
+    half of the blocks and measured in the other, so the choice causes no bias.
     """
     rows, columns = np.indices((SIDE, SIDE))
     count = min(blocks.count, max(QUIET_BLOCKS, int(QUIET_SHARE * blocks.count)))

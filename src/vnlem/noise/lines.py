@@ -3,7 +3,7 @@
 Neighbouring lines of a picture differ by structure, which changes along the line, and by their offsets, which
 do not. So both are cut into blocks, and the value on which the mid-means of all blocks agree is the
 difference of the offsets. Differences over one, two and three lines are combined by least squares; those
-spoilt by structure, such as the edge of a facade, are rejected by their misfit. The offsets are shrunk by
+distorted by structure, such as the edge of a facade, are rejected by their misfit. The offsets are shrunk by
 their variance: if lines do not differ, they are close to zero.
 
 A line with a different gain differs more in bright areas: the differences of the blocks grow with their
@@ -29,26 +29,25 @@ SMALLEST, SMALLEST_PLAIN = 4 * BLOCKS, 6 * BLOCKS  # pixels along a line: to be 
 FEWEST = 48  # lines
 ROUNDS = 6  # of least squares with weights
 MISFIT = 2.0  # standard errors by which a difference may be wrong before it loses half of its weight
-LEAST_ERROR = 0.5  # of the usual one: blocks may agree by chance
+LEAST_ERROR = 0.5  # of the usual error: blocks may agree by chance
 LEAST_SHARE = 1e-4  # of the variance of the offsets, for the same decision
-MOST_ROWS = 64  # of a block that the question "are there lines" looks at
+MOST_ROWS = 64  # of a block that are used to decide whether there are lines
 # Lines clearly differ if the differences are larger than their errors, the quarters of the picture agree on
-# them,
-# and they are independent: then they are as often followed by their opposite as those of
-# white noise, at -0.5, and do not repeat. Chosen on 98 photographs with noise of sigma 0 to 20: their
+# them, and they are independent: then neighbouring differences correlate like those of white noise, at -0.5,
+# and do not repeat. Chosen on 98 photographs with noise of sigma 0 to 20: their
 # quarters agree by at most 0.4, the correlation of neighbours is at least -0.3, and none has both.
 LEAST_SIGNIFICANCE, LEAST_AGREEMENT = 4.0, 0.35
 INDEPENDENT, MOST_REPEATED, REPEATS = (-0.7, -0.2), 0.35, 24
 NORMAL = 1.4826  # standard deviations over median absolute deviations
-# Lines have gains where slopes are larger than their errors by this factor. On four pictures of Set12 with
-# noise of sigma 10 it is 0.98 to 1.05 without gains, and 1.4 to 1.9 with gains that differ by 3 %.
+# Lines have gains if slopes exceed their errors by this factor. On four pictures of Set12 with noise of sigma
+# 10 it is 0.98 to 1.05 without gains, and 1.4 to 1.9 with gains that differ by 3 %.
 LEAST_SLOPE = 1.25
 SMOOTH = 9  # columns whose mean is the brightness of a block
 SLOPE_ROUNDS = 5  # of least squares with weights, of the slopes
 
 
 def without_lines(planes: Planes, lines: Any, plain: bool) -> tuple[PixelMaps | None, Planes]:
-    """The offsets of the lines of an image, if the option asks for them, and the image without them.
+    """The offsets of the lines of an image, if the option enables them, and the image without them.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def find_lines(planes: Float, *, sure: bool = False) -> PixelMaps | None:
 
 
 def gains_of_columns(plane: Float) -> Float:
-    """Gains of the columns of a plane (H, W), one in the mean; all one where they do not differ.
+    """Gains of the columns of a plane (H, W), one in the mean; all one if they do not differ.
 
     Examples
     --------
@@ -161,7 +160,7 @@ def _slopes(plane: Float, lag: int) -> tuple[Float, Float]:
         # Two numbers are fitted to the blocks.
         deviation = NORMAL * np.median(np.abs(rest), axis=0) * np.sqrt(BLOCKS / (BLOCKS - 2))
         deviation = np.maximum(deviation, max(LEAST_ERROR * float(np.median(deviation)), 1e-300))
-        with np.errstate(over="ignore"):  # where all is constant, blocks that are not weigh nothing
+        with np.errstate(over="ignore"):  # if most blocks are constant, the others get no weight
             weights = 1 / (1 + (rest / (MISFIT * deviation)) ** 2)
     return slope, deviation / np.sqrt(spread)
 
@@ -201,7 +200,7 @@ def _joined(differences: list[Float], errors: list[Float], variance: float) -> F
     weights = [1 / error for error in errors]
     values = np.zeros(count)
     for _ in range(ROUNDS):
-        # Of the band matrix the diagonal is the last row. Pairs that share a line are not independent.
+        # The diagonal is the last row of the band matrix. Pairs that share a line are not independent.
         matrix, right = np.zeros((LAGS + 1, count)), np.zeros(count)
         matrix[LAGS] = LAGS / variance
         for lag, (difference, weight) in enumerate(zip(differences, weights, strict=True), 1):
@@ -218,7 +217,7 @@ def _joined(differences: list[Float], errors: list[Float], variance: float) -> F
 
 
 def differ_plainly(plane: Float) -> bool:
-    """Whether the columns of a plane (H, W) have offsets, and not structure that looks like offsets.
+    """Whether the columns of a plane (H, W) have offsets, not just structure that looks like offsets.
 
     Examples
     --------
@@ -241,11 +240,11 @@ def differ_plainly(plane: Float) -> bool:
 
 
 class _Differences(NamedTuple):
-    """What columns a few apart differ by."""
+    """Differences of columns a few apart."""
 
     blocks: Float  # (blocks, columns)
     difference: Float  # what the blocks agree on
-    error: Float  # its standard error, by how far they agree
+    error: Float  # its standard error, from their agreement
 
 
 def _in_blocks(plane: Float) -> Float:
@@ -263,7 +262,7 @@ def _differences(plane: Float, lag: int, most: int | None = None) -> _Difference
 
 
 def _usual(found: _Differences) -> float:
-    """Variance of the offsets: half of that of their differences, which have errors."""
+    """Variance of the offsets: half of that of their differences, minus their errors."""
     deviation = NORMAL * float(np.median(np.abs(found.difference - np.median(found.difference))))
     return (deviation**2 - _error(found)) / 2
 
@@ -274,7 +273,7 @@ def _error(found: _Differences) -> float:
 
 
 def _middle(values: Float, axis: int = 0) -> Float:
-    """Mean of the middle half along an axis: as robust as a median, and less coarse for whole numbers."""
+    """Mean of the middle half along an axis: as robust as a median, and less coarse for integers."""
     count = values.shape[axis]
     quarter = count // 4
     ends = (quarter, count - 1 - quarter)
@@ -283,7 +282,7 @@ def _middle(values: Float, axis: int = 0) -> Float:
 
 
 def _clipped(values: Float) -> Float:
-    """Values about their median, none further from it than three standard deviations."""
+    """Values clipped to three standard deviations about their median."""
     values = values - np.median(values)
     most = 3 * NORMAL * float(np.median(np.abs(values)))
     return np.clip(values, -most, most)

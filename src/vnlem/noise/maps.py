@@ -1,8 +1,8 @@
 """Maps of an image's noise: what differs from pixel to pixel, corrected before denoising.
 
-    rows, columns    offsets and gains of lines: taken out; the result is without them
+    rows, columns    offsets and gains of lines: removed; the result is without them
     sensor           offset, gain and read noise of each pixel (sCMOS): evened out; the result is without them
-    sigma            how strong the noise is at each place: divided by, and multiplied with again
+    sigma            how strong the noise is at each place: divided by before, multiplied by after
 
 What is left has the same noise everywhere; the rest of a :class:`NoiseModel` describes it.
 """
@@ -35,7 +35,7 @@ class PixelMaps:
         Their gains, one in the mean, in the same shapes.
     sensor : Sensor, optional
     sigma : ndarray, optional
-        Standard deviation of the noise beside its root mean square, (H, W).
+        Standard deviation of the noise relative to its root mean square, (H, W).
 
     Examples
     --------
@@ -52,12 +52,12 @@ class PixelMaps:
     column_gains: Map | None = None
 
     def lines(self) -> dict[str, Map | None]:
-        """What is known of lines, by its name."""
+        """What is known about lines, by name."""
         return {name: getattr(self, name) for name in LINES}
 
     @property
     def shape(self) -> tuple[int | None, int | None]:
-        """Height and width of the image they are for; None if any will do."""
+        """Height and width of their image; None if they fit any."""
         whole = self.sigma if self.sigma is not None else None if self.sensor is None else self.sensor.offset
         if whole is not None:
             return whole.shape[0], whole.shape[1]
@@ -103,9 +103,9 @@ class PixelMaps:
         return planes if self.sigma is None else planes * self.sigma
 
     def kept(self, planes: Float, given: NDArray[Any], dtype: np.dtype[Any]) -> Float:
-        """Denoised planes in which pixels that were saturated, as given in a dtype, have their value.
+        """Denoised planes in which saturated pixels, as given in a dtype, keep their value.
 
-        Where nothing was taken out of them, they stay within the range of the given ones.
+        If no lines or sensor were removed, they stay within the range of the given ones.
         """
         if self.without_sigma == PixelMaps():
             return planes.clip(given.min(), given.max())
@@ -157,7 +157,7 @@ class PixelMaps:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "PixelMaps":
-        """Maps from what :meth:`to_dict` gave."""
+        """Maps from the output of :meth:`to_dict`."""
         maps = {name: unpacked(values[name]) for name in (*LINES, "sigma") if name in values}
         sensor = Sensor.from_dict(values["sensor"]) if "sensor" in values else None
         for name, values_of in maps.items():
@@ -183,7 +183,7 @@ def same(first: Any, second: Any) -> bool:
 
 
 def relative(sigma: Float) -> tuple[float, Map]:
-    """The root mean square of a map of the noise, and the map beside it.
+    """The root mean square of a map of the noise, and the map divided by it.
 
     Examples
     --------

@@ -22,10 +22,9 @@ from vnlem.pipeline.regions import Region
 Float = NDArray[np.float64]
 
 # Every component has at least this share of the noise of the noisiest: a grey picture stored as RGB has
-# colours
-# without noise, and this avoids a division by zero.
+# colours without noise, and this avoids a division by zero.
 LEAST_STRENGTH = 1e-3
-LEAST_RISE = 1e-3  # of a curve, as a share: with less it is one level
+LEAST_RISE = 1e-3  # of a curve, as a share: below this it is one level
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,7 +39,7 @@ class NoiseModel:
         Power against frequency: one spectrum, or one for each component. Components are the channels; for
         three channels they are brightness, red against blue, and green against both.
     strengths : tuple of float
-        Variance of each component of the stabilised image: one where channels have independent noise.
+        Variance of each component of the stabilised image: one if channels have independent noise.
     confidence : float
         0 to 1: how certain the estimate is; 1 for a given model.
     doubt : str
@@ -132,7 +131,7 @@ class NoiseModel:
         """What the noise is.
 
         One of "white", "poisson-gaussian", "signal-dependent", "rician", "speckle", each of them also with
-        " correlated", " with maps" (of a sensor), " with lines"; and "field" where it varies over the image.
+        " correlated", " with maps" (of a sensor), " with lines"; and "field" if it varies over the image.
         """
         if self.maps is not None:
             first = self.evened.kind if self.maps.sigma is None else "field"
@@ -195,7 +194,7 @@ class NoiseModel:
 
     @property
     def gain(self) -> GainModel | None:
-        """Gain, offset and read noise where the first channel has the noise of a photon counter."""
+        """Gain, offset and read noise if the first channel has the noise of a photon counter."""
         return self.curves[0].gain
 
     def variance(self, brightness: ArrayLike, channel: int = 0) -> Float:
@@ -253,7 +252,7 @@ class NoiseModel:
             if curve.law is not None:
                 curve.law.check(low)
                 continue
-            # A line that hardly rises is white noise, whatever photons it is counted in.
+            # A line that hardly rises is white noise, whatever its gain.
             if max(curve.variances) <= (1 + LEAST_RISE) * min(curve.variances):
                 continue
             first, last = curve.levels[0], curve.levels[-1]
@@ -281,9 +280,9 @@ class NoiseModel:
     def stabilise(self, planes: Float, floor: float = FLOOR, region: Region | None = None) -> Float:
         """Planes (C, H, W) whose noise is white, independent between channels, of standard deviation one.
 
-        With correlated noise only frequencies with more power than `floor` times the mean are equalised.
-        Where planes are the part of an image that a region reads, the result is what it writes. Maps are for
-        whole images.
+        With correlated noise only frequencies with more power than `floor` times the mean are equalised. If
+        planes are the part of an image that a region reads, the result is what it writes. Maps are for whole
+        images.
         """
         if self.maps is not None:
             return self.evened.stabilise(self.maps.enter(planes), floor)
@@ -355,7 +354,7 @@ class NoiseModel:
 
     @classmethod
     def from_dict(cls, values: Any) -> "NoiseModel":
-        """A model from what :meth:`to_dict` gave; anything else is refused with the reason."""
+        """A model from the output of :meth:`to_dict`; anything else is refused with the reason."""
         from vnlem.noise.model_file import from_dict
 
         return from_dict(values)
@@ -394,5 +393,5 @@ class NoiseModel:
 
 
 def each(values: tuple[Any, ...], count: int) -> tuple[Any, ...]:
-    """One value for each channel, from one for all or one for each."""
+    """One value per channel, from one for all or one for each."""
     return values * count if len(values) == 1 else values

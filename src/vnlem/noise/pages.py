@@ -36,15 +36,15 @@ NOT_IN_PARTS = (
 
 
 class StackNoise:
-    """The noise of a channel: its level once it is white, and how to make it so.
+    """The noise of a channel: how to make it white, and its level then.
 
     Parameters
     ----------
     model : NoiseModel
     region : Region, optional
-        Where pages are parts of larger ones: what they hold, and what is wanted of them.
+        If pages are parts of larger ones: what they hold, and which part is wanted.
     lines : bool
-        Whether the rows and columns of each page have their own offsets.
+        Whether rows and columns have offsets that differ from page to page.
     """
 
     def __init__(self, model: NoiseModel, region: Region | None = None, lines: bool = False) -> None:
@@ -69,9 +69,9 @@ class StackNoise:
         plain: bool,
         in_parts: bool = False,
     ) -> "StackNoise":
-        """What is given, or estimated on some pages of all series of a channel.
+        """The given noise, or an estimate on some pages of all series of a channel.
 
-        in_parts: pages are denoised part by part, and what needs whole pages is refused: lines and maps.
+        in_parts: pages are denoised part by part; lines and maps, which need whole pages, are refused.
         """
         asked = check_lines(about_noise.get("lines"))
         if in_parts and asked is True:
@@ -98,7 +98,7 @@ class StackNoise:
 
     @property
     def is_white(self) -> bool:
-        """Whether pages are denoised as they are."""
+        """Whether pages are denoised without a transform."""
         return self.model.is_white and not self._lines
 
     @classmethod
@@ -113,8 +113,8 @@ class StackNoise:
     ) -> "StackNoise | None":
         """The noise of channels that are denoised together; None if there is no common estimate.
 
-        Colours are estimated together where they may share noise, other channels each on its own. Channels
-        whose noise varies over the page are denoised one by one.
+        Colours are estimated together if they may share noise, other channels separately. Channels whose
+        noise varies over the page are denoised one by one.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class StackNoise:
         return page if planes.channel_axis is not None else page[0]
 
     def backward(self, page: NDArray[np.float64], given: Planes) -> NDArray[np.float64]:
-        """What is wanted of a denoised page, as planes (channels, H, W) in the units of the given ones."""
+        """The wanted part of a denoised page, as planes (channels, H, W) in the units of the given ones."""
         found = page if page.ndim == 3 else page[None]
         white, maps = self.model.is_white, self.model.maps
         planes: NDArray[np.float64] = (
@@ -205,7 +205,7 @@ class StackNoise:
         return bottom - top, right - left
 
     def wanted(self, page: NDArray[Any]) -> NDArray[Any]:
-        """What is wanted of a page of white noise."""
+        """The wanted part of a page of white noise."""
         return page if self._region is None else page[(..., *self._region.written())]
 
 
@@ -223,13 +223,13 @@ def has_maps(noise_model: Any, about_noise: dict[str, Any]) -> bool:
 
 
 class _Seen(NamedTuple):
-    """What the noise of some series is found on."""
+    """The pages on which the noise of some series is found."""
 
-    pages: list[NDArray[np.float64]]  # some of them, without their lines; none where they are not needed
-    sample: Planes  # the same below each other
+    pages: list[NDArray[np.float64]]  # some of them, without their lines; empty if not needed
+    sample: Planes  # the same, one below another
     differences: list[Differences] | None  # of neighbours, for each channel
     lines: bool  # whether the lines of each page differ
-    looks: bool  # whether the noise may vary over a page, where it was not given
+    looks: bool  # whether the noise may vary over a page, if not given
 
     @classmethod
     def of(
@@ -274,7 +274,7 @@ def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
 
 
 def _pixels(planes: Planes) -> NDArray[np.float64]:
-    """A page (H, W), or (channels, H, W) where it has several."""
+    """A page (H, W), or (channels, H, W) if it has several."""
     return planes.data if planes.channel_axis is not None else planes.data[0]
 
 
@@ -302,7 +302,7 @@ def planes_of(page: Any, index: int, count: int | None) -> Planes:
 
 
 def page_name(index: int, count: int | None) -> str:
-    """What a page is called in a message; count: None in a stream.
+    """The name of a page in a message; count: None in a stream.
 
     Examples
     --------
@@ -326,7 +326,7 @@ def _have_lines(pages: list[NDArray[np.float64]]) -> bool:
 
 
 def _with_field(model: NoiseModel, pages: list[NDArray[np.float64]], *, sure: bool) -> NoiseModel:
-    """A model whose noise varies over the pages, where it does so in all of them."""
+    """A model whose noise varies over the pages, if it does so in all of them."""
     shapes = {page.shape for page in pages}
     if len(shapes) > 1 or min(pages[0].shape) < SMALLEST:
         return model
@@ -337,7 +337,7 @@ def _with_field(model: NoiseModel, pages: list[NDArray[np.float64]], *, sure: bo
 
 
 def mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Pages below each other, cut to the narrowest.
+    """Pages one below another, cut to the narrowest.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from vnlem.pipeline.regions import Region
 
 
 class Steps(NamedTuple):
-    """The regions that a part of an image goes through; each reads what the one before writes, or less."""
+    """The regions that a part of an image goes through; each reads at most what the one before writes."""
 
     stabilise: Region
     denoise: Region
@@ -18,7 +18,7 @@ class Steps(NamedTuple):
 def steps(model: NoiseModel, region: Region) -> Steps:
     """The steps from what a region reads to what it writes.
 
-    The filters of correlated noise give less than they read. Everything else works pixel by pixel.
+    The filters of correlated noise write less than they read. Everything else works pixel by pixel.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def steps(model: NoiseModel, region: Region) -> Steps:
 
 
 def halo(model: NoiseModel) -> int:
-    """Pixels around a part that the first step needs, and the last.
+    """Pixels around a part that the first step needs, and the last one.
 
     Examples
     --------

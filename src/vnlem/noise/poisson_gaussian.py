@@ -22,10 +22,10 @@ Float = NDArray[np.float64]
 TABLE_END = 300.0
 # Read noise is integrated over this many points of a Gauss-Hermite rule.
 NODES = 64
-# This many times the read noise below the offset, the mean of the transform is its straight line.
+# This many times the read noise below the offset, the mean of the transform is a straight line.
 BELOW = 8.0
 LARGEST = 1e60  # gain, offset or read noise, whose products neither overflow nor vanish
-MOST_SPREAD = 1e8  # read noise in photons above which there is nothing but white noise
+MOST_SPREAD = 1e8  # read noise in photons above which all noise counts as white
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,11 @@ def _is_white(model: GainModel) -> bool:
 
 
 def _root(photons: Float, spread: float) -> Float:
-    """2 sqrt(photons + 3/8 + spread^2), which goes on as a straight line below no photons.
+    """2 sqrt(photons + 3/8 + spread^2), continued as a straight line below zero photons.
 
-    No photon count comes there. Read noise does, and so does an image whose background was subtracted: cut
-    off at zero, the mean of its noise would not be zero, and the root itself is so steep near its end that
-    single pixels would stand out from the noise.
+    Photon counts are never below zero, but read noise and images with a subtracted background are. Clipped at
+    zero, their noise would have a mean above zero; and the root itself is so steep near its end that single
+    pixels would stand out from the noise.
     """
     lift = 0.375 + spread**2
     root: Float = 2.0 * np.sqrt(np.maximum(photons, 0.0) + lift)
@@ -122,8 +122,8 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
     Returns
     -------
     ndarray of float64
-        The mean pixel values. Below the offset, where no photon count comes, the inverse is the transform's
-        own straight line: what lies there keeps its value.
+        The mean pixel values. Below the offset, where there are no photon counts, the inverse is the
+        transform's straight line: values there are kept.
 
     Notes
     -----
@@ -135,8 +135,8 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
     References
     ----------
     .. [1] M. Makitalo, A. Foi, "Optimal inversion of the generalized Anscombe transformation for
-    Poisson-Gaussian
-       noise", IEEE Transactions on Image Processing 22, 2013. :DOI:`10.1109/TIP.2012.2202675`
+       Poisson-Gaussian noise", IEEE Transactions on Image Processing 22, 2013.
+       :DOI:`10.1109/TIP.2012.2202675`
 
     Examples
     --------
@@ -155,7 +155,7 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
     far = safe**2 / 4 - 0.125 - spread**2 + np.sqrt(1.5) / (4 * safe)
     # The two pieces meet without a step.
     far += photons[-1] - (means[-1] ** 2 / 4 - 0.125 - spread**2 + np.sqrt(1.5) / (4 * means[-1]))
-    # Below the table the transform's straight line goes on: backgrounds that were subtracted are negative.
+    # Below the table the transform's straight line continues: subtracted backgrounds are negative.
     near = np.interp(values, means, photons) + np.sqrt(0.375 + spread**2) * np.minimum(values - means[0], 0.0)
     result: Float = np.where(values <= means[-1], near, far)
     return np.asarray(result * model.gain + model.offset)
@@ -165,7 +165,7 @@ def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
 def _table(spread: float) -> tuple[Float, Float]:
     """Mean of the transform at photon numbers up to TABLE_END, for read noise `spread` in photons.
 
-    Below no photons there is read noise alone.
+    Below zero photons there is only read noise.
     """
     from scipy import stats
 
@@ -187,8 +187,8 @@ def _table(spread: float) -> tuple[Float, Float]:
 def gain_of_line(slope: float, level: float, darkest: float) -> GainModel:
     """The camera whose variance is slope * brightness + level, for pixels from `darkest` on.
 
-    Many pairs of offset and read noise describe the same line. Where the line is positive at zero and there
-    are no negative pixels the offset is zero; else it is where the line or the image ends.
+    Many pairs of offset and read noise describe the same line. If the line is positive at zero and there are
+    no negative pixels, the offset is zero; else it is where the line or the image ends.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def gain_of_line(slope: float, level: float, darkest: float) -> GainModel:
 
 
 def with_read_noise(model: GainModel, darkest: float, pixels: Float) -> GainModel:
-    """The same line with the offset at the darkest brightness, where pixels lie below a smaller offset.
+    """The same line with the offset at the darkest brightness, if pixels lie below a smaller offset.
 
     Counts are never below the offset, which may be wrong by half a photon. So there is read noise, and the
     pixels of the background spread about their mean.

@@ -1,11 +1,9 @@
 """Does simulated noise look like that of the image? A check of a noise model that needs no clean image.
 
 Noise is drawn from the model and added to the denoised image. If the model is right, the sum has the energy
-of
-the input block by block, at high and at middle frequencies, up to the difference of two draws. If texture was
-mistaken for noise, the quiet blocks of the input have less. If noise was left, the result contains it too,
-evenly,
-and the added noise dominates hardly any block.
+of the input block by block, at high and at middle frequencies, up to the difference of two draws. If texture
+was mistaken for noise, the quiet blocks of the input have less. If noise was left, the result contains it
+too, evenly, and the added noise dominates hardly any block.
 """
 
 from collections.abc import Callable
@@ -26,32 +24,32 @@ from vnlem.pipeline.tiles import Tile
 Float = NDArray[np.float64]
 
 SIDE = 16  # of the blocks
-TILE, TILES = 128, 3  # pixels a side of a tile, and tiles along each side: large images are judged by these
+TILE, TILES = 128, 3  # side of a tile in pixels, and tiles along each side, for large images
 FEWEST = 24  # blocks; with fewer the verdict is "unknown"
 SEED = 20
-QUIET = 0.05  # quantile of the blocks that says whether the quiet ones have the noise
-FLAT = 0.1  # quantile of the blocks, for the least that the image has
-LEAST_VARIANCE = 1.0  # in steps of the values: weaker noise is lost in a result that was rounded
+QUIET = 0.05  # quantile of the blocks that shows whether the quiet ones have the noise
+FLAT = 0.1  # quantile of the blocks, for the least energy of the image
+LEAST_VARIANCE = 1.0  # in steps of the values: weaker noise is lost in a rounded result
 # In units of the noise of one draw: energies below this are not compared.
 LEAST_ENERGY = 1e-3
 
 
 class Limits(NamedTuple):
-    """Beyond the first of each pair a model fits mostly, beyond the second it does not."""
+    """Beyond the first of each pair a model mostly fits, beyond the second it does not."""
 
     quietest: tuple[float, float]
     usual: tuple[float, float]
     spread: tuple[float, float]
 
 
-# Decided on photographs with white noise of sigma 2, 5 and 10 and on real pairs; benchmarks/predictive.py
+# Chosen on photographs with white noise of sigma 2, 5 and 10 and on real pairs; benchmarks/predictive.py
 # measures both. Right models without correlation have quietest above -0.05, usual from -0.02 to 0.3 and a
 # spread below 1.35. Twice the noise has quietest below -0.5.
 PLAIN = Limits((-0.12, -0.3), (0.4, 0.8), (1.4, 2.0))
-# Noise that went through demosaicking and compression is less even than what a spectrum can draw, and hardly
-# any of it lies at high frequencies; its level is known within a factor of two. So only middle ones are
-# judged, and the quiet blocks beside the usual ones. Real noise has -0.38 to 0.14 there, texture that was
-# taken for noise -1.8 to 0.04, half of it below -0.23.
+# Noise after demosaicking and compression is less even than noise drawn from a spectrum, and hardly any of it
+# lies at high frequencies; its level is known within a factor of two. So only middle frequencies are judged,
+# and the quiet blocks against the usual ones. Real noise has -0.38 to 0.14 there, texture mistaken for noise
+# -1.8 to 0.04, half of it below -0.23.
 CORRELATED = Limits((-0.15, -0.4), (0.9, 1.3), (1.4, 2.2))
 # If even the flattest blocks hold this much more than the noise (logarithm of the energy), and as much more
 # at middle frequencies, give or take the last, the image has white noise that the model does not describe.
@@ -128,7 +126,7 @@ class NoiseCheck:
 
 
 def worst(checks: list[NoiseCheck]) -> NoiseCheck:
-    """The check that speaks most against its model, of several channels.
+    """The worst check of several channels.
 
     Examples
     --------
@@ -199,7 +197,7 @@ def check_result(planes: Planes, denoised: NDArray[Any], model: NoiseModel) -> N
 def check_by_tiles(
     planes: Planes, model: NoiseModel, denoise: Callable[[NDArray[Any], NoiseModel], NDArray[Any]]
 ) -> NoiseCheck:
-    """The check of a model with which nothing was denoised yet: some tiles of the image are.
+    """The check of a model before denoising: only some tiles of the image are denoised.
 
     Parameters
     ----------
@@ -223,7 +221,7 @@ def check_by_tiles(
 
 
 def _check(planes: Planes, model: NoiseModel, result_of: Callable[[Tile], Float]) -> NoiseCheck:
-    """The check; a result of integers, such as the image itself may hold, is taken to be rounded."""
+    """The check; a result of integers counts as rounded."""
     if model.sigma == 0:
         return NoiseCheck(UNKNOWN, NO_NOISE)
     if min(planes.data.shape[1:]) < 2 * SIDE:
@@ -280,13 +278,13 @@ BANDS = _bands()
 
 
 class _Look:
-    """The energies of the blocks of a tile, before and after noise was put back."""
+    """The energies of the blocks of a tile, before and after noise is added."""
 
     def __init__(self, planes: Float, model: NoiseModel) -> None:
         self._rng = np.random.default_rng(SEED)
         self._low, self._high = (np.array(end(planes, axis=(1, 2))) for end in (np.min, np.max))
         self._steps = [block.lattice(plane) for plane in planes]
-        # The colours of compressed images have less noise than their brightness, and texture lies there.
+        # The colours of compressed images have less noise than their brightness, and they have texture.
         self._components = 1 if model.is_correlated and len(planes) == 3 else len(planes)
 
     def __call__(self, image: Float, result: Float, model: NoiseModel) -> Float:

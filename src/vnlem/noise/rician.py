@@ -31,9 +31,9 @@ LAST_SIGNAL, BEYOND = 12.0, 7.0
 STEP = 0.01  # of the pixels in the tables, in the same units
 SIGNALS = 240
 ROUNDS = 12  # in which the transform is improved
-# Signals below the first are taken to be none and above the second to be true, in sigma, for one coil. The
-# inverse is so steep at the floor that what denoising leaves of the noise in air would become a signal: 1 %
-# of sigma becomes 0.18 sigma, and 10 % becomes 0.6 sigma.
+# Signals below the first count as zero and above the second as real, in sigma, for one coil. The inverse is
+# so steep at the floor that noise left in air after denoising would become a signal: 1 % of sigma becomes
+# 0.18 sigma, and 10 % becomes 0.6 sigma.
 NOTHING, SOMETHING = 0.75, 1.0
 
 
@@ -46,9 +46,9 @@ class Rician:
     sigma : float
         Standard deviation of the real and of the imaginary part of the noise, in the units of the pixels.
     coils : int
-        Whose squares were added up; one is Rician noise.
+        Number of coils whose squares were added up; one is Rician noise.
     share : float
-        Of the noise that is left by averaging.
+        Share of the noise left after averaging.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Rician:
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """Brightness between which the noise changes."""
+        """The range of brightness over which the noise changes."""
         means = self._tables.means
         return tuple(float(self.sigma * means[at]) for at in (0, SIGNALS // 12, SIGNALS // 6, SIGNALS // 3))
 
@@ -84,7 +84,7 @@ class Rician:
         return self.with_share(0.5**times)
 
     def variance(self, brightness: ArrayLike) -> Float:
-        """Variance of the pixels at a mean of theirs."""
+        """Variance of the pixels at a mean value."""
         tables = self._tables
         x = np.asarray(brightness, np.float64) / self.sigma
         deviations = np.interp(x, tables.means, tables.deviations, right=self.share)
@@ -191,7 +191,7 @@ def _density(pixels: Float, signals: Float, coils: int) -> Float:
     strength = np.maximum(signals, 1e-2)[:, None] if order else signals[:, None]
     product = pixels * strength
     scaled = special.ive(order, product)
-    # Where the function itself is too small for double precision, the first terms of its series.
+    # If the function itself is too small for double precision, use the first terms of its series.
     small = order * np.log(np.maximum(product, 1e-300) / 2) - special.gammaln(coils)
     small += product**2 / (4 * coils) - product
     bessel = np.where(scaled > 1e-280, np.log(np.maximum(scaled, 1e-300)), small)
@@ -209,7 +209,7 @@ def _moments(weights: Float, values: Float) -> tuple[Float, Float]:
 
 
 def _without_air(signals: Float, coils: int) -> Float:
-    """Signals; the weakest become zero and the next ones smaller."""
+    """Set the weakest signals to zero and reduce the next ones."""
     # With several coils the floor is flatter by this factor.
     flatter = coils**0.25
     part = np.clip((signals / flatter - NOTHING) / (SOMETHING - NOTHING), 0.0, 1.0)
@@ -226,7 +226,7 @@ def add_rician(image: ArrayLike, sigma: float, *, coils: int = 1, seed: Any = No
     sigma : float
         Standard deviation of the real and of the imaginary part of the noise.
     coils : int
-        Coils whose squares are added up; the signal is that of all of them.
+        Number of coils whose squares are added up; the signal is that of all of them.
     seed : int, numpy.random.Generator or None
         What ``numpy.random.default_rng`` takes.
 

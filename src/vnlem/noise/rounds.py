@@ -2,7 +2,7 @@
 
 At half the size four pixels have become one, with four times the photons. So an image is halved before it is
 stabilised, not after: the mean of roots is not the root of the mean, and a coarser scale keeps what a fine
-one loses by that.
+one loses to that difference.
 
 If hardly any pixel has counted more than a few photons, no transform makes the noise even: the variances of
 one photon and of none differ under any transform. So weak structures are lost. The image at half or a quarter
@@ -26,26 +26,26 @@ from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
 
-BRIGHT = 0.95  # quantile of the brightness that says how many photons there are
-BLOCK = 4  # pixels a side that are averaged before
+BRIGHT = 0.95  # quantile of the brightness that gives the number of photons
+BLOCK = 4  # side in pixels of the blocks averaged before
 # Photons of bright pixels below which a second round pays. Above, what it gains in weak structures it loses
 # in flat areas.
 FEW_PHOTONS = 6.0
-# Photons below which the first round is better made at half the size, and at a quarter of it.
+# Photons below which the first round is better at half the size, and at a quarter of it.
 FEWER_PHOTONS = (2.0, 0.8)
-SHARE = 0.5  # of the noise, in later rounds: what halving leaves of it
-# Speckle of fewer looks has a logarithm with a long tail. Beside photons, its looks count a third.
+SHARE = 0.5  # of the noise in later rounds: what halving leaves
+# The logarithm of speckle of fewer looks has a long tail. Three looks count as one photon.
 FEW_LOOKS, LOOKS_PER_PHOTON = 6.0, 3.0
 SHARE_OF_SPECKLE = 0.7  # at which the logarithm of a mixture is the least skewed
-# Between scales with their own units the coarse one is trusted further than between halved roots.
+# If every scale has its own units, the coarse one is trusted more than with halved roots.
 LEFT_OVER = 0.03
-# Pixels across, over which the brightness of the coarse scale is taken as it is: with more photons it is less
-# darkened by means of roots.
+# Window in pixels over which the brightness of the coarse scale is used unchanged: with more photons, taking
+# means of roots darkens it less.
 LEVEL = 25
 
 
 def count_photons(model: NoiseModel, planes: Float) -> float:
-    """Photons that bright pixels of planes (C, H, W) have counted; infinite where noise is not of photons.
+    """Photons in bright pixels of planes (C, H, W); infinite if the noise is not photon noise.
 
     Speckle counts as photons that would need the same rounds.
 
@@ -64,7 +64,7 @@ def count_photons(model: NoiseModel, planes: Float) -> float:
         camera = model.curves[min(number, len(model.curves) - 1)].gain
         assert camera is not None
         bright = float(np.quantile(_means(plane), BRIGHT))
-        # Read noise blurs the counts as this many more photons would.
+        # Read noise has the effect of this many more photons.
         photons.append((bright - camera.offset) / camera.gain + (camera.read_noise / camera.gain) ** 2)
     return max(photons)
 
@@ -77,7 +77,7 @@ class Round(NamedTuple):
 
     @property
     def mixed(self) -> bool:
-        """Whether it sees a mixture of the image and of what was found before."""
+        """Whether it denoises a mixture of the image and the previous result."""
         return self.share < 1
 
 
@@ -107,7 +107,7 @@ def plan_rounds(photons: float, height: int, width: int, share: float = SHARE) -
 
 
 def noise_in(model: NoiseModel, one: Round) -> NoiseModel:
-    """The noise of what a round sees.
+    """The noise of the input of a round.
 
     Examples
     --------
@@ -119,14 +119,14 @@ def noise_in(model: NoiseModel, one: Round) -> NoiseModel:
 
 
 def mix(planes: Float, found: Float, share: float) -> Float:
-    """Planes with a share of their noise, around what was found in them."""
+    """Planes mixed with their previous result, with a share of their noise."""
     return share * planes + (1 - share) * found
 
 
 def stand_for_mixture(model: NoiseModel, planes: Float, pool: Pool | None = None) -> Float:
-    """What a later round takes its units from: as bright and as noisy as its mixture, from the image alone.
+    """A stand-in for the mixture of a later round, from which it takes its units, made from the image alone.
 
-    This is the image at half its size. It has the mixture's share of the noise, or nearly so.
+    This is the image at half its size: as bright as the mixture, with nearly its share of the noise.
 
     Parameters
     ----------

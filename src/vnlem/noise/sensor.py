@@ -28,13 +28,13 @@ NEIGHBOURS = tuple(
     for right in (-1, 0, 1)
     if down or right
 )
-HALO = 1  # pixels around a part that its correction looks at
-MOST_NOISE = 1e6  # times the usual read noise: what lies beyond is a defect
+HALO = 1  # pixels around a part that its correction uses
+MOST_NOISE = 1e6  # times the usual read noise: a pixel above this is a defect
 
 
 @dataclass(frozen=True, eq=False)
 class Sensor:
-    """Offset, gain and read noise of each pixel, (H, W), and the value of a saturated one, if it is known.
+    """Offset, gain and read noise of each pixel, (H, W), and the value of a saturated one, if known.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Sensor:
 
     gain: Map
     offset: Map
-    read_noise: Map  # infinite where the pixel is a defect
+    read_noise: Map  # infinite if the pixel is a defect
     usual: GainModel  # the camera of the usual pixel
     saturation: float | None = None
 
@@ -70,7 +70,7 @@ class Sensor:
         return (planes - usual.offset) * (self.gain / usual.gain) + self.offset
 
     def keep_saturated(self, planes: Float, given: NDArray[Any], dtype: np.dtype[Any]) -> Float:
-        """Denoised planes in which saturated pixels have the value they had."""
+        """Denoised planes in which saturated pixels keep their value."""
         limit = self.saturation
         if limit is None:
             limit = float(np.iinfo(dtype).max) if dtype.kind in "iu" else None
@@ -98,7 +98,7 @@ class Sensor:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Sensor":
-        """A sensor from what :meth:`to_dict` gave."""
+        """A sensor from the output of :meth:`to_dict`."""
         gain, offset, read_noise = (unpacked(values[name]) for name in MAPS)
         return check_sensor(gain, offset, read_noise, values.get("saturation"))
 
@@ -114,7 +114,7 @@ class Sensor:
 
 
 def _mean_around(planes: Float, weights: Float) -> Float:
-    """Mean of the eight neighbours of each pixel by their weights (H, W), as far as there are eight."""
+    """Weighted mean of the eight neighbours of each pixel, fewer at the border; weights (H, W)."""
     above, below = np.zeros(planes.shape), np.zeros(planes.shape[1:])
     height, width = planes.shape[1:]
     for down, right, weight in NEIGHBOURS:

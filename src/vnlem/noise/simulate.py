@@ -17,7 +17,7 @@ MANY_PHOTONS = 1e6
 
 
 def add_noise(model: NoiseModel, planes: Float, rng: np.random.Generator) -> Float:
-    """Planes (C, H, W) with noise of a model: photons where it counts them, its own spectrum and colours.
+    """Planes (C, H, W) with noise of a model: photon counts if it has them, its spectrum and colours.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def add_noise(model: NoiseModel, planes: Float, rng: np.random.Generator) -> Flo
     planes : ndarray
         Without noise.
     rng : Generator
-        Says what is drawn.
+        Source of the random numbers.
 
     Examples
     --------

@@ -3,9 +3,9 @@
     intensity = reflectivity * Gamma(looks) / looks          amplitude = sqrt(intensity)
 
 The logarithm makes the noise the same at every brightness. Its mean is not the logarithm of the mean, so the
-inverse adds the difference. At few looks the logarithm has a long tail, and its mean uses the pixels badly:
-at one look its variance is 1.64 where 1 is possible. So the image is mixed with a first result and denoised
-again, as at few photons (`vnlem.noise.rounds`): the logarithm of a mixture has no such tail.
+inverse adds the difference. At few looks the logarithm has a long tail, and its mean is inefficient: at one
+look its variance is 1.64 instead of the possible 1. So the image is mixed with a first result and denoised
+again, as with few photons (`vnlem.noise.rounds`): the logarithm of a mixture has no such tail.
 """
 
 import math
@@ -46,9 +46,9 @@ class Speckle:
     least : float
         Darker pixels are raised to this value; not for logarithmic ones.
     share : float
-        Of the noise, in a mixture with what was found before.
+        Share of the noise, in a mixture with the previous result.
     averages : float
-        Pixels that became one.
+        Number of pixels averaged into one.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Speckle:
         return np.asarray(np.log(np.maximum(x, max(self.least, 1e-300))) / (self._scale * TAIL))
 
     def unstabilise(self, values: ArrayLike) -> Float:
-        """What the pixels would be without speckle; of logarithmic ones their mean."""
+        """The pixels without speckle; the mean of logarithmic ones."""
         y = np.asarray(values, np.float64) * self._scale * TAIL
         if self.domain == "log":
             return np.asarray(y * self.unit)
@@ -155,10 +155,7 @@ def check_speckle(looks: Any, domain: Any = "intensity", unit: Any = 1.0, least:
 
 @lru_cache(maxsize=64)
 def _moments(looks: float, domain: str, share: float, averages: float) -> tuple[float, float, float]:
-    """Mean and standard deviation of the logarithm of a pixel over what it would be without speckle.
-
-    Third: variance of that quotient itself.
-    """
+    """Mean and standard deviation of log(pixel / pixel without speckle), and the variance of the ratio."""
     from scipy import special
 
     at = (np.arange(SAMPLES) + 0.5) / SAMPLES
@@ -185,7 +182,7 @@ def add_speckle(
     image : array_like
         Intensities or amplitudes, not negative; any shape.
     looks : float
-        How many independent pictures are averaged; one is fully developed speckle.
+        Number of independent pictures that are averaged; one is fully developed speckle.
     domain : {"intensity", "amplitude"}
         What the pixels are. The mean intensity is kept.
     seed : int, numpy.random.Generator or None

@@ -1,6 +1,6 @@
 """Missing and broken pixels of stacks: found and filled page by page, in memory and in parts alike.
 
-Every decision looks at `REACH` pixels around, so a part of a page gets the same bytes as the whole page.
+Every decision uses `REACH` pixels around, so a part of a page gets the same bytes as the whole page.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,18 +22,18 @@ from vnlem.pipeline.sigma import check_sigma
 
 Mask = NDArray[np.bool_]
 Float = NDArray[np.float64]
-# A page (H, W) without NaN, and where it holds nothing; None if all is there.
+# A page (H, W) without NaN, and its missing pixels; None if there are none.
 Seen = tuple[NDArray[Any], Mask | None]
 
-SAMPLE = 4  # pages that say whether impulses are obvious, and whether many pixels are missing
+SAMPLE = 4  # pages that are checked for obvious impulses and for many missing pixels
 MOST_PAGES = 16  # whose mean shows pixels that are broken in all of them
-# Impulses are searched for where missing pixels are filled, and then both are filled.
+# Impulses are searched for after missing pixels are filled; then both are filled.
 REACH = 2 * holes_of.REACH + holes_of.FOUND_REACH
 
 
 @dataclass(frozen=True)
 class PageRepair:
-    """How the holes in the pages of a channel are found and filled. It holds plain values, so it travels."""
+    """How the holes in the pages of a channel are found and filled. It holds plain values: it can be sent."""
 
     level: float  # of holes without a valid pixel in reach
     rule: ImpulseRule | None = None
@@ -57,14 +57,14 @@ class PageRepair:
         """
         found: Mask = np.zeros(page.shape, bool)
         if self.rule is not None:
-            with np.errstate(invalid="ignore"):  # pages that are not finite are refused later
+            with np.errstate(invalid="ignore"):  # non-finite pages are refused later
                 found = self.rule.find(_even(page, missing, self.level)[None])[0]
         if self.fixed is not None:
             found |= self.fixed if region is None else self.fixed[region.read.slices]
         return found if missing is None else found & ~missing
 
     def fill(self, page: NDArray[Any], holes: Mask) -> NDArray[Any]:
-        """A page (H, W), or a part of it, whose holes are means of what is around them."""
+        """A page (H, W), or a part of it, whose holes are filled with means of their surroundings."""
         return as_dtype(_even(page, holes, self.level), page.dtype) if holes.any() else page
 
     def describe(self) -> dict[str, Any]:
@@ -77,11 +77,11 @@ class PageRepair:
 
 
 class HoleSurvey(NamedTuple):
-    """What was seen on a sample of the pages of a channel."""
+    """What a sample of the pages of a channel shows."""
 
     repair: PageRepair
-    share: float  # of the pixels that hold nothing
-    missing: bool  # whether any does
+    share: float  # of missing pixels
+    missing: bool  # whether there are any
 
 
 def find_repair(
@@ -100,7 +100,7 @@ def find_repair(
     asked : {"auto", True, False}
         Whether impulses are searched for.
     over_time : bool
-        Whether the pages are frames: then a broken pixel stays at its place, while noise and what moves
+        Whether the pages are frames: then a broken pixel stays at its place, while noise and moving things
         average out.
     """
     sample = [page_at(number) for number in _spread(count, SAMPLE)]
@@ -127,7 +127,7 @@ def find_repair(
 
 
 def count_rounds(found: Sequence[HoleSurvey]) -> int:
-    """How often a stack is denoised: holes that are many are filled once more with what was found."""
+    """How often a stack is denoised: many holes are filled again from the first result."""
     return 2 if float(np.mean([one.share for one in found])) >= holes_of.FEW else 1
 
 
@@ -139,7 +139,7 @@ def denoise_in_rounds(
     Parameters
     ----------
     pages, holes
-        Filled pages, and where they were.
+        Filled pages, and where the holes were.
     rounds : int
     solve : callable
         Denoises pages; it receives the number of the round.

@@ -11,7 +11,7 @@ from vnlem.pipeline.warn import warn
 
 
 class StackUnits(NamedTuple):
-    """Mean, scale and brightness of all pages of a series: measured once, handed to every part of it."""
+    """Mean, scale and brightness of all pages of a series: measured once, passed to every part of it."""
 
     mean: float
     scale: float  # standard deviation of the clean pages
@@ -42,7 +42,7 @@ def _moments(noise: StackNoise, planes: Planes) -> _Moments:
     known = planes.statistics
     if known is not None and noise.is_white:
         count = planes.data.size
-        # One pixel far from all others would have all of the deviation.
+        # The farthest a single pixel can be from all others with this deviation.
         away = known.deviation * count**0.5
         low, high = max(known.mean - away, -known.largest), min(known.mean + away, known.largest)
         return _Moments(count, known.mean, count * known.deviation**2, low, high)
@@ -60,7 +60,7 @@ class _Statistics:
 
     @classmethod
     def of(cls, moments: Iterator[_Moments]) -> "_Statistics":
-        """Pages are joined two by two, which loses no digits where the mean is far from zero."""
+        """Pages are joined in pairs, which loses no digits if the mean is far from zero."""
         count, mean, squares, low, high = 0, 0.0, 0.0, np.inf, -np.inf
         for one in moments:
             shift = one.mean - mean
@@ -71,7 +71,7 @@ class _Statistics:
         return cls(_Moments(count, mean, squares, low, high))
 
     def units(self, sigma: float, *, warns: bool = True) -> StackUnits:
-        """The units of pages whose noise has this standard deviation; a warning where that was given."""
+        """The units of pages whose noise has this standard deviation; `warns` if it explains everything."""
         count, mean, squares, low, high = self._found
         variance = squares / count
         if warns and sigma > 0 and variance < 1.01 * sigma**2:

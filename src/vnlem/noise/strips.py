@@ -18,7 +18,7 @@ ROWS = tiled_filter.TILE  # of a strip: filters work in tiles of this side
 
 
 def pixel_by_pixel(function: Callable[..., Any], pool: Pool, *planes: Float) -> Float:
-    """A function of planes (C, H, W) of one shape in which every pixel depends on the same pixels alone.
+    """A function of planes (C, H, W) of one shape that works on every pixel separately.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def _in_strips(
     pool: Pool,
     region: Region | None,
 ) -> Float:
-    """A transform of a model. Only the filters of correlated noise look around a pixel."""
+    """A transform of a model. Only the filters of correlated noise use pixels around a pixel."""
     shape, write, read = region or Region.whole(*planes.shape[1:])
     result = np.empty((len(planes), *write.shape))
 

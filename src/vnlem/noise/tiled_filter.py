@@ -12,11 +12,11 @@ from vnlem.pipeline.tiles import Tile
 
 Float = NDArray[np.float64]
 
-TILE = 64  # pixels a side that one transform gives
+TILE = 64  # side in pixels of the output of one transform
 REACH = 48  # of the filters, in pixels
 TAPER = 16  # of these, over which a filter fades out
 SIDE = TILE + 2 * REACH
-# How far around a part of an image pixels are needed: to the end of its tiles, and what the filter reaches.
+# How far around a part of an image pixels are needed: to the end of its tiles, plus the filter's reach.
 HALO = TILE - 1 + REACH
 _DENSE = 512  # frequencies of a response before it becomes a filter of finite length
 
@@ -61,7 +61,7 @@ def finite(response: Float) -> Float:
 
 
 def needed(write: Tile, shape: tuple[int, int]) -> Tile:
-    """What must be read of an image so that a part of it can be filtered.
+    """The part of an image that must be read to filter a part of it.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def needed(write: Tile, shape: tuple[int, int]) -> Tile:
 
 
 def certain(read: Tile, shape: tuple[int, int]) -> Tile:
-    """What of an image can be filtered where only a part of it was read.
+    """The part of an image that can be filtered if only a part of it was read.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def filtered(plane: Float, response: Float, region: Region) -> Float:
         strip[beyond_rows], strip[:, beyond_columns] = 0.0, 0.0
         for number, left in enumerate(range(write.left // TILE * TILE, write.right, TILE)):
             window = strip[:, number * TILE : number * TILE + SIDE]
-            # One call for each tile: in larger batches rounding could depend on a tile's place.
+            # One call per tile: in larger batches rounding could depend on a tile's place.
             done = fft.irfft2(fft.rfft2(window, workers=1) * response, (SIDE, SIDE), workers=1)
             tile = Tile(
                 max(top, write.top),
@@ -138,7 +138,7 @@ def filtered(plane: Float, response: Float, region: Region) -> Float:
 
 
 def _mirrored(start: int, stop: int, size: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Lines that the tiles from `start` to `stop` see, and which of them no pixel of the image needs."""
+    """Lines that the tiles from `start` to `stop` read, and which of them no pixel of the image needs."""
     lines = np.arange(start // TILE * TILE - REACH, -(-stop // TILE) * TILE + REACH)
     beyond = lines >= size + REACH
     lines = np.minimum(lines, size + REACH - 1) % (2 * size)

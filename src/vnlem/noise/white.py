@@ -19,7 +19,7 @@ HIGH_FREQUENCY = 0.5  # mean over the directions, 1 being the highest
 FLAT_FRACTION = 0.05  # of the blocks, by energy at low frequencies
 FEWEST_COEFFICIENTS = 2000  # that many independent ones give sigma to 1.6 %
 MOST_BLOCKS = 2**15  # bounds time and memory for any image
-SMALLEST_FOR_LEVELS = 4 * BLOCK_SIDE  # pixels a side from which levels of flat blocks are compared
+SMALLEST_FOR_LEVELS = 4 * BLOCK_SIDE  # least side in pixels to compare levels of flat blocks
 
 
 def estimate_sigma(image: ArrayLike, channel_axis: int | None = None, *, workers: int | None = None) -> float:
@@ -99,7 +99,7 @@ def _sigma_of_plane(plane: NDArray[np.float64], pool: Pool) -> float:
 def _relative_sigma(plane: NDArray[np.float64], pool: Pool) -> float:
     """Noise level of a signal or a small plane with values from 0 to 1."""
     side = SIGNAL_BLOCK if min(plane.shape) == 1 else BLOCK_SIDE
-    # Evenly spread over the plane. An odd step does not stay in phase with the 8x8 grid a JPEG file leaves.
+    # Evenly spread over the plane. An odd step does not stay in phase with the 8x8 grid of JPEG.
     view = windows(plane, side, 1, MOST_BLOCKS, longer=2)
     is_high = _mean_frequency(view.shape[:2]) >= HIGH_FREQUENCY
     is_low = ~is_high

@@ -12,7 +12,7 @@ FEW_PHOTONS = 6.0  # at the brightest: as in `vnlem.noise.rounds`
 
 
 def describe(model: "NoiseModel") -> str:
-    """One sentence without a full stop: kind, size, correlation, and doubt where there is some."""
+    """One sentence without a full stop: kind, size, correlation, and doubt if there is some."""
     if model.sigma == 0:
         return "no noise found"
     parts = [_size(model)]
@@ -90,7 +90,7 @@ def explain(model: "NoiseModel", planes: NDArray[np.float64]) -> list[str]:
 
 
 def _count(photons: float) -> str:
-    """Photons, no more exactly than they are known."""
+    """Photons, rounded to the precision of the estimate."""
     return f"{photons:.2g}" if photons < 100 else f"{round(photons, -int(np.log10(photons)) + 1):.0f}"
 
 

@@ -1,1 +1,1 @@
-"""What all methods share, without science: checks, images, units, tiles, workers, progress."""
+"""Infrastructure shared by all methods: checks, images, units, tiles, workers, progress."""

@@ -19,8 +19,8 @@ LETTERS = {
     "Y": "rows",
     "X": "columns",
 }
-# Along which of the axes planes help each other; the first that has more than one plane is taken, except for
-# time and depth together.
+# Axes along which planes help each other; the first with more than one plane is used, except for time and
+# depth together.
 HELPFUL = "ZTN"
 SPOTS = 8  # places at which time and depth are compared
 CLEARLY = 0.97  # of the difference between slices: frames that differ by less help more
@@ -28,7 +28,7 @@ ENOUGH = 3  # planes without which an axis helps little
 
 
 def check_axes(axes: Any, shape: tuple[int, ...]) -> str:
-    """The letters in capitals, or a sentence about what does not fit.
+    """The letters in capitals, or an error about what does not fit.
 
     Examples
     --------
@@ -63,16 +63,16 @@ class Series:
     """Pages that help each other: indices into the array, in order."""
 
     kind: str  # "T", "Z" or "N"; "" for independent pages
-    channel: int  # 0 where the pages have all channels
+    channel: int  # 0 if the pages have all channels
     pages: tuple[tuple[Any, ...], ...]
 
 
 def helpful_axis(array: Any, letters: str) -> str:
     """The axis along which the pages of a stack help each other: "Z", "T", "N", or "" for pages alone.
 
-    Where there are both time and depth, the neighbours that are more alike are taken. Noise adds the same
-    to the differences of both, so it need not be known. Depth is taken where they are about equal, and an
-    axis of less than three pages only where the other has no more.
+    With both time and depth, the axis with the more similar neighbours is used. Noise adds the same to the
+    differences of both, so it need not be known. Depth is used if they are about equal, and an axis of less
+    than three pages only if the other has no more.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _page_at(array: Any, letters: str, at: dict[str, int]) -> NDArray[np.float64
 def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = False) -> list[Series]:
     """The pages of an array, in series along the axis in which they help each other, "" for none.
 
-    joint: the pages have all channels; else each channel has its own pages.
+    joint: the pages have all channels; else each channel has separate pages.
 
     Examples
     --------
@@ -143,9 +143,9 @@ def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = 
 class PagesOf:
     """The pages of a series, each cut from the array when it is requested.
 
-    A page is (H, W), or (channels, H, W) where the series has all channels. The array may is on disk:
-    what it is requested is whole pages of one channel, if its last axes are Y and X. They come in the dtype
-    `dtype`, where it is given.
+    A page is (H, W), or (channels, H, W) if the series has all channels. The array may be on disk: if its
+    last axes are Y and X, only whole pages of one channel are requested from it. Pages have the dtype
+    `dtype`, if it is given.
 
     Examples
     --------
@@ -174,12 +174,12 @@ class PagesOf:
             page: NDArray[Any] = self._array[self._series.pages[index]].transpose(self._order)
         else:
             planes = [self._array[one].transpose(self._order_of_planes()) for one in self._planes(index)]
-            # In their own order of bytes, which stacking would change.
+            # In their own byte order, which stacking would change.
             page = namespace(planes[0]).stack(planes).astype(planes[0].dtype, copy=False)
         return page if self._dtype is None else page.astype(self._dtype, copy=False)
 
     def _planes(self, index: int) -> list[tuple[Any, ...]]:
-        """Where the channels of a page lie, each on its own."""
+        """Where the channels of a page lie, one by one."""
         at, axis = self._series.pages[index], self._apart
         assert axis is not None
         return [(*at[:axis], number, *at[axis + 1 :]) for number in range(self._array.shape[axis])]
@@ -235,7 +235,7 @@ def count_of(pages: Any) -> int | None:
 
 
 def shown_size(shape: tuple[int, ...]) -> str:
-    """A page's size as people write it.
+    """A page's size in the usual notation.
 
     Examples
     --------

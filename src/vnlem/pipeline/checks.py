@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.pipeline import units_on_gpu
 from vnlem.pipeline.device import namespace
 
-# No length, count or number of repetitions is meant to be larger; the product of two still fits 64 bits.
+# No length, count or number of repetitions should be larger; the product of two still fits 64 bits.
 LARGEST_WHOLE = 2**31 - 1
-# Values this much larger than all others are not part of an image: beside them single precision would not
-# resolve the others.
+# Values this much larger than all others are not part of an image: single precision could not resolve the
+# others next to them.
 APART = 1e6
 FEW = 1e-3  # of all values: this few may be broken pixels
 NO_DATA = 1e15  # outliers of at least this size mark pixels without data, however many
@@ -166,13 +166,13 @@ def numbers(name: str, array: ArrayLike) -> NDArray[np.float64]:
         )
     if given.size == 0:
         raise ValueError(f"{name} is empty (shape {given.shape}); pass at least one value")
-    with np.errstate(invalid="ignore"):  # a signalling NaN is refused with all others
+    with np.errstate(invalid="ignore"):  # a signalling NaN is refused like any other
         values: NDArray[np.float64] = given.astype(np.float64)
     return values
 
 
 def as_array(name: str, given: Any) -> Any:
-    """What was given as an array where it lies, or a clear error.
+    """The input as an array on its device, or a clear error.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from typing import Literal
 
 # How much work VNLR does.
 Profile = Literal["best", "quality", "balanced", "fast"]
-# How VNLR may move a patch so that it agrees with another.
+# How VNLR may move a patch to agree with another.
 Group = Literal["identity", "c4", "d4", "so2", "similarity"]
 # Parameters that follow the noise, or those of the paper.
 Preset = Literal["auto", "paper"]

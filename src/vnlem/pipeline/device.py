@@ -18,7 +18,7 @@ from vnlem.pipeline.warn import said_once
 
 INSTALL = "pip install 'vnlem[gpu]' (CUDA 13) or 'vnlem[gpu12]' (CUDA 12)"
 _CUDA = 2  # DLPack's number of the device type
-AT_ONCE = 3  # pages under way on a device: one is brought and one taken back while one is worked on
+AT_ONCE = 3  # pages in flight on a device: one is uploaded and one downloaded while one is processed
 
 Returned = TypeVar("Returned")
 Item = TypeVar("Item")
@@ -46,21 +46,21 @@ class Placement:
     """Where one call runs."""
 
     name: str  # "cpu", "cuda:0", ...
-    array: Any  # the image as an array of the library that works there, or what becomes one
-    given: Any  # the image as it came
+    array: Any  # the image as an array of the library that works there, or convertible to one
+    given: Any  # the original image
 
     @property
     def on_gpu(self) -> bool:
         return self.name != "cpu"
 
     def beside(self, values: Any) -> Any:
-        """More values (a noise level, a map of it) where the image is; single numbers stay as they are."""
+        """More values (a noise level, a map of it) on the image's device; single numbers are unchanged."""
         if lies_on_gpu(self.array) and np.ndim(values) > 0:
             return _to_device(importlib.import_module("cupy"), values)
         return to_host(values) if lies_on_gpu(values) else values
 
     def give_back(self, result: Any) -> Any:
-        """A result as an array of the library the image came from."""
+        """A result as an array of the image's library."""
         if not self.on_gpu or isinstance(result, list):
             return result
         if not lies_on_gpu(self.given):
@@ -77,18 +77,18 @@ class Placement:
 
 @contextmanager
 def placed(image: Any, device: str | None, in_pages: bool = False) -> Iterator[Placement]:
-    """Bring an image to where the call runs; inside, that device is the current one.
+    """Move an image to the device of the call; inside, that device is the current one.
 
     An image that does not fit there stays on the host.
 
     Parameters
     ----------
     image : array_like
-        A NumPy array or what becomes one; or an array on a GPU: CuPy's, or one that speaks DLPack.
+        A NumPy array or convertible to one; or an array on a GPU: CuPy's, or one that supports DLPack.
     device : {None, "cpu", "cuda", "cuda:1", ..., "auto"}
         None: where the image lies. "auto": a GPU if there is one.
     in_pages : bool
-        Leave an image on the host there: its pages are brought one by one.
+        Leave an image on the host there: its pages are copied one by one.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def placed(image: Any, device: str | None, in_pages: bool = False) -> Iterator[P
 
 @contextmanager
 def current(device: str) -> Iterator[None]:
-    """Inside, a device, "cpu" or "cuda:N", is where solvers of a GPU run.
+    """Inside, a device, "cpu" or "cuda:N", is the current one for solvers.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def run_where_asked(
     """
     result: Any
     with said_once(), placed(image, device, in_pages) as place:
-        # Outside of the handler the arrays of the failed attempt are gone.
+        # Outside the handler the arrays of the failed attempt are freed.
         fits = True
         try:
             result = work(place.array, place.beside(sigma), place.name)
@@ -169,7 +169,7 @@ def run_where_asked(
 
 
 def is_lazy(image: Any) -> bool:
-    """Whether an image is a dask array, which is computed and brought to a device part by part.
+    """Whether an image is a dask array, which is computed and copied to a device part by part.
 
     Examples
     --------
@@ -180,9 +180,9 @@ def is_lazy(image: Any) -> bool:
 
 
 def side_by_side(device: str, work: Callable[[Item], Returned], items: Iterable[Item]) -> Iterator[Returned]:
-    """work(item) for all items, in order; on a GPU some are under way at a time, each on its own stream.
+    """work(item) for all items, in order; on a GPU several are in flight, each on its own stream.
 
-    Items are taken by the calling thread, when their turn comes.
+    The calling thread takes items when their turn comes.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def _streams(cupy: Any, device: int) -> tuple[Any, ...]:
 
 
 def on_current_gpu(array: Any) -> Any:
-    """A NumPy array as CuPy's, on the device that is the current one."""
+    """A NumPy array as CuPy's, on the current device."""
     return importlib.import_module("cupy").asarray(array)
 
 
@@ -278,7 +278,7 @@ def choose(device: str | None, image: Any = None) -> str:
 
 
 def why_no_gpu() -> str | None:
-    """None if CuPy is there and a device answers; else what is missing and how to get it."""
+    """None if CuPy is installed and a device answers; else what is missing and how to get it."""
     try:
         cupy = importlib.import_module("cupy")
     except ImportError:
@@ -301,7 +301,7 @@ def lies_on_gpu(array: Any) -> bool:
     """
     if hasattr(array, "__dlpack_device__"):
         return bool(array.__dlpack_device__()[0] == _CUDA)
-    # A tensor on a processor says by an error that it has none.
+    # A tensor on a CPU raises an error here.
     try:
         return hasattr(array, "__cuda_array_interface__")
     except Exception:
@@ -334,14 +334,14 @@ def _to_device(cupy: Any, image: Any) -> Any:
 
 
 def _in_byte_order(result: Any, given: Any) -> Any:
-    """A result in the byte order of what was given: a GPU knows only the machine's own."""
+    """A result in the byte order of the input: a GPU knows only the machine's own."""
     if isinstance(given, np.ndarray) and result.dtype == given.dtype.newbyteorder("="):
         return result.astype(given.dtype, copy=False)
     return result
 
 
 def _fitting(cupy: Any, image: Any) -> Any:
-    """An image on the device, or on the host where it does not fit, or where it holds what no GPU knows."""
+    """An image on the device, or on the host if it does not fit or its dtype is unknown to GPUs."""
     if not lies_on_gpu(image):
         from vnlem.pipeline import checks
 

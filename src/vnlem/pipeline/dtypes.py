@@ -30,7 +30,7 @@ def check_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def readable_as(given: np.dtype[Any], wanted: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which pixels are taken up so that a result of dtype `wanted` loses nothing.
+    """The dtype in which pixels are read, for a result of dtype `wanted` to lose nothing.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def readable_as(given: np.dtype[Any], wanted: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def taken_up(image: Any, wanted: np.dtype[Any]) -> Any:
-    """An image in the dtype of :func:`readable_as`; what holds no numbers stays as it is.
+    """An image in the dtype of :func:`readable_as`; non-numeric input is unchanged.
 
     Examples
     --------

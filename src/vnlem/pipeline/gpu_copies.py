@@ -1,6 +1,6 @@
-"""Brings the pages of a stack to a GPU and takes results back, while the device works on other pages.
+"""Copies the pages of a stack to a GPU and results back, while the device works on other pages.
 
-Copies go through page-locked memory, which the device reads and writes by itself.
+Copies go through page-locked memory, which the device reads and writes directly.
 """
 
 import importlib
@@ -12,7 +12,7 @@ import numpy as np
 
 from vnlem.pipeline.device import lies_on_gpu, to_host
 
-# Memory that cannot be moved is scarce: larger pages are copied without it.
+# Page-locked memory is scarce: larger pages are copied without it.
 MOST_BYTES = 2**28
 
 
@@ -32,7 +32,7 @@ class Carrier:
         self._own = threading.local()
 
     def bring(self, page: Any) -> Any:
-        """A page as an array on the device; as it is where it is there already, or does not fit."""
+        """A page as an array on the device; unchanged if it is there already, or does not fit."""
         if self._cuda is None or lies_on_gpu(page):
             return page
         page = np.asarray(page)
@@ -52,7 +52,7 @@ class Carrier:
         return there
 
     def take_back(self, result: Any, given: Any) -> Any:
-        """The result of a page, where the page came from."""
+        """The result of a page, on the device the page came from."""
         if lies_on_gpu(given) or not lies_on_gpu(result):
             return result
         if self._cuda is None or result.nbytes > MOST_BYTES:
@@ -64,7 +64,7 @@ class Carrier:
         return out
 
     def _locked(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """Page-locked memory, which goes back to CuPy's pool with its last array."""
+        """Page-locked memory, which returns to CuPy's pool with its last array."""
         count = math.prod(shape)
         memory = self._cuda.alloc_pinned_memory(count * dtype.itemsize)
         return np.frombuffer(memory, dtype, count).reshape(shape)

@@ -12,13 +12,13 @@ from vnlem.pipeline.device import namespace
 from vnlem.pipeline.dtypes import as_dtype
 from vnlem.pipeline.units_on_gpu import LARGEST_VALUE as LARGEST_VALUE
 
-# Single precision reaches less far in both directions.
+# Single precision has a smaller range in both directions.
 LARGEST_UNIT = 1e50
 
 
 @dataclass(frozen=True)
 class Planes:
-    """An image as float64 channel planes, with what is needed to give it back as it came."""
+    """An image as float64 channel planes, with what is needed to restore its layout and dtype."""
 
     data: NDArray[np.float64]  # (channels, height, width)
     dtype: np.dtype[Any]
@@ -87,7 +87,7 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     (3, 4, 5)
     """
     if np.ma.isMaskedArray(image):
-        checks.finite("the image", image)  # says why
+        checks.finite("the image", image)  # raises with the reason
     xp = namespace(image)
     array = checks.as_array("the image", image)
     if array.dtype.kind == "b":
@@ -117,7 +117,7 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     elif array.ndim < (1 if signals else 2):
         raise ValueError(f"the image must have two dimensions, got {array.ndim} (shape {array.shape})")
     values = checks.numbers("the image", array)
-    # A look at the values waits for a GPU: one look finds all that is wanted.
+    # Reading values waits for a GPU: all statistics are read at once.
     statistics = units_on_gpu.statistics(values) if units_on_gpu.usable(values) else None
     if statistics is None or not math.isfinite(statistics.largest):
         checks.refuse_infinite("the image", values)
@@ -132,7 +132,7 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
 
 
 def check_smallest(shape: tuple[int, int], smallest: int, ndim: int = 2) -> None:
-    """Refuse an image (height, width), or a signal where ndim is 1, that is smaller than its patches.
+    """Refuse an image (height, width), or a signal if ndim is 1, that is smaller than its patches.
 
     Examples
     --------

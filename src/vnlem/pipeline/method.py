@@ -1,7 +1,7 @@
 """A method as a value: its parameters, its solver for each engine, its halo and other properties.
 
 A module of `vnlem.methods` has a public function, whose signature is the list of the method's parameters, and
-a value METHOD, which describes everything else. All other code asks that value about a method.
+a value METHOD, which describes everything else. All other code uses that value.
 """
 
 import inspect
@@ -61,14 +61,14 @@ def names_parameters(function: Function) -> Function:
 class StackMethod:
     """How a method denoises the pages of a series together; functions by their places."""
 
-    kinds: str  # the series it can do: T along time, Z along depth, N several images
+    kinds: str  # the series it supports: T along time, Z along depth, N several images
     prepare: str  # (task, **parameters) -> parameters used, solver of an iterator of pages
     halo: str  # parameters -> planes, rows and columns around a part that its result depends on
     planes_in_flight: str  # parameters -> planes that are held
     channels: bool = False  # whether pages may have several channels that belong together
     sigma_maps: bool = False  # whether the noise may vary within a series
     cuda: str = ""  # what takes the standardised pages and gives the denoised ones on a GPU
-    cuda_grain: int = 1  # parts of pages are read from multiples of it on, on a GPU
+    cuda_grain: int = 1  # on a GPU, parts of pages are read from multiples of this
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,15 @@ class Method:
         Place of the public function, "module:name".
     resolve : callable
         (noise, ndim, **parameters) -> all parameters as a dataclass, checked. noise: in units of the clean
-        image's standard deviation; ndim: 1 for a signal, 2 for an image; parameters: what was given to the
-        public function, its defaults included.
+        image's standard deviation; ndim: 1 for a signal, 2 for an image; parameters: those of the public
+        function, including its defaults.
     engines : mapping
         Engine, or "cuda", -> place of the solver: Job -> denoised planes.
     halo : callable, optional
         Parameters -> number of pixels around a part of an image that its result depends on. A method without
         it needs the whole image at once.
     work_halo : callable, optional
-        The same for the pixels that are worked on, averaged over the passes, if that is less.
+        The same for the pixels that are processed, averaged over the passes, if that is less.
     members : callable
         Parameters -> the parameters of the runs whose mean is the result; by default one run, with these.
     min_size : callable
@@ -100,9 +100,9 @@ class Method:
     signals, sigma_maps : bool
         Whether it takes one-dimensional input, and noise that differs between channels or pixels.
     bytes_per_pixel : int
-        Memory that solving takes for each pixel in every channel (benchmarks/large_memory.py).
+        Memory that solving takes per pixel and channel (benchmarks/large_memory.py).
     cuda_grain : int
-        On a GPU parts are read from multiples of it on, for kernels whose sums restart there.
+        On a GPU parts are read from multiples of this, for kernels whose sums restart there.
     stack : StackMethod, optional
         How the pages of a series are denoised together; without it they are denoised one by one.
     """
@@ -143,12 +143,12 @@ class Method:
     def denoise(
         self, image: Any, sigma: Any = None, *, params: Mapping[str, Any] | None = None, **arguments: Any
     ) -> Result:
-        """What the public function does; `arguments` and `params` are the function's, defaults included."""
+        """Run the public function; `arguments` and `params` are the function's, including defaults."""
         result: Result = load("vnlem.call:denoise_with")(self, image, sigma, **(params or {}), **arguments)
         return result
 
     def solver(self, engine: str = "fast", device: str = "cpu") -> Any:
-        """What solves it on an engine and a device, or an error that names those it has."""
+        """The solver for an engine and a device, or an error that names those it has."""
         if device != "cpu":
             if engine != "fast":
                 raise ValueError(f"engine={engine!r} runs on the CPU only; pass device='cpu'")
@@ -159,5 +159,5 @@ class Method:
         return load(self.engines[engine])
 
     def grain(self, device: str) -> int:
-        """Parts of an image are read from multiples of it on."""
+        """Parts of an image are read from multiples of this."""
         return 1 if device == "cpu" else self.cuda_grain

@@ -1,4 +1,4 @@
-"""Pages that come one by one, of a series whose end is not known, and pages that several take."""
+"""Pages that arrive one by one, of a series whose end is unknown, and pages with several consumers."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ ENDLESS = 1000
 
 
 class Incoming:
-    """Pages that were put in and not yet taken out.
+    """Pages that were put in and not taken out yet.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Incoming:
         self._ended = False
 
     def put(self, page: Any) -> None:
-        """One page more."""
+        """Add a page."""
         self._waiting.append(page)
 
     def end(self) -> None:
@@ -48,9 +48,9 @@ class Incoming:
 
 
 def shared(pages: Iterable[Any], count: int) -> list[Iterator[Any]]:
-    """The same pages for several that take them at different times; a page goes when all have taken it.
+    """The same pages for several consumers at different times; a page is freed when all have taken it.
 
-    `itertools.tee` would hold some fifty pages longer.
+    `itertools.tee` would hold about fifty pages longer.
 
     Examples
     --------

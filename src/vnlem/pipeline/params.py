@@ -27,7 +27,7 @@ def spec(
     paper : object
         The default in the preset "paper".
     auto : object, optional
-        The default in the preset "auto", where it differs; a function of the noise where it follows it.
+        The default in the preset "auto", if it differs; a function of the noise if it follows the noise.
     """
 
     def look(name: str, value: Any) -> Any:
@@ -62,7 +62,7 @@ def preset_of(params: type, preset: str, noise: float = 0.0) -> dict[str, Any]:
 
 
 def checked(params: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """All parameters of a dataclass, each checked by itself."""
+    """All parameters of a dataclass, each checked separately."""
     return {one.name: one.metadata["check"](one.name, values[one.name]) for one in fields(params)}
 
 
@@ -71,7 +71,7 @@ def takes(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a public function with ``**params`` take the fields of a dataclass, None if one is not given.
 
-    Its signature and its docstring, where that says ``**params``, name each of them.
+    Its signature, and its docstring at ``**params``, name each of them.
 
     Examples
     --------

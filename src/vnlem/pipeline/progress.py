@@ -1,4 +1,4 @@
-"""The progress of long work: a bar in a terminal or a notebook, lines where they are requested."""
+"""The progress of long work: a bar in a terminal or a notebook, lines if requested."""
 
 import sys
 import time
@@ -12,15 +12,15 @@ ProgressCallback = Callable[[int, int], object]  # (done, total)
 Progress = bool | ProgressCallback
 Report = Callable[[float], None]  # takes the share of the work that is done, 0 to 1
 _SECONDS_PER_UPDATE = 0.2  # in a notebook
-_SECONDS_PER_LINE = 10.0  # where lines are printed
+_SECONDS_PER_LINE = 10.0  # if lines are printed
 
 
 @contextmanager
 def progress_bar(title: str, *, quiet: bool = False, lines: bool = False) -> Iterator[Report]:
     """A bar with the time left; nothing with `quiet`.
 
-    Where there is neither a terminal nor a notebook, `lines` prints a line to stderr every ten seconds;
-    without it nothing is shown.
+    Without a terminal or a notebook, `lines` prints a line to stderr every ten seconds; without it nothing is
+    shown.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def in_notebook() -> bool:
 
 @contextmanager
 def _in_a_cell(title: str) -> Iterator[Report]:
-    """One bar below the cell of a notebook, drawn again as the work goes on."""
+    """One bar below the cell of a notebook, redrawn as the work goes on."""
     from IPython.display import HTML, display
 
     begun = shown_at = time.monotonic()

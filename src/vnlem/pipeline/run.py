@@ -13,8 +13,8 @@ from vnlem.pipeline.regions import Region
 Result = NDArray[Any] | tuple[NDArray[Any], "Info"]  # the image, or with return_info=True the image and Info
 Params = TypeVar("Params")
 
-# Noise below this share of the clean image's standard deviation is left alone: kernels work in single
-# precision, whose own rounding is no smaller.
+# Noise below this share of the clean image's standard deviation is not removed: rounding in the kernels'
+# single precision is no smaller.
 NEGLIGIBLE = 1e-6
 
 
@@ -32,7 +32,7 @@ class Info:
     timings : dict
         Seconds spent on each step; "total" is the sum.
     details : dict
-        What else a method reports, and for stacks the noise and the order of the pages.
+        Further reports of a method, and for stacks the noise and the order of the pages.
     device : str
         Where it ran: "cpu", "cuda:0", ...
     noise : NoiseModel or None
@@ -98,12 +98,11 @@ class Job(Generic[Params]):
     workers: int
     progress: ProgressCallback | None
     details: dict[str, Any] = field(default_factory=dict)  # what the solver reports in Info
-    # (channels, height, width) or broadcastable to it, where the noise is not the same everywhere; `sigma` is
-    # then its root mean square.
+    # (channels, height, width) or broadcastable to it, if the noise varies; `sigma` is then its root mean
+    # square.
     sigma_map: NDArray[np.float32] | None = None
-    # What part of the whole image `pixels` is; None for all of it. A solver returns as many pixels as it
-    # got; those that the region writes are right.
+    # The part of the whole image that `pixels` is; None for all of it. A solver returns as many pixels as it
+    # got; those that the region writes are valid.
     region: Region | None = None
-    # The largest absolute value of the whole image, or what it cannot exceed, where it is known; a solver of
-    # a GPU asks for it.
+    # The largest absolute value of the whole image, or an upper bound, if known; GPU solvers need it.
     peak: float | None = None

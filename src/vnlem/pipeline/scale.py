@@ -12,7 +12,7 @@ from vnlem.pipeline.warn import warn
 from vnlem.pipeline.workers import for_each
 
 _ROWS = 64  # converted together: temporaries stay in the cache
-_MANY = 2**19  # numbers; with fewer one thread is done before others have begun
+_MANY = 2**19  # numbers; with fewer, one thread finishes before others have started
 
 
 def standard_scale(
@@ -24,9 +24,9 @@ def standard_scale(
 ) -> tuple[float, float]:
     """Mean of the image and the standard deviation its clean version seems to have.
 
-    `statistics` are those of an image on a GPU, where they are known; `workers` are threads.
-    The clean variance is var(noisy) - sigma^2; it is clamped at (sigma/10)^2, with a warning, where the
-    noise leaves nothing of it; without `warns` silently, where the user has given no sigma.
+    `statistics` are those of an image on a GPU, if known; `workers` are threads.
+    The clean variance is var(noisy) - sigma^2; it is clamped at (sigma/10)^2 if the noise leaves nothing of
+    it, with a warning unless `warns` is False because the user gave no sigma.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def standard_scale(
 
 
 def _moments(planes: NDArray[np.float64], workers: int) -> tuple[float, float]:
-    """Mean and standard deviation, whatever the units."""
+    """Mean and standard deviation, in any units."""
 
     def largest(shift: float) -> float:
         return max(_of_strips(lambda strip: abs(planes[strip] - shift).max(), planes, workers))
@@ -87,9 +87,9 @@ def _strips(planes: NDArray[Any]) -> list[Any]:
 
 
 class Scale(NamedTuple):
-    """Mean, scale and noise of an image as a value: measured once, handed to every part of the image.
+    """Mean, scale and noise of an image as a value: measured once, passed to every part of the image.
 
-    Nothing below it looks at statistics of the array it was given.
+    Code below this level never measures statistics of the array it gets.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Scale(NamedTuple):
 
     mean: float
     scale: float  # standard deviation of the clean image
-    noise: float  # standard deviation of the noise; its root mean square where it varies
+    noise: float  # standard deviation of the noise; its root mean square if it varies
 
     @classmethod
     def measure(
@@ -142,8 +142,8 @@ class Scale(NamedTuple):
     ) -> NDArray[Any]:
         """The denoised image in the units of the pixels.
 
-        The change is added to `planes`, so that single precision rounds the noise and not the image. On a GPU
-        an image that will be single precision becomes so at once; `dtype` says what it will be.
+        The change is added to `planes`: single precision then rounds the noise, not the image. On a GPU a
+        result of single precision is converted at once; `dtype` is that of the result.
         """
         if units_on_gpu.usable(planes):
             kind = np.float32 if dtype == np.float32 else np.float64

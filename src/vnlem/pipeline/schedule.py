@@ -3,11 +3,11 @@
 A tile of one pass needs the result of the previous pass only around it, not the whole image. So no pass waits
 until the previous one is done everywhere, and threads always find work.
 
-Tiles are worked on in any order, and *settled*, which makes what they found part of the image, in the order
-of reading wherever two of them overlap. What becomes part of the image is then the same for any number of
-threads. Along each axis a tile has a span, the pixels that it looks at or changes. Once a tile is settled,
-the rectangle from where its spans begin to where the next ones begin is as its pass leaves it: no later tile
-of the pass looks at it, and the next pass may.
+Tiles are processed in any order. They are *settled*, i.e. their results become part of the image, in reading
+order wherever two of them overlap. The image is then the same for any number of threads. Along each axis a
+tile has a span, the pixels that it reads or changes. Once a tile is settled, the rectangle from where its
+spans begin to where the next ones begin is final for its pass: no later tile of the pass reads it, and the
+next pass may.
 """
 
 import heapq
@@ -36,7 +36,7 @@ class Step(NamedTuple):
 
 
 class Schedule:
-    """Hands out tiles. Threads `take` one, work on it, and settle what `settling` says.
+    """Hands out tiles. Threads `take` one, process it, and settle the tiles that `settling` yields.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Schedule:
     def __init__(self, passes: Sequence[Spans], order: Callable[[Step], object] | None = None) -> None:
         self._order = order or (lambda step: step)
         self._passes = passes
-        # How many tiles of each row are settled, and which are worked on and wait for that.
+        # How many tiles of each row are settled, and which are done and wait for that.
         self._settled = [[0] * len(spans.rows) for spans in passes]
         self._waiting: set[Step] = set()
         # The last tile of the row above, or of the same row, that overlaps with one of a column.
@@ -75,7 +75,7 @@ class Schedule:
         return sum(len(spans.rows) * len(spans.columns) for spans in self._passes)
 
     def take(self) -> Step:
-        """A tile to work on, the lowest in the order of those that may be; IndexError where none is left."""
+        """The next tile to process, the lowest in the order of those ready; IndexError if none is left."""
         with self._changed:
             while not self._ready and self._untaken:
                 self._changed.wait()
@@ -87,13 +87,13 @@ class Schedule:
             return heapq.heappop(self._ready)[1]
 
     def stop(self) -> None:
-        """Leave what has not begun."""
+        """Skip what has not started."""
         with self._changed:
             self._untaken = 0
             self._changed.notify_all()
 
     def settling(self, step: Step) -> Iterator[Step]:
-        """After work on a tile: those that the caller has to settle, one after the other."""
+        """After a tile is processed: the tiles that the caller must settle, one after another."""
         with self._changed:
             self._waiting.add(step)
         candidates = [step]
@@ -127,7 +127,7 @@ class Schedule:
 
 
 def _last_begun(spans: Sequence[Span], others: Sequence[Span]) -> list[int]:
-    """For each span the last of the others that begins before it ends; the first begins before everything."""
+    """For each span the last of the others that begins before it ends; the first always does."""
     begins = [begin for begin, _ in others]
     return [max(bisect_left(begins, end) - 1, 0) for _, end in spans]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from vnlem.pipeline.method import CALL, arguments_of
 
-# Parameters that have their own command-line options, beside the arguments of a call.
+# Parameters with their own command-line options, in addition to the arguments of a call.
 _OPTIONS = ("preset", "profile")
 
 
@@ -47,7 +47,7 @@ def parse_settings(pairs: Iterable[str], function: Callable[..., Any], method: s
 
 
 def parse_value(text: str) -> Any:
-    """A whole number, a number, a truth value, None, or the text itself.
+    """An integer, a number, a bool, None, or the text itself.
 
     Examples
     --------

@@ -83,7 +83,7 @@ def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
 
 
 def is_list_of_pages(image: Any, axes: str | None) -> bool:
-    """A list of images is kept as a list where no axes are named or sizes differ; else it is an array.
+    """A list of images is kept as a list if no axes are named or sizes differ; else it is an array.
 
     Examples
     --------
@@ -104,14 +104,14 @@ def is_list_of_pages(image: Any, axes: str | None) -> bool:
 
 
 def as_array(image: Any) -> Any:
-    """A stack as an array, where it lies."""
+    """A stack as an array, on its device."""
     return image if lies_on_gpu(image) else checks.as_array("the stack", image)
 
 
 def sigma_map_of(sigma: Any, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
     """A noise level that varies within a stack, as large as the stack; None if sigma is not such a map.
 
-    A map has as many axes as the stack; an axis along which the noise is the same may have the length one.
+    A map has as many axes as the stack; an axis along which the noise is constant may have length one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a method on stacks is asked to do, apart from its own parameters."""
+"""The task of a method on stacks, apart from its parameters."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -14,14 +14,14 @@ StackSolver = Callable[[Iterator[Plane]], Iterator[Plane]]
 
 
 class Part(NamedTuple):
-    """Where planes lie in a larger stack that they are a part of."""
+    """The place of planes in a larger stack."""
 
     first: tuple[int, int, int]  # plane, row and column of the whole that the part begins with
     whole: tuple[int, int, int]
 
 
 class StackTask(NamedTuple):
-    """The planes of one series, their noise, and how they are worked on."""
+    """The planes of one series, their noise, and how they are processed."""
 
     kind: str  # "T" time, "Z" depth, "N" several images
     sizes: list[tuple[int, int]]  # heights and widths of the planes; all the same unless the kind is "N"
@@ -30,8 +30,8 @@ class StackTask(NamedTuple):
     report: ProgressCallback | None = None
     device: str = "cpu"  # or "cuda:N", which is the current device then
     part: Part | None = None  # with it the result has the bytes of the larger stack, beyond the halo
-    peak: float = 0.0  # what no pixel of the whole stack exceeds, where it is known
+    peak: float = 0.0  # upper bound for the pixels of the whole stack, if known
     channels: int = 1  # that are denoised together, with the same noise
-    # The index of a plane -> the standard deviation (H, W) of its noise, where it is not `sigma` everywhere;
-    # `sigma` is then its root mean square.
+    # The index of a plane -> the standard deviation (H, W) of its noise, if it varies; `sigma` is then its
+    # root mean square.
     sigma_map: Callable[[int], NDArray[np.floating]] | None = None

@@ -1,8 +1,8 @@
 """The fixed grid of tiles every method works on.
 
-The grid is anchored at the origin and depends on the image's size alone. A tile's result depends on its
-read region alone, never on its neighbours' results or on the order of work, so any number of workers
-gives the same bytes, and memory is bounded by the tiles in flight instead of by the image.
+The grid is anchored at the origin and depends only on the image's size. A tile's result depends only on its
+read region, never on its neighbours' results or on the order of work. So any number of workers gives the same
+bytes, and memory is bounded by the tiles in flight, not by the image.
 """
 
 from typing import NamedTuple

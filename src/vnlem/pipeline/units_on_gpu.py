@@ -1,7 +1,7 @@
 """Statistics and units of an image on a GPU, each in one kernel.
 
-CuPy compiles every operation on its first use, for a third of a second each: few kernels make a short first
-call, and few launches and few waits for the device a short call on a small image.
+CuPy compiles every operation on its first use, for a third of a second each: few kernels make the first call
+short, and few launches and few waits for the device make calls on small images short.
 """
 
 import importlib
@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Beyond this a float64 sum of squares could overflow however carefully it is scaled.
+# Above this a float64 sum of squares could overflow even with scaling.
 LARGEST_VALUE = 1e300
 # Squares of values between these neither overflow nor vanish, nor do sums of them.
 SQUARABLE = (1e-120, 1e140)
 PARTS = 256  # of an image, each summed by one block
 THREADS = 256
 
-# Every part of an image is summed about its own first value, and parts are joined two by two, so that no
-# digits are lost to a mean that is far from zero. Sums have a fixed order.
+# Every part of an image is summed about its own first value, and parts are joined in pairs: no digits are
+# lost if the mean is far from zero. Sums have a fixed order.
 _SOURCE = r"""
 struct Part {
     double count, mean, squares, largest; // squares: the sum of squared differences from the mean
@@ -103,7 +103,7 @@ def _kernels() -> Any:
         cupy.ElementwiseKernel(
             "float64 x, float32 before, float32 after, float64 scale",
             "T y",
-            # Product and sum are rounded one after the other, as on the host.
+            # Product and sum are rounded separately, as on the host.
             "y = (T)__dadd_rn(x, __dmul_rn((double)after - (double)before, scale))",
             "vnlem_add_change",
         ),
@@ -121,7 +121,7 @@ class Statistics(NamedTuple):
 
     mean: float
     deviation: float  # the standard deviation
-    largest: float  # absolute value; infinite where a value is not finite
+    largest: float  # absolute value; infinite if a value is not finite
 
 
 def statistics(values: Any, scale: float = 1.0) -> Statistics:
@@ -155,7 +155,7 @@ def rounded(values: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def moments(values: Any, known: Statistics | None = None) -> tuple[float, float]:
-    """Mean and standard deviation, whatever the units; `known`: the statistics, where they are known."""
+    """Mean and standard deviation, in any units; `known`: the statistics, if known."""
     mean, deviation, peak = known or statistics(values)
     if peak > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")

@@ -17,7 +17,7 @@ _said: ContextVar[set[tuple[str, int]] | None] = ContextVar("said", default=None
 
 @contextmanager
 def said_once() -> Iterator[None]:
-    """Each place of the package warns at most once: a call may come there for every scale, channel and page.
+    """Each place of the package warns at most once: a call may reach it for every scale, channel and page.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The threads that work through the tiles of an image."""
+"""The threads that process the tiles of an image."""
 
 import os
 import threading
@@ -25,7 +25,7 @@ def check_workers(workers: int | None) -> int:
 
 
 def available_cores() -> int:
-    """Cores this process may use (respects CPU affinity where the system has it).
+    """Cores this process may use (respects CPU affinity if the system has it).
 
     Examples
     --------
@@ -38,12 +38,12 @@ def available_cores() -> int:
 
 
 class Supply(Protocol[Given]):
-    """Items, some of which wait until others are done."""
+    """Items; some wait until others are done."""
 
     def __len__(self) -> int: ...
 
     def take(self) -> Given:
-        """The next item, as soon as there is one; IndexError where none is left."""
+        """The next item, as soon as there is one; IndexError if none is left."""
 
     def stop(self) -> None:
         """No more items."""
@@ -61,9 +61,9 @@ class _Listed(Generic[Item]):
 
 
 class Pool:
-    """Threads that are kept for a whole job, however many stages it has.
+    """Threads that are kept for a whole job, for any number of stages.
 
-    Kernels release the GIL, so Python threads run them side by side.
+    Kernels release the GIL, so Python threads run them in parallel.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Pool:
     ) -> None:
         """Call ``work(item)`` for every item; ``progress(done, total)`` in this thread.
 
-        Returns when all is done. An exception or Ctrl-C cancels what has not begun.
+        Returns when all are done. An exception or Ctrl-C cancels what has not started.
         """
         total = len(items)
         supply: Supply[Item] = _Listed(items) if isinstance(items, Sequence) else items
@@ -121,8 +121,8 @@ class Pool:
                 if progress is not None:
                     progress(done, total)
             return
-        # Each thread takes the next item by itself: this one sleeps unless progress is requested. Every turn
-        # of this thread would be time in which the others wait for Python's lock.
+        # Each thread takes the next item itself: this one sleeps unless progress is requested. Whenever this
+        # thread runs, the others wait for Python's lock.
         queue = _Queue(work, supply, None if progress is None else 2 * self.workers)
         threads = [self._threads.submit(queue.work_through) for _ in range(min(self.workers, total))]
         try:
@@ -142,7 +142,7 @@ class Pool:
 
 
 class _Queue(Generic[Item]):
-    """Items that some threads work through; `ahead`: how many may be begun before they are waited for."""
+    """Items that some threads process; `ahead`: how many may start before they are waited for."""
 
     def __init__(self, work: Callable[[Item], object], items: Supply[Item], ahead: int | None) -> None:
         self._work = work
@@ -168,16 +168,16 @@ class _Queue(Generic[Item]):
             raise
 
     def wait_for_one(self) -> bool:
-        """Wait until one more item is done; False where the work was stopped."""
+        """Wait until one more item is done; False if the work was stopped."""
         return self._done.get()
 
     def allow_one(self) -> None:
-        """Let one more item begin."""
+        """Let one more item start."""
         if self._permits is not None:
             self._permits.release()
 
     def stop(self) -> None:
-        """Leave what has not begun."""
+        """Skip what has not started."""
         self._items.stop()
         self._done.put(False)
         if self._permits is not None:

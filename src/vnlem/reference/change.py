@@ -5,7 +5,7 @@ from scipy.ndimage import uniform_filter
 
 
 def shrink_change(noisy, estimate, variance):
-    """All of a change where it is half as large as the noise in the 17 x 17 pixels around, none at a tenth.
+    """Keep all of a change half as large as the noise in the 17 x 17 pixels around, nothing at a tenth.
 
     noisy, estimate, variance : (channels, height, width)
 

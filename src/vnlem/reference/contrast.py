@@ -1,4 +1,4 @@
-"""Contrast and flux that an estimate lost, put back, in plain NumPy: the oracle of the aims of VNLR."""
+"""Restore contrast and flux that an estimate lost, in plain NumPy: the oracle of the aims of VNLR."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ Float = NDArray[np.float64]
 
 
 def restore_contrast(flat: Float, sharp: Float, noisy: Float, variance: Float) -> Float:
-    """Two estimates of planes (channels, H, W) blended by where structure was lost, its contrast put back.
+    """Blend two estimates of planes (channels, H, W) by lost structure, and restore its contrast.
 
     Examples
     --------

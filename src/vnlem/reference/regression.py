@@ -4,11 +4,11 @@ import numpy as np
 
 
 def irls(patches, weights, gamma, *, delta=1e-6):
-    """argmin over P of sum_j weights[j] (|P - patches[j]|^2 + delta)^(gamma/2), from the weighted mean on.
+    """argmin over P of sum_j weights[j] (|P - patches[j]|^2 + delta)^(gamma/2), from the weighted mean.
 
     Below gamma = 1 the iteration stops at the first step shorter than 1e-4. At gamma = 1 and above the
     minimum is unique but IRLS can creep towards it: a step of 1e-4 may be 4e-3 away. There it goes on to
-    1e-6, so that the oracle is the minimum itself and not the place where the iteration was left.
+    1e-6: the oracle is then the minimum itself, not the point where the iteration stopped.
 
     Examples
     --------

@@ -14,7 +14,7 @@ _LOBES = 6  # of the windowed sinc on each side of its centre
 
 
 def scale_taps(factor: float, position: float) -> tuple[int, NDArray[np.float64]]:
-    """First pixel and weights of a windowed sinc about a position, as wide as the coarser raster asks for.
+    """First pixel and weights of a windowed sinc about a position, as wide as the coarser raster needs.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def _resized_rows(image, factor):
 
 
 def _mirrored(position, count):
-    """Where a position beyond the ends of `count` pixels is seen: the end pixels are doubled."""
+    """The mirror image of a position beyond the ends of `count` pixels: the end pixels are doubled."""
     while not 0 <= position < count:
         position = -1 - position if position < 0 else 2 * count - 1 - position
     return position

@@ -1,6 +1,6 @@
 """The fast engine of VNLEM in plain NumPy: the same search and estimate on the same ring coefficients.
 
-It starts from coefficients and orientations, which have their own tests, and shares no code with the
+It starts from coefficients and orientations, which are tested separately, and shares no code with the
 kernels.
 """
 
@@ -22,8 +22,8 @@ class RingModel:
     orders : (L,) angular order of each coefficient
     theta : (H, W) orientations in radians
     params : see ``vnlem.reference.vnlem``; also noise_correction and rotation_margin
-    sharp : (H, W) what the pixels of a patch have beyond its coefficients, squared
-    noise : what noise puts into the squared coefficients of a patch
+    sharp : (H, W) what the pixels of a patch hold beyond its coefficients, squared
+    noise : squared coefficients of a patch due to noise
     scale : from squared distances of coefficients to those of square patches
     """
 
@@ -83,7 +83,7 @@ class RingModel:
         return rows[half], columns[half], squared[half], patches[half]
 
     def value(self, row, column):
-        """The estimate of a pixel, which keeps its value where all weights vanish."""
+        """The estimate of a pixel, which keeps its value if all weights vanish."""
         rows, columns, squared, patches = self.neighbours(row, column)
         own = (rows == row) & (columns == column)
         sharp = np.where(own, 0, self.sharp[row, column])
@@ -95,7 +95,7 @@ class RingModel:
             weights[own] = max(weights[~own].max(), 1e-6)
         if not weights.any():
             return self.pixels[row, column]
-        # The central pixels ride along, too small to take part in the distances.
+        # The central pixels are appended, scaled down too far to change the distances.
         centres = 1e-6 * self.pixels[rows, columns][:, None]
         points = np.concatenate([patches.real, patches.imag, np.sqrt(sharp)[:, None], centres], axis=1)
         return irls(points, weights, self.params.gamma)[-1] / 1e-6

@@ -5,8 +5,8 @@ Angles go from the column axis towards the row axis.
 
 import numpy as np
 
-# Rotated positions and angles are rounded to these fine grids, so that a sample is one number of a table and
-# nothing is left to interpolate for a pair of patches: a sixteenth of a pixel, half a degree.
+# Rotated positions and angles are rounded to fine grids, a sixteenth of a pixel and half a degree: a sample
+# is then one number of a table, with nothing to interpolate for a pair of patches.
 PER_PIXEL = 16
 TURN_STEPS = 720
 
@@ -97,7 +97,7 @@ class Rotator:
         return self._read(self.fine, rows, columns, angles)
 
     def beyond_points(self, row, column):
-        """Squares that the pixels of a patch have beyond its points: zero unless `fine`.
+        """Squares that the pixels of a patch hold beyond its points: zero unless `fine`.
 
         Points between the pixels hold less of the noise of single pixels.
         """

@@ -56,12 +56,12 @@ class Copy:
     degrees: float
 
     def to_image(self, i: Float, j: Float) -> tuple[Float, Float]:
-        """Where in the image, from the tile's centre, a place of the copy lies, from the copy's centre."""
+        """The place in the image, from the tile's centre, of a place in the copy, from the copy's centre."""
         c, s = np.cos(np.deg2rad(self.degrees)), np.sin(np.deg2rad(self.degrees))
         return c * i + s * j, -s * i + c * j
 
     def from_image(self, v: float, h: float) -> tuple[float, float]:
-        """The way back."""
+        """The inverse of `to_image`."""
         c, s = np.cos(np.deg2rad(self.degrees)), np.sin(np.deg2rad(self.degrees))
         return c * v - s * h, s * v + c * h
 
@@ -76,7 +76,7 @@ class Copies:
     corner : (int, int)
         Top left corner of a reference patch in the tile.
     radius, patch_size : int
-        How far its reference patches look in copies.
+        The search radius in copies, and the patch size.
     """
 
     def __init__(self, shape: tuple[int, int], corner: tuple[int, int], radius: int, patch_size: int) -> None:
@@ -99,7 +99,7 @@ class Copies:
         for copy in self.copies:
             for c, plane in enumerate(image):
                 tall[c, copy.first : copy.first + copy.side, : copy.side] = self._turned(plane, copy)
-        # The image is kept beside its copies, so that its identity stays its own.
+        # The image is kept with its copies: while it lives, no other array can get its id.
         self._stacked[id(image)] = (image, tall)
         return tall
 
@@ -114,7 +114,7 @@ class Copies:
         """The noise variance in the tall array."""
         if self._variance is not None and self._variance[0] is variance:
             return self._variance[1]
-        # What is never negative must not become so where it is turned.
+        # Turning must not make a variance negative.
         tall: Float = np.maximum(self.stack(variance), variance.min())
         self._variance = (variance, tall)
         return tall

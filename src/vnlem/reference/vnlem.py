@@ -1,9 +1,9 @@
 """Algorithm 1 as the paper prints it, pixel by pixel: VNLEM, and what VNLEM-DD shares with it.
 
-Four switches select readings that the paper does not print: round patches (``shape="disc"``), the unrotated
-patch as one more angle (``try_unrotated``), a tapered arc in the orientation (``taper``), and distances
-taken where the angle is searched, on the upsampled patches (``fine``). The own patch, which is not rotated,
-is compared with all its pixels either way.
+Four switches select variants that the paper does not print: round patches (``shape="disc"``), the unrotated
+patch as one more angle (``try_unrotated``), a tapered arc in the orientation (``taper``), and distances on
+the upsampled patches, where the angle is searched (``fine``). The own patch, which is not rotated, is
+compared with all its pixels either way.
 """
 
 import math
@@ -71,7 +71,7 @@ class Printed:
         turned = self.rotator.patches(rows, columns, angle)
         squared = ((turned - self.rotator.patches(row, column, 0.0)) ** 2).sum(axis=1)
         if self.fine:
-            # What the own pixels have beyond their points: one coordinate that no other patch shares.
+            # What the own pixels hold beyond their points: one coordinate that no other patch shares.
             own = (rows == row) & (columns == column)
             beyond = np.where(own, 0, self.rotator.beyond_points(row, column))
             squared = squared + beyond
@@ -93,8 +93,8 @@ class Printed:
     def central_point(self, rows, columns, squared, turned):
         """Step 3: the centre of the regression over the neighbours with weights W', per channel.
 
-        A rotation leaves the central pixel where it is. So the central pixels of the neighbours are appended
-        to the patches, scaled down so far that they do not change the distances.
+        A rotation does not move the central pixel. So the central pixels of the neighbours are appended to
+        the patches, scaled down too far to change the distances.
         """
         centres = 1e-6 * self.pixels[:, rows, columns].T.astype(np.float64)
         points = np.concatenate([turned, centres], axis=1)
@@ -103,7 +103,7 @@ class Printed:
     def estimate(self, neighbours, progress=None):
         """The denoised image from the neighbours of every pixel, neighbours(row, column).
 
-        A pixel keeps its value where all weights vanish.
+        A pixel keeps its value if all weights vanish.
         """
         out = self.pixels.copy()
         for row in range(self.height):

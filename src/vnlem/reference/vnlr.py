@@ -76,7 +76,7 @@ def denoise(
             tiles: dict[tuple[int, int], Copies | None] = {}
             for corner in _corners(noisy.shape[1:], size, step):
                 tile = (corner[0] // TILE, corner[1] // TILE)
-                # Copies wait for a pilot.
+                # Copies are used once there is a pilot.
                 if tile not in tiles:
                     near = min(params.copied_distance, radius)
                     copying = params.group in ("so2", "similarity") and not first
@@ -98,9 +98,9 @@ def denoise(
                 )
                 groups.append((copies, members))
         results = []
-        # For perception the last pass is made twice, smoother and sharper.
+        # For perception the last pass runs twice, smoother and sharper.
         for boost in (2.2, 0.7) if perceptual else (params.boost,):
-            # Channels share their groups; each has its own combination.
+            # Channels share their groups but not the combination.
             planes = [
                 _pass(
                     [image[c : c + 1] for image in (noisy, working, pilot, variance)],
@@ -139,7 +139,7 @@ def _colours(pattern: tuple[str, ...], shape: tuple[int, int]) -> NDArray[Any] |
 
 
 def _fit_in(own: list[tuple[int, int]], colours: NDArray[Any] | None, pattern_side: int) -> int:
-    """How many patches of a window can be shifted onto its reference; of a mosaic, those of whole cells."""
+    """How many patches of a window can be shifted onto its reference; in a mosaic, by whole cells."""
     rows, columns = len({y for y, _ in own}), len({x for _, x in own})
     if colours is None:
         return rows * columns
@@ -157,7 +157,7 @@ def _cut(image: Float, corner: tuple[int, int], size: int) -> Float:
 
 
 def _penalty(pilot, variance, weights, corner, size, first, params):
-    """What a turned member of this group has to make up for."""
+    """The penalty on the rank of a turned member of this group."""
     noise = float(np.sum(_cut(variance * weights**2, corner, size)))
     if not first:
         return params.match_penalty * noise
@@ -172,7 +172,7 @@ def _with_copies(image: Float, copies: Copies | None) -> Float:
 
 
 def _windows(shape, corner, size, radius, copies):
-    """Corners of the patches to compare with one: of those in its window, and of those in copies."""
+    """Corners of the patches to compare with one: those in its window, and those in copies."""
 
     def line(centre, first, count):
         side = min(2 * radius + 1, count)
@@ -226,7 +226,7 @@ def _nearest(image, windows, corner, size, *, count, turns, factor, penalty, col
     from_copies = sorted(best(place, ranks(place, False)) for place in turned)[: max(1, int(0.4 * count))]
     found = sorted([best(place, own_ranks) for place, own_ranks in ranked] + from_copies)[: count - 1]
     if 8 * sum(g > 0 or (y, x) in turned for _, y, x, g in found) < count:
-        # A few turned members are found by chance anywhere.
+        # Chance finds a few turned members anywhere.
         found = sorted(shifted)[: count - 1]
     return [(*corner, 0)] + [item[1:] for item in found]
 
@@ -290,7 +290,7 @@ def combination(x: Float, load: Float, shrink: Float) -> Float:
     """
     centred = x - x.mean(axis=1, keepdims=True)
     gram = centred.T @ centred
-    # Part of the definition: double precision resolves no smaller load beside the trace.
+    # Part of the definition: double precision resolves no smaller load, relative to the trace.
     raised = np.maximum(load, 1e-12 * gram.trace())
     inverse = np.linalg.inv(gram + np.diag(raised))
     ones = inverse.sum(axis=1)

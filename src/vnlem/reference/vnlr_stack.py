@@ -81,7 +81,7 @@ def _noise_of(variance, corner, size, depth):
 
 
 def _brightness(plane):
-    """What shows where things are; of three channels, which are opponent colours, the first."""
+    """The channel that shows where things are: the first of three opponent colours."""
     return plane[0] if len(plane) in (1, 3) else plane.sum(axis=0) / np.sqrt(len(plane))
 
 

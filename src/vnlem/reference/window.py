@@ -51,7 +51,7 @@ def nlm(pixels, sigma, params):
 
 
 def nlm_stack(planes, sigma, params, plane_distance):
-    """NLM of planes (H, W) with the window in the planes around too, plane after plane."""
+    """NLM of planes (H, W), with windows also in the planes around, plane after plane."""
     patches = [patches_of(plane[None], params.patch_size) for plane in planes]
     floor = 2 * sigma**2 * params.patch_size**2 if params.noise_correction else 0.0
     for number, plane in enumerate(planes):

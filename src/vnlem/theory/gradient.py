@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vnlem.pipeline import checks
 from vnlem.pipeline.sigma import check_sigma
 
-# The paper's factor on the variance: it counts a fourth-moment term that white noise does not have.
+# The paper's factor on the variance: it includes a fourth-moment term that white noise does not have.
 PRINTED_FACTOR = 1 + 27 / (16 * math.pi)
 # The paper's rounding of the square root of that factor, in its corollary.
 PRINTED_SLOPE = 1.25
@@ -98,7 +98,9 @@ def gradient_moments(sigma: Any, scale: float = 1.0, grid: str = "continuous") -
     -------
     GradientMoments
 
-    Notes ----- Each component is a linear functional of Gaussian noise, hence exactly Gaussian, with
+    Notes
+    -----
+    Each component is a linear functional of Gaussian noise, hence exactly Gaussian, with
     variance sigma^2 times the integral (or sum) of the squared kernel: sigma^2 / (8 pi l^4) in the
     continuous case. The two components are uncorrelated by symmetry, hence independent, so the squared norm
     is exponential: mean sigma^2 / (4 pi l^4), variance the square of the mean. The paper's proof expands

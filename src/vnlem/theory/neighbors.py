@@ -100,8 +100,8 @@ def neighbor_bounds(
     form : {"corrected", "printed"}
         The bound as it can be derived, or as the paper prints it.
     rotation : {"any", "identity"}
-        "identity" is the case of NLM and NLEM; it has a sharper bound where patches overlap. The paper prints
-        no formula of its own for it.
+        "identity" is the case of NLM and NLEM; it has a sharper bound if patches overlap. The paper prints
+        no formula for it.
     distance : float, optional
         Distance of the clean patches in the far direction; by default 2 epsilon, the worst case the theorem
         allows (for sigma q < epsilon the bound rises with the distance).
@@ -113,7 +113,9 @@ def neighbor_bounds(
     -------
     NeighborBounds
 
-    Notes ----- One-sided Chebyshev: Pr(X >= E X + a) <= Var X / (Var X + a^2), so a bound is 1 / (1 + r)
+    Notes
+    -----
+    One-sided Chebyshev: Pr(X >= E X + a) <= Var X / (Var X + a^2), so a bound is 1 / (1 + r)
     with r the ratio of the variance and the squared gap between threshold and mean. With |K_O|, |K_S| <=
     q(q-1), |K_I| in {0, 1} and |sum over K_O of P(a) P(b)| <= ||P||^2 the lemma gives, for overlapping
     patches and any rotation,
@@ -128,13 +130,13 @@ def neighbor_bounds(
 
     The printed close bound with overlap has q^2 - 1 in the denominator: it puts |K_I| = 1 there, where the
     worst case is |K_I| = 0. The other three are printed as they stand here, but the printed statement of
-    the last one asks for a clean distance above epsilon only, its proof for one above 2 epsilon: the
+    the last one requires a clean distance above epsilon only, its proof one above 2 epsilon: the
     corrected form insists on 2 epsilon, the printed one without overlap takes any distance from epsilon on
     (and is false there).
 
     The close direction holds for the minimum over rotations, since the minimum is not larger than the value
-    at the rotation that is best for the clean patches. The far direction is a statement on each rotation by
-    itself: that all rotations stay far at once does not follow.
+    at the rotation that is best for the clean patches. The far direction holds for each rotation separately:
+    it does not follow that all rotations stay far at once.
 
     Examples
     --------
@@ -204,14 +206,16 @@ def neighbor_probabilities(
     Parameters
     ----------
     q, sigma, epsilon, distance
-        As in :func:`neighbor_bounds`, but any `distance` will do. The close event is evaluated at clean
-        distance epsilon.
+        As in :func:`neighbor_bounds`, but with any `distance`. The close event is evaluated at clean distance
+        epsilon.
 
     Returns
     -------
     NeighborProbabilities
 
-    Notes ----- Without overlap the noisy difference is N(P, 2 sigma^2 I), so its squared norm over 2
+    Notes
+    -----
+    Without overlap the noisy difference is N(P, 2 sigma^2 I), so its squared norm over 2
     sigma^2 is non-central chi-square with q^2 degrees of freedom and non-centrality ||P||^2 / (2 sigma^2).
     Chebyshev sees only two moments of it: this is how much the bounds give away.
 
@@ -227,7 +231,7 @@ def neighbor_probabilities(
     if noise == 0:
         stays_far = float(far_distance > radius)
         return NeighborProbabilities(1.0, stays_far, 0.0, 1 - stays_far, far_distance)
-    from scipy.stats import ncx2  # slow to load, and needed here alone
+    from scipy.stats import ncx2  # slow to load, and needed only here
 
     unit = 2 * noise**2
     dof = size * size

@@ -13,7 +13,7 @@ from vnlem.pipeline import checks
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.reference.orientation import BINS, arc_sums, strongest
 
-NOISE_STREAM = 0x0E1E  # so that noise differs from a patch that was made with default_rng(seed)
+NOISE_STREAM = 0x0E1E  # keeps noise independent of a patch made with default_rng(seed)
 STATUS = "as printed, not proved"
 
 Estimator = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -29,7 +29,7 @@ class OrientationBound:
         Claimed lower bound of the probability that noise turns the orientation by less than delta.
     k : float
     threshold : float
-        sigma sqrt((1 + 1.25 k) / (4 pi)), which has to be below epsilon.
+        sigma sqrt((1 + 1.25 k) / (4 pi)), which must be below epsilon.
     status : str
         "as printed, not proved": the proof uses a bound at one point as if it held on the whole disc, and
         counterexamples exist.
@@ -241,7 +241,7 @@ def orientation_errors(
     Parameters
     ----------
     patch : array_like of shape (height, width)
-        The clean patch; larger than the disc, if the smoothing is to see its surroundings.
+        The clean patch; larger than the disc, if the smoothing should include its surroundings.
     sigma : float
         Noise level.
     n_trials : int
@@ -311,7 +311,7 @@ class OrientationPatch:
 
 
 def orientation_counterexample(radius: int = 16, slack: float = 0.2) -> OrientationPatch:
-    """A patch whose orientation noise overturns far more often than the proposition allows.
+    """A patch whose orientation changes under noise far more often than the proposition allows.
 
     Parameters
     ----------
@@ -327,11 +327,13 @@ def orientation_counterexample(radius: int = 16, slack: float = 0.2) -> Orientat
         The patch has gradients of norm about 1 and a margin that does not depend on `slack`, so sigma can
         be so small that the proposition claims near certainty.
 
-    Notes ----- On the right of the disc the patch is the ridge cos(a) x + sin(a) |y|: half of its gradients
+    Notes
+    -----
+    On the right of the disc the patch is the ridge cos(a) x + sin(a) |y|: half of its gradients
     point to +a, half to -a, with a just below delta, so that only the arc around 0 holds both. On the left
     it is a ramp that points the other way, weaker than the ridge but stronger than half of it. Any noise,
     however small against the gradients, pushes half of the ridge's directions out of the arc (they lie at
-    its ends), and the other side wins. The proof of the proposition looks at norms alone and keeps the
+    its ends), and the other side wins. The proof of the proposition considers only norms and keeps the
     directions of the clean patch.
 
     Examples

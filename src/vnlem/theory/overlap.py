@@ -1,6 +1,6 @@
 """Which noise values two patches of one image share: the index sets K_O, K_S and K_I of the paper.
 
-Everything the moments and the bounds know about overlap is in the sizes of these three sets.
+The moments and the bounds depend on overlap only through the sizes of these three sets.
 """
 
 from dataclasses import dataclass
@@ -136,7 +136,7 @@ def overlap_sets(q: int, offset: Offset | None, rotation: float = 0) -> OverlapS
         return OverlapSets(q, none, none, np.empty(0, dtype=np.intp))
     rows, columns = check_offset(offset, q)
     row, column = np.mgrid[:q, :q]
-    stride = 4 * q  # wide enough for row and column to be read back from one label
+    stride = 4 * q  # wide enough to recover row and column from one label
     first = (row + q) * stride + column + q
     second = np.rot90((row + rows + q) * stride + column + columns + q, turns)
     _, a, b = np.intersect1d(first, second, assume_unique=True, return_indices=True)
@@ -150,7 +150,7 @@ def overlap_sets(q: int, offset: Offset | None, rotation: float = 0) -> OverlapS
 
 @dataclass(frozen=True)
 class OverlapBounds:
-    """Upper bounds of the sizes of K_O, K_S and K_I, whatever the offset (other than zero).
+    """Upper bounds of the sizes of K_O, K_S and K_I, for any offset other than zero.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class PatchSizeAdvice:
         With an image: estimated mean squared error of non-local means with patches of that size, in the
         image's units squared. An unbiased estimate: it can come out below zero.
     bandwidth : float or None
-        With an image: the bandwidth to go with q, as :func:`vnlem.denoise_nlm` takes it.
+        With an image: the bandwidth for this q, as :func:`vnlem.denoise_nlm` takes it.
     criterion : str
         "balanced bounds" (largest minimum of the two bounds) or "estimated risk" (smallest risk).
 
@@ -111,12 +111,12 @@ def suggest_patch_size(
     rises, and without overlap they meet at q = 0.6446 epsilon / sigma (:func:`balance_ratio`), whatever the
     image.
 
-    In an image the distance of a pair grows with q as well, about like q, and with it both bounds rise for
-    ever: they say how well near and far patches can be distinguished, not whether near patches exist. So with
+    In an image the distance of a pair also grows with q, about proportionally, and both bounds rise without
+    end: they say how well near and far patches can be distinguished, not whether near patches exist. So with
     an image the advice is the size with which non-local means denoises best. Its squared error is estimated
     without a clean image by splitting the noise: for independent noise z, y + a sigma z and y - sigma z / a
-    have independent noise. The first is denoised; the second, which had no part in that, stands in for the
-    clean image. The bounds come along, by one-sided Chebyshev at the threshold that makes them equal,
+    have independent noise. The first is denoised; the second, which was not used for that, stands in for the
+    clean image. The bounds are given too, by one-sided Chebyshev at the threshold that makes them equal,
     k = (far^2 - near^2) / (sd_near + sd_far), bound k^2 / (1 + k^2); near is the mean over the 16 nearest.
 
     Examples
@@ -202,8 +202,8 @@ def _from_image(
             f"the image ({height}x{width}) is too small for patches of {sizes[-1]} in a window of "
             f"{2 * reach + 1}; it needs {2 * margin + 1} pixels a side: pass a smaller `largest`"
         )
-    # A separate stream: the split must be independent of the image's noise, which may well have been
-    # made with default_rng(seed).
+    # A separate stream: the split must be independent of the image's noise, which may have been made with
+    # default_rng(seed).
     rng = np.random.default_rng([SPLIT_STREAM, seed])
     split = sigma * rng.standard_normal(noisy.shape)
     first, second = noisy + THINNING * split, noisy - split / THINNING
@@ -253,7 +253,7 @@ def _clean_distances(
 ) -> tuple[float, float]:
     """Mean clean squared distance to the nearest patches, found in `search`, and to all of the window.
 
-    Both are taken in `measure`, whose noise (level `sigma`) had no part in the choice, and so without bias.
+    Both are measured in `measure`, whose noise (level `sigma`) did not affect the choice: there is no bias.
     """
     side = 2 * reach + 1
     self_index = side * side // 2

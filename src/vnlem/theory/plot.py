@@ -12,7 +12,7 @@ CLOSE_COLOUR, FAR_COLOUR = "#1f5fa8", "#c2571a"
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty figure that needs no display, or a clear error where matplotlib is missing."""
+    """An empty figure that needs no display, or a clear error if matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -15,7 +15,7 @@ from vnlem.pipeline.sigma import check_sigma
 METRICS = ("euclidean", "rid")
 N_ANGLES = 32  # of a turn that the minimum is taken over
 N_THRESHOLDS = 64
-NOISE_STREAM = 0x4EC0  # so that noise differs from an image that was made with default_rng(seed)
+NOISE_STREAM = 0x4EC0  # keeps noise independent of an image made with default_rng(seed)
 CHUNK = 50  # reference patches handled at once: bounds the memory
 
 
@@ -32,8 +32,8 @@ class Recovery:
     chance : float
         Share found by picking at random.
     chebyshev_bound : float or None
-        What the theory guarantees for the mean share (0 where it guarantees nothing). Euclidean metric
-        only: for the minimum over rotations nothing is proved.
+        What the theory guarantees for the mean share (0 if it guarantees nothing). Euclidean metric only:
+        nothing is proved for the minimum over rotations.
     gaussian_bound : float or None
         The same guarantee if squared distances were Gaussian with the lemma's mean and variance.
 
@@ -81,7 +81,7 @@ def neighbor_recovery(
     patch_distance : int
         The search window reaches this far from each pixel.
     n_references : int
-        Number of pixels looked at.
+        Number of pixels examined.
     seed : int
         Seed of the noise and of the choice of pixels.
 
@@ -89,7 +89,9 @@ def neighbor_recovery(
     -------
     Recovery
 
-    Notes ----- The guarantee. For any threshold T, if a of the k true neighbours have a noisy squared
+    Notes
+    -----
+    The guarantee. For any threshold T, if a of the k true neighbours have a noisy squared
     distance above T and f of the other patches one below T, then at most max(a, f) <= a + f neighbours are
     missed. So the expected share is at least 1 - (1/k) (sum over neighbours of Pr(D > T) + sum over others
     of Pr(D < T)). Each term is bounded by one-sided Chebyshev with the mean and the variance of

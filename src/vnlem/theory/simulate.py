@@ -27,16 +27,16 @@ OFFSETS: tuple[Offset | None, ...] = ((0, 1), (1, 1), (2, -1), (0, 2), (4, 4), N
 
 @dataclass(frozen=True)
 class Check:
-    """One formula beside its simulation.
+    """One formula and its simulation.
 
     Attributes
     ----------
     name : str
     formula, simulated, standard_error : float
     kind : {"value", "bound"}
-        A value has to be met, a lower bound must not be undercut.
+        A value must be met; a simulation must not fall below a bound.
     expected : bool
-        False for a formula that is known to be wrong and is shown to be so.
+        False for a formula that is known to be wrong; the check shows it.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Check:
 
     @property
     def deviation(self) -> float:
-        """Simulation minus formula in standard errors; infinite where they differ without any error."""
+        """Simulation minus formula in standard errors; infinite if they differ and the error is zero."""
         difference = self.simulated - self.formula
         if self.standard_error > 0:
             return difference / self.standard_error
@@ -78,7 +78,7 @@ def random_image(size: int = 32, seed: int = 0) -> NDArray[np.float64]:
     ((16, 16), 1.0)
     """
     side = checks.whole("size", size)
-    # A separate stream, so that noise drawn with the same seed is independent of the image.
+    # A separate stream: noise drawn with the same seed is independent of the image.
     rng = np.random.default_rng([IMAGE_STREAM, seed])
     image = gaussian_filter(rng.standard_normal((side, side)), 1.0, mode="wrap")
     image -= image.mean()
@@ -167,7 +167,7 @@ def simulate_gradients(
     trials = checks.whole("n_trials", n_trials)
     if grid == "continuous":
         spacing = SPACING * size
-        # The kernel carries one factor of spacing per axis (the area of a cell); the noise one over it.
+        # The kernel has one factor of spacing per axis (the area of a cell); the noise has its inverse.
         across = gradient_kernel(size, "derivative", spacing)
         noise /= spacing
     else:
@@ -198,7 +198,7 @@ def _variance(name: str, formula: float, draws: NDArray[np.float64], expected: b
 
 def _share(name: str, bound: float, events: NDArray[np.bool_]) -> Check:
     p, n = float(events.mean()), len(events)
-    # Where all draws agree the binomial error is zero; one draw more or less is what could have been.
+    # If all draws agree the binomial error is zero; one draw more or less could have differed.
     return Check(name, bound, p, max(math.sqrt(p * (1 - p) / n), 1 / n), kind="bound")
 
 
@@ -209,8 +209,8 @@ def _confirmed(
 ) -> list[Check]:
     """Rows from draws; if one disagrees, from a second, independent set of four times as many draws.
 
-    Of hundreds of right formulas about one in 370 lies beyond three standard errors by chance. It does not do
-    so twice; a wrong formula does, and more clearly the second time.
+    By chance about one in 370 right formulas lies beyond three standard errors, but not twice in a row; a
+    wrong formula does so twice, and more clearly the second time.
     """
     rows = compare(draw(0, n_trials))
     if all(row.agrees or not row.expected for row in rows):

@@ -1,4 +1,4 @@
-// Puts the page together: headings, controls, theme, and the first drawing.
+// Assembles the page: headings, controls, theme, and the first drawing.
 "use strict";
 (() => {
   const { data, images, methods, state, set, on, currentCase, measureOf, readAddress, el, SORTS } = bench;

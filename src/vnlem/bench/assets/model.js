@@ -1,4 +1,4 @@
-// The data of the run, what the page shows of them, and the address that says so.
+// The data of the run, what the page shows of them, and the address that records it.
 "use strict";
 window.bench = (() => {
   const data = window.VNLEM_BENCH;
@@ -53,7 +53,7 @@ window.bench = (() => {
     try {
       history.replaceState(null, "", `#${text}`);
     } catch {
-      // Some browsers allow a page from the disk only so many changes of its address.
+      // Some browsers limit how often a page from the disk may change its address.
     }
   }
 

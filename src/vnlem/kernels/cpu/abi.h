@@ -1,4 +1,4 @@
-// The number of the interface between the library and Python: raise it with every change of a declaration.
+// Version of the interface between the library and Python: raise it with every change of a declaration.
 #pragma once
 #include <cstdint>
 

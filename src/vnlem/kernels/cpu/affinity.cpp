@@ -6,7 +6,7 @@
 namespace vnlem {
 namespace {
 
-// Pixels of a row that are worked on together; the padding of rows is whole groups of eight.
+// Pixels of a row processed together; rows are padded to whole groups of eight.
 constexpr int kWide = smaller_of(kLanes, 8);
 
 // to[b * step + a] = factor * from[a][b] for a, b < 8.
@@ -17,8 +17,8 @@ __attribute__((noinline, flatten)) void store_square(const float* const* from, f
     unrolled<8>([&](int a) { store<8>(to + a * step, rows[a]); });
 }
 
-// Windows of a span to their slots. In a window the slots of a pixel lie side by side, in the weights the pixels of
-// a slot: squares of eight by eight are turned over.
+// Copy the windows of a span to their slots. A window stores the slots of a pixel side by side, the weights store the
+// pixels of a slot side by side: squares of eight by eight are transposed.
 void store_windows(const Span& span, const Windows& windows, float factor, const PaddedSize& size,
                    const Array<float, 3>& weights) {
     const int64_t reach = span.reach, whole = reach >= 8 ? span.pixels / 8 * 8 : 0;
@@ -28,7 +28,7 @@ void store_windows(const Span& span, const Windows& windows, float factor, const
         const int64_t line = dy * windows.columns, leftmost = dy ? -reach : 1;
         float* const to = &weights(span.y + reach, size.slot(dy, leftmost), span.x + reach);
         for (int64_t step = leftmost; whole && step <= reach; step += 8) {
-            // The last square begins earlier and writes some slots once more.
+            // The last square begins earlier and writes some slots twice.
             const int64_t dx = smaller_of(step, reach - 7);
             for (int64_t p = 0; p < whole; p += 8) {
                 const float* from[8];
@@ -65,11 +65,11 @@ namespace {
 
 // The distances of kWide pixels to all others of their windows.
 struct Around {
-    Array<int32_t, 2> bits;  // (others, kWide): whole numbers have the order of floats that are not negative
+    Array<int32_t, 2> bits;  // (others, kWide): bits of floats; those of non-negative floats sort like the floats
     Around(Arena& arena, const PaddedSize& size) : bits(arena.empty<int32_t>(size.side() * size.side() - 1, kWide)) {}
 };
 
-// The count-th smallest of the numbers of each lane, or the largest that is finite if there are fewer.
+// The count-th smallest number of each lane, or the largest finite one if there are fewer.
 Ints<kWide> smallest_of_lanes(const Array<int32_t, 2>& bits, int32_t count) {
     typedef Ints<kWide> Lanes;
     const int64_t n = bits.shape[0];
@@ -83,7 +83,7 @@ Ints<kWide> smallest_of_lanes(const Array<int32_t, 2>& bits, int32_t count) {
         high = larger(high, value & is_finite);
     }
     const Lanes wanted = smaller(finite, Lanes{} + count);
-    // Fewer than the wanted numbers are at most `low`, at least as many at most `high`.
+    // Fewer than `wanted` numbers are at most `low`; at least `wanted` are at most `high`.
     low -= 1;
     Lanes up_to_high = finite;
     while (total<kWide, int32_t>((high - low > 1) & (up_to_high != wanted)) != 0) {

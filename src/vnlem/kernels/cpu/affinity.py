@@ -17,9 +17,9 @@ def half_windows(
     size: PaddedSize,
     weights: Written[Float3],
 ) -> None:
-    """factor * squared aligned distance of the pixels of a tile to those after them, into their slots.
+    """Write factor * squared aligned distance of a tile's pixels to those after them into their slots.
 
-    Slots that leave the image to the left or to the right hold anything.
+    Slots that leave the image to the left or to the right hold garbage.
     """
 
 
@@ -37,7 +37,7 @@ def local_scales(
 def gaussian_weights(
     weights: Written[Float3], size: PaddedSize, inverse_scales: Float1, noise: float, first: int, last: int
 ) -> None:
-    """Squared distances to weights, in place: exp(-(squared - noise) * inverse[p] * inverse[c]).
+    """Turn squared distances into weights, in place: exp(-(squared - noise) * inverse[p] * inverse[c]).
 
     inverse = inverse_scales (padded pixels) is zero outside the image, where weights become zero. A pixel's
     own weight is one.

@@ -1,12 +1,12 @@
 // The estimate of a pixel from its neighbours: weights W', alignment, gamma-power regression.
 //
-// The points of the regression never leave the span of the patches, so the result is given as the share of each
-// patch in it; the estimate adds up the neighbours' central pixels with these shares. Patches are taken as
-// differences to the pixel's own: then |P - P_j|^2 = |P|^2 - 2 <P, P_j> + |P_j|^2 loses no digits that matter, and
-// needs one multiply-add per number.
+// The points of the regression never leave the span of the patches, so the result is the share of each patch in
+// it; the estimate adds up the neighbours' central pixels with these shares. Patches are stored as differences
+// from the pixel's own: then |P - P_j|^2 = |P|^2 - 2 <P, P_j> + |P_j|^2 loses no digits that matter, and needs one
+// multiply-add per number.
 //
-// The pixel's own patch is not rotated, so the paper compares its pixels, with all their noise, to interpolated
-// ones. What the pixels have beyond the features (`sharp`) is one more coordinate, in which the own patch differs
+// The pixel's own patch is not rotated, so the paper compares its pixels, with all their noise, with interpolated
+// ones. What the pixels hold beyond the features (`sharp`) is one more coordinate, in which the own patch differs
 // from all others.
 #pragma once
 #include "region.h"
@@ -25,7 +25,7 @@ struct Nearest {
         : position(arena.zeros<int64_t>(count)), squared(arena.zeros<float>(count)), which(arena.zeros<int64_t>(count)) {}
 };
 
-// Makes the estimates of one worker. Rows and their numbers come in whole sixteens.
+// Makes the estimates of one worker. Lengths of rows, and their number, are multiples of sixteen.
 class Estimator {
 public:
     Estimator(Arena& arena, int64_t n_neighbors, int64_t dim, const Array<const int64_t, 1>& lane_order)
@@ -39,7 +39,7 @@ public:
           own_turn_(arena.empty<float>(2, dim / 2)),
           orders_(arena.empty<double>(2, orders_of(lane_order))) {}
 
-    // out (channels) = the estimate of pixel `own` from its n neighbours; bandwidth: the number of the rule's.
+    // out (channels) = the estimate of pixel `own` from its n neighbours; bandwidth: its index in the rule.
     // Returns the iterations. Where all weights vanish the pixel keeps its value.
     int64_t estimate(const Features& region, const Search& search, const Rule& rule, int64_t bandwidth, int64_t own,
                      const Nearest& found, int64_t n, float* out) const {
@@ -84,7 +84,7 @@ private:
         return count;
     }
 
-    // Weights of the neighbours, of sum one, into weights_ and shares_; whether there are any.
+    // Write the weights of the neighbours, of sum one, to weights_ and shares_; returns whether there are any.
     bool weigh(const Features& region, const Rule& rule, int64_t bandwidth, int64_t own, const Nearest& found,
                int64_t n) const {
         const float sharp = region.sharp.data[own], inverse = rule.inverse_bandwidths[bandwidth];
@@ -102,7 +102,7 @@ private:
         }
         if (own_at >= 0) {
             weights[own_at] = exp_negative(larger_of(squared[own_at] - noise, 0.0f) * inverse);
-            // Alone among vanishing weights the pixel keeps a weight, and its value.
+            // If all other weights vanish the pixel keeps a weight, and its value.
             if (rule.own_as_best && n > 1) weights[own_at] = larger_of(largest, 1e-6f);
         }
         for (int64_t j = n; j < weights_.shape[0]; j++) weights[j] = shares_[j] = values_[j] = 0;
@@ -133,14 +133,14 @@ private:
         }
     }
 
-    // Neighbours turned onto the pixel's own patch, in its canonical frame, less that patch: rows_. A patch turned
-    // by an angle: order k is multiplied by exp(-i k angle). A neighbour that is not rotated is taken from the
-    // image's frame into the own one.
+    // rows_ = neighbours turned onto the pixel's own patch, in its canonical frame, minus that patch. Turning a patch
+    // by an angle multiplies order k by exp(-i k angle). A neighbour that is not rotated goes from the image's frame
+    // to the own one.
     void align(const Features& region, const Search& search, int64_t own, const Nearest& found, int64_t n) const {
         typedef Floats<kLanes> V;
         const int64_t dim = region.dim(), lanes = dim / 2;
         const float* const mine = region.canonical_at(own);
-        // Chosen by number: angles are random, and branches on them would be mispredicted.
+        // Chosen by index: angles are random, and branches on them would be mispredicted.
         const float* const frames[2] = {region.canonical.data, region.raw.data};
         const float* const cosines[2] = {search.cos.data, own_turn_[0].data};
         const float* const sines[2] = {search.sin.data, own_turn_[1].data};
@@ -193,7 +193,7 @@ private:
             residuals(n);
             reweight(shares_.data, weights_.data, shares_.shape[0], exponent);
             normalise(shares_, sum_of(shares_.data, shares_.shape[0]));
-            // No guess from steps that shrink: below gamma = 1 they also do so, for a while, beside a saddle.
+            // Shrinking steps prove nothing: below gamma = 1 they also shrink for a while near a saddle.
             if (move(n) < smallest_step * smallest_step) return iteration;
         }
         return kMaxIterations;

@@ -16,7 +16,7 @@
 #define VNLEM_CHECK(condition) ((void)0)
 #endif
 
-// What Python may call; see declare.py.
+// Functions that Python may call; see declare.py.
 #ifdef _WIN32
 #define VNLEM_EXPORT extern "C" __declspec(dllexport)
 #else
@@ -37,7 +37,7 @@ struct Array {
     T* data;
     int64_t shape[N];
 
-    // A view of the same elements that are only read.
+    // A read-only view of the same elements.
     operator Array<const T, N>() const {
         Array<const T, N> view;
         view.data = data;

@@ -5,7 +5,7 @@ namespace vnlem {
 
 namespace {
 
-// A group with fewer turned members than one in this many has none: a few are found by chance anywhere.
+// A group uses turned members only if they are at least one in this many: a few are found by chance anywhere.
 constexpr int64_t kOneIn = 8;
 // Turned patches this near to the reference are not taken.
 constexpr int64_t kNear = 3;
@@ -47,7 +47,7 @@ struct Transformed {
     int64_t own_row;  // of the reference in the window
 };
 
-// Of kWide candidates in row y.
+// For kWide candidates in row y.
 template <int kSide, class Fit>
 Fit best_fit(const Transformed& task, int64_t y, Fit fit) {
     const int64_t side = kSide ? kSide : task.shape.side;
@@ -62,9 +62,9 @@ Fit best_fit(const Transformed& task, int64_t y, Fit fit) {
     return fit;
 }
 
-// Give the candidates of a window to the transform that fits them best, where its rank is better. All transforms
-// have the same factor and penalty: the largest correlation has the best rank. Not inlined: registers are allotted
-// for one side of patches at a time.
+// Give each candidate of a window the transform that fits it best, if that improves its rank. All transforms have
+// the same factor and penalty: the largest correlation has the best rank. Not inlined, to allocate registers for one
+// patch size at a time.
 template <int kSide, bool kCells>
 __attribute__((noinline)) void rank_transformed(const Transformed task, const SearchWindow window) {
     const Reference& reference = task.reference;
@@ -74,8 +74,8 @@ __attribute__((noinline)) void rank_transformed(const Transformed task, const Se
         int64_t split = 0;  // rows of the image that are split
         for (int64_t y = 0; y < window.rows; y++) {
             const int64_t at = y * shape.stride + x;
-            // Candidates whose invariants differ too much are left out: none of them can be nearer than `reach`,
-            // whatever the transform.
+            // Candidates whose invariants differ too much are left out: no transform can bring them nearer than
+            // `reach`.
             const Wide level = load<kWide>(window.level + at) - reference.level;
             const Wide contrast = load<kWide>(window.contrast + at) - reference.contrast;
             if (!any<kWide>(level * level + contrast * contrast < spread<kWide>(task.reach))) continue;
@@ -114,13 +114,13 @@ void rank_transformed(const Transformed& task, const SearchWindow& window) {
     }
 }
 
-// The reference turned in place shares its noise: no help, and no independent witness.
+// The reference turned in place shares its noise: it is no independent sample.
 void forget_near(int64_t radius, int64_t lanes, const Array<float, 1>& values) {
     const int64_t first = larger_of<int64_t>(radius - kNear, 0), last = smaller_of(radius + kNear, 2 * radius);
     for (int64_t y = first; y <= last; y++) values.part(y * lanes + first, y * lanes + last + 1).fill(INFINITY);
 }
 
-// Which transforms the candidates of a window may have; those that may not simply be shifted are left out.
+// Which transforms the candidates of a window may have; candidates that may not be shifted plainly are left out.
 void allow(const MatchRule& rule, const Reference& reference, const SearchWindow& window, const Ranks& ranks) {
     const int64_t lanes = ranks.lanes;
     for (int64_t down = 0; down < rule.cell; down++)
@@ -148,7 +148,7 @@ void Matcher::match(const Reference& reference, const Array<SearchWindow, 1>& wi
     guess_ = taken.threshold;
     const Values nearest = ranks.few.values.part(0, taken.count);
     const float limit = largest_up_to(nearest, threshold_of(nearest, members, guess_));
-    // Where enough shifted patches are nearer than the penalty no other can rank among the members.
+    // If enough shifted patches are nearer than the penalty, no transformed one can rank among the members.
     if (reference.penalty < limit) {
         rank_moved(reference, windows, limit);
         choose(ranks.few_moved, take_up_to(ranks.best, limit, ranks.few_moved), limit, reference.own);
@@ -188,7 +188,7 @@ void Matcher::rank_moved(const Reference& reference, const Array<SearchWindow, 1
         keep_smallest(ranks.best.part(rule_.n_full * ranks.per_window, ranks.best.shape[0]), rule_.n_copied);
 }
 
-// The members among those that were taken.
+// Choose the members among the candidates taken.
 void Matcher::choose(const Few& few, int64_t taken, float limit, int64_t own) const {
     const int64_t members = ranks_.order.shape[0] - 1;
     for (int64_t j = smallest_of_few(few, taken, members, own, limit, ranks_.order); j <= members; j++)
@@ -199,7 +199,7 @@ void Matcher::write(const Array<SearchWindow, 1>& windows, const Array<int32_t, 
                     const Array<uint8_t, 1>& chosen) const {
     const int32_t lanes = int32_t(ranks_.lanes), per_window = int32_t(ranks_.per_window);
     const int32_t stride = int32_t(shape_.stride);
-    // Quotients by multiplication; the half keeps roundings away from whole numbers.
+    // Divide by multiplying; adding a half keeps rounding away from whole numbers.
     const double per_lane = 1.0 / lanes, per_place = 1.0 / per_window;
     for (int64_t j = 0; j < positions.shape[0]; j++) {
         const int32_t place = ranks_.order[j];

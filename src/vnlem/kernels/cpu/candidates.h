@@ -1,6 +1,6 @@
 // The nearest patches of a reference among the candidates of some windows: shifted, turned or reflected.
 //
-// The reference patch is transformed, never the candidates, so that loads from the image are contiguous.
+// The reference patch is transformed, never the candidates: loads from the image stay contiguous.
 #pragma once
 #include "scratch.h"
 #include "select.h"
@@ -18,7 +18,7 @@ struct MatchRule {
     // (cell^2, cell^2): bits of the transforms that are allowed, for the place of the reference in a cell and for the
     // member's shift from there; where the pixels of an image are of several colours.
     Array<const uint8_t, 2> moves;
-    int64_t cell;  // 1 where everything is allowed
+    int64_t cell;  // 1 if everything is allowed
 
     MatchRule(int64_t radius, int64_t transforms, int64_t n_full, int64_t n_copied, double factor,
               const Array<const uint8_t, 2>& moves = {})
@@ -69,15 +69,15 @@ struct Ranks {
           allowed(arena.empty<int32_t>(rule.cell, lanes)) {}
 };
 
-// Finds the members of one reference after the other.
+// Finds the members of one reference after another.
 class Matcher {
 public:
     Matcher(const PatchShape& shape, const MatchRule& rule, const Ranks& ranks)
         : shape_(shape), rule_(rule), ranks_(ranks) {}
 
-    // Find the members of a reference, as many as `order` has room for but one; their places are in `order`, their
-    // transforms in `which`. There are either enough members that are turned or reflected, or none. The
-    // reference takes the places that are left over where too few distances are numbers.
+    // Find the members of a reference, one fewer than `order` has room for; their places are in `order`, their
+    // transforms in `which`. There are either enough turned or reflected members, or none. If too few distances are
+    // numbers, the reference fills the remaining places.
     void match(const Reference& reference, const Array<SearchWindow, 1>& windows);
 
     // The positions of the members that were found, and their transforms.

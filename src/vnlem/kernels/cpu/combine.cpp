@@ -7,15 +7,15 @@ namespace vnlem {
 
 namespace {
 
-// With a smaller load beside the trace of its Gram matrix a group is solved in double precision. Blocks of pivots
-// lose more digits than single pivots: at 3e-5 estimates were off by a tenth of the noise.
+// A group whose load is smaller than this, relative to the trace of its Gram matrix, is solved in double precision.
+// Blocks of pivots lose more digits than single pivots: at 3e-5 estimates were off by a tenth of the noise.
 constexpr float kLeastLoad = 1e-4f;
-// What double precision resolves beside the trace.
+// The smallest load that double precision resolves, relative to the trace.
 constexpr double kLeastDoubleLoad = 1e-12;
 
 typedef Floats<kLanes> Lanes;
 
-// Whether single precision cannot resolve the loads beside the Gram matrix.
+// Whether the loads are too small for single precision, relative to the Gram matrix.
 bool is_delicate(float trace, const Group& group) {
     float least = __builtin_inff();
     for (int64_t i = 0; i < group.k; i++) least = smaller_of(least, group.load[i]);
@@ -24,14 +24,14 @@ bool is_delicate(float trace, const Group& group) {
 
 // Turn the Gram matrix of a centred group into its change Theta - I, in place; write the noise gains.
 //
-// Theta - I = -P diag(shrink), P = (G + diag(load))^-1 made to annihilate constants, so that each column of Theta
-// sums to one. Columns k.. are padding: their load is one and they stay out of every sum; rows k.. are left with
-// numbers that mean nothing. gain[j] = sum_i Theta_ij^2 noise_i / noise_j.
+// Theta - I = -P diag(shrink), P = (G + diag(load))^-1 made to annihilate constants: each column of Theta sums to
+// one. Columns k.. are padding: their load is one and they stay out of every sum; rows k.. hold garbage.
+// gain[j] = sum_i Theta_ij^2 noise_i / noise_j.
 void combination(float trace, const Group& group) {
     const Array<float, 2>& matrix = group.theta;
     const int64_t k = group.k, size = matrix.shape[0];
-    // A constant added to all entries does not change the result, since P annihilates constants. It keeps the
-    // inverse small in their direction, where the Gram matrix of a centred group is zero.
+    // P annihilates constants, so adding a constant to all entries does not change the result. It keeps the inverse
+    // small in their direction, where the Gram matrix of a centred group is zero.
     const float constant = trace / float(k * k);
     for (int64_t i = 0; i < k; i++) {
         float* const row = &matrix(i, 0);
@@ -92,7 +92,7 @@ void invert(const Array<double, 2>& matrix) {
     }
 }
 
-// `combination` of the first n rows of the centred columns in double precision. Here less noise than the loads
+// `combination` of the first n rows of the centred columns in double precision. Noise too weak for the loads to
 // resolve still means less change: the load is raised, shrink is not.
 void delicate_combination(int64_t n, const Group& group) {
     const int64_t k = group.k;
@@ -146,7 +146,7 @@ Group::Group(Arena& arena, int64_t count, const Patch& patch)
     mean = arena.empty<float>(length);
     rows = arena.empty<const float*>(patch.rows(), size);
     upright = arena.zeros<float>(k, length);
-    // The changes take the place of the columns, which are needed no more then: less memory is nearer.
+    // The changes overwrite the columns, which are no longer needed: less memory stays in nearer caches.
     const Array<float, 1> shared = arena.zeros<float>(size * larger_of(n_rows, length));
     columns = array_at(shared.data, n_rows, size);
     changes = array_at(shared.data, size, length);
@@ -164,7 +164,7 @@ float combine(const float* pilot, const float* working, const Patch& patch, cons
               float changed, const RidgeRule& rule, const Group& group) {
     const int64_t k = group.k, size = group.theta.shape[0], length = group.changes.shape[1];
     const float tau = float(rule.tau), extra_load = float(rule.extra_load);
-    // The share of the noise that is left in this group's working patches.
+    // The share of the noise left in this group's working patches.
     const float left_over = larger_of(1.0f - __builtin_sqrtf(changed), larger_of(1.02f * tau, 0.02f));
     const float scale = float(rule.boost) * left_over * left_over;
     for (int64_t j = 0; j < k; j++) {

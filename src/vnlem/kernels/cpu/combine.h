@@ -11,12 +11,12 @@ struct RidgeRule {
     double extra_load, boost, tau;
 };
 
-// What a group of k patches is worked out in; size: k, rounded up to blocks of sixteen.
+// Working memory of a group of k patches; size: k, rounded up to blocks of sixteen.
 struct Group {
     int64_t k;
     Array<int64_t, 1> members;       // (k): corners in the images
     Array<int64_t, 1> corners;       // (k): the same in the accumulators, negative where one is not put back
-    Array<float, 1> noise;           // (size): noise energies, those beyond the members one
+    Array<float, 1> noise;           // (size): noise energies; one beyond the members
     Array<float, 1> weights;         // (k): in the image, from the noise gains
     Array<float, 2> estimate;        // (size, length): the change of every member
     Array<float, 1> load, shrink, sums, gain, mean;
@@ -28,9 +28,9 @@ struct Group {
     Group(Arena& arena, int64_t k, const Patch& patch);
 };
 
-// Estimate every member of a group: its change in group.estimate, its weight in group.weights. chosen (k): how
+// Estimate every member of a group: its change goes to group.estimate, its weight to group.weights. chosen (k): how
 // each is turned; changed: how much of the noise energy the working patches have lost. Returns the share of the
-// change that the next working image takes over.
+// change that goes into the next working image.
 float combine(const float* pilot, const float* working, const Patch& patch, const Array<const uint8_t, 1>& chosen,
               float changed, const RidgeRule& rule, const Group& group);
 

@@ -40,7 +40,7 @@ inline AddProducts add_products_for(int64_t taps, int64_t rows, std::integer_seq
     return table[(taps - 1) * kMostRows + rows - 1];
 }
 
-// begin(0) = 0, ..., begin(parts) = length: parts of about the same length, none longer than `most`.
+// begin(0) = 0, ..., begin(parts) = length: parts of about equal length, none longer than `most`.
 struct Parts {
     int64_t length, count;
     Parts(int64_t length, int64_t most) : length(length), count((length + most - 1) / most) {}
@@ -51,7 +51,7 @@ struct Parts {
 
 void rank_shifted(const SearchWindow& given_window, const PatchShape& given_shape, const float* reference, float norm,
                   int64_t lanes, const Array<float, 1>& given_values) {
-    // Copies, which what is stored cannot change.
+    // Copies: the compiler then knows that no store can change them.
     const SearchWindow window = given_window;
     const PatchShape shape = given_shape;
     const Array<float, 1> values = given_values;

@@ -19,13 +19,13 @@ struct PatchShape {
     int64_t channels = 1;  // per depth; channels keep their order when depths are reversed
 };
 
-// Where candidates are: rows and columns of them, and what begins at the first one's corner. Candidates are read
-// kWide at a time: rows of the image have kWide - 1 numbers more than the last candidate needs.
+// Rows and columns of candidates, and pointers to the corner of the first one. Candidates are read kWide at a time:
+// rows of the image have kWide - 1 numbers more than the last candidate needs.
 struct SearchWindow {
     const float* pixels;
     const float* energy;  // squared norms
-    // Numbers of a patch that no transform changes, and whose differences are no longer than the patches' distance:
-    // its part along a constant patch, and the length of the rest.
+    // Invariants: numbers of a patch that no transform changes, and whose differences are at most the distance of the
+    // patches: its part along a constant patch, and the length of the rest.
     const float *level, *contrast;
     int64_t rows, columns;
     int64_t first;  // position of the first candidate

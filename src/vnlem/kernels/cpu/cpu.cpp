@@ -11,13 +11,13 @@ namespace {
 
 constexpr bool has_all(uint32_t found, uint32_t needed) { return (found & needed) == needed; }
 
-// The registers that the system saves when it changes threads.
+// The registers that the system saves when it switches threads.
 __attribute__((target("xsave"))) uint64_t saved_registers() { return uint64_t(__builtin_ia32_xgetbv(0)); }
 constexpr uint64_t kAvx = 0x6, kAvx512 = 0xE6;
 
 }  // namespace
 
-// 0: none, 1: x86-64-v2, 2: -v3, 3: -v4. __builtin_cpu_supports would ask the same, but not every compiler has it.
+// 0: none, 1: x86-64-v2, 2: -v3, 3: -v4. Not __builtin_cpu_supports: some compilers lack it.
 VNLEM_EXPORT int32_t vnlem_best_isa() {
     uint32_t unused, ecx1 = 0, ebx7 = 0, ecx_extended = 0;
     __get_cpuid(1, &unused, &unused, &ecx1, &unused);

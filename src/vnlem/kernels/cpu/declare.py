@@ -6,8 +6,8 @@
 
 declares `int64_t vnlem_add_up(const Array<const float, 2>&, double, const Array<float, 1>&)`. An argument is
 an array, a number, or a NamedTuple of these, which is a struct of the same name and fields in C++. Arrays are
-checked before the call, so that a wrong one gives a sentence and not a crash. `TABLE` holds all declarations;
-a test compares it with the C++ sources.
+checked before the call: a wrong one gives an error message instead of a crash. `TABLE` holds all
+declarations; a test compares it with the C++ sources.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ from vnlem.kernels.cpu.library import load
 
 OUT_OF_MEMORY = -1
 WRITTEN = "written"
-# Kernels are called thousands of times: looking these up would take as long as they do.
+# Kernels are called thousands of times: looking these up each time would take as long as the calls.
 _buffer_of, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class Field(NamedTuple):
 
     @property
     def code(self) -> str:
-        """How it lies in memory, in the letters of `struct`: every word has eight bytes."""
+        """Its memory layout, in the letters of `struct`: every word has eight bytes."""
         if isinstance(self.kind, ArrayType):
             return "q" * (1 + self.kind.ndim)
         if is_struct(self.kind):
@@ -105,9 +105,9 @@ def _field(name: str, hint: Any) -> Field:
 
 
 class Leaf(NamedTuple):
-    """A number or an array among the arguments of a kernel, those inside of structs included."""
+    """A number or an array among the arguments of a kernel, including those inside structs."""
 
-    name: str  # with the names of the structs it lies in
+    name: str  # with the names of the structs around it
     kind: Any
     written: bool
     dtype: Any  # of an array; None for a number
@@ -143,7 +143,7 @@ def _flatten(fields: list[Field], values: Any, found: list[Any], within: str = "
 
 
 def _words(leaves: list[Leaf], values: list[Any]) -> list[Any]:
-    """The words that C++ sees, or a sentence on what is wrong."""
+    """The words that C++ sees, or an error that says what is wrong."""
     words: list[Any] = []
     for leaf, value in zip(leaves, values, strict=True):
         name, kind, _, dtype, ndim = leaf
@@ -153,8 +153,8 @@ def _words(leaves: list[Leaf], values: list[Any]) -> list[Any]:
             except (TypeError, ValueError):
                 raise TypeError(f"{name} must be a {kind.__name__}, got {_got(value)}") from None
             continue
-        # A buffer is the quickest way to an address. There is none of an array that is not contiguous, or
-        # read-only, or empty.
+        # A buffer is the quickest way to an address. Arrays that are not contiguous, read-only or empty have
+        # none.
         try:
             address = _address_of(_buffer_of(value))
             shape = value.shape
@@ -169,7 +169,7 @@ def _words(leaves: list[Leaf], values: list[Any]) -> list[Any]:
 
 
 def _check(leaf: Leaf, value: Any) -> None:
-    """Raise a sentence on an array that a kernel cannot take."""
+    """Raise an error for an array that a kernel cannot take."""
     fits = isinstance(value, np.ndarray) and value.dtype == leaf.dtype and value.ndim == leaf.ndim
     if not (fits and value.flags.c_contiguous and (value.flags.writeable or not leaf.written)):
         raise TypeError(f"{leaf.name} must be {_wanted(leaf)}, got {_got(value)}")
@@ -189,7 +189,7 @@ def _got(value: Any) -> str:
 
 
 class Declaration(NamedTuple):
-    """A kernel as the table has it."""
+    """A kernel in the table."""
 
     symbol: str
     fields: list[Field]
@@ -199,12 +199,12 @@ TABLE: dict[str, Declaration] = {}
 
 
 def kernel(function: Function) -> Function:
-    """The C++ kernel that a function without a body declares. Python's lock is released while it runs."""
+    """The C++ kernel that a function without a body declares. It runs without Python's lock."""
     return _bound(function, ctypes.CDLL)
 
 
 def brief_kernel(function: Function) -> Function:
-    """A kernel that takes some microseconds: it keeps Python's lock, which would take longer to get back."""
+    """A kernel that takes some microseconds: it keeps Python's lock, as getting it back would take longer."""
     return _bound(function, ctypes.PyDLL)
 
 

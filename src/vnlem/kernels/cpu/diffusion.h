@@ -1,4 +1,4 @@
-// Distances of the diffusion map over search windows, in place of distances of patches: see vnlem.py.
+// Distances of the diffusion map over search windows, used instead of patch distances: see vnlem.py.
 #pragma once
 #include "windows.h"
 
@@ -12,7 +12,7 @@ struct Diffusion {
     bool is_used() const { return embedding.shape[2] > 0; }
 };
 
-// Squared distances of coordinates, from differences: neighbours' coordinates agree in their leading digits.
+// Squared distances of coordinates, from differences because neighbours' coordinates agree in their leading digits.
 inline void diffusion_distances(const Array<const float, 3>& embedding, const Span& span, const Windows& windows,
                                 const Array<float, 2>& out) {
     constexpr int kEight = kLanes < 8 ? kLanes : 8;  // coordinates come in eights
@@ -21,10 +21,10 @@ inline void diffusion_distances(const Array<const float, 3>& embedding, const Sp
         [](Floats<8> squared, int64_t, int64_t, int64_t) { return squared; });
 }
 
-// Both distances of a window as one ranking, into by_patches; outside the window both are infinite.
+// Merge both distances of a window into one ranking, in by_patches; outside the window both are infinite.
 inline void blend(float trust, const float* by_diffusion, int64_t count, int64_t own, float* by_patches) {
     constexpr float kLeast = 1e-30f;
-    // Noise lifts all distances of patches alike: they count from the smallest but the pixel's own.
+    // Noise raises all patch distances alike: subtract the smallest, not counting the pixel's own.
     float lowest = INFINITY;
     float mean = 0, total = 0, n = 0;
     for (int64_t c = 0; c < count; c++) {
@@ -43,7 +43,7 @@ inline void blend(float trust, const float* by_diffusion, int64_t count, int64_t
 
 // Put squared diffusion distances in windows.distances, for the pixels of a span. With trust t below one:
 // t * diffusion + (1 - t) * what the windows held, each divided by its mean over the pixel's own window;
-// windows.unturned is used up.
+// windows.unturned is overwritten.
 inline void rank_by_diffusion(const Diffusion& diffusion, const Span& span, const Windows& windows) {
     windows.mark(span);
     if (!diffusion.blended) {

@@ -1,5 +1,5 @@
 // Elementary functions as arithmetic, for numbers and for vectors: loops around them vectorise, and results
-// are the same with every compiler and system. Good to a few roundings of float.
+// are the same with every compiler and system. Accurate to a few float roundings.
 #pragma once
 #include <cstring>
 
@@ -51,7 +51,7 @@ inline Floats<N> power(Floats<N> values, float exponent) {
     Floats<N> exponent2 = exponent * (power_of_two + 1.4426950408889634f * s * p);
     exponent2 = larger(exponent2, Floats<N>{} - 126.0f);
     exponent2 = smaller(exponent2, Floats<N>{} + 126.0f);
-    // The floor: conversion cuts towards zero.
+    // The floor: conversion truncates towards zero.
     Bits whole = __builtin_convertvector(exponent2, Bits);
     whole += __builtin_convertvector(whole, Floats<N>) > exponent2;  // a true lane is -1
     const Floats<N> f = exponent2 - __builtin_convertvector(whole, Floats<N>);

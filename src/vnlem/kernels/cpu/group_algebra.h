@@ -1,5 +1,5 @@
 // Matrices of a group of patches: their Gram matrix and its inverse, in blocks of 16 x 16. Both are symmetric:
-// only blocks on and above the diagonal are worked on.
+// only blocks on and above the diagonal are computed.
 #pragma once
 #include "array.h"
 #include "matrix.h"
@@ -17,8 +17,8 @@ inline void gram(const Array<float, 2>& columns, int64_t n, const Array<float, 2
 }
 
 // Turn a symmetric positive definite matrix (k, k), k a multiple of 16, into minus its inverse, in place.
-// The sweep operator, sixteen pivots B at a time: B becomes -1/B, the rows beside it P become Q = P/B, and P^T Q
-// is subtracted from the rest. A positive definite matrix needs no pivoting. scratch: (2, 16, k).
+// The sweep operator, sixteen pivots B at a time: B becomes -1/B, the rest P of its rows becomes Q = P/B, and P^T Q
+// is subtracted from the rest of the matrix. A positive definite matrix needs no pivoting. scratch: (2, 16, k).
 inline void sweep(const Array<float, 2>& matrix, const Array<float, 3>& scratch) {
     const int64_t k = matrix.shape[0];
     float* const before = scratch[0].data;
@@ -29,7 +29,7 @@ inline void sweep(const Array<float, 2>& matrix, const Array<float, 3>& scratch)
         const int64_t after = p + kBlock, rest = k - after;
         float* const pivots = matrix.data + p * k;
         invert_square(pivots + p, k, block);
-        // P lies above the pivots, as a column of blocks, and beside them; `turned` is Q.
+        // P lies above the pivots, as a column of blocks, and to their right; `turned` is Q.
         transpose(matrix.data + p, k, p, kBlock, before, k);
         multiply<Into::kSet>(inverse, kBlock, {before, k}, p, kBlock, {turned, k});
         multiply<Into::kSet>(inverse, kBlock, {pivots + after, k}, rest, kBlock, {turned + after, k});

@@ -46,7 +46,7 @@ inline void sum_columns(const Rows& rows, const float* weights, int64_t begin, i
     for (int v = 0; v < Vectors; v++) take(f + v * kLanes, sums[v]);
 }
 
-// The same for all of n columns, whole sixteens. rows[j]: a pointer to n numbers. As many columns at a time as
+// The same for all n columns, a multiple of sixteen. rows[j]: a pointer to n numbers. As many columns at a time as
 // keep the multipliers busy; each sum runs over j alone.
 template <class Rows, class Take>
 inline void sum_rows(const Rows& rows, const float* weights, int64_t begin, int64_t end, int64_t n, Take take) {
@@ -105,13 +105,13 @@ inline int64_t irls(const Patches& patches, const float* weights, int64_t count,
         const float sum = sum_of(terms, count);
         const float squared_step = move_point(patches, terms, 0, count, n, point.data,
                                               [=](Floats<kLanes> pulled) { return pulled / sum; });
-        // No guess from steps that shrink: below gamma = 1 they also do so, for a while, beside a saddle.
+        // Shrinking steps prove nothing: below gamma = 1 they also shrink for a while near a saddle.
         if (squared_step < kStep * kStep || exponent == 0) return iteration;
     }
     return kMaxIterations;
 }
 
-// By how much the next step will be shorter than this one, from squared residuals at its two ends.
+// The ratio of the next step's length to this one's, from squared residuals at its two ends.
 // The step's map has the Jacobian sum_j v_j u_j u_j^T / sum_j v_j, with v_j = w_j / r_j and u_j the unit vector
 // from P_j to the point; the cosine of u_j and the step follows from the three sides of a triangle.
 inline float contraction(const float* before, const float* after, const float* weights, int64_t count, float step) {
@@ -128,12 +128,12 @@ inline float contraction(const float* before, const float* after, const float* w
 
 // The minimiser for gamma = 1 where P_0, the patch itself, may outweigh the others; returns the iterations.
 //
-// distances[j] = |P_0 - P_j|^2; the median has arrived when what is left of its way is shorter than
+// distances[j] = |P_0 - P_j|^2; the iteration stops when the estimated distance to the median is below
 // `remainder`. IRLS creeps when the median lies close to a heavy patch, as it does at high noise: there the
 // patch's own term is far from the parabola that IRLS puts over it. Here only the other patches get a parabola;
-// what is left is one-dimensional, along the line from P_0 to the others' mean, and solved exactly. Every step
-// lowers the same convex function, so the limit is the same, and P_0 itself, the median at most pixels of a very
-// noisy image, is found in one step from its known distances. point, terms: as in irls;
+// the remaining problem is one-dimensional, along the line from P_0 to the others' mean, and is solved exactly.
+// Every step lowers the same convex function, so the limit is the same. P_0 itself, the median at most pixels of
+// a very noisy image, is found in one step from its known distances. point, terms: as in irls;
 // scratch: room for n numbers.
 inline int64_t euclidean_median(const Patches& patches, const float* weights, const float* distances, int64_t count,
                                 float remainder, const Array<float, 1>& point, float* scratch, float* terms) {
@@ -166,8 +166,8 @@ inline int64_t euclidean_median(const Patches& patches, const float* weights, co
             store<kLanes>(point.data + a, moved);
         }
         const float step = std::sqrt(total<kLanes, float>(squares));
-        // What is left after this step: the others' mean moves by less than the point did, and pulls against the
-        // own term's curvature; and the steps shrink like a geometric series.
+        // The distance left after this step: the others' mean moves by less than the point did, and pulls against
+        // the own term's curvature; the steps shrink like a geometric series.
         const float root = std::sqrt(best * best + kDelta);
         const float own_curvature = weights[0] * kDelta / (root * root * root);
         float ahead = step * pull / (own_curvature + pull);

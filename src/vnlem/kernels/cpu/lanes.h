@@ -1,11 +1,11 @@
-// Vectors that are added up or turned over together.
+// Vectors that are summed or transposed together.
 #pragma once
 #include "simd.h"
 
 namespace vnlem {
 
-// A vector that several sums use. GCC would read it again for each of them, and reading is what such loops wait
-// for; it does not repeat a volatile access.
+// A vector that several sums use. GCC would load it again for each of them, and such loops are bound by loads; it
+// does not repeat a volatile access.
 template <int N>
 inline Floats<N> load_once(const float* from) {
     return *reinterpret_cast<const volatile typename VectorOf<float, N>::unaligned*>(from);
@@ -56,8 +56,8 @@ inline void transpose(Floats<8>* rows) {
     }
 }
 
-// to[b * to_step + a] = from[a * step + b] for a < 16, b < 8. Sixteen numbers are stored at once where a register
-// holds them: a load that finds two stores under way waits for both.
+// to[b * to_step + a] = from[a * step + b] for a < 16, b < 8. Sixteen numbers are stored at once if a register
+// holds them: a load that overlaps two pending stores waits for both.
 inline void transpose_rows(const float* from, int64_t step, float* to, int64_t to_step) {
     Floats<8> low[8], high[8];
     for (int a = 0; a < 8; a++) {

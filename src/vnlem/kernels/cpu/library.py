@@ -11,7 +11,7 @@ from pathlib import Path
 ABI = 2  # as in abi.h
 FOLDER = Path(__file__).parent
 VARIABLE = "VNLEM_ISA"
-# Best first, as `vnlem_best_isa` numbers them from the end.
+# Best first; `vnlem_best_isa` counts from the end.
 X86 = ("x86-64-v4", "x86-64-v3", "x86-64-v2")
 ARM = ("aarch64",)
 _AGAIN = "install the package again: pip install --force-reinstall vnlem, or pip install -e . in a clone"
@@ -19,7 +19,7 @@ _ENDINGS = {"linux": ".so", "darwin": ".dylib", "win32": ".dll"}
 
 
 def instruction_sets() -> tuple[str, ...]:
-    """The instruction sets that libraries are built for on this kind of machine, best first."""
+    """The instruction sets with a library for this kind of machine, best first."""
     machine = platform.machine().lower()
     if struct.calcsize("P") != 8:
         raise ImportError("vnlem needs a 64-bit Python, this one has 32 bits; install a 64-bit Python")
@@ -54,7 +54,7 @@ def _open(instruction_set: str, loader: type[ctypes.CDLL]) -> ctypes.CDLL:
 
 @functools.cache
 def instruction_set() -> str:
-    """The best instruction set that this processor has, or the one that VNLEM_ISA names."""
+    """The best instruction set of this processor, or the one named by VNLEM_ISA."""
     known = instruction_sets()
     available = known
     if len(known) > 1:
@@ -81,5 +81,5 @@ def instruction_set() -> str:
 
 @functools.cache
 def load(keeps_lock: bool = False) -> ctypes.CDLL:
-    """The library of kernels; its functions release Python's lock unless they are to keep it."""
+    """The library of kernels; its functions release Python's lock unless `keeps_lock`."""
     return _open(instruction_set(), ctypes.PyDLL if keeps_lock else ctypes.CDLL)

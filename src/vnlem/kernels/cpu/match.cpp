@@ -16,7 +16,7 @@ struct GroupSearch {
 namespace {
 
 struct Buffers {
-    Array<float, 2> energy;  // squared norms of the patches; infinite where there is none
+    Array<float, 2> energy;  // squared norms of the patches; infinite if there is none
     Array<float, 2> level, contrast;  // as in `SearchWindow`
     Array<double, 2> sums;
     Array<SearchWindow, 1> windows;
@@ -32,7 +32,7 @@ struct Buffers {
           ranks(arena, shape, rule, windows, members) {}
 };
 
-// No patch that shows what lies outside of its sheet's image is a candidate.
+// A patch that reaches outside its sheet's image is no candidate.
 void leave_out_hidden(const Array<uint8_t, 2>& outside, int64_t patch_size, const Array<float, 2>& energy) {
     uint8_t hidden = 0;
     for (int64_t i = 0, count = outside.size(); i < count; i++) hidden |= outside.data[i];
@@ -40,7 +40,7 @@ void leave_out_hidden(const Array<uint8_t, 2>& outside, int64_t patch_size, cons
     const int64_t last = patch_size - 1;
     for (int64_t y = 0; y + last < energy.shape[0]; y++)
         for (int64_t x = 0; x + last < energy.shape[1]; x++)
-            // A sheet shows a convex part of its image: the corners of a patch tell of its inside.
+            // A sheet shows a convex part of its image: a patch whose corners are inside is inside.
             if (outside(y, x) | outside(y + last, x) | outside(y, x + last) | outside(y + last, x + last))
                 energy(y, x) = INFINITY;
 }
@@ -76,7 +76,7 @@ double sum_over(const float* patch, int64_t stride, int64_t side, Function f) {
     return sum;
 }
 
-// What a turned member of this group has to make up for.
+// The penalty on the rank of a turned member of this group.
 float penalty_of(const Tall& tall, const GroupSearch& search, int64_t top, int64_t left) {
     const int64_t side = search.patch_size, stride = tall.compared.shape[2];
     double noise = 0;

@@ -11,7 +11,7 @@ ANY_MOVE = np.full((1, 1), 255, np.uint8)
 
 
 class GroupSearch(NamedTuple):
-    """What is searched in a tile, and how."""
+    """Parameters of the search in a tile."""
 
     transforms: int  # 1, 4 or 8: how many of `neighbours.groups.symmetries`
     weights: Float1  # (channels): of each channel in comparisons
@@ -43,6 +43,6 @@ def match_tile(
 
     references (r, 2): top left corners in the first sheet; corners (r, s, 2): of the search window in each
     sheet; both in the tall arrays. Written: positions (r, k), row * stride + column in the tall arrays, the
-    reference first; chosen (r, k), the index of the transform. There are either enough members that are
-    turned or reflected, or none.
+    reference first; chosen (r, k), the index of the transform. There are either enough turned or reflected
+    members, or none.
     """

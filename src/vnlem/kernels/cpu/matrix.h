@@ -35,8 +35,8 @@ struct Product {
 
 enum class Into { kSet, kAdd, kSubtract };
 
-// x86 begins two multiply-adds of four cycles in every cycle, so eight sums must be under way; ARM's larger
-// processors begin four. More rows than that would only lengthen the way in and out of a tile.
+// x86 starts two multiply-adds of four cycles in every cycle, so eight sums must be in flight; ARM's larger
+// processors start four. More rows than that would only lengthen the start and the end of a tile.
 constexpr int kTileVectors = 2;
 constexpr int kTileRows = kLanes == 4 && kRegisters >= 32 ? 8 : 4;
 
@@ -72,7 +72,7 @@ VNLEM_INLINE void product_rows(AnyLeft left, Right right, int64_t depth, int64_t
     else if constexpr (Wide > 8) product_rows<into, Rows, 1, Wide / 2>(left, right, depth, x, width, out);
 }
 
-// out = left right, or that added to or subtracted from it; rows: a multiple of four, width: one of eight.
+// Set out to left right, or add it to or subtract it from out; rows: a multiple of four, width: one of eight.
 template <Into into, class AnyLeft = Left>
 __attribute__((noinline)) void multiply(AnyLeft left, int64_t rows, Right right, int64_t width, int64_t depth,
                                         Product out) {

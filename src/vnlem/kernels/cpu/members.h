@@ -1,6 +1,6 @@
-// A group's patches on their way: out of the images, and back into the accumulators.
+// A group's patches: gathered from the images, and added back to the accumulators.
 //
-// As columns, pixels are rows and members lie side by side, as their Gram matrix wants them. As rows, a patch's
+// As columns, pixels are rows and members lie side by side, as the Gram matrix needs them. As rows, a patch's
 // pixels lie side by side, as in the image; each row of the patch begins at a multiple of eight.
 #pragma once
 #include "array.h"
@@ -10,7 +10,7 @@ namespace vnlem {
 
 constexpr int64_t round_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
-// What the patches of a group look like.
+// The layout of the patches of a group.
 struct Patch {
     Array<const int64_t, 2> offsets;  // (transforms, pixels): of the pixels from the corner, in the images
     Array<const int64_t, 2> places;   // the same in the accumulators, two numbers a pixel
@@ -44,8 +44,7 @@ inline void locate(const float* image, const Patch& patch, const Array<const int
 }
 
 // Columns (., size) of the group from its rows, their mean subtracted; columns beyond the members become zero,
-// and the rest of `rows` is set. mean: scratch (length). Rows of `columns` beyond the
-// patch's pixels are left with numbers that mean nothing.
+// and the rest of `rows` is set. mean: scratch (length). Rows of `columns` beyond the patch's pixels hold garbage.
 inline void gather_centred(const Array<const float*, 2>& rows, int64_t k, const Patch& patch,
                            const Array<float, 1>& mean, const Array<float, 2>& columns) {
     const int64_t size = columns.shape[1], step = patch.row_step(), wide = patch.wide;
@@ -60,11 +59,11 @@ inline void gather_centred(const Array<const float*, 2>& rows, int64_t k, const 
             for (; j < k; j++) sums[0] += load<kSquare>(begins[j] + x);
             store<kSquare>(&mean[r * step + x], ((sums[0] + sums[1]) + (sums[2] + sums[3])) * share);
         }
-        // Less the mean, the mean is zero.
+        // The mean minus itself is zero.
         for (int64_t j = k; j < size; j++) begins[j] = &mean[r * step];
     }
     for (int64_t first = 0; first < size; first += kSquare) {
-        // What runs over the end of a patch's row is written over by the next row.
+        // The next row overwrites what runs over the end of a patch's row.
         for (int64_t r = 0; r < patch.rows(); r++) {
             const float** const begins = &rows(r, first);
             for (int64_t x = 0; x < wide; x += kSquare) {
@@ -79,8 +78,8 @@ inline void gather_centred(const Array<const float*, 2>& rows, int64_t k, const 
     }
 }
 
-// Rows (., length) of the group less the first of them, which is left alone; numbers beyond a row of the patch
-// become zero.
+// Rows (., length) of the group minus the first, which is not changed; numbers beyond a row of the patch become
+// zero.
 inline void gather_rows(const Array<const float*, 2>& rows, int64_t k, const Patch& patch,
                         const Array<float, 2>& out) {
     const int64_t step = patch.row_step();
@@ -108,8 +107,8 @@ VNLEM_INLINE void twice(Floats<4> row, Floats<4>& low, Floats<4>& high) {
     high = __builtin_shufflevector(row, row, 2, 2, 3, 3);
 }
 
-// Add a member's row (length) to the accumulators, two numbers a pixel, at its corner. first, second: factors of
-// the row in the two. An upright member is added by vectors: zeros are added to what lies beside it.
+// Add a member's row (length) to the accumulators, two numbers per pixel, at its corner. first, second: factors of
+// the row in the two. An upright member is added by vectors, with zeros for the pixels next to it.
 inline void put_back(const float* row, const Patch& patch, int64_t transform, float first, float second, float* sums) {
     const int64_t step = patch.row_step(), n_rows = patch.rows(), wide = patch.wide;
     const int64_t* shifts = &patch.places(transform, 0);

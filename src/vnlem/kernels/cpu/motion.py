@@ -6,7 +6,7 @@ from vnlem.kernels.cpu.declare import Float2, Long3, Written, kernel
 
 
 class BlockSearch(NamedTuple):
-    """Which blocks are searched for, and how far."""
+    """The blocks to search for, and how far."""
 
     cell: int  # pixels between blocks
     half: int  # half the side of a block
@@ -16,8 +16,7 @@ class BlockSearch(NamedTuple):
 
 @kernel
 def block_motion(here: Float2, there: Float2, search: BlockSearch, moves: Written[Long3]) -> None:
-    """The shift of every block from one frame (H, W) to another, of least squared difference.
+    """The shift of every block from one frame (H, W) to another, by least squared difference.
 
-    moves (rows, columns, 2): written. Blocks are cut at the border; among equals the first in reading order
-    wins.
+    moves (rows, columns, 2): written. Blocks are cut at the border; ties go to the first in reading order.
     """

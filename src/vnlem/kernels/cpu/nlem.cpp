@@ -27,7 +27,7 @@ struct Buffers {
     Array<int32_t, 1> chosen;
     Array<float, 1> weights, squared, terms, point, sums;
 
-    // One column more than needed: a power of two between offsets would crowd a few cache sets.
+    // One column more than needed: offsets a power of two apart would crowd a few cache sets.
     Buffers(Arena& arena, const Tile& tile, const Window& window, int64_t n_neighbors, int64_t window_area,
             int64_t length)
         : distances(arena.empty<float>(window_area, tile.bottom - tile.top, tile.right - tile.left + 1)),
@@ -72,7 +72,7 @@ void window_distances(const Array<const float, 3>& padded, const Tile& tile, con
     }
 }
 
-// The patches of some pixels, times scale, one after the other; channel after channel in each.
+// The patches of some pixels, times scale, one after another; channel after channel in each.
 void gather_patches(const Array<const float, 3>& padded, const Tile& pixels, const Window& window, float scale,
                     const Array<float, 2>& table) {
     const int64_t size_y = 2 * window.radius_y + 1, size_x = 2 * window.radius_x + 1;
@@ -90,7 +90,7 @@ void gather_patches(const Array<const float, 3>& padded, const Tile& pixels, con
     }
 }
 
-// Weights of the chosen patches; those that are lost in a sum are left out. Returns how many there are.
+// Weights of the chosen patches; those too small to change a sum are left out. Returns how many there are.
 int64_t weigh_chosen(const float* distances, int64_t own, int64_t count, const Decay& decay, const Buffers& scratch) {
     float* const weights = scratch.weights.data;
     for (int64_t j = 0; j < count; j++) scratch.squared[j] = weights[j] = distances[scratch.chosen[j]];

@@ -11,10 +11,10 @@ REMAINDER = 1.2e-4  # error of the median at a pixel, in units of the image's st
 
 
 class Regression(NamedTuple):
-    """How the nearest patches make one."""
+    """How the nearest patches are combined."""
 
     n_neighbors: int
-    gamma: float  # power of the norm; 1 is the Euclidean median, which has a solver of its own
+    gamma: float  # power of the norm; 1 is the Euclidean median, with a special solver
     remainder: float  # error of the median, as the length of a patch
 
 

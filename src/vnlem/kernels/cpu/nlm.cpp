@@ -12,14 +12,14 @@ struct PiledPlanes {
 
 namespace {
 
-// The weighted means of a tile's pixels while they are added up.
+// Accumulators of the weighted means of a tile's pixels.
 struct Means {
     const Array<const float, 3>& padded;
     const Tile& tile;
     Array<float, 3> out;    // (channels, height, width)
     Array<float, 2> total;  // (rows, columns): sums of weights
 
-    // The pixels (y, left ... right) get the values from padded (from_y, from_x) on; those outside the tile nothing.
+    // Add the values from padded (from_y, from_x) on to pixels (y, left ... right) that lie in the tile.
     void add(int64_t y, int64_t left, int64_t right, const float* weights, int64_t from_y, int64_t from_x) const {
         const int64_t begin = larger_of(left, tile.left), count = smaller_of(right, tile.right) - begin;
         if (y < tile.top || y >= tile.bottom || count <= 0) return;
@@ -71,7 +71,7 @@ VNLEM_EXPORT int64_t vnlem_nlm_tile(const Array<const float, 3>& padded, const T
         for (int64_t dx = dy == 0 ? 1 : -window.reach_x; dx <= window.reach_x; dx++) {
             const Tile box = pairs_of_tile(tile, height, width, dy, dx);
             if (box.bottom <= box.top || box.right <= box.left) continue;
-            // A pair of pixels is met once: its weight serves both.
+            // Each pair of pixels is visited once: its weight serves both.
             distances_at_offset(padded, box, dy, dx, window, scratch->rows, [&](int64_t y, float* row) {
                 weigh(row, box.right - box.left, decay);
                 const int64_t from_y = y + window.radius_y, from_x = box.left + window.radius_x;

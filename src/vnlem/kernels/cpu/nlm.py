@@ -16,7 +16,7 @@ def nlm_tile(padded: Float3, tile: Tile, window: Window, decay: Decay, out: Writ
 
 
 class PiledPlanes(NamedTuple):
-    """Planes one above the other, each with its border: a step to another plane is an offset of rows."""
+    """Planes one above another, each with its border: a step to another plane is an offset of rows."""
 
     pixels: Float3  # (1, n_planes * (height + 2 radius_y), width + 2 radius_x)
     height: int  # of a plane without its border

@@ -21,9 +21,9 @@ struct Directions {
 namespace {
 
 typedef Floats<kLanes> Lanes;
-// A second arc counts as an orientation from this share of the first one's mass on (as in SIFT).
+// A second arc counts as an orientation if it has at least this share of the first one's mass (as in SIFT).
 constexpr float kSecondShare = 0.8f;
-// Histograms filled in turn, so that equal bins of neighbouring pixels do not wait for each other.
+// Histograms filled in turn: equal bins of neighbouring pixels do not wait for each other.
 constexpr int kHistograms = 4;
 constexpr int kRoom = 80;  // two numbers of every bin, in whole vectors
 
@@ -46,7 +46,7 @@ VNLEM_EXPORT int64_t vnlem_gradients(const Array<const float, 2>& padded, const 
     if (!scratch) return kOutOfMemory;
     float *const __restrict smooth = scratch->smooth.data, *const __restrict sloped = scratch->sloped.data;
     float *const __restrict gx = scratch->gx.data, *const __restrict gy = scratch->gy.data;
-    // Differences come before sums, so that a constant image has a gradient of exactly zero.
+    // Differences are taken before sums: a constant image has a gradient of exactly zero.
     for (int64_t y = 0; y < magnitude.shape[0]; y++) {
         const float* const row = padded[y + radius].data;
         for (int64_t x = 0; x < full; x++) {
@@ -90,10 +90,10 @@ struct Histograms {
     Array<float, 2> parts;    // and how its magnitude is shared with the upper one
     Array<int64_t, 1> shift;  // whole groups of offsets; those past the last have no weight
     Array<float, 1> share;
-    Array<float, 2> pairs;    // (kHistograms, kRoom): for each bin, what falls to it and to the next
-    Array<float, 1> sums;     // of all histograms, behind one number
-    Array<float, 1> wrapped;  // the histogram, and its beginning and end once more at the other side
-    Array<float, 1> arc;      // one turn twice: what follows a bin is read without counting round
+    Array<float, 2> pairs;    // (kHistograms, kRoom): for each lower bin, its part and that of the upper one
+    Array<float, 1> sums;     // of all histograms, after one number
+    Array<float, 1> wrapped;  // the histogram, extended at both ends by its other end
+    Array<float, 1> arc;      // one turn twice: reading past the last bin needs no wrapping
 
     Histograms(Arena& arena, int64_t pixels, int64_t n_offsets, int64_t reach)
         : lower(arena.empty<int32_t>(pixels)),
@@ -124,7 +124,7 @@ float collect(const Histograms& made, int64_t middle, int64_t reach) {
     for (int64_t o = 0; o < made.shift.shape[0]; o += kHistograms) {
         for (int h = 0; h < kHistograms; h++) {
             const int64_t n = middle + made.shift.data[o + h];
-            // Pairs that do not overlap: what was just written is read back at once, or something else is.
+            // Pairs do not overlap: a load reads exactly what was stored, or none of it.
             float* const pair = made.pairs.data + h * kRoom + 2 * made.lower.data[n];
             store<2>(pair, load<2>(pair) + made.share.data[o + h] * load<2>(made.parts.data + 2 * n));
         }
@@ -201,7 +201,7 @@ VNLEM_EXPORT int64_t vnlem_dominant_directions(const Array<const float, 2>& magn
             const int64_t best = smooth(*scratch, disc.taper);
             found.angle(y, x) = angle_of(arc, best);
             if (found.second.size() == 0) continue;
-            // The best arc that is a peak of its own (not the slope of the first one) and lies elsewhere.
+            // The best other arc that is a peak, not the slope of the first one.
             int64_t other = -1;
             float elsewhere = 0;
             for (int64_t b = best + disc.arc_bins; b <= best + kBins - disc.arc_bins; b++) {

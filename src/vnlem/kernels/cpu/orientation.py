@@ -26,13 +26,13 @@ class Disc(NamedTuple):
     offsets: Long2  # (pixels, [dy, dx])
     weights: Float1
     taper: Float1  # of the arc: weights of bins 0, 1, ... away
-    arc_bins: int  # another peak is at least so far away
+    arc_bins: int  # another peak is at least this far away
 
 
 class Directions(NamedTuple):
-    """Of every pixel, see `vnlem.features.orientation.Orientation`; written where there is any gradient.
+    """See `vnlem.features.orientation.Orientation`; written for pixels that have a gradient.
 
-    All but the angle may be empty: then they are not asked for.
+    All but the angle may be empty: then they are not computed.
     """
 
     angle: Written[Float2]

@@ -2,7 +2,7 @@
 //
 // A sum over a patch adds blocks of 1, 2, 4, ... rows, then of columns, always in the same order. So a distance
 // depends on its two patches alone and not on the region it was computed with: any tiling of an image gives the
-// same bits. A running sum would be a little cheaper, and would not have this property.
+// same bits. A running sum would be a little cheaper but would not have this property.
 #pragma once
 #include <type_traits>
 
@@ -39,8 +39,8 @@ inline Tile pairs_of_tile(const Tile& tile, int64_t height, int64_t width, int64
             dx > 0 ? smaller_of(tile.right, width - dx) : smaller_of(tile.right - dx, width)};
 }
 
-// Blocks of 1, 2, 4, ... rows are held as long as larger sums need them: the block of 2^level rows that ends
-// with row t is the one at t modulo 2^level + 1 of its level.
+// Blocks of 1, 2, 4, ... rows are kept as long as larger sums need them: the block of 2^level rows that ends
+// with row t is at index t modulo 2^level + 1 of its level.
 inline int64_t place_of_block(int level, int64_t t) {
     const int64_t held = (int64_t(1) << level) + 1;
     return held + level - 2 + (t + held) % held;
@@ -49,7 +49,7 @@ inline int64_t place_of_block(int level, int64_t t) {
 struct DistanceRows {
     static constexpr int kMostLevels = 16;
     Array<float, 2> blocks;  // of rows of squared differences
-    Array<float, 2> sums;    // over the rows of a patch; and of some of these side by side
+    Array<float, 2> sums;    // over the rows of a patch, and of some of these side by side
     Array<float, 1> distances;
 
     // For regions of at most this many columns. Rows have room for whole vectors, and for the patch of the last one.
@@ -68,7 +68,7 @@ struct DistanceRows {
     }
 };
 
-// Calls work with a size as a constant where it is a usual one, else with 0.
+// Calls work with the size as a constant if it is a common one, else with 0.
 template <class Work>
 inline void with_constant_size(int64_t size, Work work) {
     switch (size) {
@@ -97,8 +97,8 @@ inline void squared_differences(const Array<const float, 3>& image, int64_t firs
         for (int64_t x = 0; x < count; x++) row[x] *= share;
 }
 
-// The newest row of single rows is row t: sums = the last `size` rows. Size: 0, or `size`.
-// Not inlined, so that all addresses stay in registers.
+// sums = the sum of the last `size` rows, of which row t is the newest. Size: 0, or `size`.
+// Not inlined, to keep all addresses in registers.
 template <int Size>
 __attribute__((noinline)) void add_up_rows(int64_t t, int64_t any_size, int64_t wide, const DistanceRows& rows) {
     const int64_t size = Size > 0 ? Size : any_size;  // odd
@@ -125,7 +125,7 @@ __attribute__((noinline)) void add_up_rows(int64_t t, int64_t any_size, int64_t 
     }
 }
 
-// The sum of Size numbers from each of some that lie side by side.
+// The sums of Size consecutive numbers from each of some positions side by side.
 template <int Size>
 inline Lanes sum_of_next(const float* values) {
     constexpr int kFirst = Size > 8 ? 8 : Size > 4 ? 4 : Size > 2 ? 2 : 1;

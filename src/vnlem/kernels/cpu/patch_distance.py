@@ -1,4 +1,4 @@
-"""What the kernels of window methods take: see patch_distance.h for the distances of their patches."""
+"""Arguments of the kernels of window methods; patch_distance.h computes the distances of their patches."""
 
 from typing import NamedTuple
 

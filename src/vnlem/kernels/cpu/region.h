@@ -1,4 +1,4 @@
-// Features of a region and what is looked for in it: see vnlem.py.
+// Features of a region, and the parameters of the search in it: see vnlem.py.
 #pragma once
 #include "array.h"
 

@@ -31,8 +31,8 @@ struct Flat {
     const float *pilot, *working, *residual, *noise;
 };
 
-// Estimate groups and add them up. window (length): what the pixels of a patch weigh.
-// corner_of(position): where in the accumulators a member belongs, in pixels; negative where it is not put back.
+// Estimate groups and add them up. window (length): weights of the pixels of a patch.
+// corner_of(position): where in the accumulators a member belongs, in pixels; negative if it is not put back.
 template <class CornerOf>
 void filter_groups(const Flat& images, const RidgeRule& rule, const Patch& patch, const Array<float, 1>& window,
                    const Array<const int32_t, 2>& positions, const Array<const uint8_t, 2>& chosen, const Group& group,
@@ -82,14 +82,14 @@ struct TileScratch {
           group(arena, k, patch) {}
 };
 
-// What the pixels of a patch weigh, row by row: that of the row times that of the column.
+// Set the weights of a patch's pixels: the weight of the row times that of the column.
 void set_window(const Patch& patch, const Array<const float, 1>& taps, const Array<float, 1>& window) {
     const int64_t p = taps.shape[0];
     for (int64_t row = 0; row < patch.rows(); row++)
         for (int64_t x = 0; x < p; x++) window[row * patch.row_step() + x] = taps[row % p] * taps[x];
 }
 
-// Where the pixels of a patch lie in the tall arrays and in the accumulators.
+// Set where the pixels of a patch lie in the tall arrays and in the accumulators.
 void set_places(const Tall& tall, const Ridge& ridge, const TileScratch& scratch) {
     const int64_t p = ridge.taps.shape[0], stride = tall.pilot.shape[3], area = ridge.transforms.shape[1];
     const int64_t plane_step = tall.pilot.shape[2] * stride, own_step = ridge.own_rows * stride;

@@ -18,8 +18,8 @@ struct Sampling {
 
 namespace {
 
-// Pixels of a row worked on together: few enough that a ring's samples stay in the first-level cache. Everything
-// runs along them in whole vectors; what lies past the last pixel is not used.
+// Pixels of a row processed together: few enough that a ring's samples stay in the first-level cache. All loops run
+// along them in whole vectors; what lies past the last pixel is not used.
 constexpr int64_t kPixels = 64;
 constexpr int kVectors = 2, kStep = kVectors * kLanes;  // pixels whose sums stay in registers
 constexpr int kTogether = 4;                            // orders that are summed up together
@@ -43,7 +43,7 @@ struct Buffers {
 };
 
 // Bilinear samples at one offset, for pixels from (y, left) on. Past the end of a row begins the next: the planes
-// (k, k, rows, columns) reach farther down than any sample. Not inlined, so that all addresses stay in registers.
+// (k, k, rows, columns) reach farther down than any sample. Not inlined, to keep all addresses in registers.
 __attribute__((noinline)) void sample(const Array<const float, 4>& planes, int64_t y, int64_t left, const Array<const int64_t, 2>& where,
             const Array<const float, 1>& weights, int64_t span, float* out) {
     const float* rows[4];
@@ -90,7 +90,7 @@ void fold(const Array<float, 2>& samples, int64_t count, int64_t span, const Arr
     }
 }
 
-// to[i] = sum over s < count of factors[i][s] * rows[s]; the sums of some pixels stay in registers.
+// to[i] = sum over s < count of factors[i][s] * rows[s]; the sums of kStep pixels stay in registers.
 void combine(const Array<float, 2>& rows, int64_t count, const float* const* factors, int64_t span, float* const* to) {
     for (int64_t x = 0; x < span; x += kStep) {
         Lanes sums[kTogether][kVectors] = {};
@@ -106,7 +106,7 @@ void combine(const Array<float, 2>& rows, int64_t count, const float* const* fac
 }
 
 // The real or imaginary coefficients, from order `begin` on, of a ring whose coefficient k goes to row lanes[k] of
-// the table. Orders of one parity are sums of the same rows; the last one may be made again.
+// the table. Orders of one parity are sums of the same rows; the last one may be computed twice.
 void transform(const Array<float, 3>& folded, int64_t count, const Array<const float, 2>& factors, int64_t begin,
                const Array<const int64_t, 1>& lanes, int64_t span, const Array<float, 2>& table) {
     for (int64_t first = begin; first < smaller_of(begin + 2, lanes.shape[0]); first++) {
@@ -157,7 +157,7 @@ void make_turns(const float* angles, int64_t count, const Buffers& scratch) {
     }
 }
 
-// Vectors of `count` pixels, one after the other, from a table (dim, kPixels).
+// Vectors of `count` pixels, one after another, from a table (dim, kPixels).
 void turn_over(const Array<float, 2>& table, int64_t count, float* out) {
     const int64_t dim = table.shape[0];
     const int64_t whole = count / 8 * 8;

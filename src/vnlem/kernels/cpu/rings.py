@@ -6,7 +6,7 @@ from vnlem.kernels.cpu.declare import Float2, Float3, Float5, Long1, Long2, Long
 
 
 class Sampling(NamedTuple):
-    """Where the rings lie and what their samples make (see vnlem.features.rings)."""
+    """Where the rings lie, and the transform of their samples (see vnlem.features.rings)."""
 
     where: Long3  # (samples, 4, [phase y, phase x, dy, dx])
     weights: Float2  # (samples, 4)
@@ -29,5 +29,5 @@ def ring_features(
 ) -> None:
     """planes (C, k, k, H + 2 halo, W + 2 halo), angles (H, W) -> raw, canonical (H, >= W, dim).
 
-    sampling: of quarters of the rings. raw may have no rows: then it is not asked for.
+    sampling: of quarters of the rings. raw may have no rows: then it is not computed.
     """

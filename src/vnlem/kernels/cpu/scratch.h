@@ -36,7 +36,7 @@ public:
         return made;
     }
 
-    // Whether arrays have memory; false while it is measured. What a constructor writes, it writes only then.
+    // Whether arrays have memory; false while it is measured. Constructors may write to arrays only if it is true.
     bool is_real() const { return base_ != nullptr; }
 
     bool allocate() {
@@ -53,7 +53,7 @@ public:
 
 private:
     static constexpr int64_t kLine = 64;
-    // Arrays whose sizes are powers of two would share the same sets of the cache.
+    // Arrays whose sizes are powers of two would share the same cache sets.
     static constexpr int64_t kSpare = 64;
     char* block_ = nullptr;
     char* base_ = nullptr;

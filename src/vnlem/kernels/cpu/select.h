@@ -1,8 +1,8 @@
 // Selection of the smallest of many numbers without sorting them.
 //
-// A threshold that parts the wanted numbers from the rest is found by bracketing. Each step counts in whole
-// vectors, where a quickselect would wait for a mispredicted branch at every other element. Numbers are compared
-// as numbers: NaN of either sign is never counted, so it ranks behind infinity. No value is negative.
+// Bracketing finds a threshold that separates the wanted numbers from the rest. Each step counts in whole vectors,
+// where a quickselect would mispredict a branch at every other element. Numbers are compared as floats: NaN of
+// either sign is never counted, so it ranks behind infinity. No value is negative.
 #pragma once
 #include <cfloat>
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace vnlem {
 
 constexpr int kBlock = 16;  // numbers whose comparisons are gathered at once
-constexpr int64_t kFew = 4;  // up to this many times the wanted numbers, a threshold needs few steps
+constexpr int64_t kFew = 4;  // among at most this many times the wanted numbers, a threshold needs few steps
 
 typedef Array<const float, 1> Values;
 
@@ -50,8 +50,8 @@ inline uint32_t bits_up_to(const float* values, float limit) {
     return bits_where([=](int first) { return load<kLanes>(values + first) <= limits; });
 }
 
-// Write first + the place of every bit to `to`; returns how many. Room for kBlock numbers is written to
-// whatever the bits are: there is no branch that depends on them.
+// Write first + the place of every set bit to `to`; returns how many. Always writes kBlock numbers, to avoid a
+// branch that depends on the bits.
 template <class Index>
 inline int64_t store_places(uint32_t bits, int64_t first, Index* to) {
     int64_t n = 0;
@@ -84,7 +84,7 @@ inline int64_t count_up_to(const Values& values, float limit) {
     return count;
 }
 
-// The number in the middle of all floats between two that are not negative.
+// The middle of all floats between two non-negative ones.
 inline float halfway(float low, float high) {
     int32_t first, last;
     std::memcpy(&first, &low, sizeof first);
@@ -110,9 +110,9 @@ inline float mean_of_finite(const Values& values) {
 
 // A threshold, and how many values are at most it: k to `most` of them, or more with ties.
 //
-// At least k values must be finite. A bracket is sought around `guess`, the neighbour's answer as a rule, or
-// around the mean where the guess is not positive. Then steps by interpolation, which mostly hit, take turns
-// with halving, which always shrinks the bracket.
+// At least k values must be finite. The bracket starts around `guess`, usually the neighbour's answer, or around
+// the mean if the guess is not positive. Then interpolation, which mostly hits, alternates with halving, which
+// always shrinks the bracket.
 inline Selected bracket(const Values& values, int64_t k, int64_t most, float guess) {
     float middle = 0 < guess && guess < INFINITY ? guess : mean_of_finite(values);
     // Fewer than k values are at most `low` (or low is below all), at least k are at most `high`.
@@ -152,12 +152,12 @@ inline Selected bracket(const Values& values, int64_t k, int64_t most, float gue
     return count >= k ? Selected{count, low} : Selected{up_to_high, high};
 }
 
-// A number up to which exactly k of the values lie; with ties, the k-th smallest itself.
+// A threshold with exactly k values at most equal to it; with ties, the k-th smallest itself.
 inline float threshold_of(const Values& values, int64_t k, float guess) {
     return bracket(values, k, k, guess).threshold;
 }
 
-// The largest of the values that are at most the threshold: the same whatever guess led to it.
+// The largest value up to the threshold: it does not depend on the guess.
 inline float largest_up_to(const Values& values, float threshold) {
     const Floats<kLanes> none = {};
     Floats<kLanes> largest = none;
@@ -174,8 +174,8 @@ inline float largest_up_to(const Values& values, float threshold) {
 
 // Indices of the `limit` smallest finite values, in their order.
 //
-// Ties at the threshold go to the lower index, so the choice is the same everywhere. own: the index of a value
-// of zero that is taken in any case and comes first in `chosen`, or -1. chosen: one longer than `limit`.
+// Ties at the threshold go to the lower index, so the choice is the same everywhere. own: the index of a zero that
+// is always taken and comes first in `chosen`, or -1. chosen: one longer than `limit`.
 template <class Index>
 inline Selected smallest(const Values& values, int64_t limit, int64_t own, float guess,
                          const Array<Index, 1>& chosen) {
@@ -198,7 +198,7 @@ inline Selected smallest(const Values& values, int64_t limit, int64_t own, float
         for (int64_t j = 0; j < values.shape[0]; j++) ties -= (values[j] < threshold) & (j != own);
     }
     for (; i < values.shape[0]; i++) {
-        // Written always, kept or overwritten: no branch to mispredict.
+        // Always written, then kept or overwritten: no branch to mispredict.
         chosen[at] = Index(i);
         const int64_t tied = (values[i] == threshold) & (ties > 0) & (i != own);
         ties -= tied;
@@ -231,13 +231,13 @@ inline int64_t take_up_to(const Values& values, float threshold, const Few& few)
     return n;
 }
 
-// Take the k smallest of the values and some more: further steps are then made on few numbers.
+// Take the k smallest of the values and some more: further steps then work on few numbers.
 inline Selected take_smallest(const Values& values, int64_t k, float guess, const Few& few) {
     const float threshold = bracket(values, k, kFew * k, guess).threshold;
     return {take_up_to(values, threshold, few), threshold};
 }
 
-// `smallest` of the first n that were taken, `own` among them; chosen: where they are of all values.
+// `smallest` of the first n values taken, including `own`; chosen: their indices among all values.
 inline int64_t smallest_of_few(const Few& few, int64_t n, int64_t limit, int64_t own, float guess,
                                const Array<int32_t, 1>& chosen) {
     int64_t before = 0;

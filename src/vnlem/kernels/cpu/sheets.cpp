@@ -1,4 +1,4 @@
-// The images of a tile, and the way back into the image: see sheets.py.
+// Fill the images of a tile, and write the result back into the image: see sheets.py.
 #include "sheets.h"
 
 #include "scratch.h"
@@ -75,7 +75,7 @@ void join(const Sums& tile, const TilePlace& place, const Totals& total) {
     }
 }
 
-// Pixels of a row that no patch covers are counted; the others are changed.
+// Change the pixels of a row; count those that no patch covers.
 int64_t finish(const Totals& total, const Array<const float, 1>& taps, const Tile& place, const Images& images,
                const Array<float, 2>& scratch) {
     const int64_t patch_size = taps.shape[0];
@@ -85,7 +85,7 @@ int64_t finish(const Totals& total, const Array<const float, 1>& taps, const Til
     int64_t missing = 0;
     for (int64_t c = 0; c < total.weights.shape[0]; c++) {
         for (int64_t y = place.top; y < place.bottom; y++) {
-            // A pixel's weight is that of all patches that cover it: their corners lie above and to the left.
+            // A pixel's weight is the sum over all patches that cover it: their corners lie above and to the left.
             column_sums.fill(0);
             float* const into = column_sums.data + patch_size - 1 - (place.left - begin);
             for (int64_t corner = larger_of<int64_t>(y - patch_size + 1, 0); corner <= y; corner++) {
@@ -110,7 +110,7 @@ int64_t finish(const Totals& total, const Array<const float, 1>& taps, const Til
     return missing;
 }
 
-// The changes are made; the next pass begins with no weight.
+// Clear the sums for the next pass, once the changes are applied.
 void clear(const Totals& total, const Tile& place) {
     for (int64_t c = 0; c < total.weights.shape[0]; c++) {
         for (int64_t y = place.top; y < place.bottom; y++) {

@@ -31,8 +31,8 @@ inline void slide(const Sum* columns, int64_t count, int64_t patch_size, Sum* to
 }
 
 // Sums of value(number) of planes (depth, rows, stride) over every patch, at its corner, into out (rows, stride).
-// Added up in the precision of scratch (2, stride), pixel by pixel in the same order wherever the patch lies.
-// Corners without a whole patch get nothing.
+// Summed in the precision of scratch (2, stride), in the same order of pixels wherever the patch lies.
+// Corners without a whole patch are not written.
 template <class Sum, class Value>
 inline void sum_over_patches(const Array<const float, 3>& planes, int64_t patch_size, const Array<Sum, 2>& scratch,
                              const Array<float, 2>& out, Value value) {

@@ -1,8 +1,8 @@
-"""The images of a tile as VNLR's kernels see them, and the way back into the image.
+"""The images of a tile as VNLR's kernels see them, and how results return to the image.
 
-What a tile may look at is cut out of the image and laid into one tall array per image: its sheets one below
-the other (see `vnlem.neighbours.sheets`). A patch is then one number, row * stride + column of its corner in
-the tall arrays, whatever it was cut from. Everything a tile computes depends on its tall arrays alone.
+The surroundings of a tile are cut out of the image and copied into one tall array per image: its sheets one
+below another (see `vnlem.neighbours.sheets`). A patch is then one number, row * stride + column of its corner
+in the tall arrays, whatever it was cut from. The results of a tile depend only on its tall arrays.
 """
 
 from typing import NamedTuple
@@ -26,12 +26,12 @@ class Images(NamedTuple):
 class Tall(NamedTuple):
     """The tall arrays of one tile. A patch has `depth` planes, one for an image, more in a volume."""
 
-    compared: Written[Float3]  # (channels * depth, rows, stride): what patches are compared on
+    compared: Written[Float3]  # (channels * depth, rows, stride): in which patches are compared
     pilot: Written[Float4]  # (channels, depth, rows, stride)
     working: Written[Float4]
     change: Written[Float4]  # (noisy - working)^2
     variance: Written[Float4]
-    outside: Written[Byte2]  # (rows, stride): not zero where a sheet shows nothing of its image
+    outside: Written[Byte2]  # (rows, stride): not zero if a sheet shows nothing of its image there
 
 
 class Sums(NamedTuple):
@@ -84,9 +84,9 @@ def settle(
     needed: Tile,
     images: Images,
 ) -> int:
-    """Add a tile's sums to those of the image, and make the changes where no more are to come, in place.
+    """Add a tile's sums to those of the image, and apply complete changes, in place.
 
-    taps (p): what a pixel of a patch weighs, see `vnlem.kernels.cpu.ridge.Ridge`; the same backwards.
-    done: where no more are to come; needed: where changes are made. Where no more are to come the sums are
-    cleared for the next pass, those of the tile for another tile. Returns how many pixels no patch covers.
+    taps (p): weights of a patch's pixels, see `vnlem.kernels.cpu.ridge.Ridge`; symmetric. done: where the
+    sums are complete; needed: where changes are applied. Complete sums are cleared for the next pass, those
+    of the tile for another tile. Returns how many pixels no patch covers.
     """

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-// A function whose call would cost more than it does, or put the vectors of its caller into memory.
+// For functions whose call would cost more than their work, or spill the caller's vectors to memory.
 #define VNLEM_INLINE inline __attribute__((always_inline))
 
 namespace vnlem {
@@ -50,8 +50,8 @@ inline Vector<T, N> spread(T value) {
     return value - Vector<T, N>{};  // which is value, also for -0
 }
 
-// body(0), body(1) ... one after the other: what they keep in an array of vectors stays in registers. Debug builds
-// make a loop of it, which compiles sooner.
+// body(0), body(1) ... unrolled: an array of vectors that they use stays in registers. Debug builds use a loop,
+// which compiles faster.
 template <int Count, class Body>
 VNLEM_INLINE void unrolled(const Body& body) {
 #ifdef VNLEM_DEBUG
@@ -70,7 +70,7 @@ VNLEM_INLINE Ints<N> numbered() {
     return numbers;
 }
 
-// The sum of all lanes, one half added to the other until one is left, so that it is the same everywhere.
+// The sum of all lanes: halves are added until one lane is left, in the same order on every processor.
 template <int N, class T>
 inline T total(Vector<T, N> v) {
     if constexpr (N == 1) {
@@ -82,7 +82,7 @@ inline T total(Vector<T, N> v) {
     }
 }
 
-// a where it is larger (smaller), else b; b where a is not a number.
+// a if it is larger (smaller), else b; b if a is NaN.
 template <class V>
 inline V larger(V a, V b) { return a > b ? a : b; }
 template <class V>

@@ -7,10 +7,10 @@
 namespace vnlem {
 namespace {
 
-// Of QL steps for one eigenvalue; two are usual.
+// Most QL steps for one eigenvalue; two are usual.
 constexpr int kSteps = 60;
 constexpr double kEpsilon = 0x1p-52;
-// Squared lengths below it count as zero: two divided by them may be infinite.
+// Squared lengths below this count as zero: two divided by them may be infinite.
 constexpr double kSmallest = 1e-290;
 
 double dot(const double* u, const double* v, int64_t n) {
@@ -49,8 +49,8 @@ struct Symmetric {
           order(arena.empty<int64_t>(n)) {}
 };
 
-// Householder's reflections make the matrix tridiagonal. Reflection k, I - factors[k] v v^T, acts on what follows
-// k; v takes the place of row k right of the diagonal.
+// Householder reflections make the matrix tridiagonal. Reflection k, I - factors[k] v v^T, acts on the rows after
+// k; v replaces row k to the right of the diagonal.
 void make_tridiagonal(const Symmetric& s) {
     const int64_t n = s.diagonal.shape[0];
     for (int64_t k = 0; k + 1 < n; k++) {
@@ -73,7 +73,7 @@ void make_tridiagonal(const Symmetric& s) {
     for (int64_t i = 0; i < n; i++) s.diagonal[i] = s.reflected(i, i);
 }
 
-// QL steps with implicit shifts until what is beside the diagonal vanishes; the rows are rotated with it.
+// QL steps with implicit shifts until the off-diagonal vanishes; the rows are rotated with it.
 void make_diagonal(const Symmetric& s) {
     const Array<double, 1> &diagonal = s.diagonal, &beside = s.beside;
     const int64_t n = diagonal.shape[0];
@@ -84,7 +84,7 @@ void make_diagonal(const Symmetric& s) {
                    !(std::fabs(beside[last]) <= kEpsilon * (std::fabs(diagonal[last]) + std::fabs(diagonal[last + 1]))))
                 last++;
             if (last == first) break;
-            // Wilkinson's shift: the eigenvalue of the first 2x2 numbers that is nearer to the first.
+            // Wilkinson's shift: the eigenvalue of the leading 2x2 block that is nearer to its first entry.
             const double half = (diagonal[first + 1] - diagonal[first]) / (2 * beside[first]);
             double g = diagonal[last] - diagonal[first] +
                        beside[first] / (half + std::copysign(std::sqrt(half * half + 1), half));

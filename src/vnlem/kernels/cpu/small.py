@@ -1,8 +1,8 @@
 """Small dense matrices of float64: products, the largest eigenpairs.
 
-NumPy and SciPy would do, but their results depend on the threads of BLAS, which can be limited only for the
-whole process, and these threads spin between calls: beside another process on the cores the eigenpairs of a
-matrix of 120x120 take a quarter of a second. This takes a thousandth, always.
+NumPy and SciPy would do, but their results depend on the number of BLAS threads, which can be limited only
+for the whole process. These threads also spin between calls: if another process uses the cores, the
+eigenpairs of a 120x120 matrix take a quarter of a second. This code always takes a millisecond.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ Numbers = NDArray[np.float64]
 
 @kernel
 def solve_symmetric(matrix: Double2, values: Written[Double1], vectors: Written[Double2]) -> None:
-    """The largest eigenvalues, descending, as many as `values` takes, and their eigenvectors (columns)."""
+    """The largest eigenvalues, descending, as many as `values` holds, and their eigenvectors (columns)."""
 
 
 @kernel

@@ -1,13 +1,13 @@
-// Squares of numbers in registers: some transposed, 16 x 16 of them inverted.
+// Square blocks in registers: transposition, and the inverse of 16 x 16 numbers.
 #pragma once
 #include "simd.h"
 
 namespace vnlem {
 
-// Side of the squares that are transposed at once: eight, or fewer where a register holds fewer numbers.
+// Side of the squares that are transposed at once: eight, or fewer if a register holds fewer numbers.
 constexpr int kSquare = kLanes < 8 ? kLanes : 8;
 
-// Rows become columns: blocks of one, of two, then of four change places with those across the diagonal.
+// Rows become columns: blocks of one, of two, then of four are swapped across the diagonal.
 VNLEM_INLINE void transpose(Floats<8> (&rows)[8]) {
     unrolled<4>([&](int n) {
         const Floats<8> a = rows[2 * n], b = rows[2 * n + 1];
@@ -53,8 +53,8 @@ inline void transpose(const float* from, int64_t step, int64_t rows, int64_t col
 }
 
 // The inverse of a symmetric positive definite square: from[a * step + b], a, b < 16, to[16 * a + b].
-// One pivot d after the other is swept: with r the pivot's row, r / d takes the place of its row and column,
-// -1 / d that of d, and r_a r_b / d is subtracted from the rest. That leaves minus the inverse.
+// Pivots are swept one by one: with r the row of pivot d, r / d replaces its row and column, -1 / d replaces d, and
+// r_a r_b / d is subtracted from the rest. That leaves minus the inverse.
 inline __attribute__((flatten)) void invert_square(const float* from, int64_t step, float* to) {
     constexpr int kSide = 16, kParts = kSide / kSquare;
     typedef Floats<kSquare> Part;

@@ -9,11 +9,11 @@
 namespace vnlem {
 namespace {
 
-// Pixels whose weights are rearranged at a time: they stay in the second-level cache while they are used.
+// Pixels whose weights are rearranged at a time: the weights stay in the second-level cache while in use.
 constexpr int64_t kSegment = 128;
 // Slots that are rearranged together.
 constexpr int64_t kSlots = 8;
-// Pixels side by side whose sums are held in registers, where the windows are wide enough and where not.
+// Pixels side by side whose sums stay in registers: for windows that are wide enough, and for others.
 constexpr int kMany = kRegisters / 4, kFew = 4;
 
 // Weighted sums of vectors over the windows of pixels side by side, kVectors of kWide columns of each:
@@ -51,7 +51,7 @@ template <int N>
 using Number = std::integral_constant<int, N>;
 
 // visit(first column, Number<vectors>, Number<numbers in each>) for tiles side by side that make up `width`, a
-// multiple of eight. Few sums wait for each other, so no tile has one vector where that can be avoided.
+// multiple of eight. Too few sums would wait for each other, so tiles of one vector are avoided if possible.
 template <class Visit>
 inline void for_each_tile(int64_t width, Visit visit) {
     int64_t column = 0;
@@ -65,9 +65,9 @@ inline void for_each_tile(int64_t width, Visit visit) {
     for (; column < width; column += 8) visit(column, Number<1>(), Number<8>());
 }
 
-// The weights of n_groups of kPixels neighbouring pixels, group after group, as add_windows wants them. Of each
-// slot a long piece is read at once: as many short ones would each wait for memory. Some slots are taken
-// together, so that whole cache lines are written.
+// The weights of n_groups of kPixels neighbouring pixels, group after group, as add_windows needs them. A long
+// piece of each slot is read at once: short ones would each wait for memory. Several slots are taken together, to
+// write whole cache lines.
 template <int kPixels>
 void pack(const float* weights, const Array<int64_t, 1>& offsets, int64_t n_groups, float* packed) {
     const int64_t n = offsets.shape[0];
@@ -204,7 +204,7 @@ VNLEM_EXPORT int64_t vnlem_count_components(const Array<const float, 3>& weights
     Scratch<Parents> parents(size.stride * (size.height + 2 * size.reach));
     if (!parents) return kOutOfMemory;
     int64_t count = size.height * size.width;
-    // Nearest first: they make most graphs one piece, and then nothing more can change.
+    // Nearest first: they connect most graphs, and then nothing more can change.
     for (int64_t far = 1; far <= size.reach; far++) {
         for (int64_t dy = 0; dy <= far; dy++) {
             for (int64_t dx = dy ? -far : 1; dx <= far; dx++) {

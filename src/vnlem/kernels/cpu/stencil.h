@@ -21,7 +21,7 @@ struct PaddedSize {
     }
     // Where the weights of row y begin.
     int64_t weights_at(int64_t y) const { return (y + reach) * n_slots() * stride + reach; }
-    // From there to the weight of a neighbour: one that comes before has it, rows and columns away.
+    // Offset from there to the weight of a neighbour; if the neighbour comes before the pixel, it holds the weight.
     int64_t weight_of(int64_t dy, int64_t dx) const {
         const bool behind = dy < 0 || (dy == 0 && dx < 0);
         return behind ? (dy * n_slots() + slot(-dy, -dx)) * stride + dx : slot(dy, dx) * stride;

@@ -1,24 +1,24 @@
 """A symmetric graph on the pixels of an image whose edges stay within a window, as a stencil.
 
-The neighbours of a pixel are the same offsets everywhere, so no indices are stored; of the two equal weights
-of a pair only the one at the pixel that comes first in reading order is. Weights are (rows, slots, columns):
-slots 0.. are the forward offsets in reading order, then one for the pixel itself. Columns come last, so that
-pixels side by side are worked on together, whether their weights lie with them or with their neighbours.
-Rows and columns of zeros around the image stand for what lies outside, so that no loop asks where it is.
-Vectors are (pixels, n) with the same padding, n a multiple of eight: n of them at once, memory read once for
-all. Kernels work on some rows of the image, counted without the padding.
+The neighbours of a pixel are the same offsets everywhere, so no indices are stored. The two weights of a pair
+are equal: only the one at the first pixel in reading order is stored. Weights are (rows, slots, columns):
+slots 0.. are the forward offsets in reading order, then one for the pixel itself. Columns come last, to
+process pixels side by side together, whether their weights lie with them or with their neighbours. The image
+is padded with rows and columns of zeros, so no loop tests for the border. Vectors are (pixels, n) with the
+same padding, n a multiple of eight: all n are processed at once, reading memory once. Kernels work on some
+rows of the image, counted without the padding.
 """
 
 from typing import NamedTuple
 
 from vnlem.kernels.cpu.declare import Double2, Float1, Float2, Float3, Written, kernel
 
-# Pixels that may be worked on together: rows are padded to whole groups of them.
+# Pixels that may be processed together: rows are padded to whole groups of them.
 TOGETHER = 8
 
 
 class PaddedSize(NamedTuple):
-    """Size of an image with `reach` rows and columns of zeros around it, on the right some more."""
+    """Size of an image padded by `reach` rows and columns of zeros, on the right by some more."""
 
     height: int
     width: int
@@ -32,7 +32,7 @@ def apply_stencil(
 ) -> None:
     """out[p] = sum over neighbours c of weight(p, c) * vectors[c].
 
-    What lies left and right of the image becomes zero.
+    The padding left and right of the image becomes zero.
     """
 
 
@@ -53,7 +53,7 @@ def coarsen_stencil(
     """Add up the weights between blocks of 2x2 pixels: the coarse graph's weights; whole rows of blocks.
 
     The first pixel of a pair may lie in the later of two blocks, but then both lie in one row of blocks. So
-    rows of blocks can be worked on in parallel.
+    rows of blocks can be processed in parallel.
     """
 
 

@@ -1,9 +1,9 @@
-// The correlations of a patch under the eight symmetries of the square, for less than the price of two.
+// The correlations of a patch under the eight symmetries of the square, for less than the cost of two.
 //
-// The reflections from left to right and from top to bottom split a patch in four parts, each even or odd under
-// either. A reflection changes nothing but the signs of the odd parts. The transposition splits the part that is
-// even under both, and the one that is odd under both, once more; it swaps the other two. So eight products of
-// parts are enough, and their sums with signs are the correlations.
+// The left-right and top-bottom reflections split a patch into four parts, each even or odd under either. A
+// reflection only changes the signs of the odd parts. Transposition splits the part that is even under both, and
+// the part that is odd under both, once more; it swaps the other two. So eight products of parts are enough, and
+// their signed sums are the correlations.
 #pragma once
 #include "correlation.h"
 #include "unroll.h"
@@ -12,10 +12,9 @@ namespace vnlem {
 
 constexpr int kSymmetries = 8;  // in the order of `neighbours.groups.symmetries`
 
-// Visit the pixels of a square, y and x below the middle, so that those that symmetries carry into each other come
-// together: diagonal(y) the four corners of a square; pair(y, x) four at (y, x) and four at (x, y), y < x; middle(y)
-// the four ends of the axes; centre() alone. Sides that are even have no axes.
-// kSide: the side if it is known to the compiler, which then visits without loops, else 0.
+// Visit the pixels of a square, y and x below the middle, grouped by symmetry: diagonal(y) the four corners of a
+// square; pair(y, x) four at (y, x) and four at (x, y), y < x; middle(y) the four ends of the axes; centre() alone.
+// Even sides have no axes. kSide: the side if the compiler knows it and can unroll the loops, else 0.
 template <int kSide, class Diagonal, class Pair, class Middle, class Centre>
 inline __attribute__((always_inline)) void visit_orbits(int64_t side, Diagonal diagonal, Pair pair, Middle middle,
                                                         Centre centre) {
@@ -36,14 +35,13 @@ inline __attribute__((always_inline)) void visit_orbits(int64_t side, Diagonal d
     if (side % 2) centre();
 }
 
-// Numbers of a reference patch that the image's parts are multiplied with, in the order of the visit; returns where
-// they end.
+// Numbers of a reference patch that multiply the image's parts, in the order of the visit; returns where they end.
 inline float* split_reference(const float* patch, int64_t stride, int64_t side, float* to) {
     struct Split {
         float even, odd_rows, odd_columns, odd;  // under both reflections, or under those of rows or columns
     };
     const int64_t last = side - 1;
-    // Means over the pixels that reflections carry into each other; one on an axis is its own image.
+    // Means over the pixels that reflections map to each other; one on an axis is its own image.
     const auto split = [&](int64_t y, int64_t x) {
         const float* const above = patch + y * stride;
         const float* const below = patch + (last - y) * stride;
@@ -92,7 +90,7 @@ struct PartProducts {
 };
 
 // Add the products with a plane of the reference, numbers from `split_reference`; rows (side, side): of the image, from
-// `split_row`. kSide: the side if it is known to the compiler, else 0. Returns where the numbers end.
+// `split_row`. kSide: the side if the compiler knows it, else 0. Returns where the numbers end.
 template <int kSide>
 inline __attribute__((always_inline)) const float* add_part_products(const Wide* rows, const float* numbers,
                                                                      int64_t any_side, PartProducts& sums) {
@@ -173,7 +171,7 @@ struct AllowedFit : BestFit {
     }
 };
 
-// Let the symmetries least to end compete, numbered from `first`; of equal correlations the first one counts.
+// Let the symmetries least to end compete, numbered from `first`; ties go to the first one.
 template <class Fit>
 inline void compete(const PartProducts& sums, int32_t first, int32_t least, int32_t end, Fit& fit) {
     const Wide even = sums.even_same + sums.even_opposite, odd = sums.odd_same + sums.odd_opposite;

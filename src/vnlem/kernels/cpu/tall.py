@@ -1,7 +1,7 @@
-"""Work on blocks of vectors, (pixels, n) with n a multiple of eight, and products of them.
+"""Operations on blocks of vectors, (pixels, n) with n a multiple of eight.
 
-Every kernel works on the rows first..last of its blocks, whole groups of eight, so that pieces can be worked
-on side by side. Products are float32, sums over many rows float64.
+Every kernel works on the rows first..last of its blocks, whole groups of eight: pieces can be processed in
+parallel. Products are float32, sums over many rows float64.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from vnlem.kernels.cpu.declare import Double1, Double2, Float1, Float2, Long1, W
 
 
 class Blocks(NamedTuple):
-    """Blocks side by side; those that are not there have no columns."""
+    """Blocks side by side; missing ones have no columns."""
 
     first: Float2
     second: Float2
@@ -33,7 +33,7 @@ def combine(
 def subtract_product(
     block: Written[Float2], x: Float2, along: Float2, first: int, last: int, squares: Written[Double1]
 ) -> None:
-    """block -= x @ along; squares += those of the result."""
+    """block -= x @ along; squares += those of the result's columns."""
 
 
 @kernel

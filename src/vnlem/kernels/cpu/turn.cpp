@@ -31,7 +31,7 @@ void set_mirrored(int64_t begin, int64_t count, int64_t origin, int64_t length, 
     }
 }
 
-// Fill the tall arrays from a row on. copy(value) returns the turned square of the image whose pixels value(y, x) gives.
+// Fill the tall arrays from a row on. copy(value): the turned square of the image with pixels value(y, x).
 template <class Copy>
 void fill(const Images& images, const Array<const float, 1>& weights, float floor, int64_t first, const Tall& tall,
           Copy copy) {
@@ -59,7 +59,7 @@ void fill(const Images& images, const Array<const float, 1>& weights, float floo
     }
 }
 
-// out[y, x] = source[y] at x - shift of the row; nothing lies outside.
+// out[y, x] = source[y] at x - shift of the row; zero outside.
 void shear(const Square& source, const Array<const int64_t, 1>& bases, const Image& taps, const Square& out) {
     const int64_t side = source.shape[0], n_taps = taps.shape[1];
     for (int64_t y = 0; y < side; y++) {

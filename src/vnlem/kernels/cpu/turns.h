@@ -1,4 +1,4 @@
-// Stage two of the search: the distance of a patch to candidates at every angle, from one set of sums over rings.
+// Stage two of the search: distances of a patch to candidates at every angle, from one set of sums over rings.
 #pragma once
 #include <cmath>
 
@@ -14,11 +14,11 @@ constexpr int kRow = 8;        // lanes of a row of the features' layout
 // Candidates come in whole groups of kTogether: past the end the last one is repeated.
 inline int64_t groups_of(int64_t count) { return (count + kTogether - 1) / kTogether * kTogether; }
 
-// Distances of a pixel to candidates, and what they are worked out in.
+// Distances of a pixel to candidates, with scratch memory.
 struct Distances {
     Array<float, 1> best;     // squared
     Array<float, 1> plain;    // inner products without rotation
-    Array<int32_t, 1> which;  // +-number of the angle that attains the best, or kIdentity
+    Array<int32_t, 1> which;  // +-number of the best angle, or kIdentity
     Array<float, 2> folded;   // (kTogether, 2 columns): products of each candidate, u then v
     Array<float, 2> across;   // (2 columns, kTogether): the same, candidates side by side
 
@@ -33,8 +33,8 @@ struct Distances {
 };
 
 // Products u + i v = conj(a) b of the coefficients of a with those of some others, rows of equal orders added up:
-// columns of u, then of v, for each of the others. One loop over the rows of all sets of orders: loops of
-// one to five rows, one after the other, take twice the time.
+// columns of u, then of v, for each of the others. One loop over the rows of all sets of orders: successive loops
+// of one to five rows take twice the time.
 template <int Count>
 inline void fold(const float* a, const float* const* others, int64_t lanes, const Angles& angles, int64_t columns,
                  float* folded) {
@@ -60,7 +60,7 @@ inline void fold(const float* a, const float* const* others, int64_t lanes, cons
     }
 }
 
-// Candidates whose sums are in registers at once: comparisons must be those of one register.
+// Registers of candidates that are tried at once; each comparison takes one register.
 constexpr int kParts = kLanes == 16 ? 1 : 2;
 
 struct BestTurns {
@@ -68,8 +68,8 @@ struct BestTurns {
     Ints<kLanes> which[kParts];
 };
 
-// The inner products with candidates at +-angle for some angles from number m on, where they are larger than the
-// best so far; a tie changes nothing. +t and -t share their sums, one even and one odd in t.
+// Update the best inner products with candidates at +-angle, for some angles from number m on; ties keep the old
+// one. +t and -t share their sums, one even and one odd in t.
 template <int Count>
 inline void try_angles(const float* across, const Angles& angles, int64_t columns, int64_t m, BestTurns& best) {
     typedef Floats<kLanes> V;
@@ -153,7 +153,7 @@ inline void inner_products(const float* a, const float* vectors, int64_t dim, co
     }
 }
 
-// Squared rotation-invariant distances of a pixel to candidates, and the angles that attain them.
+// Squared rotation-invariant distances of a pixel to candidates, and the best angles.
 inline void accurate(const Features& region, const Search& search, const Rule& rule, int64_t own,
                      const int32_t* candidates, int64_t count, const Distances& out) {
     const float factor = float(rule.factor), offset = float(rule.offset);
@@ -167,8 +167,8 @@ inline void accurate(const Features& region, const Search& search, const Rule& r
         if (rule.with_margin) squared = factor * squared + offset;
         int32_t angle = out.which[c];
         if (search.with_identity) {
-            // At a tie no rotation is taken: it needs no interpolation. Noise decides as often as not, so no
-            // branch: it would be mispredicted.
+            // At a tie the unrotated patch wins: it needs no interpolation. No branch: noise decides, so it would be
+            // mispredicted.
             const float unturned = larger_of(both - 2.0f * out.plain[c], 0.0f);
             angle = unturned <= squared ? int32_t(kIdentity) : angle;
             squared = smaller_of(unturned, squared);

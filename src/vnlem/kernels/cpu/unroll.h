@@ -1,10 +1,10 @@
-// Loops whose counts are known to the compiler, without a loop.
+// Unrolled loops: the compiler knows their counts.
 #pragma once
 #include <utility>
 
 namespace vnlem {
 
-// body(0), body(1), ... with numbers that are known to the compiler.
+// body(0), body(1), ... with constant numbers.
 template <class Body, int... kNumber>
 inline __attribute__((always_inline)) void unroll([[maybe_unused]] Body body, std::integer_sequence<int, kNumber...>) {
     (body(std::integral_constant<int, kNumber>()), ...);

@@ -15,7 +15,7 @@ struct Neighbours {
 
 namespace {
 
-// Columns worked through from top to bottom before the next: the features their windows hold stay in the
+// Columns of a band, processed from top to bottom before the next band: the features of their windows stay in the
 // second-level cache.
 constexpr int64_t kBand = 32;
 
@@ -36,7 +36,7 @@ struct Searcher {
           rule(rule),
           windows(arena, search.patch_distance),
           places(arena.empty<int32_t>((2 * search.patch_distance + 1) * windows.columns)),
-          // Whole blocks are chosen wherever they begin.
+          // Choosing writes whole blocks, wherever they begin.
           candidates(arena.empty<int32_t>(search.n_candidates + 1 + kBlock)),
           kept(arena.empty<int32_t>(search.n_candidates + 1 + kBlock)),
           distances(arena, search.angles, whole_of(search.n_candidates)),
@@ -59,7 +59,7 @@ struct Searcher {
         const Array<float, 1> values = windows.distances[p].part(0, whole);
         values.part(count, whole).fill(INFINITY);
         values[own] = 0;
-        // The pixel itself in any case: without it all weights could vanish.
+        // The pixel itself is always taken: without it all weights could vanish.
         const Selected chosen = smallest(Values(values), search.n_candidates, own, *guess, candidates);
         *guess = chosen.threshold;
         const int64_t first = span.top * region.stride() + span.first_column(p);

@@ -26,13 +26,13 @@ IDENTITY = 1 << 20
 class Features(NamedTuple):
     """Features of every pixel of a region, as the image has them and in the canonical frame."""
 
-    raw: Float3  # (height, stride, dim); the canonical ones where no unrotated match is examined
+    raw: Float3  # (height, stride, dim); the canonical ones if no unrotated match is examined
     canonical: Float3  # (height, stride, dim)
     lengths: Float2  # (height, stride) squared lengths
-    sharp: Float2  # (height, stride) what the patch's own pixels have beyond its features, squared
+    sharp: Float2  # (height, stride) what the patch's own pixels hold beyond its features, squared
     angle: Float2  # (height, stride) orientation in radians
     pixels: Float3  # (height, stride, channels)
-    width: int  # columns past it are padding, at least eight, only ever read
+    width: int  # at least eight columns of padding follow, which are only read
 
 
 class Angles(NamedTuple):
@@ -68,23 +68,23 @@ class Rule(NamedTuple):
     with_margin: bool
     factor: float
     offset: float
-    noise: float  # what noise alone puts between equal patches; subtracted
+    noise: float  # squared distance of equal patches due to noise; subtracted
     inverse_bandwidths: Float1  # weights are exp(-corrected squared distance * one of these)
-    own_as_best: bool  # the pixel itself weighs as much as its best neighbour, not 1
+    own_as_best: bool  # the pixel itself has the weight of its best neighbour, not 1
     gamma: float
-    step: float  # the regression has arrived when a step is shorter
+    step: float  # the regression stops when a step is shorter
 
 
 class Diffusion(NamedTuple):
-    """Diffusion coordinates of a region; with no coordinates patches alone decide."""
+    """Diffusion coordinates of a region; without coordinates only patches decide."""
 
-    embedding: Float3  # (height, width, coordinates), whole eights of them
+    embedding: Float3  # (height, width, coordinates), a multiple of eight of them
     trust: Float2  # (height, width) in [0, 1]: share of the diffusion distance in the ranking
     blended: bool  # whether trust is below one anywhere
 
 
 class Neighbours(NamedTuple):
-    """Neighbours of every pixel of a tile; of the K places of a pixel the first `counts` are taken."""
+    """Neighbours of every pixel of a tile; the first `counts` of a pixel's K places are used."""
 
     position: Written[Long3]  # (height, width, K), pixel number in the region
     squared: Written[Float3]  # squared distance of features
@@ -94,7 +94,7 @@ class Neighbours(NamedTuple):
 
 @kernel
 def squared_lengths(features: Float3, out: Written[Float2]) -> None:
-    """Squared length of every feature vector (H, W, D) -> (H, W); D: whole sixteens."""
+    """Squared length of every feature vector (H, W, D) -> (H, W); D: a multiple of sixteen."""
 
 
 @kernel
@@ -115,7 +115,7 @@ def denoise_tile(
     left: int,
     out: Written[Float4],
 ) -> int:
-    """Algorithm 1 for a tile: neighbours (by diffusion, where it has coordinates), weights, regression.
+    """Algorithm 1 for a tile: neighbours (by diffusion, if it has coordinates), weights, regression.
 
     lane_order: angular order of the lanes of all channels. out (bandwidths, H, W, C). Returns the number of
     IRLS iterations.

@@ -18,8 +18,8 @@ struct Found {
 namespace {
 
 constexpr int64_t kBatch = 64;
-// Bounds and distances are rounded differently; a candidate is dismissed only beyond this share of the squared
-// lengths involved.
+// Bounds and distances are rounded differently: a candidate is dismissed only if its bound exceeds the limit by this
+// share of the squared lengths.
 constexpr float kSlack = 2e-6f;
 
 struct ImageSearch {
@@ -45,7 +45,7 @@ struct ImageSearch {
           bounds(arena.empty<float>(region.width)),
           best(arena, search.n_neighbors) {}
 
-    // The first bound for the pixels from number `start` on: along the row, so that it vectorises.
+    // The first bound for the pixels from number `start` on: along the row, where it vectorises.
     void bound_row(int64_t own, int64_t start) const {
         bounds.fill(0);
         for (int64_t k = 0; k < index.order_moduli.shape[0]; k++) {
@@ -82,7 +82,7 @@ struct ImageSearch {
         return sum;
     }
 
-    // Whether all bounds let a candidate pass; `passed` counts for each bound.
+    // Whether a candidate passes all bounds; `passed` counts for each bound.
     bool may_be_near(int64_t own, int64_t candidate, float first_bound, float limit, int64_t* passed) const {
         const float lengths = region.lengths.data[own] + region.lengths.data[candidate];
         limit += kSlack * lengths;
@@ -128,7 +128,7 @@ struct ImageSearch {
     void nearest(int64_t own, bool prune, const Array<int64_t, 1>& left) const {
         const int64_t height = region.height(), stride = region.stride(), reach = search.patch_distance;
         const int64_t own_y = own / stride, own_x = own % stride;
-        // With a margin a rotated match is never counted nearer than it is.
+        // With a margin a rotated match never counts as nearer than it is.
         const float factor = rule.with_margin ? smaller_of(float(rule.factor), 1.0f) : 1.0f;
         n = waiting = 0;
         for (int pass = 0; pass < 2; pass++) {

@@ -1,9 +1,9 @@
 """Exact nearest neighbours under the RID over a whole image, by a cascade of lower bounds.
 
-No rotation changes the modulus of a coefficient, so distances of moduli bound the RID from below, whatever
-the set of angles. Cheap bounds dismiss most of the image, dearer ones most of the rest, and only what is
-left is searched over the angles. A bound dismisses a candidate when it lies above the distance of the k-th
-best found so far.
+Rotation does not change the modulus of a coefficient, so distances of moduli bound the RID from below, for
+any set of angles. Cheap bounds dismiss most of the image, costlier ones most of the rest, and only the
+remaining candidates are searched over the angles. A bound dismisses a candidate if it exceeds the distance of
+the k-th best found so far.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from vnlem.kernels.cpu.vnlem import Features, Rule, Search
 
 
 class Index(NamedTuple):
-    """What the bounds are worked out from."""
+    """What the bounds are computed from."""
 
     order_of_lane: Long1  # (lanes)
     order_moduli: Float2  # (orders, N), see `moduli`
@@ -32,7 +32,7 @@ class Found(NamedTuple):
 def moduli(
     features: Float2, order_of_lane: Long1, order_moduli: Written[Float2], ring_moduli: Written[Float2]
 ) -> None:
-    """Moduli that rotation leaves alone: per order over all rings (orders, N), per coefficient (N, lanes).
+    """Rotation-invariant moduli: per order over all rings (orders, N), per coefficient (N, lanes).
 
     features (N, 2 lanes). Entries of order zero keep their sign, in ring_moduli; order_moduli[0] is their
     norm.

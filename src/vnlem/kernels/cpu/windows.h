@@ -10,9 +10,9 @@ namespace vnlem {
 
 // Pixels of a row whose windows are searched together; an even number.
 constexpr int64_t kPixels = 16;
-// Numbers of one window each come in multiples of this: loops over them have no remainder.
+// The numbers of a window are padded to a multiple of this: loops over them have no remainder.
 constexpr int64_t kWhole = 64;
-// Candidates of a row that are compared together. So many columns of padding follow the image.
+// Candidates of a row that are compared together. The image is padded by as many columns.
 constexpr int kCandidates = 8;
 
 inline int64_t whole_of(int64_t count) { return (count + kWhole - 1) / kWhole * kWhole; }
@@ -29,7 +29,7 @@ struct Span {
 // The windows of a span: those of pixel x + p begin at first_column(p), row after row.
 struct Windows {
     int64_t columns;                      // of the windows of two pixels side by side
-    Array<float, 2> distances, unturned;  // (kPixels, rows * columns and what is missing to whole_of)
+    Array<float, 2> distances, unturned;  // (kPixels, rows * columns, padded by whole_of)
     Array<float, 2> masks;                // (kPixels, columns): see mark
 
     Windows(Arena& arena, int64_t reach)
@@ -59,10 +59,10 @@ struct Windows {
 
 // Compare the vectors (H, W, dim) of the pixels of a span with those of their windows, into out (as distances).
 //
-// term(a, b, sum): the sum with what two numbers add to it; finish(totals, p, row, column): eight distances from
-// eight sums. All pixels take their turn with one row of candidates, which then lies in the first-level cache.
-// Two pixels and some candidates at a time: many running sums share few loads. Past the last column of the vectors
-// it stands for what follows, which the masks make infinite.
+// term(a, b, sum): the sum plus the term of two numbers; finish(totals, p, row, column): eight distances from eight
+// sums. All pixels are compared with one row of candidates while it is in the first-level cache. Two pixels and some
+// candidates at a time: many running sums share few loads. Past the last column of the vectors that column is
+// repeated; the masks make those distances infinite.
 template <int Lanes, class Term, class Finish>
 inline void compare_windows(const Array<const float, 3>& vectors, const Span& span, const Windows& windows,
                             const Array<float, 2>& out, Term term, Finish finish) {

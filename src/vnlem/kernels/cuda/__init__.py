@@ -1,5 +1,5 @@
-"""The stages as CUDA kernels: one .cu file for each stage with a thin wrapper of the same name beside it.
+"""The stages as CUDA kernels: one .cu file for each stage, next to a thin wrapper of the same name.
 
-Wrappers take an :class:`~vnlem.kernels.cuda.engine.Engine`, so that the same code runs on CuPy and, in tests,
-on a processor that plays the device.
+Wrappers take an :class:`~vnlem.kernels.cuda.engine.Engine`: the same code runs on CuPy and, in tests, on a
+CPU that stands in for the device.
 """

@@ -1,4 +1,4 @@
-// What NLM on images (nlm.cu) and on stacks (nlm_planes.cu) share. Macros: RX, RY (radii of a patch), ROWS (pixels
+// Shared by NLM on images (nlm.cu) and on stacks (nlm_planes.cu). Macros: RX, RY (radii of a patch), ROWS (pixels
 // of a thread, one below the other).
 
 #define WIDTH (32 - 2 * RX)   // pixels of a warp side by side

@@ -1,10 +1,10 @@
 // The estimate of a pixel from its neighbours: weights, alignment, gamma-power regression. A block for each pixel.
-// Counterpart of kernels/cpu/aligned.h. Macros: HALF (lanes of all channels), CHANNELS, MEAN (the power is
-// two: the weighted mean, nothing to align), THREADS.
+// Counterpart of kernels/cpu/aligned.h. Macros: HALF (lanes of all channels), CHANNELS, MEAN (the power is two:
+// the weighted mean, nothing to align), THREADS.
 
 #include "estimate.cuh"
 
-#define LINE (DIM + 4) // rows begin on other banks
+#define LINE (DIM + 4) // rows begin on different banks
 
 // shares[j] = weights[j] / their sum.
 __device__ void normalise(float* shares, int n, float* scratch) {
@@ -46,7 +46,7 @@ __device__ float2 move(const float* rows, const float* shares, int n, float* poi
 extern "C" __global__ void __launch_bounds__(THREADS) aligned(const Estimate e) {
     DYNAMIC_SHARED(float4, memory);
     __shared__ float scratch[32];
-    float* shares = (float*)memory; // (n_neighbors), then the weights; what the regression needs after them
+    float* shares = (float*)memory; // (n_neighbors), followed by the weights and what the regression needs
     const int room = ceil_div(e.n_neighbors, 4) * 4;
     float* weights = shares + room;
     const int place = blockIdx.x;
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) aligned(const Estimate e) 
     }
     largest = block_max(largest, scratch);
     for (int j = threadIdx.x; j < n; j += THREADS) {
-        // Alone among vanishing weights the pixel keeps a weight, and its value.
+        // If all other weights vanish the pixel keeps a weight, and its value.
         if (e.own_as_best && n > 1 && position[j] == here) weights[j] = fmaxf(largest, 1e-6f);
         shares[j] = weights[j];
     }
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) aligned(const Estimate e) 
     float* lengths = weights + room;    // (n) squared lengths of the rows
     float* point = lengths + room;      // (DIM)
     float* turn = point + DIM;          // (2, HALF): cosine and sine of order * own angle
-    float* rows = turn + DIM;           // (n, LINE): neighbours turned onto the own patch, less that patch
+    float* rows = turn + DIM;           // (n, LINE): neighbours turned onto the own patch, minus that patch
     for (int f = threadIdx.x; f < HALF; f += THREADS) {
         double s, c;
         sincos((double)e.orders[f] * (double)e.angle[here], &s, &c);
@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) aligned(const Estimate e) 
         const float* patch = (unturned ? e.raw : e.canonical) + (long long)position[j] * DIM;
         const int at = (which < 0 ? -which : which) * HALF + f;
         const float c = unturned ? turn[f] : e.cosine[at];
-        // A patch turned by an angle: order k is multiplied by exp(-i k angle).
+        // Turning a patch by an angle multiplies order k by exp(-i k angle).
         const float s = unturned ? -turn[HALF + f] : which < 0 ? -e.sine[at] : e.sine[at];
         const float re = patch[f], im = patch[HALF + f];
         rows[j * LINE + f] = re * c + im * s - mine[f];
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) aligned(const Estimate e) 
     for (int j = threadIdx.x; j < n; j += THREADS)
         if (sharp_here != 0.0f && position[j] != here) rows[j * LINE + HALF + e.spare] = -sqrtf(sharp_here);
     __syncthreads();
-    // Four threads to a row.
+    // Four threads per row.
     const int quarter = threadIdx.x % 4;
     for (int first = 0; first < n; first += THREADS / 4) {
         const int j = first + threadIdx.x / 4;
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) aligned(const Estimate e) 
     }
     __syncthreads();
     const float exponent = 0.5f * e.gamma - 1.0f;
-    // Two places for the sums of all warps, in turn: one barrier is enough between them.
+    // The sums of all warps alternate between two places: one barrier is enough.
     __shared__ float2 sums[2][32];
     float length = move(rows, shares, n, point, sums[0]).x;
     for (int iteration = 1; iteration <= kMaxIterations; ++iteration) {

@@ -19,12 +19,12 @@ _WARPS, _ROWS, _COLUMNS = 4, 4, 8
 class Regression(NamedTuple):
     """How distances become weights and weights an estimate."""
 
-    noise: float  # what noise alone puts between equal patches; subtracted
+    noise: float  # squared distance of equal patches due to noise; subtracted
     inverse_bandwidth: float
     own_as_best: bool
     gamma: float
     step: float
-    unturned: bool  # neighbours may be taken as the image has them
+    unturned: bool  # neighbours may be used without rotation
     orders: NDArray[np.int64]  # (lanes of all channels), angular order of each lane
     cosine: NDArray[np.float32]  # (angles, lanes), of order * angle
     sine: NDArray[np.float32]

@@ -7,9 +7,9 @@ struct Places {
     const float* places;    // (all places, FEATURES), image after image
     const int* firsts;      // (images + 1): where the places of an image begin
     float* nearest;         // (n_queries, images): squared distance of the nearest place
-    int* where;             // (n_queries, images): and which it is
+    int* where;             // (n_queries, images): the index of that place
     const float* limits;    // (n_queries, n_limits), ascending
-    int* counts;            // (n_queries, n_limits): places nearer than a limit, but not than the one before
+    int* counts;            // (n_queries, n_limits): places nearer than a limit, but not nearer than the one before
     int n_queries, n_images, n_limits;
 };
 

@@ -17,8 +17,8 @@ def nearest_places(
     """For each vector (n, features) of image `own` the nearest place in each of the images nearest to it.
 
     index: (all places, features), image after image, and int32 (images + 1), where those of each begin.
-    Returns int32 (n, wanted): indices of places, the nearest image first, -1 where an image has none among
-    the `most` nearest places of all.
+    Returns int32 (n, wanted): indices of places, the nearest image first, -1 if an image has none among the
+    `most` nearest places of all.
     """
     xp = engine.xp
     places, firsts = index

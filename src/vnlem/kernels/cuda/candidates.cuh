@@ -1,13 +1,13 @@
-// The candidates of a search window: their pixels, and how they rank beside a reference patch. A patch has one
+// The candidates of a search window: their pixels, and how they rank against a reference patch. A patch has one
 // layer for each channel of an image, or for each plane of a stack that it spans.
 // Macros: P (patch size), LAYERS, TRANSFORMS (1, 4, 8 or 16), THREADS, WINDOW_IN_SHARED.
 
 #define PIXELS (P * P)
-// Candidates of a thread, one below the other: they share the loads of pixels and of the reference.
+// Candidates of a thread, one below another: they share the loads of pixels and of the reference.
 #define SHIFTED_STRIP 8
 #define MOVED_STRIP (TRANSFORMS > 8 ? 2 : 4)
 
-// What a window is laid on.
+// The array that windows lie in.
 struct Sheet {
     const float* image;  // of the first layer
     const float* energy; // squared norms of the patches at their corners
@@ -18,7 +18,7 @@ struct Window {
     int top, left, n_rows, n_columns;
 };
 
-// A window around a patch. `rows` and `columns` of patches there are; at their border windows move inwards.
+// A window around a patch among `rows` x `columns` patches; at the border windows move inwards.
 __device__ __forceinline__ Window inside(int row, int column, int radius, int rows, int columns) {
     const int side = 2 * radius + 1;
     Window w;
@@ -34,7 +34,7 @@ struct Price {
     float factor, penalty;
 };
 
-// Which transforms candidates may have, where the pixels of an image are of several colours.
+// Which transforms candidates may have, if the pixels of an image have several colours.
 struct Moves {
     const byte* allowed; // (cell * cell), by the shift from the reference; null for all
     int cell, row, column; // of the reference, in the window
@@ -47,13 +47,13 @@ struct Moves {
     }
 };
 
-// The pixels of a window: a copy in shared memory, or the image itself where the copy would not fit.
+// The pixels of a window: a copy in shared memory, or the image itself if the copy does not fit.
 struct Pixels {
     const float* first;
     int stride, layer;
 };
 
-// Whole strips are read: rows past the last one repeat it, and what they give is not used.
+// Whole strips are read: rows past the last one repeat it, and their results are not used.
 __device__ __forceinline__ int rows_of_copy(const Window& w) {
     return ceil_div(w.n_rows, SHIFTED_STRIP) * SHIFTED_STRIP + P - 1;
 }
@@ -85,9 +85,8 @@ __device__ Pixels load_window(const Sheet& s, const Window& w, float* copy) {
     return pixels_of(s, w, copy);
 }
 
-// Correlations of STRIP candidates, one below the other, with the reference under transforms FIRST..LAST-1.
-// at: the first pixel of the first; rows_left: rows of pixels there are from it on; taps: (LAYERS, PIXELS,
-// TRANSFORMS).
+// Correlations of STRIP candidates, one below another, with the reference under transforms FIRST..LAST-1.
+// at: the first pixel of the first; rows_left: rows of pixels from there on; taps: (LAYERS, PIXELS, TRANSFORMS).
 template <int STRIP, int FIRST, int LAST>
 __device__ __forceinline__ void correlate(const float* at, const Pixels& pixels, const float* taps, int rows_left,
                                           float (&sums)[STRIP][LAST - FIRST]) {
@@ -145,7 +144,7 @@ __device__ void rank_shifted(const Sheet& s, const Window& w, const Pixels& pixe
         rank_shifted_strip(s, w, pixels, taps, norm, i / w.n_columns * SHIFTED_STRIP, i % w.n_columns, shifted);
 }
 
-// Ranks of a strip's patches that are turned or reflected, where they are better than what `before` holds.
+// Ranks of a strip's patches that are turned or reflected, if they are better than what `before` holds.
 template <int FIRST>
 __device__ __forceinline__ void rank_moved_strip(const Sheet& s, const Window& w, const Pixels& pixels,
                                                  const float* taps, float norm, const Price& price, int y, int x,

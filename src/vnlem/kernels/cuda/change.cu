@@ -31,7 +31,7 @@ extern "C" __global__ void shrink_change(const Change c) {
     const float share = fminf(fmaxf((size - c.nothing) / (c.everything - c.nothing), 0.0f), 1.0f);
     for (int i = 0; i < c.channels; ++i) {
         const long long here = i * c.pixels + at;
-        // In this order an estimate that is kept whole keeps its bits.
+        // In this order an estimate that is kept entirely keeps its bits.
         c.out[here] = c.estimate[here] - (1.0f - share) * (c.estimate[here] - c.noisy[here]);
     }
 }

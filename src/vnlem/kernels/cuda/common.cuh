@@ -1,6 +1,6 @@
-// What the kernels share: sizes of arrays in shared memory, sums over a block in a fixed order, selection.
-// Every file of kernels is compiled with this text before it. Sums are taken in an order that depends on the
-// number of threads alone, so every run gives the same bytes.
+// Shared by all kernels: sizes of arrays in shared memory, sums over a block in a fixed order, selection.
+// This text is prepended to every file of kernels. The order of sums depends only on the number of threads, so
+// every run gives the same bytes.
 
 #define INFINITY_BITS 0x7F800000u
 
@@ -9,14 +9,14 @@ typedef unsigned long long wide;
 
 __device__ __forceinline__ int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
-// Where the symmetric extension of n pixels has its value at i from.
+// The index of the pixel that the symmetric extension of n pixels repeats at i.
 __device__ __forceinline__ int mirrored(int i, int n) {
     i %= 2 * n;
     if (i < 0) i += 2 * n;
     return i < n ? i : 2 * n - 1 - i;
 }
 
-// The sum over all threads of a block, known to all of them. `scratch`: one number for each warp.
+// The sum over all threads of a block, returned to all of them. `scratch`: one number for each warp.
 template <typename T>
 __device__ T block_sum(T value, T* scratch) {
     for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(0xFFFFFFFFu, value, step);
@@ -72,8 +72,8 @@ struct Selection {
     int before;
 };
 
-// Bits of the k-th smallest (from 1) of n non-negative numbers, which must be at least k.
-// Three digits, the highest first: each is a histogram of the numbers that agree with the digits found.
+// Bits of the k-th smallest (from 1) of n >= k non-negative numbers.
+// Three digits, the highest first: each step is a histogram of the numbers that agree with the digits found.
 __device__ __noinline__ unsigned kth_smallest(const float* values, int n, int k, Selection* selection) {
     unsigned found = 0, known = 0;
 #pragma unroll 1
@@ -106,8 +106,8 @@ __device__ __noinline__ unsigned kth_smallest(const float* values, int n, int k,
     return found;
 }
 
-// Places of the `count` smallest of n numbers into chosen: `own` first, the others as they come; at the
-// threshold (the count-th smallest) the first ones win. `own` must be among the smallest.
+// Write the places of the `count` smallest of n numbers to chosen: `own` first, the others in their order; ties at
+// the threshold (the count-th smallest) go to the first ones. `own` must be among the smallest.
 __device__ __noinline__ void take_smallest(const float* values, int n, int count, unsigned threshold, int own, int* chosen,
                               int* scratch) {
     const int each = ceil_div(n, blockDim.x) | 1;  // odd: no two threads of a warp on the same bank
@@ -152,12 +152,12 @@ __device__ __forceinline__ int count_up_to(const float* values, int n, unsigned 
     return warp_count(count);
 }
 
-// Bits of the count-th smallest (from 1) of n non-negative numbers, which must be at least count, by one warp.
-// With EXACT 0 it may be any number that parts the count smallest from all others; `own`, where it is not negative,
-// is the place of a number that is known to be the smallest.
+// Bits of the count-th smallest (from 1) of n >= count non-negative numbers, by one warp.
+// With EXACT 0 it may be any number that separates the count smallest from all others; `own`, if not negative, is
+// the place of a number known to be the smallest.
 template <int EXACT>
 __device__ unsigned kth_of_warp(const float* values, int n, int count, int own = -1) {
-    // Bits of numbers that are not negative sort like the numbers.
+    // Bits of non-negative numbers sort like the numbers.
     unsigned low = INFINITY_BITS, high = 0;
     for (int i = threadIdx.x % 32; i < n; i += 32) {
         const unsigned bits = __float_as_uint(values[i]);
@@ -180,8 +180,8 @@ __device__ unsigned kth_of_warp(const float* values, int n, int count, int own =
     return low;
 }
 
-// Places of the `wanted` smallest of n numbers into chosen, in their order, by one warp; ties go to the first.
-// `own`, where it is not negative, is the place of a zero, which comes first. Returns how many.
+// Write the places of the `wanted` smallest of n numbers to chosen, in their order, by one warp; ties go to the
+// first. `own`, if not negative, is the place of a zero, which comes first. Returns how many.
 __device__ int smallest_of_warp(const float* values, int n, int wanted, int own, int* chosen) {
     const int lane = threadIdx.x % 32;
     const int count = min(wanted, n);

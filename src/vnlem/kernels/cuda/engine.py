@@ -17,7 +17,7 @@ from vnlem.pipeline.run import Job
 
 Shape = tuple[int, ...]
 
-THREADS = 256  # of a block, where nothing asks for another number
+THREADS = 256  # of a block, by default
 # A block may have 48 KiB of shared memory without asking for more; some of it holds what kernels declare.
 DEFAULT_SHARED = 24 * 1024
 
@@ -29,7 +29,7 @@ DYNAMIC_SHARED = (
 
 @cache
 def source_of(name: str) -> str:
-    """The text of a file of kernels, what all of them share in front of it, and the files that it includes.
+    """The text of a file of kernels, with the common part in front and the files that it includes.
 
     Examples
     --------
@@ -40,13 +40,13 @@ def source_of(name: str) -> str:
 
 
 def _text_of(name: str) -> str:
-    """A file, with the text of others where it includes them: the run-time compiler reads no files."""
+    """A file, with included files inserted: the run-time compiler reads no files."""
     text = (files("vnlem.kernels.cuda") / name).read_text(encoding="utf-8")
     return re.sub(r'^#include "(.+)"$', lambda line: _text_of(line[1]), text, flags=re.MULTILINE)
 
 
 def options_of(macros: dict[str, int]) -> tuple[str, ...]:
-    """Compiler options: sizes are macros, so that loops over patches and groups unroll.
+    """Compiler options: sizes are macros, to unroll loops over patches and groups.
 
     Examples
     --------
@@ -67,34 +67,34 @@ class Engine:
         self._rehearsed: set[tuple[str, tuple[str, ...]]] | None = None
 
     def free(self) -> None:
-        """Give memory that no array uses back to the device."""
+        """Return unused memory to the device."""
         gc.collect()
         self.xp.get_default_memory_pool().free_all_blocks()
 
     def constant(self, values: NDArray[Any]) -> Any:
-        """A table of numbers on the device. Equal tables are brought there once, for all streams."""
+        """A table of numbers on the device. Equal tables are copied there once, for all streams."""
         device = self.xp.cuda.Device().id
         key = (device, values.dtype.str, values.shape, values.tobytes())
         with _BRINGING:
             if key not in _CONSTANTS:
                 if len(_CONSTANTS) >= MOST_CONSTANTS:
-                    # Kernels that read them must have ended before their memory is used again.
+                    # Kernels that read them must end before their memory is reused.
                     self.xp.cuda.Device().synchronize()
                     _CONSTANTS.clear()
-                # Not from the pool: what stays there keeps the block around it from being given back.
+                # Not from the pool: an array that stays there keeps its whole block from being freed.
                 try:
                     with self.xp.cuda.using_allocator(None):
                         _CONSTANTS[key] = self.xp.asarray(values)
                 except self.xp.cuda.runtime.CUDARuntimeError:
-                    # All of the device is the pool's, which makes room.
+                    # The pool holds all of the device, so it must make room.
                     _CONSTANTS[key] = self.xp.asarray(values)
                 self.xp.cuda.get_current_stream().synchronize()
             return _CONSTANTS[key]
 
     def rehearse(self, key: Hashable, work: Callable[[], object]) -> None:
-        """Compile all kernels `work` will start, side by side; once for each `key`.
+        """Compile all kernels `work` will start, in parallel; once for each `key`.
 
-        `work` is called with launches only noted: its results are meaningless.
+        `work` is called with launches only recorded: its results are meaningless.
         """
         device = self.xp.cuda.Device().id
         if (key, device) in _REHEARSED:
@@ -127,7 +127,7 @@ class Engine:
         shared: int = 0,
         **macros: int,
     ) -> None:
-        """Start a kernel of the file `name` (the kernel of that name, unless `kernel` says another).
+        """Start a kernel of the file `name` (the kernel of that name, unless `kernel` names another).
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class Engine:
             Number of blocks along x, y, z.
         argument : dict
             The fields of the kernel's one argument, a struct: arrays as pointers, ints as int, floats as
-            float, NumPy scalars as what they are.
+            float, NumPy scalars unchanged.
         threads, shared : int
             Threads of a block and bytes of its dynamic shared memory.
         **macros
@@ -161,7 +161,7 @@ LARGE_SIDE = 256
 
 
 def compiled_at_once(solve: Callable[[Job[Any], Engine], Any]) -> Callable[..., Any]:
-    """A solver of a job on an engine that compiles its kernels side by side before it begins.
+    """A solver of a job on an engine that compiles its kernels in parallel before it begins.
 
     Without an engine it takes the current device.
     """
@@ -170,7 +170,7 @@ def compiled_at_once(solve: Callable[[Job[Any], Engine], Any]) -> Callable[..., 
     def wrapped(job: Job[Any], engine: Engine | None = None) -> Any:
         engine = engine or Engine()
         rehearsal = replace(job, progress=None, details={})
-        # Real numbers are arguments of kernels and never sizes they are compiled for.
+        # Real numbers are arguments of kernels, never sizes in macros.
         sizes = [value for value in vars(job.params).values() if not isinstance(value, float)]
         channels, *sides = job.pixels.shape
         key = (solve.__module__, repr(sizes), channels, *(min(side, LARGE_SIDE) for side in sides))
@@ -218,7 +218,7 @@ def pack(argument: dict[str, Any], pointer: Callable[[Any], int]) -> Any:
         fields.append((name, kind))
         values.append(value)
     fields_of, opaque = _struct(tuple(fields))
-    # CuPy looks at every field of what it hands over, unless there are none.
+    # CuPy examines every field of a struct; an opaque one has none.
     return np.array(tuple(values), dtype=fields_of).view(opaque)
 
 

@@ -1,4 +1,4 @@
-// What the two kernels that make pixels from their neighbours share. Macros: HALF (lanes of all channels).
+// Shared by the two kernels that estimate pixels from their neighbours. Macros: HALF (lanes of all channels).
 
 #include "../shared/regression.h"
 
@@ -8,7 +8,7 @@
 struct Estimate {
     const float* raw;       // (height, width, DIM)
     const float* canonical; // likewise
-    const float* sharp;     // (height, width), what the patch's own pixels have beyond its features, squared
+    const float* sharp;     // (height, width), what the patch's own pixels hold beyond its features, squared
     const float* angle;     // (height, width), radians
     const float* pixels;    // (CHANNELS, height, width)
     const int* orders;      // (HALF), angular order of each lane

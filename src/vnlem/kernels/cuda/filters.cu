@@ -1,5 +1,5 @@
 // Correlation of planes with a few taps along one axis, in double precision; planes are mirrored at their borders.
-// Every pixel is a sum in the same order, wherever it lies in the array.
+// Every pixel is summed in the same order, wherever it lies in the array.
 
 struct Lines {
     const double* planes; // (count, height, width)

@@ -7,25 +7,25 @@
 // Turned patches this near to the reference are not taken.
 #define NEAR 3
 #define MOST_SHEETS 16
-// A group with fewer turned members than one in this many has none.
+// A group uses turned members only if they are at least one in this many.
 #define ONE_IN 8
 
 struct Search {
-    const float* image;      // (LAYERS, rows, stride), the sheets one below the other
-    const float* energy;     // (rows - P + 1, stride), squared norms of the patches; infinite where there is none
+    const float* image;      // (LAYERS, rows, stride), the sheets one below another
+    const float* energy;     // (rows - P + 1, stride), squared norms of the patches; infinite if there is none
     const float* penalty;    // (height - P + 1, width - P + 1)
     const short* back;       // (TRANSFORMS, PIXELS): pixel of the reference that lies on a pixel of the member
     const int* centres;      // (references, n_sheets - 1, 2): patches in the copies, around which to search
     const int* reference_rows;
     const int* reference_columns;
     const byte* moves;       // (cell^2, cell^2): bits of transforms, by the reference's place in a cell and the shift
-    float* ranks;            // (blocks, floats of `Ranks`) where they do not fit in shared memory, else null
+    float* ranks;            // (blocks, floats of `Ranks`) if they do not fit in shared memory, else null
     int* positions;          // (references, n_members): row * stride + column, the reference first
     byte* chosen;            // (references, n_members): index of the transform
-    int* turned;             // (1): how many members are turned or reflected is added to it
+    int* turned;             // (1): the number of turned or reflected members is added to it
     int rows, stride, height, width; // of the tall array; of the image, its first sheet
     int n_sheets, radius, copied_radius, n_members, n_copied, n_reference_columns; // copied: in the copies
-    int cell;                // of pixels of several colours; 1 where every move is allowed
+    int cell;                // of pixels of several colours; 1 if every move is allowed
     float factor;
 };
 
@@ -34,7 +34,7 @@ __device__ Window place_window(const Search& s, int row, int column) {
     return inside(row, column, s.radius, s.height - P + 1, s.width - P + 1);
 }
 
-// The reference turned in place shares its noise: no help, and no independent witness.
+// The reference turned in place shares its noise: it is no independent sample.
 __device__ void forget_near(const Window& w, int row, int column, float* best) {
     const int side = 2 * NEAR + 1;
     for (int i = threadIdx.x; i < side * side; i += THREADS) {
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS) match(const
     int n_moved = 0;
 #if TRANSFORMS > 1 || COPIES
     const float penalty = s.penalty[row * (s.width - P + 1) + column];
-    // Where enough shifted patches are nearer than the penalty no other can rank among the members.
+    // If enough shifted patches are nearer than the penalty, no transformed one can rank among the members.
     if (penalty < __uint_as_float(limit)) {
         const Price price = {s.factor, penalty};
         rank_moved<1>(image, own_window, pixels, taps, norm, price, shifted, best, which, moves);
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS) match(const
 #if COPIES
         for (int sheet = 1; sheet < s.n_sheets; ++sheet) {
             const int* centre = s.centres + ((long long)reference * (s.n_sheets - 1) + sheet - 1) * 2;
-            // Copies are so large that no window leaves them.
+            // Copies are large enough to hold every window.
             const Window w = {centre[0] - s.copied_radius, centre[1] - s.copied_radius, copied_side, copied_side};
             if (threadIdx.x == 0) windows[sheet] = w;
             const Pixels there = load_window(image, w, copy);

@@ -11,7 +11,7 @@ from vnlem.kernels.cuda.engine import THREADS, Engine
 
 Array = Any  # of the engine's library
 
-# Bytes of shared memory the kernel takes beside the ranks and the window.
+# Bytes of shared memory the kernel takes in addition to the ranks and the window.
 _FIXED = 10 * 1024
 _STRIP = 8
 
@@ -36,9 +36,9 @@ class References(NamedTuple):
 
 
 class Field(NamedTuple):
-    """What is searched, and how."""
+    """What to search, and how."""
 
-    image: Array  # (channels, rows, stride), the sheets one below the other
+    image: Array  # (channels, rows, stride), the sheets one below another
     energy: Array  # (rows - p + 1, stride)
     penalty: Array  # (height - p + 1, width - p + 1)
     back: NDArray[np.int16]  # (transforms, p * p): pixel of the reference that lies on a pixel of the member
@@ -46,7 +46,7 @@ class Field(NamedTuple):
     patch_size: int
     radius: int
     factor: float
-    n_copied: int  # members that may come from copies, at most
+    n_copied: int  # the most members from copies
     copied_radius: int = 0  # of the search windows in copies
     moves: NDArray[np.uint8] = ANY_MOVE  # see `kernels.cpu.match.GroupSearch`; places in `image`
 
@@ -56,7 +56,7 @@ def match(
 ) -> Members:
     """The nearest patches of every reference patch, the reference itself first.
 
-    centres: int32 (references, copies, 2), the patches in the tall array around which to search too.
+    centres: int32 (references, copies, 2), patches in the tall array around which to search as well.
     """
     xp = engine.xp
     count = references.n

@@ -37,8 +37,8 @@ struct Blocks {
     float cost; // of a pixel of shift
 };
 
-// The shift of least squared difference, a block for each block of pixels and each way. Among equals the first
-// in reading order wins.
+// The shift of least squared difference, a thread block for each block of pixels and each direction. Ties go to
+// the first in reading order.
 extern "C" __global__ void __launch_bounds__(THREADS) block_motion(const Blocks b) {
     __shared__ float own[SIDE * SIDE];
     __shared__ float area[AREA * AREA];
@@ -70,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) block_motion(const Blocks 
             }
             total += part;
         }
-        // Bits of numbers that are not negative sort like the numbers.
+        // Bits of non-negative numbers sort like the numbers.
         const wide found = (wide)__float_as_uint(total) << 32 | (unsigned)shift;
         best = min(best, found);
     }
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) block_motion(const Blocks 
 }
 
 struct Following {
-    const int* onward; // (pairs of planes, cell_rows, cell_columns, 2); null where nothing moves
+    const int* onward; // (pairs of planes, cell_rows, cell_columns, 2); null if nothing moves
     const int* back;
     const int* reference_rows;
     const int* reference_columns;

@@ -1,5 +1,5 @@
 // Non-local patch regression: the nearest patches of the window, then the point nearest to them in power gamma.
-// A warp for each pixel; patches are read where they lie, in a copy of the image in shared memory.
+// A warp for each pixel; patches are read in place, from a copy of the image in shared memory.
 // Counterpart of vnlem.kernels.cpu.nlem and irls.h. Macros: SIZE_Y, SIZE_X (of a patch), CHANNELS, WARPS,
 // MEDIAN (the power is one).
 
@@ -18,15 +18,15 @@ struct Windows {
     int height, width, reach_y, reach_x, n_neighbors;
     float decay, floor; // weights exp(-decay * max(squared distance - floor, 0))
     float gamma;        // power of the norm
-    float remainder;    // the median has arrived when what is left of its way is shorter
+    float remainder;    // the median stops when the estimated distance left is shorter
 };
 
-// What a warp works with, in shared memory.
+// Shared memory of a warp.
 struct Patches {
     const float* tile; // pixels of the image
-    const int* place;  // (LENGTH): where the pixels of a patch lie, from its first one on
+    const int* place;  // (LENGTH): offsets of the pixels of a patch from its first one
     int columns, plane;
-    int* first;     // (n_neighbors): first pixel of each patch, the pixel's own patch before all others
+    int* first;     // (n_neighbors): first pixel of each patch, the pixel's own patch first
     float* weights; // (n_neighbors)
     float* squared; // (n_neighbors): squared distances from the own patch
     float* terms;   // (n_neighbors)
@@ -94,7 +94,7 @@ __device__ float weighted_sums(const Patches& p, int begin, F use) {
     return whole;
 }
 
-// Iteratively reweighted least squares from the weighted mean on; the result is left in `point`.
+// Iteratively reweighted least squares from the weighted mean; the result is left in `point`.
 __device__ void regression(const Patches& p, float gamma) {
     const int lane = threadIdx.x % 32;
     const float exponent = 0.5f * gamma - 1.0f;
@@ -119,7 +119,7 @@ __device__ void regression(const Patches& p, float gamma) {
     }
 }
 
-// By how much the next step will be shorter than this one, from residuals at its two ends.
+// The ratio of the next step's length to this one's, from residuals at its two ends.
 __device__ float contraction(const Patches& p, float step) {
     float along = 0.0f, total = 0.0f;
     for (int j = 1 + threadIdx.x % 32; j < p.count; j += 32) {
@@ -131,8 +131,8 @@ __device__ float contraction(const Patches& p, float step) {
     return warp_sum(along) / warp_sum(total);
 }
 
-// The Euclidean median; only patches other than the own one get a parabola, see
-// kernels/cpu/irls.h. mean: (LENGTH), scratch.
+// The Euclidean median; only patches other than the own one get a parabola, see kernels/cpu/irls.h.
+// mean: (LENGTH), scratch.
 __device__ void median(const Patches& p, float remainder, float* mean) {
     const int lane = threadIdx.x % 32;
     const float* own = p.tile + p.first[0];
@@ -164,7 +164,7 @@ __device__ void median(const Patches& p, float remainder, float* mean) {
         }
         __syncwarp();
         step = sqrtf(warp_sum(step) * (1.0f / CHANNELS));
-        // What is left after this step; and steps shrink like a geometric series.
+        // The distance left after this step; steps shrink like a geometric series.
         const float root = sqrtf(best * best + kDelta);
         const float own_curvature = p.weights[0] * kDelta / (root * root * root);
         float ahead = step * pull / (own_curvature + pull);
@@ -211,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) nlem(const Windows w) {
     const int own = w.reach_y * columns + x - left + w.reach_x;
     const int own_place = (y - top) * wide + x - begin;
     for (int a = lane; a < LENGTH; a += 32) p.point[a] = tile[own + place[a]];
-    // The list of patches is not chosen yet: until then it lists parts of the window.
+    // Until patches are chosen, the list holds parts of the window.
     p.terms = values;
     const int n_values = (bottom - top) * wide;
     for (int part = 0; part < n_values; part += w.n_neighbors) {
@@ -227,7 +227,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) nlem(const Windows w) {
     if (lane == 0) values[own_place] = 0.0f;
     __syncwarp();
     const int chosen = smallest_of_warp(values, n_values, w.n_neighbors, own_place, p.first);
-    // Patches whose weight is lost in a sum are left out.
+    // Patches with a weight too small to change a sum are left out.
     p.count = 0;
     for (int j = 0; j < chosen; j += 32) {
         const int at = p.first[min(j + lane, chosen - 1)];

@@ -24,7 +24,7 @@ def nlem(
     """The gamma-power regression of the nearest patches of every pixel's window.
 
     image : (channels, height, width); window, decay : as in `vnlem.kernels.cpu.nlem.nlem_tile`; remainder :
-    what may be left of the way to the median (gamma = 1).
+    allowed distance to the median (gamma = 1).
     """
     channels, height, width = image.shape
     radius_y, radius_x, reach_y, reach_x = window

@@ -1,7 +1,7 @@
 // Non-local means. A warp takes 32 columns of squared differences, of which the inner ones become pixels: sums
 // over a patch are running sums down the columns, then sums across the lanes.
 // Counterpart of vnlem.kernels.cpu.nlm. Macros: RX, RY (radii of a patch), CHANNELS, ROWS (pixels of a thread,
-// one below the other), WARPS (of a block, one below the other), PARTS (warps that share a window, by its rows).
+// one below another), WARPS (of a block, one below another), PARTS (warps that share a window, by its rows).
 
 #include "across.cuh"
 

@@ -6,7 +6,7 @@ from vnlem.kernels.cuda.engine import Engine
 
 Array = Any  # of the engine's library
 
-# Pixels of a thread and warps of a block, both one below the other, and warps that share a window.
+# Pixels of a thread and warps of a block, both one below another, and warps that share a window.
 _ROWS, _WARPS, _PARTS = 8, 2, 3
 # Rows after which running sums restart.
 BLOCK_ROWS = _ROWS * _WARPS
@@ -15,7 +15,7 @@ LARGEST_PATCH = 27
 
 
 def check_patch(radius: int) -> None:
-    """One clear sentence about patches that are wider than a warp can take."""
+    """A clear error for patches wider than a warp."""
     if 2 * radius + 1 > LARGEST_PATCH:
         raise ValueError(
             f"patches of {2 * radius + 1} pixels are too large for this device; "
@@ -24,7 +24,7 @@ def check_patch(radius: int) -> None:
 
 
 def check_window(engine: Engine, reach: int, shared: int) -> None:
-    """One clear sentence about windows that need more shared memory, in bytes, than a block has."""
+    """A clear error for windows that need more shared memory, in bytes, than a block has."""
     if shared > engine.largest_shared:
         raise ValueError(
             f"a window of {2 * reach + 1} pixels is too large for this device; "
@@ -41,7 +41,7 @@ def nlm(engine: Engine, image: Array, window: Any, decay: Any) -> Array:
     radius_y, radius_x, reach_y, reach_x = window
     check_patch(radius_x)
     rows, warps, parts = (1, 1, 1) if height == 1 else (_ROWS, _WARPS, _PARTS)
-    # The last lanes, whose sums are not used, look past the end of their line.
+    # The last lanes read past the end of their line; their sums are not used.
     tile = channels * (warps * rows + 2 * (radius_y + reach_y)) * (32 + 2 * reach_x)
     sums = (parts - 1) * warps * 32 * (channels + 1) * rows
     shared = 4 * max(tile + radius_x, sums)

@@ -1,5 +1,5 @@
 // Non-local means of one plane of a stack, with windows in the planes around it too. As in nlm.cu a warp takes 32
-// columns of squared differences; the planes come into shared memory one after the other.
+// columns of squared differences; the planes are loaded into shared memory one after another.
 // Counterpart of vnlem.kernels.cpu.nlm. Macros: RX, RY (radii of a patch), ROWS (pixels of a thread, one
 // below the other), WARPS (of a block, one below the other).
 

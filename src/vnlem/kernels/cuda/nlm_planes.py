@@ -7,9 +7,9 @@ from vnlem.kernels.cuda.nlm import check_patch, check_window
 
 Array = Any  # of the engine's library
 
-# Pixels of a thread and warps of a block, both one below the other.
+# Pixels of a thread and warps of a block, both one below another.
 _ROWS, _WARPS = 8, 8
-# Running sums restart at multiples of it.
+# Running sums restart at multiples of this.
 BLOCK_ROWS = _ROWS * _WARPS
 
 
@@ -21,7 +21,7 @@ def nlm_planes(engine: Engine, planes: Array, own: int, window: Any, decay: Any)
     n_planes, height, width = planes.shape
     radius_y, radius_x, reach_y, reach_x = window
     check_patch(radius_x)
-    # The last lanes, whose sums are not used, look past the end of their line.
+    # The last lanes read past the end of their line; their sums are not used.
     shared = 4 * ((BLOCK_ROWS + 2 * (radius_y + reach_y)) * (32 + 2 * reach_x) + radius_x)
     check_window(engine, reach_x, shared)
     out = engine.xp.empty((height, width), planes.dtype)

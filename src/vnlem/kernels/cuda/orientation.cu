@@ -10,10 +10,10 @@ struct Gradients {
     float* magnitude;    // (height, width)
     float* direction;    // likewise, in [0, 1) of a turn
     int height, width, radius;
-    float smallest; // gradients up to this are none
+    float smallest; // gradients up to this count as zero
 };
 
-// Differences come before sums, so that a constant image has a gradient of exactly zero.
+// Differences are taken before sums: a constant image has a gradient of exactly zero.
 extern "C" __global__ void gradients(const Gradients g) {
     const int x = blockIdx.y * blockDim.x + threadIdx.x, y = blockIdx.x;
     if (x >= g.width) return;

@@ -1,8 +1,7 @@
-// What surrounds matching and estimation: sums over patches, and the means of what was put back.
-// Counterpart of vnlem.estimate.aggregate; sums over a patch are taken in double precision, columns first, as
-// there.
+// Before and after matching and estimation: sums over patches, and the means of what was put back.
+// Counterpart of vnlem.estimate.aggregate, and like it sums over a patch in double precision, columns first.
 
-// The sum over a patch of what `value(row, column)` gives.
+// The sum of `value(row, column)` over a patch.
 template <typename F>
 __device__ __forceinline__ double patch_sum(int size, F value) {
     double total = 0.0;
@@ -16,12 +15,12 @@ __device__ __forceinline__ double patch_sum(int size, F value) {
 
 struct Planes {
     const float* image; // (channels, rows, stride)
-    const byte* outside; // (rows, stride): pixels that show nothing of the image; null where there are none
+    const byte* outside; // (rows, stride): pixels that show nothing of the image; null if there are none
     float* energy;      // (rows - size + 1, stride)
     int channels, rows, stride, size, first; // size: of a patch; first: row to begin with
 };
 
-// Squared norms of all patches; infinite where a patch leaves the image.
+// Squared norms of all patches; infinite if a patch leaves the image.
 extern "C" __global__ void patch_energy(const Planes p) {
     const int x = blockIdx.y * blockDim.x + threadIdx.x, y = p.first + blockIdx.x;
     if (x >= p.stride) return;
@@ -44,7 +43,7 @@ extern "C" __global__ void patch_energy(const Planes p) {
 }
 
 struct Penalties {
-    const float* image; // (channels, height, width), what patches are compared on
+    const float* image; // (channels, height, width), in which patches are compared
     const float* variance; // (height, width) of the noise in it, summed over the channels
     float* penalty;     // (height - size + 1, width - size + 1)
     int channels, height, width, size, first; // first: in the first pass a flat patch is only shifted
@@ -85,7 +84,7 @@ struct Maps {
     const float* changed;
     const float* variance;
     float* residual; // (channels, rows - size + 1, stride): patch sums of (noisy - working)^2
-    float* noise;    // likewise, of the variance; null where it is not wanted
+    float* noise;    // likewise, of the variance; null if it is not wanted
     int rows, stride, size, first; // first: row to begin with
 };
 
@@ -110,7 +109,7 @@ struct Sums {
     const long long* sums;    // (channels, height, width, 2), see ridge.cu
     const long long* weights; // (channels, height, width), at the patches' top left corners
     const float* working;     // (channels, height, width)
-    const float* taps;        // (size): what the rows of a patch, and its columns, weigh
+    const float* taps;        // (size): weights of the rows of a patch, and of its columns
     float* new_pilot;
     float* new_working;
     int height, width, size;
@@ -129,7 +128,7 @@ extern "C" __global__ void weighted_means(const Sums s) {
                       (double)s.weights[plane + (long long)row * s.width + column];
     const long long at = plane + (long long)y * s.width + x;
     const longlong2 sum = *(const longlong2*)(s.sums + 2 * at);
-    // In a part of an image there may be no group near the border; nothing there is needed.
+    // Near the border of a part of an image there may be no group; those pixels are not needed.
     const double total = weight > 0.0 ? weight * s.unit : 1.0;
     s.new_pilot[at] = s.working[at] + (float)((double)sum.x / total);
     s.new_working[at] = s.working[at] + (float)((double)sum.y / total);
@@ -137,11 +136,11 @@ extern "C" __global__ void weighted_means(const Sums s) {
 
 struct Largest {
     const float* values;
-    unsigned* bits; // of the largest magnitude, zero before
+    unsigned* bits; // of the largest magnitude; zero at the start
     long long count;
 };
 
-// The largest magnitude: bits of numbers that are not negative sort like the numbers.
+// The largest magnitude: bits of non-negative numbers sort like the numbers.
 extern "C" __global__ void largest_magnitude(const Largest l) {
     __shared__ float scratch[32];
     float largest = 0.0f;

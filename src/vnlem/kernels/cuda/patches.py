@@ -26,8 +26,8 @@ def patch_energy(
 ) -> Array:
     """Squared norms of the patches of an image (channels, rows, stride): (rows - p + 1, stride).
 
-    outside: (rows, stride) uint8, pixels that belong to no patch. Where there is no patch, infinity. With
-    `into`, an earlier result, rows from `first` on are replaced in it.
+    outside: (rows, stride) uint8, pixels that belong to no patch; there the norm is infinite. With `into`, an
+    earlier result, rows from `first` on are replaced in it.
     """
     channels, rows, stride = image.shape
     energy = engine.xp.empty((rows - patch_size + 1, stride), np.float32) if into is None else into
@@ -58,9 +58,9 @@ def patch_penalty(
     share: float,
     flat: float | None,
 ) -> Array:
-    """share * the noise energy of every patch; infinite where the patch is flat.
+    """share * the noise energy of every patch; infinite if the patch is flat.
 
-    A patch is flat where its energy about its mean is below flat * its noise energy.
+    A patch is flat if its energy about its mean is below flat * its noise energy.
     """
     channels, height, width = image.shape
     penalty = engine.xp.empty((height - patch_size + 1, width - patch_size + 1), np.float32)
@@ -124,7 +124,7 @@ def patch_maps(
 
 
 class Sums(NamedTuple):
-    """What groups put back, in whole numbers (see ridge.cu)."""
+    """What groups put back, as integers (see ridge.cu)."""
 
     sums: Array  # int64 (channels, height, width, 2)
     weights: Array  # int64 (channels, height, width)

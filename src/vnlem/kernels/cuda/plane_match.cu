@@ -6,7 +6,7 @@
 
 #include "candidates.cuh"
 
-// A group with a smaller share of turned members than one in this number uses none.
+// A group uses turned members only if they are at least one in this many.
 #define ONE_IN 8
 #define MOST_SITES 128
 
@@ -19,7 +19,7 @@ struct Search {
     const int* centres;      // (references, n_sites, 3): plane, row and column; the reference first, plane -1: none
     const int* reference_rows;
     const int* reference_columns;
-    float* ranks;            // for each block, where they do not fit in shared memory, else null
+    float* ranks;            // for each block, if they do not fit in shared memory, else null
     int* positions;          // (references, n_members): index into the image, the reference first
     byte* chosen;            // (references, n_members): index of the transform
     int height, stride, n_references, n_reference_columns, n_sites, radius, n_members;
@@ -37,7 +37,7 @@ __device__ __forceinline__ void for_strips(const Window* windows, int from, int 
     }
 }
 
-// What a block keeps: ranks of shifted patches and of the best transforms, (n_sites, side^2), which of them.
+// What a block keeps, (n_sites, side^2): ranks of shifted patches, ranks of the best transforms, and which these are.
 struct Ranks {
     float* shifted;
     float* best;
@@ -101,7 +101,7 @@ __device__ void match_one(const Search& s, int reference, float* taps, const Ran
     int n_moved = 0;
 #if TRANSFORMS > 1
     const bool flat = s.about_mean && s.about_mean[row * s.stride + column] < s.flat;
-    // Where enough shifted patches are nearer than the penalty no other can rank among the members.
+    // If enough shifted patches are nearer than the penalty, no transformed one can rank among the members.
     if (!flat && s.penalty < __uint_as_float(limit)) {
         for (int i = threadIdx.x; i < n; i += THREADS) {
             ranks.best[i] = ranks.shifted[i];

@@ -11,12 +11,12 @@ from vnlem.kernels.cuda.match import References
 Array = Any  # of the engine's library
 
 THREADS = 256
-# Bytes of shared memory the kernel takes beside ranks and windows.
+# Bytes of shared memory the kernel takes in addition to the ranks and windows.
 _FIXED = 13 * 1024
 _STRIP = 8
-# Windows that are brought together take no more than this: so several blocks share a multiprocessor.
+# Windows loaded together take at most this much, to let several blocks share a multiprocessor.
 _WINDOWS = 40 * 1024
-# Blocks that take one reference after the other, where their ranks lie outside of shared memory.
+# Blocks that process one reference after another, if their ranks do not fit in shared memory.
 _BLOCKS = 528
 MOST_SITES = 128
 
@@ -29,14 +29,14 @@ class Members(NamedTuple):
 
 
 class Field(NamedTuple):
-    """What is searched, and how."""
+    """What to search, and how."""
 
     image: Array  # (planes, channels, height, stride)
     energy: Array  # (planes, height, stride), of patches at their corners
     about_mean: Array | None  # (height, stride), of the references' plane; None: no reference is flat
     sizes: Array  # int32 (planes, 2): rows and columns that hold pixels
-    # (transforms, pixels of a patch): of the reference, on a pixel of the member; the planes of a patch one
-    # after the other, each with all channels.
+    # (transforms, pixels of a patch): pixel of the reference that lies on a pixel of the member; the planes
+    # of a patch one after another, each with all channels.
     back: NDArray[np.int16]
     patch_size: int
     depth: int  # planes that a patch spans

@@ -3,7 +3,7 @@
 
 struct Patches {
     const float* image;  // the plane that patches begin in, with all its channels; the others follow
-    const float* less;   // what is taken away from it, or null
+    const float* less;   // what is subtracted from it, or null
     float* squares;      // (height, stride): sums of squares
     float* about_mean;   // likewise, without that of the mean; or null
     int height, width, plane_rows, stride, size, depth, channels; // height, width: of the plane's pixels

@@ -20,7 +20,7 @@ def plane_squares(
     """Squared norms of the patches that begin in the first of some planes (depth, channels, rows, stride).
 
     patch: side, and planes that it spans; size: rows and columns of the plane that hold pixels; less: what is
-    taken away from the image. Written: `into` (rows, stride), and `about_mean`, those about the means of the
+    subtracted from the image. Written: `into` (rows, stride), and `about_mean`, those about the means of the
     channels.
     """
     _, channels, rows, stride = image.shape

@@ -1,15 +1,15 @@
-// The estimate of a pixel from at most 64 neighbours by gamma-power regression. A warp for each pixel; all that the
-// regression needs of the aligned neighbours are their inner products, which tensor cores make.
-// Counterpart of kernels/cpu/aligned.h, beside aligned.cu. Macros: HALF (lanes of all channels), CHANNELS, GROUPS
+// The estimate of a pixel from at most 64 neighbours by gamma-power regression. A warp for each pixel; the regression
+// needs only the inner products of the aligned neighbours, which tensor cores compute.
+// Counterpart of kernels/cpu/aligned.h, as is aligned.cu. Macros: HALF (lanes of all channels), CHANNELS, GROUPS
 // (of eight neighbours), UNTURNED (neighbours may be taken as the image has them), WARPS, ROWS, COLUMNS (pixels of a
 // block).
 
 #include "estimate.cuh"
 
 #define TALL ((GROUPS + 1) / 2) // tiles of 16 rows
-#define STRIDE (HALF + 16)      // of the tables: rows begin on other banks
+#define STRIDE (HALF + 16)      // of the tables: rows begin on different banks
 
-// Two coordinates of a neighbour. Tensor cores take them in half precision, which is rounding far below the noise.
+// Two coordinates of a neighbour. Tensor cores take them in half precision: that rounding is far below the noise.
 #if __CUDA_ARCH__ >= 800 && (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ > 0))
 #define TENSOR_CORES 1
 typedef unsigned Two;
@@ -25,7 +25,7 @@ __device__ __forceinline__ Two two_of(float re, float im) { return make_float2(r
 #endif
 
 // gram[i][j]: inner products of neighbours 16 i.. with neighbours 8 j.., as tensor cores lay them out: lane 4 g + t has
-// rows g and g + 8, columns 2 t and 2 t + 1. Adds the products of 16 coordinates, of which lane 4 g + t gives four of
+// rows g and g + 8, columns 2 t and 2 t + 1. Adds the products of 16 coordinates; lane 4 g + t gives four of them, for
 // the neighbours 8 j + g.
 __device__ __forceinline__ void add_products(float (&gram)[TALL][GROUPS][4], const Two (&first)[GROUPS],
                                              const Two (&second)[GROUPS]) {
@@ -70,8 +70,8 @@ __device__ __forceinline__ Two turned(float re, float im, float c, float s, floa
     return two_of(re * c + im * s - own_re, im * c - re * s - own_im);
 }
 
-// The inner products of all neighbours, turned onto the own patch, less that patch. position, which: those of
-// neighbours g, 8 + g, ...; where there are none, the own ones. cosine, sine: (angles, STRIDE).
+// The inner products of all neighbours, turned onto the own patch, minus that patch. position, which: those of
+// neighbours g, 8 + g, ...; if there are none, those of the own patch. cosine, sine: (angles, STRIDE).
 __device__ __forceinline__ void inner_products(const Estimate& e, int here, const int (&position)[GROUPS],
                                                const int (&which)[GROUPS], const float* cosine, const float* sine,
                                                float (&gram)[TALL][GROUPS][4]) {
@@ -94,7 +94,7 @@ __device__ __forceinline__ void inner_products(const Estimate& e, int here, cons
             const int at = abs(which[j]) * STRIDE + from + 4 * t;
             const float4 re = all[patch], im = all[patch + HALF / 4];
             const float4 c = *(const float4*)(cosine + at), s = *(const float4*)(sine + at);
-            // A patch turned by an angle: order k is multiplied by exp(-i k angle).
+            // Turning a patch by an angle multiplies order k by exp(-i k angle).
             const float way = which[j] < 0 ? -1.0f : 1.0f;
             coordinates[0][j] = turned(re.x, im.x, c.x, way * s.x, own_re.x, own_im.x);
             coordinates[1][j] = turned(re.y, im.y, c.y, way * s.y, own_re.y, own_im.y);
@@ -127,7 +127,7 @@ __device__ __forceinline__ float2 times(const float (&gram)[TALL][GROUPS][4], fl
                 sums[2 * i + half] = fmaf(gram[i][j][2 * half], share.x,
                                           fmaf(gram[i][j][2 * half + 1], share.y, sums[2 * i + half]));
     }
-    // Lanes 4 g.. hold parts of the same sums: each gives away those that are not its own.
+    // Lanes 4 g.. hold parts of the same sums: each hands over those that are not its own.
     float four[4], two[2];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -144,7 +144,7 @@ __device__ __forceinline__ float2 times(const float (&gram)[TALL][GROUPS][4], fl
 struct Pair {
     int position[2];
     float weight[2];
-    float length[2]; // squared, of the aligned neighbour less the own patch
+    float length[2]; // squared, of the aligned neighbour minus the own patch
     bool other[2];   // not the own patch
 };
 
@@ -194,7 +194,7 @@ __device__ Pair weigh(const Estimate& e, int place, int here, int n, float beyon
     for (int step = 16; step > 0; step >>= 1) largest = fmaxf(largest, __shfl_xor_sync(0xFFFFFFFFu, largest, step));
 #pragma unroll
     for (int half = 0; half < 2; ++half)
-        // Alone among vanishing weights the pixel keeps a weight, and its value.
+        // If all other weights vanish the pixel keeps a weight, and its value.
         if (e.own_as_best && n > 1 && !pair.other[half] && 16 * t + 8 * half + g < n)
             pair.weight[half] = fmaxf(largest, 1e-6f);
     return pair;

@@ -3,8 +3,8 @@
 // windows it searches together; then a warp for each pixel.
 // Counterpart of kernels/cpu/vnlem.cpp and windows.h. Macros: TILE, HALF (lanes of all channels), BLOCKS
 // (of eight columns of equal orders), WITH_MARGIN, WITH_IDENTITY, DIFFUSION (candidates are ranked by it), GRAPH
-// (only the distances of the first stage are wanted, as weights of a graph), WARPS, TOGETHER (candidates of a
-// thread), CHUNK (numbers of each that are worked on at a time), BLOCKS_OF_SM.
+// (only the distances of the first stage are needed, as weights of a graph), WARPS, TOGETHER (candidates of a
+// thread), CHUNK (numbers of each that are processed at a time), BLOCKS_OF_SM.
 
 #define OWN (TILE * TILE)
 #define COLUMNS (8 * BLOCKS)
@@ -26,7 +26,7 @@ struct Region {
     short* which;           // (pixels, n_neighbors), +-number of the angle, or IDENTITY
     int* counts;            // (pixels)
     int height, width;      // of the region
-    int top, bottom;        // its rows whose pixels are worked on
+    int top, bottom;        // its rows whose pixels are processed
     int reach, n_candidates, n_neighbors, n_angles;
     float factor, offset;   // a rotated match counts as factor * its squared distance + offset
     const float* embedding; // (height, width, n_coordinates) of the diffusion map
@@ -56,7 +56,7 @@ __device__ void window_distances(const Region& r, const float* features, const f
 #pragma unroll
             for (int p = 0; p < OWN; ++p) sums[t][p] = 0.0f;
         const int here = min(count - first, TOGETHER * 32 * WARPS);
-        // What a thread brings to `chunk`: fours of numbers of some candidates.
+        // What a thread loads into `chunk`: numbers of some candidates, four at a time.
         int place[LOADS];
 #pragma unroll
         for (int i = 0; i < LOADS; ++i) {
@@ -126,8 +126,8 @@ __device__ void load_own(const Region& r, int y0, int x0, float* own_canonical, 
 
 #if !GRAPH
 #if DIFFUSION
-// Puts the diffusion distance of pixel (y, x) in place of the distances of patches in `values`. With trust t below
-// one it is t * diffusion + (1 - t) * patches, each divided by its mean over the window. buffer: as long as values.
+// Replaces the patch distances of pixel (y, x) in `values` by diffusion distances. With trust t below one the result
+// is t * diffusion + (1 - t) * patches, each divided by its mean over the window. buffer: as long as values.
 __device__ void rank_by_diffusion(const Region& r, int y, int x, int top, int left, int wide, int n, float* values,
                                   float* buffer) {
     const int lane = threadIdx.x % 32, own = (y - top) * wide + x - left;
@@ -136,7 +136,7 @@ __device__ void rank_by_diffusion(const Region& r, int y, int x, int top, int le
     for (int i = lane; i < n; i += 32) {
         const float* there = r.embedding + ((long long)(top + i / wide) * r.width + left + i % wide) * r.n_coordinates;
         float squared = 0.0f;
-        // From differences: neighbours' coordinates agree in their leading digits.
+        // From differences, because neighbours' coordinates agree in their leading digits.
         for (int k = 0; k < r.n_coordinates; k += 4) {
             const float4 a = *(const float4*)(here + k), b = *(const float4*)(there + k);
             const float4 d = make_float4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
@@ -151,7 +151,7 @@ __device__ void rank_by_diffusion(const Region& r, int y, int x, int top, int le
     total = warp_sum(total);
     for (int step = 16; step > 0; step >>= 1) lowest = fminf(lowest, __shfl_xor_sync(0xFFFFFFFFu, lowest, step));
     const float trust = r.trust[(long long)y * r.width + x];
-    // Noise lifts all distances of patches alike: they count from the smallest but the pixel's own.
+    // Noise raises all patch distances alike: subtract the smallest, not counting the pixel's own.
     const float share = trust * n / fmaxf(sum, 1e-30f);
     const float rest = (1.0f - trust) * n / fmaxf(total - n * lowest, 1e-30f);
     for (int i = lane; i < n; i += 32)
@@ -227,7 +227,7 @@ __device__ float accurate(const Region& r, const float* own_canonical, const flo
         for (int f = part; f < DIM; f += 8)
             plain = dot4(*(const float4*)(unturned + f), *(const float4*)(own_raw + f), plain);
         plain += __shfl_xor_sync(0xFFFFFFFFu, plain, 1);
-        // At a tie no rotation is taken: it needs no interpolation.
+        // At a tie the unrotated patch wins: it needs no interpolation.
         const float without = squared_from(own_length, length, plain);
         if (without <= squared) {
             squared = without;
@@ -240,7 +240,7 @@ __device__ float accurate(const Region& r, const float* own_canonical, const flo
 #endif
 
 #if GRAPH
-// Squared distances of every pixel to those of its window that come after it.
+// Squared distances of every pixel to the pixels of its window that come after it.
 extern "C" __global__ void __launch_bounds__(32 * WARPS) half_windows(const Region r) {
     DYNAMIC_SHARED(float4, memory);
     __shared__ float own_lengths[OWN];
@@ -271,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS_OF_SM) rid(const
     __shared__ float own_lengths[OWN];
     const int side = 2 * r.reach + TILE;
     float* own_canonical = (float*)memory;
-    float* own_raw = own_canonical + OWN * DIM; // only where features are compared as the image has them
+    float* own_raw = own_canonical + OWN * DIM; // only if features are also compared in the image's frame
     float* cosine = own_raw + (WITH_RAW ? OWN * DIM : 0);
     float* sine = cosine + r.n_angles * COLUMNS;
     float* distances = sine + r.n_angles * COLUMNS; // (OWN, side * side)
@@ -284,7 +284,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS_OF_SM) rid(const
     int* candidates = (int*)(values + window);
     float* best = (float*)(candidates + most);
     int* angles = (int*)(best + most);
-    int* kept = (int*)values; // the window is done with by then
+    int* kept = (int*)values; // the window is no longer needed by then
     const int y0 = r.top + blockIdx.x * TILE, x0 = blockIdx.y * TILE;
     load_own(r, y0, x0, own_canonical, own_raw, own_lengths);
     for (int i = threadIdx.x; i < r.n_angles * COLUMNS; i += 32 * WARPS) {

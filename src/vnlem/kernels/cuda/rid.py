@@ -10,7 +10,7 @@ from vnlem.kernels.cuda.engine import Engine
 
 Array = Any  # of the engine's library
 
-# See rid.cu. 9 warps with 2 candidates a thread take 576 at a time, all of 4 x 4 windows of 21 x 21 pixels.
+# See rid.cu. 9 warps with 2 candidates per thread take 576 at a time, all of 4 x 4 windows of 21 x 21 pixels.
 _WARPS, _TOGETHER, _CHUNK = 9, 2, 8
 
 
@@ -49,7 +49,7 @@ class Found(NamedTuple):
 
 
 class Diffusion(NamedTuple):
-    """Coordinates by which candidates are ranked, and how far."""
+    """Coordinates by which candidates are ranked, and the trust in them."""
 
     embedding: Array  # (height, width, coordinates), a multiple of four of them
     trust: Array  # (height, width) in [0, 1]
@@ -77,7 +77,7 @@ def neighbours(
 
 
 def half_windows(engine: Engine, features: Features, search: Search, scale: float, weights: Array) -> None:
-    """scale * squared distance of every pixel to those of its window after it, into a graph's weights."""
+    """Write scale * squared distance of every pixel to later ones of its window into a graph's weights."""
     rows = (0, features.raw.shape[0])
     _launch(engine, features, search, rows, scale=scale, weights=weights)
 

@@ -1,17 +1,17 @@
 // Ridge combination of a group of aligned patches, and its aggregation. A block for each group and channel.
 // Counterpart of kernels/cpu/combine.cpp and ridge.cpp. A thread holds a tile of 4 x 4 numbers of the group's
 // matrix, so the inverse needs shared memory only for the row of the pivot.
-// What is put back is added up in whole numbers of 64 bits: their sum does not depend on the order.
-// Macros: P (patch size), DEPTH (planes of a stack that a patch spans, one below the other), K (members of a
+// What is put back is summed in 64-bit integers: their sum does not depend on the order.
+// Macros: P (patch size), DEPTH (planes of a stack that a patch spans, one below another), K (members of a
 // group), THREADS (at least SIDE^2, whole warps).
 
 #define PIXELS (DEPTH * P * P)
 #define SIDE ((K + 3) / 4)         // tiles along the matrix
 #define SIZE (4 * SIDE)            // its padded size
-#define LINE (SIZE + 4)            // floats of a row in shared memory: rows begin on other banks
+#define LINE (SIZE + 4)            // floats of a row in shared memory: rows begin on different banks
 #define LENGTH ((PIXELS + 3) / 4 * 4) // floats of a patch in shared memory
 #define CHANGE_TILES (LENGTH / 4 * SIDE)
-// So many blocks share a multiprocessor, as far as registers go; gaming cards take no more than 16.
+// Blocks that share a multiprocessor, as far as registers allow; gaming cards take at most 16.
 #if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ >= 900
 #define MOST_BLOCKS 32
 #else
@@ -21,28 +21,28 @@
 #define ROUNDS ((CHANGE_TILES + THREADS - 1) / THREADS)
 // Members from copies count as noisier: their noise is partly that of members that are put back.
 #define COPIED_NOISE 4.0f
-// With a smaller load beside the trace of its Gram matrix a group is solved in double precision.
+// A group whose load is smaller than this, relative to the trace of its Gram matrix, is solved in double precision.
 #define LEAST_LOAD 3e-5f
-// What double precision resolves beside the trace.
+// The smallest load that double precision resolves, relative to the trace.
 #define LEAST_DOUBLE_LOAD 1e-12
 
 struct Groups {
     const float* pilot;     // (channels, rows, stride)
     const float* working;   // likewise
     const float* residual;  // (channels, rows - P + 1, stride): patch sums of (noisy - working)^2
-    const float* noise;     // likewise, of the noise variance; null where all patches have `even_noise`
+    const float* noise;     // likewise, of the noise variance; null if all patches have `even_noise`
     const short* onto; // (transforms, PIXELS): pixel of the member that lies on a pixel of the reference
     const short* back; // (transforms, PIXELS): pixel of the reference that lies on a pixel of the member
     const int* positions;   // (groups, K)
     const byte* chosen;     // (groups, K)
-    const float* taps;      // (P): a pixel of a patch weighs that of its row times that of its column
+    const float* taps;      // (P): the weight of a pixel is that of its row times that of its column
     long long* sums;        // (channels, height, width, 2): weight * change, faded weight * change
     long long* weights;     // (channels, height, width), at the patches' top left corners
     int rows, stride, height, width;
     int plane_rows;    // from one plane to the next
-    int without_pilot; // Stein's estimate, with extra_load times the noise energy as steadying load
+    int without_pilot; // Stein's estimate, with extra_load times the noise energy as a stabilising load
     float extra_load, boost, tau, even_noise;
-    float unit, weight_unit; // what a sum or a weight is multiplied by before it is rounded
+    float unit, weight_unit; // factors of sums and of weights before rounding
     float most;              // no single term is larger, or the sum could overflow
 };
 
@@ -64,7 +64,7 @@ struct Work {
     T warps[32];
 };
 
-// Sums over the columns of a matrix held in tiles: each thread brings four numbers for its columns.
+// Sums over the columns of a matrix held in tiles: each thread adds four numbers for its columns.
 // scratch: (SIDE, SIZE). Written: out (SIZE).
 template <typename T>
 __device__ void column_sums(const T (&mine)[4], int tile_row, int tile_column, T* scratch, T* out) {
@@ -85,7 +85,7 @@ __device__ __forceinline__ float multiply_add(float a, float b, float c) { retur
 __device__ __forceinline__ double multiply_add(double a, double b, double c) { return fma(a, b, c); }
 
 // Inverts a symmetric positive definite matrix held in tiles. The sweep operator: the pivot B becomes -1/B, the
-// row beside it R becomes R/B, and R^T R/B is subtracted from the rest; all pivots leave minus the inverse.
+// rest R of its row becomes R/B, and R^T R/B is subtracted from the rest; after all pivots minus the inverse is left.
 template <typename T>
 __device__ __forceinline__ void invert(T (&tile)[4][4], int tile_row, int tile_column, T* line) {
     int turn = 0;
@@ -106,7 +106,7 @@ __device__ __forceinline__ void invert(T (&tile)[4][4], int tile_row, int tile_c
                     left[a] = row[4 * tile_row + a];
                     right[a] = row[4 * tile_column + a] * inverse;
                 }
-                // With these the general rule also gives the pivot's row and column.
+                // With these values the general rule also gives the pivot's row and column.
                 if (tile_column == block) {
                     right[q] = -inverse;
 #pragma unroll
@@ -159,13 +159,13 @@ __device__ __forceinline__ T trace_of(const T (&tile)[4][4], int tile_row, int t
 }
 
 // The change Theta - I = -P diag(shrink) of a group from its Gram matrix, P = (G + diag(load))^-1 made to
-// annihilate constants, so that each column of Theta sums to one. Written: the change into `matrix` (SIZE, LINE)
-// and members.gain[j] = sum_i Theta_ij^2 noise_i / noise_j.
+// annihilate constants: each column of Theta sums to one. Written: the change into `matrix` (SIZE, LINE) and
+// members.gain[j] = sum_i Theta_ij^2 noise_i / noise_j.
 template <typename T>
 __device__ __forceinline__ void combine(T (&tile)[4][4], T trace, T least_load, int tile_row, int tile_column,
                                         float* matrix, Member& members, Work<T>& work) {
-    // A constant added to all entries does not change the result, since P annihilates constants. It keeps the
-    // inverse small in their direction, where the Gram matrix of a centred group is zero.
+    // P annihilates constants, so adding a constant to all entries does not change the result. It keeps the inverse
+    // small in their direction, where the Gram matrix of a centred group is zero.
     const T shift = trace / T(K * K);
 #pragma unroll
     for (int a = 0; a < 4; ++a)
@@ -212,8 +212,8 @@ __device__ __forceinline__ void combine(T (&tile)[4][4], T trace, T least_load, 
     __syncthreads();
 }
 
-// The same in double precision, for groups whose loads single precision cannot resolve. Less noise than
-// double precision resolves still means less change: the load is raised, shrink is not.
+// The same in double precision, for groups whose loads single precision cannot resolve. Noise too weak for double
+// precision to resolve still means less change: the load is raised, shrink is not.
 __device__ __noinline__ void combine_delicately(float* matrix, Member& members) {
     __shared__ Work<double> work;
     const int tile_row = threadIdx.x / SIDE, tile_column = threadIdx.x % SIDE;
@@ -223,8 +223,8 @@ __device__ __noinline__ void combine_delicately(float* matrix, Member& members) 
     combine(tile, trace, LEAST_DOUBLE_LOAD * trace, tile_row, tile_column, matrix, members, work);
 }
 
-// Takes the mean over the group away, four threads to a pixel. `step`: from one member to the next; `along`: from
-// one pixel to the next.
+// Subtracts the mean over the group, four threads per pixel. `step`: from one member to the next; `along`: from one
+// pixel to the next.
 __device__ void centre(float* columns, int step, int along) {
     for (int i = threadIdx.x; i < 4 * ceil_div(PIXELS, 8) * 8; i += THREADS) {
         const int u = i / 4, q = i % 4;
@@ -272,7 +272,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) ridge(const Groups
     }
     change = block_sum(change, work.warps);
     energy = block_sum(energy, work.warps);
-    // The share of the noise that is left in this group's working patches.
+    // The share of the noise left in this group's working patches.
     const float left_over = fmaxf(1.0f - sqrtf(change / energy), fmaxf(1.02f * g.tau, 0.02f));
     const float blend = fminf(g.tau / left_over, 1.0f);
     for (int i = thread; i < SIZE * LENGTH; i += THREADS) {
@@ -316,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) ridge(const Groups
         members.gain[j] = 1.0f / (gain * sqrtf(gain));
     }
     __syncthreads();
-    // Four pixels and four members to a thread.
+    // Four pixels and four members per thread.
     float changes[ROUNDS][4][4] = {};
 #pragma unroll
     for (int round = 0; round < ROUNDS; ++round) {
@@ -345,7 +345,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) ridge(const Groups
                 changes[round][0][x], changes[round][1][x], changes[round][2][x], changes[round][3][x]);
     }
     __syncthreads();
-    // Every member goes back to its own place and orientation: neighbouring threads, neighbouring memory.
+    // Put every member back in its own place and orientation: neighbouring threads write neighbouring memory.
     const long long image = (long long)channel * g.height * g.width;
     for (int i = thread; i < 2 * K * PIXELS; i += THREADS) {
         const int j = i / (2 * PIXELS), v = i / 2 % PIXELS, faded = i % 2;

@@ -17,13 +17,13 @@ MOST_MEMBERS = 128
 
 
 class Images(NamedTuple):
-    """What groups are taken from."""
+    """The images of the groups."""
 
     pilot: Array  # (channels, rows, stride)
     working: Array
     residual: Array  # (channels, rows - p + 1, stride), see `patches.patch_maps`
     noise: Array | None
-    even_noise: float = 0.0  # noise energy of all patches, where `noise` is None
+    even_noise: float = 0.0  # noise energy of all patches, if `noise` is None
     plane_rows: int = 0  # of a stack: rows from one plane to the next, which lies below it
 
 
@@ -36,7 +36,7 @@ class Groups(Protocol):
 
     @property
     def transforms(self) -> Array:
-        """uint8 (groups, members): how they lie."""
+        """uint8 (groups, members): how they are turned."""
 
 
 class Rule(NamedTuple):
@@ -45,12 +45,12 @@ class Rule(NamedTuple):
     patch_size: int
     tau: float  # share of the noise that the next working image keeps
     boost: float  # factor on the noise energy in the ridge
-    extra_load: float | None  # first pass (no pilot): steadying load in units of the noise energy
+    extra_load: float | None  # first pass (no pilot): stabilising load in units of the noise energy
     depth: int = 1  # planes of a stack that a patch spans
     window: float = 0.0  # how much less the border of a patch counts than its centre: Kaiser's beta
 
     def taps(self) -> NDArray[np.float32]:
-        """What the rows of a patch, and its columns, weigh where patches overlap."""
+        """Weights of the rows of a patch, and of its columns, where patches overlap."""
         return patch_window(self.patch_size, self.window)
 
 
@@ -60,7 +60,7 @@ def empty_sums(
     """Room for what groups put back into (channels, height, width).
 
     `cover` bounds the members that cover a pixel and `largest` the pixels' absolute values. A change times
-    its weight is at most 2 n_members^1.5 times the largest pixel where the noise is even.
+    its weight is at most 2 n_members^1.5 times the largest pixel if the noise is even.
     """
     sums, weights = (engine.xp.zeros(size, np.int64) for size in ((*shape, 2), shape))
     return Sums(sums, weights, *units_of_sums(n_members, cover, largest))

@@ -1,5 +1,5 @@
 // Ring features: sample the rings around a pixel, transform, turn into the given frame. A thread for each pixel;
-// a warp collects the features of its pixels in shared memory, so that it can write them side by side.
+// a warp collects the features of its pixels in shared memory, to write them side by side.
 // Counterpart of vnlem.kernels.cpu.rings. Macro: ORDERS (highest angular order + 1).
 
 struct Rings {
@@ -9,7 +9,7 @@ struct Rings {
     const float* weights; // (samples, 4)
     const int* starts;    // (rings + 1), first sample of each ring
     const float* rows;    // (samples, 2, 4 * FOURS): what a sample adds to the real and imaginary coefficients
-    const int* fours_of;  // (rings), fours of orders that a ring has
+    const int* fours_of;  // (rings), groups of four orders that a ring has
     const int* lane_of;   // (rings, ORDERS), lane of a coefficient or -1
     const int* order_of;  // (lanes), angular order of a lane
     float* raw;           // (height, width, dim)

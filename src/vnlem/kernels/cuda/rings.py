@@ -14,7 +14,7 @@ Array = Any  # of the engine's library
 def ring_features(
     engine: Engine, planes: Array, angles: Array, sampling: Sampling, halo: int, lanes: int
 ) -> tuple[Array, Array, Array]:
-    """Features as the image has them and turned by minus the angles, and their squared lengths.
+    """Features in the image's frame and turned by minus the angles, and their squared lengths.
 
     planes (channels, k, k, H + 2 halo, W + 2 halo), angles (H, W) -> two of (H, W, dim), (H, W).
     """
@@ -30,7 +30,7 @@ def ring_features(
     for orders in sampling.lane_of:
         held = np.flatnonzero(orders >= 0)
         order_of[orders[held]] = held
-    # Fours of orders side by side, real and imaginary, for each sample.
+    # Groups of four orders side by side, real and imaginary, for each sample.
     fours = -(-n_orders // 4)
     rows = np.zeros((sampling.starts[-1], 2, 4 * fours), np.float32)
     for ring, (first, last) in enumerate(itertools.pairwise(sampling.starts)):

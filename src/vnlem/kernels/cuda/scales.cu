@@ -1,9 +1,9 @@
 // Planes at half and twice their size, means over windows, and the join of two scales, in double precision.
-// Counterparts of vnlem.estimate.scales, with its bits: every product and every sum is rounded on its own, in its
-// order. Planes are mirrored at their borders.
+// Counterparts of vnlem.estimate.scales with identical bits: every product and every sum is rounded separately, in
+// the same order. Planes are mirrored at their borders.
 
 struct Rows {
-    const double* planes; // (count, rows, columns); what is said of rows holds for columns where `across` is 1
+    const double* planes; // (count, rows, columns); if `across` is 1, read columns for rows
     const double* taps;
     const int* steps;     // of the doubled rows
     double* out;          // (count, out_rows, out_columns)
@@ -14,12 +14,12 @@ struct Rows {
 
 struct Line {
     const double* first;
-    int count, stride; // pixels of the line, and how far they lie apart
-    int at;            // the pixel that is made
+    int count, stride; // pixels of the line, and their distance in memory
+    int at;            // the pixel to compute
     __device__ double operator[](int i) const { return first[(long long)mirrored(i, count) * stride]; }
 };
 
-// Whether this thread makes a pixel; if so, where it goes and the line it is made of.
+// Whether this thread computes a pixel; if so, where it goes and the line it comes from.
 __device__ __forceinline__ bool begin(const Rows& r, Line& line, double*& out) {
     const int x = blockIdx.y * blockDim.x + threadIdx.x, y = blockIdx.x;
     if (x >= r.out_columns) return false;
@@ -72,7 +72,7 @@ struct Pixels {
     const double* change; // what the coarser scale would change
     double* energy;
     const double* means;  // of the energy
-    const double* noise;  // standard deviation of each pixel; null: `level` is that of all
+    const double* noise;  // standard deviation of each pixel; null: `level` for all
     double* out;
     double level, detail, left_over;
     long long count;

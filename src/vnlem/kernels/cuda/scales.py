@@ -28,7 +28,7 @@ def double(
 
 
 def mean(engine: Engine, planes: Array, window: int) -> Array:
-    """Means over squares of `window` pixels across, which are cut where the planes are smaller."""
+    """Means over squares of `window` pixels across, cut to the size of the planes."""
     for across in (0, 1):
         size = planes.shape[1 + across]
         planes = _rows(engine, "mean_of_rows", planes, size, across, n_taps=min(window, size))
@@ -66,7 +66,7 @@ def _rows(
 
 
 def join_energy(engine: Engine, fine: Array, low: Array, change: Array, detail: float) -> Array:
-    """Energy of the change, and `detail` times that of what `low` lacks of `fine`."""
+    """Energy of the change, and `detail` times the energy of `fine` - `low`."""
     energy = engine.xp.empty_like(fine)
     given = {"fine": fine, "low": low, "change": change, "energy": energy}
     _pixels(engine, "join_energy", fine, given | {"detail": np.float64(detail)})

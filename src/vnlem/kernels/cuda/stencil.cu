@@ -1,7 +1,7 @@
 // The graph of all pairs of pixels within a window, stored and applied as a stencil. A thread for each pixel, or
 // for four numbers of a pixel. Counterpart of vnlem.kernels.cpu.stencil and .affinity.
-// Weights are (slots, height, width): forward offsets in reading order, then the pixel itself. Of the two equal
-// weights of a pair only the one at the pixel that comes first is held.
+// Weights are (slots, height, width): forward offsets in reading order, then the pixel itself. The two weights of a
+// pair are equal: only the one at the first pixel is stored.
 
 struct Stencil {
     float* weights;
@@ -31,7 +31,7 @@ __device__ __forceinline__ void for_neighbours(const Stencil& s, int y, int x, F
         }
 }
 
-// The weight of two pixels, zero where they are too far apart.
+// The weight of two pixels, zero if they are too far apart.
 __device__ float weight_between(const Stencil& s, int y, int x, int other_y, int other_x) {
     const int dy = other_y - y, dx = other_x - x;
     if (abs(dy) > s.reach || abs(dx) > s.reach) return 0.0f;
@@ -117,7 +117,7 @@ struct Scales {
     int count;
 };
 
-// The squared distance of every pixel, less the noise, to the count-th nearest of its window. A warp for each.
+// The squared distance of every pixel, minus the noise, to the count-th nearest of its window. A warp for each.
 extern "C" __global__ void stencil_scales(const Scales s) {
     DYNAMIC_SHARED(float, memory);
     const int lane = threadIdx.x % 32, warps = blockDim.x / 32, side = 2 * s.graph.reach + 1;
@@ -128,7 +128,7 @@ extern "C" __global__ void stencil_scales(const Scales s) {
     const int top = max(y - s.graph.reach, 0), left = max(x - s.graph.reach, 0);
     const int wide = min(x + s.graph.reach + 1, s.graph.width) - left;
     const int n = (min(y + s.graph.reach + 1, s.graph.height) - top) * wide, own = (y - top) * wide + x - left;
-    // The pixel itself is left out: what comes after it moves up by one.
+    // The pixel itself is left out: the pixels after it move up by one.
     for (int i = lane; i < n; i += 32)
         if (i != own)
             values[i - (i > own)] =
@@ -173,7 +173,7 @@ extern "C" __global__ void stencil_coarsen(const Coarser c) {
 struct Parts {
     Stencil graph;
     const int* labels; // (pixels): a pixel of the same part
-    int* out;          // (pixels): the smallest such pixel that is known
+    int* out;          // (pixels): the smallest such pixel found so far
     int* changed;      // (1)
 };
 

@@ -56,7 +56,7 @@ def scale(engine: Engine, graph: Stencil, factors: Array) -> None:
 
 
 def gaussian(engine: Engine, graph: Stencil, inverse_scales: Array, noise: float) -> None:
-    """Squared distances to weights exp(-max(d^2 - noise, 0) * inverse_i * inverse_j), in place."""
+    """Turn squared distances into weights exp(-max(d^2 - noise, 0) * inverse_i * inverse_j), in place."""
     _change(engine, graph, inverse_scales, noise, True)
 
 
@@ -67,7 +67,7 @@ def _change(engine: Engine, graph: Stencil, factors: Array, noise: float, to_wei
 
 
 def local_scales(engine: Engine, graph: Stencil, noise: float, count: int) -> Array:
-    """Where the graph holds squared distances: of each pixel the count-th smallest, less the noise."""
+    """The count-th smallest of each pixel's squared distances, minus the noise; the graph holds them."""
     _, height, width = graph.weights.shape
     out = engine.xp.empty(height * width, np.float32)
     engine.launch(

@@ -5,14 +5,14 @@
 struct Surround {
     const float* image; // (channels, height, width)
     int channels, height, width;
-    int top, rows; // of the image; what is made has `reach` pixels around them
+    int top, rows; // of the image; the output has `reach` more pixels on each side
     int reach;
     float* grey;          // (rows + 2 reach, width + 2 reach), mean over the channels
     float* planes;        // (channels, UPSAMPLE, UPSAMPLE, rows + 2 reach, width + 2 reach)
     const float* filters; // (UPSAMPLE, TAPS), of each phase
     int before;           // taps before the pixel
     const float* lengths; // (rows, width), squared, of the features
-    float* sharp;         // (rows, width): what the discs hold beyond them
+    float* sharp;         // (rows, width): what the discs hold beyond the features
     float share;          // from the sum of squares over a disc to its energy
 };
 

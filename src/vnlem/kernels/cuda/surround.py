@@ -34,7 +34,7 @@ def planes(
 def sharpness(engine: Engine, image: Array, rows: Rows, reach: int, lengths: Array, share: float) -> Array:
     """What the discs of `reach` pixels and a half hold beyond the features' squared lengths, or 0.
 
-    share: of the sum of squared pixels, what makes it the energy of the disc.
+    share: the factor from the sum of squared pixels to the energy of the disc.
     """
     out = engine.xp.empty_like(lengths)
     _launch(engine, "sharpness", out.shape, image, rows, reach, lengths=lengths, sharp=out, share=share)

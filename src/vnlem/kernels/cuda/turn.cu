@@ -9,16 +9,16 @@ struct Squares {
     const int* bases;    // (turns, 2, side): whole pixels of the first and the second shear
     const float* taps;   // (turns, 2, side, TAPS): the rest
     const double* waves; // (turns, 2): cosine and sine
-    const float* before; // (squares, side, side): what the shear before has left
+    const float* before; // (squares, side, side): the result of the previous shear
     float* after;        // (squares, side, side), or null after the last shear
     float* out;          // (.., stride), where the last shear puts the squares
     byte* outside;       // likewise: pixels that show nothing of the image; or null
     int rows, columns, height, width, origin_y, origin_x; // the part; the whole; where the part begins in it
-    int side, n_turns, shear, stride, squared;            // shear: 0, 1, 2; squared: square what comes out
-    float floor;                                          // what comes out is at least this
+    int side, n_turns, shear, stride, squared;            // shear: 0, 1, 2; squared: square the result
+    float floor;                                          // the result is at least this
 };
 
-// inside: no pixel of the square lies outside of the given part.
+// inside: whether the whole square lies in the given part.
 __device__ __forceinline__ float source(const Squares& s, const int* square, bool quarter, bool inside, int row,
                                         int column) {
     const int i = quarter ? column : row, j = quarter ? s.side - 1 - row : column;

@@ -30,10 +30,10 @@ class Turns(NamedTuple):
 
 
 class TurnPlace(NamedTuple):
-    """What is turned, and where it lies."""
+    """What to turn, and where it lies."""
 
     squares: Array  # int32 (squares, 4): top and left in the whole image, row and column in the tall array
-    turns: Turns  # of every tile's squares, one after the other
+    turns: Turns  # of every tile's squares, one after another
     shape: tuple[int, int]  # of the whole image
     origin: tuple[int, int]  # of the given planes in it
 
@@ -49,10 +49,10 @@ def turn_into(
     floor: float = -float("inf"),
     outside: Array | None = None,
 ) -> None:
-    """Write turned squares of a plane (H, W), less another, into a tall array (rows, stride).
+    """Write turned squares of a plane (H, W), minus another, into a tall array (rows, stride).
 
-    squared: of what comes out; floor: least value; outside: uint8 like `tall`, where pixels are marked that
-    show nothing of the image.
+    squared: square the result; floor: least value; outside: uint8 like `tall`, marks pixels that show nothing
+    of the image.
     """
     turns = place.turns
     count, (n_turns, _, side, taps) = len(place.squares), turns.taps.shape

@@ -1,4 +1,4 @@
-// What orientations have in common on the CPU and on a CUDA device.
+// Shared by orientations on the CPU and on a CUDA device.
 #ifndef VNLEM_SHARED_ORIENTATION_H
 #define VNLEM_SHARED_ORIENTATION_H
 

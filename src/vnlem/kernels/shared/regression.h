@@ -1,5 +1,5 @@
-// The gamma-power regression of weighted patches, argmin over P of sum_j w_j (|P - P_j|^2 + delta)^(gamma/2): what
-// is the same on the CPU and on a CUDA device. A guard and no #pragma once: CUDA kernels are compiled as one text.
+// The gamma-power regression of weighted patches, argmin over P of sum_j w_j (|P - P_j|^2 + delta)^(gamma/2): shared
+// by the CPU and CUDA. A guard instead of #pragma once: CUDA kernels are compiled as one text.
 #ifndef VNLEM_SHARED_REGRESSION_H
 #define VNLEM_SHARED_REGRESSION_H
 

@@ -13,9 +13,9 @@ from vnlem.pipeline.stack_task import Plane, StackTask
 def solve_stack(
     planes: Iterator[Plane], task: StackTask, params: NlmStackParams, engine: engines.Engine | None = None
 ) -> Iterator[Plane]:
-    """Denoise standardised planes one after the other, as `vnlem.methods.nlm_stack.solve_stack` does.
+    """Denoise standardised planes one after another, as `vnlem.methods.nlm_stack.solve_stack` does.
 
-    Planes may lie on the host or on the device; what comes back lies on the device.
+    Planes may lie on the host or on the device; the results lie on the device.
     """
     engine = engine or engines.Engine()
     try:

@@ -21,11 +21,11 @@ Solver = Callable[..., Any]
 
 
 def in_regions(halo: Callable[[Any], int], grain: int = 1) -> Callable[[Solver], Solver]:
-    """Make a solver of a job on an engine work in parts where the memory is too small for the whole.
+    """Make a solver of a job on an engine work in parts if the memory is too small for the whole.
 
     halo: parameters -> how far around a part its result depends on pixels. grain: parts are read from
-    multiples of it on, for kernels whose sums depend on where their blocks begin. The job's pixels may lie
-    on the host, if they do not fit either; the result lies where they do.
+    multiples of it, for kernels whose sums depend on where their blocks begin. The job's pixels may lie on
+    the host, if they do not fit either; the result lies where they do.
     """
 
     def decorate(solve: Solver) -> Solver:
@@ -33,7 +33,7 @@ def in_regions(halo: Callable[[Any], int], grain: int = 1) -> Callable[[Solver],
         def wrapped(job: Job[Any], engine: Any = None) -> Any:
             engine = engine or engines.Engine()
             if isinstance(job.pixels, engine.xp.ndarray):
-                # Outside of the handler the arrays of the failed attempt are gone.
+                # Outside the handler the arrays of the failed attempt are freed.
                 try:
                     return solve(job, engine)
                 except MemoryError:
@@ -96,7 +96,7 @@ def _attempt(
 
 
 def _read(whole: Region, tile: Tile, halo: int, grain: int) -> Tile:
-    """What is read for a tile: from a multiple of the grain on, and with it the halo of such a multiple."""
+    """What is read for a tile: from a multiple of the grain on, with the halo of such a multiple."""
     start = tile._replace(top=tile.top // grain * grain, left=tile.left // grain * grain)
     around = start.grown(halo, whole.shape)
     return Tile(

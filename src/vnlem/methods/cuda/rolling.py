@@ -1,4 +1,4 @@
-"""Planes of a stack on a device that come and go one by one."""
+"""Planes of a stack on a device that arrive and leave one by one."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike
 
 Array = Any  # of the engine's library
 
-# Spare planes beyond those in flight: when they are used up, the planes move to the beginning of their array.
+# Spare planes after those in flight: when they are used up, the planes move to the start of their array.
 SPARE = 4
 
 
@@ -19,7 +19,7 @@ class Rolling:
     xp : module
         The library of the array.
     in_flight, total : int
-        The most planes that are held, and how many there are in all.
+        The most planes that are held, and how many there are.
     shape : tuple of int
         Of a plane.
     dtype : dtype
@@ -48,7 +48,7 @@ class Rolling:
         return self._all[self._first : self._first + self.count]
 
     def push(self) -> Array:
-        """One plane more at the end, of zeros."""
+        """Add a plane of zeros at the end."""
         if self._first + self.count == len(self._all):
             for number in range(self.count):
                 self._all[number] = self._all[self._first + number]

@@ -1,4 +1,4 @@
-"""The strategies of `vnlem.neighbours.sites` on a device: where members are sought beyond their own plane."""
+"""The strategies of `vnlem.neighbours.sites` on a device: where to search beyond a patch's own plane."""
 
 from typing import Any, Protocol
 
@@ -20,10 +20,10 @@ _BLOCKS = {"CELL": CELL, "HALF": HALF_BLOCK, "LONGEST": LONGEST}
 
 
 class Sites(Protocol):
-    """What a pass asks of a strategy. Planes are counted from the first one in flight."""
+    """What a pass needs from a strategy. Planes are counted from the first one in flight."""
 
     def push(self, frame: Array, size: tuple[int, int]) -> None:
-        """One plane (H, stride) more at the end; size: its rows and columns that hold pixels."""
+        """Add a plane (H, stride) at the end; size: its rows and columns that hold pixels."""
 
     def pop(self) -> None:
         """Remove the first plane."""
@@ -54,7 +54,7 @@ class SamePlace:
         self._engine = engine
 
     def push(self, frame: Array, size: tuple[int, int]) -> None:
-        """Nothing is learned from the pixels."""
+        """The pixels are not used."""
 
     def pop(self) -> None:
         """Nothing is kept."""
@@ -78,7 +78,7 @@ class Motion:
         self._n_frames = 0
 
     def push(self, frame: Array, size: tuple[int, int]) -> None:
-        """One frame more at the end."""
+        """Add a frame at the end."""
         seen = smooth_frame(self._engine, frame, _BLOCKS) if self._noisy else frame.copy()
         if self._n_frames > 0:
             moves = (self._onward.push(), self._back.push())
@@ -108,16 +108,16 @@ class Alike:
         self._index: tuple[Array, Array, Array] | None = None
 
     def push(self, frame: Array, size: tuple[int, int]) -> None:
-        """One image more."""
+        """Add an image."""
         image = frame[: size[0], : size[1]]
         self._features.append(invariants(self._engine, image, self._scales))
         self._index = None
 
     def pop(self) -> None:
-        """A set is held as a whole until its end."""
+        """A set is kept as a whole until its end."""
 
     def _places(self) -> tuple[Array, Array, Array]:
-        """Vectors of all places that are ranked, where they lie, and where those of each image begin."""
+        """Vectors of all ranked places, where they lie, and where those of each image begin."""
         if self._index is None:
             xp = self._engine.xp
             vectors, places, firsts = [], [], [0]

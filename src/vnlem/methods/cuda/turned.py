@@ -1,7 +1,7 @@
-"""Turned copies of the surroundings of tiles on a device, in which VNLR's group "so2" finds members too.
+"""Turned copies of the surroundings of tiles on a device, in which VNLR's group "so2" also finds members.
 
-As on the CPU (`vnlem.neighbours.sheets`) every tile of reference patches has its own copies. The images' tall
-arrays hold the image first and below it the copies of some tiles at a time, side by side in squares of one
+As on the CPU (`vnlem.neighbours.sheets`) copies are made for every tile of reference patches. The images'
+tall arrays hold the image and below it the copies of some tiles at a time, side by side in squares of one
 size.
 """
 
@@ -34,11 +34,11 @@ class DevicePlanes(NamedTuple):
     working: Array
     pilot: Array
     variance: Array
-    varies: bool  # whether the variance is not the same everywhere
+    varies: bool  # whether the variance varies over the image
 
 
 class Batch(NamedTuple):
-    """Reference patches that are worked on together."""
+    """Reference patches that are processed together."""
 
     references: References  # in the arrays of the region
     centres: Array | None  # see `match`
@@ -115,7 +115,7 @@ class CopiedTiles:
 
     def _batch(self, lines: Lines, searched: bool) -> Batch:
         xp = self._engine.xp
-        # Tiles are full squares, also where the image ends in them.
+        # Tiles are full squares even at the end of the image.
         tops, lefts = (np.unique(positions // TILE) * TILE for positions in lines)
         corners = np.stack(np.meshgrid(tops, lefts, indexing="ij"), axis=-1).reshape(-1, 2)
         places = self._places(len(corners))
@@ -160,7 +160,7 @@ class CopiedTiles:
                 turn_into(engine, planes.variance[c], turned, self._variance[c], floor=floor)
 
     def compared(self, channels: list[int], factors: Array) -> tuple[Array, Array]:
-        """What patches are compared on, and the patches' squared norms, for the batch that is filled in."""
+        """The image in which patches are compared, and their squared norms, for the current batch."""
         image = self.pilot if self._shape[0] == 1 else self.pilot[channels] * factors
         first = 0 if self._energy is None else self._height
         size = self._matching.reach.patch_size
@@ -168,7 +168,7 @@ class CopiedTiles:
         return image, self._energy
 
     def images(self) -> Images:
-        """What groups are combined from, for the batch that is filled in."""
+        """The images from which groups are combined, for the current batch."""
         size = self._matching.reach.patch_size
         again = self._maps is not None
         self._maps = patch_maps(

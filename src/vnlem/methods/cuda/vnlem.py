@@ -25,7 +25,7 @@ from vnlem.pipeline.run import Job
 
 Array = Any  # of the engine's library
 
-# Bytes of features that are held at a time; the image is worked through in bands of rows.
+# Bytes of features that are held at a time; the image is processed in bands of rows.
 BAND_BYTES = 2**30
 
 

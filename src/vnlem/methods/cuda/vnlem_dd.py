@@ -54,7 +54,7 @@ def _features(job: Job[Any], engine: Any, params: VnlemParams) -> Features:
 
 
 def _embed(job: Job[VnlemDdParams], engine: Any, params: VnlemParams, features: Features) -> Diffusion:
-    """Diffusion coordinates of every pixel, scaled to a mean square of one, and how far to trust them."""
+    """Diffusion coordinates of every pixel, scaled to a mean square of one, and the trust in them."""
     settings = job.params
     layout = rings_of(params, len(job.pixels))
     _, height, width = job.pixels.shape

@@ -98,7 +98,7 @@ def _smooth(engine: Engine, planes: Array, width: float) -> Array:
 
 
 def _references(matching: Matching, step: int, needed: Tile) -> Lines:
-    """The reference patches whose groups may reach a pixel that is needed."""
+    """The reference patches whose groups may reach a needed pixel."""
     reach = matching.reach
     lines = []
     for axis, (first, last) in enumerate(((needed.top, needed.bottom), (needed.left, needed.right))):
@@ -184,7 +184,7 @@ def _cover(params: VnlrParams, number: int, n_members: int) -> int:
     step = params.first_step if first else params.step
     radius = params.first_patch_distance if first else params.patch_distance
     size = params.patch_sizes[number]
-    # Windows are moved inwards at the border: a pixel there lies in up to twice as many along each axis.
+    # Windows move inwards at the border: a pixel there lies in up to twice as many along each axis.
     along = (4 * radius + 2 * size) // step + 3
     return along**2 * min(n_members, size**2)
 

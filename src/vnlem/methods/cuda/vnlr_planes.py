@@ -26,14 +26,14 @@ Array = Any  # of the engine's library
 
 @dataclass
 class Frame:
-    """One plane on its way through the passes, (channels, H, W) on the device."""
+    """One plane in flight through the passes, (channels, H, W) on the device."""
 
     noisy: Array
     working: Array
     pilot: Array
     peak: float  # the largest magnitude of a pixel
     # Of the reference patches that begin in this plane, if they are known. The pass that finds them may add
-    # them after the plane has gone on to the next pass.
+    # them after the plane has moved on to the next pass.
     groups: list[Members] = field(default_factory=list)
 
     def moved(self, move: Callable[[Array], Array]) -> "Frame":
@@ -44,7 +44,7 @@ class Frame:
 
 @dataclass
 class Held:
-    """What is known of a plane in flight beside its pixels."""
+    """What is known of a plane in flight, apart from its pixels."""
 
     size: tuple[int, int]
     peak: float
@@ -61,7 +61,7 @@ class Room(NamedTuple):
     """What the sums of a pass must have room for."""
 
     cover: int  # members that cover a pixel
-    peak: float  # the largest magnitude of a pixel of the whole stack, as far as it is known
+    peak: float  # the largest known magnitude of a pixel of the whole stack
 
 
 class _Channel(NamedTuple):
@@ -85,11 +85,11 @@ class PlanesOnDevice:
         The most planes in flight, and the size of the largest.
     sweep : Sweep
     search : Search
-        What a patch is, and how members are sought.
+        What a patch is, and how members are searched for.
     rule : Rule
         How groups are combined.
     sites : Sites or None
-        Where members are sought; None: the groups that come with the frames are used again.
+        Where members are searched for; None: the groups that come with the frames are reused.
     sigma : float
         Standard deviation of the noise, the same in all channels.
     weights : ndarray
@@ -142,7 +142,7 @@ class PlanesOnDevice:
         self._permutations = symmetries_of_block(
             search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
         )
-        # A power of two that no pixel exceeds, though single precision may have rounded it up.
+        # A power of two that no pixel exceeds, even if single precision rounded it up.
         self._largest = 2.0 ** math.ceil(math.log2(max(room.peak, 1.0)) + 1e-6)
         self._unit, self._weight_unit, self._most = units_of_sums(search.n_members, room.cover, self._largest)
 
@@ -175,7 +175,7 @@ class PlanesOnDevice:
             plane_squares(self._engine, seen, patch, size, into, about_mean=about_mean)
 
     def _push_compared(self, frame: Frame, size: tuple[int, int]) -> None:
-        """What patches of the newest plane are compared on, and where its things are."""
+        """The values in which patches of the newest plane are compared, and its sites."""
         height, width = size
         if len(self._compared) > 1:
             for to, number, weight in zip(
@@ -191,12 +191,12 @@ class PlanesOnDevice:
         self._sites.push(bright, size)
 
     def _image(self) -> Array:
-        """What patches are compared on, (planes, channels, H, stride)."""
+        """The values in which patches are compared, (planes, channels, H, stride)."""
         planes = self._seen.planes
         return planes if planes.ndim == 4 else planes[:, None]
 
     def finished(self, index: int) -> Frame:
-        """A plane with all that was added up for it."""
+        """A plane with all its sums applied."""
         frame, xp = self.frames[index], self._engine.xp
         height, width = frame.size
         own = (0, slice(height), slice(width))
@@ -229,7 +229,7 @@ class PlanesOnDevice:
             frame.groups[:] = [self._match(plane, self._sites)]
         [groups] = frame.groups
         rows, stride = self._channels[0].pilot.planes.shape[1:]
-        # Channels share their groups; each has its own combination.
+        # Channels share their groups but not the combination.
         for channel in self._channels:
             pilot, working, residual = (
                 held.planes.reshape(1, -1, stride)
@@ -289,7 +289,7 @@ class PlanesOnDevice:
         return References(*(self._engine.xp.asarray(line.astype(np.int32)) for line in lines))
 
     def _group_size(self, height: int, width: int) -> int:
-        """Members of a group, fewer where a page is small."""
+        """Members of a group, fewer if a page is small."""
         side, border = 2 * self._search.radius + 1, self._search.patch_size - 1
         return min(self._search.n_members, min(side, height - border) * min(side, width - border))
 
@@ -299,7 +299,7 @@ class PlanesOnDevice:
         return 5 * self._shape[0] * references * self._search.n_members
 
     def _make_room(self, peak: float) -> None:
-        """Make the unit of the sums so large that pixels up to `peak` do not overflow them."""
+        """Make the unit of the sums large enough for pixels up to `peak`."""
         if peak <= self._largest:
             return
         doublings = math.ceil(math.log2(peak / self._largest))

@@ -22,13 +22,13 @@ from vnlem.pipeline.stack_task import Plane, StackTask
 def solve_stack(
     planes: Iterator[Plane], task: StackTask, params: StackParams, engine: engines.Engine | None = None
 ) -> Iterator[Plane]:
-    """Denoise standardised planes one after the other, as `vnlem.methods.vnlr_stack.solve_stack` does.
+    """Denoise standardised planes one after another, as `vnlem.methods.vnlr_stack.solve_stack` does.
 
-    Planes may lie on the host or on the device; what comes back lies on the device.
+    Planes may lie on the host or on the device; the results lie on the device.
 
-    The passes go on side by side, each a few planes behind the one before it. Where the memory of the device
-    does not suffice for that, they go one after the other, and the planes wait on the host in between; with
-    a delay, where planes must not wait, it is an error.
+    The passes run in parallel, each a few planes behind the one before it. If the memory of the device is too
+    small for that, they run one after another, and the planes wait on the host in between; with a delay,
+    where planes must not wait, it is an error.
     """
     engine = engine or engines.Engine()
     _compile(engine, task, params)
@@ -38,7 +38,7 @@ def solve_stack(
         done = passes.together(frames)
     except MemoryError:
         done = None
-    # Outside of the handler the arrays of the failed attempt are gone.
+    # Outside the handler the arrays of the failed attempt are freed.
     if done is None:
         if params.delays is not None:
             raise passes.too_large()
@@ -52,7 +52,7 @@ def solve_stack(
 
 
 def _compile(engine: engines.Engine, task: StackTask, params: StackParams) -> None:
-    """Compile all kernels side by side, as a short stack of small pages asks for them."""
+    """Compile all kernels in parallel, by rehearsing a short stack of small pages."""
     # A window, and with it the size of a group, is never larger than a page.
     enough = 2 * params.patch_distance + 1 + max(params.patch_sizes)
     small = sorted({(min(h, enough), min(w, enough)) for h, w in task.sizes})
@@ -84,16 +84,16 @@ class _Passes:
         )
 
     def together(self, frames: Iterator[Frame]) -> Iterator[Frame]:
-        """All of them in a chain; their memory is taken at once."""
+        """All of them in a chain; their memory is allocated at once."""
         passes = [self._planes_of(number) for number in range(len(self.schedule.sweeps))]
-        # What frames bring along, their groups above all, is taken as they come.
+        # Memory for what frames bring, mainly their groups, is allocated as they arrive.
         self._engine.xp.empty(sum(held.bytes_of_groups() for held in passes), np.uint8)
         for held in passes:
             frames = self._run(frames, held)
         return frames
 
     def one_by_one(self, frames: Iterator[Frame]) -> Iterator[Frame]:
-        """One after the other; the planes wait on the host in between."""
+        """One after another; the planes wait on the host in between."""
         for number in range(len(self.schedule.sweeps)):
             waiting = [frame.moved(to_host) for frame in self._run(frames, self._planes_of(number))]
             frames = (frame.moved(self._engine.xp.asarray) for frame in waiting)
@@ -134,8 +134,8 @@ class _Passes:
 def _cover(params: StackParams, search: Search, sweep: Sweep, shape: tuple[int, int, int]) -> int:
     """A bound of the members that cover a pixel.
 
-    For movies and volumes it does not depend on how large the pages are or how many, so that parts of a stack
-    have the units of the whole.
+    For movies and volumes it does not depend on the size or number of pages: parts of a stack have the units
+    of the whole.
     """
     pixels = search.depth * search.patch_size**2
     planes = 4 * sweep.reach + 2 * search.depth
