@@ -25,7 +25,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from single_pixels import complex_images, false_impulses, impulses, missing
+from single_pixels import complex_images, false_impulses, impulses, missing, psnr, verdict
 
 import vnlem
 from vnlem.noise import NoiseModel, add_rician, add_speckle
@@ -34,16 +34,6 @@ PEER_MARGIN = 0.5  # dB by which a result must exceed its peer
 AIR_LIMIT = 0.3  # per cent of the maximum, of the mean result in air
 AUTO_LIMIT = 0.3  # dB by which "auto" may fall below the given kind
 LINES_LIMIT, FIELD_LIMIT = 31.8, 31.5  # dB
-
-
-def psnr(image: np.ndarray, clean: np.ndarray, peak: float = 255.0) -> float:
-    """Peak signal to noise ratio."""
-    return float(10 * np.log10(peak**2 / np.mean((image - clean) ** 2)))
-
-
-def verdict(holds: bool) -> str:
-    """Pass or FAIL for a limit."""
-    return "reached" if holds else "MISSED"
 
 
 def head(data: Path, slices: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Memory that solving takes per pixel, method by method: the numbers in vnlem.large.solvers.
+"""Memory that solving takes for each pixel, method by method: `bytes_per_pixel` of the methods.
 
     python benchmarks/large_memory.py [--side 1536] [--only vnlr]
 

@@ -18,9 +18,9 @@ FALSE_LIMIT = 1.0  # pixels in 100,000
 MISSING_LIMIT = 1.0  # dB below the image with all pixels
 
 
-def psnr(image: np.ndarray, clean: np.ndarray) -> float:
+def psnr(image: np.ndarray, clean: np.ndarray, peak: float = 255.0) -> float:
     """Peak signal to noise ratio."""
-    return float(10 * np.log10(255**2 / np.mean((image - clean) ** 2)))
+    return float(10 * np.log10(peak**2 / np.mean((image - clean) ** 2)))
 
 
 def verdict(holds: bool) -> str:

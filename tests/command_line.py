@@ -1,5 +1,6 @@
-"""A quick and predictable method, for tests of the command line."""
+"""A method that is quick and easy to foresee, and a terminal, for tests of the command line."""
 
+import io as stdio
 import warnings
 from dataclasses import dataclass
 
@@ -79,3 +80,8 @@ def prepare(folder):
     (folder / "cut.png").write_bytes((folder / "grey.png").read_bytes()[:100])
     (folder / "text.png").write_text("hello")
     (folder / "folder.png").mkdir()
+
+
+class Terminal(stdio.StringIO):
+    def isatty(self):
+        return True

@@ -1,6 +1,7 @@
 """A few hundred random calls and damaged files, the same every time; `make fuzz` runs thousands."""
 
 import any_call
+import any_case
 import pytest
 
 from vnlem.registry import METHODS
@@ -10,8 +11,8 @@ CALLS, FILES, CHUNK = 300, 100, 50
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_parameter_of_a_method_is_drawn(method):
-    names = any_call.parameters_of(method, "stack")
-    assert names <= set(any_call.RANGES), "add the new parameter to RANGES in tests/any_call.py"
+    names = any_case.parameters_of(method, "stack")
+    assert names <= set(any_case.RANGES), "add the new parameter to RANGES in tests/any_case.py"
 
 
 @pytest.mark.slow

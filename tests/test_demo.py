@@ -38,6 +38,7 @@ def test_the_demo_denoises_with_every_method_and_writes_every_picture(tmp_path, 
         assert io.read(folder / f"{name}.png").pixels.dtype == np.uint8
 
 
+@pytest.mark.slow
 def test_the_demo_shows_what_rotation_is_worth_on_particles(tmp_path, monkeypatch):
     monkeypatch.setattr("vnlem.cli.demo.find_denoisers", dict)  # the photograph is shown elsewhere
     assert run("demo", "--size", 64, "--out", tmp_path) == 0

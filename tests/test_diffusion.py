@@ -150,7 +150,8 @@ def test_a_stencil_acts_like_its_matrix(reach):
 def test_the_multilevel_solver_finds_the_dense_eigenpairs_whatever_the_workers():
     matrix = random_graph(36, 30, 3).sparse().toarray()
     root = np.sqrt(matrix.sum(axis=1))
-    values, vectors = scipy.linalg.eigh(matrix / np.multiply.outer(root, root))
+    most = [len(root) - 9, len(root) - 1]
+    values, vectors = scipy.linalg.eigh(matrix / np.multiply.outer(root, root), subset_by_index=most)
     found = []
     for workers in (1, 2):
         graph = random_graph(36, 30, 3)
@@ -158,8 +159,8 @@ def test_the_multilevel_solver_finds_the_dense_eigenpairs_whatever_the_workers()
         found.append(vnlem.DiffusionMap(graph, n_components=8))
     np.testing.assert_array_equal(found[0].embedding, found[1].embedding)
     assert found[0].residual < 1e-4
-    np.testing.assert_allclose(found[0].eigenvalues, values[::-1][:9], atol=1e-6)
-    angles = scipy.linalg.subspace_angles(found[0].eigenvectors * root[:, None], vectors[:, -9:])
+    np.testing.assert_allclose(found[0].eigenvalues, values[::-1], atol=1e-6)
+    angles = scipy.linalg.subspace_angles(found[0].eigenvectors * root[:, None], vectors)
     assert angles.max() < 0.02
 
 

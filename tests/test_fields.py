@@ -110,6 +110,7 @@ def test_methods_without_maps_divide_by_the_field(camera, method):
     assert psnr(image, result) > psnr(image, vnlem.denoise(given, method=method, noise_model="gaussian"))
 
 
+@pytest.mark.slow
 def test_all_pages_of_a_stack_have_one_field(camera):
     clean = np.stack([camera[:128, :160]] * 4)
     sigma = ramp(clean.shape[1:])

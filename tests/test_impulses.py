@@ -140,6 +140,7 @@ def test_the_noise_command_counts_them(cli, tmp_path):
     assert "white noise, sigma 9." in out or "white noise, sigma 10" in out
 
 
+@pytest.mark.slow
 def test_impulses_in_parts_are_those_of_the_whole():
     dask = pytest.importorskip("dask.array")
     image, _ = salted(noisy(9))

@@ -137,6 +137,7 @@ def test_several_coils(head):
     assert psnr(told, head) > psnr(vnlem.denoise(noisy, noise_model="rician"), head) + 3
 
 
+@pytest.mark.slow
 def test_photographs_and_counts_are_no_magnitudes():
     rng = np.random.default_rng(0)
     photographs = [data.camera()[::2, ::2].astype(float), data.moon()[::2, ::2].astype(float), data.coins()]
@@ -179,7 +180,9 @@ def test_a_volume_of_magnitudes(head):
     assert psnr(told, clean) > psnr(vnlem.denoise(noisy[0], noise_model="rician"), clean[0]) + 0.5
 
 
-@pytest.mark.parametrize(("looks", "gain"), [(1, 10.0), (4, 8.5), (16, 6.0)])
+@pytest.mark.parametrize(
+    ("looks", "gain"), [(1, 10.0), pytest.param(4, 8.5, marks=pytest.mark.slow), (16, 6.0)]
+)
 def test_speckle_told(scene, looks, gain):
     noisy = add_speckle(scene, looks, seed=1)
     told = vnlem.denoise(noisy, noise_model="speckle", looks=looks)

@@ -108,6 +108,7 @@ def test_a_given_sigma_is_left_alone_unless_lines_are_asked_for(camera):
     assert psnr(camera, asked) > psnr(camera, given) + 1
 
 
+@pytest.mark.slow
 def test_every_page_of_a_stack_has_lines_of_its_own(camera):
     pages = [noisy(camera[:160, :160], 10, rows=8, seed=seed)[0] for seed in range(4)]
     clean = np.stack([camera[:160, :160]] * 4)

@@ -29,14 +29,14 @@ def test_a_set_of_particles_gains_by_what_they_share():
 
 
 def test_turning_all_images_turns_the_result():
-    _, noisy = particle_set()
+    _, noisy = particle_set(16, 31)
     found = particles.filter_set(noisy, 2.0)
     for turn in (lambda a: np.rot90(a, 1, axes=(1, 2)), lambda a: a[:, :, ::-1], lambda a: a[::-1]):
         np.testing.assert_allclose(particles.filter_set(turn(noisy), 2.0), turn(found), atol=1e-8)
 
 
 def test_more_images_say_more():
-    (few, noisy_few), (many, noisy_many) = particle_set(20), particle_set(80)
+    (few, noisy_few), (many, noisy_many) = particle_set(20, 31), particle_set(80, 31)
     gains = [
         snr(clean, particles.filter_set(noisy, 2.0))
         for clean, noisy in ((few, noisy_few), (many, noisy_many))

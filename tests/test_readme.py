@@ -92,6 +92,7 @@ def test_the_start_page_can_be_followed_word_for_word(clone):
         run(words)
 
 
+@pytest.mark.slow
 def test_the_package_can_be_prepared_for_installation():
     done = subprocess.run(
         [

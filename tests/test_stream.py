@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from skimage import data
-from test_stacks import SMALL, drifting, error
+from stack_scene import SMALL, drifting, error
 
 import vnlem
 from vnlem.methods.vnlr_stack import solve_stack
@@ -137,6 +137,7 @@ def test_colours_of_a_stream_at_several_sizes(channels, sigma):
     assert np.any(whole != one_size)
 
 
+@pytest.mark.slow
 def test_lines_of_colours():
     view = data.astronaut()[30:190, 150:310].astype(float)
     clean = np.stack([view[4 * t : 96 + 4 * t, 3 * t : 96 + 3 * t] for t in range(4)])

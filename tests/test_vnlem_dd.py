@@ -54,15 +54,14 @@ def graph_of(image, reach=10, **changes):
 def test_the_graph_of_an_image_has_the_dense_eigenpairs(noisy):
     matrix = graph_of(noisy[1]).sparse().toarray()
     root = np.sqrt(matrix.sum(axis=1))
-    values, vectors = scipy.linalg.eigh(matrix / np.multiply.outer(root, root))
+    most = [len(root) - 31, len(root) - 1]
+    values, vectors = scipy.linalg.eigh(matrix / np.multiply.outer(root, root), subset_by_index=most)
     exact = vnlem.DiffusionMap(matrix, n_components=30)
-    np.testing.assert_allclose(exact.eigenvalues, values[::-1][:31], atol=1e-8)
+    np.testing.assert_allclose(exact.eigenvalues, values[::-1], atol=1e-8)
     fast = vnlem.DiffusionMap(graph_of(noisy[1]), n_components=30)
-    np.testing.assert_allclose(fast.eigenvalues, values[::-1][:31], atol=1e-6)
+    np.testing.assert_allclose(fast.eigenvalues, values[::-1], atol=1e-6)
     for found, error in ((exact, 1e-6), (fast, 1e-2)):
-        assert (
-            scipy.linalg.subspace_angles(found.eigenvectors * root[:, None], vectors[:, -31:]).max() < error
-        )
+        assert scipy.linalg.subspace_angles(found.eigenvectors * root[:, None], vectors).max() < error
 
 
 def test_the_residual_of_an_images_eigenpairs_is_what_is_promised():
