@@ -32,6 +32,20 @@ def test_the_noise_is_said_in_words(cli, frame):
     assert "confidence" in out
 
 
+def test_impulses_count_in_no_line_about_the_noise(cli, tmp_path):
+    texture = data.gravel()[:256, :256] + np.random.default_rng(0).normal(0, 4, (256, 256))
+    chance = np.random.default_rng(1).random(texture.shape)
+    salted = np.where(chance < 0.02, np.where(chance < 0.01, 0.0, 255.0), np.clip(texture, 0, 255))
+    path = tmp_path / "salted.npy"
+    np.save(path, salted.astype(np.uint8))
+    status, out, _ = cli("noise", path)
+    assert status == 0
+    assert " impulses (" in out
+    # With the impulses in it the image would have more noise than the model, and at most sigma 35 of it.
+    assert "looks like your image: yes" in out
+    assert float(out.partition("as much as ")[2].partition("sigma ")[2].split()[0]) < 30
+
+
 def test_the_noise_as_json_and_as_a_file(cli, frame):
     model = frame.with_name("model.json")
     status, out, _ = cli("noise", frame, "--json", "--out", model)

@@ -88,7 +88,7 @@ def command(
     from vnlem.noise.auto import estimate_noise
     from vnlem.noise.words import explain
     from vnlem.pipeline.image import Planes, to_planes
-    from vnlem.repair import impulse_rule
+    from vnlem.repair import impulse_rule, without_impulses
 
     picture = io.read(image)
     pages = list(picture.pages())
@@ -96,20 +96,25 @@ def command(
         raise ValueError(f"the file has {len(pages)} pages, got --page {page}")
     pixels = pages[page - 1]
     told: dict[str, Any] = {"kind": kind, "lines": "auto" if lines is None else lines}
-    more: dict[str, Any] = {"coils": coils, "looks": looks, "domain": domain}
-    model = estimate_noise(pixels, picture.channel_axis, caution=caution, **told, **more)
+    told |= {"coils": coils, "looks": looks, "domain": domain}
+
+    def estimate(seen: Any, caution: str = caution) -> "NoiseModel":
+        return estimate_noise(seen, picture.channel_axis, caution=caution, **told)
+
+    model = estimate(pixels)
     planes = to_planes(pixels, picture.channel_axis)
     count = 0
     if model.maps is None:
 
-        def without(seen: Planes) -> "NoiseModel":
-            return estimate_noise(
-                seen.restore(seen.data), picture.channel_axis, caution=caution, **told, **more
-            )
+        def of_planes(seen: Planes) -> "NoiseModel":
+            return estimate(seen.restore(seen.data))
 
-        rule = impulse_rule(planes, None, model, "auto", without)
-        if rule is not None:
-            count, model = int(rule.find(planes.data).sum()), rule.noise
+        rule = impulse_rule(planes, None, model, "auto", of_planes)
+        found = None if rule is None else without_impulses(planes, None, rule, of_planes)
+        if found is not None:
+            planes, holes = found
+            count, pixels = int(holes.missing.sum()), planes.restore(planes.data)
+            model = estimate(pixels)
     _write(model, out, pixels, picture.channel_axis)
     if as_json:
         print(json.dumps(model.to_dict(), indent=1))
@@ -124,7 +129,7 @@ def command(
         )
     print(f"kind {model.kind}, confidence {model.confidence:.2f}")
     if model.doubt or model.confidence < 0.5:
-        bounds = (estimate_noise(pixels, picture.channel_axis, caution=c, **told) for c in ("safe", "strong"))
+        bounds = (estimate(pixels, caution) for caution in ("safe", "strong"))
         low, high = ("none" if b.sigma == 0 else b.describe().split(";")[0] for b in bounds)
         print(f"it may be as little as {low} (--caution safe), or as much as {high} (--caution strong)")
     else:
