@@ -141,10 +141,9 @@ def _draw_maps(figure: Any, axes: Any, model: "NoiseModel") -> None:
         axes.set(title="offset of each pixel", xlabel="column", ylabel="row")
         figure.colorbar(shown, ax=axes, label="grey levels")
     else:
-        for name in ("rows", "columns"):
-            lines = getattr(maps, name)
-            if lines is not None:
-                axes.plot(lines[0].ravel(), lw=0.8, label=f"{name}, in the order of the image")
+        for name, offsets, _ in maps.lines:
+            if offsets is not None:
+                axes.plot(offsets[0].ravel(), lw=0.8, label=f"{name}, in the order of the image")
         axes.set(title="offsets of lines", xlabel="line", ylabel="offset (grey levels)")
         axes.legend(fontsize=8)
 

@@ -8,7 +8,7 @@ What is left has the same noise everywhere; the rest of a :class:`NoiseModel` de
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,15 @@ from vnlem.noise.sensor import Sensor
 
 Float = NDArray[np.float64]
 Map = NDArray[np.float32]
-LINES = ("rows", "columns", "row_gains", "column_gains")
+ARRAYS = ("rows", "columns", "row_gains", "column_gains", "sigma")  # the fields that are arrays
+
+
+class Lines(NamedTuple):
+    """What is known of the rows or of the columns of an image."""
+
+    name: str
+    offsets: Map | None
+    gains: Map | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +59,10 @@ class PixelMaps:
     row_gains: Map | None = None
     column_gains: Map | None = None
 
-    def lines(self) -> dict[str, Map | None]:
-        """What is known about lines, by name."""
-        return {name: getattr(self, name) for name in LINES}
+    @property
+    def lines(self) -> tuple[Lines, Lines]:
+        """Rows and columns, in the order in which they are corrected."""
+        return Lines("rows", self.rows, self.row_gains), Lines("columns", self.columns, self.column_gains)
 
     @property
     def shape(self) -> tuple[int | None, int | None]:
@@ -61,11 +70,11 @@ class PixelMaps:
         whole = self.sigma if self.sigma is not None else None if self.sensor is None else self.sensor.offset
         if whole is not None:
             return whole.shape[0], whole.shape[1]
-        rows, columns = (
-            next((one for one in pair if one is not None), None)
-            for pair in ((self.rows, self.row_gains), (self.columns, self.column_gains))
+        height, width = (
+            next((values.shape[axis] for values in known if values is not None), None)
+            for axis, (_, *known) in enumerate(self.lines, 1)
         )
-        return None if rows is None else rows.shape[1], None if columns is None else columns.shape[2]
+        return height, width
 
     def check(self, height: int, width: int) -> None:
         """Refuse an image of another shape."""
@@ -80,7 +89,7 @@ class PixelMaps:
     def enter(self, planes: Float) -> Float:
         """Planes (C, H, W) whose noise is the same everywhere."""
         self.check(*planes.shape[1:])
-        for offsets, gains in ((self.rows, self.row_gains), (self.columns, self.column_gains)):
+        for _, offsets, gains in self.lines:
             planes = planes if offsets is None else planes - offsets
             planes = planes if gains is None else planes / gains
         if self.sensor is not None:
@@ -117,7 +126,7 @@ class PixelMaps:
             planes = planes * self.sigma
         if self.sensor is not None:
             planes = self.sensor.put_back(planes)
-        for offsets, gains in ((self.columns, self.column_gains), (self.rows, self.row_gains)):
+        for _, offsets, gains in reversed(self.lines):
             planes = planes if gains is None else planes * gains
             planes = planes if offsets is None else planes + offsets
         return planes
@@ -136,10 +145,7 @@ class PixelMaps:
     def describe(self) -> list[str]:
         """Which lines and pixels differ, in words."""
         words = []
-        for name, offsets, gains in (
-            ("rows", self.rows, self.row_gains),
-            ("columns", self.columns, self.column_gains),
-        ):
+        for name, offsets, gains in self.lines:
             if offsets is not None:
                 words.append(f"{name} differ by {offsets.std():.2g} (standard deviation of their offsets)")
             if gains is not None:
@@ -151,14 +157,14 @@ class PixelMaps:
     def to_dict(self) -> dict[str, Any]:
         """The maps as text."""
         found: dict[str, Any] = {
-            name: packed(getattr(self, name)) for name in (*LINES, "sigma") if getattr(self, name) is not None
+            name: packed(getattr(self, name)) for name in ARRAYS if getattr(self, name) is not None
         }
         return found if self.sensor is None else found | {"sensor": self.sensor.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "PixelMaps":
-        """Maps from the output of :meth:`to_dict`."""
-        maps = {name: unpacked(values[name]) for name in (*LINES, "sigma") if name in values}
+        """Maps from what :meth:`to_dict` gave."""
+        maps = {name: unpacked(values[name]) for name in ARRAYS if name in values}
         sensor = Sensor.from_dict(values["sensor"]) if "sensor" in values else None
         for name, values_of in maps.items():
             if values_of.ndim != (2 if name == "sigma" else 3):

@@ -135,7 +135,7 @@ class NoiseModel:
         """
         if self.maps is not None:
             first = self.evened.kind if self.maps.sigma is None else "field"
-            lines = any(one is not None for one in self.maps.lines().values())
+            lines = any(values is not None for _, *known in self.maps.lines for values in known)
             more = (" with maps" if self.maps.sensor is not None else "") + (" with lines" if lines else "")
             return first + more
         law = self.curves[0].law

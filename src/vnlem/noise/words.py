@@ -65,14 +65,12 @@ def explain(model: "NoiseModel", planes: NDArray[np.float64]) -> list[str]:
         words.append(f"a pixel of {bright:.3g} grey levels has noise of {level:.2g}")
         if law.name == "rician":
             words.append("noise lifts the background above zero: denoise corrects this")
-    for name in ("rows", "columns"):
-        lines = None if maps is None else getattr(maps, name)
-        if lines is not None:
+    for name, offsets, gains in () if maps is None else maps.lines:
+        if offsets is not None:
             words.append(
-                f"{name} differ by {lines.std():.2g} grey levels, {np.ptp(lines):.2g} at most: denoise "
+                f"{name} differ by {offsets.std():.2g} grey levels, {np.ptp(offsets):.2g} at most: denoise "
                 "removes the offsets (--no-lines keeps them)"
             )
-        gains = None if maps is None else getattr(maps, f"{name.removesuffix('s')}_gains")
         if gains is not None:
             words.append(
                 f"{name} differ by {100 * gains.std():.2g} % in their gains: denoise corrects them "
