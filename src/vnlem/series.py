@@ -5,7 +5,7 @@ A method with ``METHOD.stack`` gets all pages of a series; other methods get the
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,15 +111,14 @@ def denoise_series(
             )
         task = task._replace(sigma_map=levels)
     used, solver = prepare(task, **params)
-    if is_dataclass(used) and not isinstance(used, type):
-        info.append(asdict(used))
+    info.append(asdict(used))
     solvers = [solver]
-    for _ in range(1, min(count_scales(*size, getattr(used, "scales", 1)) for size in sizes)):
+    for _ in range(1, min(count_scales(*size, used.scales) for size in sizes)):
         task = _halved(task)
         if levels is not None:
             task = task._replace(sigma_map=replace(levels, halvings=len(solvers)))
         solvers.append(prepare(task, **params)[1])
-    ahead = getattr(used, "transients_ahead", None)
+    ahead = used.transients_ahead
     if noise.sigma <= NEGLIGIBLE * units.scale:
         solvers, ahead = [iter], None  # there is nothing to remove
     bring = _Bring(count, noise, device)

@@ -13,7 +13,7 @@ from vnlem.kernels.cpu.patch_distance import Decay, Window
 from vnlem.methods.nlm import TILE, auto_params
 from vnlem.methods.window import WindowParams, check_params, pad
 from vnlem.pipeline import checks
-from vnlem.pipeline.stack_task import Plane, StackSolver, StackTask
+from vnlem.pipeline.stack_task import Plane, SeriesParams, StackSolver, StackTask
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
 from vnlem.registry import check_preset, find_method, stack_solver
@@ -23,7 +23,7 @@ MOST_PLANES = 20
 
 
 @dataclass(frozen=True)
-class NlmStackParams:
+class NlmStackParams(SeriesParams):
     """Parameters of NLM on a stack, in standardised units."""
 
     window: WindowParams

@@ -9,10 +9,11 @@ from vnlem.estimate.scales import check_scales
 from vnlem.methods.vnlr_params import PROFILES, WINDOW, FixedParams, steps_within, whole
 from vnlem.neighbours.groups import COPIES, GROUPS
 from vnlem.pipeline import checks
+from vnlem.pipeline.stack_task import SeriesParams
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackParams(FixedParams):
+class StackParams(FixedParams, SeriesParams):
     """Parameters of VNLR on a stack; lengths in pixels or planes."""
 
     profile: str
@@ -31,9 +32,8 @@ class StackParams(FixedParams):
     first_step: int
     boost: float
     window: float  # how much less the border of a patch counts than its centre: Kaiser's beta
-    scales: int  # number of sizes at which pages are denoised: their own, half of it, ...
+    scales: int
     delays: tuple[tuple[int, int], ...] | None = None  # of each pass: frames ahead, and frames it waits for
-    # Frames after one that help to restore its transients; None if there are none to restore.
     transients_ahead: int | None = None
 
 

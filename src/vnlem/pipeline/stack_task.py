@@ -20,6 +20,14 @@ class Part(NamedTuple):
     whole: tuple[int, int, int]
 
 
+class SeriesParams:
+    """What :mod:`vnlem.series` asks the parameters of any method on stacks."""
+
+    scales: int = 1  # sizes that pages are denoised at: their own, half of it, ...
+    # Frames after one that help to restore its transients; None where there are none to restore.
+    transients_ahead: int | None = None
+
+
 class StackTask(NamedTuple):
     """The planes of one series, their noise, and how they are processed."""
 
