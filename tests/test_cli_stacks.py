@@ -202,3 +202,19 @@ def test_pages_are_counted_along_the_axes_that_are_named(cli, tmp_path):
     status, out, _ = cli("denoise", tmp_path / "in.npy", tmp_path / "out.npy", *options)
     assert status == 0
     assert out.startswith("nlm, 5 pages, sigma 8 (given)")
+
+
+def test_impulses_in_one_channel_are_replaced_as_the_library_does(cli, tmp_path):
+    rng = np.random.default_rng(0)
+    step = np.where(np.arange(64) < 32, 100, 160)
+    dim, bright = (step + rng.normal(0, 5, (4, 64, 64)) for _ in range(2))
+    dim[:, 5::9, 4::11] = 250
+    stack = np.stack([dim, 20 * bright], axis=1).round().astype(np.uint16)
+    tifffile.imwrite(tmp_path / "in.ome.tif", stack, metadata={"axes": "TCYX"}, photometric="minisblack")
+    assert (
+        cli("denoise", tmp_path / "in.ome.tif", tmp_path / "out.ome.tif", "--method", "nlm", "--quiet")[0]
+        == 0
+    )
+    expected, info = vnlem.denoise(stack, axes="TCYX", method="nlm", return_info=True)
+    assert info.details["impulses"] > 100
+    np.testing.assert_array_equal(tifffile.imread(tmp_path / "out.ome.tif"), expected)

@@ -45,9 +45,7 @@ def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options
     letters = check_axes(axes, array.shape)
     whole, missing = split(array, pixels)
     _refuse_empty(missing, letters)
-    # Pixels that the maps of a sensor even out look like impulses.
-    evened = has_maps(options["noise_model"], options["about_noise"])
-    asked = False if pixels.impulses == "auto" and evened else pixels.impulses
+    asked = _searched(pixels.impulses, options["noise_model"], options["about_noise"])
     found = _repairs(whole, missing, letters, sigma, asked)
     impulses = _impulses(whole, missing, letters, found)
     if missing is None and impulses is None and not pixels.keeps_input:
@@ -76,6 +74,20 @@ def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options
         details = done[1].details | {"missing": int(holes.sum()), "impulses": count}
         done = (done[0], replace(done[1], details=details))
     return done
+
+
+def shows_impulses(
+    pages: Any, sigma: Any, *, axes: str, noise_model: Any, impulses: str | bool = "auto", **options: Any
+) -> bool:
+    """Whether `denoise`, with these arguments, replaces impulses in a stack, which may be on a disk."""
+    letters = check_axes(axes, pages.shape)
+    asked = _searched(impulses, noise_model, options)
+    return any(one.repair.finds for one in _repairs(pages, None, letters, sigma, asked))
+
+
+def _searched(impulses: str | bool, noise_model: Any, about_noise: dict[str, Any]) -> str | bool:
+    """Whether impulses are searched for: pixels that the maps of a sensor even out look like impulses."""
+    return False if impulses == "auto" and has_maps(noise_model, about_noise) else impulses
 
 
 def _list_of_pages(

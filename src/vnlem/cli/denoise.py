@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,6 @@ from vnlem.api import denoise
 from vnlem.cli import batch, large, raw
 from vnlem.cli import pixels as single
 from vnlem.cli.help import parameter_help
-from vnlem.noise.stack_holes import find_repair
 from vnlem.pipeline.axes import LETTERS
 from vnlem.pipeline.dtypes import check_dtype
 from vnlem.pipeline.lazy import load
@@ -25,6 +24,7 @@ from vnlem.pipeline.settings import parse_settings
 from vnlem.pipeline.warn import said_once
 from vnlem.registry import DEFAULT_METHOD, find_function, find_method, methods_with, names, stack_method
 from vnlem.repair import NAMES
+from vnlem.repair_stack import shows_impulses
 from vnlem.stacks import denoise_pages_on_disk
 
 if TYPE_CHECKING:
@@ -187,11 +187,17 @@ def command(
     common: dict[str, Any] = {"method": method, "preset": preset, "workers": workers, "device": device}
     common |= {"noise_model": model, "dtype": wanted, **about_noise, **parameters, **pixels}
     with ExitStack() as held:
-        picture, pages = held.enter_context(
-            _opened(source, target, channels, axes, single.need_memory(pixels))
-        )
+
+        def letters_of(picture: "Picture") -> str:
+            return "" if page_by_page else stack_axes(axes, picture)
+
+        def in_memory(picture: "Picture", pages: "PagesOnDisk") -> bool:
+            options = common | {"axes": letters_of(picture)}
+            return single.need_memory(pixels) or _have_holes(pages, sigma, options)
+
+        picture, pages = held.enter_context(_opened(source, target, channels, axes, in_memory))
         single.warn_of_inverted(pixels, picture)
-        letters = "" if page_by_page else stack_axes(axes, picture)
+        letters = letters_of(picture)
         if target.exists() and target.samefile(io.split_series(source)[0]):
             raise ValueError(f"OUT is IN ({target}); choose another name, so that the original stays")
         io.check_writable(target, _to_be_written(picture, wanted))
@@ -235,27 +241,30 @@ def _to_be_written(picture: "Picture", dtype: Any) -> "Picture":
 
 @contextmanager
 def _opened(
-    source: Path, target: Path, channels: str, axes: str | None, in_memory: bool
+    source: Path,
+    target: Path,
+    channels: str,
+    axes: str | None,
+    in_memory: "Callable[[Picture, PagesOnDisk], bool]",
 ) -> "Iterator[tuple[Picture, PagesOnDisk | None]]":
     """What IN holds. From TIFF to TIFF its pages stay on the disk if they are grey, follow each other and
     have neither missing pixels nor impulses; then the picture has the shape of the pixels, not the pixels."""
     from vnlem import io
 
     in_pages = axes is None or set(axes[-2:].upper()) == {"Y", "X"}
-    if in_pages and not in_memory and channels in ("auto", "none") and io.takes_pages(target):
+    if in_pages and channels in ("auto", "none") and io.takes_pages(target):
         with io.open_pages(source) as opened:
-            if opened is not None and not _have_holes(opened.pages):
+            if opened is not None and not in_memory(opened.picture, opened.pages):
                 yield opened.picture, opened.pages
                 return
     yield io.read(source, "none" if axes is not None and channels == "auto" else channels), None
 
 
-def _have_holes(pages: "PagesOnDisk") -> bool:
-    """Whether pixels are missing, or some of the pages show impulses."""
+def _have_holes(pages: "PagesOnDisk", sigma: float | None, options: dict[str, Any]) -> bool:
+    """Whether pixels are missing, or pages that help each other show impulses."""
     if pages.dtype.kind == "f" and any(bool(np.isnan(page).any()) for page in pages):
         return True
-    found = find_repair(len(pages), lambda number: (pages.page(number), None), None, "auto", over_time=True)
-    return found.repair.finds
+    return bool(options["axes"]) and shows_impulses(pages, sigma, **options)
 
 
 def _denoise_stack(

@@ -16,6 +16,7 @@ from vnlem.noise.pages import StackNoise
 from vnlem.pipeline.axes import PagesOf, helpful_axis, series_of
 from vnlem.pipeline.dtypes import as_dtype
 from vnlem.registry import stack_method
+from vnlem.repair_stack import shows_impulses
 from vnlem.stacks import denoise_pages_on_disk
 
 # Pages on each side that a preview uses: they give most of the benefit of all pages.
@@ -65,18 +66,18 @@ def denoise_stack(
     chosen = settings.method_arguments()
     strength = chosen.pop("strength", 1.0)
     chosen |= settings.channel_arguments(pages.axes)
-    replaces = chosen.pop("impulses", False)
+    impulses = {"impulses": chosen.pop("impulses", "auto")}
     options: dict[str, Any] = {
         "axes": pages.axes,
         "progress": lambda done, total: report(done / max(total, 1)),
     }
     options |= {"workers": None, "device": None, **noise, **chosen}
     sigma = options.pop("sigma")
-    if replaces:
-        # Impulses are searched for in the whole stack.
+    if shows_impulses(InPages(data), sigma, **options, **impulses):
         import vnlem
 
-        result, info = vnlem.denoise(np.asarray(data), sigma, impulses=True, return_info=True, **options)
+        # They are replaced in the whole stack at once.
+        result, info = vnlem.denoise(np.asarray(data), sigma, return_info=True, **options, **impulses)
     else:
         _, info = denoise_pages_on_disk(InPages(data), result, sigma, **options)
     if strength < 1:
