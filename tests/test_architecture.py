@@ -17,7 +17,7 @@ ALLOWED = {
     "pipeline": set(),
     "kernels": {"pipeline"},
     "reference": set(),
-    "noise": {"pipeline", "kernels", "estimate"},
+    "noise": {"pipeline", "kernels", "estimate", "io"},
     "features": {"pipeline", "kernels"},
     "neighbours": {"pipeline", "kernels", "features"},
     "diffusion": {"pipeline", "kernels", "features", "neighbours"},

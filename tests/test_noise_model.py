@@ -67,6 +67,16 @@ def test_whitened_noise_has_equal_power_where_it_was_strong():
     np.testing.assert_allclose(spectrum.colour(white)[16:-16, 16:-16], noise[16:-16, 16:-16], atol=0.1)
 
 
+def test_a_model_is_written_through_a_link_and_leaves_other_files_alone(tmp_path):
+    for name in ("model.json", "noise.json.part"):
+        (tmp_path / name).write_text("before")
+    (tmp_path / "noise.json").symlink_to(tmp_path / "model.json")
+    MODELS["white"].save(tmp_path / "noise.json")
+    assert (tmp_path / "noise.json").is_symlink()
+    assert NoiseModel.load(tmp_path / "model.json") == MODELS["white"]
+    assert (tmp_path / "noise.json.part").read_text() == "before"
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_survives_its_file(name, tmp_path):
     model = MODELS[name]

@@ -71,13 +71,10 @@ def from_dict(values: Any) -> NoiseModel:
 
 def save(model: NoiseModel, path: str | os.PathLike[str]) -> None:
     """See :meth:`NoiseModel.save`."""
-    target = Path(path)
-    temporary = target.with_name(target.name + ".part")
-    try:
+    from vnlem.io.atomic import whole_file
+
+    with whole_file(Path(path)) as temporary:
         temporary.write_text(json.dumps(as_dict(model), indent=1) + "\n", encoding="utf-8")
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def load(path: str | os.PathLike[str]) -> NoiseModel:
