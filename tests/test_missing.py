@@ -199,6 +199,25 @@ class TestStacks:
         np.testing.assert_array_equal(np.isnan(first), HOLES)
         assert np.isfinite(second).all()
 
+    def test_holes_in_a_list_of_images_are_filled_as_in_an_array(self):
+        given = np.stack([WITH_NAN, NOISY, NOISY])
+        given[1:, 5::9, 4::11] = 400
+        options = {"impulses": True, "return_info": True, **FAST}
+        listed, info = vnlem.denoise(list(given), SIGMA, **options)
+        expected, told = vnlem.denoise(given, SIGMA, axes="NYX", **options)
+        np.testing.assert_array_equal(listed, expected)
+        assert told.details["impulses"] > 100
+        assert {name: info.details[name] for name in ("missing", "impulses")} == {
+            name: told.details[name] for name in ("missing", "impulses")
+        }
+
+    def test_impulses_in_a_list_of_images_of_several_sizes_are_replaced(self):
+        images = [NOISY.copy(), NOISY[:50, :70].copy()]
+        for image in images:
+            image[5::9, 4::11] = 400
+        for found in vnlem.denoise(images, SIGMA, impulses=True, **FAST):
+            assert found[5::9, 4::11].max() < 300
+
 
 class TestStrengthAndProtect:
     def test_strength_mixes(self):

@@ -1,6 +1,6 @@
 """Stacks with missing or defective pixels: filled first, and filled again with the denoised result."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import repeat
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.noise.pages import has_maps
-from vnlem.noise.stack_holes import HoleSurvey, PageRepair, Seen, count_rounds, find_repair
+from vnlem.noise.stack_holes import HoleSurvey, Seen, count_rounds, find_repair
 from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PagesOf, check_axes, series_of
 from vnlem.pipeline.device import lies_on_gpu, to_host
@@ -30,36 +30,38 @@ def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options
                 "mask, defects and protect are for arrays, and this is a list of images; set missing pixels "
                 "to NaN, or denoise the images one by one"
             )
-        pages = [split(page, pixels) for page in image]
-        if not pixels.keeps_input and all(missing is None for _, missing in pages):
-            return denoise_stack(image, sigma, **options)
-        return _list_of_pages(image, pages, sigma, pixels, options)
-    if lies_on_gpu(image):
+        array, letters = list(image), "NYX"
+        pages = [split(page, pixels) for page in array]
+        whole: Any = [page for page, _ in pages]
+        missing: Any = [np.zeros(page.shape, bool) if gone is None else gone for page, gone in pages]
+        missing = None if all(gone is None for _, gone in pages) else missing
+    elif lies_on_gpu(image):
         if pixels != replace(EVERY_PIXEL, impulses=pixels.impulses) or pixels.impulses is True:
             raise ValueError(
                 "missing pixels, impulses, protect and strength of a stack need it in memory; "
                 "bring it there and pass device='cuda'"
             )
         return denoise_stack(image, sigma, **options)
-    array = checks.as_array("the stack", image)
-    letters = check_axes(axes, array.shape)
-    whole, missing = split(array, pixels)
-    _refuse_empty(missing, letters)
+    else:
+        array = checks.as_array("the stack", image)
+        letters = check_axes(axes, array.shape)
+        whole, missing = split(array, pixels)
+        _refuse_empty(missing, letters)
     asked = _searched(pixels.impulses, options["noise_model"], options["about_noise"])
     found = _repairs(whole, missing, letters, sigma, asked)
     impulses = _impulses(whole, missing, letters, found)
     if missing is None and impulses is None and not pixels.keeps_input:
         return denoise_stack(image, sigma, **options)
-    holes: Any = missing
+    holes = missing
     if impulses is not None:
-        holes = impulses if missing is None else missing | impulses
+        holes = impulses if missing is None else _each(np.logical_or, missing, impulses)
     given, repaired = whole, {}
     if holes is not None:
         given = _filled(whole, holes, letters, found)
         repaired = {"holes": holes, "rounds": count_rounds(found)}
     result = denoise_stack(given, sigma, **options, **repaired)
 
-    def ended(done: Any) -> Any:
+    def ended(done: Any, given: Any, array: Any, holes: Mask | None, missing: Mask | None) -> Any:
         if pixels.keeps_input:
             protect = (
                 None if pixels.protect is None else fitting("protect", pixels.protect, array.shape, None)
@@ -68,12 +70,24 @@ def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options
             done = as_dtype(mixed, done.dtype)
         return done if missing is None or pixels.fill else kept(done, array, missing, pixels)
 
-    done = with_image(result, ended)
+    done = with_image(result, lambda done: _each(ended, done, given, array, holes, missing))
     if isinstance(done, tuple) and holes is not None:
-        count = 0 if impulses is None else int(impulses.sum())
-        details = done[1].details | {"missing": int(holes.sum()), "impulses": count}
+        details = done[1].details | {"missing": _count(holes), "impulses": _count(impulses)}
         done = (done[0], replace(done[1], details=details))
     return done
+
+
+def _each(change: Callable[..., Any], *stacks: Any) -> Any:
+    """What a function makes of arrays, or of each image of lists; None goes with both."""
+    count = next((len(stack) for stack in stacks if isinstance(stack, list)), None)
+    if count is None:
+        return change(*stacks)
+    every = (repeat(None, count) if stack is None else stack for stack in stacks)
+    return [change(*images) for images in zip(*every, strict=True)]
+
+
+def _count(masks: Any) -> int:
+    return 0 if masks is None else sum(map(np.count_nonzero, masks))
 
 
 def shows_impulses(
@@ -88,29 +102,6 @@ def shows_impulses(
 def _searched(impulses: str | bool, noise_model: Any, about_noise: dict[str, Any]) -> str | bool:
     """Whether impulses are searched for: pixels that the maps of a sensor even out look like impulses."""
     return False if impulses == "auto" and has_maps(noise_model, about_noise) else impulses
-
-
-def _list_of_pages(
-    images: list[Any],
-    pages: list[tuple[Any, Mask | None]],
-    sigma: Any,
-    pixels: PixelOptions,
-    options: dict[str, Any],
-) -> Any:
-    """Images of a set with missing pixels; pages: the images without NaN, and their missing pixels."""
-    filled = [page if missing is None else _filled_page(page, missing) for page, missing in pages]
-    result = denoise_stack(filled, sigma, **options)
-
-    def ended(done: list[Any]) -> list[Any]:
-        found = []
-        for page, given, image, (_, missing) in zip(done, filled, images, pages, strict=True):
-            if pixels.keeps_input:
-                mixed = finish(given.astype(np.float64), page.astype(np.float64), pixels, missing)
-                page = as_dtype(mixed, page.dtype)
-            found.append(page if missing is None or pixels.fill else kept(page, image, missing, pixels))
-        return found
-
-    return with_image(result, ended)
 
 
 def _refuse_empty(missing: Mask | None, letters: str) -> None:
@@ -128,16 +119,16 @@ def _refuse_empty(missing: Mask | None, letters: str) -> None:
 
 
 def _channels(array: Any, letters: str) -> list[list[PagesOf]]:
-    """The pages of each channel separately."""
+    """The pages of each channel, each on its own."""
+    if isinstance(array, list):
+        return [[PagesOf(page, "YX", one) for page in array for one in series_of("YX", page.shape, "")]]
     found: dict[int, list[PagesOf]] = {}
     for one in series_of(letters, array.shape, ""):
         found.setdefault(one.channel, []).append(PagesOf(array, letters, one))
     return list(found.values())
 
 
-def _repairs(
-    array: Any, missing: Mask | None, letters: str, sigma: Any, asked: str | bool
-) -> list[HoleSurvey]:
+def _repairs(array: Any, missing: Any, letters: str, sigma: Any, asked: str | bool) -> list[HoleSurvey]:
     """How each channel is repaired."""
     if sigma is not None and np.ndim(sigma) > 0:
         sigma = float(np.mean(sigma))
@@ -151,15 +142,15 @@ def _repairs(
     return repairs
 
 
-def _gone(missing: Mask | None, letters: str) -> Iterable[Any]:
+def _gone(missing: Any, letters: str) -> Iterable[Any]:
     return repeat(None) if missing is None else _channels(missing, letters)
 
 
-def _impulses(array: Any, missing: Mask | None, letters: str, repairs: list[HoleSurvey]) -> Mask | None:
+def _impulses(array: Any, missing: Any, letters: str, repairs: list[HoleSurvey]) -> Any:
     """The impulses of a stack; None if none are searched for."""
     if not any(one.repair.finds for one in repairs):
         return None
-    found = np.zeros(array.shape, bool)
+    found = _each(lambda pages: np.zeros(pages.shape, bool), array)
     every = zip(_channels(array, letters), _channels(found, letters), _gone(missing, letters), strict=False)
     for one, (pages, holes, gone) in zip(repairs, every, strict=True):
         for number, (page, own) in enumerate(zip(pages, holes, strict=True)):
@@ -167,15 +158,11 @@ def _impulses(array: Any, missing: Mask | None, letters: str, repairs: list[Hole
     return found
 
 
-def _filled(array: Any, holes: Mask, letters: str, repairs: list[HoleSurvey]) -> Any:
+def _filled(array: Any, holes: Any, letters: str, repairs: list[HoleSurvey]) -> Any:
     """A stack with a first guess of its missing pixels, page by page."""
-    result = array.copy()
+    result = _each(lambda pages: pages.copy(), array)
     every = zip(_channels(result, letters), _channels(holes, letters), strict=True)
     for one, (pages, gone) in zip(repairs, every, strict=True):
         for page, own in zip(pages, gone, strict=True):
             page.put(0, one.repair.fill(page[0], own[0]))
     return result
-
-
-def _filled_page(page: Any, missing: Mask) -> Any:
-    return PageRepair(float(page[~missing].mean())).fill(page, missing)

@@ -96,8 +96,8 @@ def denoise_stack(
         "cpu" or "cuda:N"; on a GPU several pages are in flight at a time.
     dtype : dtype, optional
         Dtype of the result, and of `out` if given; that of the stack when None.
-    holes : ndarray of bool, optional
-        Pixels of an array that hold a guess.
+    holes : ndarray of bool, or list of them, optional
+        Pixels that hold a guess.
     rounds : int
         How often the array is denoised, each time with a better guess there.
 
@@ -111,14 +111,15 @@ def denoise_stack(
     # All pages of a channel, or of all channels, share one noise, which is estimated once.
     known: dict[int, StackNoise] = {}
     channels, n_channels, sigmas = "separate", 1, [sigma]
-    maps: list[PagesOf] = []  # of the noise of each series, if it is not one number
-    gone: list[PagesOf] = []  # the holes of each series
+    maps: list[PagesOf] = []  # of the noise of each series, where it is not one number
+    gone: list[Any] = []  # the holes of each series, page by page
     pages_given = image if is_list_of_pages(image, axes) else None
     if pages_given is not None:
         given = pages_given if dtype is None else [taken_up(page, dtype) for page in pages_given]
         plans: list[tuple[str, int, Pages]] = [("N", 0, list(given))]
         sigmas = sigma_per_channel(sigma, 1)
         params.pop("channels", None)
+        gone = [] if holes is None else [holes]
         result: Any = [None] * len(pages_given)
     else:
         array = as_array(image) if out is None else image

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vnlem.estimate import missing as holes_of
 from vnlem.noise.impulses import ImpulseRule, find_rule
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import Pages, StackNoise
+from vnlem.noise.pages import Pages, StackNoise, mosaic
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline.dtypes import as_dtype
 from vnlem.pipeline.regions import Region
@@ -189,6 +189,6 @@ def _even(page: NDArray[Any], missing: Mask | None, level: float) -> Float:
 
 @np.errstate(invalid="ignore")
 def _rule(pages: list[Float], sigma: Any, asked: str | bool) -> ImpulseRule | None:
-    sample = np.concatenate(pages)[None]
+    sample = mosaic(pages)[None]
     level = estimate_sigma_of_planes(sample) if sigma is None else check_sigma(sigma)
     return find_rule(sample, NoiseModel.white(level), asked)
