@@ -104,6 +104,11 @@ def test_noise_that_is_told_wrongly_does_not_part_colours(told):
     assert handling(noisy, told * 20.0) == "joint"
 
 
+def test_a_list_of_images_is_told_when_channels_has_no_such_choice():
+    with pytest.raises(ValueError, match="channels must be one of"):
+        vnlem.denoise([np.zeros((16, 16)), np.zeros((20, 16))], 5.0, channels="jiont")
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e-12, 1e12, 1e200])
 def test_the_units_of_channels_do_not_matter(scale):
     apart = np.random.default_rng(0).normal(size=(3, 64, 64)).cumsum(axis=1).cumsum(axis=2)

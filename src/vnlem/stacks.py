@@ -110,7 +110,7 @@ def denoise_stack(
     plain = params.get("preset") == "paper"
     # All pages of a channel, or of all channels, share one noise, which is estimated once.
     known: dict[int, StackNoise] = {}
-    channels, n_channels, sigmas = "separate", 1, [sigma]
+    n_channels = 1
     maps: list[PagesOf] = []  # of the noise of each series, where it is not one number
     gone: list[Any] = []  # the holes of each series, page by page
     pages_given = image if is_list_of_pages(image, axes) else None
@@ -118,7 +118,9 @@ def denoise_stack(
         given = pages_given if dtype is None else [taken_up(page, dtype) for page in pages_given]
         plans: list[tuple[str, int, Pages]] = [("N", 0, list(given))]
         sigmas = sigma_per_channel(sigma, 1)
-        params.pop("channels", None)
+        channels, _ = channels_of_stack(
+            method, "N", [given], params, (sigmas, noise_model, about_noise, plain)
+        )
         gone = [] if holes is None else [holes]
         result: Any = [None] * len(pages_given)
     else:
