@@ -7,6 +7,7 @@ import numpy as np
 import typer
 
 from vnlem.pipeline.warn import warn
+from vnlem.repair import fitting
 
 if TYPE_CHECKING:
     from vnlem.io import Picture
@@ -104,17 +105,9 @@ def of_page(options: dict[str, Any], picture: "Picture", number: int) -> dict[st
     per_page = 2 if picture.channel_axis is None else 3
     for name in _MAPS:
         values = options.get(name)
-        if values is None or values.ndim <= per_page:
-            continue
-        shape = (*picture.pixels.shape[:-per_page], *values.shape[-per_page:])
-        try:
-            every = np.broadcast_to(values, shape)
-        except ValueError:
-            raise ValueError(
-                f"{name} must have the shape of the image {picture.pixels.shape}, or of its last axes, got "
-                f"shape {values.shape}"
-            ) from None
-        own[name] = every.reshape(-1, *shape[-per_page:])[number]
+        if values is not None and values.ndim > per_page:
+            every = fitting(name, values, picture.pixels.shape, None)
+            own[name] = every[np.unravel_index(number, every.shape[:-per_page])]
     return own
 
 
