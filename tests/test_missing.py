@@ -185,6 +185,13 @@ class TestStacks:
         with pytest.raises(ValueError, match=r"all pixels of 1 of the stack's pages are NaN .* T=2"):
             vnlem.denoise(given, SIGMA, axes="TYX")
 
+    @pytest.mark.parametrize("axes", ["TYX", None])
+    def test_infinite_pixels_are_named(self, axes):
+        given = self.MOVIE + self.NOISE
+        given[1, 3, 7] = np.inf
+        with pytest.raises(ValueError, match=r"page 2 of .* 1 NaN or infinite values, .* \(3, 7\)"):
+            vnlem.denoise(given if axes else list(given), axes=axes)
+
     def test_strength_and_protect(self):
         noisy = self.MOVIE + self.NOISE
         half = vnlem.denoise(noisy, SIGMA, axes="TYX", strength=0.5, **FAST)

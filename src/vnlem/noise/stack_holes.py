@@ -187,8 +187,9 @@ def _even(page: NDArray[Any], missing: Mask | None, level: float) -> Float:
     return filled
 
 
-@np.errstate(invalid="ignore")
 def _rule(pages: list[Float], sigma: Any, asked: str | bool) -> ImpulseRule | None:
     sample = mosaic(pages)[None]
+    if not np.isfinite(sample).all():
+        return None  # pages that are not finite are refused later
     level = estimate_sigma_of_planes(sample) if sigma is None else check_sigma(sigma)
     return find_rule(sample, NoiseModel.white(level), asked)
