@@ -26,6 +26,7 @@ Mask = NDArray[np.bool_]
 Float = NDArray[np.float64]
 
 NAMES = ("impulses", "mask", "fill", "defects", "protect", "strength")
+MAPS = ("mask", "defects", "protect")  # those of them that are arrays
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,13 @@ class PixelOptions:
     strength: float = 1.0
 
     def each(self, change: Callable[[str, Any], Any]) -> "PixelOptions":
-        """The same with changed arrays; `change` gets name and array."""
-        names = ("mask", "defects", "protect")
-        changed = {
-            name: change(name, getattr(self, name)) for name in names if getattr(self, name) is not None
-        }
-        return replace(self, **changed)
+        """The same with other arrays, from their names and themselves."""
+        return replace(self, **{name: change(name, values) for name, values in self.maps.items()})
+
+    @property
+    def maps(self) -> dict[str, Any]:
+        """The arrays that were given, by their names."""
+        return {name: values for name in MAPS if (values := getattr(self, name)) is not None}
 
     @property
     def keeps_input(self) -> bool:
@@ -54,11 +56,8 @@ class PixelOptions:
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, except the search for impulses, as plain values."""
-        told: dict[str, Any] = {"strength": self.strength, "fill": self.fill}
-        for name in ("mask", "defects", "protect"):
-            values = getattr(self, name)
-            told[name] = None if values is None else sha256(values.tobytes()).hexdigest()[:32]
-        return told
+        given = {name: sha256(values.tobytes()).hexdigest()[:32] for name, values in self.maps.items()}
+        return {"strength": self.strength, "fill": self.fill, **dict.fromkeys(MAPS), **given}
 
 
 EVERY_PIXEL = PixelOptions()  # no option was given
@@ -156,8 +155,7 @@ def split(image: Any, options: PixelOptions, channel_axis: int | None = None) ->
         nan = namespace(array).isnan(array)
         if bool(nan.any()):
             found = to_host(nan)
-    for name in ("mask", "defects"):
-        values = getattr(options, name)
+    for name, values in (("mask", options.mask), ("defects", options.defects)):
         if values is not None:
             whole = fitting(name, values, array.shape, channel_axis)
             found = whole if found is None else found | whole
@@ -364,7 +362,7 @@ def denoise_complex(
     xp = namespace(image)
     parts = xp.stack([image.real, image.imag], axis=-1)
     options = rest | ({"channel_axis": -1} if axes is None else {"axes": f"{axes}C"})
-    for name in ("mask", "defects", "protect"):
+    for name in MAPS:
         if options[name] is not None:
             options[name] = checks.as_array(name, options[name])[..., None]
     if axes is None and "channels" in find_method(rest["method"]).parameters:

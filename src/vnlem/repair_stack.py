@@ -25,7 +25,7 @@ def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options
     """`denoise` of a stack: see :func:`vnlem.stacks.denoise_stack`, whose options these are."""
     axes = options["axes"]
     if is_list_of_pages(image, axes):
-        if pixels.mask is not None or pixels.defects is not None or pixels.protect is not None:
+        if pixels.maps:
             raise ValueError(
                 "mask, defects and protect are for arrays, and this is a list of images; set missing pixels "
                 "to NaN, or denoise the images one by one"

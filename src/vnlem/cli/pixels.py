@@ -7,14 +7,13 @@ import numpy as np
 import typer
 
 from vnlem.pipeline.warn import warn
-from vnlem.repair import fitting
+from vnlem.repair import MAPS, fitting
 
 if TYPE_CHECKING:
     from vnlem.io import Picture
 
 _PANEL = "Single pixels"
-_MAPS = ("mask", "defects", "protect")
-# A mask of at least this share of a scan, more than twice as bright as the rest, marks the object.
+# A mask that marks at least this share of a scan, more than twice as bright as the rest, marks the object.
 _MUCH, _BRIGHTER = 0.05, 2.0
 
 Mask = Annotated[
@@ -93,7 +92,7 @@ def options(
 def need_memory(pixels: dict[str, Any]) -> bool:
     """Whether a stack must be in memory for these."""
     return (
-        any(pixels[name] is not None for name in _MAPS)
+        any(pixels[name] is not None for name in MAPS)
         or pixels["strength"] != 1
         or pixels["impulses"] is True
     )
@@ -103,7 +102,7 @@ def of_page(options: dict[str, Any], picture: "Picture", number: int) -> dict[st
     """The options for one page of a picture: its part of maps that differ between pages."""
     own = dict(options)
     per_page = 2 if picture.channel_axis is None else 3
-    for name in _MAPS:
+    for name in MAPS:
         values = options.get(name)
         if values is not None and values.ndim > per_page:
             every = fitting(name, values, picture.pixels.shape, None)

@@ -249,9 +249,8 @@ def _pixel_options(params: dict[str, Any]) -> PixelOptions:
 def _check_maps(pixels: PixelOptions, source: Source) -> None:
     """In parts, all pages and channels share one map."""
     size = source.shape[-2:]
-    for name in ("mask", "defects", "protect"):
-        values = getattr(pixels, name)
-        if values is not None and values.shape != size:
+    for name, values in pixels.maps.items():
+        if values.shape != size:
             raise ValueError(
                 f"{name} of an image in parts must be one map of {size[0]}x{size[1]} pixels for all pages "
                 f"and channels, got shape {values.shape}"
