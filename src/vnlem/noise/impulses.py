@@ -144,9 +144,9 @@ class _Neighbourhood(NamedTuple):
         height, width = plane.shape
         padded = np.pad(plane, REACH, mode="reflect")
         side = 2 * REACH + 1
-        # Every pixel is summed separately: running sums would depend on where a part begins.
-        rows_mean = np.sum([padded[k : k + height] for k in range(side)], axis=0) / side
-        mean = np.sum([rows_mean[:, k : k + width] for k in range(side)], axis=0) / side
+        # Every pixel has its own sum: running sums would depend on where a part begins.
+        rows_mean: Any = sum(padded[k : k + height] for k in range(side)) / side
+        mean: Any = sum(rows_mean[:, k : k + width] for k in range(side)) / side
         inner = padded[REACH - 1 : REACH + 1 + height, REACH - 1 : REACH + 1 + width]
         extreme = np.zeros(plane.shape, bool)
         for most in (np.maximum, np.minimum):

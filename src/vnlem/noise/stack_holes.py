@@ -25,7 +25,8 @@ Float = NDArray[np.float64]
 # A page (H, W) without NaN, and its missing pixels; None if there are none.
 Seen = tuple[NDArray[Any], Mask | None]
 
-SAMPLE = 4  # pages that are checked for obvious impulses and for many missing pixels
+SAMPLE = 4  # pages that say whether impulses are obvious, and whether many pixels are missing
+SAMPLE_PIXELS = 2**24  # the most pixels for that, but at least one page
 MOST_PAGES = 16  # whose mean shows pixels that are broken in all of them
 # Impulses are searched for after missing pixels are filled; then both are filled.
 REACH = 2 * holes_of.REACH + holes_of.FOUND_REACH
@@ -103,7 +104,9 @@ def find_repair(
         Whether the pages are frames: then a broken pixel stays at its place, while noise and moving things
         average out.
     """
-    sample = [page_at(number) for number in _spread(count, SAMPLE)]
+    first = page_at(0)
+    most = max(1, min(SAMPLE, SAMPLE_PIXELS // max(first[0].size, 1)))
+    sample = [first, *map(page_at, _spread(count, most)[1:])]
     valid = [page if missing is None else page[~missing] for page, missing in sample]
     size = sum(values.size for values in valid)
     level = sum(float(values.sum(dtype=np.float64)) for values in valid) / max(size, 1)
@@ -112,7 +115,7 @@ def find_repair(
         rule = _rule([_even(*seen, level) for seen in sample], sigma, asked)
     if asked is not False and size and over_time and count > 2:
         chosen = _spread(count, MOST_PAGES)
-        mean = np.mean([_even(*page_at(number), level) for number in chosen], axis=0)
+        mean: Any = sum(_even(*page_at(number), level) for number in chosen) / len(chosen)
         of_mean = _rule([mean], None if sigma is None else check_sigma(sigma) / len(chosen) ** 0.5, asked)
         found = None if of_mean is None else of_mean.find(mean[None])[0]
         fixed = found if found is not None and found.any() else None
