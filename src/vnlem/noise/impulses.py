@@ -22,8 +22,9 @@ Mask = NDArray[np.bool_]
 
 REACH = 2  # pixels around one that decide whether it is an impulse
 OTHERS = 2  # of the neighbours may be impulses too
-LEAST_DEVIATION = 2.0  # times the noise from the mean around it, for a pixel to be examined
-LEAST_NOISE = 1e-3  # of the contrast: used if there is none
+LEAST_DEVIATION = 2.0  # times the noise from the mean around it, for a pixel to be looked at
+LEAST_NOISE = 1e-3  # of the contrast: where there is none
+STRIP = 64  # rows looked at together: their arrays stay in the cache of a core
 
 
 class Limits(NamedTuple):
@@ -83,9 +84,11 @@ class ImpulseRule:
         known = None if levels is None else np.broadcast_to(levels, planes.shape)
         for number, plane in enumerate(planes):
             least = self._least(number) if known is None else float(known[number].min())
-            seen = _Neighbourhood.of(plane, max(least, LEAST_NOISE * self.contrast), self.stuck)
-            own = None if known is None else known[number][seen.rows, seen.columns]
-            found[number][seen.rows, seen.columns] = self._decide(seen, number, own)
+            least = max(least, LEAST_NOISE * self.contrast)
+            for top in range(0, len(plane), STRIP):
+                seen = _Neighbourhood.of(plane, top, least, self.stuck)
+                own = None if known is None else known[number][seen.rows, seen.columns]
+                found[number][seen.rows, seen.columns] = self._decide(seen, number, own)
         return found
 
     def _least(self, channel: int) -> float:
@@ -128,7 +131,7 @@ class ImpulseRule:
 
 
 class _Neighbourhood(NamedTuple):
-    """The surroundings of the pixels of a plane that may be impulses."""
+    """The surroundings of some pixels of a plane."""
 
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
@@ -140,39 +143,37 @@ class _Neighbourhood(NamedTuple):
     nearest: Float  # mean of the middle two of the nearest four
 
     @classmethod
-    def of(cls, plane: Float, least: float, stuck: tuple[float, ...]) -> "_Neighbourhood":
-        height, width = plane.shape
-        padded = np.pad(plane, REACH, mode="reflect")
+    def of(cls, plane: Float, top: int, least: float, stuck: tuple[float, ...]) -> "_Neighbourhood":
+        """Those that may be impulses, in the strip of rows that begins with `top`."""
+        strip = plane[top : top + STRIP]
+        height, width = strip.shape
+        rows = _mirrored(np.arange(top - REACH, top + height + REACH), len(plane))
+        padded = np.pad(plane[rows], ((0, 0), (REACH, REACH)), mode="reflect")
         side = 2 * REACH + 1
         # Every pixel has its own sum: running sums would depend on where a part begins.
         rows_mean: Any = sum(padded[k : k + height] for k in range(side)) / side
         mean: Any = sum(rows_mean[:, k : k + width] for k in range(side)) / side
         inner = padded[REACH - 1 : REACH + 1 + height, REACH - 1 : REACH + 1 + width]
-        extreme = np.zeros(plane.shape, bool)
+        extreme = np.zeros(strip.shape, bool)
         for most in (np.maximum, np.minimum):
             down = most(most(inner[:-2], inner[1:-1]), inner[2:])
-            extreme |= plane == most(most(down[:, :-2], down[:, 1:-1]), down[:, 2:])
-        chosen = extreme & (np.abs(plane - mean) > LEAST_DEVIATION * least)
+            extreme |= strip == most(most(down[:, :-2], down[:, 1:-1]), down[:, 2:])
+        chosen = extreme & (np.abs(strip - mean) > LEAST_DEVIATION * least)
         if stuck:
-            chosen |= np.isin(plane, stuck)
-        return cls.at(plane, *np.nonzero(chosen))
+            chosen |= np.isin(strip, stuck)
+        below, columns = np.nonzero(chosen)
+        return cls.at(plane, top + below, columns)
 
     @classmethod
     def at(cls, plane: Float, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> "_Neighbourhood":
         """What is around some pixels."""
-        height, width = plane.shape
-        steps = [
-            (down, right)
-            for down in range(-REACH, REACH + 1)
-            for right in range(-REACH, REACH + 1)
-            if (down, right) != (0, 0)
-        ]
-        others = np.stack(
-            [
-                plane[_mirrored(rows + down, height), _mirrored(columns + right, width)]
-                for down, right in steps
-            ]
+        away = range(-REACH, REACH + 1)
+        steps = [(down, right) for down in away for right in away if (down, right) != (0, 0)]
+        below, beside = (
+            {step: _mirrored(at + step, size) for step in away}
+            for at, size in zip((rows, columns), plane.shape, strict=True)
         )
+        others = np.stack([plane[below[down], beside[right]] for down, right in steps])
         near = np.array([abs(down) + abs(right) == 1 for down, right in steps])
         outer = np.array([max(abs(down), abs(right)) == REACH for down, right in steps])
         ranked = np.sort(others, axis=0)
@@ -183,7 +184,7 @@ class _Neighbourhood(NamedTuple):
             ranked[-1 - OTHERS],
             ranked[OTHERS],
             (ranked[11] + ranked[12]) / 2,
-            np.median(others[outer], axis=0),
+            np.sort(others[outer], axis=0)[7:9].mean(axis=0),
             np.sort(others[near], axis=0)[1:3].mean(axis=0),
         )
 
