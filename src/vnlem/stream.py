@@ -55,9 +55,9 @@ class Stream:
 
     Notes
     -----
-    The frames equal those of ``vnlem.denoise(movie, sigma, axes=axes, delay=delay, profile=profile)``, byte
-    for byte, if all other options agree. Both measure the noise, and the mean and scale of the pixels, on the
-    first ``delay + 1`` frames.
+    The frames equal those of ``vnlem.denoise(movie, sigma, axes=axes, delay=delay, profile=profile,
+    impulses=False)``, byte for byte, if all other options agree: a stream does not search for impulses. Both
+    measure the noise, and the mean and scale of the pixels, on the first ``delay + 1`` frames.
 
     Examples
     --------
