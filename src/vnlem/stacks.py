@@ -158,11 +158,10 @@ def denoise_stack(
     looks: dict[int, NoiseCheck] = {}
     shown: dict[int, NoiseModel] = {}  # of the middle page of each channel
     with reporting(progress, method) as report:
-        at = 0
-        for number, (kind, channel, pages) in enumerate(plans):
-            if channel not in known:
-                same = [first_pages(other, params.get("delay")) for _, c, other in plans if c == channel]
-                known[channel] = StackNoise.of(same, sigmas[channel], noise_model, about_noise, plain=plain)
+
+        def denoised(number: int, begun: int) -> Iterator[NDArray[Any]]:
+            """The denoised pages of a series; begun: the pages done before."""
+            kind, channel, pages = plans[number]
             noise = known[channel]
             levels: Any = maps[number] if maps else None
             options = {"method": method, "workers": workers, "info": infos, "device": device, **params}
@@ -171,21 +170,19 @@ def denoise_stack(
                     levels = LevelsWithHoles(gone[number], noise, levels)
                 options["units"] = units_on(device, first_pages(pages, params.get("delay")), noise)
 
-            def solve(
-                own: Pages,
-                turn: int,
-                kind: str = kind,
-                noise: StackNoise = noise,
-                levels: Any = levels,
-                options: dict[str, Any] = options,
-                begun: int = at,
-            ) -> Iterator[NDArray[Any]]:
+            def solve(own: Pages, turn: int) -> Iterator[NDArray[Any]]:
                 part = share(report, begun + turn * len(own), len(own), rounds * total)
                 same = channels == "same"
                 return denoise_series(own, kind, noise, report=part, same=same, sigma_map=levels, **options)
 
-            done = denoise_in_rounds(pages, gone[number], rounds, solve) if gone else solve(pages, 0)
-            for index, page in enumerate(done):
+            return denoise_in_rounds(pages, gone[number], rounds, solve) if gone else solve(pages, 0)
+
+        at = 0
+        for number, (_, channel, pages) in enumerate(plans):
+            if channel not in known:
+                same = [first_pages(other, params.get("delay")) for _, c, other in plans if c == channel]
+                known[channel] = StackNoise.of(same, sigmas[channel], noise_model, about_noise, plain=plain)
+            for index, page in enumerate(denoised(number, at)):
                 page = page if dtype is None else as_dtype(page, dtype)
                 if return_info and channel not in looks and index == len(pages) // 2:
                     before = checked_page(pages, index)
