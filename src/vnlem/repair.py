@@ -41,7 +41,7 @@ class PixelOptions:
     strength: float = 1.0
 
     def each(self, change: Callable[[str, Any], Any]) -> "PixelOptions":
-        """The same with other arrays, from their names and themselves."""
+        """The same with changed arrays; `change` gets name and array."""
         return replace(self, **{name: change(name, values) for name, values in self.maps.items()})
 
     @property

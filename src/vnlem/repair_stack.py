@@ -119,7 +119,7 @@ def _refuse_empty(missing: Mask | None, letters: str) -> None:
 
 
 def _channels(array: Any, letters: str) -> list[list[PagesOf]]:
-    """The pages of each channel, each on its own."""
+    """The pages of each channel separately."""
     if isinstance(array, list):
         return [[PagesOf(page, "YX", one) for page in array for one in series_of("YX", page.shape, "")]]
     found: dict[int, list[PagesOf]] = {}

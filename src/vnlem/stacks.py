@@ -111,7 +111,7 @@ def denoise_stack(
     # All pages of a channel, or of all channels, share one noise, which is estimated once.
     known: dict[int, StackNoise] = {}
     n_channels = 1
-    maps: list[PagesOf] = []  # of the noise of each series, where it is not one number
+    maps: list[PagesOf] = []  # of the noise of each series, if it is not one number
     gone: list[Any] = []  # the holes of each series, page by page
     pages_given = image if is_list_of_pages(image, axes) else None
     if pages_given is not None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vnlem.io import Picture
 
 _PANEL = "Single pixels"
-# A mask that marks at least this share of a scan, more than twice as bright as the rest, marks the object.
+# A mask of at least this share of a scan, more than twice as bright as the rest, marks the object.
 _MUCH, _BRIGHTER = 0.05, 2.0
 
 Mask = Annotated[

@@ -22,8 +22,8 @@ Mask = NDArray[np.bool_]
 
 REACH = 2  # pixels around one that decide whether it is an impulse
 OTHERS = 2  # of the neighbours may be impulses too
-LEAST_DEVIATION = 2.0  # times the noise from the mean around it, for a pixel to be looked at
-LEAST_NOISE = 1e-3  # of the contrast: where there is none
+LEAST_DEVIATION = 2.0  # times the noise from the mean around it, for a pixel to be examined
+LEAST_NOISE = 1e-3  # of the contrast: used if there is none
 STRIP = 64  # rows looked at together: their arrays stay in the cache of a core
 
 
@@ -150,7 +150,7 @@ class _Neighbourhood(NamedTuple):
         rows = _mirrored(np.arange(top - REACH, top + height + REACH), len(plane))
         padded = np.pad(plane[rows], ((0, 0), (REACH, REACH)), mode="reflect")
         side = 2 * REACH + 1
-        # Every pixel has its own sum: running sums would depend on where a part begins.
+        # Every pixel is summed separately: running sums would depend on where a part begins.
         rows_mean: Any = sum(padded[k : k + height] for k in range(side)) / side
         mean: Any = sum(rows_mean[:, k : k + width] for k in range(side)) / side
         inner = padded[REACH - 1 : REACH + 1 + height, REACH - 1 : REACH + 1 + width]

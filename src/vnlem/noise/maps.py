@@ -163,7 +163,7 @@ class PixelMaps:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "PixelMaps":
-        """Maps from what :meth:`to_dict` gave."""
+        """Maps from the output of :meth:`to_dict`."""
         maps = {name: unpacked(values[name]) for name in ARRAYS if name in values}
         sensor = Sensor.from_dict(values["sensor"]) if "sensor" in values else None
         for name, values_of in maps.items():

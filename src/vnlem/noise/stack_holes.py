@@ -25,7 +25,7 @@ Float = NDArray[np.float64]
 # A page (H, W) without NaN, and its missing pixels; None if there are none.
 Seen = tuple[NDArray[Any], Mask | None]
 
-SAMPLE = 4  # pages that say whether impulses are obvious, and whether many pixels are missing
+SAMPLE = 4  # pages that are checked for obvious impulses and for many missing pixels
 SAMPLE_PIXELS = 2**24  # the most pixels for that, but at least one page
 MOST_PAGES = 16  # whose mean shows pixels that are broken in all of them
 # Impulses are searched for after missing pixels are filled; then both are filled.

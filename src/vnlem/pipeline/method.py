@@ -61,7 +61,7 @@ def names_parameters(function: Function) -> Function:
 class StackMethod:
     """How a method denoises the pages of a series together; functions by their places."""
 
-    kinds: str  # the series it can do: T along time, Z along depth, N several images
+    kinds: str  # the series it supports: T along time, Z along depth, N several images
     prepare: str  # (task, **parameters) -> SeriesParams, solver of an iterator of pages
     halo: str  # parameters -> planes, rows and columns around a part that its result depends on
     planes_in_flight: str  # parameters -> planes that are held
