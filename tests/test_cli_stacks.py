@@ -204,6 +204,7 @@ def test_pages_are_counted_along_the_axes_that_are_named(cli, tmp_path):
     assert out.startswith("nlm, 5 pages, sigma 8 (given)")
 
 
+@pytest.mark.slow
 def test_impulses_in_one_channel_are_replaced_as_the_library_does(cli, tmp_path):
     rng = np.random.default_rng(0)
     step = np.where(np.arange(64) < 32, 100, 160)

@@ -76,6 +76,7 @@ def test_told_a_weak_field_is_taken(camera):
     assert 1.1 < model.maps.sigma[:, -1].mean() / model.maps.sigma[:, 0].mean() < 1.6
 
 
+@pytest.mark.slow
 def test_a_field_is_saved_drawn_and_put_back(camera, tmp_path):
     sigma = ramp(camera.shape)
     model = NoiseModel.field(sigma)
@@ -102,6 +103,7 @@ def test_a_given_field_is_a_given_sigma_map(camera):
     assert np.std(result - expected) < 0.02  # maps are kept in single precision
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["nlm", "vnlem"])
 def test_methods_without_maps_divide_by_the_field(camera, method):
     image, sigma = camera[:96, :96], ramp((96, 96))

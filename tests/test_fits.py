@@ -180,9 +180,8 @@ def test_a_real_file_comes_back_byte_for_byte(tmp_path):
     assert (tmp_path / "a.fits").read_bytes() == (DATA / "gmos.fits").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "fwhm", [pytest.param(2.0, marks=pytest.mark.slow), 3.0, pytest.param(4.0, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("fwhm", [2.0, 3.0, 4.0])
 def test_aperture_photometry_is_unchanged(fwhm):
     """Stars of SNR 20, whose fluxes have an error of 5 %, lose less than 0.5 %."""
     for factor, (before, after) in photometry.errors(fwhm, 20.0, 16, aim="flux").items():

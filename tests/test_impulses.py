@@ -131,6 +131,7 @@ def test_a_map_of_sigma_says_which_pixels_are_noisy_by_right():
     assert "impulses" not in info.details
 
 
+@pytest.mark.slow
 def test_the_noise_command_counts_them(cli, tmp_path):
     image, _ = salted(noisy(15))
     vnlem.io.write(tmp_path / "salt.tif", vnlem.io.Picture(image.astype(np.float32)))
@@ -151,6 +152,7 @@ def test_impulses_in_parts_are_those_of_the_whole():
 
 
 class TestMovies:
+    @pytest.mark.slow
     def test_a_pixel_that_is_broken_in_all_frames_is_found_by_time(self):
         """Too weak to be seen in one frame."""
         rng = np.random.default_rng(10)
@@ -160,6 +162,7 @@ class TestMovies:
         _, info = vnlem.denoise(given, axes="TYX", return_info=True, passes=1, **FAST)
         assert info.details["impulses"] > 0.6 * 12 * hot.sum()
 
+    @pytest.mark.slow
     def test_a_cosmic_ray_is_in_one_frame(self):
         movie = np.stack([noisy(20 + k) for k in range(4)])
         given = movie.copy()
@@ -170,6 +173,7 @@ class TestMovies:
         np.testing.assert_array_equal(vnlem.denoise(movie, SIGMA, axes="TYX", impulses=False, **FAST), whole)
         assert psnr(result[1], scene()) > psnr(whole[1], scene()) - 0.5
 
+    @pytest.mark.slow
     def test_the_command_line_finds_them_in_a_file(self, cli, tmp_path):
         movie = np.stack([noisy(30 + k) for k in range(3)]).clip(0, 255)
         movie[:, np.random.default_rng(13).random((128, 128)) < 0.003] = 250

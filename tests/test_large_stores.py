@@ -35,6 +35,7 @@ def run(path, target, solver=None, memory=400_000, region=None, **settings):
     return denoise_source(source, solver or Roughness(), box, target, digest, RunOptions(memory, **settings))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_store_stays_what_it_was_but_for_its_pixels(tmp_path, case):
     version, shards = CASES[case]

@@ -87,6 +87,7 @@ def test_asked_for_lines_where_there_are_none_little_is_changed(camera):
     np.testing.assert_array_equal(offsets_of_columns(np.full((64, 64), 3.0)), 0)
 
 
+@pytest.mark.slow
 def test_denoise_removes_plain_lines_by_itself(camera):
     image = noisy(camera, 10, columns=8)[0]
     result, info = vnlem.denoise(image, profile="fast", return_info=True)
@@ -119,6 +120,7 @@ def test_every_page_of_a_stack_has_lines_of_its_own(camera):
     assert psnr(clean, result) > psnr(clean, plain) + 1
 
 
+@pytest.mark.slow
 def test_channels_have_lines_of_their_own(camera):
     colours = np.stack([noisy(camera, 8, columns=6, seed=seed)[0] for seed in range(3)], axis=-1)
     model = vnlem.estimate_noise(colours, -1)
@@ -163,6 +165,7 @@ def test_what_cannot_be_said_in_one_sentence_each(camera, tmp_path):
     vnlem.denoise(camera[:100], noise_model=model, profile="fast")  # the same columns
 
 
+@pytest.mark.slow
 def test_the_command_line_says_and_removes_lines(cli, camera, tmp_path):
     np.save(tmp_path / "in.npy", noisy(camera, 10, rows=6)[0].astype(np.float32))
     status, out, _ = cli("noise", tmp_path / "in.npy")

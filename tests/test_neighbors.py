@@ -91,6 +91,7 @@ def test_bad_scales_are_one_clear_line(half_discs, tmp_path, capsys, scales, mes
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_figure_has_a_panel_for_sizes(half_discs, tmp_path):
     out = tmp_path / "out.png"
     figure = vnlem.figures.neighbors(half_discs, (24, 24), out, count=4, patch_size=9, scales=(0.8, 1.0))
@@ -98,6 +99,7 @@ def test_the_figure_has_a_panel_for_sizes(half_discs, tmp_path):
     assert out.stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_figure(half_discs, tmp_path, capsys):
     source, out = tmp_path / "in.png", tmp_path / "out.png"
     scaled = (half_discs - half_discs.min()) / np.ptp(half_discs) * 255

@@ -22,6 +22,7 @@ SCHEMAS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_workflows_and_forms_follow_their_schema(schema):
     pytest.importorskip("check_jsonschema")

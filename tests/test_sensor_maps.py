@@ -73,6 +73,7 @@ def test_few_frames_give_the_usual_read_noise(camera):
     assert abs(np.median(few.gain) / 2 - 1) < 0.1
 
 
+@pytest.mark.slow
 def test_maps_are_better_than_numbers(camera, model, photons):
     image = camera.frame(photons).astype(np.float32)
     maps = {"gain": camera.gain, "offset": camera.offset, "read_noise": camera.read_noise}

@@ -97,6 +97,7 @@ def test_a_volume_gains_over_its_pages():
     assert error(vnlem.denoise(noisy, 25, axes="ZYX"), clean) < 0.85 * error(pages, clean)
 
 
+@pytest.mark.slow
 def test_a_set_of_particles_gains_over_one_by_one():
     from vnlem.bench.phantoms import half_discs
 

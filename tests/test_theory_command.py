@@ -25,6 +25,7 @@ def test_the_table_shows_bounds_balance_and_where_the_theorem_ends():
     assert "fixed rotation" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_check_marks_the_printed_gradient_variance_and_nothing_else():
     result = run("--check", "--q", "5")
     assert result.exit_code == 0

@@ -158,6 +158,7 @@ def test_rotating_the_image_rotates_the_result(cells):
         assert np.mean(error < 1e-3) > 0.97
 
 
+@pytest.mark.slow
 def test_where_cells_recur_rotation_is_worth_five_decibels(cells):
     clean, image = cells
     sigma = np.sqrt(0.3)

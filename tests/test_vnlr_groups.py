@@ -74,6 +74,7 @@ def test_similarity_looks_farther_in_the_image_and_as_far_in_turned_copies():
     np.testing.assert_array_equal(*results)
 
 
+@pytest.mark.slow
 def test_similarity_gains_where_discs_have_mixed_sizes():
     from vnlem.bench.phantoms import mixed_discs
 

@@ -28,7 +28,7 @@ def patch_sums(values: NDArray[np.floating], patch_size: int) -> NDArray[np.floa
 def spread_over_patches(corners: NDArray[np.float32], taps: NDArray[np.float32]) -> NDArray[np.float32]:
     """Sum over all patches that cover a pixel of the value at the patch's top left corner.
 
-    taps: what the rows of a patch, and its columns, weigh.
+    taps: weights of the rows of a patch, and of its columns.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def spread_over_patches(corners: NDArray[np.float32], taps: NDArray[np.float32])
     rows = taps[0] * corners
     for shift in range(1, min(len(taps), corners.shape[0])):
         rows[shift:] += taps[shift] * corners[:-shift]
-    result = taps[0] * rows
+    result: NDArray[np.float32] = taps[0] * rows
     for shift in range(1, min(len(taps), corners.shape[1])):
         result[:, shift:] += taps[shift] * rows[:, :-shift]
     return result
