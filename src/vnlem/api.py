@@ -20,7 +20,7 @@ from vnlem.pipeline.sigma import check_positive_map
 from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page, sigma_of_page
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
-from vnlem.registry import DEFAULT_METHOD, find_method
+from vnlem.registry import DEFAULT_METHOD, find_method, for_one_page
 from vnlem.repair import (
     Holes,
     as_planes,
@@ -243,7 +243,8 @@ def denoise(
             level = sigma_of_page(level, str(axes), shape)
             own = pixels.each(lambda name, map_: only_page(fitting(name, map_, shape, None), axes, None))
             frame = replace(frame, pixels=own, channel_axis=0 if page.ndim == 3 else None)
-            done = denoise_image(method_given, page, level, model, about_noise, given, frame, wanted)
+            own_given = for_one_page(method_given.name, str(axes).upper(), given)
+            done = denoise_image(method_given, page, level, model, about_noise, own_given, frame, wanted)
             return cast(Result, back_as(done, str(axes), np.shape(array)))
         options: dict[str, Any] = {
             "axes": axes,

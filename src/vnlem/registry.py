@@ -11,7 +11,11 @@ from typing import Any
 
 from vnlem.pipeline import checks
 from vnlem.pipeline.lazy import load
-from vnlem.pipeline.method import Method
+from vnlem.pipeline.method import Method, arguments_of
+
+# Arguments of a method's function that are not parameters of the method.
+_ARGUMENTS = ("image", "sigma", "task", "workers", "progress", "return_info", "channel_axis")
+LARGE = 1024  # pixels: a page of this side has room for any patch
 
 METHODS = {
     "nlm": "vnlem.methods.nlm:METHOD",
@@ -123,3 +127,34 @@ def stack_solver(name: str, engine: str) -> Any:
     found = find_method(name).stack
     assert found is not None
     return load(found.cuda)
+
+
+def check_stack_params(function: Any, method: str, params: dict[str, Any]) -> None:
+    """Every parameter must be one that the method has on stacks."""
+    known = arguments_of(function)
+    unknown = [name for name in params if name not in known or name in _ARGUMENTS]
+    if unknown:
+        own = [name for name in known if name not in _ARGUMENTS]
+        raise TypeError(
+            f"method {method!r} on a stack has no parameter {unknown[0]!r}; it has {', '.join(own)}"
+        )
+
+
+def for_one_page(method: str, axes: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a stack for its only page: those that only stacks have are checked and left out.
+
+    Examples
+    --------
+    >>> for_one_page("vnlr", "TYX", {"plane_distance": 2, "profile": "fast"})
+    {'profile': 'fast'}
+    """
+    own = find_method(method).parameters
+    for kind in axes:
+        together = stack_method(method, kind) if kind not in "CYX" else None
+        if together is None:
+            continue
+        prepare = load(together.prepare)
+        of_stacks = {name: params[name] for name in arguments_of(prepare) if name in params.keys() - own}
+        prepare(load("vnlem.pipeline.stack_task:StackTask")(kind, [(LARGE, LARGE)], 1.0), **of_stacks)
+        return {name: value for name, value in params.items() if name not in of_stacks}
+    return params

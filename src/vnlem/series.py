@@ -22,17 +22,13 @@ from vnlem.pipeline.device import lies_on_gpu, side_by_side, to_host
 from vnlem.pipeline.gpu_copies import Carrier
 from vnlem.pipeline.image import Planes, check_values
 from vnlem.pipeline.lazy import load
-from vnlem.pipeline.method import arguments_of
 from vnlem.pipeline.page_queue import Incoming, shared
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.run import NEGLIGIBLE, Info
 from vnlem.pipeline.sigma import halved_map
 from vnlem.pipeline.stack_task import Part, StackSolver, StackTask
 from vnlem.pipeline.workers import check_workers
-from vnlem.registry import find_function, stack_method
-
-# Arguments of a method's function that are not parameters of the method.
-_ARGUMENTS = ("image", "sigma", "task", "workers", "progress", "return_info", "channel_axis")
+from vnlem.registry import check_stack_params, find_function, for_one_page, stack_method
 
 
 def first_pages(pages: Pages, delay: Any) -> Pages:
@@ -78,14 +74,14 @@ def denoise_series(
     before it is needed.
     """
     count = count_of(pages)
-    together = stack_method(method, kind) if kind and count != 1 else None
-    if together is None:
+    together = stack_method(method, kind) if kind else None
+    if together is None or count == 1:
         assert not isinstance(pages, Incoming)
-        params = params | {"device": device}
+        params = for_one_page(method, kind, params) | {"device": device}
         yield from _page_by_page(pages, noise, method, workers, report, info, params, sigma_map)
         return
     prepare = load(together.prepare)
-    check_params(prepare, method, params)
+    check_stack_params(prepare, method, params)
     if units is None:
         assert not isinstance(pages, Incoming)
         units = units_on(device, first_pages(pages, params.get("delay")), noise)
@@ -339,7 +335,7 @@ def _page_by_page(
 ) -> Iterator[NDArray[Any]]:
     """A method for single images only."""
     function = find_function(method)
-    check_params(function, method, params)
+    check_stack_params(function, method, params)
 
     white = noise.is_white
     carrier = Carrier(params["device"])
@@ -373,17 +369,6 @@ def _page_by_page(
         if report is not None and params["device"] != "cpu":
             report(index + 1, len(pages))
         yield denoised
-
-
-def check_params(function: Any, method: str, params: dict[str, Any]) -> None:
-    """Every parameter must be one that the method has on stacks."""
-    known = arguments_of(function)
-    unknown = [name for name in params if name not in known or name in _ARGUMENTS]
-    if unknown:
-        own = [name for name in known if name not in _ARGUMENTS]
-        raise TypeError(
-            f"method {method!r} on a stack has no parameter {unknown[0]!r}; it has {', '.join(own)}"
-        )
 
 
 def share(report: ProgressCallback | None, at: int, count: int, total: int) -> ProgressCallback | None:

@@ -24,8 +24,8 @@ from vnlem.pipeline.stack_input import sigma_per_channel
 from vnlem.pipeline.stack_task import StackTask
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
-from vnlem.registry import stack_method
-from vnlem.series import check_page, check_params, denoise_series, units_on
+from vnlem.registry import check_stack_params, stack_method
+from vnlem.series import check_page, denoise_series, units_on
 from vnlem.stacks import channels_of_stack
 
 METHOD = "vnlr"
@@ -295,7 +295,7 @@ def _check_params(params: dict[str, Any]) -> None:
     if params.get("engine", "fast") != "fast":
         raise ValueError(f"a stream has the engine 'fast' only, got {params['engine']!r}; use vnlem.denoise")
     prepare = load(stack_method(METHOD, "T").prepare)
-    check_params(prepare, METHOD, params)
+    check_stack_params(prepare, METHOD, params)
     prepare(StackTask("T", [(LARGE, LARGE)] * ENDLESS, 1.0), **params)
 
 

@@ -118,8 +118,7 @@ def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: di
     from vnlem.large.stack_solver import BYTES_IN_FLIGHT
     from vnlem.pipeline.lazy import load
     from vnlem.pipeline.stack_task import StackTask
-    from vnlem.registry import stack_method
-    from vnlem.series import check_params
+    from vnlem.registry import check_stack_params, stack_method
 
     sizes = dict(zip(letters, shape, strict=False))
     free = free_memory()
@@ -129,7 +128,7 @@ def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: di
             continue
         prepare = load(together.prepare)
         parameters = {name: value for name, value in parameters.items() if name != "channels"}
-        check_params(prepare, method, parameters)
+        check_stack_params(prepare, method, parameters)
         height, width = sizes["Y"], sizes["X"]
         used, _ = prepare(StackTask(kind, [(height, width)] * sizes[kind], 1.0), **parameters)
         channels = sizes.get("C", 1) if together.channels else 1

@@ -34,9 +34,9 @@ from vnlem.pipeline.lazy import load
 from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.stack_task import Part, StackTask
-from vnlem.registry import stack_method
+from vnlem.registry import check_stack_params, stack_method
 from vnlem.repair import EVERY_PIXEL, PixelOptions, finish
-from vnlem.series import check_params, denoise_series, takes_sigma_maps, units_on
+from vnlem.series import denoise_series, takes_sigma_maps, units_on
 from vnlem.stacks import channels_of_stack
 
 # Bytes per pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
@@ -249,7 +249,7 @@ def stack_solver(
     about = ([given] * n_channels, noise_model, about_noise, plain)
     every = [PagesOf(reads, letters, one) for one in all_series]
     channels, common = channels_of_stack(method, kind, every, params, about, in_parts=True)
-    check_params(prepare, method, params)
+    check_stack_params(prepare, method, params)
     noises: list[StackNoise] = [] if common is None else [common]
     if common is None:
         all_series = series_of(letters, source.shape, kind)
