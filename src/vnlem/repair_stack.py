@@ -16,6 +16,7 @@ from vnlem.pipeline.device import lies_on_gpu, to_host
 from vnlem.pipeline.dtypes import as_dtype
 from vnlem.pipeline.stack_input import is_list_of_pages
 from vnlem.repair import EVERY_PIXEL, PixelOptions, finish, fitting, kept, split, with_image
+from vnlem.series import first_pages
 from vnlem.stacks import denoise_stack
 
 Mask = NDArray[np.bool_]
@@ -48,7 +49,7 @@ def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options
         whole, missing = split(array, pixels)
         _refuse_empty(missing, letters)
     asked = _searched(pixels.impulses, options["noise_model"], options["about_noise"])
-    found = _repairs(whole, missing, letters, sigma, asked)
+    found = _repairs(whole, missing, letters, sigma, asked, options.get("delay"))
     impulses = _impulses(whole, missing, letters, found)
     if missing is None and impulses is None and not pixels.keeps_input:
         return denoise_stack(image, sigma, **options)
@@ -96,7 +97,8 @@ def shows_impulses(
     """Whether `denoise`, with these arguments, replaces impulses in a stack, which may be on a disk."""
     letters = check_axes(axes, pages.shape)
     asked = _searched(impulses, noise_model, options)
-    return any(one.repair.finds for one in _repairs(pages, None, letters, sigma, asked))
+    found = _repairs(pages, None, letters, sigma, asked, options.get("delay"))
+    return any(one.repair.finds for one in found)
 
 
 def _searched(impulses: str | bool, noise_model: Any, about_noise: dict[str, Any]) -> str | bool:
@@ -128,17 +130,21 @@ def _channels(array: Any, letters: str) -> list[list[PagesOf]]:
     return list(found.values())
 
 
-def _repairs(array: Any, missing: Any, letters: str, sigma: Any, asked: str | bool) -> list[HoleSurvey]:
-    """How each channel is repaired."""
+def _repairs(
+    array: Any, missing: Any, letters: str, sigma: Any, asked: str | bool, delay: Any
+) -> list[HoleSurvey]:
+    """How each channel is repaired; with a delay, decided on the first pages."""
     if sigma is not None and np.ndim(sigma) > 0:
         sigma = float(np.mean(sigma))
     repairs = []
+    pages: Any
     for pages, gone in zip(_channels(array, letters), _gone(missing, letters), strict=False):
 
         def page_at(number: int, pages: Any = pages, gone: Any = gone) -> Seen:
             return to_host(pages[number][0]), None if gone is None else gone[number][0]
 
-        repairs.append(find_repair(len(pages), page_at, sigma, asked, over_time="T" in letters))
+        count = len(first_pages(pages, delay))
+        repairs.append(find_repair(count, page_at, sigma, asked, over_time="T" in letters))
     return repairs
 
 
