@@ -3,10 +3,10 @@
     python benchmarks/stacks.py DATA [--peers] [--only NAME ...] [--sigmas 10 20 40] [--profile balanced]
     python benchmarks/stacks.py DATA --ablation       (parameters of movies, on crops of 128 x 128 x 8)
 
-DATA holds the clean video_*.tif, volume_colin27.tif and the real time_beads_real.tif; the folder
-movies_colour next to it holds the clean colour movies. Noise of frame i of a video comes from
-default_rng(3000 + i), of the volume at s percent from default_rng(4000 + s), of the phantoms from
-default_rng(5000).
+DATA holds the folder stacks, with the clean video_*.tif, volume_colin27.tif and the real
+time_beads_real.tif, and the folder movies_colour, with clean colour movies. Noise of frame i of a video
+comes from default_rng(3000 + i), of the volume at s percent from default_rng(4000 + s), of the phantoms
+from default_rng(5000).
 """
 
 import argparse
@@ -31,9 +31,10 @@ def psnr(result: Any, clean: Any, peak: float) -> float:
 def videos(
     data: Path, only: list[str], sigmas: list[int]
 ) -> Iterator[tuple[str, Any, Any, float, float, str]]:
-    grey = [(name, data / f"video_{name}.tif", "TYX") for name in ("city", "bus", "walk")]
-    folder = data.parent / "movies_colour"
-    colour = [(name, folder / f"{name}.tif", "TYXC") for name in ("carousel", "mtb-race", "orchid")]
+    grey = [(name, data / "stacks" / f"video_{name}.tif", "TYX") for name in ("city", "bus", "walk")]
+    colour = [
+        (name, data / "movies_colour" / f"{name}.tif", "TYXC") for name in ("carousel", "mtb-race", "orchid")
+    ]
     for name, path, axes in grey + colour:
         if not path.exists() or (only and name not in only):
             continue
@@ -44,7 +45,7 @@ def videos(
 
 
 def volumes(data: Path, only: list[str]) -> Iterator[tuple[str, Any, Any, float, float, str]]:
-    path = data / "volume_colin27.tif"
+    path = data / "stacks" / "volume_colin27.tif"
     if not path.exists() or (only and "colin27" not in only):
         return
     whole = tifffile.imread(path).astype(float)
@@ -153,7 +154,7 @@ def ablation(data: Path, only: list[str], sigmas: list[int], profile: str) -> No
 
 def beads(data: Path, only: list[str], profile: str) -> None:
     """Each frame of a still scene against the mean of the others."""
-    path = data / "time_beads_real.tif"
+    path = data / "stacks" / "time_beads_real.tif"
     if not path.exists() or (only and "beads" not in only):
         return
     frames = tifffile.imread(path).astype(float)
