@@ -64,13 +64,16 @@ def test_axes_can_be_named_on_the_command_line(cli, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
 
 
-def test_axes_that_do_not_fit_end_in_one_line_and_no_file(cli, tmp_path):
+@pytest.mark.parametrize(
+    ("axes", "words"), [("TZYX", "names 4 axes, but the array has 3"), ("TYC", "names no X")]
+)
+def test_axes_that_do_not_fit_end_in_one_line_and_no_file(cli, tmp_path, axes, words):
     np.save(tmp_path / "in.npy", movie())
     status, _, err = cli(
-        "denoise", tmp_path / "in.npy", tmp_path / "out.npy", "--axes", "TZYX", "--sigma", "15"
+        "denoise", tmp_path / "in.npy", tmp_path / "out.npy", "--axes", axes, "--sigma", "15"
     )
     assert status == 2
-    assert "names 4 axes, but the array has 3" in " ".join(err.split())
+    assert words in " ".join(err.split())
     assert not (tmp_path / "out.npy").exists()
 
 

@@ -116,11 +116,12 @@ def check_fits(letters: str, shape: tuple[int, ...], method: str, parameters: di
     """Refuse a stack whose pages in flight need more memory than there is, before the work."""
     from vnlem.large.memory import free_memory, human_bytes
     from vnlem.large.stack_solver import BYTES_IN_FLIGHT
+    from vnlem.pipeline.axes import check_axes
     from vnlem.pipeline.lazy import load
     from vnlem.pipeline.stack_task import StackTask
     from vnlem.registry import check_stack_params, stack_method
 
-    sizes = dict(zip(letters, shape, strict=False))
+    sizes = dict(zip(check_axes(letters, shape), shape, strict=True))
     free = free_memory()
     for kind in "TZ":
         together = stack_method(method, kind)
