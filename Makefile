@@ -94,10 +94,11 @@ test-sanitize: $(VENV)/.installed-dev
 test-no-compiler: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/no_compiler.py
 
-# Thousands of calls with random images and parameters, and with damaged files.
+# Thousands of calls with random images and parameters, with damaged files, and of command lines.
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python tests/any_call.py --cases $(or $(CASES),10000)
 	$(BIN)/python tests/any_file.py --cases $(or $(FILES),5000)
+	$(BIN)/python tests/any_command.py --cases $(or $(COMMANDS),2000)
 
 # Freeze today's quality of the golden calls as the reference of the tests.
 golden: $(VENV)/.installed-dev

@@ -238,7 +238,7 @@ def problems(case: Case) -> list[str]:
         if found:
             return found
         if status == 0 and "--dry-run" not in case.arguments:
-            return _unreadable(target)
+            return unreadable(target)
         if left and (case.in_metadata or ".zarr" not in case.target):
             return [f"{', '.join(left)} is left behind"]
         return []
@@ -275,7 +275,7 @@ def _run(command: list[str]) -> tuple[Any, list[str]]:
     raise AssertionError("the command line always ends with an exit status")
 
 
-def _unreadable(target: Path) -> list[str]:
+def unreadable(target: Path) -> list[str]:
     """What is wrong with a file that was written."""
     try:
         if target.suffix == ".zarr":

@@ -1,6 +1,6 @@
 """Many drawn cases in processes that may die, and what an error or a warning of the package looks like.
 
-Shared by any_call.py (calls) and any_file.py (damaged files).
+Shared by any_call.py (calls), any_file.py (damaged files) and any_command.py (command lines).
 """
 
 import argparse

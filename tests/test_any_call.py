@@ -1,4 +1,4 @@
-"""A few hundred random calls and damaged files, the same every time; `make fuzz` runs thousands."""
+"""Random calls, damaged files and command lines, always the same; `make fuzz` runs thousands."""
 
 import any_call
 import any_case
@@ -29,6 +29,15 @@ def test_any_damaged_file_is_refused_in_one_sentence_or_gives_a_sound_file(first
     import any_file
 
     assert not wrong(any_file, first)
+
+
+@pytest.mark.slow
+def test_any_command_ends_with_a_file_or_with_one_sentence():
+    pytest.importorskip("zarr", reason="needs the extra 'large'")
+    pytest.importorskip("h5py", reason="one of the formats")
+    import any_command
+
+    assert not wrong(any_command, 0)
 
 
 def wrong(kind, first):

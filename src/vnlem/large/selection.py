@@ -31,7 +31,7 @@ def parse_region(region: RegionText | None, axes: tuple[str, ...], shape: tuple[
         start, stop = 0 if start is None else start, size if stop is None else stop
         if not 0 <= start < stop <= size:
             raise ValueError(
-                f"region {name}={start}:{stop} does not lie in 0:{size}; all there is is "
+                f"region {name}={start}:{stop} does not lie in 0:{size}; the image has "
                 f"{describe(tuple((0, length) for length in shape), axes)}"
             )
         box[name] = (start, stop)
