@@ -90,6 +90,14 @@ def test_a_stream_does_not_search_for_impulses():
     assert abs(frames - vnlem.denoise(movie, **options)).max() > 50
 
 
+def test_a_movie_of_one_frame_has_the_bytes_of_its_stream():
+    _, noisy = drifting(1)
+    frames, *_ = streamed(noisy, sigma=25, delay=0, axes="TYX", profile="fast")
+    np.testing.assert_array_equal(frames, vnlem.denoise(noisy, 25, axes="TYX", delay=0, profile="fast"))
+    with pytest.raises(ValueError, match="at least 2 frames"):
+        vnlem.denoise(noisy, 25, axes="TYX", delay=1)
+
+
 @pytest.mark.parametrize("hot", [0, 400])
 def test_frames_beyond_the_delay_change_nothing(hot):
     noisy = np.where(np.arange(64) < 32, 100, 160) + np.random.default_rng(0).normal(0, 25, (9, 64, 64))

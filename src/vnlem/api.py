@@ -237,7 +237,8 @@ def denoise(
             model = "gaussian"
         if not stack:
             return denoise_image(method_given, array, level, model, about_noise, given, frame, wanted)
-        page = only_page(array, axes, level)
+        # With a delay even one frame is a movie, as in a stream.
+        page = only_page(array, axes, level) if given.get("delay") is None else None
         if page is not None:
             shape = np.shape(array)
             level = sigma_of_page(level, str(axes), shape)

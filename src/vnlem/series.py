@@ -75,7 +75,7 @@ def denoise_series(
     """
     count = count_of(pages)
     together = stack_method(method, kind) if kind else None
-    if together is None or count == 1:
+    if together is None or (count == 1 and params.get("delay") is None):
         assert not isinstance(pages, Incoming)
         params = for_one_page(method, kind, params) | {"device": device}
         yield from _page_by_page(pages, noise, method, workers, report, info, params, sigma_map)

@@ -130,6 +130,8 @@ def denoise_stack(
         read = None if dtype is None else readable_as(array.dtype, dtype)
         n_channels = dict(zip(letters, array.shape, strict=True)).get("C", 1)
         kind = helpful_axis(array, letters)
+        if not kind and params.get("delay") is not None:
+            kind = "T" if "T" in letters else ""  # a movie of one frame, denoised as in a stream
         all_series = series_of(letters, array.shape, kind, joint=True)
         series_pages = [PagesOf(array, letters, one, read) for one in all_series]
         spread = sigma_map_of(sigma, array.shape)
