@@ -40,6 +40,15 @@ def test_any_command_ends_with_a_file_or_with_one_sentence():
     assert not wrong(any_command, 0)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "number"), [("any_file", 70276), ("any_call", 300069), ("any_call", 301908)]
+)
+def test_cases_that_once_went_wrong(kind, number):
+    module = pytest.importorskip(kind, reason="needs the extra 'large'")
+    assert not module.problems(module.draw(number))
+
+
 def wrong(kind, first):
     """What is wrong with which of the drawn cases."""
     cases = map(kind.draw, range(first, first + CHUNK))

@@ -70,4 +70,6 @@ class _TiffPages(PagesOnDisk):
         else:
             found = self._series.pages[number]
             page = np.zeros(shape, self.dtype) if found is None else found.asarray()
+        if page.shape != shape:
+            raise ValueError(f"its shape is {page.shape} instead of {shape}")
         return page
