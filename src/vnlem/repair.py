@@ -56,7 +56,10 @@ class PixelOptions:
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, except the search for impulses, as plain values."""
-        given = {name: sha256(values.tobytes()).hexdigest()[:32] for name, values in self.maps.items()}
+        given = {
+            name: f"{values.shape} {sha256(values.tobytes()).hexdigest()[:32]}"
+            for name, values in self.maps.items()
+        }
         return {"strength": self.strength, "fill": self.fill, **dict.fromkeys(MAPS), **given}
 
 

@@ -121,9 +121,10 @@ def run(denoise: Callable[..., str], arguments: dict[str, Any]) -> str:
             _write_table(target, rows, earlier)
     failed = [row for row in rows if row.status == "failed"]
     if failed:
+        others = f", the others are in {target}" if len(failed) < len(rows) else ""
         raise ValueError(
-            f"{len(failed)} of {len(rows)} images could not be denoised, the others are in {target}; "
-            f"{target / TABLE} says why, and --resume does them again"
+            f"{len(failed)} of {len(rows)} images could not be denoised{others}; {target / TABLE} says why, "
+            "and --resume does them again"
         )
     line = f"{len(rows)} images of {len(files)} files: {target / TABLE}"
     if not quiet:
