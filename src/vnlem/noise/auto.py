@@ -90,7 +90,7 @@ CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
 # If every brightness has texture, the level at high frequencies is an upper bound: this share of its standard
 # deviation is used, the first if almost no class looks like noise, else the second. Patterns are tilted more,
 # and leave the high frequencies to the noise.
-TAKEN_OF_TEXTURED, LEAST_LIKE_NOISE, MOST_TILTED_TEXTURE = (0.9, 0.95), 0.1, 4.0
+TAKEN_OF_TEXTURED, LEAST_LIKE_NOISE, MOST_TILTED_TEXTURE = (0.85, 0.95), 0.1, 4.0
 # Components count as equally noisy if their variances differ by less than this factor.
 SAME_STRENGTH = 1.5
 LEAST_UNCLIPPED = 0.5  # of the pixels, for clipped ones to be left out

@@ -44,7 +44,7 @@ LEAKS = 33  # candidates
 EVEN = (0.6, 1.4)
 # If the flattest blocks scatter more than this they hold texture; then at most this share of their energy
 # counts as noise.
-TEXTURED, MOST_OF_TEXTURED = 1.3, 0.35
+TEXTURED, MOST_OF_TEXTURED = 1.3, 0.3
 MOST_BLUE = 0.8  # times the power at high frequencies: noise with less at middle ones is not white
 
 
