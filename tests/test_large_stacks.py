@@ -237,6 +237,7 @@ def test_a_dry_run_of_a_movie(tmp_path):
         ({"part": None, "report": 3}, "on a stack has no parameter 'report'"),
         ({"group": "so2"}, "not available for stacks"),
         ({"patch_size": 24}, "less than the patch"),
+        ({"delay": 2}, "delay is for movies in memory"),
     ],
 )
 def test_bad_wishes_are_told_in_one_sentence(tmp_path, options, sentence):

@@ -16,7 +16,6 @@ from vnlem.pipeline.device import lies_on_gpu, to_host
 from vnlem.pipeline.dtypes import as_dtype
 from vnlem.pipeline.stack_input import is_list_of_pages
 from vnlem.repair import EVERY_PIXEL, PixelOptions, finish, fitting, kept, split, with_image
-from vnlem.series import first_pages
 from vnlem.stacks import denoise_stack
 
 Mask = NDArray[np.bool_]
@@ -137,14 +136,12 @@ def _repairs(
     if sigma is not None and np.ndim(sigma) > 0:
         sigma = float(np.mean(sigma))
     repairs = []
-    pages: Any
     for pages, gone in zip(_channels(array, letters), _gone(missing, letters), strict=False):
 
         def page_at(number: int, pages: Any = pages, gone: Any = gone) -> Seen:
             return to_host(pages[number][0]), None if gone is None else gone[number][0]
 
-        count = len(first_pages(pages, delay))
-        repairs.append(find_repair(count, page_at, sigma, asked, over_time="T" in letters))
+        repairs.append(find_repair(len(pages), page_at, sigma, asked, over_time="T" in letters, delay=delay))
     return repairs
 
 

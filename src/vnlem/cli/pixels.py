@@ -16,41 +16,26 @@ _PANEL = "Single pixels"
 # A mask of at least this share of a scan, more than twice as bright as the rest, marks the object.
 _MUCH, _BRIGHTER = 0.05, 2.0
 
+
+def _file(meaning: str) -> Any:
+    """An option that names an image file."""
+    return typer.Option(metavar="FILE", help=meaning, rich_help_panel=_PANEL)
+
+
 Mask = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Missing pixels: an image that is not zero there. NaN always counts as missing.",
-        rich_help_panel=_PANEL,
-    ),
+    Path | None, _file("Missing pixels: an image that is not zero there. NaN always counts as missing.")
 ]
 Fill = Annotated[
     bool,
     typer.Option("--fill/--no-fill", help="Fill missing pixels, or leave them.", rich_help_panel=_PANEL),
 ]
-Defects = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Defective pixels of the detector: an image that is not zero there.",
-        rich_help_panel=_PANEL,
-    ),
-]
+Defects = Annotated[Path | None, _file("Defective pixels of the detector: an image that is not zero there.")]
 Protect = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Where OUT keeps IN: integers that are not zero, or weights from 0 to 1.",
-        rich_help_panel=_PANEL,
-    ),
+    Path | None, _file("Where OUT keeps IN: integers that are not zero, or weights from 0 to 1.")
 ]
 Only = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Denoise only where this image, such as a brain mask, is not zero; elsewhere OUT keeps IN.",
-        rich_help_panel=_PANEL,
-    ),
+    _file("Denoise only where this image, such as a brain mask, is not zero; elsewhere OUT keeps IN."),
 ]
 Strength = Annotated[
     float, typer.Option(help="From 0 (IN) to 1: the share of the noise to remove.", rich_help_panel=_PANEL)

@@ -54,7 +54,7 @@ def _turned(pixels: NDArray[Any], orientation: int, rows: int) -> NDArray[Any]:
     columns = rows + 1
     if orientation >= 5:
         pixels = np.swapaxes(pixels, rows, columns)
-    # What is left after the transposition of 5..8 is the mirroring 1..4 would need.
+    # After their transposition 5..8 need a mirroring too, as 2..4 do.
     flips: dict[int, tuple[int, ...]] = {
         2: (columns,),
         3: (rows, columns),

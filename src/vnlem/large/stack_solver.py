@@ -239,6 +239,11 @@ def stack_solver(
     together = stack_method(method, kind)
     if not kind or together is None:
         return None
+    if params.get("delay") is not None:
+        raise ValueError(
+            f"delay is for movies in memory and vnlem.Stream, got delay={params['delay']!r} for a movie in "
+            "parts; leave it out"
+        )
     prepare = load(together.prepare)
     about_noise = {name: params.pop(name, None) for name in ABOUT_NOISE}
     noise_model = params.pop("noise_model", "auto")

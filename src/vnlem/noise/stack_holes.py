@@ -16,6 +16,7 @@ from vnlem.noise.impulses import ImpulseRule, find_rule
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import Pages, StackNoise, mosaic
 from vnlem.noise.white import estimate_sigma_of_planes
+from vnlem.pipeline import checks
 from vnlem.pipeline.dtypes import as_dtype
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.sigma import check_sigma
@@ -86,7 +87,13 @@ class HoleSurvey(NamedTuple):
 
 
 def find_repair(
-    count: int, page_at: Callable[[int], Seen], sigma: Any, asked: str | bool, *, over_time: bool
+    count: int,
+    page_at: Callable[[int], Seen],
+    sigma: Any,
+    asked: str | bool,
+    *,
+    over_time: bool,
+    delay: Any = None,
 ) -> HoleSurvey:
     """How the pages of a channel are repaired, decided on some of them.
 
@@ -103,7 +110,11 @@ def find_repair(
     over_time : bool
         Whether the pages are frames: then a broken pixel stays at its place, while noise and moving things
         average out.
+    delay : int, optional
+        Only so many pages after the first are looked at.
     """
+    if delay is not None:
+        count = min(count, checks.whole("delay", delay, 0) + 1)
     first = page_at(0)
     most = max(1, min(SAMPLE, SAMPLE_PIXELS // max(first[0].size, 1)))
     sample = [first, *map(page_at, _spread(count, most)[1:])]

@@ -32,8 +32,8 @@ class Frame:
     working: Array
     pilot: Array
     peak: float  # the largest magnitude of a pixel
-    # Of the reference patches that begin in this plane, if they are known. The pass that finds them may add
-    # them after the plane has moved on to the next pass.
+    # The groups of reference patches that begin in this plane. The pass that finds them may add them after
+    # the plane has moved on to the next pass.
     groups: list[Members] = field(default_factory=list)
 
     def moved(self, move: Callable[[Array], Array]) -> "Frame":
