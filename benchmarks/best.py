@@ -56,6 +56,7 @@ VARIANTS: dict[str, Change] = {
     ),
     "the same, window 2.5": with_patches(6, patch_distance=52, boost=1.4, noise_kept=0.9, window=2.5),
     "the same, window 4": with_patches(6, patch_distance=52, boost=1.4, noise_kept=0.9, window=4.0),
+    "window 1.5, as in quality": with_others(window=1.5),
     "window 3": with_others(window=3.0),
     "first run of best": with_patches(5, patch_distance=52, step=4, boost=1.4, noise_kept=0.9),
     "second run of best": with_patches(
