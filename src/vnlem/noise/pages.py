@@ -77,16 +77,7 @@ class StackNoise:
         if in_parts and asked is True:
             raise ValueError(NOT_IN_PARTS)
         seen = _Seen.of(series, sigma, noise_model, about_noise, plain=plain, in_parts=in_parts)
-        model = find_noise(
-            seen.sample,
-            sigma,
-            noise_model,
-            about_noise,
-            plain=plain,
-            differences=seen.differences,
-            in_place=False,
-        )
-        assert model is not None  # a level per channel is a single number here
+        model = seen.noise(sigma, noise_model, about_noise, plain)
         if noise_model == "field" or (seen.looks and model.kind == "white"):
             model = _with_field(model, seen.pages, sure=noise_model == "field")
         if model.maps is not None:
@@ -132,37 +123,16 @@ class StackNoise:
         seen = _Seen.of(series, sigma, kind, about_noise, plain=plain, in_parts=in_parts)
         if seen.lines and in_parts:
             return None
-        sample, differences = seen.sample, seen.differences
         looks_for = "gaussian" if plain and noise_model == "auto" else noise_model
-        colours = len(sigmas) == 3 and min(sample.data.shape[1:]) >= SMALLEST_IMAGE
+        colours = len(sigmas) == 3 and min(seen.sample.data.shape[1:]) >= SMALLEST_IMAGE
         apart = looks_for == "gaussian" or (looks_for in ("auto", "correlated") and not colours)
         if alike and (sigmas[0] is not None or not apart or about_noise.get("gain") is not None):
-            model = find_noise(
-                sample,
-                sigmas[0],
-                noise_model,
-                about_noise,
-                plain=plain,
-                differences=differences,
-                in_place=False,
-            )
-            assert model is not None
+            model = seen.noise(sigmas[0], noise_model, about_noise, plain)
             return None if seen.has_field(model) else cls(model, lines=seen.lines)
         curves = []
         for number, sigma in enumerate(sigmas):
-            own = replace(
-                sample, data=sample.data[number % len(sample.data)][None], channel_axis=None, ndim=2
-            )
-            found = find_noise(
-                own,
-                sigma,
-                noise_model,
-                about_noise,
-                plain=plain,
-                differences=None if differences is None else [differences[number]],
-                in_place=False,
-            )
-            if found is None or found.is_correlated or not max(found.curves[0].variances) > 0:
+            found = seen.of_channel(number).noise(sigma, noise_model, about_noise, plain)
+            if found.is_correlated or not max(found.curves[0].variances) > 0:
                 return None
             if seen.has_field(found, number):
                 return None
@@ -256,6 +226,19 @@ class _Seen(NamedTuple):
         pairs = neighbouring_pages(series) if sigma is None and not lines else []
         differences = [matched(list(of_channel)) for of_channel in zip(*pairs, strict=True)]
         return cls(pages, sample, differences or None, lines, looks)
+
+    def of_channel(self, number: int) -> "_Seen":
+        """The same with the sample and the differences of one channel."""
+        data = self.sample.data[number % len(self.sample.data)][None]
+        sample = replace(self.sample, data=data, channel_axis=None, ndim=2)
+        return self._replace(sample=sample, differences=self.differences and [self.differences[number]])
+
+    def noise(self, sigma: Any, noise_model: Any, about_noise: dict[str, Any], plain: bool) -> NoiseModel:
+        """The given noise, or an estimate."""
+        options: dict[str, Any] = {"plain": plain, "differences": self.differences, "in_place": False}
+        model = find_noise(self.sample, sigma, noise_model, about_noise, **options)
+        assert model is not None  # sigma is a single number here
+        return model
 
     def has_field(self, model: NoiseModel, channel: int | None = None) -> bool:
         """Whether white noise clearly varies over the pages, in all channels or in one."""
