@@ -14,6 +14,7 @@ import typer
 from vnlem import __version__
 from vnlem.api import denoise
 from vnlem.cli import batch, large, raw
+from vnlem.cli import noise as noise_options
 from vnlem.cli import pixels as single
 from vnlem.cli.help import parameter_help
 from vnlem.pipeline.axes import LETTERS
@@ -68,24 +69,16 @@ def command(
     gain: Annotated[float | None, typer.Option(help="Grey levels per photon, for photon noise.")] = None,
     offset: Annotated[float | None, typer.Option(help="The camera's level without light.")] = None,
     read_noise: Annotated[float | None, typer.Option(help="Standard deviation without light.")] = None,
-    caution: Annotated[
-        str, typer.Option(help="If texture could be noise: 'auto', 'safe' (keep it) or 'strong'.")
-    ] = "auto",
+    caution: noise_options.Caution = "auto",
     lines: Annotated[
         bool | None,
         typer.Option(
             "--lines/--no-lines", help="Remove offsets of rows and columns; by default if they are obvious."
         ),
     ] = None,
-    coils: Annotated[
-        int | None, typer.Option(help="Number of coils whose squares were summed, for Rician noise.")
-    ] = None,
-    looks: Annotated[
-        float | None, typer.Option(help="Number of averaged pictures, for speckle; estimated by default.")
-    ] = None,
-    domain: Annotated[
-        str | None, typer.Option(help="What speckled pixels are: 'intensity', 'amplitude' or 'log'.")
-    ] = None,
+    coils: noise_options.Coils = None,
+    looks: noise_options.Looks = None,
+    domain: noise_options.Domain = None,
     noise: Annotated[
         Path | None, typer.Option(metavar="MODEL.json", help="A noise model that 'vnlem noise' wrote.")
     ] = None,

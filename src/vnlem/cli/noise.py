@@ -19,6 +19,21 @@ EXAMPLES: tuple[str, ...] = (
 )
 
 
+# Options that `vnlem denoise` has too.
+Caution = Annotated[
+    str, typer.Option(help="If texture could be noise: 'auto', 'safe' (keep it) or 'strong'.")
+]
+Coils = Annotated[
+    int | None, typer.Option(help="Number of coils whose squares were summed, for Rician noise.")
+]
+Looks = Annotated[
+    float | None, typer.Option(help="Number of averaged pictures, for speckle; estimated by default.")
+]
+Domain = Annotated[
+    str | None, typer.Option(help="What speckled pixels are: 'intensity', 'amplitude' or 'log'.")
+]
+
+
 def command(
     image: Annotated[
         Path | None, typer.Argument(metavar="IMAGE", help="Image file of any format.", show_default=False)
@@ -33,18 +48,10 @@ def command(
             help="'auto', 'gaussian', 'poisson-gaussian', 'correlated', 'field', 'rician' (MRI) or 'speckle'."
         ),
     ] = "auto",
-    caution: Annotated[
-        str, typer.Option(help="If texture could be noise: 'auto', 'safe' (keep it) or 'strong'.")
-    ] = "auto",
-    coils: Annotated[
-        int | None, typer.Option(help="Number of coils whose squares were summed, for Rician noise.")
-    ] = None,
-    looks: Annotated[
-        float | None, typer.Option(help="Number of averaged pictures, for speckle; estimated by default.")
-    ] = None,
-    domain: Annotated[
-        str | None, typer.Option(help="What speckled pixels are: 'intensity', 'amplitude' or 'log'.")
-    ] = None,
+    caution: Caution = "auto",
+    coils: Coils = None,
+    looks: Looks = None,
+    domain: Domain = None,
     lines: Annotated[
         bool | None,
         typer.Option(
