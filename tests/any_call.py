@@ -154,9 +154,10 @@ def _faults(case: Case, result: np.ndarray, info: Any) -> list[str]:
     if _has_maps(info.noise):  # what was removed may have any size
         return found
     shift = abs(float(after.mean() - before.mean()))
-    sought = case.parameters.get("impulses") is True
+    # Each impulse that is replaced moves by the range of the image at most.
+    replaced = int(info.details.get("impulses", 0)) / before.size * (high - low)
     few = case.missing is not None and float(np.mean(case.missing)) > 0.5
-    if shift > sigma + grain and not asks_for_blur(case) and not sought and not few and law is None:
+    if shift > sigma + grain + replaced and not asks_for_blur(case) and not few and law is None:
         found.append(f"the mean moved by {shift:.4g}, sigma is {sigma:.4g}")
     darkest, brightest = min(low, float(clean.min())), max(high, float(clean.max()))
     if getattr(law, "name", "") == "rician":  # magnitudes of nothing are all above zero
