@@ -9,6 +9,7 @@ from cuda_on_cpu import COMPILER, Emulator
 from vnlem.estimate import change, scales
 from vnlem.estimate import scales_on_gpu as cuda_scales
 from vnlem.kernels.cuda.change import shrink_change
+from vnlem.kernels.cuda.middle import middle_of_planes
 from vnlem.methods import nlem, nlm, vnlem, vnlem_dd, vnlem_dd_params, vnlr
 from vnlem.methods.cuda import nlem as cuda_nlem
 from vnlem.methods.cuda import nlm as cuda_nlm
@@ -306,3 +307,11 @@ def test_scales_are_joined_with_the_bits_of_the_cpu(shape, noise):
     sigma = rng.uniform(1, 5, maps[noise]) if noise in maps else 3.0
     found = cuda_scales.join(fine, coarse, sigma, Emulator())
     np.testing.assert_array_equal(found, scales.join(fine, coarse, sigma))
+
+
+@pytest.mark.parametrize("count", [1, 8, 17])
+def test_the_median_over_planes(count):
+    planes = np.random.default_rng(count).normal(0, 1, (count, 300)).astype(np.float32)
+    found = np.empty(300, np.float32)
+    middle_of_planes(Emulator(), planes, found, 17)
+    np.testing.assert_allclose(found, np.median(planes, axis=0), rtol=1e-6)

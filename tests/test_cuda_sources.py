@@ -34,6 +34,7 @@ MODULES = {
     "filters": ("filters", {}),
     "change": ("change", {}),
     "scales": ("scales", {}),
+    "middle": ("middle", {"MOST": 17}),
     "patches": ("patches", {}),
     "turn": ("turn", {"TAPS": 12}),
     "ridge first pass": ("ridge", {"P": 6, "DEPTH": 1, "K": 20, "THREADS": 32}),

@@ -102,7 +102,7 @@ def test_a_struct_has_the_fields_of_its_declaration(kind):
     assert members(kind.__name__) == declared
 
 
-SEARCH = BlockSearch(8, 4, 2, 0.0)
+SEARCH = BlockSearch(8, 2, 0.0)
 
 
 def frame(**changes):

@@ -18,7 +18,7 @@ RNG = np.random.default_rng(0)
 def motion(_: int) -> bytes:
     """The motion between two frames that all threads read."""
     moves = np.zeros((8, 8, 2), np.int64)
-    block_motion(FRAMES[0], FRAMES[1], BlockSearch(8, 8, 3, 0.1), moves)
+    block_motion(FRAMES[0], FRAMES[1], BlockSearch(8, 3, 0.1), moves)
     return moves.tobytes()
 
 

@@ -20,7 +20,7 @@ from vnlem.kernels.cpu.ridge import Place, PlaneImages, filter_planes_tile
 from vnlem.kernels.cpu.sheets import PADDING
 from vnlem.kernels.patch_window import patch_window
 from vnlem.neighbours.groups import Members, positions_in_part
-from vnlem.neighbours.patches import blank_planes, patch_sums, spread_over_patches
+from vnlem.neighbours.patches import blank_planes, drop_first, patch_sums, spread_over_patches
 from vnlem.neighbours.planes import PlaneMatcher, Search, reference_tiles, symmetries_of_block
 from vnlem.pipeline.stack_task import Part
 from vnlem.pipeline.workers import Pool
@@ -208,13 +208,12 @@ class PlanesInFlight:
                 kept_sums.popleft()
         for images in self._images:
             for held in images[:3]:
-                held[:-1] = held[1:]
+                drop_first(held)
         if frame.variance is not None:
-            noise = self._images[0].noise
-            noise[:-1] = noise[1:]
-        for sums in (self._sums, self._weights):
-            sums[:, :-1] = sums[:, 1:]
-            sums[:, -1] = 0
+            drop_first(self._images[0].noise)
+        for sums in (*self._sums, *self._weights):
+            drop_first(sums)
+            sums[-1] = 0
 
     def add_tile(self, index: int, members: Members) -> None:
         """Estimate the groups of one tile; sums are added in the order of `index`, not of completion."""

@@ -9,7 +9,7 @@ share a slope, so it has little noise even if the residual of a single frame is 
 Noise left in the estimate is also a change over time, and the residual is correlated with it. So changes
 below a share of the noise do not count, and both sides are smoothed before they are compared.
 
-Everything is computed element by element, so it runs on arrays of any library.
+The arrays are NumPy's or CuPy's.
 """
 
 from collections import deque
@@ -19,12 +19,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from vnlem.estimate.change import window_means
-from vnlem.pipeline.device import namespace
+from vnlem.kernels.cpu.middle import MOST, middle_of_planes
+from vnlem.pipeline.device import lies_on_gpu, namespace
 
 Array = Any  # of NumPy or CuPy
 Item = TypeVar("Item")
 
-AROUND = 8  # frames before and after; the median of all of them is the quiet scene
+AROUND = MOST // 2  # frames before and after; the median of all of them is the quiet scene
 LEAST = AROUND + 1  # frames that a median needs; with fewer the quiet scene is unknown
 POOLED = 2  # frames before and after that share a slope
 REACH = 9  # pixels; windows of 19 x 19 share a slope
@@ -145,16 +146,33 @@ def _measured(frames: Iterable[Frame], ahead: int) -> Iterator[_Measured]:
 def _measure(frame: Frame, held: list[Array], at: int) -> _Measured:
     """Compare a frame with the frames around it, in units of the noise."""
     xp = namespace(held[at])
-    if len(held) < LEAST:
-        nothing = xp.zeros(held[at].shape, np.float32)
-        return _Measured(frame.estimate, nothing, nothing[0], nothing[0])
-    ordered = xp.sort(xp.stack(held), axis=0)
-    change = held[at] - (ordered[(len(held) - 1) // 2] + ordered[len(held) // 2]) / 2
+    change = held[at] - middle_of(xp.stack(held))
     smooth = _smooth(change)
     share = ((abs(smooth) - NOTHING) / (EVERYTHING - NOTHING)).clip(0, 1)
     smooth *= share
     product = (smooth * _smooth(frame.residual)).mean(axis=0)
-    return _Measured(frame.estimate, change * share * frame.sigma, product, (smooth * smooth).mean(axis=0))
+    found = _Measured(frame.estimate, change * share * frame.sigma, product, (smooth * smooth).mean(axis=0))
+    # Kernels of a device are compiled with the first frame, not in the middle of a live picture.
+    return found if len(held) >= LEAST else found._replace(change=0 * change, product=0 * product)
+
+
+def middle_of(planes: Array) -> Array:
+    """The median over the first axis of at most `MOST` planes, in single precision.
+
+    Examples
+    --------
+    >>> middle_of(np.float32([[1, 5], [7, 2], [3, 9]]))
+    array([3., 5.], dtype=float32)
+    """
+    out = namespace(planes).empty(planes.shape[1:], np.float32)
+    rows, into = planes.reshape(len(planes), -1), out.reshape(-1)
+    if lies_on_gpu(planes):
+        from vnlem.kernels.cuda import engine, middle
+
+        middle.middle_of_planes(engine.Engine(), rows, into, MOST)
+    else:
+        middle_of_planes(rows, into)
+    return out
 
 
 def _smooth(planes: Array) -> Array:

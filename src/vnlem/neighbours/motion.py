@@ -4,11 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 
-from vnlem.kernels.cpu.motion import BlockSearch, block_motion
+from vnlem.kernels.cpu.motion import BlockSearch, Moves, block_motion, follow_motion
 from vnlem.pipeline.workers import Pool
 
 CELL = 8  # pixels between blocks
-HALF_BLOCK = 8
+HALF_BLOCK = CELL
+ROWS_AT_ONCE = 8  # of blocks, which one thread searches for
 LONGEST = 12  # pixels from one frame to the next
 SMOOTHING = 3  # pixels; on a frame without a pilot single pixels are mostly noise
 
@@ -34,11 +35,11 @@ class Motion:
 
     def __init__(self, *, noisy: bool, sigma: float, pool: Pool) -> None:
         self._noisy, self._pool = noisy, pool
-        self._search = BlockSearch(CELL, HALF_BLOCK, LONGEST, cost_of_shift(noisy, sigma))
+        self._search = BlockSearch(CELL, LONGEST, cost_of_shift(noisy, sigma))
         self._count = 0  # frames in flight
         self._last: NDArray[np.float32] | None = None  # of these
-        self._onward: list[NDArray[np.int64]] = []  # from frame i to frame i + 1
-        self._back: list[NDArray[np.int64]] = []  # from frame i + 1 to frame i
+        self._onward = np.empty((0, 0, 0, 2), np.int64)  # from frame i to frame i + 1
+        self._back = self._onward  # from frame i + 1 to frame i
 
     def push(self, frame: NDArray[np.float32]) -> None:
         """Add a frame at the end."""
@@ -47,16 +48,21 @@ class Motion:
         if before is not None:
             cells = (-(-frame.shape[0] // CELL), -(-frame.shape[1] // CELL), 2)
             onward, back = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
-            pairs = [(before, seen, onward), (seen, before, back)]
-            self._pool.for_each(lambda pair: block_motion(pair[0], pair[1], self._search, pair[2]), pairs)
-            self._onward.append(onward)
-            self._back.append(back)
+            rows = range(0, cells[0], ROWS_AT_ONCE)
+            work = [(*pair, row) for pair in ((before, seen, onward), (seen, before, back)) for row in rows]
+            self._pool.for_each(lambda item: self._search_rows(*item), work)
+            self._onward, self._back = _added(self._onward, onward), _added(self._back, back)
         self._last = seen
         self._count += 1
 
+    def _search_rows(
+        self, here: NDArray[np.float32], there: NDArray[np.float32], moves: NDArray[np.int64], row: int
+    ) -> None:
+        block_motion(here, there, self._search._replace(first=row), moves[row : row + ROWS_AT_ONCE])
+
     def pop(self) -> None:
         """Remove the first frame."""
-        del self._onward[:1], self._back[:1]
+        self._onward, self._back = self._onward[1:], self._back[1:]
         self._count -= 1
         if not self._count:
             self._last = None
@@ -66,21 +72,10 @@ class Motion:
     ) -> NDArray[np.int64]:
         """Plane and window centre (r, n_planes, 3) for patches at `corners` of one frame, their own first."""
         found = np.empty((len(corners), n_planes, 3), np.int64)
-        order = [plane, *(i for i in range(n_planes) if i != plane)]
-        found[:, :, 0] = order
-        places = {plane: corners}
-        for here in range(plane, n_planes - 1):
-            places[here + 1] = places[here] + _look_up(self._onward[here], places[here], patch_size)
-        for here in range(plane, 0, -1):
-            places[here - 1] = places[here] + _look_up(self._back[here - 1], places[here], patch_size)
-        for i, there in enumerate(order):
-            found[:, i, 1:] = places[there]
+        moves = Moves(self._onward, self._back, CELL)
+        follow_motion(moves, np.ascontiguousarray(corners), plane, patch_size // 2, found)
         return found
 
 
-def _look_up(moves: NDArray[np.int64], corners: NDArray[np.int64], patch_size: int) -> NDArray[np.int64]:
-    """The moves of the blocks that hold the middles of patches."""
-    cells = (corners + patch_size // 2) // CELL
-    rows = np.clip(cells[:, 0], 0, moves.shape[0] - 1)
-    columns = np.clip(cells[:, 1], 0, moves.shape[1] - 1)
-    return moves[rows, columns]
+def _added(moves: NDArray[np.int64], more: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([moves, more[None]]) if len(moves) else more[None]

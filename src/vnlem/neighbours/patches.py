@@ -1,5 +1,7 @@
 """Sums over patches, and arrays as the kernels of stacks read them."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,6 +44,20 @@ def spread_over_patches(corners: NDArray[np.float32], taps: NDArray[np.float32])
     for shift in range(1, min(len(taps), corners.shape[1])):
         result[:, shift:] += taps[shift] * rows[:, :-shift]
     return result
+
+
+def drop_first(planes: NDArray[Any]) -> None:
+    """Move all planes to the place before; the last one stays there too.
+
+    Examples
+    --------
+    >>> planes = np.array([[1], [2], [3]])
+    >>> drop_first(planes)
+    >>> planes.ravel()
+    array([2, 3, 3])
+    """
+    for index in range(len(planes) - 1):  # one assignment of all planes would copy them twice
+        planes[index] = planes[index + 1]
 
 
 def blank_planes(planes: int, height: int, width: int) -> NDArray[np.float32]:

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from vnlem.kernels.cpu.plane_match import Planes, match_planes_tile
 from vnlem.neighbours.groups import Members, positions_in_part, symmetries
-from vnlem.neighbours.patches import blank_planes, patch_sums
+from vnlem.neighbours.patches import blank_planes, drop_first, patch_sums
 from vnlem.neighbours.sheets import TILE
 from vnlem.neighbours.sites import Sites
 from vnlem.pipeline.stack_task import Part
-from vnlem.pipeline.tiles import grid
 
 
 def symmetries_of_block(group: str, patch_size: int, depth: int, *, reflect_depth: bool) -> NDArray[np.int64]:
@@ -47,13 +46,16 @@ def reference_tiles(
     border = patch_size - 1
     rows = positions_in_part(height - border, step, top, whole_height - border)
     columns = positions_in_part(width - border, step, left, whole_width - border)
-    found = []
-    for tile in grid(whole_height, whole_width, TILE, TILE):
-        y = rows[(rows + top >= tile.top) & (rows + top < tile.bottom)]
-        x = columns[(columns + left >= tile.left) & (columns + left < tile.right)]
-        if y.size and x.size:
-            found.append(np.stack(np.meshgrid(y, x, indexing="ij"), axis=-1).reshape(-1, 2))
-    return found
+    return [
+        np.stack(np.meshgrid(y, x, indexing="ij"), axis=-1).reshape(-1, 2)
+        for y in _by_tile(rows, top)
+        for x in _by_tile(columns, left)
+    ]
+
+
+def _by_tile(positions: NDArray[np.int64], first: int) -> list[NDArray[np.int64]]:
+    """Rising positions in a part of an image that begins at `first`, tile by tile."""
+    return np.split(positions, np.flatnonzero(np.diff((positions + first) // TILE)) + 1)
 
 
 @dataclass(frozen=True)
@@ -183,9 +185,8 @@ class PlaneMatcher:
         for sums in (self._squares, self._values):
             if len(sums) > self._count:
                 sums.popleft()
-        for kept in (self._image, self._energy, self._about_mean, self._sizes):
-            kept[:-1] = kept[1:]
-        self._invariants[:, :-1] = self._invariants[:, 1:]
+        for kept in (self._image, self._energy, self._about_mean, self._sizes, *self._invariants):
+            drop_first(kept)
         self._energy[-self._search.depth :] = np.inf
 
     def match(self, plane: int, corners: NDArray[np.int64]) -> Members:

@@ -13,7 +13,7 @@ PAIRS = 4  # of neighbours, spread over the stack
 LARGEST = 512  # side in pixels of the examined middle of a page
 # Blocks are matched on smooth pages: the choice must not depend on the high frequencies that show the noise.
 SMOOTHING = 2.0
-CELL, HALF_BLOCK, LONGEST = 8, 8, 12
+CELL, LONGEST = 8, 12
 
 
 def matched(pairs: list[tuple[Any, Any]]) -> Differences:
@@ -53,7 +53,7 @@ def _matched(first: Float, second: Float) -> Differences:
         for page in (first, second)
     ]
     moves = np.zeros((-(-height // CELL), -(-width // CELL), 2), np.int64)
-    block_motion(smooth[0], smooth[1], BlockSearch(CELL, HALF_BLOCK, LONGEST, 1e-5), moves)
+    block_motion(smooth[0], smooth[1], BlockSearch(CELL, LONGEST, 1e-5), moves)
     rows, columns = np.indices((height, width))
     shift = moves[rows // CELL, columns // CELL]
     there = second[

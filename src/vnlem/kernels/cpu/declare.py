@@ -56,6 +56,7 @@ Int2 = Annotated[NDArray[np.int32], _of(np.int32, 2)]
 Long1 = Annotated[NDArray[np.int64], _of(np.int64, 1)]
 Long2 = Annotated[NDArray[np.int64], _of(np.int64, 2)]
 Long3 = Annotated[NDArray[np.int64], _of(np.int64, 3)]
+Long4 = Annotated[NDArray[np.int64], _of(np.int64, 4)]
 Byte2 = Annotated[NDArray[np.uint8], _of(np.uint8, 2)]
 
 
