@@ -5,7 +5,17 @@ import pytest
 
 from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.cpu import match
-from vnlem.kernels.cpu.ridge import Place, PlaneImages, Ridge, RidgeRule, filter_planes_tile, filter_tile
+from vnlem.kernels.cpu.ridge import (
+    Corner,
+    PlaneImages,
+    PlanePatches,
+    Ridge,
+    RidgeRule,
+    box_of_members,
+    filter_planes_tile,
+    filter_tile,
+    join_planes_tile,
+)
 from vnlem.kernels.cpu.sheets import PADDING, Images, Sums, Tall, TilePlace
 from vnlem.neighbours.groups import symmetries
 from vnlem.neighbours.planes import symmetries_of_block
@@ -126,12 +136,7 @@ def test_groups_in_planes_are_filtered_as_the_formulas_say(p, k, depth, beta):
     pilot, working = (3 * rng.standard_normal(shape).astype(np.float32) for _ in range(2))
     change, variance = (rng.uniform(a, b, shape).astype(np.float32) for a, b in ((0, 0.3), (0.5, 1.5)))
     pixels = symmetries_of_block("d4", p, depth, reflect_depth=True)
-
-    def offsets_in(height, stride):
-        plane, pixel = np.divmod(pixels, p * p)
-        return (plane * height + pixel // p) * stride + pixel % p
-
-    offsets = offsets_in(*shape[1:])
+    offsets = ((pixels // p**2 * shape[1]) + pixels % p**2 // p) * shape[2] + pixels % p
     first, size = np.array([1, 2, 3]), np.array([depth + 1, 17, 19])
     corners = first + rng.integers(0, size - (depth, p, p) + 1, (3, k, 3))
     positions = np.ravel_multi_index(tuple(np.moveaxis(corners, -1, 0)), shape).astype(np.int32)
@@ -145,8 +150,10 @@ def test_groups_in_planes_are_filtered_as_the_formulas_say(p, k, depth, beta):
     room = np.zeros(2 * size.prod() + PADDING, np.float32)
     sums, weights = room[: 2 * size.prod()].reshape(*size, 2), np.zeros(size, np.float32)
     taps = np.kaiser(p, beta).astype(np.float32)
-    place = Place(offsets, 2 * offsets_in(size[1], size[2]), taps, *first)
-    filter_planes_tile(PlaneImages(pilot, working, *totals), PILOT, place, positions, chosen, sums, weights)
+    given = PlaneImages(pilot, working, *totals)
+    filter_planes_tile(
+        given, PILOT, PlanePatches(pixels, taps), Corner(*first), positions, chosen, sums, weights
+    )
     images = [image.ravel() for image in (pilot, working, change, variance)]
     window = np.tile(np.outer(taps, taps).ravel(), depth)
     everywhere = filtered(images, offsets, offsets, positions, chosen, pilot.size, PILOT, pilot.size, window)
@@ -155,6 +162,26 @@ def test_groups_in_planes_are_filtered_as_the_formulas_say(p, k, depth, beta):
         expected = wanted.reshape(*shape, *found.shape[3:])[part]
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
     assert not room[2 * size.prod() :].any()
+
+
+def test_a_box_holds_all_members():
+    positions = np.random.default_rng(0).integers(7000, 7900, (5, 9)).astype(np.int32)
+    box = np.empty((2, 3), np.int64)
+    box_of_members(positions, 20, 31, box)
+    places = np.unravel_index(positions, (20, 20, 31))
+    assert box.tolist() == [[int(one.min()) for one in places], [int(one.max()) for one in places]]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_sums_of_a_tile_are_added_to_those_of_the_planes(depth):
+    sums, weights, before = random(2, 4, 5, 6, 2), random(2, 4, 5, 6), random(2, 7, 20, 30)
+    all_sums, all_weights = np.zeros((*before.shape, 2), np.float32), before.copy()
+    join_planes_tile(sums, weights, Corner(2, 9, 11), depth, all_sums, all_weights)
+    part = np.s_[:, 2:6, 9:14, 11:17]
+    np.testing.assert_array_equal(all_sums[part], sums)
+    assert np.count_nonzero(all_sums) == sums.size
+    covered = sum(np.pad(weights, ((0, 0), (shift, 0), (0, 0), (0, 0)))[:, :4] for shift in range(depth))
+    np.testing.assert_allclose((all_weights - before)[part], covered, atol=1e-5)
 
 
 def settled(images, taps, tiles):

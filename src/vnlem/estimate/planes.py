@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate.ridge import PassSettings
-from vnlem.kernels.cpu.ridge import Place, PlaneImages, filter_planes_tile
+from vnlem.kernels.cpu.ridge import (
+    Corner,
+    PlaneImages,
+    PlanePatches,
+    box_of_members,
+    filter_planes_tile,
+    join_planes_tile,
+)
 from vnlem.kernels.cpu.sheets import PADDING
 from vnlem.kernels.patch_window import patch_window
 from vnlem.neighbours.groups import Members, positions_in_part
@@ -143,17 +150,9 @@ class PlanesInFlight:
         self._transforms = symmetries_of_block(
             search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
         )
-        self._offsets = self._offsets_in(*blank.shape[1:])
         self._lock = threading.Lock()
-        self._waiting: dict[int, tuple[tuple[slice, ...], Image, Image]] = {}
+        self._waiting: dict[int, tuple[Image, Image, Corner]] = {}
         self._next = 0
-
-    def _offsets_in(self, height: int, stride: int) -> NDArray[np.int64]:
-        """Where the pixels of a patch lie in an array of planes, under every transform."""
-        p = self._search.patch_size
-        plane, pixel = np.divmod(self._transforms, p * p)
-        row, column = np.divmod(pixel, p)
-        return (plane * height + row) * stride + column
 
     def push(self, frame: Frame) -> None:
         """One plane more at the end."""
@@ -166,8 +165,7 @@ class PlanesInFlight:
         for images, pilot, working in zip(self._images, frame.pilot, frame.working, strict=True):
             images.pilot[index, :height, :width] = pilot
             images.working[index, :height, :width] = working
-        changes = (frame.noisy.astype(np.float64) - frame.working) ** 2
-        self._changes.append(np.stack([patch_sums(change, self._search.patch_size) for change in changes]))
+        self._changes.append(patch_sums(frame.noisy - frame.working, self._search.patch_size, squared=True))
         first = index - self._search.depth + 1
         if first >= 0:
             totals = np.sum(list(self._changes), axis=0)
@@ -178,7 +176,7 @@ class PlanesInFlight:
 
     def _push_variance(self, variance: Image, first: int) -> None:
         """All channels share the noise energies of patches."""
-        self._variances.append(patch_sums(variance.astype(np.float64), self._search.patch_size))
+        self._variances.append(patch_sums(variance[None], self._search.patch_size)[0])
         if first >= 0:
             total = np.sum(list(self._variances), axis=0)
             self._images[0].noise[first, : total.shape[0], : total.shape[1]] = total
@@ -217,40 +215,26 @@ class PlanesInFlight:
 
     def add_tile(self, index: int, members: Members) -> None:
         """Estimate the groups of one tile; sums are added in the order of `index`, not of completion."""
-        search, settings = self._search, self._settings
+        settings, depth, patch_size = self._settings, self._search.depth, self._search.patch_size
         _, height, stride = self._images[0].pilot.shape
-        planes, within = np.divmod(members.positions, height * stride)
-        rows, columns = np.divmod(within, stride)
-        corner = (int(planes.min()), int(rows.min()), int(columns.min()))
-        shape = (
-            int(planes.max()) + search.depth - corner[0],
-            int(rows.max()) + search.patch_size - corner[1],
-            int(columns.max()) + search.patch_size - corner[2],
-        )
+        box = np.empty((2, 3), np.int64)
+        box_of_members(members.positions, height, stride, box)
+        shape = tuple((box[1] - box[0] + (depth, patch_size, patch_size)).tolist())
         channels, size = len(self._images), 2 * math.prod(shape)
         room = np.zeros(channels * size + PADDING, np.float32)
         sums = room[: channels * size].reshape(channels, *shape, 2)
         weights = np.zeros((channels, *shape), np.float32)
-        place = Place(self._offsets, 2 * self._offsets_in(shape[1], shape[2]), self._taps, *corner)
+        corner = Corner(*box[0].tolist())
+        rule, patches = settings.rule(), PlanePatches(self._transforms, self._taps)
         for images, into, at_corners in zip(self._images, sums, weights, strict=True):
             filter_planes_tile(
-                images, settings.rule(), place, members.positions, members.transforms, into, at_corners
+                images, rule, patches, corner, members.positions, members.transforms, into, at_corners
             )
-        region = (slice(None), *(slice(a, a + n) for a, n in zip(corner, shape, strict=True)))
         with self._lock:
-            self._waiting[index] = (region, sums, weights)
+            self._waiting[index] = (sums, weights, corner)
             while self._next in self._waiting:
-                self._join(*self._waiting.pop(self._next))
+                join_planes_tile(*self._waiting.pop(self._next), depth, self._sums, self._weights)
                 self._next += 1
-
-    def _join(self, region: tuple[slice, ...], sums: Image, weights: Image) -> None:
-        self._sums[region] += sums
-        # A weight at the corner of a patch counts in every plane that the patch spans.
-        depth = self._search.depth
-        covered = weights.copy()
-        for shift in range(1, depth):
-            covered[:, shift:] += weights[:, :-shift]
-        self._weights[region] += covered
 
     def start_plane(self) -> None:
         """Count tiles from zero again."""

@@ -5,26 +5,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.cpu.sheets import PADDING
+from vnlem.kernels.cpu.sheets import PADDING, sum_patches
 
 
-def patch_sums(values: NDArray[np.floating], patch_size: int) -> NDArray[np.float64]:
-    """Sum of an image (H, W) over each patch, at its top left corner: (H - p + 1, W - p + 1).
+def patch_sums(planes: NDArray[np.float32], patch_size: int, *, squared: bool = False) -> NDArray[np.float64]:
+    """Sums of planes (C, H, W), or of their squares, over patches: (C, H - p + 1, W - p + 1).
 
     Examples
     --------
-    >>> patch_sums(np.arange(6.0).reshape(2, 3), 2)
-    array([[ 8., 12.]])
+    >>> patch_sums(np.arange(6, dtype=np.float32).reshape(1, 2, 3), 2)
+    array([[[ 8., 12.]]])
     """
-    rows = values.shape[0] - patch_size + 1
-    columns = values.shape[1] - patch_size + 1
-    vertical = np.zeros((rows, values.shape[1]))
-    for shift in range(patch_size):
-        vertical += values[shift : shift + rows]
-    result = np.zeros((rows, columns))
-    for shift in range(patch_size):
-        result += vertical[:, shift : shift + columns]
-    return result
+    count, height, width = planes.shape
+    found = np.empty((count, height - patch_size + 1, width - patch_size + 1))
+    sum_patches(np.ascontiguousarray(planes), patch_size, squared, found)
+    return found
 
 
 def spread_over_patches(corners: NDArray[np.float32], taps: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -152,23 +152,22 @@ class PlaneMatcher:
         """Add a plane (channels, H, W) at the end; variance (H, W): of its noise, if it varies."""
         search, index = self._search, self._count
         if variance is not None:
-            self._noises.append(self._shares * patch_sums(variance.astype(np.float64), search.patch_size))
+            self._noises.append(self._shares * patch_sums(variance[None], search.patch_size)[0])
         self._count += 1
         height, width = plane.shape[1:]
         self._sites.push(brightness(plane))
         compared = self._weights * plane[self._compared]
         self._image[index, :, :height, :width] = compared
         self._sizes[index] = height, width
-        values = compared.astype(np.float64)
-        self._squares.append(np.stack([patch_sums(one**2, search.patch_size) for one in values]))
-        self._values.append(np.stack([patch_sums(one, search.patch_size) for one in values]))
+        self._squares.append(patch_sums(compared, search.patch_size, squared=True))
+        self._values.append(patch_sums(compared, search.patch_size))
         first = index - search.depth + 1
         if first < 0:
             return
         pixels = search.patch_size**2 * search.depth
         squares, totals = (np.sum(list(sums), axis=0) for sums in (self._squares, self._values))
         energy = squares.sum(axis=0)
-        level = totals.sum(axis=0) / np.sqrt(pixels * len(values))
+        level = totals.sum(axis=0) / np.sqrt(pixels * len(compared))
         here = (first, slice(energy.shape[0]), slice(energy.shape[1]))
         self._energy[here] = energy
         if search.flat_energy is not None:

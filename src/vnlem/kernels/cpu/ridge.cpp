@@ -15,9 +15,12 @@ struct PlaneImages {
     Array<const float, 3> pilot, working, residual, noise;
 };
 
-struct Place {
-    Array<const int64_t, 2> offsets, places;
+struct PlanePatches {
+    Array<const int64_t, 2> transforms;
     Array<const float, 1> taps;
+};
+
+struct Corner {
     int64_t plane, top, left;
 };
 
@@ -105,17 +108,68 @@ void set_places(const Tall& tall, const Ridge& ridge, const TileScratch& scratch
 }
 
 struct PlanesScratch {
+    Array<int64_t, 2> offsets, places;
     Patch patch;
     Array<float, 1> window;
     Group group;
 
-    PlanesScratch(Arena& arena, const Place& place, int64_t k)
-        : patch{place.offsets, place.places, place.taps.shape[0]},
+    PlanesScratch(Arena& arena, const PlanePatches& patches, int64_t k)
+        : offsets(arena.empty<int64_t>(patches.transforms.shape[0], patches.transforms.shape[1])),
+          places(arena.empty<int64_t>(offsets.shape[0], offsets.shape[1])),
+          patch{offsets, places, patches.taps.shape[0]},
           window(arena.zeros<float>(patch.length())),
           group(arena, k, patch) {}
 };
 
+// Set where the pixels of a patch lie in planes of some height and stride, `step` numbers for each pixel.
+void set_offsets(const PlanePatches& patches, int64_t height, int64_t stride, int64_t step, const Array<int64_t, 2>& offsets) {
+    const int64_t p = patches.taps.shape[0];
+    for (int64_t i = 0; i < offsets.size(); i++) {
+        const int64_t pixel = patches.transforms.data[i];
+        offsets.data[i] = step * ((pixel / (p * p) * height + pixel / p % p) * stride + pixel % p);
+    }
+}
+
+void add(const float* values, int64_t count, float* into) {
+    for (int64_t i = 0; i < count; i++) into[i] += values[i];
+}
+
 }  // namespace
+
+VNLEM_EXPORT int64_t vnlem_box_of_members(const Array<const int32_t, 2>& positions, int64_t height, int64_t stride,
+                                          const Array<int64_t, 2>& box) {
+    int32_t least[3] = {INT32_MAX, INT32_MAX, INT32_MAX}, largest[3] = {-1, -1, -1};
+    for (int64_t i = 0; i < positions.size(); i++) {
+        const int32_t at = positions.data[i], row = at / int32_t(stride);
+        const int32_t place[3] = {row / int32_t(height), row % int32_t(height), at % int32_t(stride)};
+        for (int axis = 0; axis < 3; axis++) {
+            least[axis] = smaller_of(least[axis], place[axis]);
+            largest[axis] = larger_of(largest[axis], place[axis]);
+        }
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        box(0, axis) = least[axis];
+        box(1, axis) = largest[axis];
+    }
+    return 0;
+}
+
+VNLEM_EXPORT int64_t vnlem_join_planes_tile(const Array<const float, 5>& sums, const Array<const float, 4>& weights,
+                                            const Corner& corner, int64_t depth, const Array<float, 5>& all_sums,
+                                            const Array<float, 4>& all_weights) {
+    const int64_t planes = weights.shape[1], rows = weights.shape[2], columns = weights.shape[3];
+    for (int64_t c = 0; c < weights.shape[0]; c++) {
+        for (int64_t plane = 0; plane < planes; plane++) {
+            for (int64_t y = 0; y < rows; y++) {
+                const int64_t there = corner.plane + plane, row = corner.top + y;
+                add(&sums(c, plane, y, 0, 0), 2 * columns, &all_sums(c, there, row, corner.left, 0));
+                for (int64_t from = plane; from >= larger_of<int64_t>(0, plane - depth + 1); from--)
+                    add(&weights(c, from, y, 0), columns, &all_weights(c, there, row, corner.left));
+            }
+        }
+    }
+    return 0;
+}
 
 VNLEM_EXPORT int64_t vnlem_filter_tile(const Tall& tall, const Ridge& ridge, const Array<const int32_t, 2>& positions,
                                        const Array<const uint8_t, 2>& chosen, const Sums& tile) {
@@ -137,18 +191,20 @@ VNLEM_EXPORT int64_t vnlem_filter_tile(const Tall& tall, const Ridge& ridge, con
     return moved;
 }
 
-VNLEM_EXPORT int64_t vnlem_filter_planes_tile(const PlaneImages& images, const RidgeRule& rule, const Place& place,
-                                              const Array<const int32_t, 2>& positions,
+VNLEM_EXPORT int64_t vnlem_filter_planes_tile(const PlaneImages& images, const RidgeRule& rule, const PlanePatches& patches,
+                                              const Corner& corner, const Array<const int32_t, 2>& positions,
                                               const Array<const uint8_t, 2>& chosen, const Array<float, 4>& sums,
                                               const Array<float, 3>& weights) {
-    Scratch<PlanesScratch> scratch(place, positions.shape[1]);
+    Scratch<PlanesScratch> scratch(patches, positions.shape[1]);
     if (!scratch) return kOutOfMemory;
-    set_window(scratch->patch, place.taps, scratch->window);
+    set_offsets(patches, images.pilot.shape[1], images.pilot.shape[2], 1, scratch->offsets);
+    set_offsets(patches, sums.shape[1], sums.shape[2], 2, scratch->places);
+    set_window(scratch->patch, patches.taps, scratch->window);
     const int64_t stride = images.pilot.shape[2], plane_size = images.pilot.shape[1] * stride;
     const auto corner_of = [&](int64_t at) {
-        const int64_t plane = at / plane_size - place.plane, within = at % plane_size;
-        const int64_t row = plane * sums.shape[1] + within / stride - place.top;
-        return row * sums.shape[2] + within % stride - place.left;
+        const int64_t plane = at / plane_size - corner.plane, within = at % plane_size;
+        const int64_t row = plane * sums.shape[1] + within / stride - corner.top;
+        return row * sums.shape[2] + within % stride - corner.left;
     };
     const Flat flat = {images.pilot.data, images.working.data, images.residual.data, images.noise.data};
     filter_groups(flat, rule, scratch->patch, scratch->window, positions, chosen, scratch->group, corner_of, sums.data,

@@ -6,7 +6,7 @@ same way.
 
 from typing import NamedTuple
 
-from vnlem.kernels.cpu.declare import Byte2, Float1, Float3, Float4, Int2, Long2, Written, kernel
+from vnlem.kernels.cpu.declare import Byte2, Float1, Float3, Float4, Float5, Int2, Long2, Written, kernel
 from vnlem.kernels.cpu.sheets import Sums, Tall
 
 
@@ -47,22 +47,35 @@ class PlaneImages(NamedTuple):
     noise: Float3  # patch sums of the noise variance
 
 
-class Place(NamedTuple):
-    """Where the pixels of a patch lie and their weights, and the accumulators' corner."""
+class PlanePatches(NamedTuple):
+    """The pixels of patches over several planes, and their weights."""
 
-    offsets: Long2  # (g, n): in the images, from the patch's corner
-    places: Long2  # (g, n): in the accumulators, two numbers per pixel
+    transforms: Long2  # (g, n): permutations of the pixels
     taps: Float1  # (p), as in `Ridge`
+
+
+class Corner(NamedTuple):
+    """Of the accumulators of a tile, in the images."""
+
     plane: int
     top: int
     left: int
 
 
 @kernel
+def box_of_members(positions: Int2, height: int, stride: int, box: Written[Long2]) -> None:
+    """The least and the largest plane, row and column of positions in images (planes, height, stride).
+
+    box (2, 3): written.
+    """
+
+
+@kernel
 def filter_planes_tile(
     images: PlaneImages,
     rule: RidgeRule,
-    place: Place,
+    patches: PlanePatches,
+    corner: Corner,
     positions: Int2,
     chosen: Byte2,
     sums: Written[Float4],
@@ -73,4 +86,19 @@ def filter_planes_tile(
     positions, chosen (r, k) from matching. Added to: sums (planes, h, w, 2), the weighted changes of the
     working image, whole and without the share that is kept; weights (planes, h, w), at the patches' corners.
     `sums` needs room for sixteen more numbers, to which zeros are added.
+    """
+
+
+@kernel
+def join_planes_tile(
+    sums: Float5,
+    weights: Float4,
+    corner: Corner,
+    depth: int,
+    all_sums: Written[Float5],
+    all_weights: Written[Float4],
+) -> None:
+    """Add the accumulators of a tile, (channels, planes, H, W) and two sums a pixel, to those of all planes.
+
+    A weight at the corner of a patch counts in every plane that the patch spans.
     """

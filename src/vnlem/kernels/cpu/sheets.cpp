@@ -125,7 +125,27 @@ struct RowSums {
     RowSums(Arena& arena, int64_t length) : rows(arena.empty<float>(2, length)) {}
 };
 
+struct PatchSums {
+    Array<double, 2> rows;
+    PatchSums(Arena& arena, int64_t length) : rows(arena.empty<double>(2, length)) {}
+};
+
 }  // namespace
+
+VNLEM_EXPORT int64_t vnlem_sum_patches(const Array<const float, 3>& planes, int64_t patch_size, int64_t squared,
+                                       const Array<double, 3>& sums) {
+    const int64_t rows = planes.shape[1], columns = planes.shape[2];
+    Scratch<PatchSums> scratch(columns);
+    if (!scratch) return kOutOfMemory;
+    for (int64_t c = 0; c < planes.shape[0]; c++) {
+        const Array<const float, 3> plane = {planes[c].data, {1, rows, columns}};
+        if (squared)
+            patch_squares(plane, patch_size, scratch->rows, sums[c]);
+        else
+            patch_sums(plane, patch_size, scratch->rows, sums[c]);
+    }
+    return 0;
+}
 
 VNLEM_EXPORT int64_t vnlem_settle(const Sums& tile, const TilePlace& place, const Totals& total,
                                   const Array<const float, 1>& taps, const Tile& done, const Tile& needed, const Images& images) {

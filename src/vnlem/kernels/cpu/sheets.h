@@ -22,20 +22,20 @@ struct Sums {
 };
 
 // Sums of patch_size numbers side by side, from columns into out.
-template <class Sum>
-inline void slide(const Sum* columns, int64_t count, int64_t patch_size, Sum* total, float* out) {
+template <class Sum, class Out>
+inline void slide(const Sum* columns, int64_t count, int64_t patch_size, Sum* total, Out* out) {
     for (int64_t x = 0; x < count; x++) total[x] = columns[x];
     for (int64_t shift = 1; shift < patch_size; shift++)
         for (int64_t x = 0; x < count; x++) total[x] += columns[x + shift];
-    for (int64_t x = 0; x < count; x++) out[x] = float(total[x]);
+    for (int64_t x = 0; x < count; x++) out[x] = Out(total[x]);
 }
 
 // Sums of value(number) of planes (depth, rows, stride) over every patch, at its corner, into out (rows, stride).
 // Summed in the precision of scratch (2, stride), in the same order of pixels wherever the patch lies.
 // Corners without a whole patch are not written.
-template <class Sum, class Value>
+template <class Sum, class Out, class Value>
 inline void sum_over_patches(const Array<const float, 3>& planes, int64_t patch_size, const Array<Sum, 2>& scratch,
-                             const Array<float, 2>& out, Value value) {
+                             const Array<Out, 2>& out, Value value) {
     const int64_t depth = planes.shape[0], rows = planes.shape[1], stride = planes.shape[2];
     Sum* const columns = scratch[0].data;
     for (int64_t y = 0; y + patch_size <= rows; y++) {
@@ -50,15 +50,15 @@ inline void sum_over_patches(const Array<const float, 3>& planes, int64_t patch_
     }
 }
 
-template <class Sum>
+template <class Sum, class Out>
 inline void patch_sums(const Array<const float, 3>& planes, int64_t patch_size, const Array<Sum, 2>& scratch,
-                       const Array<float, 2>& out) {
+                       const Array<Out, 2>& out) {
     sum_over_patches(planes, patch_size, scratch, out, [](Sum number) { return number; });
 }
 
-template <class Sum>
+template <class Sum, class Out>
 inline void patch_squares(const Array<const float, 3>& planes, int64_t patch_size, const Array<Sum, 2>& scratch,
-                          const Array<float, 2>& out) {
+                          const Array<Out, 2>& out) {
     sum_over_patches(planes, patch_size, scratch, out, [](Sum number) { return number * number; });
 }
 

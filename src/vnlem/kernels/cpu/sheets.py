@@ -7,7 +7,17 @@ in the tall arrays, whatever it was cut from. The results of a tile depend only 
 
 from typing import NamedTuple
 
-from vnlem.kernels.cpu.declare import Byte2, Float1, Float3, Float4, Float5, Written, brief_kernel, kernel
+from vnlem.kernels.cpu.declare import (
+    Byte2,
+    Double3,
+    Float1,
+    Float3,
+    Float4,
+    Float5,
+    Written,
+    brief_kernel,
+    kernel,
+)
 from vnlem.pipeline.tiles import Tile
 
 # Candidates are compared in blocks of sixteen, so tall arrays have spare columns.
@@ -90,3 +100,8 @@ def settle(
     sums are complete; needed: where changes are applied. Complete sums are cleared for the next pass, those
     of the tile for another tile. Returns how many pixels no patch covers.
     """
+
+
+@kernel
+def sum_patches(planes: Float3, patch_size: int, squared: int, sums: Written[Double3]) -> None:
+    """Sums of each plane (C, H, W), or of its squares, over all patches: (C, H - p + 1, W - p + 1)."""
