@@ -80,7 +80,7 @@ def match_planes(
             "image": field.image,
             "energy": field.energy,
             "about_mean": field.about_mean,
-            "back": xp.asarray(field.back),
+            "back": engine.constant(field.back),
             "sizes": field.sizes,
             "centres": centres,
             "reference_rows": references.rows,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,7 +156,7 @@ class PlanesOnDevice:
         for number, channel in enumerate(self._channels):
             for rolling, image in zip(channel, (frame.pilot, frame.working, frame.noisy), strict=False):
                 rolling.planes[-1, :height, :width] = image[number]
-        self._sizes.planes[-1] = self._engine.xp.asarray(np.array([height, width], np.int32))
+        self._sizes.planes[-1] = self._engine.constant(np.array([height, width], np.int32))
         self._make_room(frame.peak)
         first = len(self.frames) - search.depth
         if self._sites is not None:
@@ -258,7 +258,7 @@ class PlanesOnDevice:
             energy=self._energy.planes,
             about_mean=self._about_mean.planes[plane] if flat else None,
             sizes=self._sizes.planes,
-            back=self._back_in_all_channels(),
+            back=self._back_in_all_channels,
             patch_size=search.patch_size,
             depth=search.depth,
             radius=search.radius,
@@ -268,6 +268,7 @@ class PlanesOnDevice:
         )
         return match_planes(self._engine, field, references, centres, self._group_size(height, width))
 
+    @cached_property
     def _back_in_all_channels(self) -> NDArray[np.int16]:
         """Which pixel of the reference lies on a pixel of a member, (transforms, pixels in all channels)."""
         pixels, channels = self._search.patch_size**2, len(self._compared)
@@ -286,7 +287,7 @@ class PlanesOnDevice:
             positions_in_part(height - border, step, top, whole_height - border),
             positions_in_part(width - border, step, left, whole_width - border),
         )
-        return References(*(self._engine.xp.asarray(line.astype(np.int32)) for line in lines))
+        return References(*(self._engine.constant(line.astype(np.int32)) for line in lines))
 
     def _group_size(self, height: int, width: int) -> int:
         """Members of a group, fewer if a page is small."""
