@@ -36,7 +36,7 @@ def flat(p):
     return np.ones(p, np.float32)
 
 
-PILOT, STEIN = RidgeRule(False, 0.0, 1.1, 0.3), RidgeRule(True, 0.6, 0.0, 0.75)
+PILOT, STEIN = RidgeRule(False, 0.0, 1.1, 1.4, 0.3), RidgeRule(True, 0.6, 0.0, 1.0, 0.75)
 
 
 def filtered(images, offsets, places, positions, chosen, n_own, rule, size, window=1.0):
@@ -103,8 +103,9 @@ def test_groups_are_filtered_as_the_formulas_say(p, k, depth, rule, beta):
     )
     for c in range(2):
         images = [image[c].ravel() for image in tall[1:5]]
+        own = rule._replace(boost=rule.boost * (rule.colour_boost if c > 0 else 1.0))
         sums, weights = filtered(
-            images, offsets, places, positions, chosen, n_own, rule, depth * n_own, window
+            images, offsets, places, positions, chosen, n_own, own, depth * n_own, window
         )
         np.testing.assert_allclose(
             tile.changes[c].reshape(-1, 2), sums, rtol=1e-3, atol=1e-3 * np.abs(sums).max()
@@ -268,7 +269,9 @@ def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_tog
     rows, columns = np.divmod(positions[0], layout.stride)
     assert set(zip(rows // height, rows % height, columns, strict=True)) == {(0, 8, 9), (1, 6, 10), (2, 9, 7)}
     sums = layout.sums(1, depth=2)
-    settings = Ridge(symmetries("identity", p), flat(p), layout.own_rows, RidgeRule(False, 0.0, 1.0, 0.0))
+    settings = Ridge(
+        symmetries("identity", p), flat(p), layout.own_rows, RidgeRule(False, 0.0, 1.0, 1.0, 0.0)
+    )
     filter_tile(tall, settings, positions, chosen, sums)
     # Every member gets its change, in both planes of its own frame.
     touched = np.abs(sums.changes[0, :, :, :, 0]) > 0

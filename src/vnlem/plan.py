@@ -341,6 +341,8 @@ class _Decide(NamedTuple):
     def _group(self, channels: tuple[int, ...], scale: Scale, peak: float | None) -> Group:
         negligible = scale.noise <= NEGLIGIBLE * scale.scale
         params = self.method.resolve(NEGLIGIBLE if negligible else scale.sigma, self.ndim, **self.params)
+        if len(channels) == 3 and self.channels == "joint":
+            params = self.method.in_colour(params)
         if not self.in_parts:
             return Group(channels, scale, params, peak=peak)
         if self.method.halo is None:

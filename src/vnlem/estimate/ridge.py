@@ -32,11 +32,13 @@ class PassSettings:
     tau: float  # share of the noise that the next working image keeps
     boost: float  # factor on the noise energy in the ridge
     extra_load: float | None  # first pass (no pilot): stabilising load in units of the noise energy
+    colour_boost: float = 1.0  # factor on `boost` in all channels but the first
     window: float = 0.0  # how much less the border of a patch counts than its centre: Kaiser's beta
 
     def rule(self) -> RidgeRule:
         """The same for kernels."""
-        return RidgeRule(self.extra_load is not None, self.extra_load or 0.0, self.boost, self.tau)
+        first = self.extra_load is not None
+        return RidgeRule(first, self.extra_load or 0.0, self.boost, self.colour_boost, self.tau)
 
 
 @dataclass(frozen=True)

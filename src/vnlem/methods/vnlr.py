@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from vnlem.methods.vnlr_params import VnlrParams, members
+from vnlem.methods.vnlr_params import VnlrParams, in_colour, members
 from vnlem.methods.vnlr_params import resolve as resolve
 from vnlem.methods.vnlr_passes import halo as halo
 from vnlem.methods.vnlr_passes import solve as solve
@@ -147,6 +147,7 @@ METHOD = Method(
     halo=halo,
     work_halo=work_halo,
     members=members,
+    in_colour=in_colour,
     min_size=lambda params: max(max(run.patch_sizes) for run in members(params)),
     sigma_maps=True,
     bytes_per_pixel=90,

@@ -6,6 +6,8 @@ from typing import Any
 from vnlem.neighbours.groups import GROUPS
 from vnlem.pipeline import checks
 
+# What RGB images do differently, see `in_colour`; chosen on clean photographs of polyu and photo_pairs.
+COLOUR_BOOST, COLOUR_NOISE_KEPT, COLOUR_EARLY_PATCH = 1.4, 0.85, 6
 # From this noise on, in units of the clean standard deviation, late passes use patches of 8 instead of 7.
 LARGE_NOISE = 0.35
 # How much less the border of a patch counts than its centre: the beta of a Kaiser window. At 2.5 the mean of
@@ -66,6 +68,9 @@ class VnlrParams(FixedParams):
     boost: float  # factor on the noise energy in the ridge
     window: float  # how much less the border of a patch counts than its centre: Kaiser's beta
     aim: str  # what the result is judged by
+    # Factor on `boost` for the second and the third of three opponent colours: differences of colours are
+    # smooth, so more of what looks like noise in them is noise.
+    colour_boost: float = 1.0
     pattern: tuple[str, ...] = ()  # colours of the pixels of a cell, row by row; one colour when empty
     others: tuple["VnlrParams", ...] = ()  # of further runs: the result is the mean of all
 
@@ -183,6 +188,32 @@ def members(params: VnlrParams) -> tuple[VnlrParams, ...]:
     [52, 40]
     """
     return params, *params.others
+
+
+def in_colour(params: VnlrParams) -> VnlrParams:
+    """The parameters for three channels that are denoised jointly, as opponent colours.
+
+    Early patches are smaller, unless one size was given for all passes.
+
+    Examples
+    --------
+    >>> colour = in_colour(resolve(0.2))
+    >>> colour.patch_sizes, colour.noise_kept, colour.colour_boost
+    ((6, 6, 6, 7, 7), 0.85, 1.4)
+    """
+    sizes, half = params.patch_sizes, params.passes // 2
+    if len(set(sizes)) > 1 and params.profile != "fast":
+        early = (min(size, COLOUR_EARLY_PATCH) for size in sizes[: half + 1])
+        sizes = (*early, *sizes[half + 1 :])
+    again = {m for m in range(1, params.passes + 1) if sizes[m] != sizes[m - 1]}
+    return replace(
+        params,
+        patch_sizes=sizes,
+        rematch=tuple(sorted(again.union(params.rematch))),
+        noise_kept=max(params.noise_kept, COLOUR_NOISE_KEPT),
+        colour_boost=COLOUR_BOOST,
+        others=tuple(map(in_colour, params.others)),
+    )
 
 
 def whole(name: str, value: Any, default: int, smallest: int = 1) -> int:

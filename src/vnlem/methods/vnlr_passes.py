@@ -134,6 +134,7 @@ def _passes(params: VnlrParams, matchings: list[Matching], areas: list[Tile]) ->
         settings = PassSettings(
             tau=params.noise_kept * (1 - number / params.passes),
             boost=params.boost,
+            colour_boost=params.colour_boost,
             extra_load=params.extra_load if first else None,
             window=params.window,
         )

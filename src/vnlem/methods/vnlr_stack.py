@@ -4,6 +4,7 @@ planes -> patches of one or several planes -> k nearest in the planes around -> 
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from vnlem.estimate.planes import Delay, Frame, PlanesInFlight, Sweep, run_plane
 from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.cpu.sheets import PADDING
 from vnlem.methods.vnlr_passes import from_opponent, matching_weights, to_opponent
-from vnlem.methods.vnlr_stack_params import StackParams, resolve_stack
+from vnlem.methods.vnlr_stack_params import MUCH_NOISE_KEPT, StackParams, resolve_stack
 from vnlem.neighbours.alike import Alike
 from vnlem.neighbours.motion import Motion
 from vnlem.neighbours.planes import PlaneMatcher, Search
@@ -78,6 +79,8 @@ def prepare(
         scales=scales,
         delay=delay,
     )
+    if task.channels == 3:
+        params = replace(params, noise_kept=MUCH_NOISE_KEPT)
     smallest = min(min(size) for size in task.sizes)
     if smallest < max(params.patch_sizes):
         raise ValueError(

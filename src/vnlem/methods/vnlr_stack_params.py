@@ -11,6 +11,9 @@ from vnlem.neighbours.groups import COPIES, GROUPS
 from vnlem.pipeline import checks
 from vnlem.pipeline.stack_task import SeriesParams
 
+# `noise_kept` of volumes and of movies in colour. Grey movies gain nothing by it.
+MUCH_NOISE_KEPT = 0.92
+
 
 @dataclass(frozen=True, kw_only=True)
 class StackParams(FixedParams, SeriesParams):
@@ -147,6 +150,7 @@ def resolve_stack(
         first_step=steps[0],
         boost=given.boost,
         window=WINDOW,
+        noise_kept=MUCH_NOISE_KEPT if kind == "Z" else StackParams.noise_kept,
         scales=_SCALES[kind] if scales is None else check_scales(scales),
         delays=None if delay is None else delays_of(delay, depths, reach),
         transients_ahead=_transients_ahead(kind, delay),

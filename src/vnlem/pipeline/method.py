@@ -93,6 +93,8 @@ class Method:
         The same for the pixels that are processed, averaged over the passes, if that is less.
     members : callable
         Parameters -> the parameters of the runs whose mean is the result; by default one run, with these.
+    in_colour : callable
+        Parameters -> those for three channels that are denoised jointly; by default the same.
     min_size : callable
         Parameters -> the smallest height and width that can be denoised.
     has_paper_preset : bool
@@ -114,6 +116,7 @@ class Method:
     halo: Callable[[Any], int] | None = None
     work_halo: Callable[[Any], int] | None = None
     members: Callable[[Any], tuple[Any, ...]] = field(default=lambda params: (params,))
+    in_colour: Callable[[Any], Any] = field(default=lambda params: params)
     min_size: Callable[[Any], int] = field(default=lambda params: getattr(params, "patch_size", 1))
     has_paper_preset: bool = False
     signals: bool = False

@@ -108,7 +108,7 @@ def denoise(
                     size,
                     turns,
                     number,
-                    replace(params, boost=boost),
+                    replace(params, boost=boost * (params.colour_boost if c > 0 else 1)),
                 )
                 for c in range(len(noisy))
             ]

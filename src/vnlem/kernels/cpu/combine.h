@@ -8,7 +8,7 @@ namespace vnlem {
 // How the groups of a pass are combined: see ridge.py.
 struct RidgeRule {
     int64_t without_pilot;
-    double extra_load, boost, tau;
+    double extra_load, boost, colour_boost, tau;
 };
 
 // Working memory of a group of k patches; size: k, rounded up to blocks of sixteen.

@@ -179,11 +179,13 @@ VNLEM_EXPORT int64_t vnlem_filter_tile(const Tall& tall, const Ridge& ridge, con
     set_window(scratch->patch, ridge.taps, scratch->window);
     const int64_t n_own = ridge.own_rows * tall.pilot.shape[3];
     const auto corner_of = [=](int64_t at) { return at < n_own ? at : -1; };
+    RidgeRule rule = ridge.rule;
     for (int64_t c = 0; c < tall.pilot.shape[0]; c++) {
+        if (c == 1) rule.boost *= rule.colour_boost;
         patch_sums<float>(tall.change[c], ridge.taps.shape[0], scratch->sums, scratch->residual);
         patch_sums<float>(tall.variance[c], ridge.taps.shape[0], scratch->sums, scratch->noise);
         const Flat images = {tall.pilot[c].data, tall.working[c].data, scratch->residual.data, scratch->noise.data};
-        filter_groups(images, ridge.rule, scratch->patch, scratch->window, positions, chosen, scratch->group,
+        filter_groups(images, rule, scratch->patch, scratch->window, positions, chosen, scratch->group,
                       corner_of, tile.changes[c].data, tile.weights[c].data);
     }
     int64_t moved = 0;

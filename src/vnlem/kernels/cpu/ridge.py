@@ -16,6 +16,7 @@ class RidgeRule(NamedTuple):
     without_pilot: bool  # the first pass: Stein's estimate
     extra_load: float  # its stabilising load in units of the noise energy
     boost: float  # factor on the noise energy in pilot passes
+    colour_boost: float  # factor on `boost` in all channels but the first
     tau: float  # share of the noise that the next working image keeps
 
 

@@ -41,7 +41,7 @@ struct Groups {
     int rows, stride, height, width;
     int plane_rows;    // from one plane to the next
     int without_pilot; // Stein's estimate, with extra_load times the noise energy as a stabilising load
-    float extra_load, boost, tau, even_noise;
+    float extra_load, boost, colour_boost, tau, even_noise; // colour_boost: factor on boost of later channels
     float unit, weight_unit; // factors of sums and of weights before rounding
     float most;              // no single term is larger, or the sum could overflow
 };
@@ -293,7 +293,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) ridge(const Groups
             members.load[j] = g.extra_load * noise;
             members.shrink[j] = noise + members.load[j];
         } else {
-            members.load[j] = g.boost * left_over * left_over * noise;
+            members.load[j] = (channel > 0 ? g.boost * g.colour_boost : g.boost) * left_over * left_over * noise;
             members.shrink[j] = members.load[j];
         }
     }

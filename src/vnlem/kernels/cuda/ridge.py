@@ -47,6 +47,7 @@ class Rule(NamedTuple):
     boost: float  # factor on the noise energy in the ridge
     extra_load: float | None  # first pass (no pilot): stabilising load in units of the noise energy
     depth: int = 1  # planes of a stack that a patch spans
+    colour_boost: float = 1.0  # factor on `boost` in all channels but the first
     window: float = 0.0  # how much less the border of a patch counts than its centre: Kaiser's beta
 
     def taps(self) -> NDArray[np.float32]:
@@ -114,6 +115,7 @@ def combine(
             "without_pilot": rule.extra_load is not None,
             "extra_load": rule.extra_load or 0.0,
             "boost": rule.boost,
+            "colour_boost": rule.colour_boost,
             "tau": rule.tau,
             "even_noise": images.even_noise,
             "unit": sums.unit,

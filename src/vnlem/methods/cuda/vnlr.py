@@ -62,6 +62,7 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
             params.noise_kept * (1 - number / params.passes),
             params.boost,
             params.extra_load if first else None,
+            colour_boost=params.colour_boost,
             window=params.window,
         )
         n_members = matching.group_size()

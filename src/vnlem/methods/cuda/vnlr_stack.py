@@ -115,7 +115,7 @@ class _Passes:
             settings.boost,
             settings.extra_load,
             search.depth,
-            settings.window,
+            window=settings.window,
         )
         room = Room(_cover(params, search, sweep, shape), self._task.peak)
         return PlanesOnDevice(
