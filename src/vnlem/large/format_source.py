@@ -1,7 +1,7 @@
 """Files of any format that is read plane by plane as sources: MRC, NIfTI, FITS, CZI, ND2, LIF."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -53,20 +53,10 @@ class SeriesArray:
         return out
 
 
-@dataclass(frozen=True)
-class OpenSeries:
-    """How to open an image of a file."""
-
-    path: str
-
-    def __call__(self) -> SeriesArray:
-        return SeriesArray(self.path)
-
-
 def open_file(path: Path, axes: str | None) -> Source:
     """An image of a file, by a path such as ``scan.lif:2`` if it holds several."""
     place, key = split_series(path)
-    opener = OpenSeries(f"{place.resolve()}:{key}" if key else str(place.resolve()))
+    opener = partial(SeriesArray, f"{place.resolve()}:{key}" if key else str(place.resolve()))
     array = opener()
     series = array.series
     names = _names(series, axes, path)

@@ -1,23 +1,17 @@
 """Data sets of HDF5 files as sources."""
 
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vnlem.large.sources import Source, name_of, plain_source
 
 
-@dataclass(frozen=True)
-class OpenHdf5:
-    """How to open a data set of an HDF5 file."""
+def open_dataset(path: str, dataset: str) -> Any:
+    """A data set of an HDF5 file, read only where it is sliced."""
+    import h5py
 
-    path: str
-    dataset: str
-
-    def __call__(self) -> Any:
-        import h5py
-
-        return h5py.File(self.path, "r")[self.dataset]
+    return h5py.File(path, "r")[dataset]
 
 
 def open_file(path: Path, axes: str | None) -> Source:
@@ -32,9 +26,9 @@ def open_file(path: Path, axes: str | None) -> Source:
         opened.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
     if dataset.strip("/") not in names:
         raise ValueError(f"{file} holds no data set {dataset}; it holds {', '.join(names) or 'none'}")
-    return plain_source(str(path), OpenHdf5(str(Path(file).resolve()), dataset), axes)
+    return plain_source(str(path), partial(open_dataset, str(Path(file).resolve()), dataset), axes)
 
 
 def open_array(array: Any, axes: str | None) -> Source:
     """A data set that h5py has open."""
-    return plain_source(name_of(array), OpenHdf5(array.file.filename, array.name), axes)
+    return plain_source(name_of(array), partial(open_dataset, array.file.filename, array.name), axes)

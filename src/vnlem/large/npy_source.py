@@ -1,6 +1,6 @@
 """NPY files and arrays that NumPy maps as sources."""
 
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,33 +9,9 @@ import numpy as np
 from vnlem.large.sources import Source, name_of, plain_source
 
 
-@dataclass(frozen=True)
-class OpenNpy:
-    """How to open a .npy file without reading it."""
-
-    path: str
-
-    def __call__(self) -> Any:
-        return np.load(self.path, mmap_mode="r")
-
-
-@dataclass(frozen=True)
-class OpenMemmap:
-    """How to open a raw file that NumPy maps."""
-
-    path: str
-    dtype: str
-    shape: tuple[int, ...]
-    offset: int
-    order: str
-
-    def __call__(self) -> Any:
-        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape, self.order)  # type: ignore[call-overload]
-
-
 def open_file(path: Path, axes: str | None) -> Source:
     """An NPY file."""
-    return plain_source(str(path), OpenNpy(str(path.resolve())), axes)
+    return plain_source(str(path), partial(np.load, str(path.resolve()), mmap_mode="r"), axes)
 
 
 def open_array(array: Any, axes: str | None) -> Source | None:
@@ -43,7 +19,7 @@ def open_array(array: Any, axes: str | None) -> Source | None:
     if not (isinstance(array, np.memmap) and _is_whole_file(array)):
         return None
     order = "C" if array.flags.c_contiguous else "F"
-    opener = OpenMemmap(str(array.filename), array.dtype.str, array.shape, array.offset, order)
+    opener = partial(np.memmap, str(array.filename), array.dtype.str, "r", array.offset, array.shape, order)
     return plain_source(name_of(array), opener, axes)
 
 

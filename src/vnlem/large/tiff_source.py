@@ -1,7 +1,7 @@
 """TIFF files as sources: tiled, striped, pyramidal, BigTIFF, OME; read in parts by tifffile's zarr view."""
 
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +29,13 @@ _NGFF_UNITS = {
 }
 
 
-@dataclass(frozen=True)
-class OpenTiff:
-    """How to open the finest level of a TIFF file's image as an array."""
+def open_view(path: str) -> Any:
+    """The finest level of a TIFF file's image as an array."""
+    import zarr
 
-    path: str
-
-    def __call__(self) -> Any:
-        import zarr
-
-        # The view holds the file open; closing the view closes the file.
-        with one_sentence(Path(self.path)):
-            return zarr.open_array(imread(self.path, aszarr=True, level=0), mode="r")
+    # The view holds the file open; closing the view closes the file.
+    with one_sentence(Path(path)):
+        return zarr.open_array(imread(path, aszarr=True, level=0), mode="r")
 
 
 def open_tiff(path: Path, axes: str | None) -> Source:
@@ -60,7 +55,7 @@ def open_tiff(path: Path, axes: str | None) -> Source:
     order = tuple(sorted(range(len(names)), key=lambda axis: NAMES.index(names[axis])))
     return Source(
         str(path),
-        OpenTiff(str(path.resolve())),
+        partial(open_view, str(path.resolve())),
         tuple(names[axis] for axis in order),
         tuple(shape[axis] for axis in order),
         np.dtype(dtype).newbyteorder("="),

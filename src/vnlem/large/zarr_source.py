@@ -1,6 +1,6 @@
 """Zarr stores in folders as sources: OME-Zarr images, and plain arrays."""
 
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,28 +11,24 @@ from vnlem.large.nodes import Node, read_node
 from vnlem.large.sources import NAMES, Source, plain_source
 
 
-@dataclass(frozen=True)
-class OpenZarr:
-    """How to open an array of a zarr store."""
+def open_stored(path: str) -> Any:
+    """An array of a zarr store."""
+    import zarr
 
-    path: str
-
-    def __call__(self) -> Any:
-        import zarr
-
-        return zarr.open_array(self.path, mode="r")
+    return zarr.open_array(path, mode="r")
 
 
 def open_folder(path: Path, axes: str | None) -> Source:
     """The finest level of an OME-Zarr image, or an array."""
     image = find_image(path)
     if isinstance(image, Node):
-        source = plain_source(str(path), OpenZarr(str(path.resolve())), axes or _dimension_names(image))
+        opener = partial(open_stored, str(path.resolve()))
+        source = plain_source(str(path), opener, axes or _dimension_names(image))
         source.image = image
         return source
     if axes is not None and tuple(axes.lower()) != image.axes:
         raise ValueError(f"{path} says that its axes are {', '.join(image.axes)}, got axes={axes!r}")
-    opener = OpenZarr(str((path / image.paths[0]).resolve()))
+    opener = partial(open_stored, str((path / image.paths[0]).resolve()))
     shape, order = image.levels[0].shape, tuple(range(len(image.axes)))
     array = opener()
     return Source(
