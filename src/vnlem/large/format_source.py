@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vnlem.io.files import open_series
 from vnlem.io.series import Series, choose_series, split_series
-from vnlem.large.sources import NAMES, Source
+from vnlem.large.sources import NAMES, Source, ordered_source
 
 _COLOUR = "FFFFFF"
 
@@ -61,14 +61,12 @@ def open_file(path: Path, axes: str | None) -> Source:
     series = array.series
     names = _names(series, axes, path)
     array.close()
-    order = tuple(sorted(range(len(names)), key=lambda axis: NAMES.index(names[axis])))
-    return Source(
+    return ordered_source(
         str(path),
         opener,
-        tuple(names[axis] for axis in order),
-        tuple(series.shape[axis] for axis in order),
+        names,
+        series.shape,
         series.dtype,
-        order,
         colour=series.is_colour,
         guessed=axes is None and not set(series.axes.lower()) - {"s"} <= set(NAMES),
         details=_details(series),

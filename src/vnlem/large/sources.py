@@ -235,17 +235,22 @@ def plain_source(name: str, opener: Callable[[], Any], axes: str | None) -> Sour
     array = opener()
     shape = tuple(int(size) for size in array.shape)
     names = _axes(axes, shape, name)
+    dtype = np.dtype(array.dtype)
+    return ordered_source(name, opener, names, shape, dtype, guessed=axes is None, _array=array)
+
+
+def ordered_source(
+    name: str,
+    opener: Callable[[], Any],
+    names: tuple[str, ...],
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    **about: Any,
+) -> Source:
+    """A source from the axes of the opened array, which it has in the order of NGFF."""
     order = tuple(sorted(range(len(names)), key=lambda axis: NAMES.index(names[axis])))
-    return Source(
-        name,
-        opener,
-        tuple(names[axis] for axis in order),
-        tuple(shape[axis] for axis in order),
-        np.dtype(array.dtype),
-        order,
-        guessed=axes is None,
-        _array=array,
-    )
+    axes = tuple(names[axis] for axis in order)
+    return Source(name, opener, axes, tuple(shape[axis] for axis in order), dtype, order, **about)
 
 
 def _axes(axes: str | None, shape: tuple[int, ...], name: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from tifffile import TiffFile, TiffPageSeries, imread
 
 from vnlem.io.files import one_sentence
 from vnlem.io.tiff import several_images
-from vnlem.large.sources import NAMES, Source
+from vnlem.large.sources import NAMES, Source, ordered_source
 
 _SAMPLES = "S"
 _MICROMETERS = {2: 25400.0, 3: 10000.0}  # in an inch, in a centimetre
@@ -52,14 +52,12 @@ def open_tiff(path: Path, axes: str | None) -> Source:
             raise ValueError("it has an alpha channel; large TIFF files can be grey or RGB, remove it first")
         details = _details(tif, series, names)
         shape, dtype = series.shape, series.dtype
-    order = tuple(sorted(range(len(names)), key=lambda axis: NAMES.index(names[axis])))
-    return Source(
+    return ordered_source(
         str(path),
         partial(open_view, str(path.resolve())),
-        tuple(names[axis] for axis in order),
-        tuple(shape[axis] for axis in order),
+        names,
+        shape,
         np.dtype(dtype).newbyteorder("="),
-        order,
         colour=colour,
         guessed=axes is None and not set(series.axes.lower()) - {_SAMPLES.lower()} <= set(NAMES),
         details=details,
