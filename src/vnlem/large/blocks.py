@@ -5,8 +5,8 @@ write the same file. A unit is read once with its halo and solved block by block
 the result does not depend on them.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from math import prod
 from typing import Any, Protocol
@@ -149,65 +149,59 @@ class BlockPlan:
         return cls(**{name: tuple(value) for name, value in values.items()})
 
 
-@dataclass(frozen=True)
-class BlockLayout:
-    """What a plan is made for."""
-
-    shape: tuple[int, ...]  # of the target
-    file: tuple[int, ...]  # what one file of the target covers
-    solved: tuple[bool, ...]  # axes that are solved together; along the others positions are independent
-    halo: tuple[int, ...]
-    work_halo: tuple[int, ...]
-    offset: tuple[int, ...]
-    whole: tuple[int, ...]
-    cut: tuple[bool, ...]  # solved axes that may be cut into blocks
-    itemsize: int
-    cure: str = "allow more memory"  # what helps if the smallest unit is too large
-
-
-def plan_blocks(layout: BlockLayout, memory: int, solving: Callable[[tuple[int, ...]], int]) -> BlockPlan:
+def plan_blocks(
+    files: BlockPlan,
+    solved: Sequence[bool],
+    memory: int,
+    solving: Callable[[tuple[int, ...]], int],
+    itemsize: int,
+    cure: str = "allow more memory",
+) -> BlockPlan:
     """The plan with the largest blocks that `memory` allows.
 
     Parameters
     ----------
-    layout : BlockLayout
-        The target's files, the halo, the axes.
+    files : BlockPlan
+        The plan whose units are single files of the target.
+    solved : sequence of bool
+        Which axes are solved together; along the others positions are independent.
     memory : int
         Bytes that reading, solving and writing one unit may take.
     solving : callable
         Shape of a block with its halo, along all axes -> bytes its solution takes.
+    itemsize : int
+        Bytes of a pixel.
+    cure : str
+        What helps if the smallest unit is too large.
 
     Examples
     --------
-    >>> both = (True, True)
-    >>> size, reaches = (9000,) * 2, ((131,) * 2, (80,) * 2)
-    >>> layout = BlockLayout(size, (512,) * 2, both, *reaches, (0, 0), size, both, 2)
-    >>> plan = plan_blocks(layout, 2**30, lambda shape: 100 * prod(shape))
+    >>> size, file = (9000,) * 2, (512,) * 2
+    >>> files = BlockPlan(size, file, file, (131,) * 2, (80,) * 2, (0, 0), size)
+    >>> plan = plan_blocks(files, (True, True), 2**30, lambda shape: 100 * prod(shape), 2)
     >>> plan.unit, plan.block, round(plan.overhead(), 2)
     ((2048, 2048), (2048, 2048), 0.15)
     """
-    widest = max((halo for halo, cut in zip(layout.work_halo, layout.cut, strict=True) if cut), default=0)
+    # If the halo is as long as the axis, every part would read all of it.
+    cut = [0 < halo < size for halo, size in zip(files.halo, files.whole, strict=True)]
+    widest = max((halo for halo, may in zip(files.work_halo, cut, strict=True) if may), default=0)
     side = max(USUAL_SIDE, SIDE_PER_HALO * widest)
     while True:
-        unit = _unit(layout, side)
+        unit = _unit(files, solved, cut, side)
         # The largest blocks are whole units; a file larger than that is solved in parts.
-        for block in (_block(layout, unit, max(unit)), _block(layout, unit, side)):
-            plan = BlockPlan(
-                shape=layout.shape,
-                unit=unit,
-                block=block,
-                halo=layout.halo,
-                work_halo=layout.work_halo,
-                offset=layout.offset,
-                whole=layout.whole,
+        for longest in (max(unit), side):
+            block = tuple(
+                min(length, longest) if may else length if together else 1
+                for length, together, may in zip(unit, solved, cut, strict=True)
             )
-            taken = need(plan, layout.itemsize, solving)
+            plan = replace(files, unit=unit, block=block)
+            taken = need(plan, itemsize, solving)
             if taken <= memory:
                 return plan
         if side == SMALLEST_BLOCK:
             raise ValueError(
                 f"{human_bytes(memory)} of memory are too little: one unit of work (shape {unit}, whole "
-                f"files of the target) takes {human_bytes(taken)}; {layout.cure}"
+                f"files of the target) takes {human_bytes(taken)}; {cure}"
             )
         side = max(SMALLEST_BLOCK, side * 3 // 4)
 
@@ -226,17 +220,10 @@ def need(plan: BlockPlan, itemsize: int, solving: Callable[[tuple[int, ...]], in
     return itemsize * (volume(with_halo) + 2 * volume(largest)) + solving(block)
 
 
-def _unit(layout: BlockLayout, side: int) -> tuple[int, ...]:
+def _unit(files: BlockPlan, solved: Sequence[bool], cut: Sequence[bool], side: int) -> tuple[int, ...]:
     """Whole files: just enough to reach the side if an axis may be cut, else the whole axis."""
     lengths = []
-    for size, file, solved, cut in zip(layout.shape, layout.file, layout.solved, layout.cut, strict=True):
-        wanted = side if cut else size if solved else file
+    for size, file, together, may in zip(files.shape, files.unit, solved, cut, strict=True):
+        wanted = side if may else size if together else file
         lengths.append(-(-min(wanted, size) // file) * file)
     return tuple(lengths)
-
-
-def _block(layout: BlockLayout, unit: tuple[int, ...], side: int) -> tuple[int, ...]:
-    return tuple(
-        min(length, side) if cut else length if solved else 1
-        for length, solved, cut in zip(unit, layout.solved, layout.cut, strict=True)
-    )

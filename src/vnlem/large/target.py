@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import vnlem
-from vnlem.large.blocks import BlockLayout, BlockPlan, BlockSolver, plan_blocks
+from vnlem.large.blocks import BlockPlan, BlockSolver, plan_blocks
 from vnlem.large.boxes import Box, describe, extent
 from vnlem.large.errors import explain
 from vnlem.large.markers import Markers, fingerprint
@@ -35,21 +35,23 @@ def plan_for(source: Source, solver: BlockSolver, box: Box, file: tuple[int, ...
     """The plan for a box of the source whose target has files of the shape `file`."""
     halo = dict(zip(solver.axes, solver.halo, strict=True))
     work_halo = dict(zip(solver.axes, solver.work_halo, strict=True))
-    layout = BlockLayout(
+    files = BlockPlan(
         shape=extent(box),
-        file=file,
-        solved=tuple(axis in solver.axes for axis in source.axes),
+        unit=file,
+        block=file,
         halo=tuple(halo.get(axis, 0) for axis in source.axes),
         work_halo=tuple(work_halo.get(axis, 0) for axis in source.axes),
         offset=tuple(start for start, _ in box),
         whole=source.shape,
-        # If the halo is as long as the axis, every part would read all of it.
-        cut=tuple(0 < halo.get(axis, 0) < size for axis, size in zip(source.axes, source.shape, strict=True)),
-        itemsize=max(source.dtype.itemsize, source.result_dtype.itemsize),
-        cure=solver.cure,
     )
-    solved = [source.axes.index(axis) for axis in solver.axes]
-    return plan_blocks(layout, memory, lambda shape: solver.memory(tuple(shape[axis] for axis in solved)))
+    solved = [axis in solver.axes for axis in source.axes]
+    order = [source.axes.index(axis) for axis in solver.axes]
+
+    def solving(shape: tuple[int, ...]) -> int:
+        return solver.memory(tuple(shape[axis] for axis in order))
+
+    itemsize = max(source.dtype.itemsize, source.result_dtype.itemsize)
+    return plan_blocks(files, solved, memory, solving, itemsize, solver.cure)
 
 
 def target_store(source: Source, box: Box, target: Path) -> Store:
