@@ -26,7 +26,6 @@ class PreparedRun:
     """A task, and what is needed to start and to finish it."""
 
     task: RunTask
-    store: Store
     run: dict[str, Any]  # what the markers' folder says about the run
     complete: bool = False  # whether an earlier run has done it all
 
@@ -138,7 +137,7 @@ def begin(
         if error.errno is None:
             raise
         raise explain(error, target) from error
-    return PreparedRun(task, store, found, complete)
+    return PreparedRun(task, found, complete)
 
 
 def _settings(source: Source, solver: BlockSolver, box: Box, digest: str) -> dict[str, Any]:
