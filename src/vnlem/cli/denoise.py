@@ -158,27 +158,17 @@ def command(
     about_noise = {"gain": gain, "offset": offset, "read_noise": read_noise, "caution": caution}
     about_noise |= {"coils": coils, "looks": looks, "domain": domain, "lines": lines}
     pixels = single.options(mask, fill, defects, protect, only, strength, impulses)
-    asked = large.LargeOptions(
-        memory=memory,
-        resume=resume,
-        region=region,
-        dry_run=dry_run,
-        cluster=cluster,
-        part=part,
-        axes=axes,
-        page_by_page=page_by_page,
-    )
+    common: dict[str, Any] = {"method": method, "preset": preset, "workers": workers, "device": device}
+    common |= {"noise_model": model, "dtype": wanted, **about_noise, **parameters, **pixels}
+    asked = {name: arguments[name] for name in large.OPTIONS}
     if large.is_large(source, target, asked):
         large.refuse(channels=channels != "auto", overwrite=overwrite)
-        options = {"method": method, "preset": preset, "noise_model": model, **about_noise, **parameters}
-        options |= pixels
-        return large.run(source, target, sigma, asked, workers, quiet, device=device, dtype=wanted, **options)
+        options = {**asked, "axes": axes, "stack": not page_by_page, **common}
+        return large.run(source, target, sigma, quiet, **options)
     if source.is_dir():
         raise IsADirectoryError(
             f"{source} is a folder; name an image file, or denoise its files with --pattern '*.tif'"
         )
-    common: dict[str, Any] = {"method": method, "preset": preset, "workers": workers, "device": device}
-    common |= {"noise_model": model, "dtype": wanted, **about_noise, **parameters, **pixels}
     with ExitStack() as held:
 
         def letters_of(picture: "Picture") -> str:

@@ -2,7 +2,6 @@
 
 import math
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,33 +49,16 @@ TIFF_SUFFIXES = (".tif", ".tiff")
 SHARE_OF_MEMORY = 0.01
 
 
-@dataclass(frozen=True)
-class LargeOptions:
-    """What was requested on the command line."""
-
-    memory: str | None
-    resume: bool
-    region: str | None
-    dry_run: bool
-    cluster: str | None
-    part: str | None
-    axes: str | None
-    page_by_page: bool
-
-    @property
-    def any(self) -> bool:
-        """Whether an option was used that only applies to images in parts."""
-        return any(value for name, value in vars(self).items() if name not in ("axes", "page_by_page"))
-
-
+# Options that only apply to images in parts.
+OPTIONS = ("memory", "resume", "region", "dry_run", "cluster", "part")
 # What the folder of a zarr group or array holds, in version 3 and 2.
 ZARR_DOCUMENTS = ("zarr.json", ".zgroup", ".zarray")
 
 
-def is_large(source: Path, target: Path, options: LargeOptions) -> bool:
+def is_large(source: Path, target: Path, options: dict[str, Any]) -> bool:
     """Whether this is work for ``vnlem.denoise_large``: zarr, one of its options, or a file of big planes."""
     is_store = any((source / name).exists() for name in ZARR_DOCUMENTS)
-    if options.any or is_store or any(".zarr" in path.name.lower() for path in (source, target)):
+    if any(options.values()) or is_store or any(".zarr" in path.name.lower() for path in (source, target)):
         return True
     if target.suffix.lower() not in TIFF_SUFFIXES:
         return False
@@ -152,36 +134,15 @@ def refuse(*, channels: bool, overwrite: bool) -> None:
         )
 
 
-def run(
-    source: Path,
-    target: Path,
-    sigma: float | None,
-    options: LargeOptions,
-    workers: int | None,
-    quiet: bool,
-    **params: Any,
-) -> str:
-    """Run it, and print a summary."""
+def run(source: Path, target: Path, sigma: float | None, quiet: bool, **options: Any) -> str:
+    """Run it with the options of ``vnlem.denoise_large``, and print a summary."""
     _need_extra()
     from vnlem.large.api import denoise_large
     from vnlem.large.dry_run import Forecast, human_time
 
     with progress_bar(f"denoising {source.name}", quiet=quiet) as report:
         found = denoise_large(
-            source,
-            target,
-            sigma,
-            axes=options.axes,
-            stack=not options.page_by_page,
-            region=options.region,
-            memory=options.memory,
-            resume=options.resume,
-            part=options.part,
-            cluster=options.cluster,
-            dry_run=options.dry_run,
-            workers=workers,
-            progress=lambda done, total: report(done / max(total, 1)),
-            **params,
+            source, target, sigma, progress=lambda done, total: report(done / max(total, 1)), **options
         )
     if isinstance(found, Forecast):
         print(found)
