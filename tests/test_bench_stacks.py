@@ -11,8 +11,8 @@ import tifffile
 import vnlem
 from vnlem.bench.command_peer import run_command
 from vnlem.bench.datasets import Item, read_stack
+from vnlem.bench.peers import STACK_PEERS, find_peer
 from vnlem.bench.protocols import Case, Scene, measure, scenes
-from vnlem.bench.stack_peers import STACK_PEERS, find_stack_peer
 from vnlem.bench.variants import command_variants, parse_variants
 
 pytestmark = pytest.mark.slow
@@ -88,12 +88,12 @@ def test_measures_of_a_stack_are_of_all_its_pages():
 @pytest.mark.parametrize("name", STACK_PEERS)
 def test_a_peer_denoises_a_stack(name):
     try:
-        peer = find_stack_peer(name)
+        peer = find_peer(name)
     except ValueError as error:
         pytest.skip(str(error))
     clean = np.tile(movie(1, 40).astype(float), (6, 1, 1))
     noisy = clean + np.random.default_rng(0).normal(0, 20, clean.shape)
-    result = peer(noisy, 20.0, 1, "TYX")
+    result = peer(noisy, 20.0, 1)
     assert result.shape == noisy.shape
     assert np.std(result - clean) < 0.6 * 20
 

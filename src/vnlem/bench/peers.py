@@ -1,7 +1,7 @@
 """Denoisers of other packages, called the way their users call them, for comparison.
 
-Each takes a grey float image in 0..255, its noise level, and the number of threads it may use. Packages that
-are not installed are left out.
+Each takes a grey float image in 0..255, or a stack of them (pages, H, W), its noise level, and the number of
+threads it may use. Packages that are not installed are left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,17 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 Peer = Callable[[NDArray[np.float64], float, int], NDArray[Any]]
+FRAMES = 2  # that OpenCV uses before and after
 
 
 def available_peers() -> dict[str, Peer]:
-    """The peers whose packages are installed, by name.
+    """The peers for images whose packages are installed, by name.
 
     Examples
     --------
     >>> "skimage-nlm" in available_peers()
     True
     """
-    return {name: peer for name, (peer, needs) in _PEERS.items() if not _missing(needs)}
+    return {
+        name: peer
+        for name, (peer, needs) in _PEERS.items()
+        if name not in STACK_PEERS and not _missing(needs)
+    }
 
 
 def find_peer(name: str) -> Peer | None:
@@ -36,14 +41,9 @@ def find_peer(name: str) -> Peer | None:
     if name not in _PEERS:
         return None
     peer, needs = _PEERS[name]
-    check_installed(name, needs)
-    return peer
-
-
-def check_installed(name: str, modules: Sequence[str]) -> None:
-    """Say which packages a peer needs if some are missing."""
-    if missing := _missing(modules):
+    if missing := _missing(needs):
         raise ValueError(f"{name} needs {' and '.join(missing)}: run pip install {' '.join(missing)}")
+    return peer
 
 
 def _missing(modules: Sequence[str]) -> list[str]:
@@ -92,6 +92,25 @@ def _bm3d(noisy: NDArray[np.float64], sigma: float, threads: int) -> NDArray[Any
     return 255 * np.asarray(bm3d(noisy / 255, sigma_psd=sigma / 255))
 
 
+def _bm4d(noisy: NDArray[np.float64], sigma: float, threads: int) -> NDArray[Any]:
+    from bm4d import bm4d
+
+    return 255 * np.asarray(bm4d(noisy / 255, sigma / 255))
+
+
+def _opencv_multi(noisy: NDArray[np.float64], sigma: float, threads: int) -> NDArray[Any]:
+    import cv2
+
+    cv2.setNumThreads(threads)
+    # It takes bytes, and as many frames before as after: fewer towards both ends.
+    frames = list(np.clip(np.rint(noisy), 0, 255).astype(np.uint8))
+    found = []
+    for number in range(len(frames)):
+        half = min(FRAMES, number, len(frames) - 1 - number)
+        found.append(cv2.fastNlMeansDenoisingMulti(frames, number, 2 * half + 1, None, 0.9 * sigma, 5, 21))
+    return np.stack(found).astype(np.float64)
+
+
 # Name -> function, and the modules it needs.
 _PEERS: dict[str, tuple[Peer, tuple[str, ...]]] = {
     "skimage-nlm": (_skimage_nlm, ("skimage",)),
@@ -99,8 +118,11 @@ _PEERS: dict[str, tuple[Peer, tuple[str, ...]]] = {
     "skimage-wavelet": (_skimage_wavelet, ("skimage", "pywt")),
     "opencv-nlm": (_opencv_nlm, ("cv2",)),
     "bm3d": (_bm3d, ("bm3d",)),
+    "bm4d": (_bm4d, ("bm4d",)),
+    "opencv-multi": (_opencv_multi, ("cv2",)),
 }
 PEER_NAMES = tuple(_PEERS)
+STACK_PEERS = ("bm4d", "opencv-multi")  # those that take whole stacks
 _INSTALLED_BY = {
     "skimage": "scikit-image",
     "pywt": "PyWavelets",

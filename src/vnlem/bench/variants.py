@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from vnlem.bench.command_peer import METHOD as COMMAND
 from vnlem.bench.command_peer import check_command, run_command
-from vnlem.bench.peers import PEER_NAMES, find_peer
-from vnlem.bench.stack_peers import STACK_PEERS, find_stack_peer
+from vnlem.bench.peers import PEER_NAMES, STACK_PEERS, find_peer
 from vnlem.pipeline.lazy import load
 
 DEFAULTS = ("nlem", "vnlem", "vnlem-dd", "vnlr")
@@ -86,10 +85,11 @@ class Variant:
     ) -> NDArray[Any]:
         arguments = dict(self.arguments)
         if not self.target and self.method in STACK_PEERS:
-            peer = find_stack_peer(self.method)
+            peer = find_peer(self.method)
+            assert peer is not None
             if "C" in axes:
-                return _each_channel(lambda grey: peer(grey, sigma, threads, axes[:-1]), noisy)
-            return peer(noisy, sigma, threads, axes)
+                return _each_channel(lambda grey: peer(grey, sigma, threads), noisy)
+            return peer(noisy, sigma, threads)
         if not self.target or arguments.pop(PAGES, False):
             alone = replace(self, arguments=tuple(arguments.items()))
             return np.stack([alone.run(page, sigma, threads, axes[1:]) for page in noisy])
@@ -170,16 +170,14 @@ def _parse(text: str, protocol: str) -> Variant:
     method = name.lower().replace("_", "-")
     if method in STACK_PEERS and protocol != "stack":
         raise ValueError(f"{method} is for stacks; use it with --protocol stack")
-    if method in STACK_PEERS or find_peer(method) is not None:
-        if method in STACK_PEERS:
-            find_stack_peer(method)
+    if find_peer(method) is not None:
         if parts:
             raise ValueError(f"{method} takes no preset and no parameters here, got {text!r}")
         return Variant(text, method, "")
     if method not in names():
         raise ValueError(
             f"unknown method {name!r}; the methods are {', '.join(names())}, "
-            f"the peers {', '.join((*PEER_NAMES, *STACK_PEERS))}"
+            f"the peers {', '.join(PEER_NAMES)}"
         )
     ours = find_method(method)
     function, known = load(ours.function), ours.parameters
