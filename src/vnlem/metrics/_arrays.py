@@ -1,4 +1,4 @@
-"""The input checks of all measures, and the root mean square."""
+"""The input checks of all measures."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,17 +83,3 @@ def data_range_of(clean: ArrayLike) -> float:
         )
     limits = np.iinfo(given.dtype)
     return float(limits.max) - (float(limits.min) if given.min() < 0 else 0.0)
-
-
-def root_mean_square(values: NDArray[np.float64]) -> float:
-    """Root of the mean of squares, scaled to keep squares of 1e-300 and 1e300 representable.
-
-    Examples
-    --------
-    >>> root_mean_square(np.array([3e-200, 4e-200])) / 1e-200
-    3.53553...
-    """
-    peak = float(np.abs(values).max())
-    if peak == 0:
-        return 0.0
-    return peak * float(np.sqrt(np.mean((values / peak) ** 2)))

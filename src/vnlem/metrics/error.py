@@ -5,7 +5,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.metrics._arrays import check_data_range, data_range_of, pair_of, root_mean_square
+from vnlem.metrics._arrays import check_data_range, data_range_of, pair_of
+from vnlem.pipeline.sigma import root_mean_square
 
 
 def snr(clean: ArrayLike, other: ArrayLike) -> float:

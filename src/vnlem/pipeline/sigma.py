@@ -89,14 +89,14 @@ def check_positive_map(sigma: Any, shape: tuple[int, ...]) -> NDArray[np.float64
 
 
 def root_mean_square(values: Any) -> float:
-    """Root mean square of a map of the noise, without overflow in any units.
+    """Root mean square of an array, e.g. a map of the noise, without overflow in any units.
 
     Examples
     --------
     >>> root_mean_square(np.array([3e200, 4e200])) / 1e200
     3.53553390593273...
     """
-    peak = float(values.max())
+    peak = float(abs(values).max())
     return peak * math.sqrt(float(((values / peak) ** 2).mean())) if peak > 0 else 0.0
 
 
