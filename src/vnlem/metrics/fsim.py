@@ -100,7 +100,7 @@ def _of_planes(first: Plane, second: Plane, chroma: Plane | None) -> float:
 def _features(memory: bytes, shape: tuple[int, int]) -> tuple[Plane, Plane]:
     """Phase congruency and gradient of a plane. Kept: one clean image is compared with many others."""
     plane = np.frombuffer(memory).reshape(shape)
-    return _filters(*shape).phase_congruency(plane), _gradient(plane)
+    return _phase_congruency(plane), _gradient(plane)
 
 
 def _ratio(a: Plane, b: Plane, constant: float) -> Plane:
@@ -125,47 +125,44 @@ def _gradient(plane: Plane) -> Plane:
     return magnitude
 
 
-class _Filters:
-    """Log-Gabor filters in the Fourier domain, for one image size."""
-
-    def __init__(self, rows: int, columns: int) -> None:
-        down, across = _frequencies(rows)[:, None], _frequencies(columns)[None, :]
-        radius = np.hypot(down, across)
-        radius[0, 0] = 1.0  # any number with a logarithm: the filters are zero there
-        lowpass = 1 / (1 + (radius / LOWPASS_CUTOFF) ** (2 * LOWPASS_ORDER))
-        wavelengths = SMALLEST_WAVELENGTH * SCALE_FACTOR ** np.arange(N_SCALES)
-        log_ratio = np.log(radius * wavelengths[:, None, None])
-        radial = lowpass * np.exp(-(log_ratio**2) / (2 * np.log(SIGMA_ON_F) ** 2))
-        radial[:, 0, 0] = 0.0
-        direction = np.arctan2(-down, across)
-        # For each orientation the filters of all scales, finest first: (scales, rows, columns).
-        self._orientations: list[NDArray[np.float64]] = []
-        for index in range(N_ORIENTATIONS):
-            turn = direction - index * np.pi / N_ORIENTATIONS
-            turn = np.arctan2(np.sin(turn), np.cos(turn))
-            self._orientations.append(radial * np.exp(-(turn**2) / (2 * ANGULAR_SIGMA**2)))
-
-    def phase_congruency(self, plane: Plane) -> Plane:
-        """How much the phases of all scales agree at each pixel, between 0 and 1."""
-        # The filters ignore the mean; subtracting it first avoids rounding errors in flat images.
-        spectrum = fft.fft2(plane - plane.mean())
-        energy, amplitude = np.zeros_like(plane), np.zeros_like(plane)
-        for filters in self._orientations:
-            responses = fft.ifft2(spectrum * filters)
-            total = responses.sum(axis=0)
-            mean_phase = np.conj(total) / (np.abs(total) + SMALLEST_AMPLITUDE)
-            # Along the mean phase minus across it: A (cos(deviation) - |sin(deviation)|), summed over scales.
-            turned = responses * mean_phase
-            aligned = (turned.real - np.abs(turned.imag)).sum(axis=0)
-            energy += np.maximum(aligned - _noise_threshold(responses[0], filters), 0)
-            amplitude += np.abs(responses).sum(axis=0)
-        return energy / (amplitude + SMALLEST_AMPLITUDE)
-
-
 @lru_cache(maxsize=2)
-def _filters(rows: int, columns: int) -> _Filters:
-    # Images of one size often follow each other, and making the filters takes half as long as using them.
-    return _Filters(rows, columns)
+def _filters(rows: int, columns: int) -> list[NDArray[np.float64]]:
+    """Log-Gabor filters in the Fourier domain: for each orientation those of all scales, finest first.
+
+    Kept: images of one size often follow each other, and making the filters takes half as long as using them.
+    """
+    down, across = _frequencies(rows)[:, None], _frequencies(columns)[None, :]
+    radius = np.hypot(down, across)
+    radius[0, 0] = 1.0  # any number with a logarithm: the filters are zero there
+    lowpass = 1 / (1 + (radius / LOWPASS_CUTOFF) ** (2 * LOWPASS_ORDER))
+    wavelengths = SMALLEST_WAVELENGTH * SCALE_FACTOR ** np.arange(N_SCALES)
+    log_ratio = np.log(radius * wavelengths[:, None, None])
+    radial = lowpass * np.exp(-(log_ratio**2) / (2 * np.log(SIGMA_ON_F) ** 2))
+    radial[:, 0, 0] = 0.0
+    direction = np.arctan2(-down, across)
+    found: list[NDArray[np.float64]] = []
+    for index in range(N_ORIENTATIONS):
+        turn = direction - index * np.pi / N_ORIENTATIONS
+        turn = np.arctan2(np.sin(turn), np.cos(turn))
+        found.append(radial * np.exp(-(turn**2) / (2 * ANGULAR_SIGMA**2)))
+    return found
+
+
+def _phase_congruency(plane: Plane) -> Plane:
+    """How much the phases of all scales agree at each pixel, between 0 and 1."""
+    # The filters ignore the mean; subtracting it first avoids rounding errors in flat images.
+    spectrum = fft.fft2(plane - plane.mean())
+    energy, amplitude = np.zeros_like(plane), np.zeros_like(plane)
+    for filters in _filters(*plane.shape):
+        responses = fft.ifft2(spectrum * filters)
+        total = responses.sum(axis=0)
+        mean_phase = np.conj(total) / (np.abs(total) + SMALLEST_AMPLITUDE)
+        # Along the mean phase minus across it: A (cos(deviation) - |sin(deviation)|), summed over scales.
+        turned = responses * mean_phase
+        aligned = (turned.real - np.abs(turned.imag)).sum(axis=0)
+        energy += np.maximum(aligned - _noise_threshold(responses[0], filters), 0)
+        amplitude += np.abs(responses).sum(axis=0)
+    return energy / (amplitude + SMALLEST_AMPLITUDE)
 
 
 def _frequencies(size: int) -> Plane:
