@@ -54,7 +54,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
-def images_needed(n_pairs: int, level: float = LEVEL) -> int:
+def images_needed(n_pairs: int) -> int:
     """The fewest images with which the paired test can distinguish any of `n_pairs` pairs of methods.
 
     With n images its smallest p-value is 2^(1 - n); Holm's correction multiplies it by the number of pairs.
@@ -65,7 +65,7 @@ def images_needed(n_pairs: int, level: float = LEVEL) -> int:
     (6, 8)
     """
     n_images = 1
-    while n_pairs * 2.0 ** (1 - n_images) >= level:
+    while n_pairs * 2.0 ** (1 - n_images) >= LEVEL:
         n_images += 1
     return n_images
 
@@ -118,7 +118,7 @@ def wilcoxon(difference: NDArray[np.float64]) -> dict[str, Any]:
     }
 
 
-def bootstrap_intervals(columns: NDArray[np.float64], seed: int = BOOTSTRAP_SEED) -> NDArray[np.float64]:
+def bootstrap_intervals(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Percentile intervals (95 %) of column means under resampling of the rows: shape (2, columns).
 
     Every column has the same resamples: one matrix product serves them all.
@@ -129,7 +129,7 @@ def bootstrap_intervals(columns: NDArray[np.float64], seed: int = BOOTSTRAP_SEED
     array([[1.8, 2.2]])
     """
     n = len(columns)
-    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+    counts = np.random.default_rng(BOOTSTRAP_SEED).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
     means = (counts.astype(np.float64) @ columns) / n
     tail = (1 - CONFIDENCE) / 2
     limits: NDArray[np.float64] = np.quantile(means, (tail, 1 - tail), axis=0)

@@ -36,7 +36,7 @@ def said_once() -> Iterator[None]:
             _said.reset(token)
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
+def warn(message: str) -> None:
     """Warn about the innermost line that is not the package's own.
 
     Examples
@@ -58,7 +58,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     place = frame.f_globals
     warnings.warn_explicit(
         message,
-        category,
+        UserWarning,
         frame.f_code.co_filename,
         frame.f_lineno,
         module=place.get("__name__", "<unknown>"),
