@@ -247,9 +247,7 @@ def _of_pixels(
     """The photon and read noise of one colour or of all; pixels do not share it."""
     side = len(pattern)
     height, width = (length // side for length in pixels.shape)
-    parts = [
-        mosaic.cell_plane(pixels, y, x, side)[:height, :width] for y, x, _ in mosaic.places(pattern, colour)
-    ]
+    parts = [pixels[y::side, x::side][:height, :width] for y, x, _ in mosaic.places(pattern, colour)]
     page = np.concatenate(parts)
     if white is not None:
         page = np.minimum(page, white)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from vnlem.pipeline import checks
 
@@ -101,8 +101,3 @@ def per_pixel(name: str, value: Any, pattern: tuple[str, ...], least: float = -n
     if found.min() < least or not np.isfinite(found).all():
         raise ValueError(f"{name} must be at least {least:g}, got {found.min():g}")
     return found
-
-
-def cell_plane(mosaic: ArrayLike, y: int, x: int, side: int) -> NDArray[Any]:
-    """The pixels of a mosaic at one place of their cells, as a smaller image."""
-    return np.asarray(mosaic)[y::side, x::side]
