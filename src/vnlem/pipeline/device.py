@@ -261,11 +261,10 @@ def choose(device: str | None, image: Any = None) -> str:
         raise ValueError(f"device must be 'cpu', 'cuda', 'cuda:N' or 'auto', got {device!r}")
     if matched[1] == "cpu":
         return "cpu"
-    if matched[1] == "auto":
-        if why_no_gpu() is not None:
-            return "cpu"
-        return f"cuda:{_number_of(image) if lies_on_gpu(image) else 0}"
-    _need_gpu(f"device={device!r}")
+    if matched[1] == "cuda":
+        _need_gpu(f"device={device!r}")
+    elif why_no_gpu() is not None:
+        return "cpu"
     if matched[2] is None:
         return f"cuda:{_number_of(image) if lies_on_gpu(image) else 0}"
     count = importlib.import_module("cupy").cuda.runtime.getDeviceCount()
