@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -42,9 +41,7 @@ class RawPlanes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stream.close()
 
     def read(self, number: int, rows: slice, columns: slice) -> NDArray[Any]:
