@@ -1,6 +1,7 @@
 """Boxes of an array: one (start, stop) for each axis."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from math import prod
 
 Span = tuple[int, int]
@@ -87,6 +88,21 @@ def pieces(length: int, longest: int) -> list[Span]:
     count = -(-length // longest)
     step = -(-length // count)
     return [(start, min(start + step, length)) for start in range(0, length, step)]
+
+
+def cut_at(box: Box, sides: Sequence[int]) -> Iterator[Box]:
+    """The parts of a box between the lines of a grid that begins at the origin.
+
+    Examples
+    --------
+    >>> list(cut_at(((0, 5), (0, 8)), (4, 8)))
+    [((0, 4), (0, 8)), ((4, 5), (0, 8))]
+    """
+    cuts = [
+        [(max(line, start), min(line + side, stop)) for line in range(start // side * side, stop, side)]
+        for (start, stop), side in zip(box, sides, strict=True)
+    ]
+    return product(*cuts)
 
 
 def describe(box: Box, axes: Sequence[str]) -> str:

@@ -1,9 +1,8 @@
 """Inputs: anything with shape, dtype and slicing, and how another process opens it again."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from vnlem.io.files import one_sentence
 from vnlem.io.formats import find_format, sniff
-from vnlem.large.boxes import Box, describe, slices
+from vnlem.large.boxes import Box, cut_at, describe, slices
 from vnlem.large.ngff import Image
 from vnlem.large.nodes import Node
 from vnlem.noise.sensor import HALO, Sensor
@@ -86,7 +85,7 @@ class Source:
         except MemoryError:
             raise
         except Exception as error:  # codecs raise any kind of error on damaged data
-            files = list(self._files(box))
+            files = self._files(box)
             damaged = [(file, found) for file in files if (found := self._unreadable(file)) is not None]
             where, found = damaged[0] if damaged else (box, error)
             reason = " ".join(str(found).split()).rstrip(".") or type(found).__name__
@@ -109,18 +108,13 @@ class Source:
             return error
         return None
 
-    def _files(self, box: Box) -> Iterator[Box]:
+    def _files(self, box: Box) -> list[Box]:
         """The parts of a box that lie in one file or chunk each; the box itself if these are unknown."""
         held = self._array
         sides = getattr(held, "shards", None) or getattr(held, "chunks", None)
         if not isinstance(sides, tuple) or not all(isinstance(side, int) for side in sides):
-            yield box
-            return
-        cuts = []
-        for axis, (start, stop) in zip(self.order, box, strict=True):
-            lines = range(start // sides[axis] * sides[axis], stop, sides[axis])
-            cuts.append([(max(line, start), min(line + sides[axis], stop)) for line in lines])
-        yield from product(*cuts)
+            return [box]
+        return list(cut_at(box, [sides[axis] for axis in self.order]))
 
     def close(self) -> None:
         """Close the files opened for reading; they open again when needed."""

@@ -1,10 +1,8 @@
 """The zarr store to write: its documents, its levels, and the files of a box."""
 
 import contextlib
-import itertools
 import os
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vnlem.large import ngff
-from vnlem.large.boxes import Box, inside, slices
+from vnlem.large.boxes import Box, cut_at, inside, slices
 from vnlem.large.nodes import Node, read_node, write_json
 from vnlem.large.sources import Source
 from vnlem.pipeline.workers import for_each
@@ -166,7 +164,7 @@ def write_box(
     def write(part: Box) -> None:
         array[slices(part)] = pixels[slices(inside(part, box))]
 
-    for_each(write, list(file_boxes(level, box)), workers)
+    for_each(write, list(cut_at(box, level.file)), workers)
     count = total = 0
     for path in paths:
         try:
@@ -188,24 +186,10 @@ def measure_box(array: Any, root: Path, level: StoreLevel, box: Box) -> tuple[in
     return len(sizes), sum(sizes)
 
 
-def file_boxes(level: StoreLevel, box: Box) -> Iterator[Box]:
-    """The parts of a box that lie in one file each.
-
-    Examples
-    --------
-    >>> list(file_boxes(StoreLevel("0", (5, 9), (4, 8)), ((0, 5), (0, 8))))
-    [((0, 4), (0, 8)), ((4, 5), (0, 8))]
-    """
-    cuts = [
-        [(max(line, start), min(line + side, stop)) for line in range(start // side * side, stop, side)]
-        for (start, stop), side in zip(box, level.file, strict=True)
-    ]
-    yield from itertools.product(*cuts)
-
-
 def file_keys(array: Any, level: StoreLevel, box: Box) -> list[str]:
     """The files of a box, below the array's folder."""
-    counts = [
-        range(start // side, -(-stop // side)) for (start, stop), side in zip(box, level.file, strict=True)
-    ]
-    return [array.metadata.encode_chunk_key(place) for place in itertools.product(*counts)]
+    places = (
+        tuple(start // side for (start, _), side in zip(part, level.file, strict=True))
+        for part in cut_at(box, level.file)
+    )
+    return [array.metadata.encode_chunk_key(place) for place in places]

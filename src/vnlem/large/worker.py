@@ -1,7 +1,6 @@
 """One unit of work, from reading to its marker. This is what every worker runs, here or on a cluster."""
 
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.large.blocks import Block, BlockPlan, BlockSolver
-from vnlem.large.boxes import Box, describe, extent, inside, shifted, slices
+from vnlem.large.boxes import Box, cut_at, describe, extent, inside, shifted, slices
 from vnlem.large.errors import explain
 from vnlem.large.markers import Markers
 from vnlem.large.pyramid import covered, downsample
@@ -118,13 +117,9 @@ def _downsample(task: RunTask, level: int, box: Box) -> NDArray[Any]:
     """A unit of a coarser level, made piece by piece to save memory with large shards."""
     fine, coarse = task.levels[level - 1], task.levels[level]
     array = open_level(task.root, fine)
-    result = np.empty([stop - start for start, stop in box], array.dtype)
+    result = np.empty(extent(box), array.dtype)
     steps = [PYRAMID_SIDE if axis >= len(box) - 2 else 1 for axis in range(len(box))]
-    cuts = [
-        [(a, min(a + step, stop)) for a in range(start, stop, step)]
-        for (start, stop), step in zip(box, steps, strict=True)
-    ]
-    for piece in product(*cuts):
+    for piece in cut_at(box, steps):
         pixels = np.asarray(array[slices(covered(piece, fine.shape, coarse.shape))])
         result[slices(inside(piece, box))] = downsample(pixels, piece, fine.shape, coarse.shape)
     return result
