@@ -1,6 +1,7 @@
 """A sample of a large array, to estimate noise and brightness and to identify the array."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.large.boxes import Box
+from vnlem.large.boxes import Box, slices
 from vnlem.large.sources import Source
 from vnlem.pipeline import checks
 
@@ -48,7 +49,7 @@ def take_sample(source: Source) -> SourceSample:
         if channels > 1:
             planes = np.moveaxis(pixels, source.axes.index("c"), -3).reshape(-1, channels, *planes.shape[1:])
     else:
-        planes = _mosaic(source, channels)
+        planes = _mosaic(source, channels, source.dtype, source.read)
     if planes.dtype.kind == "f":
         if np.isinf(planes).any():
             raise ValueError(f"{source.name} holds infinite values; replace them first, e.g. with NaN")
@@ -74,12 +75,7 @@ def sample_of_map(source: Source, values: NDArray[Any]) -> NDArray[Any]:
     if is_all(source):
         pages = prod(source.shape[: source.axes.index("y")]) // _joint(source)
         return np.broadcast_to(values, (pages, *values.shape))
-    height, width = (min(TILE, size) for size in source.shape[-2:])
-    tiles = [
-        values[top:bottom, left:right] for *_, (top, bottom), (left, right) in _tiles(source, (height, width))
-    ]
-    rows = [np.concatenate(tiles[k : k + PER_SIDE], axis=1) for k in range(0, PER_SIDE**2, PER_SIDE)]
-    return np.concatenate(rows)[None]
+    return _mosaic(source, 1, values.dtype, lambda box: values[slices(box[-2:])])
 
 
 def _joint(source: Source) -> int:
@@ -87,35 +83,34 @@ def _joint(source: Source) -> int:
     return source.shape[axis] if source.colour and axis is not None else 1
 
 
-def _mosaic(source: Source, channels: int) -> NDArray[Any]:
+def _mosaic(
+    source: Source, channels: int, dtype: np.dtype[Any], read: Callable[[Box], NDArray[Any]]
+) -> NDArray[Any]:
     height, width = (min(TILE, size) for size in source.shape[-2:])
-    mosaic = np.empty((channels, PER_SIDE * height, PER_SIDE * width), source.dtype)
+    mosaic = np.empty((channels, PER_SIDE * height, PER_SIDE * width), dtype)
     for number, box in enumerate(_tiles(source, (height, width))):
         row, column = divmod(number, PER_SIDE)
-        tile = source.read(box).reshape(channels, height, width)
+        tile = read(box).reshape(channels, height, width)
         mosaic[:, row * height : (row + 1) * height, column * width : (column + 1) * width] = tile
     return mosaic[None] if channels > 1 else mosaic
 
 
 def _tiles(source: Source, tile: tuple[int, int]) -> list[Box]:
     """Boxes of one tile each: spread over rows and columns, cycling through the other axes."""
-    leading = [
-        1 if source.colour and name == "c" else size
-        for name, size in zip(source.axes, source.shape, strict=True)
-    ][:-2]
+    joint = [source.colour and name == "c" for name in source.axes[:-2]]
+    leading = [1 if whole else size for whole, size in zip(joint, source.shape, strict=False)]
     count = PER_SIDE**2
     boxes = []
     for number in range(count):
         row, column = divmod(number, PER_SIDE)
-        page = number * prod(leading) // count
-        spans = []
-        for axis in reversed(range(len(leading))):
-            page, index = divmod(page, leading[axis])
-            joint = source.colour and source.axes[axis] == "c"
-            spans.append((0, source.shape[axis]) if joint else (index, index + 1))
+        pages = np.unravel_index(number * prod(leading) // count, leading) if leading else ()
+        spans = [
+            (0, size) if whole else (int(page), int(page) + 1)
+            for whole, size, page in zip(joint, source.shape, pages, strict=False)
+        ]
         y, x = (
             (place * (size - side)) // (PER_SIDE - 1)
             for place, size, side in zip((row, column), source.shape[-2:], tile, strict=True)
         )
-        boxes.append((*spans[::-1], (y, y + tile[0]), (x, x + tile[1])))
+        boxes.append((*spans, (y, y + tile[0]), (x, x + tile[1])))
     return boxes
