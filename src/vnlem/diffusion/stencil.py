@@ -124,11 +124,9 @@ class StencilGraph:
         first, last = (row * self.stride for row in self._rows)
         out[:first] = 0
         out[last:] = 0
-
-        def work(rows: tuple[int, int]) -> None:
-            kernels.apply_stencil(self.slots, self.size, vectors, *rows, out)
-
-        self.pool.for_each(work, self._strips)
+        self.pool.for_each(
+            lambda rows: kernels.apply_stencil(self.slots, self.size, vectors, *rows, out), self._strips
+        )
 
     def __matmul__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """W @ vectors for plain vectors (pixels, n)."""
@@ -141,51 +139,42 @@ class StencilGraph:
     def degrees(self) -> NDArray[np.float64]:
         """Sum of the weights of every pixel."""
         out = np.zeros((self.height + 2 * self.reach, self.stride))
-
-        def work(rows: tuple[int, int]) -> None:
-            kernels.stencil_degrees(self.slots, self.size, *rows, out)
-
-        self.pool.for_each(work, self._strips)
+        self.pool.for_each(
+            lambda rows: kernels.stencil_degrees(self.slots, self.size, *rows, out), self._strips
+        )
         return self.inside(out)[:, :, 0].ravel()
 
     def scale(self, factors: NDArray[np.float64]) -> None:
         """W = diag(factors) W diag(factors), in place."""
         padded = self.pad(factors.astype(np.float32)[:, None])[:, 0]
-
-        def work(rows: tuple[int, int]) -> None:
-            kernels.scale_stencil(self.slots, self.size, padded, *rows)
-
-        self.pool.for_each(work, self._strips)
+        self.pool.for_each(
+            lambda rows: kernels.scale_stencil(self.slots, self.size, padded, *rows), self._strips
+        )
 
     def local_scales(self, noise: float, count: int) -> NDArray[np.float64]:
         """The count-th smallest of each pixel's squared distances, minus the noise; the slots hold them."""
         out = np.empty(self.padded_size, dtype=np.float32)
-
-        def work(rows: tuple[int, int]) -> None:
-            affinity.local_scales(self.slots, self.size, noise, count, *rows, out)
-
-        self.pool.for_each(work, self._strips)
+        self.pool.for_each(
+            lambda rows: affinity.local_scales(self.slots, self.size, noise, count, *rows, out), self._strips
+        )
         return self.inside(out)[:, :, 0].ravel().astype(np.float64)
 
     def gaussian(self, inverse_scales: NDArray[np.float64], noise: float) -> None:
         """Turn squared distances into weights exp(-max(d^2 - noise, 0) * inverse_i * inverse_j), in place."""
         inverse = self.pad(inverse_scales.astype(np.float32)[:, None])[:, 0]
-
-        def work(rows: tuple[int, int]) -> None:
-            affinity.gaussian_weights(self.slots, self.size, inverse, noise, *rows)
-
-        self.pool.for_each(work, self._strips)
+        self.pool.for_each(
+            lambda rows: affinity.gaussian_weights(self.slots, self.size, inverse, noise, *rows), self._strips
+        )
 
     def coarsened(self) -> "StencilGraph":
         """The graph between blocks of 2x2 pixels: weights added up (P^T W P)."""
         height, width = -(-self.height // 2), -(-self.width // 2)
         pool = self.pool if height * width >= MANY else ALONE
         coarse = StencilGraph(height, width, (self.reach + 1) // 2, pool)
-
-        def work(rows: tuple[int, int]) -> None:
-            kernels.coarsen_stencil(self.slots, self.size, *rows, coarse.slots, coarse.size)
-
-        self.pool.for_each(work, self._strips)
+        self.pool.for_each(
+            lambda rows: kernels.coarsen_stencil(self.slots, self.size, *rows, coarse.slots, coarse.size),
+            self._strips,
+        )
         return coarse
 
     def rows(self) -> Rows:
@@ -208,11 +197,9 @@ class StencilGraph:
         self, coarse: Block, coarser: "StencilGraph", share: NDArray[np.float32], fine: Block
     ) -> None:
         """fine += share * the coarsened graph's vectors at each pixel's block."""
-
-        def work(rows: tuple[int, int]) -> None:
-            kernels.prolong(coarse, coarser.size, share, self.size, *rows, fine)
-
-        self.pool.for_each(work, coarser._strips)
+        self.pool.for_each(
+            lambda rows: kernels.prolong(coarse, coarser.size, share, self.size, *rows, fine), coarser._strips
+        )
 
     def sparse(self) -> Any:
         """The graph as a scipy.sparse matrix, for small images."""
