@@ -16,11 +16,11 @@ from vnlem.reference.turned import TILE, Copies
 
 Float = NDArray[np.float64]
 
-_TURNS: dict[str, list[Any]] = {
+TURNS: dict[str, list[Any]] = {
     "identity": [lambda patch: patch],
     "c4": [lambda patch, q=q: np.rot90(patch, q, axes=(-2, -1)) for q in range(4)],
 }
-_TURNS["d4"] = _TURNS["c4"] + [
+TURNS["d4"] = TURNS["c4"] + [
     lambda patch, q=q: np.rot90(patch, q, axes=(-2, -1))[..., ::-1] for q in range(4)
 ]
 
@@ -66,7 +66,7 @@ def denoise(
         first = number == 0
         perceptual = params.aim == "perception" and number == params.passes
         size = params.patch_sizes[number]
-        turns = _TURNS.get(params.group, _TURNS["d4"])
+        turns = TURNS.get(params.group, TURNS["d4"])
         step = params.first_step if first else params.step
         radius = params.first_patch_distance if first else params.patch_distance
         radius = min(radius, max(height, width) - size)
@@ -203,7 +203,7 @@ def _nearest(image, windows, corner, size, *, count, turns, factor, penalty, col
     own, turned = windows
     count = min(count, _fit_in(own, colours, cell))
     # Turned back, the reference is compared with patches as they lie.
-    reference = np.stack([_undo(_cut(image, corner, size), g) for g in range(len(turns))])
+    reference = np.stack([undone(_cut(image, corner, size), g) for g in range(len(turns))])
     keeps_colours = {}
     if colours is not None:
         wanted = _cut(colours, corner, size)
@@ -266,7 +266,7 @@ def _pass(images, groups, size, turns, number, params):
             if y0 >= height:
                 continue
             weight = max(gain[j], 1 / len(group)) ** -1.5 * window
-            patch = _undo(estimate[:, j].reshape(len(noisy), size, size), g)
+            patch = undone(estimate[:, j].reshape(len(noisy), size, size), g)
             old = _cut(working, (y0, x0), size)
             _cut(total, (y0, x0), size)[...] += weight * patch
             _cut(mixed, (y0, x0), size)[...] += weight * ((1 - blend) * patch + blend * old)
@@ -298,7 +298,7 @@ def combination(x: Float, load: Float, shrink: Float) -> Float:
     return np.eye(len(load)) - inverse * shrink[None, :]
 
 
-def _undo(patch: Float, g: int) -> Float:
+def undone(patch: Float, g: int) -> Float:
     """The patch in its own orientation again."""
     if g >= 4:
         patch = patch[..., ::-1]

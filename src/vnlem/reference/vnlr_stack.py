@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter, uniform_filter
 
-from vnlem.reference.vnlr import combination
+from vnlem.reference.vnlr import TURNS, combination, undone
 
 Float = NDArray[np.float64]
 
@@ -194,10 +194,7 @@ def _cut(planes, corner, size, depth):
 
 def _turns(params, depth):
     """The transforms of a patch (channels, depth, p, p): the square's, then the same with depths reversed."""
-    count = {"identity": 1, "c4": 4, "d4": 8}[params.group]
-    square = [lambda patch, q=q: np.rot90(patch, q, axes=(2, 3)) for q in range(4)]
-    square += [lambda patch, q=q: np.rot90(patch, q, axes=(2, 3))[..., ::-1] for q in range(4)]
-    square = square[:count]
+    square = TURNS[params.group]
     if params.kind != "Z" or params.group != "d4" or depth == 1:
         return square
     return square + [lambda patch, turn=turn: turn(patch[:, ::-1]) for turn in square]
@@ -206,10 +203,7 @@ def _turns(params, depth):
 def _undo(patch, g, n_turns):
     if n_turns == 16 and g >= 8:
         patch = patch[:, ::-1]
-    g %= 8
-    if g >= 4:
-        patch = patch[..., ::-1]
-    return np.rot90(patch, -(g % 4), axes=(2, 3))
+    return undone(patch, g % 8)
 
 
 def _window(planes, centre, size, radius):
