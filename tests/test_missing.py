@@ -179,6 +179,13 @@ class TestStacks:
         every = vnlem.denoise(noisy, SIGMA, axes="TYX", mask=np.tile(HOLES, (4, 1, 1)), **FAST)
         np.testing.assert_array_equal(one, every)
 
+    def test_a_map_without_channels_is_that_of_all_channels(self):
+        noisy = (self.MOVIE + self.NOISE)[:2, :40, :40, None] * [1.0, 0.8, 0.6]
+        mask = self.HOLES[:2, :40, :40]
+        one = vnlem.denoise(noisy, SIGMA, axes="TYXC", mask=mask, **FAST)
+        every = vnlem.denoise(noisy, SIGMA, axes="TYXC", mask=mask[..., None].repeat(3, axis=3), **FAST)
+        np.testing.assert_array_equal(one, every)
+
     def test_a_page_without_pixels_is_named(self):
         given = self.MOVIE.copy()
         given[2] = np.nan

@@ -17,7 +17,7 @@ from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
 from vnlem.pipeline.sigma import check_positive_map
-from vnlem.pipeline.stack_input import back_as, is_list_of_images, only_page, sigma_of_page
+from vnlem.pipeline.stack_input import back_as, for_all_channels, is_list_of_images, only_page, sigma_of_page
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_METHOD, find_method, for_one_page
@@ -227,6 +227,9 @@ def denoise(
         return lazy
     if stack and channel_axis is not None:
         raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
+    channel = str(axes).upper().find("C")
+    if 0 <= channel < np.ndim(image):
+        pixels = pixels.each(lambda _, values: for_all_channels(values, np.shape(image), channel))
 
     def at(array: Any, level: Any, where: str) -> Result:
         """The call on a device, with arrays on that device."""

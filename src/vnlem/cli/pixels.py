@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from vnlem.pipeline.stack_input import for_all_channels
 from vnlem.pipeline.warn import warn
 from vnlem.repair import MAPS, fitting
 
@@ -89,6 +90,8 @@ def of_page(options: dict[str, Any], picture: "Picture", number: int) -> dict[st
     per_page = 2 if picture.channel_axis is None else 3
     for name in MAPS:
         values = options.get(name)
+        if values is not None and picture.channel_axis is not None:
+            values = for_all_channels(values, picture.pixels.shape, picture.channel_axis)
         if values is not None and values.ndim > per_page:
             every = fitting(name, values, picture.pixels.shape, None)
             own[name] = every[np.unravel_index(number, every.shape[:-per_page])]

@@ -144,3 +144,16 @@ def sigma_per_channel(sigma: Any, n_channels: int) -> list[Any]:
             f"got an array of shape {values.shape}"
         )
     return [check_sigma(value) for value in values]
+
+
+def for_all_channels(values: Any, shape: tuple[int, ...], channel_axis: int) -> Any:
+    """A map of a stack, with an axis of length 1 for the channels if it has none; other maps are unchanged.
+
+    Examples
+    --------
+    >>> for_all_channels(np.zeros((5, 8, 9)), (5, 8, 9, 3), -1).shape
+    (5, 8, 9, 1)
+    """
+    axis = channel_axis % len(shape)
+    lacks_channels = values.shape == (*shape[:axis], *shape[axis + 1 :]) != shape[1:]
+    return np.expand_dims(values, axis) if lacks_channels else values
