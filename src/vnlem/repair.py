@@ -25,8 +25,7 @@ from vnlem.registry import find_method
 Mask = NDArray[np.bool_]
 Float = NDArray[np.float64]
 
-NAMES = ("impulses", "mask", "fill", "defects", "protect", "strength")
-MAPS = ("mask", "defects", "protect")  # those of them that are arrays
+MAPS = ("mask", "defects", "protect")  # the options that are arrays
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,7 @@ class PixelOptions:
 
 
 EVERY_PIXEL = PixelOptions()  # no option was given
+NAMES = tuple(vars(EVERY_PIXEL))
 
 
 def check_options(

@@ -28,7 +28,6 @@ from vnlem.plan import Plan, Sample, make_plan
 from vnlem.registry import check_preset, find_method, methods_with
 from vnlem.repair import (
     EVERY_PIXEL,
-    NAMES,
     PixelOptions,
     check_options,
     finish,
@@ -235,15 +234,8 @@ def find_solver(
 
 def _pixel_options(params: dict[str, Any]) -> PixelOptions:
     """The options for single pixels, taken out of the parameters."""
-    usual = {
-        "impulses": "auto",
-        "mask": None,
-        "fill": True,
-        "defects": None,
-        "protect": None,
-        "strength": 1.0,
-    }
-    return check_options(**{name: params.pop(name, usual[name]) for name in NAMES})
+    usual = vars(PixelOptions(impulses="auto"))
+    return check_options(**{name: params.pop(name, value) for name, value in usual.items()})
 
 
 def _check_maps(pixels: PixelOptions, source: Source) -> None:
