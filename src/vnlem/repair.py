@@ -18,6 +18,7 @@ from vnlem.noise.impulses import ImpulseRule, check_impulses, find_rule
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import namespace, to_host
+from vnlem.pipeline.dtypes import as_dtype
 from vnlem.pipeline.image import Planes
 from vnlem.plan import Plan
 from vnlem.registry import find_method
@@ -322,6 +323,27 @@ def kept(result: Any, image: Any, missing: Mask, options: PixelOptions) -> Any:
         missing = missing & ~fitting("defects", options.defects, missing.shape, None)
     whole = np.where(missing, to_host(image), to_host(result)).astype(result.dtype, copy=False)
     return namespace(result).asarray(whole)
+
+
+def finish_pages(
+    done: NDArray[Any],
+    given: NDArray[Any],
+    image: NDArray[Any],
+    holes: Mask | None,
+    missing: Mask | None,
+    options: PixelOptions,
+) -> NDArray[Any]:
+    """Denoised pages in their dtype, mixed with the input; missing pixels stay if that was requested.
+
+    given: the pages that were denoised, their holes filled; image: the pages as they came; holes: all that
+    was filled; missing: those of them that may stay.
+    """
+    if options.keeps_input:
+        protect = options.protect
+        protect = None if protect is None else fitting("protect", protect, image.shape, None)
+        mixed = finish(given.astype(np.float64), done.astype(np.float64), options, holes, protect)
+        done = as_dtype(mixed, done.dtype)
+    return done if missing is None or options.fill else kept(done, image, missing, options)
 
 
 def with_image(result: Any, change: Callable[[Any], Any]) -> Any:

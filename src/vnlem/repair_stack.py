@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -13,9 +14,8 @@ from vnlem.noise.stack_holes import HoleSurvey, Seen, count_rounds, find_repair
 from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PagesOf, check_axes, series_of
 from vnlem.pipeline.device import lies_on_gpu, to_host
-from vnlem.pipeline.dtypes import as_dtype
 from vnlem.pipeline.stack_input import is_list_of_pages
-from vnlem.repair import EVERY_PIXEL, PixelOptions, finish, fitting, kept, split, with_image
+from vnlem.repair import EVERY_PIXEL, PixelOptions, finish_pages, split, with_image
 from vnlem.stacks import denoise_stack
 
 Mask = NDArray[np.bool_]
@@ -61,15 +61,7 @@ def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options
         repaired = {"holes": holes, "rounds": count_rounds(found)}
     result = denoise_stack(given, sigma, **options, **repaired)
 
-    def ended(done: Any, given: Any, array: Any, holes: Mask | None, missing: Mask | None) -> Any:
-        if pixels.keeps_input:
-            protect = (
-                None if pixels.protect is None else fitting("protect", pixels.protect, array.shape, None)
-            )
-            mixed = finish(given.astype(np.float64), done.astype(np.float64), pixels, holes, protect)
-            done = as_dtype(mixed, done.dtype)
-        return done if missing is None or pixels.fill else kept(done, array, missing, pixels)
-
+    ended = partial(finish_pages, options=pixels)
     done = with_image(result, lambda done: _each(ended, done, given, array, holes, missing))
     if isinstance(done, tuple) and holes is not None:
         details = done[1].details | {"missing": _count(holes), "impulses": _count(impulses)}

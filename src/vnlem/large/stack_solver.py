@@ -35,7 +35,7 @@ from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.sigma import check_sigma
 from vnlem.pipeline.stack_task import Part, StackTask
 from vnlem.registry import check_stack_params, stack_method
-from vnlem.repair import EVERY_PIXEL, PixelOptions, finish
+from vnlem.repair import EVERY_PIXEL, PixelOptions, finish_pages
 from vnlem.series import denoise_series, takes_sigma_maps, units_on
 from vnlem.stacks import channels_of_stack
 
@@ -100,15 +100,8 @@ class StackSolver:
             result = self._in_rounds(filled, holes, block, workers)
         else:
             result = self._solved(pixels, block, workers)
-        if self.pixels.keeps_input:
-            protect = None if self.pixels.protect is None else self.pixels.protect[tile.slices]
-            mixed = finish(given.astype(np.float64), result.astype(np.float64), self.pixels, gone, protect)
-            result = as_dtype(mixed, result.dtype)
-        if missing is None or self.pixels.fill:
-            return result
-        if self.pixels.defects is not None:
-            missing = missing & ~self.pixels.defects[tile.slices]
-        return np.where(missing, pixels[written], result).astype(result.dtype)
+        own = self.pixels.each(lambda _, values: values[tile.slices])
+        return finish_pages(result, given, pixels[written], gone, missing, own)
 
     def _in_rounds(self, filled: NDArray[Any], holes: Any, block: Block, workers: int | None) -> NDArray[Any]:
         """What a block writes, from pixels with a guess in their holes."""
@@ -151,8 +144,8 @@ class StackSolver:
         along = self.axes.index(self.kind.lower())
         first, last = inside(block.write, block.read)[along]
         known = parts.steps(self.noises[channel], block.region).stabilise.write
-        whole = (block.whole[along], *block.whole[-2:])
-        part = Part((block.read[along][0], known.top, known.left), _three(whole))
+        whole = (block.whole[along], block.whole[-2], block.whole[-1])
+        part = Part((block.read[along][0], known.top, known.left), whole)
         wanted = np.dtype(self.dtype)
         result = np.empty(extent(block.write), wanted)
         in_order = np.moveaxis(result, along, 0)
@@ -326,8 +319,3 @@ def _units(
         with current(where):
             found = units_on(where, PagesOf(reads, letters, one), noises[one.channel])
         yield key, one.channel, found
-
-
-def _three(values: Any) -> tuple[int, int, int]:
-    plane, row, column = values
-    return plane, row, column
