@@ -59,6 +59,19 @@ def test_an_ome_tiff_becomes_an_ome_zarr(stack, tmp_path):
     assert models.open_ome_zarr(group).ome_zarr_version == "0.5"
 
 
+def test_units_of_ome_become_those_of_ngff(tmp_path):
+    metadata = {
+        "axes": "TYX",
+        "PhysicalSizeX": 2.0,
+        "PhysicalSizeXUnit": "Å",
+        "TimeIncrement": 5.0,
+        "TimeIncrementUnit": "µs",
+    }
+    tifffile.imwrite(tmp_path / "fast.ome.tif", noise((3, 20, 30)), metadata=metadata)
+    found = open_source(tmp_path / "fast.ome.tif").details
+    assert found["units"] == {"x": "angstrom", "t": "microsecond"}
+
+
 def test_a_pyramidal_tiff_stays_one(stack, tmp_path):
     path, pixels = stack
     run(path, tmp_path / "out.ome.tif")

@@ -10,23 +10,14 @@ from tifffile import TiffFile, TiffPageSeries, imread
 
 from vnlem.io.files import one_sentence
 from vnlem.io.tiff import several_images
+from vnlem.io.units import OME_UNITS
 from vnlem.large.sources import NAMES, Source, ordered_source
 
 _SAMPLES = "S"
 _MICROMETERS = {2: 25400.0, 3: 10000.0}  # in an inch, in a centimetre
 _SECONDS = ("s", "sec", "second", "seconds")  # as ImageJ names them
-_NGFF_UNITS = {
-    "µm": "micrometer",
-    "um": "micrometer",
-    "\\u00B5m": "micrometer",
-    "micron": "micrometer",
-    "nm": "nanometer",
-    "mm": "millimeter",
-    "cm": "centimeter",
-    "m": "meter",
-    "s": "second",
-    "ms": "millisecond",
-}
+_NGFF_UNITS = {shown: unit for unit, shown in OME_UNITS.items()}
+_NGFF_UNITS |= dict.fromkeys(("um", "\\u00B5m", "micron"), "micrometer")
 
 
 def open_view(path: str) -> Any:
