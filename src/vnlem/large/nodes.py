@@ -7,7 +7,7 @@ attributes that this package does not know.
 import json
 import os
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,39 +66,36 @@ class Node:
             )
         return tuple(grid["configuration"]["chunk_shape"])
 
+    def _with(self, **changes: Any) -> "Node":
+        """The same array with changes in its own document."""
+        name = ".zarray" if self.zarr_format == 2 else "zarr.json"
+        return replace(self, documents={**self.documents, name: {**self.documents[name], **changes}})
+
     def with_shape(self, shape: tuple[int, ...]) -> "Node":
         """The same array with another shape."""
-        name = ".zarray" if self.zarr_format == 2 else "zarr.json"
-        return Node(
-            self.path,
-            self.zarr_format,
-            {**self.documents, name: {**self.documents[name], "shape": list(shape)}},
-        )
+        return self._with(shape=list(shape))
 
     def with_dtype(self, dtype: np.dtype[Any] | None) -> "Node":
         """The same array with another dtype, without the old filters and fill value; None: unchanged."""
         if dtype is None:
             return self
         if self.zarr_format == 2:
-            own = {**self.metadata, "dtype": dtype.str, "fill_value": 0, "filters": None}
-            return Node(self.path, 2, {**self.documents, ".zarray": own})
+            return self._with(dtype=dtype.str, fill_value=0, filters=None)
         codecs = _codecs_for(self.metadata["codecs"], dtype)
-        own = {**self.metadata, "data_type": dtype.name, "fill_value": 0, "codecs": codecs}
-        return Node(self.path, 3, {"zarr.json": own})
+        return self._with(data_type=dtype.name, fill_value=0, codecs=codecs)
 
     def with_attributes(self, attributes: dict[str, Any]) -> "Node":
         """The same node with other attributes."""
         if self.zarr_format == 2:
-            return Node(self.path, 2, {**self.documents, ".zattrs": attributes})
-        document = {**self.documents["zarr.json"], "attributes": attributes}
-        return Node(self.path, 3, {"zarr.json": document})
+            return replace(self, documents={**self.documents, ".zattrs": attributes})
+        return self._with(attributes=attributes)
 
     def without_consolidated(self) -> "Node":
         """A group that no longer repeats what its members say."""
-        if self.zarr_format == 2 or "consolidated_metadata" not in self.documents["zarr.json"]:
+        if self.zarr_format == 2:
             return self
         document = {k: v for k, v in self.documents["zarr.json"].items() if k != "consolidated_metadata"}
-        return Node(self.path, 3, {"zarr.json": document})
+        return replace(self, documents={"zarr.json": document})
 
 
 # Codecs that do not depend on the dtype; the others hold further codecs or the size of a number.
