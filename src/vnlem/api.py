@@ -212,19 +212,16 @@ def denoise(
     pixels = check_options(impulses, **about_pixels)
     stack = axes is not None or (channel_axis is None and is_list_of_images(image))
     if is_lazy(image):
-        lazy: Result = _lazily(
-            image,
-            sigma,
-            method,
-            channel_axis,
-            axes,
-            workers,
-            bool(return_info or progress),
-            {"device": device, "noise_model": noise_model, "dtype": wanted, "pixels": pixels}
-            | about_noise
-            | given,
-        )
-        return lazy
+        from vnlem.large.dask_arrays import denoise_lazily
+
+        options: dict[str, Any] = {"device": device, "noise_model": noise_model, "pixels": pixels}
+        options |= about_noise | given
+        reports = bool(return_info or progress)
+        with said_once():
+            lazy = denoise_lazily(
+                image, sigma, method, channel_axis, axes, workers, reports, wanted, **options
+            )
+        return cast(Result, lazy)
     if stack and channel_axis is not None:
         raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
     channel = str(axes).upper().find("C")
@@ -278,30 +275,6 @@ def _with_sigma_map(image: Any, sigma: Any, dtype: np.dtype[Any] | None, options
         return given
     level = float(np.sqrt(np.mean(levels**2)))
     return given, replace(info[0], sigma=level, noise=NoiseModel.rician(level, options["coils"] or 1))
-
-
-def _lazily(
-    image: Any,
-    sigma: Any,
-    method: str,
-    channel_axis: int | None,
-    axes: str | None,
-    workers: int | None,
-    reports: bool,
-    options: dict[str, Any],
-) -> Any:
-    """A lazy dask array, denoised when it is computed."""
-    from vnlem.large.dask_arrays import denoise_lazily
-
-    if axes is not None:
-        raise ValueError(
-            f"a dask array must be one image, and axes={axes!r} names a stack; use vnlem.denoise_large, "
-            "or pass a NumPy array (image.compute())"
-        )
-    if reports:
-        raise ValueError("a dask array is denoised when it is computed; leave return_info and progress out")
-    with said_once():
-        return denoise_lazily(image, sigma, method, channel_axis, workers, **options)
 
 
 def denoise_image(

@@ -23,14 +23,24 @@ def denoise_lazily(
     sigma: float | None,
     method: str,
     channel_axis: int | None,
+    axes: str | None,
     workers: int | None,
+    reports: bool,
     dtype: np.dtype[Any] | None = None,
     **params: Any,
 ) -> Any:
     """:func:`vnlem.denoise` of a Dask array: a lazy one of the same shape, in `dtype` or its own.
 
     A sample, on which noise and scale are estimated, is computed at once; the rest when it is requested.
+    reports: whether progress or Info was requested.
     """
+    if axes is not None:
+        raise ValueError(
+            f"a dask array must be one image, and axes={axes!r} names a stack; use vnlem.denoise_large, "
+            "or pass a NumPy array (image.compute())"
+        )
+    if reports:
+        raise ValueError("a dask array is denoised when it is computed; leave return_info and progress out")
     if (channel_axis is None and image.ndim != 2) or (channel_axis is not None and image.ndim != 3):
         raise ValueError(
             f"a dask array must have two dimensions, or three with channel_axis, got shape {image.shape}; "
