@@ -57,6 +57,16 @@ def seen_page(page: NDArray[Any], pixels: PixelOptions, region: Region | None = 
     return np.where(found, page.dtype.type(0), page), found
 
 
+def repaired(
+    page: NDArray[Any], pixels: PixelOptions, repair: PageRepair, region: Region | None = None
+) -> tuple[NDArray[Any], Any, Any]:
+    """A page (H, W), or what a region reads of it, filled; its missing pixels; and these with impulses."""
+    page, gone = seen_page(page, pixels, region)
+    missing = np.zeros(page.shape, bool) if gone is None else gone
+    holes = missing | repair.impulses(page, gone, region) if repair.finds else missing
+    return repair.fill(page, holes), missing, holes
+
+
 class ReadInPages:
     """A source that gives whole pages by their index, filled if needed."""
 
@@ -75,9 +85,4 @@ class ReadInPages:
         if not self._repairs:
             return page
         axis = self.source.axis("c")
-        repair = self._repairs[0 if axis is None else index[axis]]
-        page, missing = seen_page(page, self._pixels)
-        holes = np.zeros(page.shape, bool) if missing is None else missing
-        if repair.finds:
-            holes = holes | repair.impulses(page, missing)
-        return repair.fill(page, holes)
+        return repaired(page, self._pixels, self._repairs[0 if axis is None else index[axis]])[0]

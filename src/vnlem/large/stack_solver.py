@@ -15,7 +15,7 @@ from vnlem.large.boxes import extent, grown, inside, slices
 from vnlem.large.gpu import kind_of, one_at_a_time
 from vnlem.large.sample import MOST_PIXELS
 from vnlem.large.sources import Source
-from vnlem.large.stack_repair import ReadInPages, repairs_of, seen_page
+from vnlem.large.stack_repair import ReadInPages, repaired, repairs_of
 from vnlem.noise import parts
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE
@@ -126,12 +126,9 @@ class StackSolver:
         missing, holes = np.zeros(pixels.shape, bool), np.zeros(pixels.shape, bool)
         for index in np.ndindex(pixels.shape[:-2]):
             repair = self.repairs[block.at.get("c", 0) if at is None else index[at]]
-            page, gone = seen_page(pixels[index], self.pixels, block.region)
-            found = gone if gone is not None else np.zeros(page.shape, bool)
-            missing[index] = found
-            if repair.finds:
-                found = found | repair.impulses(page, gone, block.region)
-            holes[index], filled[index] = found, repair.fill(page, found)
+            filled[index], missing[index], holes[index] = repaired(
+                pixels[index], self.pixels, repair, block.region
+            )
         return filled, missing, holes
 
     def _solved(
