@@ -19,29 +19,36 @@ PIECE = 8192
 NOTHING: Block = np.empty((0, 0), dtype=np.float32)
 
 
-class Rows:
-    """Operations on the blocks of one graph. Float32 vectors, float64 inner products."""
+class Rooms:
+    """Memory for the blocks of one graph, which has n vertices; xp is NumPy or CuPy."""
 
-    def __init__(self, n: int, pool: Pool) -> None:
-        self.pieces = [(first, min(first + PIECE, n)) for first in range(0, n, PIECE)]
-        self._pool = pool
-        self._n = n
-        self._rooms: dict[str, Block] = {}
+    def __init__(self, n: int, xp: Any) -> None:
+        self._n, self._xp = n, xp
+        self._rooms: dict[str, Any] = {}
 
-    def room(self, name: str, width: int) -> Block:
+    def room(self, name: str, width: int) -> Any:
         """Memory for a block, reused by calls with the same name: new memory costs more than the work."""
         held = self._rooms.get(name)
         if held is None or held.size < self._n * width:
-            held = self._rooms[name] = np.empty(self._n * width, dtype=np.float32)
+            held = self._rooms[name] = self._xp.empty(self._n * width, np.float32)
         return held[: self._n * width].reshape(self._n, width)
 
     def leave(self) -> None:
         """Free the memory, so that other levels can reuse it."""
         self._rooms.clear()
 
-    def zeros(self, width: int) -> Block:
+    def zeros(self, width: int) -> Any:
         """A new block of zeros."""
-        return np.zeros((self._n, width), dtype=np.float32)
+        return self._xp.zeros((self._n, width), np.float32)
+
+
+class Rows(Rooms):
+    """Operations on the blocks of one graph. Float32 vectors, float64 inner products."""
+
+    def __init__(self, n: int, pool: Pool) -> None:
+        super().__init__(n, np)
+        self.pieces = [(first, min(first + PIECE, n)) for first in range(0, n, PIECE)]
+        self._pool = pool
 
     def _each(self, work: Callable[[int, int], Any]) -> None:
         self._pool.for_each(lambda piece: work(*piece), self.pieces)
@@ -59,7 +66,7 @@ class Rows:
 
     def copied(self, block: Block, name: str) -> Block:
         """A block's numbers in the room of that name."""
-        out = self.room(name, block.shape[1])
+        out: Block = self.room(name, block.shape[1])
         self._each(lambda first, last: np.copyto(out[first:last], block[first:last]))
         return out
 
@@ -111,7 +118,7 @@ class Rows:
         """Some columns of a block: in the room of that name, or the block itself if they are all."""
         if len(columns) == block.shape[1]:
             return block
-        out = self.room(name, len(columns))
+        out: Block = self.room(name, len(columns))
         self._each(lambda first, last: tall.take_columns(block, columns, first, last, out))
         return out
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.diffusion.blocks import Numbers
+from vnlem.diffusion.blocks import Numbers, Rooms
 from vnlem.diffusion.stencil import forward_offsets
 from vnlem.kernels.cuda import stencil as kernels
 from vnlem.kernels.cuda.engine import Engine
@@ -99,28 +99,11 @@ class DeviceGraph:
         fine += blocks.reshape(fine.shape) * share[:, None]
 
 
-class DeviceRows:
+class DeviceRows(Rooms):
     """Operations on the blocks of one graph, as in `blocks.Rows`. Float32 vectors, float64 inner products."""
 
     def __init__(self, engine: Engine, n: int) -> None:
-        self._xp: Any = engine.xp
-        self._n = n
-        self._rooms: dict[str, Array] = {}
-
-    def room(self, name: str, width: int) -> Array:
-        """Memory for a block, reused by calls with the same name."""
-        held = self._rooms.get(name)
-        if held is None or held.size < self._n * width:
-            held = self._rooms[name] = self._xp.empty(self._n * width, np.float32)
-        return held[: self._n * width].reshape(self._n, width)
-
-    def leave(self) -> None:
-        """Free the memory."""
-        self._rooms.clear()
-
-    def zeros(self, width: int) -> Array:
-        """A new block of zeros."""
-        return self._xp.zeros((self._n, width), np.float32)
+        super().__init__(n, engine.xp)
 
     def clear(self, block: Array) -> None:
         """Set a block to zero."""
