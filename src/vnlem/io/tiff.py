@@ -70,24 +70,27 @@ def checked_series(tif: TiffFile, path: Path) -> TiffPageSeries:
     _check_chain(path)
     if tif.ome_metadata:
         ome.check_members(tif.ome_metadata, path)
-    if not tif.series:
-        raise ValueError("it holds no image")
-    if len(tif.series) > 1:
-        raise ValueError(f"it holds {several_images(tif)}")
-    series = tif.series[0]
+    series = only_series(tif)
     _check_colours(series.keyframe)
     _check_complete(series, path.stat().st_size)
     return series
 
 
-def several_images(tif: TiffFile) -> str:
-    """How many images a file holds, which, and what to do about it."""
+def only_series(tif: TiffFile) -> TiffPageSeries:
+    """The image of a file that holds one; for others an error that says which there are."""
+    if not tif.series:
+        raise ValueError("it holds no image")
+    if len(tif.series) == 1:
+        return tif.series[0]
     shown = [
         " ".join(filter(None, (series.name, "x".join(map(str, series.shape)), str(series.dtype))))
         for series in tif.series[:4]
     ]
     more = ", ..." if len(tif.series) > 4 else ""
-    return f"{len(tif.series)} images ({', '.join(shown)}{more}); save the one to denoise in a separate file"
+    raise ValueError(
+        f"it holds {len(tif.series)} images ({', '.join(shown)}{more}); "
+        "save the one to denoise in a separate file"
+    )
 
 
 def describe(tif: TiffFile, series: TiffPageSeries) -> Metadata:

@@ -9,7 +9,7 @@ import numpy as np
 from tifffile import TiffFile, TiffPageSeries, imread
 
 from vnlem.io.files import one_sentence
-from vnlem.io.tiff import several_images
+from vnlem.io.tiff import only_series
 from vnlem.io.units import OME_UNITS
 from vnlem.large.sources import NAMES, Source, ordered_source
 
@@ -32,11 +32,7 @@ def open_view(path: str) -> Any:
 def open_tiff(path: Path, axes: str | None) -> Source:
     """A TIFF file with one image."""
     with one_sentence(path), TiffFile(path) as tif:
-        if not tif.series:
-            raise ValueError("it holds no image")
-        if len(tif.series) > 1:
-            raise ValueError(f"it holds {several_images(tif)}")
-        series = tif.series[0]
+        series = only_series(tif)
         names = _names(series, axes)
         colour = _SAMPLES in series.axes
         if colour and series.keyframe.extrasamples:
