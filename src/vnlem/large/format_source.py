@@ -30,11 +30,6 @@ class SeriesArray:
             raise ValueError(f"cannot read {place}: {error}") from error
         self.shape, self.dtype = self.series.shape, self.series.dtype
 
-    @property
-    def file(self) -> "SeriesArray":
-        """The object to close."""
-        return self
-
     def close(self) -> None:
         """Close the file."""
         self._held.close()

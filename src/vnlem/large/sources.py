@@ -120,12 +120,10 @@ class Source:
         """Close the files opened for reading; they open again when needed."""
         if not isinstance(self.open, Given) and self._array is not None:
             held, self._array = self._array, None
-            close = getattr(getattr(held, "store", None), "close", None)  # a zarr array
-            file = getattr(held, "file", None)  # an HDF5 data set
-            if close is not None:
-                close()
-            elif file is not None:
-                file.close()
+            # A zarr array is closed by its store, an HDF5 data set by its file.
+            owner = getattr(held, "store", getattr(held, "file", held))
+            if hasattr(owner, "close"):
+                owner.close()
 
     @property
     def result_dtype(self) -> np.dtype[Any]:
