@@ -63,14 +63,14 @@ class Variant:
         """Denoise a grey image, a colour image ("YXC") or a stack ("TYX", "ZYXC", ...) in 0..255."""
         if self.is_command:
             return run_command(dict(self.arguments)["command"], noisy, sigma, threads, axes)
-        if axes == "YXC" and not self.target:
-            return _each_channel(lambda grey: self.run(grey, sigma, threads), noisy)
-        if axes not in ("YX", "YXC"):
-            return self._run_on_stack(noisy, sigma, threads, axes)
-        if not self.target:
+        if not self.target and axes.endswith("C"):
+            return _each_channel(lambda grey: self.run(grey, sigma, threads, axes[:-1]), noisy)
+        if not self.target and (axes == "YX" or self.method in STACK_PEERS):
             peer = find_peer(self.method)
             assert peer is not None
             return peer(noisy, sigma, threads)
+        if axes not in ("YX", "YXC"):
+            return self._run_on_stack(noisy, sigma, threads, axes)
         arguments = dict(self.arguments) | ({"channel_axis": -1} if axes == "YXC" else {})
         if "noise_model" in arguments:
             from vnlem.api import denoise
@@ -84,12 +84,6 @@ class Variant:
         self, noisy: NDArray[np.float64], sigma: float, threads: int, axes: str
     ) -> NDArray[Any]:
         arguments = dict(self.arguments)
-        if not self.target and self.method in STACK_PEERS:
-            peer = find_peer(self.method)
-            assert peer is not None
-            if "C" in axes:
-                return _each_channel(lambda grey: peer(grey, sigma, threads), noisy)
-            return peer(noisy, sigma, threads)
         if not self.target or arguments.pop(PAGES, False):
             alone = replace(self, arguments=tuple(arguments.items()))
             return np.stack([alone.run(page, sigma, threads, axes[1:]) for page in noisy])
