@@ -70,27 +70,27 @@ def test_killed_at_random_moments_and_resumed_it_has_the_same_bytes(image, tmp_p
     assert sorted(entry.name for entry in (tmp_path / "out.ome.zarr.vnlem").iterdir()) == ["run.json"]
 
 
-def stop_after(monkeypatch, count):
-    """Let the run end after a number of units."""
+def run_until(count, monkeypatch, *arguments, **settings):
+    """A run that is interrupted after a number of units."""
     done = []
     original = worker.write_box
 
-    def write(*arguments):
+    def write(*given):
         if len(done) == count:
             raise KeyboardInterrupt
         done.append(1)
-        return original(*arguments)
+        return original(*given)
 
-    monkeypatch.setattr(worker, "write_box", write)
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "write_box", write)
+        with pytest.raises(KeyboardInterrupt):
+            run(*arguments, **settings)
 
 
 def test_resume_does_only_what_is_left(image, tmp_path, monkeypatch):
     path, pixels = image
     target = tmp_path / "out.ome.zarr"
-    with monkeypatch.context() as patch:
-        stop_after(patch, 7)
-        with pytest.raises(KeyboardInterrupt):
-            run(path, target)
+    run_until(7, monkeypatch, path, target)
     with pytest.raises(FileExistsError, match="was begun and is not complete; continue with --resume"):
         run(path, target)
     summary = run(path, target, resume=True)
@@ -104,10 +104,7 @@ def test_resume_does_only_what_is_left(image, tmp_path, monkeypatch):
 def test_torn_files_are_replaced(image, tmp_path, monkeypatch):
     path, pixels = image
     target = tmp_path / "out.ome.zarr"
-    with monkeypatch.context() as patch:
-        stop_after(patch, 7)
-        with pytest.raises(KeyboardInterrupt):
-            run(path, target)
+    run_until(7, monkeypatch, path, target)
     written = sorted(path for path in (target / "0/c").rglob("*") if path.is_file())
     written[0].write_bytes(written[0].read_bytes()[:100])  # a marker says that it is longer
     torn = target / "0/c/2/0/0"
@@ -121,10 +118,7 @@ def test_torn_files_are_replaced(image, tmp_path, monkeypatch):
 def test_a_resume_with_other_parameters_is_refused(image, tmp_path, monkeypatch):
     path, _ = image
     target = tmp_path / "out.ome.zarr"
-    with monkeypatch.context() as patch:
-        stop_after(patch, 3)
-        with pytest.raises(KeyboardInterrupt):
-            run(path, target)
+    run_until(3, monkeypatch, path, target)
     with pytest.raises(
         ValueError, match=r"begun with other options \(radius was 3 and is 5\); repeat the options"
     ):
@@ -156,10 +150,7 @@ def test_parts_together_are_the_whole(image, tmp_path):
 def test_less_memory_on_resume_changes_the_blocks_and_not_the_bytes(image, tmp_path, monkeypatch):
     path, pixels = image
     target = tmp_path / "out.ome.zarr"
-    with monkeypatch.context() as patch:
-        stop_after(patch, 2)
-        with pytest.raises(KeyboardInterrupt):
-            run(path, target, memory=4_000_000)
+    run_until(2, monkeypatch, path, target, memory=4_000_000)
     run(path, target, resume=True, memory=200_000)
     assert np.array_equal(zarr.open_array(target / "0")[:], Roughness().whole(pixels))
 
