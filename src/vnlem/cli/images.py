@@ -6,9 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vnlem.cli.large import ZARR_DOCUMENTS
 
 
@@ -76,6 +73,7 @@ def images_of(file: Path) -> Iterator[list[FileImage]]:
 
 def _of_series(series: Any, title: str) -> FileImage:
     from vnlem.cli.denoise import stack_axes
+    from vnlem.io.series import SeriesPages
 
     about, picture = series.metadata.calibration, series.blank()
     sizes, units = about.sizes, about.units
@@ -89,7 +87,7 @@ def _of_series(series: Any, title: str) -> FileImage:
         series.axes,
         series.shape,
         str(series.dtype),
-        _SeriesPages(series),
+        SeriesPages(series),
         stack_axes(None, picture),
         picture.channel_axis,
         series.key,
@@ -188,19 +186,6 @@ def _of_source(file: Path, title: str) -> FileImage:
         letters,
         **_described(details),
     )
-
-
-class _SeriesPages:
-    """Whole pages of an image of a file, grey or colour."""
-
-    def __init__(self, series: Any) -> None:
-        self._series, self.shape = series, series.shape
-
-    def __getitem__(self, index: tuple[Any, ...]) -> NDArray[Any]:
-        counted = len(self.shape) - (3 if self._series.is_colour else 2)
-        number = int(np.ravel_multi_index(index[:counted], self.shape[:counted])) if counted else 0
-        page: NDArray[Any] = self._series.page(number)
-        return page
 
 
 def _described(details: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,8 @@ class PagesOnDisk(ABC):
     shape : tuple of int
         The last two are height and width, those in front count pages.
     dtype : dtype
+    page_ndim : int
+        3 for pages (H, W, samples).
 
     Examples
     --------
@@ -34,11 +36,11 @@ class PagesOnDisk(ABC):
     (6, 5)
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.shape, self.dtype = shape, dtype
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], page_ndim: int = 2) -> None:
+        self.shape, self.dtype, self._counts = shape, dtype, shape[:-page_ndim]
 
     def __len__(self) -> int:
-        return math.prod(self.shape[:-2])
+        return math.prod(self._counts)
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         return (self.page(number) for number in range(len(self)))
@@ -47,11 +49,11 @@ class PagesOnDisk(ABC):
         return self.page(self.number_of(index))
 
     def number_of(self, index: tuple[Any, ...]) -> int:
-        """The page of an index: a number for each axis of pages, then all of the last two axes."""
-        n_axes = len(self.shape) - 2
+        """The page of an index: a number for each axis of pages, then all of the page's own axes."""
+        n_axes = len(self._counts)
         if any(part != slice(None) for part in index[n_axes:]):
             raise IndexError(f"only whole pages can be read, got the index {index!r}")
-        return int(np.ravel_multi_index(index[:n_axes], self.shape[:-2]))
+        return int(np.ravel_multi_index(index[:n_axes], self._counts))
 
     @abstractmethod
     def page(self, number: int) -> NDArray[Any]:

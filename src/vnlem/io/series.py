@@ -86,10 +86,10 @@ class Series:
 
 
 class SeriesPages(PagesOnDisk):
-    """The planes of a grey image as pages."""
+    """The planes of an image as pages."""
 
     def __init__(self, series: Series) -> None:
-        super().__init__(series.shape, series.dtype)
+        super().__init__(series.shape, series.dtype, 3 if series.is_colour else 2)
         self._series = series
 
     def page(self, number: int) -> NDArray[Any]:
