@@ -146,13 +146,9 @@ def _ours(method: str, **options: Any) -> Denoiser:
     """A method of the package as the demo calls it."""
     from vnlem.api import denoise
 
-    def run(noisy: Any, sigma: float, report: Report) -> Any:
-        def share(done: int, total: int) -> None:
-            report(done / max(total, 1))
-
-        return denoise(noisy, sigma, method=method, progress=share, **options)
-
-    return run
+    return lambda noisy, sigma, report: denoise(
+        noisy, sigma, method=method, progress=lambda done, total: report(done / max(total, 1)), **options
+    )
 
 
 def _run(name: str, denoiser: Denoiser, clean: Any, noisy: Any, sigma: float, report: Report) -> Outcome:
