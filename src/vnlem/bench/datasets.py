@@ -147,8 +147,7 @@ def read_grey(path: str) -> NDArray[np.float64]:
     their largest.
     """
     values, whole = _read_values(path)
-    low, factor = _scale(float(values.min()), float(values.max()), whole)
-    return _scaled(values, low, factor)
+    return _scaled(values, _scale(values, whole))
 
 
 def read_stack(path: str) -> tuple[NDArray[np.float64], str]:
@@ -165,11 +164,11 @@ def read_stack(path: str) -> tuple[NDArray[np.float64], str]:
     values = picture.pixels.astype(np.float64)
     if not np.isfinite(values).all():
         raise ValueError("it has NaN or infinite pixels; replace them first")
-    low, factor = _scale(float(values.min()), float(values.max()), picture.pixels.dtype.kind in "iu")
+    scale = _scale(values, picture.pixels.dtype.kind in "iu")
     axes = "ZYX" if picture.metadata.axes.startswith("Z") else "TYX"
     if picture.channel_axis is not None:
         values, axes = np.moveaxis(values, picture.channel_axis, -1), axes + "C"
-    return _scaled(values, low, factor), axes
+    return _scaled(values, scale), axes
 
 
 def luminance(colours: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -186,9 +185,8 @@ def read_pair(item: Item) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             f"it has {noisy.shape[0]}x{noisy.shape[1]} pixels and its reference "
             f"{reference.shape[0]}x{reference.shape[1]}"
         )
-    both = (float(noisy.min()), float(reference.min())), (float(noisy.max()), float(reference.max()))
-    low, factor = _scale(min(both[0]), max(both[1]), whole and also_whole)
-    return _scaled(item.gain * reference + item.offset, low, factor), _scaled(noisy, low, factor)
+    scale = _scale(np.stack([noisy, reference]), whole and also_whole)
+    return _scaled(item.gain * reference + item.offset, scale), _scaled(noisy, scale)
 
 
 def _read_values(path: str) -> tuple[NDArray[np.float64], bool]:
@@ -208,8 +206,9 @@ def _read_values(path: str) -> tuple[NDArray[np.float64], bool]:
     return values, page.dtype.kind in "iu"
 
 
-def _scale(low: float, high: float, whole: bool) -> tuple[float, float]:
+def _scale(values: NDArray[np.float64], whole: bool) -> tuple[float, float]:
     """What to subtract from the values of a file, and then the factor, to map them to 0..255."""
+    low, high = float(values.min()), float(values.max())
     if whole and low >= 0:
         bits = max(8, int(np.ceil(high)).bit_length())
         return 0.0, 255 / (2**bits - 1)
@@ -218,8 +217,9 @@ def _scale(low: float, high: float, whole: bool) -> tuple[float, float]:
     return low, 255 / (high - low) if high > low else 0.0
 
 
-def _scaled(values: NDArray[np.float64], low: float, factor: float) -> NDArray[np.float64]:
-    return values if (low, factor) == (0.0, 1.0) else (values - low) * factor
+def _scaled(values: NDArray[np.float64], scale: tuple[float, float]) -> NDArray[np.float64]:
+    low, factor = scale
+    return values if scale == (0.0, 1.0) else (values - low) * factor
 
 
 def _names(folder: Path, leave_out: Path | None) -> Iterator[str]:
