@@ -36,18 +36,17 @@ def as_python(settings: Settings, image: str, axes: str, colours: int = 0) -> st
         words.append(f"axes={axes!r}")
         words += [f"{name}={value!r}" for name, value in settings.channel_arguments(axes).items()]
     lines = ["import vnlem", "", f"image = {image}{'[..., :3]' if colours == 4 else ''}"]
+    each = f"[vnlem.denoise({', '.join(['page', *words])}) for page in pages]"
     if colours and axes != "YXC":
         lines.insert(0, "import numpy as np")
         lines.append("pages = image.reshape(-1, *image.shape[-3:])")
-        call = f"vnlem.denoise({', '.join(['page', *words])})"
-        lines.append(f"result = np.stack([{call} for page in pages]).reshape(image.shape)")
+        lines.append(f"result = np.stack({each}).reshape(image.shape)")
     elif alone:
         # The channels of a layer are denoised one by one.
         channel = axes.index("C")
-        call = f"vnlem.denoise({', '.join(['page', *words])})"
         lines.insert(0, "import numpy as np")
         lines.append(f"pages = np.moveaxis(image, {channel}, 0)")
-        lines.append(f"result = np.stack([{call} for page in pages], axis={channel})")
+        lines.append(f"result = np.stack({each}, axis={channel})")
     else:
         lines.append(f"result = vnlem.denoise({', '.join(['image', *words])})")
     return "\n".join(lines)
