@@ -239,10 +239,7 @@ def write(path: str | os.PathLike[str], picture: Picture | ArrayLike) -> None:
     """
     if not isinstance(picture, Picture):
         picture = from_array(picture)
-    place = Path(path)
-    check_writable(place, picture)
-    with _written_whole(place) as temporary:
-        _encode(format_of(place), temporary, picture)
+    _write(Path(path), picture)
 
 
 def write_pages(path: str | os.PathLike[str], picture: Picture, pages: PagesOnDisk) -> None:
@@ -271,17 +268,14 @@ def write_pages(path: str | os.PathLike[str], picture: Picture, pages: PagesOnDi
     >>> read(folder / "out.tif").pixels[:, 0, 0].tolist()
     [0, 1, 2, 3, 4]
     """
-    place = Path(path)
+    _write(Path(path), picture, pages=pages)
+
+
+def _write(place: Path, picture: Picture, **pages: PagesOnDisk) -> None:
     check_writable(place, picture)
-    with _written_whole(place) as temporary:
-        _encode(format_of(place), temporary, picture, pages=pages)
-
-
-@contextmanager
-def _written_whole(place: Path) -> Iterator[Path]:
     try:
         with whole_file(place) as temporary:
-            yield temporary
+            _encode(format_of(place), temporary, picture, **pages)
     except OSError as error:
         raise cannot_write(place, error) from error
 

@@ -58,7 +58,7 @@ def write(path: Path, picture: Picture, *, ome: bool = False, pages: PagesOnDisk
             return
         if layout is not None and layout.kind == "ome":
             warnings.warn(
-                "the OME metadata name other files or missing pages: only the axes are kept", stacklevel=4
+                "the OME metadata name other files or missing pages: only the axes are kept", stacklevel=5
             )
         several = ome or len(axes.replace("S", "")) > 2
         pixels = _pixels(array, pages)
