@@ -35,7 +35,7 @@ def build() -> typer.Typer:
             print(context.get_help())
 
     for name in COMMANDS:
-        app.command(name)(importlib.import_module(f"vnlem.cli.{name.replace('-', '_')}").command)
+        app.command(name)(importlib.import_module(f"vnlem.cli.{name}").command)
     return app
 
 
@@ -44,7 +44,7 @@ def application_of(app: typer.Typer) -> Any:
     application: Any = typer.main.get_command(app)
     tidy(application, ("vnlem denoise noisy.tif denoised.tif", "vnlem denoise --help"))
     for name, command in application.commands.items():
-        module = importlib.import_module(f"vnlem.cli.{name.replace('-', '_')}")
+        module = importlib.import_module(f"vnlem.cli.{name}")
         tidy(command, module.EXAMPLES)
     return application
 
