@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.diffusion.blocks import Numbers, Rooms
-from vnlem.diffusion.stencil import forward_offsets
+from vnlem.diffusion.stencil import StencilGraph, forward_offsets
 from vnlem.kernels.cuda import stencil as kernels
 from vnlem.kernels.cuda.engine import Engine
 from vnlem.pipeline.device import to_host
@@ -77,8 +77,6 @@ class DeviceGraph:
 
     def sparse(self) -> Any:
         """The graph as a scipy.sparse matrix on the host, for small images."""
-        from vnlem.diffusion.stencil import StencilGraph
-
         graph = StencilGraph(self.height, self.width, self.reach)
         slots = to_host(self._graph.weights)
         assert len(slots) == len(forward_offsets(self.reach)) + 1

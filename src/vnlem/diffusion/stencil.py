@@ -89,10 +89,6 @@ class StencilGraph:
     def _rows(self) -> tuple[int, int]:
         return (self.reach, self.reach + self.height)
 
-    @property
-    def _columns(self) -> tuple[int, int]:
-        return (self.reach, self.reach + self.width)
-
     @cached_property
     def _strips(self) -> list[tuple[int, int]]:
         """Rows first to last of each."""
@@ -107,7 +103,7 @@ class StencilGraph:
     def inside(self, padded: NDArray[Any]) -> NDArray[Any]:
         """View (height, width, n) of the image in a padded array."""
         whole = padded.reshape(self.height + 2 * self.reach, self.stride, -1)
-        return whole[self._rows[0] : self._rows[1], self._columns[0] : self._columns[1]]
+        return whole[slice(*self._rows), self.reach : self.reach + self.width]
 
     def clip(self) -> None:
         """Set the weights of neighbours outside the image to zero."""
