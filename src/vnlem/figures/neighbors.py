@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.figures._panels import save
 from vnlem.neighbours.dilated import aligned_patches, dilated_matches
 from vnlem.neighbours.image import Matches, matches
 from vnlem.pipeline.image import to_planes
@@ -96,9 +97,7 @@ def neighbors(
         panel.suptitle(title)
         cells = np.atleast_1d(panel.subplots(rows, columns)).ravel()
         _draw_patches(cells, pixels, found, patch_size)
-    if out is not None:
-        figure.savefig(out, dpi=110)
-    return figure
+    return save(figure, out)
 
 
 def _draw_patches(cells: NDArray[Any], pixels: NDArray[np.float64], found: Matches, patch_size: int) -> None:
