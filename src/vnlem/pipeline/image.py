@@ -28,7 +28,7 @@ class Planes:
 
     def restore(self, planes: NDArray[Any]) -> NDArray[Any]:
         """Planes back in the input's layout and dtype; integers are rounded and clipped."""
-        return self.like(self.layout(planes))
+        return as_dtype(self.layout(planes), self.dtype)
 
     def layout(self, planes: NDArray[Any]) -> NDArray[Any]:
         """Planes in the input's layout."""
@@ -37,10 +37,6 @@ class Planes:
             return laid_out
         image: NDArray[Any] = planes[0] if self.ndim == 2 else planes[0, 0]
         return image
-
-    def like(self, image: NDArray[Any]) -> NDArray[Any]:
-        """An image in the input's layout, in the input's dtype."""
-        return as_dtype(image, self.dtype)
 
 
 def check_values(planes: Planes) -> None:
