@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -12,6 +13,10 @@ import numpy as np
 
 from vnlem.large.blocks import Block
 from vnlem.large.boxes import inside, slices
+from vnlem.large.runner import RunOptions, Summary, denoise_source
+from vnlem.large.sample import take_sample
+from vnlem.large.selection import parse_region
+from vnlem.large.sources import open_source
 
 
 @dataclass(frozen=True)
@@ -64,3 +69,15 @@ def noise(shape: tuple[int, ...], dtype: Any = np.uint16, seed: int = 0) -> Any:
     """Random pixels."""
     values = np.random.default_rng(seed).normal(1000, 200, shape)
     return values.clip(0, 60000).astype(dtype)
+
+
+def run(
+    path: Any, target: Path, solver: Any = None, memory: int = 400_000, region: Any = None, **settings: Any
+) -> Summary:
+    """Filter a file or a store as `vnlem.denoise_large` denoises it; settings are those of RunOptions."""
+    source = open_source(path)
+    solver = solver or Roughness(axes=("c", "y", "x") if source.colour else ("y", "x"))
+    box = parse_region(region, source.axes, source.shape)
+    options = RunOptions(memory, **settings)
+    with closing(source):
+        return denoise_source(source, solver, box, target, take_sample(source).digest, options)

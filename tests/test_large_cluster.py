@@ -6,11 +6,7 @@ import pytest
 zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 distributed = pytest.importorskip("distributed", reason="needs the extra 'large'")
 
-from large_solver import Roughness, noise  # noqa: E402
-
-from vnlem.large.runner import RunOptions, denoise_source  # noqa: E402
-from vnlem.large.sample import take_sample  # noqa: E402
-from vnlem.large.sources import open_source  # noqa: E402
+from large_solver import Roughness, noise, run  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
@@ -25,18 +21,13 @@ def stored(tmp_path):
     pixels = noise((400, 500))
     array = zarr.create_array(tmp_path / "in.zarr", shape=pixels.shape, chunks=(64, 64), dtype=pixels.dtype)
     array[:] = pixels
-    return open_source(tmp_path / "in.zarr"), pixels, tmp_path / "out.zarr"
-
-
-def whole(source):
-    return tuple((0, size) for size in source.shape)
+    return tmp_path / "in.zarr", pixels, tmp_path / "out.zarr"
 
 
 def test_two_processes_do_what_one_does(stored):
     source, pixels, target = stored
     solver = Roughness()
-    settings = RunOptions(memory=800_000, cluster="local:2", workers=1)
-    summary = denoise_source(source, solver, whole(source), target, take_sample(source).digest, settings)
+    summary = run(source, target, solver, memory=800_000, cluster="local:2", workers=1)
     assert summary.complete
     assert summary.units_done == summary.units > 8
     assert np.array_equal(zarr.open_array(target)[:], solver.whole(pixels))
@@ -47,8 +38,7 @@ def test_a_killed_worker_costs_its_units_only(stored, tmp_path):
     bomb = tmp_path / "bomb"
     bomb.touch()
     solver = Roughness(seconds=0.05, die_once=bomb)
-    settings = RunOptions(memory=800_000, cluster="local:2", workers=1)
-    summary = denoise_source(source, solver, whole(source), target, take_sample(source).digest, settings)
+    summary = run(source, target, solver, memory=800_000, cluster="local:2", workers=1)
     assert not bomb.exists()
     assert summary.complete
     assert np.array_equal(zarr.open_array(target)[:], solver.whole(pixels))
@@ -60,7 +50,6 @@ def test_a_cluster_that_cannot_be_reached_leaves_no_begun_target(stored, monkeyp
 
     monkeypatch.setattr(distributed, "Client", refuse)
     source, _, target = stored
-    settings = RunOptions(memory=800_000, cluster="tcp://127.0.0.1:1", workers=1)
     with pytest.raises(ValueError, match=r"cannot reach the Dask scheduler tcp://127\.0\.0\.1:1: Timed out"):
-        denoise_source(source, Roughness(), whole(source), target, take_sample(source).digest, settings)
+        run(source, target, memory=800_000, cluster="tcp://127.0.0.1:1", workers=1)
     assert sorted(path.name for path in target.parent.iterdir()) == ["in.zarr"]

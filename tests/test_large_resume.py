@@ -14,26 +14,16 @@ import pytest
 
 zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 
-from large_solver import Roughness, noise  # noqa: E402
+from large_solver import Roughness, noise, run  # noqa: E402
 from large_stores import files_of, make_image  # noqa: E402
 
 from vnlem.large import target as targets  # noqa: E402
 from vnlem.large import worker  # noqa: E402
 from vnlem.large.runner import RunOptions, denoise_source  # noqa: E402
-from vnlem.large.sample import take_sample  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("VNLEM_KILLS", "3"))
-
-
-def run(path, target, solver=None, **settings):
-    source = open_source(path)
-    box = tuple((0, size) for size in source.shape)
-    settings = {"memory": 400_000, **settings}
-    return denoise_source(
-        source, solver or Roughness(), box, target, take_sample(source).digest, RunOptions(**settings)
-    )
 
 
 @pytest.fixture

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 
 zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 
-from large_solver import Roughness, noise  # noqa: E402
+from large_solver import Roughness, noise, run  # noqa: E402
 from large_stores import document, files_of, halved, make_image  # noqa: E402
 
 import vnlem  # noqa: E402
 from vnlem.large.boxes import slices  # noqa: E402
-from vnlem.large.runner import RunOptions, denoise_source  # noqa: E402
-from vnlem.large.sample import take_sample  # noqa: E402
 from vnlem.large.selection import parse_region  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 
@@ -26,13 +24,6 @@ CASES = {
     "0.5": ("0.5", None),
     "0.5 with shards": ("0.5", (1, 1, 64, 96)),
 }
-
-
-def run(path, target, solver=None, memory=400_000, region=None, **settings):
-    source = open_source(path)
-    box = parse_region(region, source.axes, source.shape)
-    digest = take_sample(source).digest
-    return denoise_source(source, solver or Roughness(), box, target, digest, RunOptions(memory, **settings))
 
 
 @pytest.mark.slow

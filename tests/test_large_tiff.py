@@ -6,22 +6,12 @@ import tifffile
 
 zarr = pytest.importorskip("zarr", reason="needs the extra 'large'")
 
-from large_solver import Roughness, noise  # noqa: E402
+from large_solver import Roughness, noise, run  # noqa: E402
 
 import vnlem  # noqa: E402
-from vnlem.large.runner import RunOptions, denoise_source  # noqa: E402
-from vnlem.large.sample import take_sample  # noqa: E402
-from vnlem.large.selection import parse_region  # noqa: E402
 from vnlem.large.sources import open_source  # noqa: E402
 
-
-def run(path, target, region=None, memory=20_000_000):
-    source = open_source(path)
-    solver = Roughness(axes=("c", "y", "x") if source.colour else ("y", "x"))
-    box = parse_region(region, source.axes, source.shape)
-    summary = denoise_source(source, solver, box, target, take_sample(source).digest, RunOptions(memory))
-    source.close()
-    return summary
+MEMORY = 20_000_000
 
 
 @pytest.fixture
@@ -46,7 +36,7 @@ def stack(tmp_path):
 
 def test_an_ome_tiff_becomes_an_ome_zarr(stack, tmp_path):
     path, pixels = stack
-    run(path, tmp_path / "out.ome.zarr")
+    run(path, tmp_path / "out.ome.zarr", memory=MEMORY)
     group = zarr.open_group(tmp_path / "out.ome.zarr", mode="r")
     assert np.array_equal(group["0"][:], Roughness().whole(pixels).transpose(1, 0, 2, 3))
     image = group.attrs["ome"]["multiscales"][0]
@@ -74,7 +64,7 @@ def test_units_of_ome_become_those_of_ngff(tmp_path):
 
 def test_a_pyramidal_tiff_stays_one(stack, tmp_path):
     path, pixels = stack
-    run(path, tmp_path / "out.ome.tif")
+    run(path, tmp_path / "out.ome.tif", memory=MEMORY)
     wanted = Roughness().whole(pixels)
     with tifffile.TiffFile(path) as before, tifffile.TiffFile(tmp_path / "out.ome.tif") as after:
         assert after.is_bigtiff
@@ -95,12 +85,12 @@ def test_a_grey_tiff_keeps_its_resolution(tmp_path, layout):
     tifffile.imwrite(
         tmp_path / "in.tif", pixels, resolution=(20000, 20000), resolutionunit="CENTIMETER", **options
     )
-    run(tmp_path / "in.tif", tmp_path / "out.tif")
+    run(tmp_path / "in.tif", tmp_path / "out.tif", memory=MEMORY)
     with tifffile.TiffFile(tmp_path / "out.tif") as tif:
         assert np.array_equal(tif.asarray(), Roughness().whole(pixels))
         assert tif.pages[0].resolution == (20000, 20000)
         assert int(tif.pages[0].resolutionunit) == 3
-    run(tmp_path / "in.tif", tmp_path / "part.tif", region="y=100:200,x=33:444")
+    run(tmp_path / "in.tif", tmp_path / "part.tif", memory=MEMORY, region="y=100:200,x=33:444")
     assert np.array_equal(tifffile.imread(tmp_path / "part.tif"), Roughness().whole(pixels)[100:200, 33:444])
 
 
@@ -108,7 +98,7 @@ def test_a_grey_tiff_keeps_its_resolution(tmp_path, layout):
 def test_colours_are_denoised_together(tmp_path, name):
     pixels = noise((300, 400, 3), np.uint8)
     tifffile.imwrite(tmp_path / "in.tif", pixels, photometric="rgb", tile=(128, 128))
-    run(tmp_path / "in.tif", tmp_path / name)
+    run(tmp_path / "in.tif", tmp_path / name, memory=MEMORY)
     planes = np.moveaxis(pixels, -1, 0)
     wanted = Roughness(axes=("c", "y", "x")).whole(planes)
     if name.endswith("zarr"):
