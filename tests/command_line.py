@@ -5,6 +5,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from vnlem import io
@@ -60,6 +61,15 @@ def noise(shape, dtype="uint8", low=50, high=200):
 def halved(image):
     values = image.astype(float)
     return values.mean() + (values - values.mean()) / 2
+
+
+def status_of(*arguments):
+    """The exit status of a command."""
+    from vnlem.cli import main
+
+    with pytest.raises(SystemExit) as left:
+        main([str(argument) for argument in arguments])
+    return left.value.code
 
 
 def prepare(folder):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import status_of
 
 from vnlem import io, registry
 from vnlem.bench import runner
@@ -19,7 +20,6 @@ from vnlem.bench.protocols import Case
 from vnlem.bench.variants import parse_variants
 from vnlem.bench.worker import Failure, Task, Unreadable
 from vnlem.bench.workers import run_tasks
-from vnlem.cli import main
 from vnlem.cli.bench import make_cases
 
 pytestmark = pytest.mark.slow
@@ -46,12 +46,6 @@ def denoise_refuse(image, sigma=None, *, preset="auto", workers=None):
 CRASH = Method("crash", "methods_of_the_test:denoise_crash", None, {})
 REFUSE = Method("refuse", "methods_of_the_test:denoise_refuse", None, {})
 '''
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as left:
-        main([str(argument) for argument in arguments])
-    return left.value.code
 
 
 def save(folder, name, side=24, level=100, seed=0):
@@ -82,7 +76,7 @@ def finished(tmp_path_factory):
     (images / "people" / "photo.webp").write_bytes(b"RIFF")
     out = base / "out"
     command = ("bench", images, "--out", out, "--methods", "nlm,nlm:patch_size=3", "--resolutions", "48,64")
-    assert run(*command, "--workers", 2, "--quiet") == 0
+    assert status_of(*command, "--workers", 2, "--quiet") == 0
     return images, out, command
 
 
@@ -135,10 +129,10 @@ def test_the_report_has_everything_it_names_beside_it(finished):
 def test_the_same_command_again_measures_nothing_and_a_new_method_only_itself(finished):
     _, out, command = finished
     before = (out / "results.csv").read_bytes()
-    assert run(*command, "--quiet") == 0
+    assert status_of(*command, "--quiet") == 0
     assert (out / "results.csv").read_bytes() == before
     more = [text if text != "nlm,nlm:patch_size=3" else "nlm,nlm:patch_size=5" for text in command]
-    assert run(*more, "--quiet") == 0
+    assert status_of(*more, "--quiet") == 0
     after = (out / "results.csv").read_bytes()
     assert after.startswith(before)
     assert after.count(b"\n") - before.count(b"\n") == 5 * 2
@@ -147,7 +141,7 @@ def test_the_same_command_again_measures_nothing_and_a_new_method_only_itself(fi
 def test_the_results_do_not_depend_on_the_number_of_workers(finished, tmp_path):
     _, out, command = finished
     again = [tmp_path / "again" if part == out else part for part in command]
-    assert run(*again, "--workers", 1, "--quiet", "--no-pictures") == 0
+    assert status_of(*again, "--workers", 1, "--quiet", "--no-pictures") == 0
     costs = ("seconds", "peak_memory_mib")
     ordered = [
         sorted(tuple(v for k, v in row.items() if k not in costs) for row in rows_of(folder))
@@ -183,7 +177,7 @@ def test_a_worker_that_dies_loses_one_image_and_a_method_that_refuses_one_row(tm
         save(tmp_path / "in", f"{name}.png", side=56, level=level)
     out = tmp_path / "out"
     command = ("bench", tmp_path / "in", "--out", out, "--protocol", "awgn", "--sigma", 20, "--workers", 2)
-    assert run(*command, "--methods", "nlm,crash", "--quiet") == 0
+    assert status_of(*command, "--methods", "nlm,crash", "--quiet") == 0
     found = json.loads((out / "summary.json").read_text())
     (failure,) = found["failures"]
     assert failure["image"] == "b.png"
@@ -192,7 +186,7 @@ def test_a_worker_that_dies_loses_one_image_and_a_method_that_refuses_one_row(tm
     # Finished results of the lost image are kept.
     assert any(row["image"] == "b.png" and row["method"] == "nlm" for row in rows_of(out))
     assert "1 results are missing" in capsys.readouterr().err
-    assert run(*command, "--methods", "nlm,refuse", "--quiet") == 0
+    assert status_of(*command, "--methods", "nlm,refuse", "--quiet") == 0
     (failure,) = json.loads((out / "summary.json").read_text())["failures"]
     assert (failure["image"], failure["method"], failure["reason"]) == (
         "b.png",
@@ -253,7 +247,7 @@ def test_mixed_sizes_depths_and_colours_and_an_image_smaller_than_the_patch(tmp_
     io.write(folder / "deep.tif", rng.integers(0, 4000, (50, 30)).astype(np.uint16))
     io.write(folder / "tiny.png", np.array([[0, 200], [90, 255]], np.uint8))
     assert (
-        run(
+        status_of(
             "bench",
             folder,
             "--out",
@@ -282,7 +276,9 @@ def test_real_images_without_a_reference_get_residuals_and_the_cytometry_figure(
     noisy = 120 + np.random.default_rng(0).normal(0, 15, (48, 48))
     io.write(tmp_path / "in.png", np.clip(noisy, 0, 255).astype(np.uint8))
     out = tmp_path / "out"
-    assert run("bench", tmp_path, "--out", out, "--protocol", "real", "--methods", "nlm", "--quiet") == 0
+    assert (
+        status_of("bench", tmp_path, "--out", out, "--protocol", "real", "--methods", "nlm", "--quiet") == 0
+    )
     row = next(row for row in rows_of(out) if row["method"] == "nlm")
     assert float(row["residual_std"]) == pytest.approx(15, rel=0.15)
     assert row["snr"] == row["fsim"] == ""
@@ -305,7 +301,7 @@ def test_pairs_of_real_images_are_compared_with_their_scaled_reference(tmp_path)
         "--quiet",
         "--no-pictures",
     )
-    assert run("bench", DATA / "microscopy", "--out", out, *arguments) == 0
+    assert status_of("bench", DATA / "microscopy", "--out", out, *arguments) == 0
     noisy, nlm = rows_of(out)
     # What PAIRS.csv says about this pair after the affine change.
     assert float(noisy["psnr"]) == pytest.approx(32.351, abs=0.01)
@@ -335,7 +331,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path, capsys, make, arguments, m
     folder.mkdir()
     make(folder)
     arguments = arguments or ("--methods", "nlm")
-    assert run("bench", folder, "--out", tmp_path / "out", "--quiet", *arguments) == 2
+    assert status_of("bench", folder, "--out", tmp_path / "out", "--quiet", *arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
 
@@ -370,7 +366,7 @@ def test_a_full_disk_under_the_pictures_stops_the_run(tmp_path, capsys):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "pictures").symlink_to("/dev/full")
     arguments = ("--protocol", "awgn", "--sigma", 20, "--methods", "nlm", "--quiet")
-    assert run("bench", tmp_path / "in", "--out", tmp_path / "out", *arguments) == 2
+    assert status_of("bench", tmp_path / "in", "--out", tmp_path / "out", *arguments) == 2
     assert "cannot write to" in capsys.readouterr().err
 
 

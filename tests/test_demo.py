@@ -4,24 +4,18 @@ import json
 
 import numpy as np
 import pytest
+from command_line import status_of
 
 from vnlem import io, registry
 from vnlem.bench.contact_sheet import Entry, contact_sheet, error_image
 from vnlem.bench.peers import available_peers
-from vnlem.cli import main
 from vnlem.cli.demo import embedded_image, find_denoisers
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as left:
-        main([str(argument) for argument in arguments])
-    return left.value.code
 
 
 @pytest.mark.slow
 def test_the_demo_denoises_with_every_method_and_writes_every_picture(tmp_path, capsys):
     folder = tmp_path / "deep" / "demo"
-    assert run("demo", "--size", 64, "--out", folder) == 0
+    assert status_of("demo", "--size", 64, "--out", folder) == 0
     out = capsys.readouterr().out
     figures = json.loads((folder / "metrics.json").read_text())["methods"]
     assert set(figures) == {"noisy", *find_denoisers()}
@@ -41,7 +35,7 @@ def test_the_demo_denoises_with_every_method_and_writes_every_picture(tmp_path, 
 @pytest.mark.slow
 def test_the_demo_shows_what_rotation_is_worth_on_particles(tmp_path, monkeypatch):
     monkeypatch.setattr("vnlem.cli.demo.find_denoisers", dict)  # the photograph is shown elsewhere
-    assert run("demo", "--size", 64, "--out", tmp_path) == 0
+    assert status_of("demo", "--size", 64, "--out", tmp_path) == 0
     figures = json.loads((tmp_path / "particles" / "metrics.json").read_text())["methods"]
     assert figures["vnlr, group d4"]["snr"] > figures["vnlr, group identity"]["snr"] + 0.5
     assert (tmp_path / "particles" / "contact-sheet.png").exists()
@@ -80,7 +74,7 @@ def test_peers_denoise_in_the_units_of_the_image(name):
 def test_bad_input_to_the_demo_is_one_line(tmp_path, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
-    assert run("demo", *arguments) == 2
+    assert status_of("demo", *arguments) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert message in err

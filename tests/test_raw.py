@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tifffile
+from command_line import status_of
 from cuda_on_cpu import COMPILER, Emulator
 from raw_files import write_dng
 from scipy.ndimage import gaussian_filter
 
 import vnlem
 from vnlem import io
-from vnlem.cli import main
 from vnlem.io.demosaic import demosaic
 from vnlem.methods.cuda import vnlr as cuda_vnlr
 from vnlem.methods.vnlr_params import resolve
@@ -224,13 +224,6 @@ def test_wrong_arguments_are_named(change, words):
         vnlem.denoise_raw(**given)
 
 
-def run(*words):
-    """The exit status of a command."""
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    return end.value.code
-
-
 def pixels_of(path):
     rawpy = pytest.importorskip("rawpy")
     with rawpy.imread(str(path)) as raw:
@@ -281,18 +274,18 @@ def test_other_raw_files_become_a_new_dng(tmp_path):
 def test_the_command_denoises_a_dng_and_develops_one(tmp_path, capsys):
     clean, noisy = noisy_mosaic(BAYER)
     write_dng(tmp_path / "in.dng", noisy, BAYER, noise=(4.0 / 4031, (6.0 / 4031) ** 2))
-    assert run("denoise", tmp_path / "in.dng", tmp_path / "out.dng", "--profile", "fast") == 0
+    assert status_of("denoise", tmp_path / "in.dng", tmp_path / "out.dng", "--profile", "fast") == 0
     assert "gain 4, offset 64, read noise 6 in green (from the file)" in capsys.readouterr().out
     assert rms(pixels_of(tmp_path / "out.dng"), clean) < 0.4 * rms(noisy, clean)
-    assert run("denoise", tmp_path / "in.dng", tmp_path / "out.tif", "--profile", "fast") == 0
+    assert status_of("denoise", tmp_path / "in.dng", tmp_path / "out.tif", "--profile", "fast") == 0
     developed = io.read(tmp_path / "out.tif")
     assert developed.pixels.shape == (128, 160, 3)
     assert developed.pixels.dtype == np.uint16
     assert developed.pixels.std() > 1000
-    assert run("denoise", tmp_path / "in.dng", tmp_path / "a.dng", "--sigma", "3") == 2
+    assert status_of("denoise", tmp_path / "in.dng", tmp_path / "a.dng", "--sigma", "3") == 2
     assert "--sigma is not for camera raw files" in capsys.readouterr().err
-    assert run("info", tmp_path / "in.dng") == 0
-    assert run("denoise", tmp_path / "in.dng", tmp_path / "out.dng") == 2
+    assert status_of("info", tmp_path / "in.dng") == 0
+    assert status_of("denoise", tmp_path / "in.dng", tmp_path / "out.dng") == 2
     assert "OUT exists" in capsys.readouterr().err
 
 
@@ -301,7 +294,10 @@ def test_a_folder_of_raw_files(tmp_path):
     for number in range(2):
         write_dng(tmp_path / "in" / f"{number}.dng", noisy_mosaic(BAYER, seed=number)[1], BAYER)
     (tmp_path / "in" / "bad.dng").write_bytes(b"II*\0 nothing of use")
-    assert run("denoise", tmp_path / "in", tmp_path / "out", "--pattern", "*.dng", "--profile", "fast") == 2
+    assert (
+        status_of("denoise", tmp_path / "in", tmp_path / "out", "--pattern", "*.dng", "--profile", "fast")
+        == 2
+    )
     assert sorted(path.name for path in (tmp_path / "out").glob("*.dng")) == ["0.dng", "1.dng"]
 
 
