@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from vnlem.cli.errors import one_line
-from vnlem.cli.large import ZARR_DOCUMENTS
+from vnlem.cli.large import is_store
 from vnlem.cli.one_noise import OneModel, check, models_for
 
 TABLE = "vnlem.csv"
@@ -160,15 +160,11 @@ def _matching(source: Path, target: Path, pattern: str) -> list[Path]:
         raise ValueError(
             f"--pattern {pattern!r} is not a valid pattern ({error}); use e.g. '*.tif' or '**/*.tif'"
         ) from error
-    files = [path for path in found if path.is_file() or _is_store(path)]
+    files = [path for path in found if path.is_file() or is_store(path)]
     files = [path for path in files if target.resolve() not in path.resolve().parents]
     if not files:
         raise ValueError(f"no file in {source} matches {pattern!r}; use e.g. '*.tif' or '**/*.tif'")
     return files
-
-
-def _is_store(path: Path) -> bool:
-    return any((path / name).exists() for name in ZARR_DOCUMENTS)
 
 
 def _begin(target: Path, arguments: dict[str, Any]) -> dict[str, Row]:
@@ -207,7 +203,7 @@ def _jobs(
     from vnlem.io.formats import find_format, sniff
 
     try:
-        if _is_store(file):
+        if is_store(file):
             yield Row(name, output=name), file, target / name
             return
         found = find_format(sniff(file))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from vnlem.cli.large import ZARR_DOCUMENTS
+from vnlem.cli.large import is_store
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ def images_of(file: Path) -> Iterator[list[FileImage]]:
     from vnlem.io.formats import find_format, sniff
 
     place, key = io.split_series(file)
-    is_store = any((place / name).exists() for name in ZARR_DOCUMENTS)
-    if is_store or place.suffix.lower() in (".h5", ".hdf5"):
-        names = [] if is_store else _data_sets(file)
+    stored = is_store(place)
+    if stored or place.suffix.lower() in (".h5", ".hdf5"):
+        names = [] if stored else _data_sets(file)
         if names:
             yield [replace(_of_source(Path(f"{file}:{name}"), "HDF5"), key=name) for name in names]
         else:
-            yield [_of_source(file, "zarr" if is_store else "HDF5")]
+            yield [_of_source(file, "zarr" if stored else "HDF5")]
         return
     name = sniff(place)
     title = find_format(name).title

@@ -51,14 +51,20 @@ SHARE_OF_MEMORY = 0.01
 
 # Options that only apply to images in parts.
 OPTIONS = ("memory", "resume", "region", "dry_run", "cluster", "part")
-# What the folder of a zarr group or array holds, in version 3 and 2.
-ZARR_DOCUMENTS = ("zarr.json", ".zgroup", ".zarray")
+
+
+def is_store(path: Path) -> bool:
+    """Whether a folder is that of a zarr group or array, of version 3 or 2."""
+    return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
 
 
 def is_large(source: Path, target: Path, options: dict[str, Any]) -> bool:
     """Whether this is work for ``vnlem.denoise_large``: zarr, one of its options, or a file of big planes."""
-    is_store = any((source / name).exists() for name in ZARR_DOCUMENTS)
-    if any(options.values()) or is_store or any(".zarr" in path.name.lower() for path in (source, target)):
+    if (
+        any(options.values())
+        or is_store(source)
+        or any(".zarr" in path.name.lower() for path in (source, target))
+    ):
         return True
     if target.suffix.lower() not in TIFF_SUFFIXES:
         return False
