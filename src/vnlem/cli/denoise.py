@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -279,12 +279,9 @@ def _settings(settings: list[str], function: Any, method: str) -> dict[str, Any]
         return parse_settings(settings, function, method)
     except ValueError:
         stack = stack_method(method)
-        if stack is None:
-            raise
-        try:
-            return parse_settings(settings, load(stack.prepare), method)
-        except ValueError:
-            pass
+        if stack is not None:
+            with suppress(ValueError):
+                return parse_settings(settings, load(stack.prepare), method)
         raise
 
 
