@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vnlem.io.files import one_sentence
 from vnlem.io.formats import find_format, sniff
+from vnlem.io.series import split_series
 from vnlem.large.boxes import Box, cut_at, describe, slices
 from vnlem.large.ngff import Image
 from vnlem.large.nodes import Node
@@ -183,9 +184,8 @@ def open_source(source: Any, axes: str | None = None) -> Source:
 
 
 def _open_path(path: Path, axes: str | None) -> Source:
-    before, colon, name = str(path).rpartition(":")
-    named = colon and name and Path(before).is_file() and Path(before).suffix.lower() not in ONE_ARRAY
-    file = Path(before) if named and not path.exists() else path
+    place, key = split_series(path)
+    file = place if key and place.suffix.lower() not in ONE_ARRAY else path
     if not file.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
     opener = FOLDER if file.is_dir() else FILES.get(file.suffix.lower()) or _plane_by_plane(file)
