@@ -7,8 +7,9 @@ import vnlem
 from vnlem.napari.as_code import as_command, as_python
 from vnlem.napari.axes import check_axes, guess_axes
 from vnlem.napari.pages import Pages, denoise_pages
-from vnlem.napari.settings import GROUPS, PROFILES, WITH_PROFILES, Settings
+from vnlem.napari.settings import WITH_PROFILES, Settings
 from vnlem.napari.stacks import denoise_stack
+from vnlem.napari.words import PROFILES, ROTATIONS
 from vnlem.registry import METHODS, find_method
 
 
@@ -18,7 +19,7 @@ def test_the_methods_with_profiles_are_those_that_take_one() -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", ROTATIONS)
 def test_every_profile_and_group_is_known_to_the_method(profile: str, group: str) -> None:
     flat = np.zeros((16, 16))
     chosen = Settings(profile=profile, group=group, noise="gaussian").method_arguments()

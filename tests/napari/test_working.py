@@ -248,14 +248,15 @@ def test_errors_speak_of_controls_and_not_of_python(image: Any, arguments: dict[
 
 
 def test_all_words_name_choices_that_exist() -> None:
-    from vnlem.napari import settings
-
-    for values, meanings in (
-        (settings.PROFILES, words.PROFILES),
-        (settings.GROUPS, words.ROTATIONS),
-        (settings.CAUTIONS, words.CAUTIONS),
-        (settings.NOISE_KINDS, words.NOISE),
-        (settings.DEVICES, words.DEVICES),
+    chosen = Settings()
+    for value, meanings in (
+        (chosen.profile, words.PROFILES),
+        (chosen.group, words.ROTATIONS),
+        (chosen.caution, words.CAUTIONS),
+        (chosen.noise, words.NOISE),
+        (chosen.device, words.DEVICES),
+        (chosen.lines, words.LINES),
+        (chosen.impulses, words.IMPULSES),
     ):
-        assert set(values) == set(meanings)
+        assert value == next(iter(meanings))  # the first choice is the default
     assert QUICK.method in words.METHODS

@@ -16,16 +16,7 @@ from qtpy.QtWidgets import (
 from superqt import QLabeledDoubleSlider  # napari brings it
 
 from vnlem.napari import words
-from vnlem.napari.settings import (
-    CAUTIONS,
-    DEVICES,
-    GROUPS,
-    NOISE_KINDS,
-    PROFILES,
-    REPAIRS,
-    WITH_PROFILES,
-    Settings,
-)
+from vnlem.napari.settings import WITH_PROFILES, Settings
 from vnlem.registry import names
 
 _ESTIMATED = "estimated"
@@ -38,13 +29,9 @@ class SettingsForm(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._noise = _combo(NOISE_KINDS, words.NOISE, "What the noise is; found from the image, or named")
+        self._noise = _combo(words.NOISE, "What the noise is; found from the image, or named")
         self._noise_before = "auto"
-        self._caution = _combo(
-            CAUTIONS,
-            words.CAUTIONS,
-            "Whether to keep what could be fine texture or noise",
-        )
+        self._caution = _combo(words.CAUTIONS, "Whether to keep what could be fine texture or noise")
         self._sigma = _number("Standard deviation of the noise, in the units of the pixels")
         self._gain = _number("Pixel units per photon")
         self._offset = _number("Pixel value of no light")
@@ -56,17 +43,15 @@ class SettingsForm(QWidget):
         self._coils.setSpecialValueText("one")
         self._looks = _number("Pictures whose intensities were averaged")
         self._file = _FileLine()
-        others = tuple(name for name in names() if name not in words.METHODS)
-        self._method = _combo((*words.METHODS, *others), words.METHODS, "How to denoise; the first is best")
-        self._profile = _combo(PROFILES, words.PROFILES, "How much time to spend on the result")
+        others = {name: name for name in names() if name not in words.METHODS}
+        self._method = _combo(words.METHODS | others, "How to denoise; the first is best")
+        self._profile = _combo(words.PROFILES, "How much time to spend on the result")
         self._group = _combo(
-            GROUPS, words.ROTATIONS, "How similar patches may be turned; any angle helps cells and particles"
+            words.ROTATIONS, "How similar patches may be turned; any angle helps cells and particles"
         )
-        self._device = _combo(DEVICES, words.DEVICES, "Where to compute; a graphics card needs CUDA and CuPy")
-        self._lines = _combo(REPAIRS, words.LINES, "Rows and columns that differ by offsets or gains")
-        self._impulses = _combo(
-            REPAIRS, words.IMPULSES, "Hot, dead and stuck pixels, salt and pepper, cosmic rays"
-        )
+        self._device = _combo(words.DEVICES, "Where to compute; a graphics card needs CUDA and CuPy")
+        self._lines = _combo(words.LINES, "Rows and columns that differ by offsets or gains")
+        self._impulses = _combo(words.IMPULSES, "Hot, dead and stuck pixels, salt and pepper, cosmic rays")
         self._strength = QLabeledDoubleSlider(Qt.Orientation.Horizontal)
         self._strength.setRange(0.0, 1.0)
         self._strength.setSingleStep(0.05)
@@ -220,10 +205,10 @@ class _FileLine(QWidget):
         return bool(path)
 
 
-def _combo(values: Sequence[str], meanings: dict[str, str], tip: str) -> QComboBox:
+def _combo(meanings: dict[str, str], tip: str) -> QComboBox:
     control = QComboBox()
-    for value in values:
-        control.addItem(meanings.get(value, value), value)
+    for value, meaning in meanings.items():
+        control.addItem(meaning, value)
     control.setToolTip(tip)
     return control
 

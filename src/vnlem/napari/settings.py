@@ -5,12 +5,6 @@ from typing import Any
 
 from vnlem.registry import DEFAULT_METHOD
 
-PROFILES = ("balanced", "fast", "quality", "best")
-GROUPS = ("d4", "identity", "c4", "so2", "similarity")
-DEVICES = ("cpu", "cuda", "auto")
-CAUTIONS = ("auto", "safe", "strong")
-NOISE_KINDS = ("auto", "gaussian", "poisson-gaussian", "correlated", "rician", "speckle", "file")
-REPAIRS = ("auto", "yes", "no")  # whether lines are removed, and impulses replaced
 # The methods that take a profile and a group of rotations.
 WITH_PROFILES = ("vnlr",)
 

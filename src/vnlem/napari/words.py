@@ -1,4 +1,4 @@
-"""The labels of the widget's controls, and errors of the library in these words."""
+"""The choices of the widget's controls with their labels, and errors of the library in these words."""
 
 import re
 
