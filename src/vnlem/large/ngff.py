@@ -16,7 +16,6 @@ class Image:
     """A multiscale image: its group and its levels, the finest first."""
 
     group: Node
-    version: str
     axes: tuple[str, ...]
     paths: tuple[str, ...]
     levels: tuple[Node, ...]
@@ -98,7 +97,7 @@ def _image(node: Node, content: dict[str, Any], version: str | None) -> Image:
                 level.path, f"its shape {level.shape} is larger than {levels[-1].shape} of the finer level"
             )
         levels.append(level)
-    return Image(node, version, axes, paths, tuple(levels))
+    return Image(node, axes, paths, tuple(levels))
 
 
 def _members(path: Path) -> str:
