@@ -49,10 +49,6 @@ class Placement:
     array: Any  # the image as an array of the library that works there, or convertible to one
     given: Any  # the original image
 
-    @property
-    def on_gpu(self) -> bool:
-        return self.name != "cpu"
-
     def beside(self, values: Any) -> Any:
         """More values (a noise level, a map of it) on the image's device; single numbers are unchanged."""
         if lies_on_gpu(self.array) and np.ndim(values) > 0:
@@ -61,7 +57,7 @@ class Placement:
 
     def give_back(self, result: Any) -> Any:
         """A result as an array of the image's library."""
-        if not self.on_gpu or isinstance(result, list):
+        if self.name == "cpu" or isinstance(result, list):
             return result
         if not lies_on_gpu(self.given):
             return _in_byte_order(to_host(result), self.given)
