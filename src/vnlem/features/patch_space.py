@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.pipeline import checks
-from vnlem.pipeline.image import to_planes
+from vnlem.pipeline.image import check_smallest, to_planes
 
 
 class PatchSpace:
@@ -42,12 +42,8 @@ class PatchSpace:
     def __init__(self, image: ArrayLike, patch_size: int = 13) -> None:
         pixels = to_planes(image).data[0]
         self.patch_size = checks.odd("patch_size", patch_size)
-        if min(pixels.shape) < self.patch_size:
-            raise ValueError(
-                f"the image ({pixels.shape[0]}x{pixels.shape[1]}) is smaller than the patch "
-                f"({self.patch_size}); pass a smaller patch_size or a larger image"
-            )
         self.shape: tuple[int, int] = (pixels.shape[0], pixels.shape[1])
+        check_smallest(self.shape, self.patch_size)
         padded = np.pad(pixels, self.patch_size // 2, mode="symmetric")
         self._windows = np.lib.stride_tricks.sliding_window_view(padded, (self.patch_size, self.patch_size))
 
