@@ -7,6 +7,7 @@ Needs the extras `bench` and `peers`, and a blood smear of the BCCD data set (MI
 
 import argparse
 import io
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -17,7 +18,10 @@ from skimage import data
 import vnlem
 from vnlem.bench.peers import available_peers
 from vnlem.bench.phantoms import half_discs
-from vnlem.neighbours.groups import groups_in, symmetries
+from vnlem.neighbours.groups import symmetries
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from groups_in_image import groups_in
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
