@@ -17,6 +17,7 @@ from vnlem.cli import batch, large, raw
 from vnlem.cli import noise as noise_options
 from vnlem.cli import pixels as single
 from vnlem.cli.help import parameter_help
+from vnlem.noise.find import ABOUT_NOISE
 from vnlem.pipeline.axes import LETTERS
 from vnlem.pipeline.dtypes import check_dtype
 from vnlem.pipeline.lazy import load
@@ -155,9 +156,8 @@ def command(
         if noise_model != "auto":
             raise ValueError(f"--noise {noise} holds the whole model; leave --noise-model {noise_model} out")
         model = NoiseModel.load(noise)
-    about_noise = {"gain": gain, "offset": offset, "read_noise": read_noise, "caution": caution}
-    about_noise |= {"coils": coils, "looks": looks, "domain": domain, "lines": lines}
-    pixels = single.options(mask, fill, defects, protect, only, strength, impulses)
+    about_noise = {name: arguments[name] for name in ABOUT_NOISE}
+    pixels = single.options(arguments)
     common: dict[str, Any] = {"method": method, "preset": preset, "workers": workers, "device": device}
     common |= {"noise_model": model, "dtype": wanted, **about_noise, **parameters, **pixels}
     asked = {name: arguments[name] for name in large.OPTIONS}

@@ -51,26 +51,23 @@ Impulses = Annotated[
 ]
 
 
-def options(
-    mask: Path | None,
-    fill: bool,
-    defects: Path | None,
-    protect: Path | None,
-    only: Path | None,
-    strength: float,
-    impulses: bool | None,
-) -> dict[str, Any]:
-    """The arguments of `vnlem.denoise`, with the files read."""
-    keeps = None if protect is None else _weights(_values(protect))
-    if only is not None:
-        outside = _values(only) == 0
+def options(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `vnlem.denoise` for single pixels, from those of the command; files are read."""
+    files = {
+        name: None if arguments[name] is None else _values(arguments[name])
+        for name in ("protect", "only", "mask", "defects")
+    }
+    keeps = None if files["protect"] is None else _weights(files["protect"])
+    if files["only"] is not None:
+        outside = files["only"] == 0
         keeps = outside if keeps is None else np.maximum(keeps, outside)
+    impulses = arguments["impulses"]
     return {
-        "mask": None if mask is None else _values(mask) != 0,
-        "fill": fill,
-        "defects": None if defects is None else _values(defects) != 0,
+        "mask": None if files["mask"] is None else files["mask"] != 0,
+        "fill": arguments["fill"],
+        "defects": None if files["defects"] is None else files["defects"] != 0,
         "protect": keeps,
-        "strength": strength,
+        "strength": arguments["strength"],
         "impulses": "auto" if impulses is None else impulses,
     }
 
