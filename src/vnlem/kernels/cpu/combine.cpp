@@ -144,7 +144,7 @@ Group::Group(Arena& arena, int64_t count, const Patch& patch)
     shrink = arena.empty<float>(size);
     sums = arena.empty<float>(size);
     mean = arena.empty<float>(length);
-    rows = arena.empty<const float*>(patch.rows(), size);
+    rows = arena.empty<const float*>(patch.rows, size);
     upright = arena.zeros<float>(k, length);
     // The changes overwrite the columns, which are no longer needed: less memory stays in nearer caches.
     const Array<float, 1> shared = arena.zeros<float>(size * larger_of(n_rows, length));

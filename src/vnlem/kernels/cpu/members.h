@@ -15,10 +15,10 @@ struct Patch {
     Array<const int64_t, 2> offsets;  // (transforms, pixels): of the pixels from the corner, in the images
     Array<const int64_t, 2> places;   // the same in the accumulators, two numbers a pixel
     int64_t wide;                     // pixels side by side
+    int64_t rows = offsets.shape[1] / wide;
     int64_t pixels() const { return offsets.shape[1]; }
-    int64_t rows() const { return pixels() / wide; }
     int64_t row_step() const { return round_up(wide, 8); }
-    int64_t length() const { return rows() * row_step(); }
+    int64_t length() const { return rows * row_step(); }
 };
 
 // Where each row of each patch of a group begins: (rows, size). Those of turned members are copied upright.
@@ -26,7 +26,7 @@ inline void locate(const float* image, const Patch& patch, const Array<const int
                    const Array<const uint8_t, 1>& chosen, const Array<float, 2>& upright,
                    const Array<const float*, 2>& rows) {
     const int64_t k = chosen.shape[0], step = patch.row_step();
-    for (int64_t r = 0; r < patch.rows(); r++) {
+    for (int64_t r = 0; r < patch.rows; r++) {
         const float* const first = image + patch.offsets(0, r * patch.wide);
         const Array<const float*, 1> begins = rows[r];
         for (int64_t j = 0; j < k; j++) begins[j] = first + members[j];
@@ -35,7 +35,7 @@ inline void locate(const float* image, const Patch& patch, const Array<const int
         if (chosen[j] == 0) continue;
         const int64_t* const shifts = &patch.offsets(chosen[j], 0);
         const float* const corner = image + members[j];
-        for (int64_t r = 0; r < patch.rows(); r++) {
+        for (int64_t r = 0; r < patch.rows; r++) {
             float* const copied = &upright(j, r * step);
             for (int64_t x = 0; x < patch.wide; x++) copied[x] = corner[shifts[r * patch.wide + x]];
             rows(r, j) = copied;
@@ -49,7 +49,7 @@ inline void gather_centred(const Array<const float*, 2>& rows, int64_t k, const 
                            const Array<float, 1>& mean, const Array<float, 2>& columns) {
     const int64_t size = columns.shape[1], step = patch.row_step(), wide = patch.wide;
     const float share = 1.0f / float(k);
-    for (int64_t r = 0; r < patch.rows(); r++) {
+    for (int64_t r = 0; r < patch.rows; r++) {
         const float** const begins = &rows(r, 0);
         for (int64_t x = 0; x < wide; x += kSquare) {
             Floats<kSquare> sums[4] = {};
@@ -64,7 +64,7 @@ inline void gather_centred(const Array<const float*, 2>& rows, int64_t k, const 
     }
     for (int64_t first = 0; first < size; first += kSquare) {
         // The next row overwrites what runs over the end of a patch's row.
-        for (int64_t r = 0; r < patch.rows(); r++) {
+        for (int64_t r = 0; r < patch.rows; r++) {
             const float** const begins = &rows(r, first);
             for (int64_t x = 0; x < wide; x += kSquare) {
                 const Floats<kSquare> centre = load<kSquare>(&mean[r * step + x]);
@@ -84,7 +84,7 @@ inline void gather_rows(const Array<const float*, 2>& rows, int64_t k, const Pat
                         const Array<float, 2>& out) {
     const int64_t step = patch.row_step();
     const Ints<kSquare> numbers = numbered<kSquare>();
-    for (int64_t r = 0; r < patch.rows(); r++) {
+    for (int64_t r = 0; r < patch.rows; r++) {
         const float* const* const begins = &rows(r, 0);
         for (int64_t x = 0; x < step; x += kSquare) {
             const Ints<kSquare> inside = numbers < int32_t(patch.wide - x);
@@ -110,7 +110,7 @@ VNLEM_INLINE void twice(Floats<4> row, Floats<4>& low, Floats<4>& high) {
 // Add a member's row (length) to the accumulators, two numbers per pixel, at its corner. first, second: factors of
 // the row in the two. An upright member is added by vectors, with zeros for the pixels next to it.
 inline void put_back(const float* row, const Patch& patch, int64_t transform, float first, float second, float* sums) {
-    const int64_t step = patch.row_step(), n_rows = patch.rows(), wide = patch.wide;
+    const int64_t step = patch.row_step(), n_rows = patch.rows, wide = patch.wide;
     const int64_t* shifts = &patch.places(transform, 0);
     if (transform == 0) {
         const Ints<kSquare> even = (numbered<kSquare>() & 1) == 0;

@@ -88,7 +88,7 @@ struct TileScratch {
 // Set the weights of a patch's pixels: the weight of the row times that of the column.
 void set_window(const Patch& patch, const Array<const float, 1>& taps, const Array<float, 1>& window) {
     const int64_t p = taps.shape[0];
-    for (int64_t row = 0; row < patch.rows(); row++)
+    for (int64_t row = 0; row < patch.rows; row++)
         for (int64_t x = 0; x < p; x++) window[row * patch.row_step() + x] = taps[row % p] * taps[x];
 }
 

@@ -56,29 +56,29 @@ inline void transpose(const float* from, int64_t step, int64_t rows, int64_t col
 // Pivots are swept one by one: with r the row of pivot d, r / d replaces its row and column, -1 / d replaces d, and
 // r_a r_b / d is subtracted from the rest. That leaves minus the inverse.
 inline __attribute__((flatten)) void invert_square(const float* from, int64_t step, float* to) {
-    constexpr int kSide = 16, kParts = kSide / kSquare;
-    typedef Floats<kSquare> Part;
+    constexpr int kSide = 16, kParts = kSide / kLanes;
+    typedef Floats<kLanes> Part;
     Part rows[kSide][kParts];
-    const Ints<kSquare> numbers = numbered<kSquare>();
+    const Ints<kLanes> numbers = numbered<kLanes>();
     unrolled<kSide * kParts>([&](int n) {
-        rows[n / kParts][n % kParts] = load<kSquare>(from + n / kParts * step + n % kParts * kSquare);
+        rows[n / kParts][n % kParts] = load<kLanes>(from + n / kParts * step + n % kParts * kLanes);
     });
     unrolled<kSide>([&](int p) {
         float column[kSide];
-        unrolled<kParts>([&](int v) { store<kSquare>(column + v * kSquare, rows[p][v]); });
+        unrolled<kParts>([&](int v) { store<kLanes>(column + v * kLanes, rows[p][v]); });
         const float inverse = 1.0f / column[p];
         Part pivot[kParts];
         unrolled<kParts>([&](int v) {
-            pivot[v] = numbers == p - v * kSquare ? Part{} - inverse : rows[p][v] * inverse;
+            pivot[v] = numbers == p - v * kLanes ? Part{} - inverse : rows[p][v] * inverse;
         });
         unrolled<kSide * kParts>([&](int n) {
             const int a = n / kParts, v = n % kParts;
-            const Part row = numbers == p - v * kSquare ? Part{} : rows[a][v];
+            const Part row = numbers == p - v * kLanes ? Part{} : rows[a][v];
             rows[a][v] = a == p ? pivot[v] : row - column[a] * pivot[v];
         });
     });
     unrolled<kSide * kParts>([&](int n) {
-        store<kSquare>(to + n / kParts * kSide + n % kParts * kSquare, -rows[n / kParts][n % kParts]);
+        store<kLanes>(to + n / kParts * kSide + n % kParts * kLanes, -rows[n / kParts][n % kParts]);
     });
 }
 
