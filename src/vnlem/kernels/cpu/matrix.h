@@ -36,9 +36,9 @@ struct Product {
 enum class Into { kSet, kAdd, kSubtract };
 
 // x86 starts two multiply-adds of four cycles in every cycle, so eight sums must be in flight; ARM's larger
-// processors start four. More rows than that would only lengthen the start and the end of a tile.
+// processors start four. With more sums, where there are registers for them, a vector is loaded for more rows.
 constexpr int kTileVectors = 2;
-constexpr int kTileRows = kLanes == 4 && kRegisters >= 32 ? 8 : 4;
+constexpr int kTileRows = kRegisters >= 32 ? 8 : 4;
 
 template <int Rows, int Vectors, int Wide, Into into, class AnyLeft>
 VNLEM_INLINE void product_tile(AnyLeft left, Right right, int64_t depth, Product out) {

@@ -97,40 +97,33 @@ inline void gather_rows(const Array<const float*, 2>& rows, int64_t k, const Pat
     }
 }
 
-// Each number twice, in two vectors.
-VNLEM_INLINE void twice(Floats<8> row, Floats<8>& low, Floats<8>& high) {
-    low = __builtin_shufflevector(row, row, 0, 0, 1, 1, 2, 2, 3, 3);
-    high = __builtin_shufflevector(row, row, 4, 4, 5, 5, 6, 6, 7, 7);
+// Each number twice.
+VNLEM_INLINE Floats<16> twice(Floats<8> row) {
+    return __builtin_shufflevector(row, row, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
 }
-VNLEM_INLINE void twice(Floats<4> row, Floats<4>& low, Floats<4>& high) {
-    low = __builtin_shufflevector(row, row, 0, 0, 1, 1);
-    high = __builtin_shufflevector(row, row, 2, 2, 3, 3);
-}
+VNLEM_INLINE Floats<8> twice(Floats<4> row) { return __builtin_shufflevector(row, row, 0, 0, 1, 1, 2, 2, 3, 3); }
 
-// Add a member's row (length) to the accumulators, two numbers per pixel, at its corner. first, second: factors of
-// the row in the two. An upright member is added by vectors, with zeros for the pixels next to it.
-inline void put_back(const float* row, const Patch& patch, int64_t transform, float first, float second, float* sums) {
+// Add a member's row (length) times window to the accumulators, two numbers per pixel, at its corner. first, second:
+// factors of the row in the two. An upright member is added by vectors, with zeros for the pixels next to it.
+inline void put_back(const float* row, const float* window, const Patch& patch, int64_t transform, float first,
+                     float second, float* sums) {
+    typedef Floats<2 * kSquare> Pairs;
     const int64_t step = patch.row_step(), n_rows = patch.rows, wide = patch.wide;
     const int64_t* shifts = &patch.places(transform, 0);
-    if (transform == 0) {
-        const Ints<kSquare> even = (numbered<kSquare>() & 1) == 0;
-        const Floats<kSquare> pair = even ? Floats<kSquare>{} + first : Floats<kSquare>{} + second;
-        for (int64_t r = 0; r < n_rows; r++, row += step, shifts += wide) {
-            float* const at = sums + shifts[0];
+    const Pairs factors = (numbered<2 * kSquare>() & 1) == 0 ? Pairs{} + first : Pairs{} + second;
+    for (int64_t r = 0; r < n_rows; r++, row += step, window += step, shifts += wide) {
+        if (transform == 0) {
             for (int64_t x = 0; x < step; x += kSquare) {
-                Floats<kSquare> low, high;
-                twice(load<kSquare>(row + x), low, high);
-                float* const to = at + 2 * x;
-                store<kSquare>(to, load<kSquare>(to) + pair * low);
-                store<kSquare>(to + kSquare, load<kSquare>(to + kSquare) + pair * high);
+                float* const at = sums + shifts[0] + 2 * x;
+                const Pairs pairs = twice(load<kSquare>(row + x) * load<kSquare>(window + x));
+                store<2 * kSquare>(at, load<2 * kSquare>(at) + factors * pairs);
             }
-        }
-    } else {
-        for (int64_t r = 0; r < n_rows; r++, row += step, shifts += wide) {
+        } else {
             for (int64_t x = 0; x < wide; x++) {
                 float* const at = sums + shifts[x];
-                at[0] += first * row[x];
-                at[1] += second * row[x];
+                const float weighted = row[x] * window[x];
+                at[0] += first * weighted;
+                at[1] += second * weighted;
             }
         }
     }

@@ -58,10 +58,8 @@ void filter_groups(const Flat& images, const RidgeRule& rule, const Patch& patch
             const int64_t corner = group.corners[j];
             if (corner < 0) continue;
             const float weight = group.weights[j];
-            float* const estimate = &group.estimate(j, 0);
-            for (int64_t u = 0; u < window.size(); u++) estimate[u] *= window.data[u];
             weights[corner] += weight;
-            put_back(estimate, patch, chosen(r, j), weight, taken * weight, sums + 2 * corner);
+            put_back(&group.estimate(j, 0), window.data, patch, chosen(r, j), weight, taken * weight, sums + 2 * corner);
         }
     }
 }
