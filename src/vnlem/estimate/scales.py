@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.kernels.cpu.scales import Taps, filter_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
@@ -92,7 +93,9 @@ def halve(planes: Float) -> Float:
     >>> halve(np.ones((1, 5, 8))).shape
     (1, 3, 4)
     """
-    return _halve_rows(_halve_rows(planes).swapaxes(1, 2)).swapaxes(1, 2)
+    taps = low_pass_taps()
+    halving = Taps(taps[None], np.arange(taps.size, dtype=np.int32)[None], True)
+    return _filtered(planes, halving, halving, -(-planes.shape[1] // 2), -(-planes.shape[2] // 2))
 
 
 def double(planes: Float, height: int, width: int) -> Float:
@@ -104,7 +107,8 @@ def double(planes: Float, height: int, width: int) -> Float:
     >>> bool(np.abs(double(halve(smooth), 64, 64) - smooth)[:, 8:-8, 8:-8].max() < 0.02)
     True
     """
-    return _double_rows(_double_rows(planes, height).swapaxes(1, 2), width).swapaxes(1, 2)
+    doubling = Taps(*doubling_weights(), False)
+    return _filtered(planes, doubling, doubling, height, width)
 
 
 @cache
@@ -135,35 +139,10 @@ def doubling_weights() -> tuple[Float, NDArray[np.int32]]:
     return found_weights, found_steps
 
 
-def _halve_rows(planes: Float) -> Float:
-    taps = low_pass_taps()
-    count = -(-planes.shape[1] // 2)
-    wide = _mirrored(planes, taps.size - 1, 2 * count - planes.shape[1] + taps.size - 1)
-    result = np.zeros((planes.shape[0], count, planes.shape[2]))
-    part = np.empty_like(result)  # in place: allocating memory for every term would take longer than the term
-    for k, tap in enumerate(taps):
-        left, right = taps.size - 1 - k, taps.size + k
-        np.add(wide[:, left : left + 2 * count : 2], wide[:, right : right + 2 * count : 2], out=part)
-        part *= tap
-        result += part
+def _filtered(planes: Float, down: Taps, across: Taps, height: int, width: int) -> Float:
+    result = np.empty((len(planes), height, width))
+    filter_planes(np.ascontiguousarray(planes, np.float64), down, across, result)
     return result
-
-
-def _double_rows(planes: Float, size: int) -> Float:
-    wide = _mirrored(planes, LOBES, LOBES)
-    count = planes.shape[1]
-    result = np.zeros((planes.shape[0], 2 * count, planes.shape[2]))
-    part = np.empty(planes.shape)
-    for parity, of_parity in enumerate(zip(*doubling_weights(), strict=True)):
-        for weight, step in zip(*of_parity, strict=True):
-            np.multiply(wide[:, LOBES + step : LOBES + step + count], weight, out=part)
-            result[:, parity::2] += part
-    return result[:, :size]
-
-
-def _mirrored(planes: Float, before: int, after: int) -> Float:
-    wide: Float = np.pad(planes, ((0, 0), (before, after), (0, 0)), mode="symmetric")
-    return wide
 
 
 def join(
@@ -293,16 +272,12 @@ def join_in_tiles(
 
 
 def _mean(planes: Float, window: int) -> Float:
-    """Means over squares of `window` pixels across."""
-    return _mean_of_rows(_mean_of_rows(planes, window).swapaxes(1, 2), window).swapaxes(1, 2)
+    """Means over squares of `window` pixels across. Plain sums: running ones would depend on where they begin."""
 
+    def taps(count: int) -> Taps:
+        size = min(window, count)
+        steps = np.arange(size, dtype=np.int32) - np.int32(size // 2)
+        return Taps(np.ones((1, size)), steps[None], False, size)
 
-def _mean_of_rows(planes: Float, window: int) -> Float:
-    """Means over some rows. Plain sums: a running sum would depend on where the planes begin."""
-    size = min(window, planes.shape[1])
-    wide = _mirrored(planes, size // 2, (size - 1) // 2)
-    result = wide[:, : planes.shape[1]].copy()
-    for shift in range(1, size):
-        result += wide[:, shift : shift + planes.shape[1]]
-    result /= size
-    return result
+    height, width = planes.shape[1:]
+    return _filtered(planes, taps(height), taps(width), height, width)
