@@ -272,7 +272,10 @@ def join_in_tiles(
 
 
 def _mean(planes: Float, window: int) -> Float:
-    """Means over squares of `window` pixels across. Plain sums: running ones would depend on where they begin."""
+    """Means over squares of `window` pixels across.
+
+    Plain sums: a running sum would depend on where the planes begin.
+    """
 
     def taps(count: int) -> Taps:
         size = min(window, count)
