@@ -11,7 +11,7 @@ import pytest
 
 import vnlem.kernels.cpu
 from vnlem.kernels.cpu import declare, library, tall
-from vnlem.kernels.cpu.declare import ArrayType, Float2, Written, fields_of, is_struct, kernel
+from vnlem.kernels.cpu.declare import ArrayType, Float2, Written, fields_of, is_struct, kernel, packed
 from vnlem.kernels.cpu.motion import BlockSearch, block_motion
 
 FOLDER = Path(vnlem.kernels.cpu.__file__).parent
@@ -145,6 +145,19 @@ def test_a_wrong_argument_is_told_in_one_sentence(changes, told):
 def test_a_wrong_number_of_arguments_is_told():
     with pytest.raises(TypeError, match="block_motion takes 4 arguments, got 3"):
         block_motion(*frame()[:3])
+
+
+def test_a_struct_may_be_checked_once_for_many_calls():
+    here, there = np.random.default_rng(0).random((2, 16, 16), np.float32)
+    found = [np.zeros((2, 2, 2), np.int64) for _ in range(2)]
+    for search, moves in zip((SEARCH, packed(SEARCH)), found, strict=True):
+        block_motion(here, there, search, moves)
+    np.testing.assert_array_equal(*found)
+    assert packed(SEARCH) == SEARCH
+    with pytest.raises(TypeError, match=r"BlockSearch\.cell must be a int, got str"):
+        packed(SEARCH._replace(cell="wide"))
+    with pytest.raises(TypeError, match=r"search\.cell must be a int, got str"):
+        block_motion(*frame(search=packed(SEARCH)._replace(cell="wide")))
 
 
 def test_a_type_that_no_kernel_takes_is_refused_when_it_is_declared():

@@ -93,7 +93,7 @@ def test_groups_are_filtered_as_the_formulas_say(p, k, depth, rule, beta):
     tile = Sums(
         np.zeros((2, depth, own_rows, stride, 2), np.float32), np.zeros((2, own_rows, stride), np.float32)
     )
-    moved = filter_tile(tall, Ridge(turns, taps, own_rows, rule), positions, chosen, tile)
+    moved = filter_tile(tall, Ridge(turns, taps, rule), positions, chosen, tile)
     n_own = own_rows * stride
     assert moved == np.count_nonzero((chosen > 0) | (positions >= n_own))
     at = turns // p * stride + turns % p
@@ -121,7 +121,7 @@ def test_groups_with_little_noise_are_filtered_in_double_precision(scale):
     tile = Sums(
         np.zeros((1, 1, own_rows, stride, 2), np.float32), np.zeros((1, own_rows, stride), np.float32)
     )
-    filter_tile(tall, Ridge(turns, flat(6), own_rows, PILOT), positions, chosen, tile)
+    filter_tile(tall, Ridge(turns, flat(6), PILOT), positions, chosen, tile)
     offsets, n_own = turns // 6 * stride + turns % 6, own_rows * stride
     images = [image[0].ravel() for image in tall[1:5]]
     sums, weights = filtered(images, offsets, offsets, positions, chosen, n_own, PILOT, n_own)
@@ -269,9 +269,7 @@ def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_tog
     rows, columns = np.divmod(positions[0], layout.stride)
     assert set(zip(rows // height, rows % height, columns, strict=True)) == {(0, 8, 9), (1, 6, 10), (2, 9, 7)}
     sums = layout.sums(1, depth=2)
-    settings = Ridge(
-        symmetries("identity", p), flat(p), layout.own_rows, RidgeRule(False, 0.0, 1.0, 1.0, 0.0)
-    )
+    settings = Ridge(symmetries("identity", p), flat(p), RidgeRule(False, 0.0, 1.0, 1.0, 0.0))
     filter_tile(tall, settings, positions, chosen, sums)
     # Every member gets its change, in both planes of its own frame.
     touched = np.abs(sums.changes[0, :, :, :, 0]) > 0

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.kernels.cpu.declare import packed
 from vnlem.kernels.cpu.sheets import Images, Sums, TilePlace, Totals, settle
 from vnlem.neighbours.sheets import Layout
 from vnlem.pipeline.schedule import Span, Spans, Step
@@ -52,7 +53,7 @@ class Aggregate:
         read = self._read
         self._passes.append(
             _PassOf(
-                Totals(self._changes, self._weights[own], self._weights[1 - own]),
+                packed(Totals(self._changes, self._weights[own], self._weights[1 - own])),
                 taps,
                 _done_with(spans.rows, read.top, self._changes.shape[1]),
                 _done_with(spans.columns, read.left, self._changes.shape[2]),

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate.aggregate import Aggregate
+from vnlem.kernels.cpu.declare import packed
 from vnlem.kernels.cpu.ridge import Ridge, RidgeRule, filter_tile
 from vnlem.kernels.cpu.sheets import Images, Tall, TilePlace
 from vnlem.kernels.patch_window import patch_window
@@ -87,6 +88,8 @@ def run_passes(
     list of (int, int)
         For each pass the members that are turned or reflected, and all members.
     """
+    images = packed(images)
+    ridges = [packed(Ridge(one.matching.transforms, one.taps(), one.settings.rule())) for one in passes]
     # The weights of the previous pass are cleared: none of its patches may still need them.
     largest = max(one.matching.reach.patch_size for one in passes)
     spans = [one.spans(largest) for one in passes]
@@ -111,8 +114,9 @@ def run_passes(
         if one.kept is not None:
             one.kept[row, column] = members
         sums = aggregate.blank(layout)
-        ridge = _ridge(one, layout)
-        turned[number][row, column] = filter_tile(tall, ridge, members.positions, members.transforms, sums)
+        turned[number][row, column] = filter_tile(
+            tall, ridges[number], members.positions, members.transforms, sums
+        )
         total[number][row, column] = members.positions.size
         aggregate.put(step, sums, _place(layout))
         for settled in schedule.settling(step):
@@ -126,10 +130,6 @@ def _soon_used(passes: Sequence[Pass]) -> Callable[[Step], object]:
     """The order of tiles: the latest of the passes that share groups first, to free groups soon."""
     searches = list(accumulate(one.known is None for one in passes))
     return lambda step: (searches[step.number], -step.number, step.row, step.column)
-
-
-def _ridge(one: Pass, layout: Layout) -> Ridge:
-    return Ridge(one.matching.transforms, one.taps(), layout.own_rows, one.settings.rule())
 
 
 def _place(layout: Layout) -> TilePlace:

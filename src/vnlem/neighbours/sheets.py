@@ -31,6 +31,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.kernels.cpu.declare import packed
 from vnlem.kernels.cpu.sheets import PADDING, CutPlace, Images, Sums, Tall, cut
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.tiles import Tile
@@ -165,14 +166,16 @@ class Layout(NamedTuple):
         compared = np.zeros((channels * depth, self.rows, self.stride), np.float32)
         pilot, working, change, variance = planes
         outside = np.zeros((self.rows, self.stride), np.uint8)
-        tall = Tall(compared, pilot, working, change, variance, outside)
+        tall = packed(Tall(compared, pilot, working, change, variance, outside))
         for sheet, first in zip(self.sheets, self.firsts, strict=True):
             sheet.fill(images, weights, tall, first)
         return tall
 
     def sums(self, channels: int, depth: int = 1) -> Sums:
         """Empty accumulators for the rows that are put back."""
-        return Sums(
-            np.zeros((channels, depth, self.own_rows, self.stride, 2), np.float32),
-            np.zeros((channels, self.own_rows, self.stride), np.float32),
+        return packed(
+            Sums(
+                np.zeros((channels, depth, self.own_rows, self.stride, 2), np.float32),
+                np.zeros((channels, self.own_rows, self.stride), np.float32),
+            )
         )

@@ -69,6 +69,7 @@ class Field(NamedTuple):
     written: bool
     inner: "list[Field] | None" = None  # of a struct
     nested: bool = False  # whether some of these are structs
+    only_numbers: bool = False  # whether all of these are numbers
 
     @property
     def code(self) -> str:
@@ -102,8 +103,11 @@ def _field(name: str, hint: Any) -> Field:
     kind = next((note for note in notes if isinstance(note, ArrayType)), plain)
     if not (kind in (int, float, bool) or is_struct(kind) or isinstance(kind, ArrayType)):
         raise TypeError(f"a kernel cannot take {name}: {hint}; use the types of kernels/cpu/declare.py")
-    inner = fields_of(kind) if is_struct(kind) else None
-    return Field(name, kind, WRITTEN in notes, inner, any(field.inner for field in inner or ()))
+    if not is_struct(kind):
+        return Field(name, kind, WRITTEN in notes)
+    inner = fields_of(kind)
+    nested, only_numbers = any(field.inner for field in inner), not any(field.by_reference for field in inner)
+    return Field(name, kind, WRITTEN in notes, inner, nested, only_numbers)
 
 
 class Leaf(NamedTuple):
@@ -132,7 +136,7 @@ def _leaves(fields: list[Field], within: str = "") -> list[Leaf]:
 
 def _flatten(fields: list[Field], values: Any, found: list[Any], within: str = "") -> None:
     """Append the values of all leaves to a list."""
-    for (name, kind, _, inner, nested), value in zip(fields, values, strict=True):
+    for (name, kind, _, inner, nested, _), value in zip(fields, values, strict=True):
         if inner is None:
             found.append(value)
             continue
@@ -151,7 +155,7 @@ def _words(leaves: list[Leaf], values: list[Any]) -> list[Any]:
         name, kind, _, dtype, ndim = leaf
         if dtype is None:
             try:
-                words.append(kind(value))
+                words.append(value if type(value) is kind else kind(value))
             except (TypeError, ValueError):
                 raise TypeError(f"{name} must be a {kind.__name__}, got {_got(value)}") from None
             continue
@@ -190,6 +194,24 @@ def _got(value: Any) -> str:
     return f"an array of {value.dtype} with {value.ndim} dimensions, {order}{access}"
 
 
+@functools.cache
+def _packing(kind: Any) -> tuple[Any, list[Field], list[Leaf]]:
+    """A subclass of a struct whose instances have room for their words, its fields and their leaves."""
+    fields = fields_of(kind)
+    return type(kind.__name__, (kind,), {}), fields, _leaves(fields, f"{kind.__name__}.")
+
+
+def packed(value: T) -> T:
+    """A struct that is checked now instead of in each of many calls: its arrays must keep their memory."""
+    given: Any = type(value)
+    kind, fields, leaves = _packing(given)
+    values: list[Any] = []
+    _flatten(fields, value, values)
+    made: T = kind._make(value)
+    made.in_words = _words(leaves, values)  # type: ignore[attr-defined]
+    return made
+
+
 class Declaration(NamedTuple):
     """A kernel in the table."""
 
@@ -214,7 +236,7 @@ def _bound(function: Function, loader: type[ctypes.CDLL]) -> Function:
     symbol = f"vnlem_{function.__name__}"
     hints = get_type_hints(function, include_extras=True)
     fields = [_field(name, hint) for name, hint in hints.items() if name != "return"]
-    leaves = _leaves(fields)
+    parts = [(field, _leaves([field])) for field in fields]
     TABLE[symbol] = Declaration(symbol, fields)
     layout = struct.Struct("".join(field.code for field in fields))
     room = ctypes.c_char * max(layout.size, 1)
@@ -231,15 +253,31 @@ def _bound(function: Function, loader: type[ctypes.CDLL]) -> Function:
         ]
         return found
 
+    def words_of(args: tuple[Any, ...], checks_numbers: bool) -> list[Any]:
+        words: list[Any] = []
+        for value, (field, leaves) in zip(args, parts, strict=True):
+            if field.inner is None:
+                words += _words(leaves, [value])
+            elif isinstance(value, field.kind) and hasattr(value, "in_words"):
+                words += value.in_words
+            elif field.only_numbers and isinstance(value, field.kind) and not checks_numbers:
+                words += value
+            else:
+                values: list[Any] = []
+                _flatten([field], [value], values)
+                words += _words(leaves, values)
+        return words
+
     @functools.wraps(function)
     def call(*args: Any) -> Any:
         if len(args) != len(fields):
             raise TypeError(f"{function.__name__} takes {len(fields)} arguments, got {len(args)}")
-        values: list[Any] = []
-        _flatten(fields, args, values)
-        words = _words(leaves, values)
-        buffer = room()
-        layout.pack_into(buffer, 0, *words)
+        words, buffer = words_of(args, False), room()
+        try:
+            layout.pack_into(buffer, 0, *words)
+        except struct.error:  # a number of another type: convert it, or say which
+            words = words_of(args, True)
+            layout.pack_into(buffer, 0, *words)
         begin = ctypes.addressof(buffer)
         result = entry()(*[begin + 8 * start if refers else words[start] for start, refers in places])
         if result == OUT_OF_MEMORY:

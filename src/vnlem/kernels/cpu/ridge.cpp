@@ -7,7 +7,6 @@ namespace vnlem {
 struct Ridge {
     Array<const int64_t, 2> transforms;
     Array<const float, 1> taps;
-    int64_t own_rows;
     RidgeRule rule;
 };
 
@@ -91,9 +90,9 @@ void set_window(const Patch& patch, const Array<const float, 1>& taps, const Arr
 }
 
 // Set where the pixels of a patch lie in the tall arrays and in the accumulators.
-void set_places(const Tall& tall, const Ridge& ridge, const TileScratch& scratch) {
+void set_places(const Tall& tall, const Ridge& ridge, int64_t own_rows, const TileScratch& scratch) {
     const int64_t p = ridge.taps.shape[0], stride = tall.pilot.shape[3], area = ridge.transforms.shape[1];
-    const int64_t plane_step = tall.pilot.shape[2] * stride, own_step = ridge.own_rows * stride;
+    const int64_t plane_step = tall.pilot.shape[2] * stride, own_step = own_rows * stride;
     for (int64_t g = 0; g < ridge.transforms.shape[0]; g++) {
         for (int64_t plane = 0; plane < tall.pilot.shape[1]; plane++) {
             for (int64_t u = 0; u < area; u++) {
@@ -173,9 +172,9 @@ VNLEM_EXPORT int64_t vnlem_filter_tile(const Tall& tall, const Ridge& ridge, con
                                        const Array<const uint8_t, 2>& chosen, const Sums& tile) {
     Scratch<TileScratch> scratch(tall, ridge, positions.shape[1]);
     if (!scratch) return kOutOfMemory;
-    set_places(tall, ridge, *scratch);
+    set_places(tall, ridge, tile.weights.shape[1], *scratch);
     set_window(scratch->patch, ridge.taps, scratch->window);
-    const int64_t n_own = ridge.own_rows * tall.pilot.shape[3];
+    const int64_t n_own = tile.weights.shape[1] * tall.pilot.shape[3];
     const auto corner_of = [=](int64_t at) { return at < n_own ? at : -1; };
     RidgeRule rule = ridge.rule;
     for (int64_t c = 0; c < tall.pilot.shape[0]; c++) {

@@ -25,7 +25,6 @@ class Ridge(NamedTuple):
 
     transforms: Long2  # (g, p * p), as in matching
     taps: Float1  # (p): the weight of a pixel of a patch is that of its row times that of its column
-    own_rows: int  # rows of the tall arrays that are put back; members from rows below only contribute
     rule: RidgeRule
 
 
@@ -33,9 +32,10 @@ class Ridge(NamedTuple):
 def filter_tile(tall: Tall, ridge: Ridge, positions: Int2, chosen: Byte2, tile: Sums) -> int:
     """Estimate all groups of a tile and add them up, each member at its own place and orientation.
 
-    positions, chosen (r, k) from matching; tile: (channels, depth, own rows, stride, 2) is added to. The sums
-    are changes of the working image: rounding is then in proportion to the noise. Channels share their groups
-    but not the combination. Returns how many members are turned or reflected, or not put back.
+    positions, chosen (r, k) from matching; tile: (channels, depth, own rows, stride, 2) is added to. Members
+    from rows of the tall arrays below these only contribute. The sums are changes of the working image:
+    rounding is then in proportion to the noise. Channels share their groups but not the combination. Returns
+    how many members are turned or reflected, or not put back.
     """
 
 
