@@ -17,9 +17,9 @@ typedef Floats<kLanes> Lanes;
 
 // Whether the loads are too small for single precision, relative to the Gram matrix.
 bool is_delicate(float trace, const Group& group) {
-    float least = __builtin_inff();
-    for (int64_t i = 0; i < group.k; i++) least = smaller_of(least, group.load[i]);
-    return least < kLeastLoad * trace;
+    bool small = false;
+    for (int64_t i = 0; i < group.k; i++) small |= group.load.data[i] < kLeastLoad * trace;
+    return small;
 }
 
 // Turn the Gram matrix of a centred group into its change Theta - I, in place; write the noise gains.
