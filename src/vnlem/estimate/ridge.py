@@ -140,25 +140,17 @@ def _place(layout: Layout) -> TilePlace:
 
 
 class _Scratch(threading.local):
-    """The tall arrays of a thread's last tiles, for the next ones of the same shape."""
-
-    _shapes = 2  # the first pass, and the others
+    """The memory of a thread for the tall arrays of one tile after another: new memory is slow to write."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[int, ...], Tall] = {}
+        self._memory = np.empty(0, np.float32)
 
     def tall(self, layout: Layout, images: Images, weights: np.ndarray) -> Tall:
         """The tall arrays of a tile, filled."""
         if len(layout.sheets) > 1:
             return layout.tall(images, weights)
         # The image fills its whole part, with nothing next to it.
-        shape = (layout.rows, layout.stride, layout.sheets[0].width)
-        tall = self._last.pop(shape, None)
-        if tall is None:
-            tall = layout.tall(images, weights)
-        else:
-            layout.sheets[0].fill(images, weights, tall, 0)
-        self._last[shape] = tall
-        if len(self._last) > self._shapes:
-            del self._last[next(iter(self._last))]
-        return tall
+        numbers = layout.tall_numbers(len(images.noisy))
+        if self._memory.size < numbers:
+            self._memory = np.empty(numbers, np.float32)
+        return layout.tall(images, weights, memory=self._memory[:numbers])

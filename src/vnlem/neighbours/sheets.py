@@ -159,17 +159,28 @@ class Layout(NamedTuple):
             found[:, i, 0] += first
         return found
 
-    def tall(self, images: Images, weights: NDArray[np.float32], depth: int = 1) -> Tall:
-        """The tall arrays, filled."""
+    def tall(
+        self,
+        images: Images,
+        weights: NDArray[np.float32],
+        depth: int = 1,
+        memory: NDArray[np.float32] | None = None,
+    ) -> Tall:
+        """The tall arrays, filled; memory: for `tall_numbers` numbers, if sheets fill all of it."""
         channels = len(images.noisy)
-        planes = np.zeros((4, channels, depth, self.rows, self.stride), np.float32)
-        compared = np.zeros((channels * depth, self.rows, self.stride), np.float32)
-        pilot, working, change, variance = planes
+        if memory is None:
+            memory = np.zeros(self.tall_numbers(channels * depth), np.float32)
+        five = memory.reshape(5, channels * depth, self.rows, self.stride)
+        pilot, working, change, variance = five[1:].reshape(4, channels, depth, self.rows, self.stride)
         outside = np.zeros((self.rows, self.stride), np.uint8)
-        tall = packed(Tall(compared, pilot, working, change, variance, outside))
+        tall = packed(Tall(five[0], pilot, working, change, variance, outside))
         for sheet, first in zip(self.sheets, self.firsts, strict=True):
             sheet.fill(images, weights, tall, first)
         return tall
+
+    def tall_numbers(self, planes: int) -> int:
+        """How many numbers the tall arrays have."""
+        return 5 * planes * self.rows * self.stride
 
     def sums(self, channels: int, depth: int = 1) -> Sums:
         """Empty accumulators for the rows that are put back."""

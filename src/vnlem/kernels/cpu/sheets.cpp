@@ -45,6 +45,9 @@ VNLEM_EXPORT int64_t vnlem_cut(const Images& images, const Array<const float, 1>
             }
             for (int64_t x = 0; x < place.width; x++)
                 to_variance[x] = varies ? images.variance(c, from, place.left + x) : images.variance(c, 0, 0);
+            float* const rows[] = {to_working, to_pilot, to_change, to_compared, to_variance};
+            for (float* const row : rows)
+                for (int64_t x = place.width; x < tall.pilot.shape[3]; x++) row[x] = 0;
         }
     }
     return 0;

@@ -64,7 +64,10 @@ class CutPlace(NamedTuple):
 
 @brief_kernel
 def cut(images: Images, weights: Float1, place: CutPlace, tall: Tall) -> None:
-    """Copy a rectangle of the images into the tall arrays. weights: of each channel in comparisons."""
+    """Copy a rectangle of the images into the tall arrays, with zeros to its right.
+
+    weights: of each channel in comparisons.
+    """
 
 
 class Totals(NamedTuple):
