@@ -6,8 +6,8 @@
 
 declares `int64_t vnlem_add_up(const Array<const float, 2>&, double, const Array<float, 1>&)`. An argument is
 an array, a number, or a NamedTuple of these, which is a struct of the same name and fields in C++. Arrays are
-checked before the call: a wrong one gives an error message instead of a crash. `TABLE` holds all
-declarations; a test compares it with the C++ sources.
+checked before the call: a wrong one gives an error message instead of a crash. A struct that many calls take
+is checked once by `packed`. `TABLE` holds all declarations; a test compares it with the C++ sources.
 """
 
 import ctypes
