@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.kernels.cpu.impulses import find_extremes
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
@@ -24,7 +25,7 @@ REACH = 2  # pixels around one that decide whether it is an impulse
 OTHERS = 2  # of the neighbours may be impulses too
 LEAST_DEVIATION = 2.0  # times the noise from the mean around it, for a pixel to be examined
 LEAST_NOISE = 1e-3  # of the contrast: used if there is none
-STRIP = 64  # rows looked at together: their arrays stay in the cache of a core
+PART = 2**14  # candidates that are decided together
 
 
 class Limits(NamedTuple):
@@ -85,11 +86,21 @@ class ImpulseRule:
         for number, plane in enumerate(planes):
             least = self._least(number) if known is None else float(known[number].min())
             least = max(least, LEAST_NOISE * self.contrast)
-            for top in range(0, len(plane), STRIP):
-                seen = _Neighbourhood.of(plane, top, least, self.stuck)
-                own = None if known is None else known[number][seen.rows, seen.columns]
-                found[number][seen.rows, seen.columns] = self._decide(seen, number, own)
+            places = self._candidates(np.ascontiguousarray(plane), least)
+            for first in range(0, places.size, PART):
+                at = np.divmod(places[first : first + PART], plane.shape[1])
+                own = None if known is None else known[number][at]
+                found[number][at] = self._decide(_Neighbourhood.at(plane, *at), number, own)
         return found
+
+    def _candidates(self, plane: Float, least: float) -> NDArray[np.int64]:
+        """The pixels that may be impulses, as indices of the flattened plane."""
+        places = np.empty(plane.size, np.int64)
+        excess = self.limits.contrast * self.contrast
+        count = find_extremes(plane, LEAST_DEVIATION * least, excess, OTHERS, places)
+        if not self.stuck:
+            return places[:count]
+        return np.union1d(places[:count], np.flatnonzero(np.isin(plane, self.stuck)))
 
     def _least(self, channel: int) -> float:
         """The smallest noise of any pixel."""
@@ -133,36 +144,12 @@ class ImpulseRule:
 class _Neighbourhood(NamedTuple):
     """The surroundings of some pixels of a plane."""
 
-    rows: NDArray[np.intp]
-    columns: NDArray[np.intp]
     value: Float
     high: Float  # of the 24 neighbours without the OTHERS largest
     low: Float
     median: Float
     around: Float  # median of the outer 16
     nearest: Float  # mean of the middle two of the nearest four
-
-    @classmethod
-    def of(cls, plane: Float, top: int, least: float, stuck: tuple[float, ...]) -> "_Neighbourhood":
-        """Those that may be impulses, in the strip of rows that begins with `top`."""
-        strip = plane[top : top + STRIP]
-        height, width = strip.shape
-        rows = _mirrored(np.arange(top - REACH, top + height + REACH), len(plane))
-        padded = np.pad(plane[rows], ((0, 0), (REACH, REACH)), mode="reflect")
-        side = 2 * REACH + 1
-        # Every pixel is summed separately: running sums would depend on where a part begins.
-        rows_mean: Any = sum(padded[k : k + height] for k in range(side)) / side
-        mean: Any = sum(rows_mean[:, k : k + width] for k in range(side)) / side
-        inner = padded[REACH - 1 : REACH + 1 + height, REACH - 1 : REACH + 1 + width]
-        extreme = np.zeros(strip.shape, bool)
-        for most in (np.maximum, np.minimum):
-            down = most(most(inner[:-2], inner[1:-1]), inner[2:])
-            extreme |= strip == most(most(down[:, :-2], down[:, 1:-1]), down[:, 2:])
-        chosen = extreme & (np.abs(strip - mean) > LEAST_DEVIATION * least)
-        if stuck:
-            chosen |= np.isin(strip, stuck)
-        below, columns = np.nonzero(chosen)
-        return cls.at(plane, top + below, columns)
 
     @classmethod
     def at(cls, plane: Float, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> "_Neighbourhood":
@@ -178,8 +165,6 @@ class _Neighbourhood(NamedTuple):
         outer = np.array([max(abs(down), abs(right)) == REACH for down, right in steps])
         ranked = np.sort(others, axis=0)
         return cls(
-            rows,
-            columns,
             plane[rows, columns],
             ranked[-1 - OTHERS],
             ranked[OTHERS],

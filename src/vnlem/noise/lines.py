@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.kernels.cpu.lines import middle_means
 from vnlem.noise.maps import PixelMaps
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline import checks
@@ -103,7 +104,7 @@ def find_lines(planes: Float, *, sure: bool = False) -> PixelMaps | None:
     """
     found: dict[str, Any] = {}
     for axis in (1, 2):
-        each = [np.ascontiguousarray(plane if axis == 2 else plane.T) for plane in planes]
+        each = [plane if axis == 2 else plane.T for plane in planes]
         length, count = each[0].shape
         wanted = length >= (SMALLEST if sure else SMALLEST_PLAIN) and count >= FEWEST
         if not wanted or not (sure or any(map(differ_plainly, each))):
@@ -145,9 +146,8 @@ def _slopes(plane: Float, lag: int) -> tuple[Float, Float]:
     """How differences of columns a few apart grow with the brightness of a block, and the errors of that."""
     from scipy.ndimage import uniform_filter1d
 
-    tall = _in_blocks(plane)
-    blocks = _middle(tall[:, :, lag:] - tall[:, :, :-lag], axis=1)
-    bright = uniform_filter1d(tall.mean(axis=1), SMOOTH, axis=1, mode="nearest")
+    blocks = _of_blocks(plane, lag)
+    bright = uniform_filter1d(_in_blocks(plane).mean(axis=1), SMOOTH, axis=1, mode="nearest")
     bright = (bright[:, lag:] + bright[:, :-lag]) / 2
     weights = np.ones_like(blocks)
     for _ in range(SLOPE_ROUNDS):
@@ -254,10 +254,9 @@ def _in_blocks(plane: Float) -> Float:
 
 
 def _differences(plane: Float, lag: int, most: int | None = None) -> _Differences:
-    tall = _in_blocks(plane)[:, :most]
-    blocks = _middle(tall[:, :, lag:] - tall[:, :, :-lag], axis=1)
+    blocks = _of_blocks(plane, lag, most)
     middle = _middle(blocks)
-    deviation = NORMAL * np.median(np.abs(blocks - middle), axis=0)
+    deviation = NORMAL * _middle(np.abs(blocks - middle), (len(blocks) - 1) // 2)
     return _Differences(blocks, middle, deviation / np.sqrt(BLOCKS))
 
 
@@ -272,13 +271,23 @@ def _error(found: _Differences) -> float:
     return float(np.median(found.error)) ** 2
 
 
-def _middle(values: Float, axis: int = 0) -> Float:
-    """Mean of the middle half along an axis: as robust as a median, and less coarse for integers."""
-    count = values.shape[axis]
-    quarter = count // 4
-    ends = (quarter, count - 1 - quarter)
-    ordered = np.partition(values, ends, axis=axis)
-    return np.asarray(np.take(ordered, np.arange(quarter, count - quarter), axis=axis).mean(axis=axis))
+def _middle(values: Float, dropped: int | None = None) -> Float:
+    """Mean of the middle half of every column: as robust as a median, and less coarse for integers.
+
+    dropped: how many values at either end do not count, instead of a quarter; (rows - 1) // 2 for medians.
+    """
+    means = np.empty((1, values.shape[1]))
+    middle_means(values, len(values), 0, False, len(values) // 4 if dropped is None else dropped, means)
+    return means[0]
+
+
+def _of_blocks(plane: Float, lag: int, most: int | None = None) -> Float:
+    """The same of the differences of columns, of at most some rows of each of the blocks."""
+    rows = min(len(plane) // BLOCKS, most or len(plane))
+    means = np.empty((BLOCKS, plane.shape[1] - lag))
+    across = not plane.flags.c_contiguous
+    middle_means(np.ascontiguousarray(plane.T if across else plane), rows, lag, across, rows // 4, means)
+    return means
 
 
 def _clipped(values: Float) -> Float:

@@ -1,0 +1,44 @@
+"""The kernels that look for noise agree with plain NumPy."""
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+
+from vnlem.kernels.cpu.impulses import find_extremes
+from vnlem.kernels.cpu.lines import middle_means
+
+
+def extremes(plane, deviation, excess, others):
+    """`find_extremes` from windows of 5x5 pixels."""
+    around = sliding_window_view(np.pad(plane, 2, mode="reflect"), (5, 5))
+    near = around[..., 1:4, 1:4]
+    extreme = (plane == near.max(axis=(2, 3))) | (plane == near.min(axis=(2, 3)))
+    apart = np.abs(plane - around.mean(axis=(2, 3))) > deviation
+    ranked = np.sort(np.delete(around.reshape(*plane.shape, 25), 12, axis=2), axis=2)
+    beyond = np.maximum(plane - ranked[..., -1 - others], ranked[..., others] - plane) > excess
+    return np.flatnonzero(extreme & apart & beyond)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (7, 31), (40, 33), (64, 5)])
+@pytest.mark.parametrize("excess", [-1e300, 0.3])
+def test_extremes_are_those_of_windows(shape, excess):
+    rng = np.random.default_rng(shape[1])
+    plane = rng.normal(size=shape)
+    plane[rng.random(shape) < 0.05] = 4
+    places = np.empty(plane.size, np.int64)
+    found = places[: find_extremes(plane, 1.0, excess, 2, places)]
+    np.testing.assert_array_equal(found, extremes(plane, 1.0, excess, 2))
+    assert found.size
+
+
+@pytest.mark.parametrize("shape", [(33, 7), (70, 41)])
+@pytest.mark.parametrize(("height", "lag", "dropped"), [(16, 1, 4), (13, 0, 6), (1, 3, 0), (11, 2, 0)])
+@pytest.mark.parametrize("across", [False, True])
+def test_middle_means_are_those_of_sorted_blocks(shape, height, lag, dropped, across):
+    plane = np.random.default_rng(height).normal(size=shape)
+    means = np.empty((2, shape[1] - lag))
+    middle_means(np.ascontiguousarray(plane.T) if across else plane, height, lag, across, dropped, means)
+    steps = plane[:, lag:] - plane[:, : shape[1] - lag] if lag else plane
+    blocks = steps[: shape[0] // 2 * 2].reshape(2, shape[0] // 2, -1)[:, :height]
+    ordered = np.sort(blocks, axis=1)[:, dropped : height - dropped]
+    np.testing.assert_allclose(means, ordered.mean(axis=1), rtol=1e-12, atol=1e-14)
