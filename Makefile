@@ -68,7 +68,7 @@ KERNEL_TESTS := tests/test_select.py tests/test_matching_kernels.py tests/test_m
 	tests/test_sheets.py tests/test_window_methods.py tests/test_ring_features.py tests/test_diffusion.py tests/test_vnlem.py \
 	tests/test_vnlem_dd.py tests/test_vnlr.py tests/test_vnlr_groups.py tests/test_vnlr_aim.py tests/test_vnlr_channels.py tests/test_stack*.py
 SANITIZED_TESTS := tests/test_select.py tests/test_matching_kernels.py tests/test_movie_kernels.py tests/test_vnlr_kernels.py tests/test_vnlem_kernels.py \
-	tests/test_sheets.py tests/test_ring_features.py tests/test_diffusion.py tests/test_kernel_table.py tests/test_scale_kernels.py
+	tests/test_sheets.py tests/test_ring_features.py tests/test_diffusion.py tests/test_kernel_table.py tests/test_scale_kernels.py tests/test_noise_kernels.py
 VERSION_TESTS := $(KERNEL_TESTS) tests/test_frame.py tests/test_metrics.py tests/test_io.py
 test-versions:
 	for ends in lowest highest; do \

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.fft
 from numpy.lib.stride_tricks import sliding_window_view
 
+from vnlem.kernels.cpu.blocks import measure_blocks
 from vnlem.kernels.cpu.impulses import find_extremes
 from vnlem.kernels.cpu.lines import middle_means
+from vnlem.noise.blocks import cosine_matrix
 
 
 def extremes(plane, deviation, excess, others):
@@ -42,3 +45,20 @@ def test_middle_means_are_those_of_sorted_blocks(shape, height, lag, dropped, ac
     blocks = steps[: shape[0] // 2 * 2].reshape(2, shape[0] // 2, -1)[:, :height]
     ordered = np.sort(blocks, axis=1)[:, dropped : height - dropped]
     np.testing.assert_allclose(means, ordered.mean(axis=1), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(("shape", "step"), [((8, 8), 1), ((19, 30), 3), ((33, 26), 2)])
+def test_blocks_are_measured_like_windows(shape, step):
+    rng = np.random.default_rng(step)
+    plane = np.round(rng.normal(0, 1.5, shape))
+    low, high = plane.min(), plane.max()
+    weights = rng.random((3, 64))
+    windows = sliding_window_view(plane, (8, 8))[::step, ::step].reshape(-1, 8, 8)
+    energy = scipy.fft.dctn(windows, axes=(1, 2), norm="ortho").reshape(-1, 64) ** 2
+    equal = [(np.diff(windows, axis=axis) == 0).mean(axis=(1, 2)) for axis in (2, 1)]
+    limits = [(windows == limit).mean(axis=(1, 2)) for limit in (low, high)]
+    expected = np.column_stack([energy @ weights.T, windows.mean(axis=(1, 2)), *equal, *limits])
+    for first in (0, len(windows) // 2):
+        found = np.empty((len(windows) - first, 8))
+        measure_blocks(plane, step, first, cosine_matrix(8), weights, low, high, found)
+        np.testing.assert_allclose(found, expected[first:], rtol=1e-10, atol=1e-12)

@@ -8,6 +8,7 @@ along many of them.
 """
 
 from collections.abc import Callable
+from functools import cache
 from statistics import NormalDist
 from typing import Any
 
@@ -115,14 +116,15 @@ def cosine(blocks: Float) -> Float:
     array([[2., 0.],
            [0., 0.]])
     """
-    down, across = (_cosine_matrix(side) for side in blocks.shape[:2])
+    down, across = (cosine_matrix(side) for side in blocks.shape[:2])
     halfway = np.matmul(down, blocks.transpose(1, 0, 2))  # (columns, rows, n)
     coefficients: Float = np.matmul(across, halfway.transpose(1, 0, 2))
     return coefficients
 
 
-def _cosine_matrix(side: int) -> Float:
-    """Rows are frequencies, columns places."""
+@cache
+def cosine_matrix(side: int) -> Float:
+    """Of the transform: rows are frequencies, columns places."""
     order = np.arange(side)
     matrix: Float = np.cos(np.pi / side * np.outer(order, order + 0.5)) * np.sqrt(2 / side)
     matrix[0] = np.sqrt(1 / side)
@@ -177,13 +179,20 @@ def painted(blocks: NDArray[Any], variance: Float, step: float) -> NDArray[np.bo
     shares = [share_of(equal) for equal in (across, down) if equal.size]
     if not shares:
         return np.zeros(blocks.shape[2], bool)
-    equal = np.max(shares, axis=0)
+    return too_equal(np.max(shares, axis=0), variance, step)
+
+
+def too_equal(equal: Float, variance: Float, step: float) -> NDArray[np.bool_]:
+    """Whether this share (n,) of the neighbours is more than :func:`painted` allows."""
+    found = equal > EQUAL_SHARE
+    unsure = np.flatnonzero((equal > EQUAL_MARGIN) & ~found)
     # Counts of few photons may differ within a block: most of it is dark, some of it holds all the noise.
     # The Bessel function i0, scaled by exp(-x); by its asymptote if it would overflow.
-    x = 2 * variance / max(LEAST_COUNTS * step**2, 1e-300)
+    x = 2 * variance[unsure] / max(LEAST_COUNTS * step**2, 1e-300)
     small, large = np.minimum(x, 500.0), np.maximum(x, 500.0)
     usual = np.where(x > 500.0, 1 / np.sqrt(2 * np.pi * large), np.i0(small) * np.exp(-small))
-    return np.asarray(equal > np.minimum(usual + EQUAL_MARGIN, EQUAL_SHARE))
+    found[unsure] = equal[unsure] > usual + EQUAL_MARGIN
+    return np.asarray(found)
 
 
 def left_by_clipping(share: Float) -> Float:

@@ -278,7 +278,7 @@ def _middle(values: Float, dropped: int | None = None) -> Float:
     """
     means = np.empty((1, values.shape[1]))
     middle_means(values, len(values), 0, False, len(values) // 4 if dropped is None else dropped, means)
-    return means[0]
+    return np.asarray(means[0])
 
 
 def _of_blocks(plane: Float, lag: int, most: int | None = None) -> Float:
