@@ -6,31 +6,32 @@ import scipy.fft
 from numpy.lib.stride_tricks import sliding_window_view
 
 from vnlem.kernels.cpu.blocks import measure_blocks
-from vnlem.kernels.cpu.impulses import find_extremes
+from vnlem.kernels.cpu.impulses import OTHERS, find_extremes
 from vnlem.kernels.cpu.lines import middle_means
 from vnlem.noise.blocks import cosine_matrix
 
 
-def extremes(plane, deviation, excess, others):
+def extremes(plane, deviation, excess, spread):
     """`find_extremes` from windows of 5x5 pixels."""
     around = sliding_window_view(np.pad(plane, 2, mode="reflect"), (5, 5))
     near = around[..., 1:4, 1:4]
     extreme = (plane == near.max(axis=(2, 3))) | (plane == near.min(axis=(2, 3)))
     apart = np.abs(plane - around.mean(axis=(2, 3))) > deviation
     ranked = np.sort(np.delete(around.reshape(*plane.shape, 25), 12, axis=2), axis=2)
-    beyond = np.maximum(plane - ranked[..., -1 - others], ranked[..., others] - plane) > excess
+    low, high = ranked[..., OTHERS], ranked[..., -1 - OTHERS]
+    beyond = np.maximum(plane - high, low - plane) > np.maximum(excess, spread * (high - low))
     return np.flatnonzero(extreme & apart & beyond)
 
 
 @pytest.mark.parametrize("shape", [(5, 5), (7, 31), (40, 33), (64, 5)])
-@pytest.mark.parametrize("excess", [-1e300, 0.3])
-def test_extremes_are_those_of_windows(shape, excess):
+@pytest.mark.parametrize(("excess", "spread"), [(-1e300, -1e300), (0.3, 0), (-1e300, 0.2)])
+def test_extremes_are_those_of_windows(shape, excess, spread):
     rng = np.random.default_rng(shape[1])
     plane = rng.normal(size=shape)
     plane[rng.random(shape) < 0.05] = 4
     places = np.empty(plane.size, np.int64)
-    found = places[: find_extremes(plane, 1.0, excess, 2, places)]
-    np.testing.assert_array_equal(found, extremes(plane, 1.0, excess, 2))
+    found = places[: find_extremes(plane, 1.0, excess, spread, places)]
+    np.testing.assert_array_equal(found, extremes(plane, 1.0, excess, spread))
     assert found.size
 
 

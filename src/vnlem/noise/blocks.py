@@ -144,8 +144,10 @@ def frequency(side: int) -> Float:
     return mean
 
 
-def lattice(plane: NDArray[Any]) -> float:
+def lattice(plane: NDArray[Any], skip: int = 1) -> float:
     """The smallest step between values of a plane: one for integers, tiny for real numbers.
+
+    With `skip` it is seen in a part of these values, and may be larger.
 
     Examples
     --------
@@ -153,7 +155,7 @@ def lattice(plane: NDArray[Any]) -> float:
     8.0
     """
     rows, columns = (max(1, size // SAMPLED) for size in plane.shape)
-    values = np.unique(plane[::rows, ::columns])
+    values = np.unique(plane[:: skip * rows, :: skip * columns])
     return float(np.diff(values).min()) if values.size > 1 else 0.0
 
 
@@ -179,16 +181,18 @@ def painted(blocks: NDArray[Any], variance: Float, step: float) -> NDArray[np.bo
     shares = [share_of(equal) for equal in (across, down) if equal.size]
     if not shares:
         return np.zeros(blocks.shape[2], bool)
-    return too_equal(np.max(shares, axis=0), variance, step)
+    return too_equal(np.max(shares, axis=0), variance, lambda: step)
 
 
-def too_equal(equal: Float, variance: Float, step: float) -> NDArray[np.bool_]:
-    """Whether this share (n,) of the neighbours is more than :func:`painted` allows."""
+def too_equal(equal: Float, variance: Float, step: Callable[[], float]) -> NDArray[np.bool_]:
+    """Whether this share (n,) of the neighbours is more than :func:`painted` allows; step: called if needed."""
     found = equal > EQUAL_SHARE
     unsure = np.flatnonzero((equal > EQUAL_MARGIN) & ~found)
+    if not unsure.size:
+        return found
     # Counts of few photons may differ within a block: most of it is dark, some of it holds all the noise.
     # The Bessel function i0, scaled by exp(-x); by its asymptote if it would overflow.
-    x = 2 * variance[unsure] / max(LEAST_COUNTS * step**2, 1e-300)
+    x = 2 * variance[unsure] / max(LEAST_COUNTS * step() ** 2, 1e-300)
     small, large = np.minimum(x, 500.0), np.maximum(x, 500.0)
     usual = np.where(x > 500.0, 1 / np.sqrt(2 * np.pi * large), np.i0(small) * np.exp(-small))
     found[unsure] = equal[unsure] > usual + EQUAL_MARGIN

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vnlem.kernels.cpu.impulses import find_extremes
+from vnlem.kernels.cpu.impulses import OTHERS, find_extremes
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
@@ -22,7 +22,6 @@ Float = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 REACH = 2  # pixels around one that decide whether it is an impulse
-OTHERS = 2  # of the neighbours may be impulses too
 LEAST_DEVIATION = 2.0  # times the noise from the mean around it, for a pixel to be examined
 LEAST_NOISE = 1e-3  # of the contrast: used if there is none
 PART = 2**14  # candidates that are decided together
@@ -96,8 +95,8 @@ class ImpulseRule:
     def _candidates(self, plane: Float, least: float) -> NDArray[np.int64]:
         """The pixels that may be impulses, as indices of the flattened plane."""
         places = np.empty(plane.size, np.int64)
-        excess = self.limits.contrast * self.contrast
-        count = find_extremes(plane, LEAST_DEVIATION * least, excess, OTHERS, places)
+        excess, spread = self.limits.contrast * self.contrast, self.limits.spread
+        count = find_extremes(plane, LEAST_DEVIATION * least, excess, spread, places)
         if not self.stuck:
             return places[:count]
         return np.union1d(places[:count], np.flatnonzero(np.isin(plane, self.stuck)))

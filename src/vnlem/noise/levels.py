@@ -7,7 +7,7 @@ that leaks into the high ones. So both together bound the noise from below and f
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ FEWEST, LEAST_SHARE, LEAST_SHARE_OF_COUNTS = 40, 0.05, 0.01
 # If this share of blocks holds only the smallest value, or counts are so low that this share of pixels has
 # it, that value has no noise.
 LEAST_EMPTY, LEAST_EMPTY_PIXELS = 0.05, 0.3
+SKIPPED = 8  # pixels, in a first look at their values
 MOST_COUNTED = 3.0  # photons: with more, a pixel without a count is rare
 OVERLAP = 0.25  # of the information of a block is independent if blocks overlap by half in both directions
 
@@ -192,7 +193,7 @@ def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None)
     True
     """
     low, high = float(plane.min()), float(plane.max())
-    step = block.lattice(plane)
+    step = cache(partial(block.lattice, plane))  # takes long, and few images need it
     pool = pool or Pool(1)
     pixels = block.windows(plane, SIDE, 1, longer=2)
     *sums, means, across, down, lowest, highest = _measured(plane, low, high, pool)
@@ -204,7 +205,8 @@ def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None)
     if np.count_nonzero(natural) < FEWEST:
         return None
     # Counts of few photons are not clipped; other noise that is clipped was stronger than it looks.
-    counts = float(np.median(variance[natural])) < MOST_COUNTED * step**2
+    squared = float(np.median(variance[natural])) / MOST_COUNTED
+    counts = squared < block.lattice(plane, SKIPPED) ** 2 and squared < step() ** 2
     empty = np.mean(lowest == 1) > LEAST_EMPTY or (counts and np.mean(lowest[natural]) > LEAST_EMPTY_PIXELS)
     dark = low if empty and of is None else None
     if np.mean(natural) < (LEAST_SHARE if dark is None else LEAST_SHARE_OF_COUNTS):

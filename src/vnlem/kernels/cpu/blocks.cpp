@@ -11,7 +11,8 @@ using Marks = Vector<int64_t, kSide>;
 
 double count_of(Marks marks) { return -double(total<kSide, int64_t>(marks)); }
 
-void measure(const double* corner, int64_t width, const double* transform, const Array<const double, 2>& weights,
+// columns: of the transform, all frequencies at one place.
+void measure(const double* corner, int64_t width, const Row* columns, const Array<const double, 2>& weights,
              double low, double high, double* found) {
     Row pixels[kSide], energy[kSide];
     Marks across = {}, down = {}, lowest = {}, highest = {};
@@ -23,13 +24,10 @@ void measure(const double* corner, int64_t width, const double* transform, const
         lowest += row == spread<kSide>(low);
         highest += row == spread<kSide>(high);
     }
-    Row columns[kSide];  // of the transform: all frequencies at one place
-    for (int x = 0; x < kSide; x++)
-        for (int f = 0; f < kSide; f++) columns[x][f] = transform[f * kSide + x];
     double mean = 0;
     for (int f = 0; f < kSide; f++) {
         Row halfway = {}, coefficients = {};
-        for (int y = 0; y < kSide; y++) halfway += transform[f * kSide + y] * pixels[y];
+        for (int y = 0; y < kSide; y++) halfway += columns[y][f] * pixels[y];
         for (int x = 0; x < kSide; x++) coefficients += halfway[x] * columns[x];
         if (f == 0) mean = coefficients[0] / kSide;
         energy[f] = coefficients * coefficients;
@@ -54,10 +52,13 @@ VNLEM_EXPORT int64_t vnlem_measure_blocks(const Array<const double, 2>& plane, i
                                           const Array<double, 2>& found) {
     VNLEM_CHECK(weights.shape[1] == kSide * kSide && found.shape[1] == weights.shape[0] + 5);
     const int64_t width = plane.shape[1], across = (width - kSide) / step + 1;
+    Row columns[kSide];
+    for (int x = 0; x < kSide; x++)
+        for (int f = 0; f < kSide; f++) columns[x][f] = transform(f, x);
     for (int64_t k = 0; k < found.shape[0]; k++) {
         const int64_t y = (first + k) / across * step, x = (first + k) % across * step;
         VNLEM_CHECK(y + kSide <= plane.shape[0]);
-        measure(&plane(y, x), width, transform.data, weights, low, high, found[k].data);
+        measure(&plane(y, x), width, columns, weights, low, high, found[k].data);
     }
     return 0;
 }
