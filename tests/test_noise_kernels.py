@@ -8,7 +8,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from vnlem.kernels.cpu.blocks import measure_blocks
 from vnlem.kernels.cpu.impulses import OTHERS, find_extremes
 from vnlem.kernels.cpu.lines import middle_means
+from vnlem.kernels.cpu.pixels import sum_powers, take_ends
 from vnlem.noise.blocks import cosine_matrix
+from vnlem.noise.impulses import _usual_range
 
 
 def extremes(plane, deviation, excess, spread):
@@ -63,3 +65,24 @@ def test_blocks_are_measured_like_windows(shape, step):
         found = np.empty((len(windows) - first, 8))
         measure_blocks(plane, step, first, cosine_matrix(8), weights, low, high, found)
         np.testing.assert_allclose(found, expected[first:], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 1001])
+def test_ends_and_sums_are_those_of_numpy(count):
+    values = np.random.default_rng(count).normal(3, 1, count).round(1)
+    below, above, counts = np.empty(count), np.empty(count), np.empty(2, np.int64)
+    take_ends(values, 2.5, 3.5, below, above, counts)
+    np.testing.assert_array_equal(below[: counts[0]], values[values <= 2.5])
+    np.testing.assert_array_equal(above[: counts[1]], values[values >= 3.5])
+    sums = np.empty(2)
+    sum_powers(values, 2.0, sums)
+    np.testing.assert_allclose(sums, [np.sum(values - 2), np.sum((values - 2) ** 2)], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "make", [np.arange, np.ones, lambda n: np.where(np.arange(n) % 4097, 0, np.arange(n))]
+)
+@pytest.mark.parametrize("count", [25, 5000, 100_000])
+def test_the_usual_range_is_that_of_percentiles(make, count):
+    values = np.asarray(make(count), np.float64)
+    np.testing.assert_allclose(_usual_range(values), np.percentile(values, [0.5, 99.5]), rtol=1e-12)

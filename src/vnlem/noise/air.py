@@ -10,6 +10,7 @@ correction.
 """
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -119,12 +120,15 @@ def find_air(planes: Float, coils: int) -> Air | None:
     if min(height, width) < 4 * SIDE:
         return None
     cut = planes[:, :height, :width].reshape(len(planes), height // SIDE, SIDE, width // SIDE, SIDE)
-    blocks = cut.transpose(0, 1, 3, 2, 4).reshape(-1, SIDE * SIDE)
-    blocks = blocks[:: -(-len(blocks) // MOST_BLOCKS)]
-    blocks = blocks[np.mean(blocks <= 0, axis=1) <= MOST_ZEROS]
+    grid = len(planes), height // SIDE, width // SIDE
+    count = math.prod(grid)
+    channel, row, column = np.unravel_index(np.arange(0, count, -(-count // MOST_BLOCKS)), grid)
+    blocks = cut[channel, row, :, column].reshape(-1, SIDE * SIDE)
+    blocks = blocks[np.count_nonzero(blocks <= 0, axis=1) <= MOST_ZEROS * SIDE**2]
     if len(blocks) < FEWEST_BLOCKS:
         return None
-    squares = np.sort(np.mean(blocks**2, axis=1)) / (2 * coils)
+    own = np.einsum("ij,ij->i", blocks, blocks) / (2 * coils * SIDE**2)
+    squares, brightness = np.sort(own), np.einsum("ij->i", blocks) / SIDE**2
     count = coils * SIDE**2
     low, high = (_gamma_quantile(count, share) / count for share in (TAILS / 2, 1 - TAILS / 2))
     first, last = squares[0], squares[-1]
@@ -136,40 +140,54 @@ def find_air(planes: Float, coils: int) -> Air | None:
     inner = np.pad(kept, 1)
     peaks = np.flatnonzero((kept >= inner[:-2]) & (kept >= inner[2:]) & (kept >= FEWEST_BLOCKS))
     for at in peaks[np.argsort(-kept[peaks], kind="stable")][:8]:
-        air = _look(blocks, float(tried[at]), coils, (low, high))
+        seen = _refined(squares, float(tried[at]), (low, high))
+        air = None if seen is None else _look(blocks, brightness, own, seen, coils)
         if air is not None and air.is_plausible:
             return air
     return None
 
 
-def _look(blocks: Float, square: float, coils: int, limits: tuple[float, float]) -> Air | None:
-    """The blocks whose mean squares agree with sigma^2, refined."""
-    own = np.mean(blocks**2, axis=1) / (2 * coils)
+def _refined(squares: Float, square: float, limits: tuple[float, float]) -> Float | None:
+    """The mean squares that agree with sigma^2, refined, of those in their order; None if they are few."""
     for _ in range(10):
-        chosen = (own > limits[0] * square) & (own < limits[1] * square)
-        if np.count_nonzero(chosen) < FEWEST_BLOCKS:
+        first = np.searchsorted(squares, limits[0] * square, "right")
+        chosen = squares[first : np.searchsorted(squares, limits[1] * square)]
+        if len(chosen) < FEWEST_BLOCKS:
             return None
-        square = float(own[chosen].mean())
-    pixels = blocks[chosen].ravel()
-    # Pixels may be integers: half of those that are equal count as smaller.
-    values, counts = np.unique(pixels, return_counts=True)
-    expected = _gamma_share(coils, values**2 / (2 * square))
-    apart = float(np.max(np.abs(expected - (np.cumsum(counts) - counts / 2) / pixels.size)))
+        square = float(chosen.mean())
+    return chosen
+
+
+def _look(blocks: Float, brightness: Float, own: Float, seen: Float, coils: int) -> Air | None:
+    """The blocks whose mean squares `own` were seen; None if they are not air."""
+    square = float(seen.mean())
     sigma = math.sqrt(square)
     # Mean and variance of a chi distribution with two degrees of freedom for each coil.
     floor = math.sqrt(2) * math.exp(math.lgamma(coils + 0.5) - math.lgamma(coils))
     deviation = math.sqrt(2 * coils - floor**2)
+    darker = float(np.mean(brightness < DARKER * floor * sigma))
+    if darker >= MOST_DARKER:
+        return None  # as in most images; what follows takes longer
+    chosen = (own >= seen[0]) & (own <= seen[-1])
+    pixels = blocks[chosen].ravel()
     grid = blocks[chosen].reshape(-1, SIDE, SIDE) - pixels.mean()
     correlation = float(np.mean(grid[:, 1:] * grid[:, :-1]) + np.mean(grid[:, :, 1:] * grid[:, :, :-1])) / 2
-    return Air(
+    air = Air(
         sigma,
         float(np.mean(chosen)),
-        apart,
+        0.0,
         float(pixels.std() / pixels.mean()) / (deviation / floor),
         correlation / max(float(pixels.var()), 1e-300),
-        float(np.mean(blocks.mean(axis=1) < DARKER * floor * sigma)),
+        darker,
         pixels.size,
     )
+    if not air.is_plausible:
+        return None
+    # Pixels may be integers: half of those that are equal count as smaller.
+    values, counts = np.unique(pixels, return_counts=True)
+    expected = _gamma_share(coils, values**2 / (2 * square))
+    apart = float(np.max(np.abs(expected - (np.cumsum(counts) - counts / 2) / pixels.size)))
+    return air._replace(apart=apart)
 
 
 def _gamma_share(shape: int, x: Float) -> Float:
@@ -184,6 +202,7 @@ def _gamma_share(shape: int, x: Float) -> Float:
     return np.asarray(1 - sum(np.exp(k * logs - x - math.lgamma(k + 1)) for k in range(shape)))
 
 
+@cache
 def _gamma_quantile(shape: int, share: float) -> float:
     """Where the distribution function of gamma variables has a value."""
     low, high = 0.0, 2.0 * shape + 20

@@ -195,12 +195,14 @@ def estimate_of_planes(
     """
     check_values(planes)
     data = planes.data
-    if float(np.ptp(data)) == 0:
+    if planes.limits[0].min() == planes.limits[1].max():
         return NoiseModel.white(0.0, confidence=min(1.0, min(data.shape[1:]) / 64))
     if kind in INSTRUMENTS:
         with pool_for(workers) as pool:
             return estimate_instrument(data, kind, options or {}, pool)
-    unclipped = _unclipped(data)
+    low, high = planes.limits[:, :, None, None]
+    # Pixels away from the limits of every channel, (H, W).
+    unclipped = ((data > low) & (data < high)).all(axis=0)
     with pool_for(workers) as pool:
         if kind == "field":
             found = field_of(data, pool, sure=True) if in_place else None
@@ -263,7 +265,7 @@ def _estimate(
         if model is not None and (caution != "safe" or kind == "correlated"):
             return model
         doubt = UNLIKE_NOISE
-    return _uncorrelated(data, channels, pool, size, caution, doubt)
+    return _uncorrelated(data, channels, unclipped, pool, size, caution, doubt)
 
 
 def _correlated(
@@ -302,7 +304,13 @@ def _has_shape_of_noise(found: PowerEstimate, stable: Float, tilt: float) -> boo
 
 
 def _uncorrelated(
-    data: Float, channels: list[Seen], pool: Pool, size: float, caution: str, doubt: str
+    data: Float,
+    channels: list[Seen],
+    unclipped: NDArray[np.bool_],
+    pool: Pool,
+    size: float,
+    caution: str,
+    doubt: str,
 ) -> NoiseModel:
     """White noise of one level unless the evidence is against it; else curves, or unequal components."""
     confidence = float(
@@ -317,7 +325,7 @@ def _uncorrelated(
         return NoiseModel(tuple(whole), confidence=confidence)
     levels = [_level(one, caution) for one in channels]
     if len(data) == 3:
-        return _of_colours(data, levels, pool, caution, confidence, doubt)
+        return _of_colours(data, levels, unclipped, pool, caution, confidence, doubt)
     if not doubt and confidence < 0.5:
         doubt = TEXTURED
     return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
@@ -334,10 +342,15 @@ def _level(seen: Seen, caution: str) -> float:
 
 
 def _of_colours(
-    data: Float, levels: list[float], pool: Pool, caution: str, confidence: float, doubt: str
+    data: Float,
+    levels: list[float],
+    unclipped: NDArray[np.bool_],
+    pool: Pool,
+    caution: str,
+    confidence: float,
+    doubt: str,
 ) -> NoiseModel:
     """White noise of three channels. Colour differences have little texture and show it best."""
-    unclipped = _unclipped(data)
     known = None
     parts = []
     for part in to_components(data):
@@ -366,9 +379,3 @@ def _of_colours(
         whole = (Curve((float(plane.mean()),), (own,)) for plane, own in zip(data, levels, strict=True))
         return NoiseModel(tuple(whole), confidence=confidence)
     return NoiseModel.white(float(np.sqrt(level)), confidence, doubt)
-
-
-def _unclipped(data: Float) -> NDArray[np.bool_]:
-    """Pixels away from the limits of every channel, (H, W)."""
-    low, high = data.min(axis=(1, 2), keepdims=True), data.max(axis=(1, 2), keepdims=True)
-    return np.asarray(((data > low) & (data < high)).all(axis=0))

@@ -185,7 +185,7 @@ def painted(blocks: NDArray[Any], variance: Float, step: float) -> NDArray[np.bo
 
 
 def too_equal(equal: Float, variance: Float, step: Callable[[], float]) -> NDArray[np.bool_]:
-    """Whether this share (n,) of the neighbours is more than :func:`painted` allows; step: called if needed."""
+    """Whether this share (n,) of the neighbours is more than :func:`painted` allows. step: read if needed."""
     found = equal > EQUAL_SHARE
     unsure = np.flatnonzero((equal > EQUAL_MARGIN) & ~found)
     if not unsure.size:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.kernels.cpu.pixels import sum_powers
 from vnlem.noise.levels import Blocks, Differences, Levels, by_brightness, cut, white_level
 from vnlem.pipeline.workers import Pool
 
@@ -15,6 +16,7 @@ SMALLEST_FOR_A_CURVE = 32
 # At every brightness correlated noise has this much more power at middle frequencies than at high ones.
 LEAST_TILT = 1.5
 CHANCE = 0.1  # by which two estimates of one variance may differ
+SAMPLED = 101  # every one of so many pixels shows their mean roughly
 MOST_EMPTY = 0.5  # of the pixels without a count: above this, sums of four pixels show more
 
 
@@ -35,7 +37,7 @@ class Seen(NamedTuple):
         if blocks is None:
             return cls._of_few_counts(plane, pool)
         levels = by_brightness(blocks)
-        bound, contrast = float(np.min(levels.high)), float(plane.std())
+        bound, contrast = float(np.min(levels.high)), _deviation(plane)
         return cls(levels, white_level(blocks), bound, contrast, blocks.dark, blocks)
 
     def or_less(self, differences: Differences, pool: Pool) -> "Seen":
@@ -82,3 +84,11 @@ class Seen(NamedTuple):
     def share(self) -> float:
         """Of the classes of brightness that look like white noise."""
         return float(np.mean(self.levels.like_noise()))
+
+
+def _deviation(plane: Float) -> float:
+    """Standard deviation of the pixels."""
+    flat, sums = np.ascontiguousarray(plane).reshape(-1), np.empty(2)
+    sum_powers(flat, float(flat[::SAMPLED].mean()), sums)  # about their mean, roughly
+    first, second = sums / flat.size
+    return float(np.sqrt(max(second - first**2, 0.0)))

@@ -188,10 +188,10 @@ def _significance(x: Float, y: Float, error: Float, line: Curve) -> float:
 def _line(x: Float, y: Float, weights: Float) -> tuple[float, float]:
     """Slope and value at zero of the line with the least weighted squares."""
     weights = weights / weights.sum()
-    x_mean, y_mean = float((weights * x).sum()), float((weights * y).sum())
-    about = x - x_mean
-    spread = float((weights * about**2).sum())
-    slope = float((weights * about * (y - y_mean)).sum()) / spread if spread > 0 else 0.0
+    x_mean, y_mean = float(weights @ x), float(weights @ y)
+    about = weights * (x - x_mean)
+    spread = float(about @ (x - x_mean))
+    slope = float(about @ (y - y_mean)) / spread if spread > 0 else 0.0
     return slope, y_mean - slope * x_mean
 
 
@@ -216,11 +216,15 @@ def fit_line(x: Float, y: Float, error: Float) -> Curve:
     u = (x - centre) / spread
     scale = np.maximum(y, floor)
     weights = np.ones_like(x)
-    slope, level = 0.0, float(np.median(y))
+    middle = float(np.median(y))
+    slope, level = 0.0, middle
     for _ in range(50):
+        before = slope, level
         slope, level = _line(u, y, weights / scale**2)
+        if before == (slope, level):
+            break
         fitted = slope * u + level
-        scale = np.maximum(fitted, 0.05 * float(np.median(y)) + 1e-140)
+        scale = np.maximum(fitted, 0.05 * middle + 1e-140)
         residual = (y - fitted) / scale
         weights = np.where(residual > 0, 0.5, 1.0) / np.maximum(np.abs(residual), error)
     ends = (float(x[0]), float(x[-1]))

@@ -132,7 +132,7 @@ class Blocks:
     brightness: Float  # (n,)
     row: NDArray[np.intp]  # (n,), of the grid of blocks
     column: NDArray[np.intp]  # (n,)
-    grid: tuple[int, int]  # rows and columns
+    grid: tuple[int, ...]  # rows and columns
     dark: float | None  # the smallest value, if whole areas have it and so no noise: zero counts
 
     @property
@@ -194,12 +194,10 @@ def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None)
     """
     low, high = float(plane.min()), float(plane.max())
     step = cache(partial(block.lattice, plane))  # takes long, and few images need it
-    pool = pool or Pool(1)
-    pixels = block.windows(plane, SIDE, 1, longer=2)
     *sums, means, across, down, lowest, highest = _measured(plane, low, high, pool)
     if of is not None:
         means = _measured(of.brightness, low, high, pool)[len(SUMS)]
-        lowest, highest = _measured(of.clipped.astype(np.float64), -1, 1, pool)[-2:]
+        lowest, highest = _measured(of.clipped, -1, 1, pool)[-2:]
     variance = (sums[0] + sums[1]) / 2
     natural = ~block.too_equal(np.maximum(across, down), variance, step)
     if np.count_nonzero(natural) < FEWEST:
@@ -220,25 +218,27 @@ def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None)
         left = block.left_by_clipping(clipped[kept])
     if np.count_nonzero(kept) < FEWEST:
         return None
-    grid = pixels.shape[2], pixels.shape[3]
+    pixels = block.windows(plane, SIDE, 1, longer=2)
+    grid = pixels.shape[2:]
     chosen = np.flatnonzero(kept)
-    row, column = np.divmod(chosen, grid[1])
     scale = np.broadcast_to(np.sqrt(left), chosen.shape)
-    return Blocks(pixels, scale, np.stack(sums)[:, chosen] / left, means[chosen], row, column, grid, dark)
+    of_kept = np.stack(sums)[:, chosen] / left
+    return Blocks(pixels, scale, of_kept, means[chosen], *np.divmod(chosen, grid[1]), grid, dark)
 
 
-def _measured(plane: NDArray[Any], low: float, high: float, pool: Pool) -> Float:
+def _measured(plane: NDArray[Any], low: float, high: float, pool: Pool | None) -> Float:
     """What `measure_blocks` finds in all blocks of a plane: (len(SUMS) + 5, n)."""
     plane = np.ascontiguousarray(plane, np.float64)
     pixels = block.windows(plane, SIDE, 1, longer=2)
     step = pixels.strides[2] // plane.strides[0]
     found = np.empty((pixels.shape[2] * pixels.shape[3], len(SUMS) + 5))
+    matrix = block.cosine_matrix(SIDE)
 
     def measure(first: int) -> None:
         part = found[first : first + block.PART]
-        measure_blocks(plane, step, first, block.cosine_matrix(SIDE), SUMS, low, high, part)
+        measure_blocks(plane, step, first, matrix, SUMS, low, high, part)
 
-    pool.for_each(measure, range(0, len(found), block.PART))
+    (pool or Pool(1)).for_each(measure, range(0, len(found), block.PART))
     return np.ascontiguousarray(found.T)
 
 

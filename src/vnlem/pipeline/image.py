@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.pipeline import checks, units_on_gpu
-from vnlem.pipeline.device import namespace
+from vnlem.pipeline.device import namespace, to_host
 from vnlem.pipeline.dtypes import as_dtype
 from vnlem.pipeline.units_on_gpu import LARGEST_VALUE as LARGEST_VALUE
 
@@ -25,6 +26,16 @@ class Planes:
     channel_axis: int | None
     ndim: int
     statistics: units_on_gpu.Statistics | None = None  # of data on a GPU
+
+    @cached_property
+    def limits(self) -> NDArray[np.float64]:
+        """(2, channels): the smallest and the largest value of each, on the host."""
+        return np.array([to_host(self.data.min(axis=(1, 2))), to_host(self.data.max(axis=(1, 2)))])
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute value; not finite if any value is not."""
+        return float(np.abs(self.limits).max())
 
     def restore(self, planes: NDArray[Any]) -> NDArray[Any]:
         """Planes back in the input's layout and dtype; integers are rounded and clipped."""
@@ -51,7 +62,7 @@ def check_values(planes: Planes) -> None:
     """
     if planes.dtype.kind != "f" and planes.dtype.itemsize <= 2:
         return
-    largest = float(max(planes.data.max(), -planes.data.min()))
+    largest = planes.largest
     checks.refuse_outliers("the image", planes.layout(planes.data), largest)
     if largest > LARGEST_UNIT:
         raise ValueError(
@@ -115,16 +126,17 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     values = checks.numbers("the image", array)
     # Reading values waits for a GPU: all statistics are read at once.
     statistics = units_on_gpu.statistics(values) if units_on_gpu.usable(values) else None
-    if statistics is None or not math.isfinite(statistics.largest):
+    if channel_axis is not None:
+        data = xp.moveaxis(values, channel_axis, 0)
+    else:
+        data = values.reshape((1, 1, -1) if array.ndim == 1 else (1, *array.shape))
+    planes = Planes(xp.ascontiguousarray(data), array.dtype, channel_axis, array.ndim, statistics)
+    largest = planes.largest if statistics is None else statistics.largest
+    if not math.isfinite(largest):
         checks.refuse_infinite("the image", values)
-    largest = float(max(values.max(), -values.min()) if statistics is None else statistics.largest)
     if largest > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
-    if channel_axis is not None:
-        planes = xp.moveaxis(values, channel_axis, 0)
-    else:
-        planes = values.reshape((1, 1, -1) if array.ndim == 1 else (1, *array.shape))
-    return Planes(xp.ascontiguousarray(planes), array.dtype, channel_axis, array.ndim, statistics)
+    return planes
 
 
 def check_smallest(shape: tuple[int, int], smallest: int, ndim: int = 2) -> None:

@@ -8,25 +8,26 @@ namespace {
 constexpr int kWide = kLanes / 2;  // columns that are sorted together
 using Wide = Vector<double, kWide>;
 
-// Batcher's odd-even merge sort, lane by lane.
-void sort_lanes(Wide* values, int64_t n) {
-    for (int64_t sorted = 1; sorted < n; sorted *= 2) {
-        for (int64_t apart = sorted; apart >= 1; apart /= 2) {
-            for (int64_t first = apart % sorted; first + apart < n; first += 2 * apart) {
-                for (int64_t i = first; i < smaller_of(first + apart, n - apart); i++) {
-                    if ((i ^ (i + apart)) >= 2 * sorted) continue;  // not of the same two sorted parts
-                    const Wide a = values[i], b = values[i + apart];
-                    values[i] = smaller(a, b);
-                    values[i + apart] = larger(a, b);
-                }
-            }
-        }
-    }
+// The comparisons of Batcher's odd-even merge sort of n values: each puts the smaller of two values first.
+template <class Body>
+void for_each_comparison(int64_t n, const Body& body) {
+    for (int64_t sorted = 1; sorted < n; sorted *= 2)
+        for (int64_t apart = sorted; apart >= 1; apart /= 2)
+            for (int64_t first = apart % sorted; first + apart < n; first += 2 * apart)
+                for (int64_t i = first; i < smaller_of(first + apart, n - apart); i++)
+                    // Only values of the same two sorted parts.
+                    if ((i ^ (i + apart)) < 2 * sorted) body(int32_t(i), int32_t(i + apart));
 }
+
+struct Pair {
+    int32_t first, second;
+};
 
 struct Sorted {
     Array<Wide, 1> values;
-    Sorted(Arena& arena, int64_t n) : values(arena.empty<Wide>(n)) {}
+    Array<Pair, 1> pairs;
+    Sorted(Arena& arena, int64_t n, int64_t comparisons)
+        : values(arena.empty<Wide>(n)), pairs(arena.empty<Pair>(comparisons)) {}
 };
 
 }  // namespace
@@ -37,19 +38,35 @@ VNLEM_EXPORT int64_t vnlem_middle_means(const Array<const double, 2>& plane, int
     const int64_t rows = plane.shape[across ? 1 : 0], each = rows / blocks;
     const int64_t down = across ? 1 : plane.shape[1], right = across ? plane.shape[1] : 1;
     VNLEM_CHECK(height <= each && columns + lag <= plane.shape[across ? 0 : 1] && 2 * dropped < height);
-    Scratch<Sorted> scratch(height);
+    int64_t comparisons = 0;
+    for_each_comparison(height, [&](int32_t, int32_t) { comparisons++; });
+    Scratch<Sorted> scratch(height, comparisons);
     if (!scratch) return kOutOfMemory;
+    Pair* pair = scratch->pairs.data;
+    for_each_comparison(height, [&](int32_t i, int32_t j) { *pair++ = {i, j}; });
     Wide* const values = scratch->values.data;
     for (int64_t block = 0; block < blocks; block++) {
         for (int64_t first = 0; first < columns; first += kWide) {
             const int64_t count = smaller_of<int64_t>(kWide, columns - first);
-            for (int64_t lane = 0; lane < kWide; lane++) {
-                // Spare lanes repeat the last column.
-                const double* const here = &plane.data[block * each * down + (first + smaller_of(lane, count - 1)) * right];
-                for (int64_t y = 0; y < height; y++)
-                    values[y][lane] = lag ? here[y * down + lag * right] - here[y * down] : here[y * down];
+            const double* const here = plane.data + block * each * down + first * right;
+            if (count == kWide && right == 1) {
+                for (int64_t y = 0; y < height; y++) {
+                    const double* const at = here + y * down;
+                    values[y] = lag ? load<kWide>(at + lag) - load<kWide>(at) : load<kWide>(at);
+                }
+            } else {
+                for (int64_t lane = 0; lane < kWide; lane++) {
+                    // Spare lanes repeat the last column.
+                    const double* const from = here + smaller_of(lane, count - 1) * right;
+                    for (int64_t y = 0; y < height; y++)
+                        values[y][lane] = lag ? from[y * down + lag * right] - from[y * down] : from[y * down];
+                }
             }
-            sort_lanes(values, height);
+            for (const Pair* at = scratch->pairs.data; at < pair; at++) {
+                const Wide a = values[at->first], b = values[at->second];
+                values[at->first] = smaller(a, b);
+                values[at->second] = larger(a, b);
+            }
             Wide sum = {};
             for (int64_t y = dropped; y < height - dropped; y++) sum += values[y];
             sum /= spread<kWide>(double(height - 2 * dropped));
