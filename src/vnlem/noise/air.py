@@ -142,7 +142,7 @@ def find_air(planes: Float, coils: int) -> Air | None:
     for at in peaks[np.argsort(-kept[peaks], kind="stable")][:8]:
         seen = _refined(squares, float(tried[at]), (low, high))
         air = None if seen is None else _look(blocks, brightness, own, seen, coils)
-        if air is not None and air.is_plausible:
+        if air is not None:
             return air
     return None
 
@@ -165,29 +165,29 @@ def _look(blocks: Float, brightness: Float, own: Float, seen: Float, coils: int)
     # Mean and variance of a chi distribution with two degrees of freedom for each coil.
     floor = math.sqrt(2) * math.exp(math.lgamma(coils + 0.5) - math.lgamma(coils))
     deviation = math.sqrt(2 * coils - floor**2)
-    darker = float(np.mean(brightness < DARKER * floor * sigma))
-    if darker >= MOST_DARKER:
-        return None  # as in most images; what follows takes longer
     chosen = (own >= seen[0]) & (own <= seen[-1])
-    pixels = blocks[chosen].ravel()
-    grid = blocks[chosen].reshape(-1, SIDE, SIDE) - pixels.mean()
-    correlation = float(np.mean(grid[:, 1:] * grid[:, :-1]) + np.mean(grid[:, :, 1:] * grid[:, :, :-1])) / 2
+    mean = float(brightness[chosen].mean())
+    variance = max(2 * coils * square - mean**2, 0.0)
     air = Air(
         sigma,
         float(np.mean(chosen)),
-        0.0,
-        float(pixels.std() / pixels.mean()) / (deviation / floor),
-        correlation / max(float(pixels.var()), 1e-300),
-        darker,
-        pixels.size,
+        apart=0.0,
+        width=math.sqrt(variance) / mean / (deviation / floor),
+        correlation=0.0,
+        darker=float(np.mean(brightness < DARKER * floor * sigma)),
+        pixels=seen.size * SIDE**2,
     )
     if not air.is_plausible:
-        return None
+        return None  # as in most images; what follows takes longer
+    pixels = blocks[chosen].ravel()
     # Pixels may be integers: half of those that are equal count as smaller.
     values, counts = np.unique(pixels, return_counts=True)
     expected = _gamma_share(coils, values**2 / (2 * square))
     apart = float(np.max(np.abs(expected - (np.cumsum(counts) - counts / 2) / pixels.size)))
-    return air._replace(apart=apart)
+    grid = pixels.reshape(-1, SIDE, SIDE) - mean
+    correlation = float(np.mean(grid[:, 1:] * grid[:, :-1]) + np.mean(grid[:, :, 1:] * grid[:, :, :-1])) / 2
+    air = air._replace(apart=apart, correlation=correlation / max(variance, 1e-300))
+    return air if air.is_plausible else None
 
 
 def _gamma_share(shape: int, x: Float) -> Float:
