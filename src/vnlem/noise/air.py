@@ -98,12 +98,14 @@ def estimate_rician(planes: Float, coils: int = 1, pool: Pool | None = None) -> 
 def recognise_rician(planes: Float, pool: Pool) -> NoiseModel | None:
     """Rician noise if it is obvious: enough air, nothing darker, and tissue with the same noise.
 
+    No pixel may be negative.
+
     Examples
     --------
     >>> recognise_rician(np.random.default_rng(0).normal(100, 5, (1, 128, 128)), Pool(1)) is None
     True
     """
-    if len(planes) > 1 or planes.min() < 0:
+    if len(planes) > 1:
         return None
     air = find_air(planes, 1)
     if air is None or air.share < PLAIN_AIR or air.sigma < LEAST_STEPS * lattice(planes[0]):

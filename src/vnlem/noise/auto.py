@@ -200,16 +200,14 @@ def estimate_of_planes(
     if kind in INSTRUMENTS:
         with pool_for(workers) as pool:
             return estimate_instrument(data, kind, options or {}, pool)
-    low, high = planes.limits[:, :, None, None]
-    # Pixels away from the limits of every channel, (H, W).
-    unclipped = ((data > low) & (data < high)).all(axis=0)
     with pool_for(workers) as pool:
         if kind == "field":
             found = field_of(data, pool, sure=True) if in_place else None
             return found or NoiseModel.white(estimate_sigma_of_planes(data, pool))
-        model = _estimate(data, unclipped, kind, pool, caution, differences, in_place)
-    share = 1.0 - np.count_nonzero(unclipped) / unclipped.size
-    if warns and share > MOST_CLIPPED and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0:
+        model = _estimate(planes, kind, pool, caution, differences, in_place)
+    looks = warns and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0
+    share = _clipped_share(planes) if looks else 0.0
+    if share > MOST_CLIPPED:
         warn(
             f"{100 * share:.0f} % of the pixels lie at the image's smallest or largest value: the noise can "
             "hardly be seen; give sigma or a noise model"
@@ -222,15 +220,24 @@ def pool_for(workers: int | None) -> Pool:
     return Pool(min(check_workers(workers), MOST_WORKERS))
 
 
+def _clipped_share(planes: Planes) -> float:
+    """Share of the pixels at the limits of a channel, or less if that is at most MOST_CLIPPED."""
+    size = planes.data[0].size
+    few = np.count_nonzero(planes.unclipped(np.s_[: planes.data.shape[1] // 4]))
+    if few >= (1 - MOST_CLIPPED) * size:
+        return MOST_CLIPPED
+    return 1 - float(np.mean(planes.unclipped()))
+
+
 def _estimate(
-    data: Float,
-    unclipped: NDArray[np.bool_],
+    planes: Planes,
     kind: str,
     pool: Pool,
     caution: str = "auto",
     differences: Sequence[Differences] | None = None,
     in_place: bool = True,
 ) -> NoiseModel:
+    data = planes.data
     smallest = min(data.shape[1:])
     size = min(1.0, data.shape[1] * data.shape[2] / 128**2)
     if kind == "gaussian" or smallest < SMALLEST_FOR_A_CURVE:
@@ -240,10 +247,11 @@ def _estimate(
         if camera is None or camera.variance(float(data.max())) <= (NEGLIGIBLE * np.ptp(data)) ** 2:
             return NoiseModel.white(0.0, 0.5, NOTHING)
         return NoiseModel((Curve.of_camera(camera),), confidence=max(size, 0.05))
-    magnitudes = recognise_rician(data, pool) if kind == "auto" else None
+    may_be = kind == "auto" and planes.limits.min() >= 0
+    magnitudes = recognise_rician(data, pool) if may_be else None
     if magnitudes is not None:
         return magnitudes
-    seen = [Seen.of(plane, pool) for plane in data]
+    seen = [Seen.of(plane, pool, limits=own) for plane, own in zip(data, planes.limits.T, strict=True)]
     if not any(seen):
         return NoiseModel.white(0.0, 0.5, NOTHING)
     # A channel without visible noise, such as all zeros, follows the others.
@@ -259,24 +267,23 @@ def _estimate(
     correlated = kind == "correlated" or all(one.is_tilted for one in channels)
     doubt = ""
     if correlated and smallest >= SMALLEST_IMAGE:
-        model = _correlated(
-            data, channels, unclipped, pool, size, sure=kind == "correlated" or caution == "strong"
-        )
+        model = _correlated(planes, channels, pool, size, sure=kind == "correlated" or caution == "strong")
         if model is not None and (caution != "safe" or kind == "correlated"):
             return model
         doubt = UNLIKE_NOISE
-    return _uncorrelated(data, channels, unclipped, pool, size, caution, doubt)
+    return _uncorrelated(planes, channels, pool, size, caution, doubt)
 
 
 def _correlated(
-    data: Float, channels: list[Seen], unclipped: NDArray[np.bool_], pool: Pool, size: float, sure: bool
+    planes: Planes, channels: list[Seen], pool: Pool, size: float, sure: bool
 ) -> NoiseModel | None:
     """The model of noise that neighbouring pixels share; None if it may be texture."""
+    data = planes.data
     curves = [fit_correlated(one.levels).for_pixels(plane) for one, plane in zip(channels, data, strict=True)]
     if any(not max(curve.variances) > 0 for curve in curves):
         return None
     stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, data, strict=True)])
-    found = estimate_power(to_components(stable), unclipped, pool)
+    found = estimate_power(to_components(stable), planes.unclipped(), pool)
     tilt = float(np.median([one.tilt for one in channels]))
     if not (sure or _has_shape_of_noise(found, stable, tilt)):
         return None
@@ -304,15 +311,10 @@ def _has_shape_of_noise(found: PowerEstimate, stable: Float, tilt: float) -> boo
 
 
 def _uncorrelated(
-    data: Float,
-    channels: list[Seen],
-    unclipped: NDArray[np.bool_],
-    pool: Pool,
-    size: float,
-    caution: str,
-    doubt: str,
+    planes: Planes, channels: list[Seen], pool: Pool, size: float, caution: str, doubt: str
 ) -> NoiseModel:
     """White noise of one level unless the evidence is against it; else curves, or unequal components."""
+    data = planes.data
     confidence = float(
         np.clip(size * min(1.0, 3 * float(np.mean([one.share for one in channels]))), 0.05, 1.0)
     )
@@ -325,7 +327,7 @@ def _uncorrelated(
         return NoiseModel(tuple(whole), confidence=confidence)
     levels = [_level(one, caution) for one in channels]
     if len(data) == 3:
-        return _of_colours(data, levels, unclipped, pool, caution, confidence, doubt)
+        return _of_colours(planes, levels, pool, caution, confidence, doubt)
     if not doubt and confidence < 0.5:
         doubt = TEXTURED
     return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
@@ -342,15 +344,10 @@ def _level(seen: Seen, caution: str) -> float:
 
 
 def _of_colours(
-    data: Float,
-    levels: list[float],
-    unclipped: NDArray[np.bool_],
-    pool: Pool,
-    caution: str,
-    confidence: float,
-    doubt: str,
+    planes: Planes, levels: list[float], pool: Pool, caution: str, confidence: float, doubt: str
 ) -> NoiseModel:
     """White noise of three channels. Colour differences have little texture and show it best."""
+    data, unclipped = planes.data, planes.unclipped()
     known = None
     parts = []
     for part in to_components(data):

@@ -243,3 +243,21 @@ def unclipped(natural: NDArray[np.bool_], clipped: NDArray[np.bool_], enough: in
     # the noise to remove.
     few = max(enough, LEAST_UNCLIPPED * np.count_nonzero(natural))
     return natural if np.count_nonzero(kept) < few else kept
+
+
+def order(values: Float) -> NDArray[np.intp]:
+    """``np.argsort(values, kind="stable")``, several times as fast.
+
+    Sorting numbers is much quicker than sorting indices: the last digits make room for the indices, and what
+    they decide is sorted again.
+
+    Examples
+    --------
+    >>> order(np.array([3.0, -1.0, 3.0, 2.0])).tolist()
+    [1, 3, 0, 2]
+    """
+    mask = (1 << int(values.size).bit_length()) - 1
+    # Positive numbers are in the order of their bits.
+    bits = (values - values.min()).view(np.int64)
+    order = np.sort(bits & ~mask | np.arange(values.size)) & mask
+    return order[np.argsort(values[order], kind="stable")]

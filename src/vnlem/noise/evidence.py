@@ -31,9 +31,11 @@ class Seen(NamedTuple):
     blocks: Blocks | None
 
     @classmethod
-    def of(cls, plane: Float, pool: Pool, differences: Differences | None = None) -> "Seen | None":
-        """None if no block can hold noise."""
-        blocks = cut(plane, differences, pool)
+    def of(
+        cls, plane: Float, pool: Pool, differences: Differences | None = None, limits: Float | None = None
+    ) -> "Seen | None":
+        """None if no block can hold noise. limits: the smallest and the largest pixel, if known."""
+        blocks = cut(plane, differences, pool, limits)
         if blocks is None:
             return cls._of_few_counts(plane, pool)
         levels = by_brightness(blocks)

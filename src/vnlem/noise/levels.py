@@ -143,7 +143,7 @@ class Blocks:
     @cached_property
     def ranked(self) -> list[NDArray[np.intp]]:
         """From flat blocks to textured ones, without the measured coefficients of one half."""
-        return [_order(scores) for scores in self.sums[4:6]]
+        return [block.order(scores) for scores in self.sums[4:6]]
 
     def coefficients(self, chosen: NDArray[np.intp]) -> Float:
         """(SIDE, SIDE, chosen), of some of the blocks."""
@@ -155,25 +155,9 @@ class Blocks:
         return replace(self, scale=self.scale * sigma, sums=self.sums / sigma**2)
 
 
-def _order(values: Float) -> NDArray[np.intp]:
-    """``np.argsort(values, kind="stable")``, several times as fast.
-
-    Sorting numbers is much quicker than sorting indices: the last digits make room for the indices, and what
-    they decide is sorted again.
-
-    Examples
-    --------
-    >>> _order(np.array([3.0, -1.0, 3.0, 2.0])).tolist()
-    [1, 3, 0, 2]
-    """
-    mask = (1 << int(values.size).bit_length()) - 1
-    # Positive numbers are in the order of their bits.
-    bits = (values - values.min()).view(np.int64)
-    order = np.sort(bits & ~mask | np.arange(values.size)) & mask
-    return order[np.argsort(values[order], kind="stable")]
-
-
-def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None) -> Blocks | None:
+def cut(
+    plane: Float, of: "Differences | None" = None, pool: Pool | None = None, limits: Float | None = None
+) -> Blocks | None:
     """The blocks of a plane (H, W) that can hold noise; None if there are almost none.
 
     Parameters
@@ -184,6 +168,8 @@ def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None)
         The pages whose noise the plane is: their brightness, and which pixels were clipped.
     pool : Pool, optional
         The threads to use; they do not change the result.
+    limits : ndarray, optional
+        The smallest and the largest value of the plane, if known.
 
     Examples
     --------
@@ -192,7 +178,7 @@ def cut(plane: Float, of: "Differences | None" = None, pool: Pool | None = None)
     >>> cut(np.zeros((32, 32))) is None
     True
     """
-    low, high = float(plane.min()), float(plane.max())
+    low, high = map(float, (plane.min(), plane.max()) if limits is None else limits)
     step = cache(partial(block.lattice, plane))  # takes long, and few images need it
     *sums, means, across, down, lowest, highest = _measured(plane, low, high, pool)
     if of is not None:
@@ -232,11 +218,11 @@ def _measured(plane: NDArray[Any], low: float, high: float, pool: Pool | None) -
     pixels = block.windows(plane, SIDE, 1, longer=2)
     step = pixels.strides[2] // plane.strides[0]
     found = np.empty((pixels.shape[2] * pixels.shape[3], len(SUMS) + 5))
-    matrix = block.cosine_matrix(SIDE)
+    matrix, weights = block.cosine_matrix(SIDE), np.ascontiguousarray(SUMS.T)
 
     def measure(first: int) -> None:
         part = found[first : first + block.PART]
-        measure_blocks(plane, step, first, matrix, SUMS, low, high, part)
+        measure_blocks(plane, step, first, matrix, weights, low, high, part)
 
     (pool or Pool(1)).for_each(measure, range(0, len(found), block.PART))
     return np.ascontiguousarray(found.T)
@@ -256,7 +242,7 @@ def by_brightness(blocks: Blocks) -> Levels:
     few, more = divmod(blocks.count, classes)
     sizes = np.full(classes, few) + (np.arange(classes) < more)
     group = np.empty(blocks.count, np.int16)
-    group[_order(blocks.brightness)] = np.repeat(np.arange(classes), sizes)
+    group[block.order(blocks.brightness)] = np.repeat(np.arange(classes), sizes)
     return _flattest(blocks, group, sizes)
 
 
@@ -387,7 +373,7 @@ def _quiet_directions(blocks: Blocks) -> tuple[float, float]:
     count = min(blocks.count, max(QUIET_BLOCKS, int(QUIET_SHARE * blocks.count)))
     levels, numbers = [], []
     for score, reading in zip(blocks.sums[6:], reversed(_HALVES), strict=True):
-        flat = _order(score)[:count]
+        flat = block.order(score)[:count]
         vectors = blocks.coefficients(flat)[reading]
         group = blocks.row[flat] // (SIDE // 2) % 2
         for side in (0, 1):

@@ -32,6 +32,12 @@ class Planes:
         """(2, channels): the smallest and the largest value of each, on the host."""
         return np.array([to_host(self.data.min(axis=(1, 2))), to_host(self.data.max(axis=(1, 2)))])
 
+    def unclipped(self, rows: slice = np.s_[:]) -> NDArray[np.bool_]:
+        """Pixels (H, W) of some rows that are at the limits of no channel."""
+        low, high = self.limits[:, :, None, None]
+        data = self.data[:, rows]
+        return np.asarray(((data > low) & (data < high)).all(axis=0))
+
     @property
     def largest(self) -> float:
         """The largest absolute value; not finite if any value is not."""

@@ -21,8 +21,8 @@ def measure_blocks(
     transform
         (8, 8), the matrix of the cosine transform: rows are frequencies.
     weights
-        (sums, 64), of the energies of a block's coefficients.
+        (64, 8), of the energies of a block's coefficients in eight sums.
     found
-        (blocks, sums + 5): the weighted sums; the mean; the shares of neighbours that are equal, along rows
+        (blocks, 13): the weighted sums; the mean; the shares of neighbours that are equal, along rows
         and along columns; the shares of pixels that are `low` and `high`.
     """
