@@ -313,7 +313,8 @@ def denoise_image(
         maps = noise.maps
         even = host if maps is None else replace(host, data=maps.enter(host.data))
         own = noise.sigma_map  # with a map, a pixel may be noisier than its neighbours
-        rule = impulse_rule(even, gone, noise.model, asked, estimate if maps is None else None, own)
+        again = estimate if maps is None else None
+        rule = impulse_rule(even, gone, noise.model, asked, again, own, frame.workers)
         units = None if maps is None else even.data
         found = None if rule is None else without_impulses(host, holes, rule, estimate, units, own)
         if found is not None:

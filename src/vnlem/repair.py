@@ -214,12 +214,13 @@ def impulse_rule(
     asked: str | bool,
     estimate: Estimate | None,
     levels: Any = None,
+    workers: int | None = 1,
 ) -> ImpulseRule | None:
     """How the impulses of an image, or of its sample, are found; None if there are none.
 
     The noise of the rule is that of the image without them; levels: that of each pixel, if known.
     """
-    rule = find_rule(planes.data, noise, asked, missing, levels)
+    rule = find_rule(planes.data, noise, asked, missing, levels, workers)
     if rule is None or estimate is None:
         return rule
     found = rule.find(planes.data, levels)

@@ -126,7 +126,9 @@ def find_air(planes: Float, coils: int) -> Air | None:
     count = math.prod(grid)
     channel, row, column = np.unravel_index(np.arange(0, count, -(-count // MOST_BLOCKS)), grid)
     blocks = cut[channel, row, :, column].reshape(-1, SIDE * SIDE)
-    blocks = blocks[np.count_nonzero(blocks <= 0, axis=1) <= MOST_ZEROS * SIDE**2]
+    zeros = blocks <= 0
+    if zeros.any():
+        blocks = blocks[np.count_nonzero(zeros, axis=1) <= MOST_ZEROS * SIDE**2]
     if len(blocks) < FEWEST_BLOCKS:
         return None
     own = np.einsum("ij,ij->i", blocks, blocks) / (2 * coils * SIDE**2)

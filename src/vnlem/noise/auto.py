@@ -174,7 +174,7 @@ def estimate_noise(
     checks.choice("caution", caution, tuple(DEMANDS))
     planes = to_planes(image, channel_axis, signals=True)
     options = check_options(kind, {"coils": coils, "looks": looks, "domain": domain})
-    found, rest = without_lines(planes, lines, kind == "auto")
+    found, rest = without_lines(planes, lines, kind == "auto", workers)
     return with_lines(estimate_of_planes(rest, kind, workers, caution, options=options), found)
 
 

@@ -28,6 +28,7 @@ PART = 2048  # blocks per task
 EQUAL_SHARE = 0.5  # a block with more pairs of equal neighbours shows no noise
 EQUAL_MARGIN = 0.2  # share of equal neighbours by which chance may exceed the expected one
 LEAST_COUNTS = 4  # a part of a block may have this many times less variance than the whole block
+SKIPPED = 8  # pixels along a side, in a first look at the values of a plane
 SAMPLED = 512  # pixels along a side that are examined for the values of a plane
 
 
@@ -155,7 +156,10 @@ def lattice(plane: NDArray[Any], skip: int = 1) -> float:
     8.0
     """
     rows, columns = (max(1, size // SAMPLED) for size in plane.shape)
-    values = np.unique(plane[:: skip * rows, :: skip * columns])
+    seen = plane[:: skip * rows, :: skip * columns]
+    if skip == 1 and lattice(plane, SKIPPED) == 1 and (seen == np.rint(seen)).all():
+        return 1.0  # of integers, without sorting them
+    values = np.unique(seen)
     return float(np.diff(values).min()) if values.size > 1 else 0.0
 
 

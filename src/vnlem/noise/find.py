@@ -61,7 +61,7 @@ def find_noise(
     """
     told = sigma is not None or noise_model != "auto" or about_noise.get("gain") is not None
     asked = check_lines(about_noise.get("lines"))
-    lines, rest = without_lines(planes, asked if in_place else False, not (told or plain))
+    lines, rest = without_lines(planes, asked if in_place else False, not (told or plain), workers)
     found = _find(rest, sigma, noise_model, about_noise, plain, workers, differences, in_place)
     if lines is None:
         return found

@@ -18,6 +18,7 @@ from vnlem.kernels.cpu.pixels import take_ends
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import to_planes
+from vnlem.pipeline.workers import pool_for_pixels
 
 Float = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -26,7 +27,8 @@ REACH = 2  # pixels around one that decide whether it is an impulse
 LEAST_DEVIATION = 2.0  # times the noise from the mean around it, for a pixel to be examined
 LEAST_NOISE = 1e-3  # of the contrast: used if there is none
 OUTER = 0.005  # of the pixels are outside the usual range at either end
-SAMPLED = 2**12  # pixels that show roughly where that is
+SAMPLED = 2**13  # pixels that show roughly where that is
+BAND = 256  # rows that are searched by one thread
 PART = 2**14  # candidates that are decided together
 
 
@@ -71,10 +73,11 @@ class ImpulseRule:
     limits: Limits = USUAL
     stuck: tuple[float, ...] = ()
 
-    def find(self, planes: Float, levels: Float | None = None) -> Mask:
+    def find(self, planes: Float, levels: Float | None = None, workers: int | None = 1) -> Mask:
         """The impulses of planes (C, H, W), or of a part of an image.
 
         levels: standard deviation of the noise of each pixel, if a map is known; broadcast to the planes.
+        workers: number of threads.
 
         Examples
         --------
@@ -88,21 +91,28 @@ class ImpulseRule:
         for number, plane in enumerate(planes):
             least = self._least(number) if known is None else float(known[number].min())
             least = max(least, LEAST_NOISE * self.contrast)
-            places = self._candidates(np.ascontiguousarray(plane), least)
+            places = self._candidates(np.ascontiguousarray(plane), least, workers)
             for first in range(0, places.size, PART):
                 at = np.divmod(places[first : first + PART], plane.shape[1])
                 own = None if known is None else known[number][at]
                 found[number][at] = self._decide(_Neighbourhood.at(plane, *at), number, own)
         return found
 
-    def _candidates(self, plane: Float, least: float) -> NDArray[np.int64]:
+    def _candidates(self, plane: Float, least: float, workers: int | None) -> NDArray[np.int64]:
         """The pixels that may be impulses, as indices of the flattened plane."""
-        places = np.empty(plane.size, np.int64)
         excess, spread = self.limits.contrast * self.contrast, self.limits.spread
-        count = find_extremes(plane, LEAST_DEVIATION * least, excess, spread, places)
+
+        def look(top: int) -> NDArray[np.int64]:
+            bottom = min(top + BAND, len(plane))
+            found = np.empty((bottom - top) * plane.shape[1], np.int64)
+            count = find_extremes(plane, top, bottom, LEAST_DEVIATION * least, excess, spread, found)
+            return found[:count]
+
+        with pool_for_pixels(plane.size, workers) as pool:
+            places = np.concatenate(pool.results(look, range(0, len(plane), BAND)))
         if not self.stuck:
-            return places[:count]
-        return np.union1d(places[:count], np.flatnonzero(np.isin(plane, self.stuck)))
+            return places
+        return np.union1d(places, np.flatnonzero(np.isin(plane, self.stuck)))
 
     def _least(self, channel: int) -> float:
         """The smallest noise of any pixel."""
@@ -208,6 +218,7 @@ def find_rule(
     asked: str | bool,
     missing: Mask | None = None,
     levels: Float | None = None,
+    workers: int | None = 1,
 ) -> ImpulseRule | None:
     """How impulses of an image are found; None if there are none, or no obvious ones.
 
@@ -223,6 +234,8 @@ def find_rule(
         Pixels that are not impulses, because nothing was measured there.
     levels : ndarray, optional
         Standard deviation of the noise of each pixel, if a map is known.
+    workers : int, optional
+        Number of threads; all cores when None. They do not change the result.
 
     Examples
     --------
@@ -245,13 +258,13 @@ def find_rule(
         rule = replace(rule, contrast=float(np.ptp(every)))
         if not rule.contrast > 0:
             return None
-    found = rule.find(planes, levels)
+    found = rule.find(planes, levels, workers)
     if missing is not None:
         found &= ~missing
     if asked == "auto":
         if not _is_plain(planes, found):
             return None  # as in most images; what follows takes as long again
-        points = replace(rule, limits=PLAIN._replace(wings=ANY_WINGS)).find(planes, levels)
+        points = replace(rule, limits=PLAIN._replace(wings=ANY_WINGS)).find(planes, levels, workers)
         alone = float(found.sum()) / max(int(points.sum()), 1)
         if not (_stand_apart(planes, alone) and _has_structure(planes, points, rule)):
             return None
@@ -265,7 +278,7 @@ def _usual_range(values: Float) -> tuple[float, float]:
     flat = np.ascontiguousarray(values).reshape(-1)
     sample = flat[:: flat.size // SAMPLED | 1]  # an odd step: not column by column
     below, above, counts = np.empty(flat.size), np.empty(flat.size), np.empty(2, np.int64)
-    low, high = np.percentile(sample, [1.5, 98.5])
+    low, high = np.percentile(sample, [1.0, 99.0])
     take_ends(flat, low, high, below, above, counts)
     last, share = divmod(OUTER * (flat.size - 1), 1)
     at = int(last), int(last) + 1

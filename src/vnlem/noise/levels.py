@@ -27,7 +27,6 @@ FEWEST, LEAST_SHARE, LEAST_SHARE_OF_COUNTS = 40, 0.05, 0.01
 # If this share of blocks holds only the smallest value, or counts are so low that this share of pixels has
 # it, that value has no noise.
 LEAST_EMPTY, LEAST_EMPTY_PIXELS = 0.05, 0.3
-SKIPPED = 8  # pixels, in a first look at their values
 MOST_COUNTED = 3.0  # photons: with more, a pixel without a count is rare
 OVERLAP = 0.25  # of the information of a block is independent if blocks overlap by half in both directions
 
@@ -190,7 +189,7 @@ def cut(
         return None
     # Counts of few photons are not clipped; other noise that is clipped was stronger than it looks.
     squared = float(np.median(variance[natural])) / MOST_COUNTED
-    counts = squared < block.lattice(plane, SKIPPED) ** 2 and squared < step() ** 2
+    counts = squared < block.lattice(plane, block.SKIPPED) ** 2 and squared < step() ** 2
     empty = np.mean(lowest == 1) > LEAST_EMPTY or (counts and np.mean(lowest[natural]) > LEAST_EMPTY_PIXELS)
     dark = low if empty and of is None else None
     if np.mean(natural) < (LEAST_SHARE if dark is None else LEAST_SHARE_OF_COUNTS):

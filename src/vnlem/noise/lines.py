@@ -22,6 +22,7 @@ from vnlem.noise.maps import PixelMaps
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes
+from vnlem.pipeline.workers import pool_for_pixels
 
 Float = NDArray[np.float64]
 
@@ -47,7 +48,9 @@ SMOOTH = 9  # columns whose mean is the brightness of a block
 SLOPE_ROUNDS = 5  # of least squares with weights, of the slopes
 
 
-def without_lines(planes: Planes, lines: Any, plain: bool) -> tuple[PixelMaps | None, Planes]:
+def without_lines(
+    planes: Planes, lines: Any, plain: bool, workers: int | None = 1
+) -> tuple[PixelMaps | None, Planes]:
     """The offsets of the lines of an image, if the option enables them, and the image without them.
 
     Parameters
@@ -57,11 +60,13 @@ def without_lines(planes: Planes, lines: Any, plain: bool) -> tuple[PixelMaps | 
         None is "auto".
     plain : bool
         Whether "auto" may look for them.
+    workers : int, optional
+        Number of threads; all cores when None.
     """
     asked = check_lines(lines)
     found = None
     if asked is True or (asked == "auto" and plain):
-        found = find_lines(planes.data, sure=asked is True)
+        found = find_lines(planes.data, sure=asked is True, workers=workers)
     return found, planes if found is None else replace(planes, data=found.enter(planes.data))
 
 
@@ -85,7 +90,7 @@ def with_lines(model: NoiseModel, found: PixelMaps | None) -> NoiseModel:
 _FIELDS = {1: {"offsets": "rows", "gains": "row_gains"}, 2: {"offsets": "columns", "gains": "column_gains"}}
 
 
-def find_lines(planes: Float, *, sure: bool = False) -> PixelMaps | None:
+def find_lines(planes: Float, *, sure: bool = False, workers: int | None = 1) -> PixelMaps | None:
     """The offsets and gains of rows and columns of planes (C, H, W); None if lines do not differ.
 
     Parameters
@@ -93,6 +98,8 @@ def find_lines(planes: Float, *, sure: bool = False) -> PixelMaps | None:
     planes : ndarray
     sure : bool
         Return what is found, even if it is not obvious.
+    workers : int, optional
+        Number of threads; all cores when None. They do not change the result.
 
     Examples
     --------
@@ -102,12 +109,18 @@ def find_lines(planes: Float, *, sure: bool = False) -> PixelMaps | None:
     >>> bool(np.std(lines.columns[0, 0] - offsets) < 1.0), lines.rows is None
     (True, True)
     """
-    found: dict[str, Any] = {}
-    for axis in (1, 2):
-        each = [plane if axis == 2 else plane.T for plane in planes]
-        length, count = each[0].shape
+    views = {1: [plane.T for plane in planes], 2: list(planes)}
+
+    def has_lines(axis: int) -> bool:
+        length, count = views[axis][0].shape
         wanted = length >= (SMALLEST if sure else SMALLEST_PLAIN) and count >= FEWEST
-        if not wanted or not (sure or any(map(differ_plainly, each))):
+        return wanted and (sure or any(map(differ_plainly, views[axis])))
+
+    found: dict[str, Any] = {}
+    with pool_for_pixels(planes.size, workers) as pool:
+        both = pool.results(has_lines, tuple(views))
+    for (axis, each), there in zip(views.items(), both, strict=True):
+        if not there:
             continue
         gains = np.stack([gains_of_columns(plane) for plane in each])
         even = zip(each, gains, strict=True)

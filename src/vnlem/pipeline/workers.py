@@ -202,3 +202,14 @@ def for_each(
     """
     with Pool(min(workers, max(len(items), 1))) as pool:
         pool.for_each(work, items, progress)
+
+
+def pool_for_pixels(count: int, workers: int | None) -> Pool:
+    """Few threads for short steps with some pixels; one if there are so few that starting more takes longer.
+
+    Examples
+    --------
+    >>> pool_for_pixels(512 * 512, 8).workers, pool_for_pixels(2048 * 2048, 8).workers
+    (1, 4)
+    """
+    return Pool(min(check_workers(workers), 4) if count > 2**20 else 1)

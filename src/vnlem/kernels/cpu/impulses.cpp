@@ -130,13 +130,15 @@ bool stands_out(const double* const* rows, int64_t width, int64_t x, double exce
 
 }  // namespace
 
-VNLEM_EXPORT int64_t vnlem_find_extremes(const Array<const double, 2>& plane, double deviation, double excess,
-                                         double spread, const Array<int64_t, 1>& places) {
+VNLEM_EXPORT int64_t vnlem_find_extremes(const Array<const double, 2>& plane, int64_t top, int64_t bottom,
+                                         double deviation, double excess, double spread,
+                                         const Array<int64_t, 1>& places) {
     const int64_t height = plane.shape[0], width = plane.shape[1];
+    VNLEM_CHECK(places.shape[0] >= (bottom - top) * width);
     Scratch<Rows> scratch(width);
     if (!scratch) return kOutOfMemory;
     int64_t count = 0;
-    for (int64_t y = 0; y < height; y++) {
+    for (int64_t y = top; y < bottom; y++) {
         const double* rows[kSide];
         for (int64_t k = 0; k < kSide; k++) rows[k] = plane[mirrored(y + k - kReach, height)].data;
         look_down(rows, width, *scratch);
