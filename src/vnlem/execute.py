@@ -20,7 +20,7 @@ from vnlem.noise.rounds import join_in_units, mix
 from vnlem.pipeline.device import lies_on_gpu, namespace, on_current_gpu, to_host
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.regions import Region
-from vnlem.pipeline.run import Job
+from vnlem.pipeline.run import Job, computed
 from vnlem.pipeline.sigma import halved_map
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import Pool
@@ -80,7 +80,7 @@ def execute(
     with Pool(workers) as pool:
         runs = sum(len(method.members(group.params)) for group in plan.groups())
         share = Share(progress, runs, _work_of(plan, region))
-        run = _Execution(plan, solver, pool, share, details)
+        run = _Execution(plan, solver, pool, share)
         if not plan.stabilises_first:
             result = run.rounds(planes, region, plan.rounds, sigma_map)
         else:
@@ -88,6 +88,8 @@ def execute(
             stable = strips.stabilise(plan.noise, planes, pool, before)
             result = run.rounds(stable, solved, plan.rounds, None)
             result = strips.unstabilise(plan.noise, result, pool, after)
+    if details is not None:
+        details.update(_mean_of(run.details))
     return result if plan.limits is None else result.clip(*plan.limits)
 
 
@@ -187,10 +189,9 @@ class _Execution:
         solver: Callable[[Any], Any],
         pool: Pool,
         share: Share,
-        details: dict[str, Any] | None,
     ) -> None:
         self._plan, self._solver, self._pool, self._share = plan, solver, pool, share
-        self._details = details
+        self.details: list[dict[str, Any]] = []  # what the groups of channels report
         self._method = find_method(plan.method)
 
     def rounds(self, planes: Any, region: Region, rounds: tuple[Round, ...], sigma_map: Any) -> Any:
@@ -279,8 +280,8 @@ class _Execution:
                 solved(group, pixels[list(group.channels)], map_of(sigma_map, group)) for group in size.groups
             ]
             result = namespace(every[0]).concatenate(every)
-        if reports and self._details is not None:
-            self._details.update(_mean_of(found))
+        if reports:
+            self.details = found
         if size.noise is None:
             return result
         return strips.unstabilise(size.noise, result, self._pool, Region(shape, write, write))
@@ -361,7 +362,7 @@ def _up(line: int, grain: int) -> int:
 
 def _mean_of(found: list[dict[str, Any]]) -> dict[str, Any]:
     """The mean of what the groups of channels report. A group without noise reports nothing."""
-    told = [details for details in found if details]
+    told = [computed(details) for details in found if details]
     if len(told) < 2:
         return told[0] if told else {}
     return {

@@ -97,7 +97,8 @@ class Job(Generic[Params]):
     params: Params
     workers: int
     progress: ProgressCallback | None
-    details: dict[str, Any] = field(default_factory=dict)  # what the solver reports in Info
+    # What the solver reports in Info. A function gives its value later: solvers on a device do not wait for it.
+    details: dict[str, Any] = field(default_factory=dict)
     # (channels, height, width) or broadcastable to it, if the noise varies; `sigma` is then its root mean
     # square.
     sigma_map: NDArray[np.float32] | None = None
@@ -106,3 +107,14 @@ class Job(Generic[Params]):
     region: Region | None = None
     # The largest absolute value of the whole image, or an upper bound, if known; GPU solvers need it.
     peak: float | None = None
+
+
+def computed(details: dict[str, Any]) -> dict[str, Any]:
+    """The details of a job, with the values that were left for later.
+
+    Examples
+    --------
+    >>> computed({"regions": 2, "turned_share": lambda: [0.5]})
+    {'regions': 2, 'turned_share': [0.5]}
+    """
+    return {name: value() if callable(value) else value for name, value in details.items()}

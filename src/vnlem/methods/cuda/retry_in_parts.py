@@ -11,7 +11,7 @@ from vnlem.kernels.cuda import engine as engines
 from vnlem.kernels.cuda.patches import largest_magnitude
 from vnlem.pipeline.device import namespace
 from vnlem.pipeline.regions import Region
-from vnlem.pipeline.run import Job
+from vnlem.pipeline.run import Job, computed
 from vnlem.pipeline.tiles import Tile
 
 # Parts are cut at multiples of this; a part of this size or smaller is not cut.
@@ -90,7 +90,7 @@ def _attempt(
         part = replace(
             job, pixels=pixels, region=region, peak=peak, sigma_map=sigma_map, progress=None, details={}
         )
-        return solve(part, engine), part.details
+        return solve(part, engine), computed(part.details)
     except MemoryError:
         return None
 

@@ -80,9 +80,7 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
         if job.progress is not None:
             xp.cuda.get_current_stream().synchronize()
             job.progress(number + 1, params.passes + 1)
-    job.details["turned_share"] = [
-        sum(int(to_host(count)[0]) for count in counts) / total for counts, total in turned
-    ]
+    job.details["turned_share"] = partial(_shares, turned)
     pilot = planes.pilot
     if smoother is not None:
         pilot = contrast.restore_contrast(smoother, pilot, noisy, variance, partial(_smooth, engine))
@@ -90,6 +88,11 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
         pilot = flux.restore_flux(pilot, noisy, variance, partial(_smooth, engine))
     limits = (change.NOTHING, change.EVERYTHING)
     return _from_opponent(xp, shrink_change(engine, noisy, pilot, variance, change.REACH, limits))
+
+
+def _shares(turned: list[tuple[list[Array], int]]) -> list[float]:
+    """The share of turned members in each pass; waits for the device."""
+    return [sum(int(to_host(count)[0]) for count in counts) / total for counts, total in turned]
 
 
 def _smooth(engine: Engine, planes: Array, width: float) -> Array:
