@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.estimate.ridge import PassSettings
+from vnlem.kernels.cpu.declare import packed
 from vnlem.kernels.cpu.ridge import (
     Corner,
     PlaneImages,
@@ -141,15 +142,18 @@ class PlanesInFlight:
         even = search.patch_size**2 * search.depth * sigma**2
         # Missing patches have a noise energy too, to avoid a division by zero.
         noise = np.full(blank.shape, even, np.float32) if varies else _everywhere(blank.shape, even)
-        self._images = [PlaneImages(blank.copy(), blank.copy(), blank.copy(), noise) for _ in range(channels)]
+        self._images = [
+            packed(PlaneImages(blank.copy(), blank.copy(), blank.copy(), noise)) for _ in range(channels)
+        ]
         # Sums over patches of the last planes; a patch spans all of them.
         self._changes: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._variances: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._sums = np.zeros((channels, *shape, 2), np.float32)
         self._weights = np.zeros((channels, *shape), np.float32)
-        self._transforms = symmetries_of_block(
+        transforms = symmetries_of_block(
             search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
         )
+        self._patches = packed(PlanePatches(transforms, self._taps))
         self._lock = threading.Lock()
         self._waiting: dict[int, tuple[Image, Image, Corner]] = {}
         self._next = 0
@@ -225,7 +229,7 @@ class PlanesInFlight:
         sums = room[: channels * size].reshape(channels, *shape, 2)
         weights = np.zeros((channels, *shape), np.float32)
         corner = Corner(*box[0].tolist())
-        rule, patches = settings.rule(), PlanePatches(self._transforms, self._taps)
+        rule, patches = settings.rule(), self._patches
         for images, into, at_corners in zip(self._images, sums, weights, strict=True):
             filter_planes_tile(
                 images, rule, patches, corner, members.positions, members.transforms, into, at_corners

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.kernels.cpu.declare import packed
 from vnlem.kernels.cpu.plane_match import Planes, match_planes_tile
 from vnlem.neighbours.groups import Members, positions_in_part, symmetries
 from vnlem.neighbours.patches import blank_planes, drop_first, patch_sums
@@ -142,9 +143,19 @@ class PlaneMatcher:
         # Sums over patches of the last planes, all that a patch spans, (channels, H, W).
         self._squares: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._values: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
-        self._transforms = len(
-            symmetries_of_block(
-                search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
+        transforms = symmetries_of_block(
+            search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
+        )
+        self._planes = packed(
+            Planes(
+                image=self._image,
+                energy=self._energy,
+                invariants=self._invariants,
+                transforms=len(transforms),
+                patch_size=search.patch_size,
+                depth=search.depth,
+                radius=search.radius,
+                factor=search.factor,
             )
         )
 
@@ -207,17 +218,7 @@ class PlaneMatcher:
         if search.flat_energy is not None:
             about_mean = self._about_mean[plane, corners[:, 0], corners[:, 1]]
             penalties[about_mean < search.flat_energy * noise] = np.inf
-        planes = Planes(
-            image=self._image,
-            energy=self._energy,
-            invariants=self._invariants,
-            transforms=self._transforms,
-            patch_size=search.patch_size,
-            depth=search.depth,
-            radius=search.radius,
-            factor=search.factor,
-        )
         match_planes_tile(
-            planes, self._sizes, references, centres, penalties, members.positions, members.transforms
+            self._planes, self._sizes, references, centres, penalties, members.positions, members.transforms
         )
         return members

@@ -97,7 +97,7 @@ class Job(Generic[Params]):
     params: Params
     workers: int
     progress: ProgressCallback | None
-    # What the solver reports in Info. A function gives its value later: solvers on a device do not wait for it.
+    # What the solver reports in Info. A function gives its value later: solvers on a device do not wait.
     details: dict[str, Any] = field(default_factory=dict)
     # (channels, height, width) or broadcastable to it, if the noise varies; `sigma` is then its root mean
     # square.
