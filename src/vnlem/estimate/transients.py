@@ -151,9 +151,11 @@ def _measure(frame: Frame, held: list[Array], at: int) -> _Measured:
     share = ((abs(smooth) - NOTHING) / (EVERYTHING - NOTHING)).clip(0, 1)
     smooth *= share
     product = (smooth * _smooth(frame.residual)).mean(axis=0)
-    found = _Measured(frame.estimate, change * share * frame.sigma, product, (smooth * smooth).mean(axis=0))
-    # Kernels of a device are compiled with the first frame, not in the middle of a live picture.
-    return found if len(held) >= LEAST else found._replace(change=0 * change, product=0 * product)
+    energy = (smooth * smooth).mean(axis=0)
+    if len(held) < LEAST:
+        # All was computed: kernels of a device are compiled with the first frame, not during a live picture.
+        return _Measured(frame.estimate, 0 * change, 0 * product, 0 * energy)
+    return _Measured(frame.estimate, change * share * frame.sigma, product, energy)
 
 
 def middle_of(planes: Array) -> Array:
