@@ -16,7 +16,7 @@ SMALLEST_FOR_A_CURVE = 32
 # At every brightness correlated noise has this much more power at middle frequencies than at high ones.
 LEAST_TILT = 1.5
 CHANCE = 0.1  # by which two estimates of one variance may differ
-SAMPLED = 101  # every one of so many pixels shows their mean roughly
+SAMPLED = 101  # every 101st pixel shows the mean of all roughly
 MOST_EMPTY = 0.5  # of the pixels without a count: above this, sums of four pixels show more
 
 

@@ -111,7 +111,7 @@ def find_repair(
         Whether the pages are frames: then a broken pixel stays at its place, while noise and moving things
         average out.
     delay : int, optional
-        Only so many pages after the first are looked at.
+        At most that number of pages after the first are looked at.
     """
     if delay is not None:
         count = min(count, checks.whole("delay", delay, 0) + 1)
