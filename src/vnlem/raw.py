@@ -1,9 +1,11 @@
 """Camera raw: denoise the mosaic of a sensor, before demosaicking correlates its noise.
 
-The noise of every colour is whitened. Then VNLR denoises the mosaic twice. First it combines patches of the
-mosaic itself: a group keeps the phase of the colour filter array, by shifts of whole cells and by symmetries
-that map each colour to itself. This result gives the differences between the colours. Without them the mosaic
-is a grey image, which VNLR denoises too (`vnlem.estimate.luminance`). The result is the mean of both.
+The noise of every colour is whitened. Then VNLR denoises three images. The first is the mosaic itself: a
+group of patches keeps the phase of the colour filter array, by shifts of whole cells and by symmetries that
+map each colour to itself. The result gives the differences between the colours. The second is the mosaic
+without these differences, a grey image (`vnlem.estimate.luminance`). Its result and the differences give all
+colours at all pixels. The third is this colour image with the noisy pixels of the mosaic in their places. A
+denoised mosaic is a mean of the first result and the third, whose errors differ.
 """
 
 import time
@@ -38,6 +40,8 @@ SMALLEST = 16
 OWN_NOISE = 1_000_000
 # Share of saturated pixels up to which noise is also estimated on the brightness, where they are not plain.
 FEW_SATURATED = 0.01
+
+LAST_SHARE = 2 / 3  # of the third result in a denoised mosaic
 
 Float = NDArray[np.float64]
 Cell = dict[tuple[int, int], Curve]  # noise of the pixels at each place of a cell
@@ -102,9 +106,11 @@ def denoise_raw(
     Demosaicking spreads the noise of a pixel over its neighbours and over the other colours, so a denoiser
     can remove less of it afterwards. Patches of the mosaic are compared and combined only if every pixel
     meets one of its own colour: at shifts by whole cells, and under the reflections and quarter turns that
-    map the pattern to itself. All colours of a patch share one combination. The result gives the differences
-    between the colours and the brightness, which are subtracted from the noisy mosaic. This leaves a grey
-    image, which is denoised in the usual way.
+    map the pattern to itself. All colours of a patch share one combination. The result gives the
+    differences between the colours and the brightness, which are subtracted from the noisy mosaic. This
+    leaves a grey image, which is denoised in the usual way. With the brightness and the differences all
+    colours are known at all pixels; this colour image, with the measured pixels in their places, is
+    denoised last.
 
     Examples
     --------
@@ -155,7 +161,8 @@ def denoise_raw(
                 parameters = asdict(plan.sizes[0].groups[0].params)
                 if len(names) > 1:
                     every = luminance.colours(stable, result, which, run.grey)
-                    result = (result + luminance.sampled(every, which)) / 2
+                    every = run.colours(*luminance.completed(stable, every, which))
+                    result += LAST_SHARE * (luminance.sampled(every, which) - result)
             result = _each(result, models[0], len(rows), Curve.unstabilise)
             for number in wanted:
                 assert every is not None
@@ -285,35 +292,36 @@ class _Run(NamedTuple):
 
     def keeping_phase(self, stable: Float) -> tuple[Plan, Float]:
         """The plan and its result: groups of patches keep their colours."""
-        plan = self._plan(stable, None, patch_size=PATCH, scales=1)
+        plan = self._plan(stable[None], None, patch_size=PATCH, scales=1)
         if len(self.pattern) > 1:
             (one,) = plan.rounds
             (size,) = one.sizes
             (group,) = size.groups
             group = replace(group, params=replace(group.params, pattern=self.pattern))
             plan = replace(plan, rounds=(replace(one, sizes=(replace(size, groups=(group,)),)),))
-        return plan, self._execute(plan, stable, None, self.details)
+        return plan, self._execute(plan, stable[None], None, self.details)[0]
 
     def grey(self, image: Float, spread: Float) -> Float:
         """A grey image, denoised in the usual way; spread: a map of its noise."""
-        return self._execute(self._plan(image, spread[None]), image, spread[None], {})
+        result: Float = self.colours(image[None], spread[None])[0]
+        return result
 
-    def _plan(self, image: Float, spread: Float | None, **options: int) -> Plan:
+    def colours(self, planes: Float, spread: Float) -> Float:
+        """Planes of an image in colour, denoised together; spread: a map of their noise."""
+        return self._execute(self._plan(planes, spread), planes, spread, {})
+
+    def _plan(self, planes: Float, spread: Float | None, **options: int) -> Plan:
         params = find_method("vnlr").with_defaults({"profile": self.profile, **options})
         noise = NoiseModel.white(1.0 if spread is None else root_mean_square(spread))
         with Pool(self.workers) as pool:
-            sample = Sample(image[None], image.shape, sigma_map=spread)
-            return make_plan("vnlr", params, sample, noise, device=self.device, warns=False, pool=pool)
+            sample = Sample(planes, planes.shape[1:], sigma_map=spread)
+            return make_plan(
+                "vnlr", params, sample, noise, device=self.device, warns=False, pool=pool, channels="joint"
+            )
 
-    def _execute(self, plan: Plan, image: Float, spread: Float | None, details: dict[str, Any]) -> Float:
+    def _execute(self, plan: Plan, planes: Float, spread: Float | None, details: dict[str, Any]) -> Float:
         progress = self.share.next(1.0)
-        done = execute(
-            plan,
-            image[None],
-            workers=self.workers,
-            progress=progress,
-            sigma_map=spread,
-            details=details,
+        result: Float = to_host(
+            execute(plan, planes, workers=self.workers, progress=progress, sigma_map=spread, details=details)
         )
-        result: Float = to_host(done)[0]
         return result
