@@ -14,11 +14,11 @@ with the least regret is used:
 | field | a strength that varies over the image | cells like noise, on a smooth surface | the above |
 | correlated | power at low frequencies | the shape of a spectrum that texture does not have | white |
 
-The numbers are in `DEMANDS`, a row for each `caution`, and in `SHAPES`.
+The numbers are in `DEMANDS`, a row for each `caution`, and in :mod:`vnlem.noise.shape`.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,10 +27,8 @@ from vnlem.noise.air import recognise_rician
 from vnlem.noise.components import to_components
 from vnlem.noise.correlated import (
     SMALLEST_IMAGE,
-    PowerEstimate,
     Spectrum,
     estimate_power,
-    floor_and_rise,
 )
 from vnlem.noise.curve import Curve
 from vnlem.noise.evidence import SMALLEST_FOR_A_CURVE, Seen
@@ -40,6 +38,7 @@ from vnlem.noise.instruments import INSTRUMENTS, check_options, estimate_instrum
 from vnlem.noise.levels import Differences
 from vnlem.noise.lines import with_lines, without_lines
 from vnlem.noise.model import NoiseModel
+from vnlem.noise.shape import EVEN_TILT, Evidence, looks_like_noise
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, check_values, to_planes
@@ -64,24 +63,6 @@ DEMANDS = {
 }
 
 
-class Shape(NamedTuple):
-    """What correlated noise may look like. Powers are relative to that at 0.14 to 0.22 cycles per pixel."""
-
-    floor: float  # at most, above 0.45 cycles: it was demosaicked, resampled, blurred or scanned
-    rise: float  # at most, below 0.06 cycles: noise has a plateau there, texture rises
-    tilt: float  # at least, power at middle frequencies over that at high ones, usual for the classes
-    flat: float  # at least, share of the blocks that look like this noise and nothing else
-    uneven: float = np.inf  # at most, scatter of the energies of flat blocks over that of noise
-
-
-# Real cases have floors of 0.01 to 0.05. Grey photographs without noise have tilts up to 12 or rise by 4 and
-# more; in colour, where texture is mostly brightness, they rise by 9 and more or have floors above 0.045.
-# Noise that is as even as noise can be, over nearly half of the image, may have any spectrum that falls.
-SHAPES = {1: Shape(0.035, 4.0, 12.0, 0.12), 3: Shape(0.045, 9.0, 6.0, 0.09)}
-PLAIN = Shape(0.3, 6.0, 1.5, 0.4, uneven=1.25)
-LEAST_RISE = 0.6  # patterns that repeat have almost nothing at low frequencies
-# Noise that would be a large share of the contrast must be as even as noise is.
-LARGE_SHARE, MOST_UNEVEN = 0.15, 1.75
 # Coefficients of correlated noise are not quite independent, so the chosen blocks have slightly less of it
 # than the others; and too little is worse than too much.
 CHOSEN_LOW = 1.2
@@ -264,14 +245,23 @@ def _estimate(
         surface = find_field([Cells.of(one, (height, width)) for one in blocks])
         if surface is not None:
             return with_surface(surface, blocks, height, width)
-    correlated = kind == "correlated" or all(one.is_tilted for one in channels)
+    parts = None
+    if len(data) == 3 and differences is None:
+        parts = _parts_of_colours(planes, pool)
     doubt = ""
-    if correlated and smallest >= SMALLEST_IMAGE:
+    if smallest >= SMALLEST_IMAGE and (kind == "correlated" or _may_be_correlated(channels, parts)):
         model = _correlated(planes, channels, pool, size, sure=kind == "correlated" or caution == "strong")
         if model is not None and (caution != "safe" or kind == "correlated"):
             return model
-        doubt = UNLIKE_NOISE
-    return _uncorrelated(planes, channels, pool, size, caution, doubt)
+        doubt = UNLIKE_NOISE if kind == "correlated" or all(one.is_tilted for one in channels) else ""
+    return _uncorrelated(planes, channels, pool, size, caution, doubt, parts)
+
+
+def _may_be_correlated(channels: list[Seen], parts: list[Seen | None] | None) -> bool:
+    """Whether middle frequencies have more power than high ones, in the channels or in their differences."""
+    if all(one.least_tilt > EVEN_TILT for one in channels):
+        return True
+    return parts is not None and all(part is not None and part.is_tilted for part in parts[1:])
 
 
 def _correlated(
@@ -285,7 +275,9 @@ def _correlated(
     stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, data, strict=True)])
     found = estimate_power(to_components(stable), planes.unclipped(), pool)
     tilt = float(np.median([one.tilt for one in channels]))
-    if not (sure or _has_shape_of_noise(found, stable, tilt)):
+    least_tilt = min(one.least_tilt for one in channels)
+    seen = Evidence.of(found, float(stable.std(axis=(1, 2)).mean()), tilt, least_tilt)
+    if not (sure or looks_like_noise(seen, len(data))):
         return None
     strengths = found.power.mean(axis=(1, 2)) * (CHOSEN_LOW if len(data) != 3 else CHOSEN_LOW_IN_COLOUR)
     confidence = float(np.clip(size * min(1.0, found.share / 0.2), 0.05, 1.0))
@@ -294,24 +286,14 @@ def _correlated(
     )
 
 
-def _has_shape_of_noise(found: PowerEstimate, stable: Float, tilt: float) -> bool:
-    """Whether the power of the brightness falls to almost nothing, and does not rise as texture does."""
-    floor, rise = floor_and_rise(found.power[0])
-    share = np.sqrt(found.power.mean()) / max(float(stable.std(axis=(1, 2)).mean()), 1e-300)
-    if rise < LEAST_RISE or (share > LARGE_SHARE and found.unevenness > MOST_UNEVEN):
-        return False
-    return any(
-        floor <= shape.floor
-        and rise <= shape.rise
-        and tilt >= shape.tilt
-        and found.share >= shape.flat
-        and found.unevenness <= shape.uneven
-        for shape in (SHAPES[3 if len(stable) == 3 else 1], PLAIN)
-    )
-
-
 def _uncorrelated(
-    planes: Planes, channels: list[Seen], pool: Pool, size: float, caution: str, doubt: str
+    planes: Planes,
+    channels: list[Seen],
+    pool: Pool,
+    size: float,
+    caution: str,
+    doubt: str,
+    parts: list[Seen | None] | None,
 ) -> NoiseModel:
     """White noise of one level unless the evidence is against it; else curves, or unequal components."""
     data = planes.data
@@ -327,7 +309,8 @@ def _uncorrelated(
         return NoiseModel(tuple(whole), confidence=confidence)
     levels = [_level(one, caution) for one in channels]
     if len(data) == 3:
-        return _of_colours(planes, levels, pool, caution, confidence, doubt)
+        parts = _parts_of_colours(planes, pool) if parts is None else parts
+        return _of_colours(data, levels, parts, caution, confidence, doubt)
     if not doubt and confidence < 0.5:
         doubt = TEXTURED
     return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
@@ -343,10 +326,8 @@ def _level(seen: Seen, caution: str) -> float:
     return seen.white * TAKEN_OF_TEXTURED[seen.share >= LEAST_LIKE_NOISE] ** 2 if textured else seen.white
 
 
-def _of_colours(
-    planes: Planes, levels: list[float], pool: Pool, caution: str, confidence: float, doubt: str
-) -> NoiseModel:
-    """White noise of three channels. Colour differences have little texture and show it best."""
+def _parts_of_colours(planes: Planes, pool: Pool) -> list[Seen | None]:
+    """What the brightness of three channels and their two differences show."""
     data, unclipped = planes.data, planes.unclipped()
     known = None
     parts = []
@@ -355,6 +336,18 @@ def _of_colours(
         if np.mean(unclipped) > LEAST_UNCLIPPED:
             known = Differences(part, data.mean(axis=0), np.where(unclipped, 0, -1).astype(np.int8))
         parts.append(Seen.of(part, pool, known))
+    return parts
+
+
+def _of_colours(
+    data: Float,
+    levels: list[float],
+    parts: list[Seen | None],
+    caution: str,
+    confidence: float,
+    doubt: str,
+) -> NoiseModel:
+    """White noise of three channels. Colour differences have little texture and show it best."""
     if any(part is None for part in parts):
         return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
     found = np.array([_level(part, caution) for part in parts if part is not None], np.float64)

@@ -71,7 +71,12 @@ class Seen(NamedTuple):
     @property
     def is_tilted(self) -> bool:
         """Whether there is more power at middle frequencies than at high ones, at every brightness."""
-        return float(np.quantile(self._tilts, 0.05)) > LEAST_TILT
+        return self.least_tilt > LEAST_TILT
+
+    @property
+    def least_tilt(self) -> float:
+        """The ratio of these powers that nearly all classes exceed."""
+        return float(np.quantile(self._tilts, 0.05))
 
     @property
     def tilt(self) -> float:
