@@ -59,8 +59,6 @@ def denoise_with(method: Method, image: ArrayLike, sigma: Any = None, **argument
 
     `arguments` are those of the public function, including defaults.
 
-    Examples
-    --------
     >>> from vnlem.registry import find_method
     >>> nlm = find_method("nlm")
     >>> denoise_with(nlm, np.arange(64.0).reshape(8, 8), 1.0, **nlm.with_defaults({})).shape

@@ -218,8 +218,6 @@ def make_plan(
 def pictures(planes: Any, channels: str) -> list[tuple[tuple[int, ...], Any]]:
     """The pictures that planes (C, H, W) are denoised as, each with its channels.
 
-    Examples
-    --------
     >>> planes = np.zeros((3, 4, 5))
     >>> [(c, p.shape) for c, p in pictures(planes, "same")]
     [((0, 1, 2), (1, 4, 5))]

@@ -72,8 +72,6 @@ def check_options(
 ) -> PixelOptions:
     """The options, or a clear error.
 
-    Examples
-    --------
     >>> check_options("auto", None, True, None, None, 0.5).keeps_input
     True
     """
@@ -110,8 +108,6 @@ def _as_weights(given: Any) -> Float:
 def without_mask(image: Any, mask: Any) -> tuple[Any, Any]:
     """A masked array as its data, and its mask together with one that was given.
 
-    Examples
-    --------
     >>> without_mask(np.ma.masked_greater([1.0, 9.0], 5), None)[1]
     array([False,  True])
     """
@@ -148,8 +144,6 @@ def split(image: Any, options: PixelOptions, channel_axis: int | None = None) ->
 
     Infinite values stay, and are refused later with other invalid values.
 
-    Examples
-    --------
     >>> split(np.array([[1.0, np.nan]]), PixelOptions())
     (array([[1., 0.]]), array([[False,  True]]))
     """
@@ -293,8 +287,6 @@ def with_repair(
 def finish(given: Any, done: Any, options: PixelOptions, missing: Mask | None, protect: Any = None) -> Any:
     """The result, mixed with the input where requested; missing pixels have no input to keep.
 
-    Examples
-    --------
     >>> finish(np.array([0.0, 8.0]), np.array([4.0, 4.0]), PixelOptions(strength=0.5), None)
     array([2., 6.])
     """
@@ -355,8 +347,6 @@ def with_image(result: Any, change: Callable[[Any], Any]) -> Any:
 def is_complex(image: Any) -> bool:
     """Whether an image holds complex numbers.
 
-    Examples
-    --------
     >>> is_complex(np.zeros((2, 2), np.complex64)), is_complex([[1.0]])
     (True, False)
     """

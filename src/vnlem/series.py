@@ -34,8 +34,6 @@ from vnlem.registry import check_stack_params, find_function, for_one_page, stac
 def first_pages(pages: Pages, delay: Any) -> Pages:
     """The pages on which noise and units are measured; with a delay, only the first ones.
 
-    Examples
-    --------
     >>> len(first_pages([np.zeros((4, 3))] * 9, 2)), len(first_pages([np.zeros((4, 3))] * 9, None))
     (3, 9)
     """
@@ -313,8 +311,6 @@ class _Bring:
 def units_on(device: str, pages: Pages, noise: StackNoise) -> StackUnits:
     """The units of a series, measured on the device that solves it: its sums differ in the last digit.
 
-    Examples
-    --------
     >>> from vnlem.noise.model import NoiseModel
     >>> units_on("cpu", [np.array([[0.0, 10.0]])], StackNoise(NoiseModel.white(3.0)))
     StackUnits(mean=5.0, scale=4.0, peak=1.25)

@@ -19,8 +19,6 @@ LONGEST_WORDS = 200  # characters of a program's output that are shown
 def check_command(command: str) -> list[str]:
     """The words of a command, or an error about what it lacks.
 
-    Examples
-    --------
     >>> check_command("tool -i {in} -o '{out}' --noise {sigma}")
     ['tool', '-i', '{in}', '-o', '{out}', '--noise', '{sigma}']
     """

@@ -57,8 +57,6 @@ class Case:
     def name(self) -> str:
         """A short name that is safe in file names and addresses.
 
-        Examples
-        --------
         >>> Case("paper", 512, 0.3).name, Case("awgn", 0, 25.0).name
         ('paper-512-0.3', 'awgn-25')
         """
@@ -73,8 +71,6 @@ class Case:
     def title(self) -> str:
         """The case in words.
 
-        Examples
-        --------
         >>> Case("paper", 512, 0.3).title
         '512x512, noise variance 0.3'
         """
@@ -116,8 +112,6 @@ class Scene:
 def seed_of(item: Item, case: Case) -> int | None:
     """The seed of an image's noise: the same for every method, noise level and size.
 
-    Examples
-    --------
     >>> seed_of(Item("a.png", "a.png", "", index=3), Case("awgn", 0, 25))
     1003
     """
@@ -171,8 +165,6 @@ def _given_or_estimated(grey: NDArray[np.float64], case: Case) -> float:
 def central_square(image: NDArray[np.float64]) -> NDArray[np.float64]:
     """The largest square in the middle.
 
-    Examples
-    --------
     >>> central_square(np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]))
     array([[2., 3.],
            [6., 7.]])
@@ -185,8 +177,6 @@ def central_square(image: NDArray[np.float64]) -> NDArray[np.float64]:
 def resized(image: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     """A square image at another size: cubic, smoothed first if it shrinks; unchanged at its own size.
 
-    Examples
-    --------
     >>> resized(np.ones((8, 8)), 4).shape
     (4, 4)
     """

@@ -107,8 +107,6 @@ def _each_channel(
 def command_variants(commands: Iterable[str]) -> list[Variant]:
     """Programs to compare with, from ``--peer-command``; tables show the program's name.
 
-    Examples
-    --------
     >>> [variant.label for variant in command_variants(["/opt/tool {in} {out}", "other {in} {out} {sigma}"])]
     ['tool', 'other']
     """
@@ -127,8 +125,6 @@ def parse_variants(texts: Iterable[str], protocol: str) -> list[Variant]:
     (also as ``noise_model=auto``), or ``name=value``. Without a preset the paper's protocol uses the paper's
     if the method has it; everything else uses "auto".
 
-    Examples
-    --------
     >>> [variant.arguments for variant in parse_variants(["nlem", "nlem:auto:bandwidth=5"], "paper")]
     [(('preset', 'paper'),), (('bandwidth', 5), ('preset', 'auto'))]
     """
@@ -147,8 +143,6 @@ def parse_variants(texts: Iterable[str], protocol: str) -> list[Variant]:
 def default_methods(protocol: str = "paper") -> list[str]:
     """The paper's methods and the package's own, as far as they exist; for stacks also page by page.
 
-    Examples
-    --------
     >>> default_methods()[0], default_methods("stack")[-1]
     ('nlem', 'vnlr')
     """

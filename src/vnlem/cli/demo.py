@@ -93,8 +93,6 @@ def _show(
 def embedded_image(size: int) -> Any:
     """The middle of the camera image that ships with the package, as floats 0..255.
 
-    Examples
-    --------
     >>> embedded_image(64).shape
     (64, 64)
     """
@@ -110,8 +108,6 @@ def embedded_image(size: int) -> Any:
 def particles() -> Any:
     """Half discs at random angles, 128x128, as floats 0..255, where rotation helps.
 
-    Examples
-    --------
     >>> particles().shape
     (128, 128)
     """

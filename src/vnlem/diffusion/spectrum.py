@@ -67,8 +67,6 @@ def leading_eigenpairs(
     with one solution on a coarse level added to the residual takes 6, and 7 and 12 at 512 and 1024; this
     solver takes at most 5, 5 and 6.
 
-    Examples
-    --------
     >>> from vnlem.diffusion.stencil import StencilGraph
     >>> graph = StencilGraph(20, 24, 2)
     >>> graph.inside(graph.weights)[...] = 1

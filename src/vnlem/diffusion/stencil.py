@@ -22,8 +22,6 @@ ALONE = Pool(1)
 def forward_offsets(reach: int) -> NDArray[np.int64]:
     """Offsets (dy, dx) of the half of the window that follows a pixel in reading order.
 
-    Examples
-    --------
     >>> forward_offsets(1).tolist()
     [[0, 1], [1, -1], [1, 0], [1, 1]]
     """

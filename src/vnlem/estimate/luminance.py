@@ -61,8 +61,6 @@ def colours(
 def completed(mosaic: Float, colours: Float, which: NDArray[np.intp]) -> tuple[Float, Float]:
     """Colours (colours, H, W) with the mosaic's own pixels in their places, and a map of their noise.
 
-    Examples
-    --------
     >>> which = np.array([[0, 1], [1, 0]])
     >>> filled, noise = completed(np.full((2, 2), 9.0), np.zeros((2, 2, 2)), which)
     >>> filled[0].tolist(), noise[0].tolist()
@@ -75,8 +73,6 @@ def completed(mosaic: Float, colours: Float, which: NDArray[np.intp]) -> tuple[F
 def sampled(planes: Float, which: NDArray[np.intp]) -> Float:
     """The mosaic (H, W) that shows planes (colours, H, W).
 
-    Examples
-    --------
     >>> sampled(np.array([[[1, 2]], [[3, 4]]]), np.array([[1, 0]]))
     array([[3, 2]])
     """
@@ -114,8 +110,6 @@ def factors(mosaic: Float, which: NDArray[np.intp]) -> Float:
 def smooth_differences(mosaic: Float, which: NDArray[np.intp], width: float = SMOOTH) -> Float:
     """Low frequencies of each colour minus those of the brightness, (colours, H, W).
 
-    Examples
-    --------
     >>> which = np.tile([[0, 1], [1, 0]], (8, 8))
     >>> smooth_differences(np.where(which == 0, 5.0, 1.0), which)[:, 4, 4]
     array([ 2., -2.])

@@ -51,8 +51,6 @@ class Repair:
 def count_rounds(missing: Mask) -> int:
     """Worthwhile rounds of guessing.
 
-    Examples
-    --------
     >>> count_rounds(np.eye(8, dtype=bool))
     3
     """
@@ -62,8 +60,6 @@ def count_rounds(missing: Mask) -> int:
 def levels_of(planes: Float, missing: Mask) -> tuple[float, ...]:
     """The mean of the valid pixels of each channel; that of all channels if one has none.
 
-    Examples
-    --------
     >>> levels_of(np.array([[[1.0, 3.0, 9.0]]]), np.array([[[False, False, True]]]))
     (2.0,)
     """

@@ -28,8 +28,6 @@ GAIN, LEAST_GAIN = 0.9, 0.003
 def may_filter(sizes: list[tuple[int, int]], noise: float) -> bool:
     """Whether a set may show particles: images of one size, many of them, and noisy.
 
-    Examples
-    --------
     >>> may_filter([(64, 64)] * 30, 2.0), may_filter([(64, 64)] * 30, 0.2), may_filter([(64, 64)] * 3, 2.0)
     (True, False, False)
     """

@@ -63,8 +63,6 @@ class Delay(NamedTuple):
 
         Those of the first plane look less far ahead: only they cover it, and it must not wait longer.
 
-        Examples
-        --------
         >>> Delay(ahead=1, wait=0).planes_for(0, depth=2), Delay(ahead=1, wait=0).planes_for(1, depth=2)
         (2, 4)
         """
@@ -93,8 +91,6 @@ class Sweep:
 
         At both ends the stack is searched further to the other side: groups find equally many planes.
 
-        Examples
-        --------
         >>> sweep = Sweep(total=10, reach=2, step=5, plane_step=1)
         >>> [sweep.in_flight(plane, 1) for plane in (0, 4, 9)]
         [(0, 5), (2, 5), (5, 5)]

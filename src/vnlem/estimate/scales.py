@@ -42,8 +42,6 @@ STRIP, LONGEST = 128, 512  # rows and columns per task, even
 def check_scales(scales: Any) -> int:
     """A number of scales, or a clear error.
 
-    Examples
-    --------
     >>> check_scales(3)
     3
     """
@@ -56,8 +54,6 @@ def check_scales(scales: Any) -> int:
 def count_scales(height: int, width: int, scales: int) -> int:
     """How many of the wanted scales an image of this size has.
 
-    Examples
-    --------
     >>> count_scales(1000, 100, 3), count_scales(1000, 90, 3)
     (2, 1)
     """
@@ -71,8 +67,6 @@ def count_scales(height: int, width: int, scales: int) -> int:
 def low_pass_taps() -> Float:
     """Half of the symmetric low-pass filter, from its centre outwards; the whole filter sums to one.
 
-    Examples
-    --------
     >>> round(2 * float(low_pass_taps().sum()), 12)
     1.0
     """
@@ -88,8 +82,6 @@ def halve(planes: Float) -> Float:
 
     White noise of standard deviation one becomes nearly white noise of standard deviation one half.
 
-    Examples
-    --------
     >>> halve(np.ones((1, 5, 8))).shape
     (1, 3, 4)
     """
@@ -101,8 +93,6 @@ def halve(planes: Float) -> Float:
 def double(planes: Float, height: int, width: int) -> Float:
     """Planes at twice the size, cut to (height, width): the reverse of :func:`halve`.
 
-    Examples
-    --------
     >>> smooth = np.cos(np.arange(64.0) / 9)[None, :, None] * np.ones((1, 64, 64))
     >>> bool(np.abs(double(halve(smooth), 64, 64) - smooth)[:, 8:-8, 8:-8].max() < 0.02)
     True
@@ -118,8 +108,6 @@ def doubling_weights() -> tuple[Float, NDArray[np.int32]]:
     A fine pixel lies a quarter of a coarse step from the centre of its coarse one. The weights of either
     side are every second tap.
 
-    Examples
-    --------
     >>> doubling_weights()[1].tolist()
     [[0, -1, 1, -2, 2, -3], [0, 1, -1, 2, -2, 3]]
     """
@@ -198,8 +186,6 @@ def join(
 def halve_in_tiles(planes: Float, pool: Pool) -> Float:
     """:func:`halve`, tile by tile on all workers, with the same bits.
 
-    Examples
-    --------
     >>> with Pool(2) as pool:
     ...     halve_in_tiles(np.ones((1, 300, 301)), pool).shape
     (1, 150, 151)
@@ -219,8 +205,6 @@ def halve_in_tiles(planes: Float, pool: Pool) -> Float:
 def double_in_tiles(planes: Float, height: int, width: int, pool: Pool) -> Float:
     """:func:`double`, tile by tile on all workers, with the same bits.
 
-    Examples
-    --------
     >>> with Pool(2) as pool:
     ...     double_in_tiles(np.ones((1, 150, 151)), 300, 301, pool).shape
     (1, 300, 301)
@@ -246,8 +230,6 @@ def join_in_tiles(
 ) -> Float:
     """:func:`join`, tile by tile on all workers, with the same bits.
 
-    Examples
-    --------
     >>> flat = np.random.default_rng(0).normal(0, 0.02, (1, 300, 40))
     >>> with Pool(2) as pool:
     ...     found = join_in_tiles(flat, np.zeros((1, 150, 20)), 1.0, pool)

@@ -50,8 +50,6 @@ def push_of(shape: tuple[int, int, int], origin: tuple[int, int], xp: Any = np) 
 
     origin: of the array in the whole image.
 
-    Examples
-    --------
     >>> whole, part = push_of((1, 40, 40), (0, 0)), push_of((1, 8, 9), (5, 21))
     >>> bool(np.array_equal(part, whole[:, 5:13, 21:30])), bool(abs(whole.mean()) < 0.1)
     (True, True)

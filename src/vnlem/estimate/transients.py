@@ -97,8 +97,6 @@ def restore_transients(frames: Iterable[Frame], *, ahead: int) -> Iterator[Array
 def reach() -> int:
     """How many frames before or after one its result depends on.
 
-    Examples
-    --------
     >>> reach()
     10
     """
@@ -108,8 +106,6 @@ def reach() -> int:
 def windows(items: Iterable[Item], before: int, after: int) -> Iterator[tuple[list[Item], int]]:
     """For every item the items around it, and its index among them.
 
-    Examples
-    --------
     >>> [("".join(held), at) for held, at in windows("abcd", 1, 2)]
     [('abc', 0), ('abcd', 1), ('bcd', 1), ('cd', 1)]
     """
@@ -161,8 +157,6 @@ def _measure(frame: Frame, held: list[Array], at: int) -> _Measured:
 def middle_of(planes: Array) -> Array:
     """The median over the first axis of at most `MOST` planes, in single precision.
 
-    Examples
-    --------
     >>> middle_of(np.float32([[1, 5], [7, 2], [3, 9]]))
     array([3., 5.], dtype=float32)
     """

@@ -113,8 +113,6 @@ def orientation(
 def halo(scale: float, patch_size: int) -> int:
     """The support radius of an orientation.
 
-    Examples
-    --------
     >>> halo(1.0, 13)
     10
     """
@@ -133,8 +131,6 @@ def orientation_of_region(
 
     Without details all but the angle is empty.
 
-    Examples
-    --------
     >>> padded = np.zeros((24, 25), dtype=np.float32)
     >>> orientation_of_region(padded, 1.0, 13).angle.shape
     (4, 5)

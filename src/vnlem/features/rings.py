@@ -122,8 +122,6 @@ class RingLayout:
     def turns(self, angles: NDArray[np.floating]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Cosine and sine of order * angle, for every angle and lane of all channels: (angles, C * lanes).
 
-        Examples
-        --------
         >>> cos, sin = layout(13).turns(np.array([0.0, np.pi]))
         >>> cos.shape, bool((cos[0] == 1).all()), bool((sin[0] == 0).all())
         ((2, 64), True, True)
@@ -150,8 +148,6 @@ class RingCoefficients:
 
         They belong to the image minus `level`, its mean when None; only those of one level can be compared.
 
-        Examples
-        --------
         >>> x = np.add.outer(np.zeros(31), np.arange(31.0))
         >>> edges = RingCoefficients.of(np.stack([x, x.T]).reshape(62, 31), layout(5))
         >>> flat, steep = edges[15, 15], edges[46, 15]
@@ -183,8 +179,6 @@ class RingCoefficients:
 def layout(patch_size: int, upsample: int = 2, channels: int = 1, average_down: bool = False) -> RingLayout:
     """The layout for a patch size; cached.
 
-    Examples
-    --------
     >>> rings = layout(13)
     >>> rings.size, rings.dim, rings.highest_order
     (115, 128, 14)
@@ -300,8 +294,6 @@ def ring_features(
 def sampling_of(rings: RingLayout, transform: Callable[..., Any]) -> Sampling:
     """Where the rings lie, and the transform of their samples: `dft` or `quarter_dft`.
 
-    Examples
-    --------
     >>> sampling_of(layout(5), quarter_dft).where.shape[1:]
     (4, 4)
     """

@@ -12,8 +12,6 @@ REACH = 2
 def keys_weights(fraction: float) -> NDArray[np.float64]:
     """Weights of the pixels at -1, 0, 1, 2 for a position `fraction` of a pixel after pixel 0.
 
-    Examples
-    --------
     >>> keys_weights(0.5)
     array([-0.0625,  0.5625,  0.5625, -0.0625])
     """

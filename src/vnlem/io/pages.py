@@ -128,8 +128,6 @@ class ScratchPages(PagesOnDisk):
 def cannot_write(place: Path, error: OSError) -> OSError:
     """One sentence about an error while writing a file.
 
-    Examples
-    --------
     >>> cannot_write(Path("a.tif"), OSError(28, "No space left on device"))
     OSError(28, 'cannot write a.tif (No space left on device); make room or choose another folder')
     """

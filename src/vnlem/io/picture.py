@@ -21,8 +21,6 @@ class Resolution:
     def per(self, unit: str) -> tuple[float, float]:
         """Pixels per `unit` ("inch" or "cm").
 
-        Examples
-        --------
         >>> Resolution(254, 508, "inch").per("cm")
         (100.0, 200.0)
         """
@@ -196,8 +194,6 @@ class Picture:
 def corner(picture: Picture, side: int = 32) -> Picture:
     """The upper left corner of every page, with all metadata of the picture.
 
-    Examples
-    --------
     >>> corner(Picture(np.zeros((5, 80, 90, 3)), channel_axis=-1)).pixels.shape
     (5, 32, 32, 3)
     """

@@ -140,8 +140,6 @@ class BlockPlan:
     def from_json(cls, values: dict[str, Any]) -> "BlockPlan":
         """The plan that `to_json` wrote.
 
-        Examples
-        --------
         >>> plan = BlockPlan((5, 5), (4, 4), (4, 4), (1, 1), (1, 1), (0, 0), (5, 5))
         >>> BlockPlan.from_json(plan.to_json()) == plan, len(plan), plan.box(1)
         (True, 4, ((0, 4), (4, 5)))

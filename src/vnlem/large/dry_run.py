@@ -146,8 +146,6 @@ def _seconds(solver: BlockSolver, pixels: NDArray[Any], block: Block, workers: i
 def human_time(seconds: float) -> str:
     """A duration in usual words.
 
-    Examples
-    --------
     >>> human_time(45), human_time(400), human_time(9000), human_time(400000)
     ('45 s', '6.7 min', '2.5 h', '4.6 days')
     """

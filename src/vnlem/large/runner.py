@@ -101,8 +101,6 @@ def denoise_source(
 def memory_of_one(options: RunOptions) -> int:
     """Memory of one process: processes on this machine share it.
 
-    Examples
-    --------
     >>> memory_of_one(RunOptions(1000, cluster="local:4")), memory_of_one(RunOptions(1000, cluster="tcp://host:8786"))
     (250, 1000)
     """

@@ -66,8 +66,6 @@ def store_like(source: Source, shape: tuple[int, ...], offset: tuple[int, ...]) 
 def shape_of_part(part: tuple[int, ...], whole: tuple[int, ...], coarse: tuple[int, ...]) -> tuple[int, ...]:
     """The shape that a part of an image has in a coarser level.
 
-    Examples
-    --------
     >>> shape_of_part((100, 31), (400, 400), (200, 200))
     (50, 16)
     """

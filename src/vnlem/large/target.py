@@ -215,8 +215,6 @@ def _check_same(found: dict[str, Any], settings: dict[str, Any], target: Path) -
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """What differs between the settings of two runs, as sentences; settings of only one of them come last.
 
-    Examples
-    --------
     >>> old = {"parameters": [{"profile": "fast", "sizes": [7]}], "version": "1"}
     >>> new = {"parameters": [{"profile": "quality", "sizes": (7,)}] * 2, "version": "1"}
     >>> differences(old, new)

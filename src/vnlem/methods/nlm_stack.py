@@ -120,8 +120,6 @@ def rule_of(task: StackTask, params: NlmStackParams) -> tuple[Window, Decay]:
 def halo(params: NlmStackParams) -> tuple[int, int, int]:
     """How many planes, rows and columns around a part of a stack its result depends on.
 
-    Examples
-    --------
     >>> halo(prepare(StackTask("T", [(40, 40)] * 9, 0.2), plane_distance=1)[0])
     (1, 7, 7)
     """

@@ -32,8 +32,6 @@ def halo(params: VnlrParams) -> int:
 
     In every pass a pixel depends on groups that reach it, and these on all pixels in their search windows.
 
-    Examples
-    --------
     >>> from vnlem.methods.vnlr_params import resolve
     >>> halo(resolve(0.2, "fast")), halo(resolve(0.2)), halo(resolve(0.2, "quality"))
     (139, 229, 339)
@@ -49,8 +47,6 @@ def work_halo(params: VnlrParams) -> int:
 
     The last pass hardly goes beyond what is written, the first goes almost as far as what is read.
 
-    Examples
-    --------
     >>> from vnlem.methods.vnlr_params import resolve
     >>> work_halo(resolve(0.2, "fast")), work_halo(resolve(0.2)), work_halo(resolve(0.2, "quality"))
     (79, 125, 184)

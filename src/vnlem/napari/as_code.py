@@ -55,8 +55,6 @@ def as_python(settings: Settings, image: str, axes: str, colours: int = 0) -> st
 def as_command(settings: Settings, source: str, target: str, axes: str, colours: int = 0) -> str:
     """The line for a shell that does what the widget does.
 
-    Examples
-    --------
     >>> as_command(Settings(noise="gaussian", sigma=5.0), "my cells.tif", "out.tif", "TYX")
     "vnlem denoise 'my cells.tif' out.tif --method vnlr --profile balanced --sigma 5.0 --axes TYX"
     """

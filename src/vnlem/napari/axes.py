@@ -66,8 +66,6 @@ def guess_axes(shape: Sequence[int], *, rgb: bool = False, labels: Sequence[str]
 def check_axes(axes: str, shape: Sequence[int]) -> str:
     """Axes that fit the shape, in capitals, or a clear error.
 
-    Examples
-    --------
     >>> check_axes("tyx", (9, 64, 64))
     'TYX'
     """

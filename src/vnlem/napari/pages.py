@@ -28,8 +28,6 @@ SAMPLE_SIDE = 1024
 class Pages:
     """How an array divides into pages.
 
-    Examples
-    --------
     >>> pages = Pages("TYX", (3, 64, 48))
     >>> [index[0] for index in pages.indices()], pages.channel_axis
     ([0, 1, 2], None)
@@ -116,8 +114,6 @@ def check_page(
 ) -> NoiseCheck:
     """Whether simulated noise, added to a denoised page, looks like the page; transparency is ignored.
 
-    Examples
-    --------
     >>> page = np.random.default_rng(0).normal(100, 3.0, (64, 64))
     >>> check_page(page, np.full_like(page, 100), NoiseModel.white(3.0), None).verdict
     'yes'

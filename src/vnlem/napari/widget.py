@@ -284,8 +284,6 @@ def _is_offered(layer: Any) -> bool:
 def _duration(seconds: float) -> str:
     """Seconds as people say them.
 
-    Examples
-    --------
     >>> _duration(3.21), _duration(75), _duration(7300)
     ('3.2 s', '1 min 15 s', '2 h 1 min')
     """

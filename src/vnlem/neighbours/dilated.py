@@ -155,8 +155,6 @@ def _directions(pixels: NDArray[np.float64], size: int, scale: float) -> NDArray
 def aligned_patches(image: NDArray[np.float64], found: Matches, patch_size: int) -> NDArray[np.float64]:
     """The square patches of matches, each scaled by its factor and turned: (matches, size, size).
 
-    Examples
-    --------
     >>> image = np.add.outer(np.arange(30.0) ** 2, np.arange(30.0))
     >>> patches = aligned_patches(image, dilated_matches(image, (15, 15), 3, patch_size=7), 3)
     >>> bool(np.allclose(patches[0], image[14:17, 14:17]))

@@ -199,8 +199,6 @@ def checked_place(
 ) -> tuple[int, int, int, int]:
     """Row and column of a patch, its size and a number of neighbours, or a clear error.
 
-    Examples
-    --------
     >>> checked_place(np.zeros((20, 20)), (3, 4), 13, 49)
     (3, 4, 13, 49)
     """

@@ -21,8 +21,6 @@ def symmetries_of_block(group: str, patch_size: int, depth: int, *, reflect_dept
     The symmetries of the square move all planes alike; with `reflect_depth` the planes may also come in
     reverse order. Depth is never turned into the plane: its sampling is different.
 
-    Examples
-    --------
     >>> symmetries_of_block("identity", 1, 3, reflect_depth=True)
     array([[0, 1, 2], [2, 1, 0]])
     """
@@ -77,8 +75,6 @@ class Search:
 def noise_of_patch(search: Search, sigma: float, weights: NDArray[np.float32]) -> float:
     """Noise energy of a patch whose channels have these weights.
 
-    Examples
-    --------
     >>> search = Search(2, 3, 1, 8, "d4", False, 1.0, 0.0, None)
     >>> noise_of_patch(search, 0.5, np.ones(2, np.float32))
     6.0
@@ -91,8 +87,6 @@ def brightness(plane: NDArray[np.float32]) -> NDArray[np.float32]:
 
     With three channels it is the first: they are opponent colours.
 
-    Examples
-    --------
     >>> brightness(np.ones((4, 1, 1), np.float32)).item(), brightness(np.ones((3, 1, 1), np.float32)).item()
     (2.0, 1.0)
     """

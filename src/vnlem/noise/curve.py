@@ -61,8 +61,6 @@ class Curve:
     def of_camera(cls, model: GainModel) -> "Curve":
         """The line of a camera, from its offset to a thousand photons.
 
-        Examples
-        --------
         >>> Curve.of_camera(GainModel(2.0, 10.0, 3.0)).levels
         (10.0, 2010.0)
         """
@@ -119,8 +117,6 @@ class Curve:
     def stabilise(self, values: ArrayLike) -> Float:
         """Values whose noise has standard deviation one at every brightness.
 
-        Examples
-        --------
         >>> Curve((0.0,), (4.0,)).stabilise([0.0, 2.0]).tolist()
         [0.0, 1.0]
         """
@@ -135,8 +131,6 @@ class Curve:
     def unstabilise(self, values: ArrayLike) -> Float:
         """Mean pixel values from means of stabilised values.
 
-        Examples
-        --------
         >>> bent = Curve((0.0, 50.0, 100.0), (4.0, 9.0, 4.0))
         >>> bent.unstabilise(bent.stabilise([20.0, 80.0])).round(1).tolist()
         [20.0, 80.0]
@@ -186,8 +180,6 @@ class Curve:
 def check_curve(levels: Any, variances: Any, camera: Any = None, law: Any = None) -> Curve:
     """A valid curve, or a clear error.
 
-    Examples
-    --------
     >>> check_curve([0], [4])
     Curve(levels=(0.0,), variances=(4.0,), camera=None, law=None)
     """

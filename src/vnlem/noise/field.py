@@ -177,8 +177,6 @@ def _spread(values: Float, weights: Float, plane: NDArray[np.intp]) -> float:
 def field_of(planes: Float, pool: Pool, *, sure: bool = False) -> NoiseModel | None:
     """The noise of planes (C, H, W) whose strength varies over the image; None if it does not clearly.
 
-    Examples
-    --------
     >>> sigma = np.tile(np.linspace(2, 10, 128), (128, 1))
     >>> noisy = 100 + sigma * np.random.default_rng(0).standard_normal((1, 128, 128))
     >>> model = field_of(noisy, Pool(1))

@@ -318,8 +318,6 @@ def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
 def given_model(gain: Any, offset: Any = None, read_noise: Any = None) -> GainModel:
     """The model from its given parameters; offset and read noise are 0 if None.
 
-    Examples
-    --------
     >>> given_model(2.0, read_noise=3.0)
     GainModel(gain=2.0, offset=0.0, read_noise=3.0)
     """
@@ -338,8 +336,6 @@ def with_defaults(gain: Any, offset: Any = None, read_noise: Any = None) -> tupl
 def are_maps(camera: dict[str, Any]) -> bool:
     """Whether gain, offset or read noise is a map instead of a number.
 
-    Examples
-    --------
     >>> are_maps({"gain": 2.0, "offset": None}), are_maps({"gain": np.ones((4, 4))})
     (False, True)
     """

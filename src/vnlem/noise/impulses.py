@@ -79,8 +79,6 @@ class ImpulseRule:
         levels: standard deviation of the noise of each pixel, if a map is known; broadcast to the planes.
         workers: number of threads.
 
-        Examples
-        --------
         >>> image = np.full((1, 16, 16), 50.0)
         >>> image[0, 5, 7] = 200
         >>> int(ImpulseRule(NoiseModel.white(2.0), 100.0).find(image).sum())
@@ -198,8 +196,6 @@ def _mirrored(index: NDArray[np.intp], size: int) -> NDArray[np.intp]:
 def check_impulses(impulses: Any) -> str | bool:
     """The option, checked, or a clear error.
 
-    Examples
-    --------
     >>> check_impulses("auto")
     'auto'
     """

@@ -43,8 +43,6 @@ MOST_SHARED, PLAINLY_SHARED = 0.75, 0.3
 def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The given options, all of this kind of noise, or a clear error.
 
-    Examples
-    --------
     >>> check_options("rician", {"coils": 4, "looks": None})
     {'coils': 4}
     """

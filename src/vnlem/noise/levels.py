@@ -100,8 +100,6 @@ class Levels:
     def least(self, leak: float = MOST_LEAK) -> Float:
         """Variance of white noise at high frequencies after subtracting the leak of texture.
 
-        Examples
-        --------
         >>> Levels(*np.array([[0.0], [4.0], [8.0], [1.0], [0.1]])).least(0.2)
         array([3.])
         """
@@ -230,8 +228,6 @@ def _measured(plane: NDArray[Any], low: float, high: float, pool: Pool | None) -
 def by_brightness(blocks: Blocks) -> Levels:
     """What the flattest blocks of every class of brightness show.
 
-    Examples
-    --------
     >>> noisy = np.random.default_rng(0).normal(100, 5, (128, 128))
     >>> levels = by_brightness(cut(noisy))
     >>> levels.high.size, bool(abs(levels.high.mean() / 25 - 1) < 0.1)
@@ -318,8 +314,6 @@ def white_level(blocks: Blocks) -> float:
     clearly have less, that level is used. If even the flattest blocks are as uneven as texture, the level is
     lower still.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> texture = 20 * np.sin(np.arange(128) * 1.1)[:, None] * np.sin(np.arange(128) * 0.9)
     >>> bool(abs(white_level(cut(texture + rng.normal(0, 2, (128, 128)))) ** 0.5 / 2 - 1) < 0.1)

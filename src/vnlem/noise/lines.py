@@ -134,8 +134,6 @@ def find_lines(planes: Float, *, sure: bool = False, workers: int | None = 1) ->
 def gains_of_columns(plane: Float) -> Float:
     """Gains of the columns of a plane (H, W), one in the mean; all one if they do not differ.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> gains = 1 + rng.normal(0, 0.05, 128)
     >>> picture = np.repeat(np.linspace(20, 200, 128)[:, None], 128, axis=1)
@@ -181,8 +179,6 @@ def _slopes(plane: Float, lag: int) -> tuple[Float, Float]:
 def offsets_of_columns(plane: Float) -> Float:
     """Offsets of the columns of a plane (H, W), without their mean.
 
-    Examples
-    --------
     >>> offsets_of_columns(np.tile(np.arange(64.0), (64, 1))).round(3).any()
     np.False_
     """
@@ -232,8 +228,6 @@ def _joined(differences: list[Float], errors: list[Float], variance: float) -> F
 def differ_plainly(plane: Float) -> bool:
     """Whether the columns of a plane (H, W) have offsets, not just structure that looks like offsets.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.normal(0, 5, (128, 128))
     >>> differ_plainly(noise), differ_plainly(noise + rng.normal(0, 3, 128))

@@ -191,8 +191,6 @@ def same(first: Any, second: Any) -> bool:
 def relative(sigma: Float) -> tuple[float, Map]:
     """The root mean square of a map of the noise, and the map divided by it.
 
-    Examples
-    --------
     >>> relative(np.array([[3.0, 3.0]]))[0]
     3.0
     """

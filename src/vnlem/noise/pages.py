@@ -182,8 +182,6 @@ class StackNoise:
 def has_maps(noise_model: Any, about_noise: dict[str, Any]) -> bool:
     """Whether the noise was given with a map.
 
-    Examples
-    --------
     >>> has_maps("auto", {"gain": np.ones((4, 4))}), has_maps("auto", {"gain": 2.0})
     (True, False)
     """
@@ -287,8 +285,6 @@ def planes_of(page: Any, index: int, count: int | None) -> Planes:
 def page_name(index: int, count: int | None) -> str:
     """The name of a page in a message; count: None in a stream.
 
-    Examples
-    --------
     >>> page_name(2, 9), page_name(2, None)
     ('page 3 of 9', 'frame 3')
     """
@@ -322,8 +318,6 @@ def _with_field(model: NoiseModel, pages: list[NDArray[np.float64]], *, sure: bo
 def mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Pages one below another, cut to the narrowest.
 
-    Examples
-    --------
     >>> mosaic([np.zeros((2, 4, 5)), np.zeros((2, 3, 4))]).shape
     (2, 7, 4)
     """

@@ -50,8 +50,6 @@ class GainModel:
 def check_model(gain: Any, offset: Any, read_noise: Any) -> GainModel:
     """A valid model, or a clear error.
 
-    Examples
-    --------
     >>> check_model(1, 0, 2)
     GainModel(gain=1.0, offset=0.0, read_noise=2.0)
     """
@@ -190,8 +188,6 @@ def gain_of_line(slope: float, level: float, darkest: float) -> GainModel:
     Many pairs of offset and read noise describe the same line. If the line is positive at zero and there are
     no negative pixels, the offset is zero; else it is where the line or the image ends.
 
-    Examples
-    --------
     >>> gain_of_line(2.0, -60.0, 35.0)
     GainModel(gain=2.0, offset=30.0, read_noise=0.0)
     """
@@ -209,8 +205,6 @@ def with_read_noise(model: GainModel, darkest: float, pixels: Float) -> GainMode
     Counts are never below the offset, which may be wrong by half a photon. So there is read noise, and the
     pixels of the background spread about their mean.
 
-    Examples
-    --------
     >>> dark = np.random.default_rng(0).normal(10, 4, (64, 64))
     >>> with_read_noise(GainModel(2.0, 2.0, 0.0), 10.0, dark)
     GainModel(gain=2.0, offset=10.0, read_noise=4.0)

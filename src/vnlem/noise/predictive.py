@@ -128,8 +128,6 @@ class NoiseCheck:
 def worst(checks: list[NoiseCheck]) -> NoiseCheck:
     """The worst check of several channels.
 
-    Examples
-    --------
     >>> worst([NoiseCheck("yes"), NoiseCheck("no"), NoiseCheck("unknown")]).verdict
     'no'
     """
@@ -181,8 +179,6 @@ def predictive_check(
 def check_result(planes: Planes, denoised: NDArray[Any], model: NoiseModel) -> NoiseCheck:
     """:func:`predictive_check` of an image and of its result in the same layout, which may lie on a GPU.
 
-    Examples
-    --------
     >>> constant = np.full((64, 64), 7.0)
     >>> check_result(to_planes(constant), constant, NoiseModel.white(2.0)).reason
     'almost all areas are clipped or constant'
@@ -253,8 +249,6 @@ def _mean_variance(model: NoiseModel, results: list[Float]) -> float:
 def tiles(height: int, width: int) -> list[Tile]:
     """The whole of a small image, tiles spread over a large one.
 
-    Examples
-    --------
     >>> tiles(100, 200)
     [Tile(top=0, bottom=100, left=0, right=128), Tile(top=0, bottom=100, left=72, right=200)]
     """

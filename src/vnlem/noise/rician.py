@@ -138,8 +138,6 @@ class Rician:
 def check_rician(sigma: Any, coils: Any = 1) -> Rician:
     """Valid noise of magnitudes, or a clear error.
 
-    Examples
-    --------
     >>> check_rician(2)
     Rician(sigma=2.0, coils=1, share=1.0)
     """

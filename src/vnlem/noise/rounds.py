@@ -49,8 +49,6 @@ def count_photons(model: NoiseModel, planes: Float) -> float:
 
     Speckle counts as photons that would need the same rounds.
 
-    Examples
-    --------
     >>> count_photons(NoiseModel.camera(2.0), np.full((1, 32, 32), 8.0))
     4.0
     """
@@ -90,8 +88,6 @@ def rounds_for(model: NoiseModel, planes: Float, height: int, width: int) -> tup
 def plan_rounds(photons: float, height: int, width: int, share: float = SHARE) -> tuple[Round, ...]:
     """The rounds for an image of this size with a given number of photons in its bright pixels.
 
-    Examples
-    --------
     >>> [len(plan_rounds(photons, 500, 500)) for photons in (50.0, 4.0, 1.0, 0.5)]
     [1, 2, 2, 3]
     >>> plan_rounds(1.0, 500, 500)
@@ -109,8 +105,6 @@ def plan_rounds(photons: float, height: int, width: int, share: float = SHARE) -
 def noise_in(model: NoiseModel, one: Round) -> NoiseModel:
     """The noise of the input of a round.
 
-    Examples
-    --------
     >>> noise_in(NoiseModel.camera(16.0), Round(1, 0.5)).gain.gain
     1.0
     """

@@ -140,8 +140,6 @@ class Speckle:
 def check_speckle(looks: Any, domain: Any = "intensity", unit: Any = 1.0, least: Any = 0.0) -> Speckle:
     """Valid speckle, or a clear error.
 
-    Examples
-    --------
     >>> check_speckle(4).looks
     4.0
     """

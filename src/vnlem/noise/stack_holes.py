@@ -49,8 +49,6 @@ class PageRepair:
     def impulses(self, page: NDArray[Any], missing: Mask | None, region: Region | None = None) -> Mask:
         """The impulses of a page (H, W), or of what a region reads of it.
 
-        Examples
-        --------
         >>> page = np.full((16, 16), 50.0)
         >>> page[5, 7] = 200
         >>> repair = PageRepair(50.0, ImpulseRule(NoiseModel.white(2.0), 100.0))
@@ -169,8 +167,6 @@ def denoise_in_rounds(
 class LevelsWithHoles:
     """Pages of the standard deviation of white noise: filled pixels have less.
 
-    Examples
-    --------
     >>> holes = np.array([[[True, False]]])
     >>> LevelsWithHoles(holes, StackNoise(NoiseModel.white(2.0)))[0].round(2)
     array([[[0.96, 2.  ]]])

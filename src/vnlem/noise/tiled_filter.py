@@ -24,8 +24,6 @@ _DENSE = 512  # frequencies of a response before it becomes a filter of finite l
 def frequencies() -> tuple[Float, Float]:
     """Rows and columns at which :func:`finite` takes a response, in cycles per pixel from 0 to 0.5.
 
-    Examples
-    --------
     >>> rows, columns = frequencies()
     >>> rows.shape, columns.shape, float(rows.max()), float(columns.max())
     ((512, 1), (1, 257), 0.5, 0.5)
@@ -63,8 +61,6 @@ def finite(response: Float) -> Float:
 def needed(write: Tile, shape: tuple[int, int]) -> Tile:
     """The part of an image that must be read to filter a part of it.
 
-    Examples
-    --------
     >>> needed(Tile(100, 200, 0, 50), (1000, 300))
     Tile(top=16, bottom=304, left=0, right=112)
     """
@@ -78,8 +74,6 @@ def needed(write: Tile, shape: tuple[int, int]) -> Tile:
 def certain(read: Tile, shape: tuple[int, int]) -> Tile:
     """The part of an image that can be filtered if only a part of it was read.
 
-    Examples
-    --------
     >>> certain(Tile(16, 304, 0, 112), (1000, 300))
     Tile(top=64, bottom=256, left=0, right=64)
     """

@@ -30,8 +30,6 @@ ENOUGH = 3  # planes without which an axis helps little
 def check_axes(axes: Any, shape: tuple[int, ...]) -> str:
     """The letters in capitals, or an error about what does not fit.
 
-    Examples
-    --------
     >>> check_axes("tyx", (5, 64, 64))
     'TYX'
     """
@@ -119,8 +117,6 @@ def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = 
 
     joint: the pages have all channels; else each channel has separate pages.
 
-    Examples
-    --------
     >>> [(one.kind, one.channel, len(one.pages)) for one in series_of("TCYX", (5, 2, 8, 8), "T")]
     [('T', 0, 5), ('T', 1, 5)]
     >>> [(one.kind, len(one.pages)) for one in series_of("TCYX", (5, 2, 8, 8), "T", joint=True)]
@@ -147,8 +143,6 @@ class PagesOf:
     last axes are Y and X, only whole pages of one channel are requested from it. Pages have the dtype
     `dtype`, if it is given.
 
-    Examples
-    --------
     >>> stack = np.zeros((4, 3, 2))
     >>> pages = PagesOf(stack, "XYT", series_of("XYT", stack.shape, "T")[0])
     >>> len(pages), pages[0].shape
@@ -210,8 +204,6 @@ class PagesOf:
 def shapes_of(pages: Any) -> list[tuple[int, ...]]:
     """The shape of each page, without reading any; for ENDLESS pages of a stream.
 
-    Examples
-    --------
     >>> stack = np.zeros((4, 3, 2))
     >>> shapes_of(PagesOf(stack, "XYT", series_of("XYT", stack.shape, "T")[0]))
     [(3, 4), (3, 4)]
@@ -226,8 +218,6 @@ def shapes_of(pages: Any) -> list[tuple[int, ...]]:
 def count_of(pages: Any) -> int | None:
     """How many pages there are; None if they are still to come.
 
-    Examples
-    --------
     >>> count_of([np.zeros((4, 3))]), count_of(Incoming((4, 3)))
     (1, None)
     """
@@ -237,8 +227,6 @@ def count_of(pages: Any) -> int | None:
 def shown_size(shape: tuple[int, ...]) -> str:
     """A page's size in the usual notation.
 
-    Examples
-    --------
     >>> shown_size((64, 48))
     '64x48'
     """

@@ -59,8 +59,6 @@ class Planes:
 def check_values(planes: Planes) -> None:
     """Refuse an image with outliers, or in units whose squares would overflow or vanish.
 
-    Examples
-    --------
     >>> check_values(to_planes(np.full((2, 2), 1e80)))
     Traceback (most recent call last):
     ...
@@ -148,8 +146,6 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
 def check_smallest(shape: tuple[int, int], smallest: int, ndim: int = 2) -> None:
     """Refuse an image (height, width), or a signal if ndim is 1, that is smaller than its patches.
 
-    Examples
-    --------
     >>> check_smallest((4, 9), 5)
     Traceback (most recent call last):
     ...

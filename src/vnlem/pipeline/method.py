@@ -24,8 +24,6 @@ CALL = ("image", "sigma", "channel_axis", "workers", "progress", "return_info", 
 def arguments_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The arguments of a function, with their defaults.
 
-    Examples
-    --------
     >>> list(arguments_of(lambda image, sigma=None, *, patch_size=None, workers=None: None))
     ['image', 'sigma', 'patch_size', 'workers']
     """
@@ -35,8 +33,6 @@ def arguments_of(function: Callable[..., Any]) -> dict[str, Any]:
 def names_parameters(function: Function) -> Function:
     """Make a public function list its parameters when it is called with one that it does not have.
 
-    Examples
-    --------
     >>> @names_parameters
     ... def denoise_new(image, sigma=None, *, patch_size=5): ...
     >>> denoise_new(None, patchsize=3)

@@ -52,8 +52,6 @@ def shared(pages: Iterable[Any], count: int) -> list[Iterator[Any]]:
 
     `itertools.tee` would hold about fifty pages longer.
 
-    Examples
-    --------
     >>> first, second = shared("ab", 2)
     >>> next(first), list(second), list(first)
     ('a', ['a', 'b'], ['b'])

@@ -39,8 +39,6 @@ def spec(
 def param(doc: str, spec: dict[str, Any]) -> Any:
     """A field of a dataclass of parameters; `doc` is what the public function's docstring says about it.
 
-    Examples
-    --------
     >>> from dataclasses import dataclass
     >>> from vnlem.pipeline import checks
     >>> @dataclass(frozen=True, kw_only=True)
@@ -73,8 +71,6 @@ def takes(
 
     Its signature, and its docstring at ``**params``, name each of them.
 
-    Examples
-    --------
     >>> from dataclasses import dataclass
     >>> from vnlem.pipeline import checks
     >>> @dataclass(frozen=True, kw_only=True)

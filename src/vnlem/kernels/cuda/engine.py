@@ -31,8 +31,6 @@ DYNAMIC_SHARED = (
 def source_of(name: str) -> str:
     """The text of a file of kernels, with the common part in front and the files that it includes.
 
-    Examples
-    --------
     >>> "__global__" in source_of("match")
     True
     """
@@ -48,8 +46,6 @@ def _text_of(name: str) -> str:
 def options_of(macros: dict[str, int]) -> tuple[str, ...]:
     """Compiler options: sizes are macros, to unroll loops over patches and groups.
 
-    Examples
-    --------
     >>> options_of({"P": 7})
     ('-std=c++17', '-DP=7')
     """
@@ -199,8 +195,6 @@ def _device_pointer(array: Any) -> int:
 def pack(argument: dict[str, Any], pointer: Callable[[Any], int]) -> Any:
     """A struct by value, laid out as C does.
 
-    Examples
-    --------
     >>> pack({"n": 3, "tau": 0.5, "image": None}, pointer=id).nbytes
     16
     """
