@@ -197,21 +197,11 @@ def denoise_planes(
 ) -> Result:
     """Plan, execute, restore.
 
-    Parameters
-    ----------
-    method : Method
-    image : array
-        As given, on the device of the call.
-    planes : Planes
-        Of the image; on the host if the noise is not white.
-    noise : Noise
-    params : dict
-        All parameters of the method; "channels" is already decided.
-    frame : Frame
-    begun : float
-        When the call began, for its timings.
-    holes : Holes, optional
-        Missing pixels; `planes` are then filled, and as noisy there as elsewhere.
+    image: as given, on the device of the call.
+    planes: of the image; on the host if the noise is not white.
+    params: all parameters of the method; "channels" is already decided.
+    begun: when the call began, for its timings.
+    holes: missing pixels; `planes` are then filled, and as noisy there as elsewhere.
     """
     threads = check_workers(frame.workers)
     channels = params["channels"]

@@ -43,25 +43,13 @@ def execute(
 ) -> Any:
     """The denoised pixels of ``region.write`` from those of ``region.read``.
 
-    Parameters
-    ----------
-    plan : Plan
-    planes : ndarray
-        (channels, height, width), the pixels of ``region.read``; on a GPU only if the noise is white.
-    region : Region, optional
-        The whole image when None.
-    workers : int
-        Threads; they do not change the result.
-    progress : callable(done, total), optional
-    sigma_map : ndarray, optional
-        Standard deviation of the noise, (channels or 1, height or 1, width or 1), of ``region.read``.
-    missing : ndarray of bool, optional
-        Missing pixels of ``region.read``, for plans that repair; none when None.
-    details : dict, optional
-        Receives what the method reports about the image at full size.
+    planes: (channels, height, width), the pixels of ``region.read``; on a GPU only if the noise is white.
+    region: the whole image when None.
+    workers: threads; they do not change the result.
+    sigma_map: standard deviation of the noise, (channels or 1, height or 1, width or 1), of ``region.read``.
+    missing: missing pixels of ``region.read``, for plans that repair; none when None.
+    details: receives what the method reports about the image at full size.
 
-    Examples
-    --------
     >>> from vnlem.noise.model import NoiseModel
     >>> from vnlem.plan import Sample, make_plan
     >>> image = np.random.default_rng(0).normal(100, 20, (1, 96, 80))

@@ -95,14 +95,8 @@ def check_preset(method: Method, preset: str) -> str:
 def stack_method(name: str, kind: str = "") -> Any:
     """How a method takes all pages of a series together; None if it takes them one by one.
 
-    Parameters
-    ----------
-    name : str
-    kind : {"", "T", "Z", "N"}
-        The kind of series; any when empty.
+    kind: "", "T", "Z" or "N", the kind of series; any when empty.
 
-    Examples
-    --------
     >>> stack_method("vnlem") is None, stack_method("nlm", "N") is None
     (True, True)
     """

@@ -184,13 +184,8 @@ Estimate = Callable[[Planes], NoiseModel]
 def without_missing(planes: Planes, missing: Mask, estimate: Estimate | None) -> tuple[Planes, Holes]:
     """Planes whose missing pixels are filled and as noisy as the others, and the holes.
 
-    Parameters
-    ----------
-    planes : Planes
-    missing : ndarray of bool
-        (channels, height, width).
-    estimate : callable, optional
-        None if the noise is known: then only the contrast of the planes is estimated.
+    missing: (channels, height, width).
+    estimate: None if the noise is known: then only the contrast of the planes is estimated.
     """
     filled = holes_of.first_guess(planes.data, missing, holes_of.levels_of(planes.data, missing))
     seen = replace(planes, data=holes_of.stand_in(filled, missing, _rough_sigma(planes.data, missing)))
@@ -268,13 +263,8 @@ def with_repair(
 ) -> Plan:
     """A plan that fills holes first.
 
-    Parameters
-    ----------
-    plan : Plan
-    planes, holes : ndarray
-        The image or a sample of it; holes None if none were found.
-    quick : callable
-        Gives the plan of the guessing rounds, from parameters that make them quick.
+    planes, holes: the image or a sample of it; holes None if none were found.
+    quick: gives the plan of the guessing rounds, from parameters that make them quick.
     """
     if holes is None:
         holes = np.zeros(planes.shape, bool)

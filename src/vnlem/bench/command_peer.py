@@ -40,16 +40,9 @@ def run_command(
 ) -> NDArray[np.float64]:
     """Denoise an image or a stack with a program; any failure is a ValueError in one sentence.
 
-    Parameters
-    ----------
-    command : str
-        Its words; {in}, {out}, {sigma} and {threads} are replaced.
-    noisy : ndarray
-        Written as a TIFF file of 32-bit floats.
-    sigma : float
-    threads : int
-    axes : str
-        Of `noisy`.
+    command: its words; {in}, {out}, {sigma} and {threads} are replaced.
+    noisy: written as a TIFF file of 32-bit floats.
+    axes: of `noisy`.
     """
     import tifffile
 

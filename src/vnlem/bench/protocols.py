@@ -39,14 +39,9 @@ DIRECTION |= dict.fromkeys(("rms", "sobolev", "emd"), -1)
 class Case:
     """One condition under which every image is measured.
 
-    Attributes
-    ----------
-    protocol : str
-    size : int
-        Side of the square the image is resized to; 0 for its own size.
-    noise : float
-        Variance for the paper's protocol, standard deviation in 0..255 for awgn and stack; for real noise the
-        standard deviation passed to the methods, 0 if it is estimated for each image.
+    size: side of the square the image is resized to; 0 for its own size.
+    noise: variance for the paper's protocol, standard deviation in 0..255 for awgn and stack; for real noise
+        the standard deviation passed to the methods, 0 if it is estimated for each image.
     """
 
     protocol: str

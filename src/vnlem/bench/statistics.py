@@ -129,20 +129,12 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Every pair of methods on every measure; Holm's correction is over the pairs of a measure.
 
-    Parameters
-    ----------
-    values : mapping of method to mapping of measure to array
-        One value per image, the same images in the same order everywhere; NaN for none.
-    measures : sequence of str
+    values: for each method and measure one value per image, the same images in the same order everywhere; NaN
+        for none.
 
-    Returns
-    -------
-    list of dict
-        `difference` is the mean of a - b with its bootstrap `interval`; `wins` counts the images where a is
-        the better of the two. Measures that only describe have no wins.
+    `difference` is the mean of a - b with its bootstrap `interval`; `wins` counts the images where a is the
+    better of the two. Measures that only describe have no wins.
 
-    Examples
-    --------
     >>> a = {"snr": np.array([3.0, 4.0, 5.0])}
     >>> b = {"snr": np.array([1.0, 3.0, 6.0])}
     >>> found, = compare({"a": a, "b": b}, ["snr"])

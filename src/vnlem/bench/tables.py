@@ -69,11 +69,7 @@ def table_cells(
 ) -> tuple[list[str], list[tuple[str, list[Cell]]]]:
     """Column headings, and for each measure its heading and cells.
 
-    Parameters
-    ----------
-    case : dict
-        As ``summarise_case`` gives it.
-    variants : sequence of Variant
+    case: as ``summarise_case`` gives it.
     """
     papers = {variant.label: paper_method(variant, case) for variant in variants}
     columns = [NOISY]

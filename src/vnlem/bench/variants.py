@@ -28,15 +28,9 @@ NOISE_MODELS = ("gaussian", "poisson-gaussian", "correlated")
 class Variant:
     """A method with its preset and parameters, or a peer.
 
-    Attributes
-    ----------
-    label : str
-        What the user wrote; tables show it.
-    method : str
-    target : str
-        "module:function" of one of our methods; empty for a peer.
-    arguments : tuple of (name, value)
-        What is passed to the method beyond image, sigma and workers.
+    label: what the user wrote; tables show it.
+    target: "module:function" of one of our methods; empty for a peer.
+    arguments: names and values of what is passed to the method beyond image, sigma and workers.
     """
 
     label: str

@@ -54,20 +54,11 @@ def shrink_change_in_strips(noisy: Float, estimate: Float, variance: Float, pool
 def shrink_change(noisy: Float, estimate: Float, variance: Float) -> Float:
     """The estimate where it changes the image as much as noise does, the image where it hardly changes.
 
-    Parameters
-    ----------
-    noisy, estimate : ndarray, float32
-        (channels, height, width).
-    variance : ndarray, float32
-        Of the noise, broadcastable to them.
+    noisy, estimate: (channels, height, width).
+    variance: of the noise, broadcastable to them.
 
-    Returns
-    -------
-    ndarray, float32
-        A pixel does not depend on its place in the array, if `REACH` pixels around it are there.
+    A pixel of the result does not depend on its place in the array, if `REACH` pixels around it are there.
 
-    Examples
-    --------
     >>> noisy = np.random.default_rng(0).normal(0, 1, (1, 40, 40)).astype(np.float32)
     >>> one = np.ones((1, 1, 1), np.float32)
     >>> bool((shrink_change(noisy, 0 * noisy, one) == 0).all())

@@ -102,22 +102,13 @@ class Sweep:
 class PlanesInFlight:
     """The images and accumulators of the planes that are held, the oldest first.
 
-    Parameters
-    ----------
-    shape : (int, int, int)
-        The most planes in flight, and the size of the largest.
-    search : Search
-        What a patch is.
-    settings : PassSettings
-        How groups are combined.
-    sigma : float
-        Standard deviation of the noise, the same in all channels.
-    channels : int
-        They share their groups but not the combination.
-    matcher : PlaneMatcher or None
-        Finds the groups; None: the groups that come with the frames are reused.
-    varies : bool
-        Whether frames have a map of the variance of their noise.
+    shape: the most planes in flight, and the size of the largest.
+    search: what a patch is.
+    settings: how groups are combined.
+    sigma: standard deviation of the noise, the same in all channels.
+    channels: they share their groups but not the combination.
+    matcher: finds the groups; None: the groups that come with the frames are reused.
+    varies: whether frames have a map of the variance of their noise.
     """
 
     def __init__(
@@ -276,23 +267,12 @@ def run_planes(
 ) -> Iterator[AnyFrame]:
     """Push every plane through one pass.
 
-    Parameters
-    ----------
-    frames : iterator of Frame
-        The planes, in order.
-    held : PlanesInFlight
-    sweep : Sweep
-    depth : int
-        Planes that a patch spans.
-    work : callable
-        Estimates all groups whose reference patches begin in one of the planes in flight.
-    report : callable
-        Called whenever the reference patches of a plane are done.
+    frames: the planes, in order.
+    depth: planes that a patch spans.
+    work: estimates all groups whose reference patches begin in one of the planes in flight.
+    report: called whenever the reference patches of a plane are done.
 
-    Yields
-    ------
-    Frame
-        The planes in the same order, with a new pilot and a new working image.
+    Yields the planes in the same order, with a new pilot and a new working image.
     """
     if sweep.delay is not None:
         yield from _run_delayed(frames, held, sweep, sweep.delay, depth, work, report)

@@ -141,22 +141,13 @@ def join(
     The weight of the coarse one is d / (d + e + DETAIL * h), where d is `left_over` times the noise variance,
     e the energy of the difference at low frequencies, and h the energy of the fine result at high ones.
 
-    Parameters
-    ----------
-    fine : ndarray
-        (C, H, W), denoised at full size.
-    coarse : ndarray
-        Denoised at half the size.
-    sigma : float or ndarray
-        Noise of the full size; a number, or broadcastable to `fine`.
-    left_over : float
-        A difference of this share of the noise variance is as likely residual noise as structure.
-    level : int
-        If more than one, the mean of the difference over a square of this side is always applied: the coarse
-        result sets the brightness of an area.
+    fine: (C, H, W), denoised at full size.
+    coarse: denoised at half the size.
+    sigma: noise of the full size; a number, or broadcastable to `fine`.
+    left_over: a difference of this share of the noise variance is as likely residual noise as structure.
+    level: if more than one, the mean of the difference over a square of this side is always applied: the
+        coarse result sets the brightness of an area.
 
-    Examples
-    --------
     >>> flat = np.random.default_rng(0).normal(0, 0.02, (1, 32, 32))
     >>> bool(join(flat, np.zeros((1, 16, 16)), 1.0).std() < 0.95 * flat.std())
     True

@@ -68,21 +68,12 @@ def combine(
 ) -> Array:
     """The combination of the estimates and the noisy image (channels, height, width) of least expected error.
 
-    Parameters
-    ----------
-    noisy : array
-        The image, with white noise.
-    estimates : Estimates
-        Of it, and of it + PUSH * sigma * push_of(...).
-    sigma : float
-        Standard deviation of the noise.
-    origin : tuple of int
-        Where the arrays begin in the whole image.
-    workers : int
-        Threads; the result does not depend on them.
+    noisy: the image, with white noise.
+    estimates: of it, and of it + PUSH * sigma * push_of(...).
+    sigma: standard deviation of the noise.
+    origin: where the arrays begin in the whole image.
+    workers: threads; the result does not depend on them.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> clean = np.zeros((1, 64, 64)); clean[..., 32:] = rng.normal(0, 3, (64, 32))
     >>> noisy = clean + rng.normal(0, 1, clean.shape)

@@ -63,20 +63,11 @@ class _Measured(NamedTuple):
 def restore_transients(frames: Iterable[Frame], *, ahead: int) -> Iterator[Array]:
     """The estimates of a movie's frames, with the lost share of their changes over time restored.
 
-    Parameters
-    ----------
-    frames : iterable of Frame
-        In order. None is requested before it is needed.
-    ahead : int
-        Frames after one that it may depend on in each of two steps: at most `AROUND`, then `POOLED`.
+    frames: in order. None is requested before it is needed.
+    ahead: frames after one that it may depend on in each of two steps: at most `AROUND`, then `POOLED`.
 
-    Yields
-    ------
-    array
-        In the same order.
+    Yields the restored estimates in the same order.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> clean = np.zeros((20, 1, 24, 24)); clean[9:11, :, 8:16, 8:16] = 2
     >>> noisy = clean + rng.normal(0, 1, clean.shape)

@@ -26,16 +26,10 @@ DEFAULT_ARC = 30.0
 class Orientation(NamedTuple):
     """Orientation of every pixel with its confidence; angles in radians.
 
-    Attributes
-    ----------
-    angle : ndarray
-        0 where there is no gradient at all.
-    confidence : ndarray
-        Margin of the best arc over the best arc elsewhere, as a share of all the gradient: 0 to 1.
-    second : ndarray
-        The second orientation where `has_second`, else a copy of `angle`.
-    has_second : ndarray of bool
-        Where a second arc holds at least 80 % of the first one's gradient.
+    angle: 0 where there is no gradient at all.
+    confidence: margin of the best arc over the best arc elsewhere, as a share of all the gradient: 0 to 1.
+    second: the second orientation where `has_second`, else a copy of `angle`.
+    has_second: where a second arc holds at least 80 % of the first one's gradient.
     """
 
     angle: NDArray[np.float32]

@@ -44,19 +44,12 @@ class RingLayout:
     rows of eight; rows that hold the same eight orders of several rings come first, because rotation treats
     them alike and they can be added up row by row; then come the other coefficients, then padding.
 
-    Attributes
-    ----------
-    patch_size, upsample, channels : int
-    orders, samples : tuple of int
-        Highest angular order and number of samples of ring 1, 2, ...
-    lane_ring, lane_order : (lanes,) int
-        Ring (0 for the central pixel, -1 for padding) and angular order of each lane.
-    folds : tuple of tuple of int
-        First lanes of the rows with equal orders, one entry for each set of eight orders.
-    noise_energy : float
-        Expected squared length of the features of white noise of variance 1 (the E of the docs).
-    average_down : bool
-        Whether the upsampled image is averaged down before it is sampled.
+    orders, samples: highest angular order and number of samples of ring 1, 2, ...
+    lane_ring, lane_order: (lanes,), ring (0 for the central pixel, -1 for padding) and angular order of
+        each lane.
+    folds: first lanes of the rows with equal orders, one entry for each set of eight orders.
+    noise_energy: expected squared length of the features of white noise of variance 1 (the E of the docs).
+    average_down: whether the upsampled image is averaged down before it is sampled.
     """
 
     patch_size: int
@@ -251,23 +244,14 @@ def ring_features(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Feature vectors of a region: in the image's frame, and each turned by minus its angle.
 
-    Parameters
-    ----------
-    padded : ndarray, shape (channels, height + 2 halo, width + 2 halo)
-        The region with a border of ``rings.halo`` pixels.
-    angles : ndarray, shape (height, width)
-        Radians, from the column axis towards the row axis.
-    rings : RingLayout
-    out : two arrays, shape (height, at least width, rings.dim)
-        Where the vectors are written; new ones when None. The first may have no rows: then it is left out.
+    padded: (channels, height + 2 halo, width + 2 halo), the region with a border of ``rings.halo`` pixels.
+    angles: (height, width), radians, from the column axis towards the row axis.
+    out: two arrays (height, at least width, rings.dim) where the vectors are written; new ones when None. The
+        first may have no rows: then it is left out.
 
-    Returns
-    -------
-    raw, canonical : ndarray, shape (height, width, rings.dim)
-        Channels are scaled by 1/sqrt(channels), so squared distances are means over channels.
+    Returns raw, canonical: (height, width, rings.dim), channels are scaled by 1/sqrt(channels), so squared
+    distances are means over channels.
 
-    Examples
-    --------
     >>> rings = layout(5)
     >>> flat = np.ones((1, 3 + 2 * rings.halo, 4 + 2 * rings.halo), dtype=np.float32)
     >>> raw, canonical = ring_features(flat, np.zeros((3, 4), dtype=np.float32), rings)

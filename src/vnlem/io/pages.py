@@ -64,12 +64,8 @@ class PagesOnDisk(ABC):
 class OpenedPages:
     """A file whose pages are read when they are requested.
 
-    Attributes
-    ----------
-    picture : Picture
-        What the file says about itself. Its pixels are zeros that take no memory.
-    pages : PagesOnDisk
-        The pixels.
+    picture: what the file says about itself. Its pixels are zeros that take no memory.
+    pages: the pixels.
     """
 
     picture: Picture

@@ -211,16 +211,11 @@ def corner(picture: Picture, side: int = 32) -> Picture:
 def from_array(array: ArrayLike, channels: str = "auto", metadata: Metadata | None = None) -> Picture:
     """A picture from a bare array, which says nothing about its axes.
 
-    Parameters
-    ----------
-    array : array_like
-        At least two dimensions.
-    channels : {"auto", "last", "first", "none"}
-        Where the colour channels are: after height and width, before them, or nowhere. "auto" takes a last
-        axis of 2, 3 or 4 for grey+alpha, RGB or RGBA, and every other array for grey pages.
+    array: at least two dimensions.
+    channels: "last", "first" or "none": the colour channels are after height and width, before them, or
+        nowhere. "auto" takes a last axis of 2, 3 or 4 for grey+alpha, RGB or RGBA, and every other
+        array for grey pages.
 
-    Examples
-    --------
     >>> from_array(np.zeros((40, 50, 4))).alpha.shape
     (40, 50)
     >>> from_array(np.zeros((3, 40, 50))).n_pages

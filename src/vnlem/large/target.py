@@ -87,18 +87,11 @@ def begin(
 ) -> PreparedRun:
     """Start a run, or continue one.
 
-    Parameters
-    ----------
-    source, solver, box, target
-        The input, how to denoise it, which part, and the output.
-    digest : str
-        Fingerprint of the source.
-    memory : int
-        Bytes a unit may take.
-    resume : bool
-        Whether an existing target is continued; otherwise it is refused.
-    join : bool
-        Whether other processes work on the same target at the same time: then it may exist.
+    source, solver, box, target: the input, how to denoise it, which part, and the output.
+    digest: fingerprint of the source.
+    memory: bytes a unit may take.
+    resume: whether an existing target is continued; otherwise it is refused.
+    join: whether other processes work on the same target at the same time: then it may exist.
     """
     markers = Markers.beside(target)
     settings = _settings(source, solver, box, digest)

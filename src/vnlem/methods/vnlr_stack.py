@@ -46,21 +46,15 @@ def prepare(
 ) -> tuple[StackParams, StackSolver]:
     """Check everything before the first page is read; the parameters, and what takes and gives the pages.
 
-    Parameters
-    ----------
-    task : StackTask
-        The pages of one series; of any kind.
-    preset, engine, profile, group, patch_size, n_neighbors, patch_distance, step, passes
-        As in :func:`vnlem.denoise_vnlr`; the window of radius `patch_distance` is searched in every plane.
-    patch_depth : int, optional
-        Planes that a patch spans.
-    plane_distance : int, optional
-        Planes before and after in which members are searched for; for a set, how many other images.
-    scales : int, optional
-        Sizes at which the stack is denoised, as in :func:`vnlem.denoise_vnlr`: three for a movie when None,
-        one for other stacks.
-    delay : int, optional
-        For a movie: how many later frames a frame may depend on. All that the passes reach when None.
+    task: the pages of one series; of any kind.
+    preset, engine, profile, group, patch_size, n_neighbors, patch_distance, step, passes: as in
+        :func:`vnlem.denoise_vnlr`; the window of radius `patch_distance` is searched in every plane.
+    patch_depth: planes that a patch spans.
+    plane_distance: planes before and after in which members are searched for; for a set, how many other
+        images.
+    scales: sizes at which the stack is denoised, as in :func:`vnlem.denoise_vnlr`: three for a movie when
+        None, one for other stacks.
+    delay: for a movie: how many later frames a frame may depend on. All that the passes reach when None.
     """
     check_preset(find_method("vnlr"), preset)
     checks.choice("engine", engine, ("fast", "reference"))
@@ -116,18 +110,10 @@ def _of_particles(planes: Iterator[Plane], task: StackTask, otherwise: StackSolv
 def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -> Iterator[Plane]:
     """Denoise standardised planes one after another; only those in flight are held.
 
-    Parameters
-    ----------
-    planes : iterator of ndarray
-        In order; (H, W), or (channels, H, W).
-    task : StackTask
-        Their sizes and their noise.
-    params : StackParams
+    planes: in order; (H, W), or (channels, H, W).
+    task: their sizes and their noise.
 
-    Yields
-    ------
-    ndarray
-        The denoised planes, in order.
+    Yields the denoised planes, in order.
     """
     schedule = schedule_of(task, params)
     frames: Iterator[Frame] = (

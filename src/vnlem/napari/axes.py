@@ -29,22 +29,12 @@ MOST_CHANNELS = 5
 def guess_axes(shape: Sequence[int], *, rgb: bool = False, labels: Sequence[str] = ()) -> str:
     """The likely meaning of each dimension, from the names a layer gives them, else from their number.
 
-    Parameters
-    ----------
-    shape : sequence of int
-        Shape of the layer's array, colours included.
-    rgb : bool
-        Whether the last dimension holds colours.
-    labels : sequence of str
-        Names of the dimensions without the colours; ignored unless all are known and different.
+    shape: shape of the layer's array, colours included.
+    rgb: whether the last dimension holds colours.
+    labels: names of the dimensions without the colours; ignored unless all are known and different.
 
-    Returns
-    -------
-    str
-        One letter per dimension.
+    Returns one letter per dimension.
 
-    Examples
-    --------
     >>> guess_axes((512, 512, 3), rgb=True)
     'YXC'
     >>> guess_axes((3, 20, 512, 512))

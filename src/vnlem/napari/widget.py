@@ -28,10 +28,7 @@ PREVIEWING = "preview: working"
 class DenoiseWidget(Panel):
     """Denoise image layers with vnlem.
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-        The viewer whose layers are offered.
+    viewer: the viewer whose layers are offered.
     """
 
     def __init__(self, viewer: Viewer, parent: QWidget | None = None) -> None:

@@ -53,12 +53,8 @@ def derivative_taps(scale: float, order: int) -> NDArray[np.float64]:
 class Alike:
     """For each patch the images most like it, one window in each.
 
-    Parameters
-    ----------
-    n_images : int
-        Windows in other images.
-    noisy : bool
-        Whether the images still hold their noise.
+    n_images: windows in other images.
+    noisy: whether the images still hold their noise.
     """
 
     def __init__(self, n_images: int, *, noisy: bool) -> None:

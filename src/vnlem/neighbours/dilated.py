@@ -35,15 +35,10 @@ def dilated_matches(
 ) -> Matches:
     """The patches of an image nearest to the one at (row, column), over rotations and dilations.
 
-    Parameters
-    ----------
-    image, at, count, patch_size, angle_range, angle_step, scale
-        As in :func:`vnlem.neighbours.image.matches`.
-    scales : sequence of float
-        Factors by which a patch may be made larger or smaller to agree.
+    image, at, count, patch_size, angle_range, angle_step, scale: as in
+        :func:`vnlem.neighbours.image.matches`.
+    scales: factors by which a patch may be made larger or smaller to agree.
 
-    Examples
-    --------
     >>> image = np.add.outer(np.arange(30.0) ** 2, np.arange(30.0))
     >>> found = dilated_matches(image, (15, 15), 3, patch_size=7)
     >>> int(found.row[0]), int(found.column[0]), float(found.factor[0]), bool(found.distance[0] < 1e-3)

@@ -98,17 +98,10 @@ def brightness(plane: NDArray[np.float32]) -> NDArray[np.float32]:
 class PlaneMatcher:
     """Finds the groups of patches in the planes in flight, which arrive and leave one by one.
 
-    Parameters
-    ----------
-    shape : (int, int, int)
-        The most planes in flight, and the size of the largest.
-    search : Search
-    sigma : float
-        Standard deviation of the noise, the same in all channels.
-    weights : ndarray
-        Of each channel in comparisons; channels without any are not looked at.
-    sites : Sites
-        Where to look beyond a patch's own plane.
+    shape: the most planes in flight, and the size of the largest.
+    sigma: standard deviation of the noise, the same in all channels.
+    weights: of each channel in comparisons; channels without any are not looked at.
+    sites: where to look beyond a patch's own plane.
     """
 
     def __init__(

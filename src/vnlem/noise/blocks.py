@@ -66,22 +66,12 @@ def in_parts(
 ) -> tuple[NDArray[Any], ...]:
     """Work on windows (side, side, down, across), some of them at a time on every worker.
 
-    Parameters
-    ----------
-    work : callable
-        Takes blocks (side, side, n) of each of the views and returns arrays (..., n). The result for a
+    work: takes blocks (side, side, n) of each of the views and returns arrays (..., n). The result for a
         block must not depend on the others.
-    given : list of ndarray
-        Views of windows, all with the same number down and across.
-    pool : Pool
+    given: views of windows, all with the same number down and across.
 
-    Returns
-    -------
-    tuple of ndarray
-        The results of `work` for all blocks.
+    Returns the results of `work` for all blocks.
 
-    Examples
-    --------
     >>> with Pool(2) as pool:
     ...     (sums,) = in_parts(lambda b: (b.sum(axis=(0, 1)),), [windows(np.ones((9, 9)), 2, 1)], pool)
     >>> sums.shape, float(sums.max())
@@ -156,18 +146,11 @@ def lattice(plane: NDArray[Any], skip: int = 1) -> float:
 def painted(blocks: NDArray[Any], variance: Float, step: float) -> NDArray[np.bool_]:
     """Whether more neighbours are equal than noise explains: text, a label, a border, padding.
 
-    Parameters
-    ----------
-    blocks : ndarray
-        (rows, columns, n)
-    variance : ndarray
-        (n,), of the noise that a block can have.
-    step : float
-        Between the values that pixels can have. Two counts with this variance are equal as often as two
+    blocks: (rows, columns, n).
+    variance: (n,), of the noise that a block can have.
+    step: between the values that pixels can have. Two counts with this variance are equal as often as two
         Poisson variables.
 
-    Examples
-    --------
     >>> painted(np.array([[[1.0, 1.0], [1.0, 2.0]], [[1.0, 3.0], [1.0, 4.0]]]), np.array([0.0, 1.0]), 1.0)
     array([ True, False])
     """

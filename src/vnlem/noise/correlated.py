@@ -151,21 +151,10 @@ def estimate_power(
     Blocks are chosen by one half of their coefficients, a chess board, and read at the other half. Image
     structure has energy in both halves; noise that is high in one by chance is not high in the other.
 
-    Parameters
-    ----------
-    planes : ndarray
-        (C, H, W), H and W at least SMALLEST_IMAGE.
-    keep : ndarray of bool, optional
-        (H, W), pixels that may be used.
-    pool : Pool, optional
-        The threads to use; they do not change the result.
+    planes: (C, H, W), H and W at least SMALLEST_IMAGE.
+    keep: (H, W), pixels that may be used.
+    pool: the threads to use; they do not change the result.
 
-    Returns
-    -------
-    PowerEstimate
-
-    Examples
-    --------
     >>> noise = np.random.default_rng(0).normal(0, 2, (1, 256, 256))
     >>> found = estimate_power(noise)
     >>> bool(abs(found.power.mean() / 4 - 1) < 0.05), bool(found.share > 0.5)

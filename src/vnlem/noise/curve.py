@@ -33,20 +33,12 @@ LEAST_SHARE = 1e-3  # of the largest variance: the least value of the curve
 class Curve:
     """Variance of the noise against brightness.
 
-    Parameters
-    ----------
-    levels : tuple of float
-        Brightness of the knots, rising.
-    variances : tuple of float
-        Variance there, positive. A line goes on beyond its two knots, where it stays positive; a bent curve
-        keeps its last value.
-    camera : GainModel, optional
-        The camera whose line this is, if known.
-    law : Rician or Speckle, optional
-        The law that replaces the knots, with its own transform.
+    levels: brightness of the knots, rising.
+    variances: variance there, positive. A line goes on beyond its two knots, where it stays positive; a bent
+        curve keeps its last value.
+    camera: the camera whose line this is, if known.
+    law: the law that replaces the knots, with its own transform.
 
-    Examples
-    --------
     >>> Curve((0.0, 100.0), (4.0, 204.0)).variance([0.0, 50.0, 200.0]).tolist()
     [4.0, 104.0, 404.0]
     """

@@ -84,17 +84,10 @@ _BENDS = np.array([max(i + j - 1, 0) ** 2 for i, j in _POWERS], np.float64)
 def find_field(every: list[Cells], *, sure: bool = False) -> Surface | None:
     """The surface that the cells of some planes support: channels, or pages of a stack.
 
-    Parameters
-    ----------
-    every : list of Cells
-        Levels may differ between planes, but not how they vary over the image.
-    sure : bool
-        Return what is found, even if it is not obvious.
+    every: levels may differ between planes, but not how they vary over the image.
+    sure: return what is found, even if it is not obvious.
 
-    Returns
-    -------
-    Surface or None
-        None if the noise is the same everywhere, or if that cannot be decided.
+    Returns None if the noise is the same everywhere, or if that cannot be decided.
     """
     seen = [cells for cells in every if len(cells.places) >= len(_POWERS)]
     if not seen:

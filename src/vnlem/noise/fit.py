@@ -53,18 +53,10 @@ class Demands(NamedTuple):
 def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = None) -> Curve | None:
     """The curve that the levels support; None if they are one level, texture or both.
 
-    Parameters
-    ----------
-    levels : Levels
-        By brightness.
-    contrast : float
-        Standard deviation of the image.
-    demands : Demands
-    dark : float, optional
-        A brightness that is known to have no noise.
+    levels: by brightness.
+    contrast: standard deviation of the image.
+    dark: a brightness that is known to have no noise.
 
-    Examples
-    --------
     >>> x = np.linspace(10, 200, 24)
     >>> levels = Levels(x, 4 + 2 * x, 4 + 2 * x, np.ones(24), np.full(24, 0.05))
     >>> curve = fit(levels, 50.0, Demands(0.3, 0.6, 0.8, 0.1, 0.1, 6.0, 9.0))

@@ -218,23 +218,13 @@ def find_rule(
 ) -> ImpulseRule | None:
     """How impulses of an image are found; None if there are none, or no obvious ones.
 
-    Parameters
-    ----------
-    planes : ndarray
-        (C, H, W), the image or a sample of a large one; missing pixels are filled.
-    noise : NoiseModel
-        Of the image, as far as it is known.
-    asked : {"auto", True, False}
-        True: even if they are few or not obvious.
-    missing : ndarray of bool, optional
-        Pixels that are not impulses, because nothing was measured there.
-    levels : ndarray, optional
-        Standard deviation of the noise of each pixel, if a map is known.
-    workers : int, optional
-        Number of threads; all cores when None. They do not change the result.
+    planes: (C, H, W), the image or a sample of a large one; missing pixels are filled.
+    noise: of the image, as far as it is known.
+    asked: "auto", True or False; True: even if they are few or not obvious.
+    missing: pixels that are not impulses, because nothing was measured there.
+    levels: standard deviation of the noise of each pixel, if a map is known.
+    workers: number of threads; all cores when None. They do not change the result.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> image = np.add.outer(np.arange(128.0), np.arange(128) // 16 * 20) + rng.normal(0, 3, (128, 128))
     >>> find_rule(image[None], NoiseModel.white(3.0), "auto") is None

@@ -58,19 +58,11 @@ def estimate_instrument(
 ) -> NoiseModel:
     """The noise of planes (C, H, W) whose kind is given.
 
-    Parameters
-    ----------
-    planes : ndarray
-    kind : {"rician", "speckle"}
-    options : dict
-        coils; or looks and domain; None or absent if not given.
-    pool : Pool
-        The threads to use; they do not change the result.
-    sigma : float, optional
-        The noise of magnitudes, if that kind is given.
+    kind: "rician" or "speckle".
+    options: coils; or looks and domain; None or absent if not given.
+    pool: the threads to use; they do not change the result.
+    sigma: the noise of magnitudes, if that kind is given.
 
-    Examples
-    --------
     >>> from vnlem.noise.speckle import TAIL, add_speckle
     >>> speckled = add_speckle(np.add.outer(np.arange(50.0, 178), np.arange(128.0)), 4, seed=0)
     >>> model = estimate_instrument(speckled[None], "speckle", {}, Pool(1))

@@ -157,19 +157,11 @@ def cut(
 ) -> Blocks | None:
     """The blocks of a plane (H, W) that can hold noise; None if there are almost none.
 
-    Parameters
-    ----------
-    plane : ndarray
-        Both sides at least SMALLEST.
-    of : Differences, optional
-        The pages whose noise the plane is: their brightness, and which pixels were clipped.
-    pool : Pool, optional
-        The threads to use; they do not change the result.
-    limits : ndarray, optional
-        The smallest and the largest value of the plane, if known.
+    plane: both sides at least SMALLEST.
+    of: the pages whose noise the plane is: their brightness, and which pixels were clipped.
+    pool: the threads to use; they do not change the result.
+    limits: the smallest and the largest value of the plane, if known.
 
-    Examples
-    --------
     >>> cut(np.random.default_rng(0).normal(size=(32, 32))).count
     625
     >>> cut(np.zeros((32, 32))) is None
@@ -255,15 +247,9 @@ def by_flatness(blocks: Blocks) -> Levels:
 def by_place(blocks: Blocks, down: int, across: int) -> tuple[Float, Levels]:
     """What the flattest blocks of every cell of a grid show; cells with too few blocks are left out.
 
-    Returns
-    -------
-    places : ndarray
-        (cells, 2): rows and columns of their middles, from -1 to 1 over the image.
-    levels : Levels
-        One number per cell.
+    Returns places: (cells, 2): rows and columns of their middles, from -1 to 1 over the image; levels: one
+    number per cell.
 
-    Examples
-    --------
     >>> places, levels = by_place(cut(np.random.default_rng(0).normal(100, 5, (64, 64))), 2, 2)
     >>> places.tolist()
     [[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]]

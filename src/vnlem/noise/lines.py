@@ -53,15 +53,9 @@ def without_lines(
 ) -> tuple[PixelMaps | None, Planes]:
     """The offsets of the lines of an image, if the option enables them, and the image without them.
 
-    Parameters
-    ----------
-    planes : Planes
-    lines : {"auto", True, False, None}
-        None is "auto".
-    plain : bool
-        Whether "auto" may look for them.
-    workers : int, optional
-        Number of threads; all cores when None.
+    lines: "auto", True or False; None is "auto".
+    plain: whether "auto" may look for them.
+    workers: number of threads; all cores when None.
     """
     asked = check_lines(lines)
     found = None
@@ -93,16 +87,9 @@ _FIELDS = {1: {"offsets": "rows", "gains": "row_gains"}, 2: {"offsets": "columns
 def find_lines(planes: Float, *, sure: bool = False, workers: int | None = 1) -> PixelMaps | None:
     """The offsets and gains of rows and columns of planes (C, H, W); None if lines do not differ.
 
-    Parameters
-    ----------
-    planes : ndarray
-    sure : bool
-        Return what is found, even if it is not obvious.
-    workers : int, optional
-        Number of threads; all cores when None. They do not change the result.
+    sure: return what is found, even if it is not obvious.
+    workers: number of threads; all cores when None. They do not change the result.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> offsets = rng.normal(0, 4, 128)
     >>> lines = find_lines(rng.normal(100, 5, (1, 128, 128)) + offsets)
@@ -196,12 +183,8 @@ def offsets_of_columns(plane: Float) -> Float:
 def _joined(differences: list[Float], errors: list[Float], variance: float) -> Float:
     """Values of lines, without their mean, from differences of lines 1, 2, ... apart.
 
-    Parameters
-    ----------
-    differences, errors : list of ndarray
-        For each distance the differences and the variances of their errors.
-    variance : float
-        Of the values.
+    differences, errors: for each distance the differences and the variances of their errors.
+    variance: of the values.
     """
     from scipy.linalg import solveh_banded
 

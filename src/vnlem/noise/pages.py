@@ -38,13 +38,8 @@ NOT_IN_PARTS = (
 class StackNoise:
     """The noise of a channel: how to make it white, and its level then.
 
-    Parameters
-    ----------
-    model : NoiseModel
-    region : Region, optional
-        If pages are parts of larger ones: what they hold, and which part is wanted.
-    lines : bool
-        Whether rows and columns have offsets that differ from page to page.
+    region: if pages are parts of larger ones: what they hold, and which part is wanted.
+    lines: whether rows and columns have offsets that differ from page to page.
     """
 
     def __init__(self, model: NoiseModel, region: Region | None = None, lines: bool = False) -> None:
@@ -107,14 +102,9 @@ class StackNoise:
         Colours are estimated together if they may share noise, other channels separately. Channels whose
         noise varies over the page are denoised one by one.
 
-        Parameters
-        ----------
-        series : list of Pages
-            With all channels.
-        sigmas : list
-            A number, or None, for each channel.
-        noise_model, about_noise, plain, in_parts
-            As for :meth:`of`.
+        series: with all channels.
+        sigmas: a number, or None, for each channel.
+        noise_model, about_noise, plain, in_parts: as for :meth:`of`.
         """
         if has_maps(noise_model, about_noise) or noise_model == "field":
             return None

@@ -71,17 +71,11 @@ class Band:
 
     Differences of the logarithms of their energies, minus those between two draws of the noise.
 
-    Attributes
-    ----------
-    quietest : float
-        Of the 5 % of the blocks with the least energy relative to their draw. Negative: the noise is weaker
-        there.
-    usual : float
-        The median. Positive: most blocks hold more than the result and the noise.
-    spread : float
-        The standard deviation relative to that of two draws; one if the blocks differ only by chance.
-    floor : float
-        Energy of the flattest 10 % of the blocks relative to the noise alone. Positive if everything is
+    quietest: of the 5 % of the blocks with the least energy relative to their draw. Negative: the noise is
+        weaker there.
+    usual: the median. Positive: most blocks hold more than the result and the noise.
+    spread: the standard deviation relative to that of two draws; one if the blocks differ only by chance.
+    floor: energy of the flattest 10 % of the blocks relative to the noise alone. Positive if everything is
         textured.
     """
 
@@ -195,15 +189,8 @@ def check_by_tiles(
 ) -> NoiseCheck:
     """The check of a model before denoising: only some tiles of the image are denoised.
 
-    Parameters
-    ----------
-    planes : Planes
-    model : NoiseModel
-    denoise : callable
-        A tile in the layout of the image, as floats, and the model of it -> the tile, denoised.
+    denoise: a tile in the layout of the image, as floats, and the model of it -> the tile, denoised.
 
-    Examples
-    --------
     >>> image = to_planes(np.random.default_rng(0).normal(100, 5, (64, 64)))
     >>> check_by_tiles(image, NoiseModel.white(5.0), lambda tile, _: np.full_like(tile, 100)).verdict
     'yes'

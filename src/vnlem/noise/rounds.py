@@ -122,17 +122,10 @@ def stand_for_mixture(model: NoiseModel, planes: Float, pool: Pool | None = None
 
     This is the image at half its size: as bright as the mixture, with nearly its share of the noise.
 
-    Parameters
-    ----------
-    model : NoiseModel
-        Of the noise of the mixture.
-    planes : ndarray
-        (C, H, W), the image at the size of the mixture.
-    pool : Pool, optional
-        The threads to use; they do not change the result.
+    model: of the noise of the mixture.
+    planes: (C, H, W), the image at the size of the mixture.
+    pool: the threads to use; they do not change the result.
 
-    Examples
-    --------
     >>> photons = np.random.default_rng(0).poisson(4.0, (1, 128, 128)).astype(float)
     >>> stable = stand_for_mixture(NoiseModel.camera(1.0).with_share(SHARE), photons)
     >>> stable.shape, bool(abs(stable.std() - 1) < 0.15)
@@ -147,16 +140,9 @@ def stand_for_mixture(model: NoiseModel, planes: Float, pool: Pool | None = None
 def join_in_units(model: NoiseModel, fine: Float, coarse: Float, pool: Pool | None = None) -> Float:
     """Denoised planes (C, H, W) and the same at half the size, joined in the units of their pixels.
 
-    Parameters
-    ----------
-    model : NoiseModel
-        Of the noise at full size.
-    fine, coarse : ndarray
-    pool : Pool, optional
-        The threads to use; they do not change the result.
+    model: of the noise at full size.
+    pool: the threads to use; they do not change the result.
 
-    Examples
-    --------
     >>> fine, coarse = np.full((1, 32, 32), 9.9), np.full((1, 16, 16), 10.0)
     >>> bool(join_in_units(NoiseModel.camera(1.0), fine, coarse).min() > 9.99)
     True

@@ -35,13 +35,8 @@ def frequencies() -> tuple[Float, Float]:
 def finite(response: Float) -> Float:
     """The response, on the grid of one tile's transform, of the filter cut to REACH pixels on all sides.
 
-    Parameters
-    ----------
-    response : ndarray
-        Real, at :func:`frequencies`; that of a constant image is kept.
+    response: real, at :func:`frequencies`; that of a constant image is kept.
 
-    Examples
-    --------
     >>> finite(np.full((512, 257), 2.0)).shape, float(finite(np.full((512, 257), 2.0)).std())
     ((160, 81), 0.0)
     """
@@ -92,16 +87,9 @@ def filtered(plane: Float, response: Float, region: Region) -> Float:
 
     The image is mirrored at its edges.
 
-    Parameters
-    ----------
-    plane : ndarray
-        The pixels of ``region.read``, which holds :func:`needed` pixels.
-    response : ndarray
-        From :func:`finite`.
-    region : Region
+    plane: the pixels of ``region.read``, which holds :func:`needed` pixels.
+    response: from :func:`finite`.
 
-    Examples
-    --------
     >>> image = np.random.default_rng(0).random((100, 300))
     >>> unchanged = filtered(image, finite(np.ones((512, 257))), Region.whole(100, 300))
     >>> bool(np.allclose(unchanged, image))

@@ -72,15 +72,9 @@ def helpful_axis(array: Any, letters: str) -> str:
     differences of both, so it need not be known. Depth is used if they are about equal, and an axis of less
     than three pages only if the other has no more.
 
-    Parameters
-    ----------
-    array : array_like
-        Has a shape, and gives whole pages by their index.
-    letters : str
-        One for each axis.
+    array: has a shape, and gives whole pages by their index.
+    letters: one for each axis.
 
-    Examples
-    --------
     >>> slices = np.random.default_rng(0).normal(size=(1, 5, 8, 8))
     >>> helpful_axis(np.repeat(slices, 4, axis=0), "TZYX"), helpful_axis(slices[0], "ZYX")
     ('T', 'Z')

@@ -75,17 +75,10 @@ def placed(image: Any, device: str | None, in_pages: bool = False) -> Iterator[P
 
     An image that does not fit there stays on the host.
 
-    Parameters
-    ----------
-    image : array_like
-        A NumPy array or convertible to one; or an array on a GPU: CuPy's, or one that supports DLPack.
-    device : {None, "cpu", "cuda", "cuda:1", ..., "auto"}
-        None: where the image lies. "auto": a GPU if there is one.
-    in_pages : bool
-        Leave an image on the host there: its pages are copied one by one.
+    image: a NumPy array or convertible to one; or an array on a GPU: CuPy's, or one that supports DLPack.
+    device: "cpu", "cuda", "cuda:1", ...; None: where the image lies; "auto": a GPU if there is one.
+    in_pages: leave an image on the host there: its pages are copied one by one.
 
-    Examples
-    --------
     >>> with placed([[1.0, 2.0]], None) as place:
     ...     print(place.name, place.array)
     cpu [[1.0, 2.0]]

@@ -20,14 +20,9 @@ def spec(
 ) -> dict[str, Any]:
     """How a parameter is checked, and its defaults.
 
-    Parameters
-    ----------
-    check : callable
-        (name, value, *limits, **bounds) -> the value, or a clear error; see `vnlem.pipeline.checks`.
-    paper : object
-        The default in the preset "paper".
-    auto : object, optional
-        The default in the preset "auto", if it differs; a function of the noise if it follows the noise.
+    check: (name, value, *limits, **bounds) -> the value, or a clear error; see `vnlem.pipeline.checks`.
+    paper: the default in the preset "paper".
+    auto: the default in the preset "auto", if it differs; a function of the noise if it follows the noise.
     """
 
     def look(name: str, value: Any) -> Any:

@@ -125,17 +125,11 @@ class Engine:
     ) -> None:
         """Start a kernel of the file `name` (the kernel of that name, unless `kernel` names another).
 
-        Parameters
-        ----------
-        grid : tuple of int
-            Number of blocks along x, y, z.
-        argument : dict
-            The fields of the kernel's one argument, a struct: arrays as pointers, ints as int, floats as
-            float, NumPy scalars unchanged.
-        threads, shared : int
-            Threads of a block and bytes of its dynamic shared memory.
-        **macros
-            Sizes the kernel is compiled for.
+        grid: number of blocks along x, y, z.
+        argument: the fields of the kernel's one argument, a struct: arrays as pointers, ints as int, floats
+            as float, NumPy scalars unchanged.
+        threads, shared: threads of a block and bytes of its dynamic shared memory.
+        **macros: sizes the kernel is compiled for.
         """
         options = options_of(macros)
         if self._rehearsed is not None:

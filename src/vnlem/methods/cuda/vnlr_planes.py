@@ -78,23 +78,12 @@ class _Channel(NamedTuple):
 class PlanesOnDevice:
     """The images and accumulators of the planes that a pass holds, the oldest first.
 
-    Parameters
-    ----------
-    engine : Engine
-    shape : (int, int, int)
-        The most planes in flight, and the size of the largest.
-    sweep : Sweep
-    search : Search
-        What a patch is, and how members are searched for.
-    rule : Rule
-        How groups are combined.
-    sites : Sites or None
-        Where members are searched for; None: the groups that come with the frames are reused.
-    sigma : float
-        Standard deviation of the noise, the same in all channels.
-    weights : ndarray
-        Of each channel in comparisons.
-    room : Room
+    shape: the most planes in flight, and the size of the largest.
+    search: what a patch is, and how members are searched for.
+    rule: how groups are combined.
+    sites: where members are searched for; None: the groups that come with the frames are reused.
+    sigma: standard deviation of the noise, the same in all channels.
+    weights: of each channel in comparisons.
     """
 
     def __init__(
