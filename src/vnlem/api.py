@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from vnlem.call import Frame, Noise, check_parameters, denoise_planes, noise_of, with_check
+from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, run_where_asked, to_host
@@ -22,6 +23,7 @@ from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_METHOD, find_method, for_one_page
 from vnlem.repair import (
+    NAMES,
     Holes,
     as_planes,
     check_options,
@@ -173,33 +175,14 @@ def denoise(
     >>> vnlem.denoise(noisy, sigma=20, method="nlm").dtype
     dtype('uint8')
     """
+    arguments = dict(locals())
     method_given = find_method(method)
     wanted = None if dtype is None else check_dtype(dtype)
-    about_noise: dict[str, Any] = {
-        "gain": gain,
-        "offset": offset,
-        "read_noise": read_noise,
-        "caution": caution,
-        "lines": lines,
-        "coils": coils,
-        "looks": looks,
-        "domain": domain,
-    }
-    about_pixels = {"mask": mask, "fill": fill, "defects": defects, "protect": protect, "strength": strength}
+    about_noise = {name: arguments[name] for name in ABOUT_NOISE}
+    about_pixels = {name: arguments[name] for name in NAMES}
     given = {"preset": preset, **params}
-    rest: dict[str, Any] = {
-        "method": method,
-        "channel_axis": channel_axis,
-        "axes": axes,
-        "workers": workers,
-        "progress": progress,
-        "return_info": return_info,
-        "device": device,
-        "impulses": impulses,
-        **about_noise,
-        **about_pixels,
-        **given,
-    }
+    apart = ("image", "sigma", "noise_model", "dtype", "params")
+    rest = {name: value for name, value in arguments.items() if name not in apart} | params
     if np.ma.isMaskedArray(image):
         data, rest["mask"] = without_mask(image, mask)
         done = denoise(data, sigma, noise_model=noise_model, dtype=dtype, **rest)
@@ -209,7 +192,7 @@ def denoise(
         return cast(Result, denoise_complex(denoise, image, sigma, noise_model, dtype, rest))
     if noise_model == "rician" and np.ndim(sigma) > 1:
         return _with_sigma_map(image, sigma, wanted, rest)
-    pixels = check_options(impulses, **about_pixels)
+    pixels = check_options(**about_pixels)
     stack = axes is not None or (channel_axis is None and is_list_of_images(image))
     if is_lazy(image):
         from vnlem.large.dask_arrays import denoise_lazily
