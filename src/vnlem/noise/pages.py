@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.noise.correlated import SMALLEST_IMAGE
-from vnlem.noise.field import SMALLEST, Cells, find_field, with_surface
+from vnlem.noise.field import field_of
 from vnlem.noise.find import CAMERA, find_noise
 from vnlem.noise.fit import are_maps
 from vnlem.noise.frames import PAIRS, matched
-from vnlem.noise.levels import Differences, cut
+from vnlem.noise.levels import Differences
 from vnlem.noise.lines import check_lines, find_lines, with_lines
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.parts import steps
@@ -74,7 +74,7 @@ class StackNoise:
         seen = _Seen.of(series, sigma, noise_model, about_noise, plain=plain, in_parts=in_parts)
         model = seen.noise(sigma, noise_model, about_noise, plain)
         if noise_model == "field" or (seen.looks and model.kind == "white"):
-            model = _with_field(model, seen.pages, sure=noise_model == "field")
+            model = field_of(seen.pages, sure=noise_model == "field") or model
         if model.maps is not None:
             if in_parts:
                 raise ValueError(NOT_IN_PARTS)
@@ -233,7 +233,7 @@ class _Seen(NamedTuple):
         if not self.looks or model.kind != "white":
             return False
         planes = [plane for page in self.pages for plane in (page if channel is None else page[[channel]])]
-        return _with_field(model, planes, sure=False) is not model
+        return field_of(planes) is not None
 
 
 def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
@@ -292,17 +292,6 @@ def _have_lines(pages: list[NDArray[np.float64]]) -> bool:
     some = pages[:: max(1, len(pages) // PAGES_WITH_LINES)]
     planes = (page.reshape(-1, *page.shape[-2:]) for page in some)
     return 2 * sum(find_lines(page) is not None for page in planes) > len(some)
-
-
-def _with_field(model: NoiseModel, pages: list[NDArray[np.float64]], *, sure: bool) -> NoiseModel:
-    """A model whose noise varies over the pages, if it does so in all of them."""
-    shapes = {page.shape for page in pages}
-    if len(shapes) > 1 or min(pages[0].shape) < SMALLEST:
-        return model
-    height, width = pages[0].shape
-    blocks = [found for page in pages if (found := cut(page)) is not None]
-    surface = find_field([Cells.of(one, (height, width)) for one in blocks], sure=sure)
-    return model if surface is None else with_surface(surface, blocks, height, width)
 
 
 def mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
