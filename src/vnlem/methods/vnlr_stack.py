@@ -56,23 +56,10 @@ def prepare(
         None, one for other stacks.
     delay: for a movie: how many later frames a frame may depend on. All that the passes reach when None.
     """
+    options = {name: value for name, value in locals().items() if name not in ("task", "preset", "engine")}
     check_preset(find_method("vnlr"), preset)
     checks.choice("engine", engine, ("fast", "reference"))
-    params = resolve_stack(
-        task.kind,
-        len(task.sizes),
-        profile=profile,
-        group=group,
-        patch_size=patch_size,
-        patch_depth=patch_depth,
-        plane_distance=plane_distance,
-        n_neighbors=n_neighbors,
-        patch_distance=patch_distance,
-        step=step,
-        passes=passes,
-        scales=scales,
-        delay=delay,
-    )
+    params = resolve_stack(task.kind, len(task.sizes), **options)
     if task.channels == 3:
         params = replace(params, noise_kept=MUCH_NOISE_KEPT)
     smallest = min(min(size) for size in task.sizes)
@@ -86,8 +73,8 @@ def prepare(
     if engine == "reference" and task.device == "cpu":
         return params, lambda planes: solve_plainly(planes, task, params)
     solve = solve_stack if task.device == "cpu" else stack_solver("vnlr", engine)
-    asked = (patch_size, patch_depth, plane_distance, n_neighbors, patch_distance, step, passes, scales)
-    alone = task.channels == 1 and task.sigma_map is None and all(value is None for value in asked)
+    usual = all(options[name] is None for name in options.keys() - {"profile", "group", "delay"})
+    alone = task.channels == 1 and task.sigma_map is None and usual
     if task.kind == "N" and alone and may_filter(task.sizes, task.sigma):
         return params, lambda planes: _of_particles(planes, task, lambda held: solve(held, task, params))
     return params, lambda planes: solve(planes, task, params)
