@@ -303,10 +303,6 @@ class _Execution:
         ]
 
     def _halve(self, planes: Any) -> Any:
-        if lies_on_gpu(planes):
-            from vnlem.estimate.scales_on_gpu import halve
-
-            return halve(planes)
         return halve_in_tiles(planes, self._pool)
 
     def _halved_map(self, sigma_map: Any, region: Region, size: Size) -> Any:
@@ -330,10 +326,6 @@ class _Execution:
             level = np.array([group.scale.noise for group in size.groups])[:, None, None]
         else:
             level = size.level
-        if lies_on_gpu(fine):
-            from vnlem.estimate.scales_on_gpu import join
-
-            return join(fine, coarse, level)
         return join_in_tiles(fine, coarse, level, self._pool)
 
 

@@ -269,10 +269,6 @@ class _Decide(NamedTuple):
             yield Round(one.halvings, tuple(sizes), one.share)
 
     def _halve(self, planes: Any) -> Any:
-        if lies_on_gpu(planes):
-            from vnlem.estimate.scales_on_gpu import halve
-
-            return halve(planes)
         return halve_in_tiles(planes, self.pool)
 
     def _size(

@@ -4,7 +4,7 @@ At half the size four pixels become one, so the noise is half as strong and stru
 relative to a patch: broad weak structures and flat areas get better, edges and texture worse. So the low
 frequencies of the fine result are replaced by those of the coarse one only where the two hardly differ, i.e.
 where noise alone explains the difference [1]_, and where the fine one has little detail that the coarse one
-cannot show: detail is an edge or texture, for which fine patches are better.
+cannot show: detail is an edge or texture, for which fine patches are better. Arrays of a GPU stay there.
 
 .. [1] G. Facciolo, N. Pierazzo, J.-M. Morel, "Conservative scale recomposition for multiscale denoising (the
    devil is in the high frequency detail)", SIAM Journal on Imaging Sciences 10, 2017.
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from vnlem.kernels.cpu.scales import Taps, filter_planes
 from vnlem.pipeline import checks
+from vnlem.pipeline.device import lies_on_gpu
+from vnlem.pipeline.lazy import load
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
 
@@ -77,7 +79,7 @@ def low_pass_taps() -> Float:
     return taps
 
 
-def halve(planes: Float) -> Float:
+def halve(planes: Any) -> Any:
     """Planes (C, H, W) at half the size, sizes rounded up.
 
     White noise of standard deviation one becomes nearly white noise of standard deviation one half.
@@ -85,6 +87,8 @@ def halve(planes: Float) -> Float:
     >>> halve(np.ones((1, 5, 8))).shape
     (1, 3, 4)
     """
+    if lies_on_gpu(planes):
+        return load("vnlem.estimate.scales_on_gpu:halve")(planes)
     taps = low_pass_taps()
     halving = Taps(taps[None], np.arange(taps.size, dtype=np.int32)[None], True)
     return _filtered(planes, halving, halving, -(-planes.shape[1] // 2), -(-planes.shape[2] // 2))
@@ -133,9 +137,7 @@ def _filtered(planes: Float, down: Taps, across: Taps, height: int, width: int) 
     return result
 
 
-def join(
-    fine: Float, coarse: Float, sigma: Float | float, left_over: float = LEFT_OVER, level: int = 1
-) -> Float:
+def join(fine: Any, coarse: Any, sigma: Any, left_over: float = LEFT_OVER, level: int = 1) -> Any:
     """The fine result with the low frequencies of the coarse one, where the two hardly differ.
 
     The weight of the coarse one is d / (d + e + DETAIL * h), where d is `left_over` times the noise variance,
@@ -152,6 +154,8 @@ def join(
     >>> bool(join(flat, np.zeros((1, 16, 16)), 1.0).std() < 0.95 * flat.std())
     True
     """
+    if lies_on_gpu(fine):
+        return load("vnlem.estimate.scales_on_gpu:join")(fine, coarse, sigma)
     height, width = fine.shape[1:]
     low = halve(fine)
     change = double(coarse - low, height, width)
@@ -174,13 +178,15 @@ def join(
     return change
 
 
-def halve_in_tiles(planes: Float, pool: Pool) -> Float:
+def halve_in_tiles(planes: Any, pool: Pool) -> Any:
     """:func:`halve`, tile by tile on all workers, with the same bits.
 
     >>> with Pool(2) as pool:
     ...     halve_in_tiles(np.ones((1, 300, 301)), pool).shape
     (1, 150, 151)
     """
+    if lies_on_gpu(planes):
+        return halve(planes)
     channels, height, width = planes.shape
     result = np.empty((channels, -(-height // 2), -(-width // 2)))
 
@@ -212,13 +218,8 @@ def double_in_tiles(planes: Float, height: int, width: int, pool: Pool) -> Float
 
 
 def join_in_tiles(
-    fine: Float,
-    coarse: Float,
-    sigma: Float | float,
-    pool: Pool,
-    left_over: float = LEFT_OVER,
-    level: int = 1,
-) -> Float:
+    fine: Any, coarse: Any, sigma: Any, pool: Pool, left_over: float = LEFT_OVER, level: int = 1
+) -> Any:
     """:func:`join`, tile by tile on all workers, with the same bits.
 
     >>> flat = np.random.default_rng(0).normal(0, 0.02, (1, 300, 40))
@@ -227,6 +228,8 @@ def join_in_tiles(
     >>> bool((found == join(flat, np.zeros((1, 150, 20)), 1.0)).all())
     True
     """
+    if lies_on_gpu(fine):
+        return join(fine, coarse, sigma)
     _, height, width = fine.shape
     noise = np.asarray(sigma)
     if noise.ndim > 0:

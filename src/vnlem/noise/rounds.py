@@ -153,7 +153,8 @@ def join_in_units(model: NoiseModel, fine: Float, coarse: Float, pool: Pool | No
 
     threads = pool or Pool(1)
     sigma = strips.pixel_by_pixel(deviations, threads, fine)
-    return join_in_tiles(fine, coarse, sigma, threads, LEFT_OVER, LEVEL)
+    joined: Float = join_in_tiles(fine, coarse, sigma, threads, LEFT_OVER, LEVEL)
+    return joined
 
 
 def _means(plane: Float) -> Float:
