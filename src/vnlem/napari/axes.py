@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-LETTERS = "TZCNYX"
 # Names of dimensions as files and other plugins write them.
 _LETTER_OF_NAME = {
     "t": "T",
@@ -51,29 +50,3 @@ def guess_axes(shape: Sequence[int], *, rgb: bool = False, labels: Sequence[str]
     if count == 4 and shape[0] <= MOST_CHANNELS:
         return "CZYX"
     return {2: "YX", 3: "TYX", 4: "TZYX"}.get(count, "NTCZYX"[-count:])
-
-
-def check_axes(axes: str, shape: Sequence[int]) -> str:
-    """Axes that fit the shape, in capitals, or a clear error.
-
-    >>> check_axes("tyx", (9, 64, 64))
-    'TYX'
-    """
-    letters = axes.strip().upper()
-    unknown = [letter for letter in letters if letter not in LETTERS]
-    if unknown:
-        raise ValueError(
-            f"axes has the letter {unknown[0]!r}; "
-            "use T (time), Z (depth), C (channels), N (several images), Y and X"
-        )
-    doubled = [letter for letter in letters if letters.count(letter) > 1]
-    if doubled:
-        raise ValueError(f"axes {letters!r} names {doubled[0]} twice; each letter may occur once")
-    if len(letters) != len(shape):
-        raise ValueError(
-            f"axes {letters!r} has {len(letters)} letters, "
-            f"but the image has {len(shape)} dimensions {tuple(shape)}; give one letter per dimension"
-        )
-    if "Y" not in letters or "X" not in letters:
-        raise ValueError(f"axes {letters!r} must name Y and X, the two dimensions of a page")
-    return letters

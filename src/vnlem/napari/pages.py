@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.napari.axes import check_axes
 from vnlem.napari.noise import find_noise
 from vnlem.napari.settings import Settings
 from vnlem.noise import NoiseCheck, NoiseModel, predictive_check
+from vnlem.pipeline.axes import check_axes
 
 Report = Callable[[float], None]  # takes the share of the work that is done, 0 to 1; raises to cancel
 Index = tuple[int | slice, ...]
