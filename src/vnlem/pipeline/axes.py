@@ -57,7 +57,7 @@ def check_axes(axes: Any, shape: tuple[int, ...]) -> str:
 
 
 @dataclass(frozen=True)
-class Series:
+class PageSeries:
     """Pages that help each other: indices into the array, in order."""
 
     kind: str  # "T", "Z" or "N"; "" for independent pages
@@ -106,7 +106,7 @@ def _page_at(array: Any, letters: str, at: dict[str, int]) -> NDArray[np.float64
     return np.asarray(to_host(page) if lies_on_gpu(page) else page, np.float64)
 
 
-def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = False) -> list[Series]:
+def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = False) -> list[PageSeries]:
     """The pages of an array, in series along the axis in which they help each other, "" for none.
 
     joint: the pages have all channels; else each channel has separate pages.
@@ -126,7 +126,7 @@ def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = 
             tuple(slice(None) if letter in whole else (fixed | {kind: i})[letter] for letter in letters)
             for i in range(sizes.get(kind, 1))
         )
-        found.append(Series(kind, int(fixed.get("C", 0)), pages))
+        found.append(PageSeries(kind, int(fixed.get("C", 0)), pages))
     return found
 
 
@@ -146,7 +146,9 @@ class PagesOf:
     (3, 5, 6)
     """
 
-    def __init__(self, array: Any, letters: str, series: Series, dtype: np.dtype[Any] | None = None) -> None:
+    def __init__(
+        self, array: Any, letters: str, series: PageSeries, dtype: np.dtype[Any] | None = None
+    ) -> None:
         self._array, self._series, self._dtype = array, series, dtype
         whole = [isinstance(part, slice) for part in series.pages[0]]
         kept = [letter for letter, is_whole in zip(letters, whole, strict=True) if is_whole]
