@@ -240,6 +240,13 @@ def ordered_source(
     return Source(name, opener, axes, tuple(shape[axis] for axis in order), dtype, order, **about)
 
 
+def check_names(names: tuple[str, ...], given: str, shape: tuple[int, ...], what: object) -> tuple[str, ...]:
+    """Our names for the axes of a file, or an error that says which letters the file gives them."""
+    if len(names) != len(shape) or len(set(names)) != len(names) or not set(names) <= set(NAMES):
+        raise ValueError(f"{what} has the axes {given} (shape {shape}); say what they are, e.g. axes='tzyx'")
+    return names
+
+
 def _axes(axes: str | None, shape: tuple[int, ...], name: str) -> tuple[str, ...]:
     if axes is None:
         if not 2 <= len(shape) <= 3:
