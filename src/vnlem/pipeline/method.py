@@ -82,7 +82,7 @@ class Method:
     members: parameters -> the parameters of the runs whose mean is the result; by default one run, with
         these.
     in_colour: parameters -> those for three channels that are denoised jointly; by default the same.
-    min_size: parameters -> the smallest height and width that can be denoised.
+    min_size: parameters -> the smallest height and width that can be denoised; by default their `patch_size`.
     has_paper_preset: whether preset="paper" exists.
     signals, sigma_maps: whether it takes one-dimensional input, and noise that differs between channels or
         pixels.
