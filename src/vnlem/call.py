@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.execute import execute
-from vnlem.features.channels import CHANNELS, handling
+from vnlem.features.channels import CHANNELS, handling, handling_for
 from vnlem.noise.advice import advise
 from vnlem.noise.find import find_noise
 from vnlem.noise.lines import check_lines
@@ -172,12 +172,7 @@ def noise_of(
         return noise, params | {"channels": channels}, None if unseen else host
     if common.warns:
         advise(model, host, rounded=planes.dtype.kind in "iu")
-    channels = handling(
-        params.get("channels", "joint"),
-        len(planes.data),
-        lambda: model.seen_in(host.data),
-        shared_noise=model.ties_channels,
-    )
+    channels = handling_for(model, params.get("channels", "joint"), len(planes.data), lambda: host.data)
     if not model.is_white and float(np.ptp(host.data)) == 0:
         # The inverse of the transform corrects a bias that an image without noise does not have.
         return Noise(NoiseModel.white(0.0), given=False, found=model), params | {"channels": channels}, host

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.features.channels import CHANNELS, handling
+from vnlem.features.channels import CHANNELS, handling_for
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import Pages, StackNoise, checked_page, has_maps, mosaic, sampled_pages
@@ -263,11 +263,5 @@ def channels_of_stack(
                 f"channels={wanted!r} is not possible; leave channels out"
             )
         return "separate", None
-    model = noise.model
-    channels = handling(
-        wanted,
-        len(sigmas),
-        lambda: model.seen_in(mosaic(sampled_pages(list(series)))),
-        shared_noise=model.ties_channels,
-    )
+    channels = handling_for(noise.model, wanted, len(sigmas), lambda: mosaic(sampled_pages(list(series))))
     return channels, None if channels == "separate" else noise

@@ -1,6 +1,7 @@
 """How the channels of an image are related, which decides how they are denoised."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,11 @@ def handling(
     if shared_noise:
         return "joint"
     return {"same": "same", "related": "joint", "independent": "separate"}[relation(*seen())]
+
+
+def handling_for(model: Any, wanted: str, count: int, planes: Callable[[], NDArray[np.float64]]) -> str:
+    """:func:`handling` for channels whose noise a model describes; `planes` are made only if they decide."""
+    return handling(wanted, count, lambda: model.seen_in(planes()), shared_noise=model.ties_channels)
 
 
 def relation(planes: NDArray[np.float64], noise: NDArray[np.float64]) -> str:
