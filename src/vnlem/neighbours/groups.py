@@ -194,10 +194,15 @@ def _needing(
     return needing
 
 
+def needed_positions(reach: Reach, step: int, axis: int, needed: tuple[int, int]) -> NDArray[np.int64]:
+    """The reference positions along an axis whose groups may reach the needed pixels first..last."""
+    positions = grid_positions(reach.region.shape[axis] - reach.patch_size + 1, step)
+    return positions[_needing(reach, positions, axis, needed)]
+
+
 def _lines_of_tiles(reach: Reach, step: int, side: int, axis: int, needed: tuple[int, int]) -> list[Line]:
     """Along one axis: where each tile begins, the reference positions in it, and the pixels they read."""
-    positions = grid_positions(reach.region.shape[axis] - reach.patch_size + 1, step)
-    positions = positions[_needing(reach, positions, axis, needed)]
+    positions = needed_positions(reach, step, axis, needed)
     lines = []
     for begin in range(0, reach.region.shape[axis], side):
         own = positions[(positions >= begin) & (positions < begin + side)]
@@ -208,17 +213,13 @@ def _lines_of_tiles(reach: Reach, step: int, side: int, axis: int, needed: tuple
 
 def needed_before(reach: Reach, step: int, needed: Tile, copied: int = 0) -> Tile:
     """The pixels a pass must know for the needed part of its result; copied: reach of turned copies."""
-    height, width = reach.region.shape
     spans = []
-    for axis, (count, first, last) in enumerate(
-        ((height, needed.top, needed.bottom), (width, needed.left, needed.right))
-    ):
-        positions = grid_positions(count - reach.patch_size + 1, step)
-        used = positions[_needing(reach, positions, axis, (first, last))]
+    for axis, ends in enumerate(((needed.top, needed.bottom), (needed.left, needed.right))):
+        used = needed_positions(reach, step, axis, ends)
         begin, end = reach.span(used, axis)
         if copied:
             begin = min(begin, max(int(used[0]) - copied, 0))
-            end = max(end, min(int(used[-1]) + reach.patch_size + copied, count))
+            end = max(end, min(int(used[-1]) + reach.patch_size + copied, reach.region.shape[axis]))
         spans.append((begin, end))
     return Tile(*spans[0], *spans[1])
 

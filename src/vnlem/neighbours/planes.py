@@ -40,16 +40,25 @@ def reference_tiles(
 
     Tiles and patches of a part lie where the whole has them.
     """
-    _, top, left = (0, 0, 0) if part is None else part.first
-    _, whole_height, whole_width = (0, height, width) if part is None else part.whole
-    border = patch_size - 1
-    rows = positions_in_part(height - border, step, top, whole_height - border)
-    columns = positions_in_part(width - border, step, left, whole_width - border)
+    rows, columns = reference_lines((height, width), patch_size, step, part)
+    top, left = (0, 0) if part is None else part.first[1:]
     return [
         np.stack(np.meshgrid(y, x, indexing="ij"), axis=-1).reshape(-1, 2)
         for y in _by_tile(rows, top)
         for x in _by_tile(columns, left)
     ]
+
+
+def reference_lines(
+    size: tuple[int, int], patch_size: int, step: int, part: Part | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of the reference patches of a plane, which may be a part of a larger one."""
+    first, whole = ((0, 0), size) if part is None else (part.first[1:], part.whole[1:])
+    rows, columns = (
+        positions_in_part(length - patch_size + 1, step, begin, all_of_it - patch_size + 1)
+        for length, begin, all_of_it in zip(size, first, whole, strict=True)
+    )
+    return rows, columns
 
 
 def _by_tile(positions: NDArray[np.int64], first: int) -> list[NDArray[np.int64]]:
