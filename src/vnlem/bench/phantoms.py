@@ -24,8 +24,6 @@ def discs(radius: float, spacing: float, jitter: float, seed: int, size: int = 1
     seed: seed of the positions.
     size: height and width of the image.
 
-    Returns (size, size).
-
     >>> cells = discs(5, 18, 3, seed=1)
     >>> cells.shape, bool(abs(cells.mean()) < 1e-12), round(float(cells.std()), 6)
     ((128, 128), True, 1.0)
@@ -41,8 +39,6 @@ def mixed_discs(
     smallest, largest: the radii lie between these, in pixels.
     spacing, jitter, seed, size: as in :func:`discs`; `seed` fixes the radii too.
 
-    Returns (size, size).
-
     >>> mixed_discs(3, 9, 22, 3, seed=1).shape
     (128, 128)
     """
@@ -56,8 +52,6 @@ def floor_of_discs(seed: int, size: int = 128) -> NDArray[np.float64]:
 
     seed: seed of the height of the horizon and of where the rows begin.
     size: height and width of the image.
-
-    Returns (size, size).
 
     >>> image = floor_of_discs(seed=1)
     >>> bool(image.max() > 0 > image.min())
@@ -82,8 +76,6 @@ def budding_discs(seed: int, size: int = 128) -> NDArray[np.float64]:
     """Discs that carry smaller discs, which carry smaller ones: mean 0, standard deviation 1.
 
     seed, size: as in :func:`floor_of_discs`; the seed fixes places, radii and angles.
-
-    Returns (size, size).
 
     >>> round(float(budding_discs(seed=1).std()), 6)
     1.0
@@ -116,8 +108,6 @@ def half_discs(
 
     radius, spacing, jitter, seed, size: as in :func:`discs`; `seed` fixes the angles too.
 
-    Returns (size, size).
-
     >>> particles = half_discs(6, 16, 2, seed=1)
     >>> bool(particles.max() > 0 > particles.min())
     True
@@ -130,8 +120,6 @@ def rings(size: int, frequency: float = 0.6) -> NDArray[np.float64]:
 
     size: height and width of the image.
     frequency: radians per pixel.
-
-    Returns (size, size).
 
     >>> image = rings(65)
     >>> bool(image[32, 32] == image.max())

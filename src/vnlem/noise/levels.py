@@ -247,8 +247,8 @@ def by_flatness(blocks: Blocks) -> Levels:
 def by_place(blocks: Blocks, down: int, across: int) -> tuple[Float, Levels]:
     """What the flattest blocks of every cell of a grid show; cells with too few blocks are left out.
 
-    Returns places: (cells, 2): rows and columns of their middles, from -1 to 1 over the image; levels: one
-    number per cell.
+    Returns the places of the cells (n, 2), rows and columns of their middles from -1 to 1 over the image, and
+    what each shows.
 
     >>> places, levels = by_place(cut(np.random.default_rng(0).normal(100, 5, (64, 64))), 2, 2)
     >>> places.tolist()
