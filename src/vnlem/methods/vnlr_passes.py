@@ -12,6 +12,7 @@ from vnlem.kernels.cpu.sheets import Images
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.neighbours.groups import COPIES, Matching, TileGrid, needed_before, reach_of_copies
 from vnlem.neighbours.sheets import Copies, Reach
+from vnlem.noise.components import OPPONENT
 from vnlem.pipeline.device import namespace
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.regions import Region
@@ -22,9 +23,6 @@ from vnlem.pipeline.workers import Pool
 # For perception the last pass runs twice, with these factors on the noise energy in the ridge: a smoother and
 # a sharper estimate, which `vnlem.estimate.contrast` blends.
 SMOOTHER, SHARPER = 2.2, 0.7
-
-# Orthonormal opponent colours: brightness, red against blue, green against both. White noise stays white.
-OPPONENT = np.array([[1 / 3**0.5] * 3, [1 / 2**0.5, 0.0, -1 / 2**0.5], [1 / 6**0.5, -2 / 6**0.5, 1 / 6**0.5]])
 
 
 def halo(params: VnlrParams) -> int:

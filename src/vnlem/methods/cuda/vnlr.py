@@ -22,8 +22,9 @@ from vnlem.kernels.cuda.ridge import Images, Rule, combine, empty_sums
 from vnlem.methods.cuda.retry_in_parts import in_regions
 from vnlem.methods.cuda.turned import Batch, CopiedTiles, DevicePlanes, Lines, whole_batch
 from vnlem.methods.vnlr_params import VnlrParams
-from vnlem.methods.vnlr_passes import OPPONENT, SHARPER, SMOOTHER, halo, matching_of, needed_areas
+from vnlem.methods.vnlr_passes import SHARPER, SMOOTHER, halo, matching_of, needed_areas
 from vnlem.neighbours.groups import MOST_COPIED, Matching, needed_positions, symmetries
+from vnlem.noise.components import OPPONENT
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
