@@ -7,7 +7,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from vnlem.call import Frame, Noise, check_parameters, denoise_planes, noise_of, with_check
+from vnlem.call import CallOptions, Noise, check_parameters, denoise_planes, noise_of, with_check
+from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, run_where_asked, to_host
@@ -22,6 +23,7 @@ from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_METHOD, find_method, for_one_page
 from vnlem.repair import (
+    NAMES,
     Holes,
     as_planes,
     check_options,
@@ -173,33 +175,14 @@ def denoise(
     >>> vnlem.denoise(noisy, sigma=20, method="nlm").dtype
     dtype('uint8')
     """
+    arguments = dict(locals())
     method_given = find_method(method)
     wanted = None if dtype is None else check_dtype(dtype)
-    about_noise: dict[str, Any] = {
-        "gain": gain,
-        "offset": offset,
-        "read_noise": read_noise,
-        "caution": caution,
-        "lines": lines,
-        "coils": coils,
-        "looks": looks,
-        "domain": domain,
-    }
-    about_pixels = {"mask": mask, "fill": fill, "defects": defects, "protect": protect, "strength": strength}
+    about_noise = {name: arguments[name] for name in ABOUT_NOISE}
+    about_pixels = {name: arguments[name] for name in NAMES}
     given = {"preset": preset, **params}
-    rest: dict[str, Any] = {
-        "method": method,
-        "channel_axis": channel_axis,
-        "axes": axes,
-        "workers": workers,
-        "progress": progress,
-        "return_info": return_info,
-        "device": device,
-        "impulses": impulses,
-        **about_noise,
-        **about_pixels,
-        **given,
-    }
+    apart = ("image", "sigma", "noise_model", "dtype", "params")
+    rest = {name: value for name, value in arguments.items() if name not in apart} | params
     if np.ma.isMaskedArray(image):
         data, rest["mask"] = without_mask(image, mask)
         done = denoise(data, sigma, noise_model=noise_model, dtype=dtype, **rest)
@@ -209,7 +192,7 @@ def denoise(
         return cast(Result, denoise_complex(denoise, image, sigma, noise_model, dtype, rest))
     if noise_model == "rician" and np.ndim(sigma) > 1:
         return _with_sigma_map(image, sigma, wanted, rest)
-    pixels = check_options(impulses, **about_pixels)
+    pixels = check_options(**about_pixels)
     stack = axes is not None or (channel_axis is None and is_list_of_images(image))
     if is_lazy(image):
         from vnlem.large.dask_arrays import denoise_lazily
@@ -230,22 +213,22 @@ def denoise(
 
     def at(array: Any, level: Any, where: str) -> Result:
         """The call on a device, with arrays on that device."""
-        frame = Frame(channel_axis, workers, progress, return_info, where, pixels=pixels)
+        common = CallOptions(channel_axis, workers, progress, return_info, where, pixels=pixels)
         model: Any = noise_model
         if where != "cpu" and level is not None and model == "auto":
             # A given sigma is not checked, because that would copy the image to the host.
             model = "gaussian"
         if not stack:
-            return denoise_image(method_given, array, level, model, about_noise, given, frame, wanted)
+            return denoise_image(method_given, array, level, model, about_noise, given, common, wanted)
         # With a delay even one frame is a movie, as in a stream.
         page = only_page(array, axes, level) if given.get("delay") is None else None
         if page is not None:
             shape = np.shape(array)
             level = sigma_of_page(level, str(axes), shape)
             own = pixels.each(lambda name, map_: only_page(fitting(name, map_, shape, None), axes, None))
-            frame = replace(frame, pixels=own, channel_axis=0 if page.ndim == 3 else None)
+            common = replace(common, pixels=own, channel_axis=0 if page.ndim == 3 else None)
             own_given = for_one_page(method_given.name, str(axes).upper(), given)
-            done = denoise_image(method_given, page, level, model, about_noise, own_given, frame, wanted)
+            done = denoise_image(method_given, page, level, model, about_noise, own_given, common, wanted)
             return cast(Result, back_as(done, str(axes), np.shape(array)))
         options: dict[str, Any] = {
             "axes": axes,
@@ -284,7 +267,7 @@ def denoise_image(
     noise_model: Any,
     about_noise: dict[str, Any],
     given: dict[str, Any],
-    frame: Frame,
+    common: CallOptions,
     dtype: np.dtype[Any] | None,
 ) -> Result:
     """Denoise one image on the device where it is."""
@@ -294,27 +277,27 @@ def denoise_image(
     params = method.with_defaults(given)
     check_parameters(method, params)
     came = image
-    image, missing = split(image, frame.pixels, frame.channel_axis)
-    planes = to_planes(image, frame.channel_axis, signals=method.signals)
-    check_workers(frame.workers)
+    image, missing = split(image, common.pixels, common.channel_axis)
+    planes = to_planes(image, common.channel_axis, signals=method.signals)
+    check_workers(common.workers)
 
     def find(seen: Planes) -> tuple[Noise, dict[str, Any], Planes | None]:
         there = lies_on_gpu(image)
-        return noise_of(method, seen, sigma, noise_model, about_noise, params, frame, there)
+        return noise_of(method, seen, sigma, noise_model, about_noise, params, common, there)
 
     estimate = None if sigma is not None else lambda seen: find(seen)[0].model
     holes: Holes | None = None
     if missing is not None:
         planes, holes = without_missing(planes, as_planes(missing, planes.channel_axis), estimate)
     noise, decided, host = find(planes)
-    asked = frame.pixels.impulses
+    asked = common.pixels.impulses
     if host is not None and asked is not False:
         gone = None if holes is None else holes.missing
         maps = noise.maps
         even = host if maps is None else replace(host, data=maps.enter(host.data))
         own = noise.sigma_map  # with a map, a pixel may be noisier than its neighbours
         again = estimate if maps is None else None
-        rule = impulse_rule(even, gone, noise.model, asked, again, own, frame.workers)
+        rule = impulse_rule(even, gone, noise.model, asked, again, own, common.workers)
         units = None if maps is None else even.data
         found = None if rule is None else without_impulses(host, holes, rule, estimate, units, own)
         if found is not None:
@@ -326,9 +309,9 @@ def denoise_image(
     if maps is not None:
         noise, planes = replace(noise, before=planes.data), replace(planes, data=maps.enter(planes.data))
         holes = None if holes is None else replace(holes, filled=maps.enter(holes.filled))
-    result = denoise_planes(method, image, planes, noise, decided, frame, begun, holes)
-    if isinstance(result, tuple) and not frame.pixels.keeps_input:
+    result = denoise_planes(method, image, planes, noise, decided, common, begun, holes)
+    if isinstance(result, tuple) and not common.pixels.keeps_input:
         result = with_check(result, host, noise, begun)
-    if not frame.pixels.fill and missing is not None:
-        result = with_image(result, lambda done: kept(done, came, missing, frame.pixels))
+    if not common.pixels.fill and missing is not None:
+        result = with_image(result, lambda done: kept(done, came, missing, common.pixels))
     return result if dtype is None else with_image(result, lambda done: as_dtype(done, dtype))

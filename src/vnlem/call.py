@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.execute import execute
-from vnlem.features.channels import CHANNELS, handling
+from vnlem.features.channels import CHANNELS, handling, handling_for
 from vnlem.noise.advice import advise
 from vnlem.noise.find import find_noise
 from vnlem.noise.lines import check_lines
@@ -42,7 +42,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Frame:
+class CallOptions:
     """The arguments of a call that every method has."""
 
     channel_axis: int | None = None
@@ -59,19 +59,17 @@ def denoise_with(method: Method, image: ArrayLike, sigma: Any = None, **argument
 
     `arguments` are those of the public function, including defaults.
 
-    Examples
-    --------
     >>> from vnlem.registry import find_method
     >>> nlm = find_method("nlm")
     >>> denoise_with(nlm, np.arange(64.0).reshape(8, 8), 1.0, **nlm.with_defaults({})).shape
     (8, 8)
     """
     params = {name: value for name, value in arguments.items() if name not in CALL}
-    frame = {name: value for name, value in arguments.items() if name in CALL}
-    asked = frame.pop("device", None)
+    common = {name: value for name, value in arguments.items() if name in CALL}
+    asked = common.pop("device", None)
 
     def at(array: Any, level: Any, device: str) -> Result:
-        call = Frame(**frame, device=device)
+        call = CallOptions(**common, device=device)
         begun = time.perf_counter()
         planes = to_planes(array, call.channel_axis, signals=method.signals)
         check_workers(call.workers)
@@ -90,7 +88,7 @@ def check_parameters(method: Method, params: dict[str, Any]) -> None:
 
 
 def white_noise(
-    method: Method, planes: Planes, sigma: Any, params: dict[str, Any], frame: Frame
+    method: Method, planes: Planes, sigma: Any, params: dict[str, Any], common: CallOptions
 ) -> tuple[Noise, str]:
     """White noise, given or estimated, and how channels are denoised."""
     wanted, count = params.get("channels", "joint"), len(planes.data)
@@ -121,7 +119,7 @@ def white_noise(
         return Noise(NoiseModel.white(root_mean_square(full)), spread), channels
     if sigma is not None:
         return Noise(NoiseModel.white(check_sigma(sigma))), channels
-    with Pool(check_workers(frame.workers)) as pool:
+    with Pool(check_workers(common.workers)) as pool:
         level = (
             each[0] if channels == "same" and each else estimate_sigma_of_planes(to_host(planes.data), pool)
         )
@@ -150,7 +148,7 @@ def noise_of(
     noise_model: Any,
     about_noise: dict[str, Any],
     params: dict[str, Any],
-    frame: Frame,
+    common: CallOptions,
     on_gpu: bool,
 ) -> tuple[Noise, dict[str, Any], Planes | None]:
     """Find the noise of an image and decide how its channels are denoised; also return it on the host.
@@ -167,19 +165,14 @@ def noise_of(
         host = replace(planes, data=to_host(planes.data), statistics=None)
     check_values(host)
     plain = params["preset"] == "paper"
-    model = find_noise(host, sigma, noise_model, about_noise, plain=plain, workers=frame.workers)
+    model = find_noise(host, sigma, noise_model, about_noise, plain=plain, workers=common.workers)
     if model is None or unseen:
-        noise, channels = white_noise(method, planes, sigma, params, frame)
+        noise, channels = white_noise(method, planes, sigma, params, common)
         noise = replace(noise, given=model is None, model=model or noise.model)
         return noise, params | {"channels": channels}, None if unseen else host
-    if frame.warns:
+    if common.warns:
         advise(model, host, rounded=planes.dtype.kind in "iu")
-    channels = handling(
-        params.get("channels", "joint"),
-        len(planes.data),
-        lambda: model.seen_in(host.data),
-        shared_noise=model.ties_channels,
-    )
+    channels = handling_for(model, params.get("channels", "joint"), len(planes.data), lambda: host.data)
     if not model.is_white and float(np.ptp(host.data)) == 0:
         # The inverse of the transform corrects a bias that an image without noise does not have.
         return Noise(NoiseModel.white(0.0), given=False, found=model), params | {"channels": channels}, host
@@ -193,33 +186,23 @@ def denoise_planes(
     planes: Planes,
     noise: Noise,
     params: dict[str, Any],
-    frame: Frame,
+    common: CallOptions,
     begun: float,
     holes: Holes | None = None,
 ) -> Result:
     """Plan, execute, restore.
 
-    Parameters
-    ----------
-    method : Method
-    image : array
-        As given, on the device of the call.
-    planes : Planes
-        Of the image; on the host if the noise is not white.
-    noise : Noise
-    params : dict
-        All parameters of the method; "channels" is already decided.
-    frame : Frame
-    begun : float
-        When the call began, for its timings.
-    holes : Holes, optional
-        Missing pixels; `planes` are then filled, and as noisy there as elsewhere.
+    image: as given, on the device of the call.
+    planes: of the image; on the host if the noise is not white.
+    params: all parameters of the method; "channels" is already decided.
+    begun: when the call began, for its timings.
+    holes: missing pixels; `planes` are then filled, and as noisy there as elsewhere.
     """
-    threads = check_workers(frame.workers)
+    threads = check_workers(common.workers)
     channels = params["channels"]
     estimated = time.perf_counter()
     details: dict[str, Any] = {}
-    with reporting(frame.progress, method.name) as report:
+    with reporting(common.progress, method.name) as report:
         with Pool(threads) as pool:
 
             def plan_with(other: dict[str, Any]) -> Plan:
@@ -230,9 +213,9 @@ def denoise_planes(
                     Sample(planes.data, _shape(planes), True, noise.sigma_map, planes.statistics),
                     noise.model,
                     channels=channels,
-                    device=frame.device,
+                    device=common.device,
                     ndim=planes.ndim,
-                    warns=frame.warns,
+                    warns=common.warns,
                     pool=pool,
                 )
 
@@ -256,13 +239,13 @@ def denoise_planes(
             )
             if noise.maps is not None:
                 done = noise.maps.kept(noise.maps.leave(done), noise.before, planes.dtype)
-            if frame.pixels.keeps_input:
-                protect = protect_of(frame.pixels, np.shape(image), planes.channel_axis)
+            if common.pixels.keeps_input:
+                protect = protect_of(common.pixels, np.shape(image), planes.channel_axis)
                 gone = None if holes is None else holes.missing
                 given = pixels if noise.maps is None else noise.before
-                done = finish(given, done, frame.pixels, gone, protect)
+                done = finish(given, done, common.pixels, gone, protect)
             result = planes.restore(done)
-    if not frame.return_info:
+    if not common.return_info:
         return result
     if holes is not None:
         details["missing"] = int(holes.missing.sum())
@@ -271,7 +254,7 @@ def denoise_planes(
         details["scales"] = len(plan.sizes)
     ended = time.perf_counter()
     timings = {"estimate_noise": estimated - begun, "denoise": ended - estimated, "total": ended - begun}
-    return result, _info(plan, noise, timings, details, frame.device)
+    return result, _info(plan, noise, timings, details, common.device)
 
 
 def with_check(

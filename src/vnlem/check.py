@@ -5,7 +5,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from vnlem.api import denoise_image
-from vnlem.call import Frame
+from vnlem.call import CallOptions
 from vnlem.noise.auto import estimate_of_planes
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.predictive import NoiseCheck, check_by_tiles
@@ -59,10 +59,10 @@ def check_noise(
         noise_model = estimate_of_planes(planes, workers=workers)
     else:
         noise_model.check(planes)
-    frame = Frame(planes.channel_axis, workers, warns=False)
+    common = CallOptions(planes.channel_axis, workers, warns=False)
 
     def denoised(tile: Any, model: NoiseModel) -> Any:
         given = {"preset": "auto", "profile": "fast"}
-        return denoise_image(find_method("vnlr"), tile, None, model, {}, given, frame, None)
+        return denoise_image(find_method("vnlr"), tile, None, model, {}, given, common, None)
 
     return check_by_tiles(planes, noise_model, denoised)

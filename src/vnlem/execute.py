@@ -43,25 +43,13 @@ def execute(
 ) -> Any:
     """The denoised pixels of ``region.write`` from those of ``region.read``.
 
-    Parameters
-    ----------
-    plan : Plan
-    planes : ndarray
-        (channels, height, width), the pixels of ``region.read``; on a GPU only if the noise is white.
-    region : Region, optional
-        The whole image when None.
-    workers : int
-        Threads; they do not change the result.
-    progress : callable(done, total), optional
-    sigma_map : ndarray, optional
-        Standard deviation of the noise, (channels or 1, height or 1, width or 1), of ``region.read``.
-    missing : ndarray of bool, optional
-        Missing pixels of ``region.read``, for plans that repair; none when None.
-    details : dict, optional
-        Receives what the method reports about the image at full size.
+    planes: (channels, height, width), the pixels of ``region.read``; on a GPU only if the noise is white.
+    region: the whole image when None.
+    workers: threads; they do not change the result.
+    sigma_map: standard deviation of the noise, (channels or 1, height or 1, width or 1), of ``region.read``.
+    missing: missing pixels of ``region.read``, for plans that repair; none when None.
+    details: receives what the method reports about the image at full size.
 
-    Examples
-    --------
     >>> from vnlem.noise.model import NoiseModel
     >>> from vnlem.plan import Sample, make_plan
     >>> image = np.random.default_rng(0).normal(100, 20, (1, 96, 80))
@@ -315,10 +303,6 @@ class _Execution:
         ]
 
     def _halve(self, planes: Any) -> Any:
-        if lies_on_gpu(planes):
-            from vnlem.estimate.scales_on_gpu import halve
-
-            return halve(planes)
         return halve_in_tiles(planes, self._pool)
 
     def _halved_map(self, sigma_map: Any, region: Region, size: Size) -> Any:
@@ -342,10 +326,6 @@ class _Execution:
             level = np.array([group.scale.noise for group in size.groups])[:, None, None]
         else:
             level = size.level
-        if lies_on_gpu(fine):
-            from vnlem.estimate.scales_on_gpu import join
-
-            return join(fine, coarse, level)
         return join_in_tiles(fine, coarse, level, self._pool)
 
 

@@ -74,8 +74,6 @@ class CompareView:
 def wipe_html(before: str, after: str, names: tuple[str, str], width: int, columns: int) -> str:
     """The HTML of a slider between two pictures at these addresses, `width` pixels wide on the screen.
 
-    Examples
-    --------
     >>> "before.png" in wipe_html("before.png", "after.png", ("a", "b"), 512, 256)
     True
     """

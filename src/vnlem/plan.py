@@ -181,27 +181,14 @@ def make_plan(
 ) -> Plan:
     """Decide everything.
 
-    Parameters
-    ----------
-    method : str
-    params : dict
-        All parameters of the method, as :meth:`Method.with_defaults` gives them.
-    sample : Sample
-    noise : NoiseModel
-        White, of the root mean square, if the sample has a map of it.
-    channels : {"joint", "separate", "same"}
-    device : str
-    ndim : int
-        1 for a signal.
-    in_parts : bool
-        Whether the image is denoised in parts, which need halos.
-    warns : bool
-        Whether to warn about white noise that leaves nothing of the image.
-    pool : Pool, optional
-        The threads to use; they do not change the plan.
+    params: all parameters of the method, as :meth:`Method.with_defaults` gives them.
+    noise: white, of the root mean square, if the sample has a map of it.
+    channels: "joint", "separate" or "same".
+    ndim: 1 for a signal.
+    in_parts: whether the image is denoised in parts, which need halos.
+    warns: whether to warn about white noise that leaves nothing of the image.
+    pool: the threads to use; they do not change the plan.
 
-    Examples
-    --------
     >>> image = np.random.default_rng(0).normal(100, 20, (1, 128, 128))
     >>> params = find_method("vnlr").with_defaults({"scales": 2})
     >>> plan = make_plan("vnlr", params, Sample(image, (128, 128)), NoiseModel.white(15.0))
@@ -218,8 +205,6 @@ def make_plan(
 def pictures(planes: Any, channels: str) -> list[tuple[tuple[int, ...], Any]]:
     """The pictures that planes (C, H, W) are denoised as, each with its channels.
 
-    Examples
-    --------
     >>> planes = np.zeros((3, 4, 5))
     >>> [(c, p.shape) for c, p in pictures(planes, "same")]
     [((0, 1, 2), (1, 4, 5))]
@@ -284,10 +269,6 @@ class _Decide(NamedTuple):
             yield Round(one.halvings, tuple(sizes), one.share)
 
     def _halve(self, planes: Any) -> Any:
-        if lies_on_gpu(planes):
-            from vnlem.estimate.scales_on_gpu import halve
-
-            return halve(planes)
         return halve_in_tiles(planes, self.pool)
 
     def _size(

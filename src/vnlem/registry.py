@@ -37,8 +37,6 @@ def _of_other_packages() -> dict[str, str]:
 def names() -> tuple[str, ...]:
     """The names of all methods, those of other packages last.
 
-    Examples
-    --------
     >>> names()[:3]
     ('nlm', 'nlem', 'nlpr')
     """
@@ -48,8 +46,6 @@ def names() -> tuple[str, ...]:
 def find_method(name: str) -> Method:
     """A method; names accept - and _.
 
-    Examples
-    --------
     >>> find_method("vnlem_dd").name
     'vnlem-dd'
     """
@@ -64,8 +60,6 @@ def find_method(name: str) -> Method:
 def find_function(name: str) -> Any:
     """The public function of a method.
 
-    Examples
-    --------
     >>> find_function("nlm").__name__
     'denoise_nlm'
     """
@@ -75,8 +69,6 @@ def find_function(name: str) -> Any:
 def methods_with(has: Any) -> list[str]:
     """The names of the methods that have something.
 
-    Examples
-    --------
     >>> methods_with(lambda method: method.has_paper_preset)
     ['nlem', 'vnlem', 'vnlem-dd']
     """
@@ -86,8 +78,6 @@ def methods_with(has: Any) -> list[str]:
 def check_preset(method: Method, preset: str) -> str:
     """A preset the method has, or an error that names those which have it.
 
-    Examples
-    --------
     >>> check_preset(find_method("nlem"), "paper")
     'paper'
     >>> check_preset(find_method("nlm"), "paper")
@@ -105,14 +95,8 @@ def check_preset(method: Method, preset: str) -> str:
 def stack_method(name: str, kind: str = "") -> Any:
     """How a method takes all pages of a series together; None if it takes them one by one.
 
-    Parameters
-    ----------
-    name : str
-    kind : {"", "T", "Z", "N"}
-        The kind of series; any when empty.
+    kind: "", "T", "Z" or "N", the kind of series; any when empty.
 
-    Examples
-    --------
     >>> stack_method("vnlem") is None, stack_method("nlm", "N") is None
     (True, True)
     """
@@ -143,8 +127,6 @@ def check_stack_params(function: Any, method: str, params: dict[str, Any]) -> No
 def for_one_page(method: str, axes: str, params: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a stack for its only page: those that only stacks have are checked and left out.
 
-    Examples
-    --------
     >>> for_one_page("vnlr", "TYX", {"plane_distance": 2, "profile": "fast"})
     {'profile': 'fast'}
     """

@@ -72,8 +72,6 @@ def check_options(
 ) -> PixelOptions:
     """The options, or a clear error.
 
-    Examples
-    --------
     >>> check_options("auto", None, True, None, None, 0.5).keeps_input
     True
     """
@@ -110,8 +108,6 @@ def _as_weights(given: Any) -> Float:
 def without_mask(image: Any, mask: Any) -> tuple[Any, Any]:
     """A masked array as its data, and its mask together with one that was given.
 
-    Examples
-    --------
     >>> without_mask(np.ma.masked_greater([1.0, 9.0], 5), None)[1]
     array([False,  True])
     """
@@ -148,8 +144,6 @@ def split(image: Any, options: PixelOptions, channel_axis: int | None = None) ->
 
     Infinite values stay, and are refused later with other invalid values.
 
-    Examples
-    --------
     >>> split(np.array([[1.0, np.nan]]), PixelOptions())
     (array([[1., 0.]]), array([[False,  True]]))
     """
@@ -190,13 +184,8 @@ Estimate = Callable[[Planes], NoiseModel]
 def without_missing(planes: Planes, missing: Mask, estimate: Estimate | None) -> tuple[Planes, Holes]:
     """Planes whose missing pixels are filled and as noisy as the others, and the holes.
 
-    Parameters
-    ----------
-    planes : Planes
-    missing : ndarray of bool
-        (channels, height, width).
-    estimate : callable, optional
-        None if the noise is known: then only the contrast of the planes is estimated.
+    missing: (channels, height, width).
+    estimate: None if the noise is known: then only the contrast of the planes is estimated.
     """
     filled = holes_of.first_guess(planes.data, missing, holes_of.levels_of(planes.data, missing))
     seen = replace(planes, data=holes_of.stand_in(filled, missing, _rough_sigma(planes.data, missing)))
@@ -274,13 +263,8 @@ def with_repair(
 ) -> Plan:
     """A plan that fills holes first.
 
-    Parameters
-    ----------
-    plan : Plan
-    planes, holes : ndarray
-        The image or a sample of it; holes None if none were found.
-    quick : callable
-        Gives the plan of the guessing rounds, from parameters that make them quick.
+    planes, holes: the image or a sample of it; holes None if none were found.
+    quick: gives the plan of the guessing rounds, from parameters that make them quick.
     """
     if holes is None:
         holes = np.zeros(planes.shape, bool)
@@ -293,8 +277,6 @@ def with_repair(
 def finish(given: Any, done: Any, options: PixelOptions, missing: Mask | None, protect: Any = None) -> Any:
     """The result, mixed with the input where requested; missing pixels have no input to keep.
 
-    Examples
-    --------
     >>> finish(np.array([0.0, 8.0]), np.array([4.0, 4.0]), PixelOptions(strength=0.5), None)
     array([2., 6.])
     """
@@ -355,8 +337,6 @@ def with_image(result: Any, change: Callable[[Any], Any]) -> Any:
 def is_complex(image: Any) -> bool:
     """Whether an image holds complex numbers.
 
-    Examples
-    --------
     >>> is_complex(np.zeros((2, 2), np.complex64)), is_complex([[1.0]])
     (True, False)
     """

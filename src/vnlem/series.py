@@ -34,8 +34,6 @@ from vnlem.registry import check_stack_params, find_function, for_one_page, stac
 def first_pages(pages: Pages, delay: Any) -> Pages:
     """The pages on which noise and units are measured; with a delay, only the first ones.
 
-    Examples
-    --------
     >>> len(first_pages([np.zeros((4, 3))] * 9, 2)), len(first_pages([np.zeros((4, 3))] * 9, None))
     (3, 9)
     """
@@ -254,24 +252,13 @@ def _three(values: Any) -> Any:
 
 def _halve(values: Any) -> Any:
     """Values (H, W) or (channels, H, W) at half the size."""
-    if values.ndim == 2:
-        return _halve(values[None])[0]
-    if lies_on_gpu(values):
-        from vnlem.estimate.scales_on_gpu import halve as halve_there
-
-        return halve_there(values)
-    return halve(values)
+    halved = halve(_three(values))
+    return halved if values.ndim == 3 else halved[0]
 
 
 def _join(fine: Any, coarse: Any, sigma: Any) -> Any:
     """The fine values with the low frequencies of the coarse ones, where the two hardly differ."""
-    if fine.ndim == 2:
-        return _join(fine[None], coarse[None], sigma)[0]
-    if lies_on_gpu(fine):
-        from vnlem.estimate.scales_on_gpu import join as join_there
-
-        return join_there(fine, coarse, sigma)
-    return join(fine, coarse, sigma)
+    return join(_three(fine), _three(coarse), sigma).reshape(fine.shape)
 
 
 def check_page(planes: Planes, index: int, count: int | None) -> None:
@@ -313,8 +300,6 @@ class _Bring:
 def units_on(device: str, pages: Pages, noise: StackNoise) -> StackUnits:
     """The units of a series, measured on the device that solves it: its sums differ in the last digit.
 
-    Examples
-    --------
     >>> from vnlem.noise.model import NoiseModel
     >>> units_on("cpu", [np.array([[0.0, 10.0]])], StackNoise(NoiseModel.white(3.0)))
     StackUnits(mean=5.0, scale=4.0, peak=1.25)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.features.channels import CHANNELS, handling
+from vnlem.features.channels import CHANNELS, handling_for
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import Pages, StackNoise, checked_page, has_maps, mosaic, sampled_pages
@@ -40,16 +40,10 @@ def denoise_pages_on_disk(
 ) -> Any:
     """Denoise a stack that is not in memory: read whole pages from `pages` and write them to `out`.
 
-    Parameters
-    ----------
-    pages, out
-        Arrays with a shape, whose pages are read or set by index.
-    sigma, device, options
-        As in :func:`vnlem.denoise`.
+    pages, out: arrays with a shape, whose pages are read or set by index.
+    sigma, device, options: as in :func:`vnlem.denoise`.
 
-    Returns
-    -------
-    (out, Info)
+    Returns (out, Info).
     """
     about_noise = {name: options.pop(name, None) for name in ABOUT_NOISE}
     name = choose(device)
@@ -78,32 +72,17 @@ def denoise_stack(
 ) -> Any:
     """Denoise a stack: see :func:`vnlem.denoise`, whose arguments these are.
 
-    Parameters
-    ----------
-    image : array_like or list of ndarray
-    sigma : float or one number per channel, optional
-    axes : str or None
-    method : str
-    noise_model : str or NoiseModel
-    about_noise : dict
-        What else is known about the noise: ABOUT_NOISE, None for unknown values.
-    workers, progress, return_info, params
-        As in :func:`vnlem.denoise`.
-    out : array_like, optional
-        Receives the result. It and the stack may be on disk: only whole pages are read and written, and only
+    sigma: one number, or one per channel.
+    about_noise: what else is known about the noise: ABOUT_NOISE, None for unknown values.
+    workers, progress, return_info, params: as in :func:`vnlem.denoise`.
+    out: receives the result. It and the stack may be on disk: only whole pages are read and written, and only
         the pages in flight are in memory.
-    device : str
-        "cpu" or "cuda:N"; on a GPU several pages are in flight at a time.
-    dtype : dtype, optional
-        Dtype of the result, and of `out` if given; that of the stack when None.
-    holes : ndarray of bool, or list of them, optional
-        Pixels that hold a guess.
-    rounds : int
-        How often the array is denoised, each time with a better guess there.
+    device: "cpu" or "cuda:N"; on a GPU several pages are in flight at a time.
+    dtype: dtype of the result, and of `out` if given; that of the stack when None.
+    holes: pixels that hold a guess.
+    rounds: how often the array is denoised, each time with a better guess there.
 
-    Returns
-    -------
-    ndarray, list of ndarray for a list, or (that, Info) with `return_info`
+    Returns an array, or a list of arrays for a list; with `return_info` (that, Info).
     """
     begun = time.perf_counter()
     check_workers(workers)
@@ -252,24 +231,14 @@ def channels_of_stack(
 ) -> tuple[str, StackNoise | None]:
     """How the channels of a stack are denoised, decided once for all of it, and their common noise.
 
-    Parameters
-    ----------
-    method, kind
-        Of the series.
-    series : sequence of Pages
-        With all channels; some of their pages decide.
-    params : dict
-        "channels" is removed from it.
-    about : tuple
-        What the user passed about the noise: a sigma for each channel, the noise model, other parameters, and
-        whether white noise is estimated.
-    in_parts : bool
-        Whether pages are denoised part by part.
+    method, kind: of the series.
+    series: with all channels; some of their pages decide.
+    params: "channels" is removed from it.
+    about: what the user passed about the noise: a sigma for each channel, the noise model, other parameters,
+        and whether white noise is estimated.
+    in_parts: whether pages are denoised part by part.
 
-    Returns
-    -------
-    (str, StackNoise or None)
-        "joint", "separate" or "same"; no noise model if channels have separate ones.
+    Returns "joint", "separate" or "same", and the noise; None if channels have separate noise.
     """
     wanted = params.pop("channels", "auto")
     checks.choice("channels", wanted, CHANNELS)
@@ -294,11 +263,5 @@ def channels_of_stack(
                 f"channels={wanted!r} is not possible; leave channels out"
             )
         return "separate", None
-    model = noise.model
-    channels = handling(
-        wanted,
-        len(sigmas),
-        lambda: model.seen_in(mosaic(sampled_pages(list(series)))),
-        shared_noise=model.ties_channels,
-    )
+    channels = handling_for(noise.model, wanted, len(sigmas), lambda: mosaic(sampled_pages(list(series))))
     return channels, None if channels == "separate" else noise

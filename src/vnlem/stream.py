@@ -14,7 +14,7 @@ from vnlem.features.channels import CHANNELS
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.pages import StackNoise, planes_of
 from vnlem.pipeline import checks
-from vnlem.pipeline.axes import PagesOf, Series, check_axes, series_of
+from vnlem.pipeline.axes import PageSeries, PagesOf, check_axes, series_of
 from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace
 from vnlem.pipeline.dtypes import as_dtype, check_dtype, taken_up
 from vnlem.pipeline.lazy import load
@@ -302,7 +302,7 @@ def _check_params(params: dict[str, Any]) -> None:
 class _Layout:
     """Where the pages of a series lie in frames."""
 
-    def __init__(self, letters: str, series: Series) -> None:
+    def __init__(self, letters: str, series: PageSeries) -> None:
         self._letters, self._at = letters, series
 
     def page_of(self, frame: Any) -> NDArray[Any]:

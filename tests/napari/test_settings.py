@@ -5,11 +5,12 @@ import pytest
 
 import vnlem
 from vnlem.napari.as_code import as_command, as_python
-from vnlem.napari.axes import check_axes, guess_axes
+from vnlem.napari.axes import guess_axes
 from vnlem.napari.pages import Pages, denoise_pages
 from vnlem.napari.settings import WITH_PROFILES, Settings
 from vnlem.napari.stacks import denoise_stack
 from vnlem.napari.words import PROFILES, ROTATIONS
+from vnlem.pipeline.axes import check_axes
 from vnlem.registry import METHODS, find_method
 
 
@@ -68,7 +69,7 @@ def test_axes_are_recognised(
 
 @pytest.mark.parametrize(
     ("axes", "words"),
-    [("QYX", "letter 'Q'"), ("YYX", "Y twice"), ("YX", "2 letters"), ("TZC", "must name Y and X")],
+    [("QYX", "letter 'Q'"), ("YYX", "'Y' twice"), ("YX", "2 axes"), ("TZC", "names no Y")],
 )
 def test_axes_that_do_not_fit_are_refused_in_one_sentence(axes: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):

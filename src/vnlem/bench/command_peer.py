@@ -19,8 +19,6 @@ LONGEST_WORDS = 200  # characters of a program's output that are shown
 def check_command(command: str) -> list[str]:
     """The words of a command, or an error about what it lacks.
 
-    Examples
-    --------
     >>> check_command("tool -i {in} -o '{out}' --noise {sigma}")
     ['tool', '-i', '{in}', '-o', '{out}', '--noise', '{sigma}']
     """
@@ -42,16 +40,9 @@ def run_command(
 ) -> NDArray[np.float64]:
     """Denoise an image or a stack with a program; any failure is a ValueError in one sentence.
 
-    Parameters
-    ----------
-    command : str
-        Its words; {in}, {out}, {sigma} and {threads} are replaced.
-    noisy : ndarray
-        Written as a TIFF file of 32-bit floats.
-    sigma : float
-    threads : int
-    axes : str
-        Of `noisy`.
+    command: its words; {in}, {out}, {sigma} and {threads} are replaced.
+    noisy: written as a TIFF file of 32-bit floats.
+    axes: of `noisy`.
     """
     import tifffile
 

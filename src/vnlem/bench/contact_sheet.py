@@ -27,8 +27,6 @@ class Entry(NamedTuple):
 def to_bytes(image: NDArray[Any]) -> NDArray[np.uint8]:
     """Grey values rounded and clipped to 0..255.
 
-    Examples
-    --------
     >>> to_bytes(np.array([-3.0, 99.6, 300.0]))
     array([  0, 100, 255], dtype=uint8)
     """
@@ -39,8 +37,6 @@ def to_bytes(image: NDArray[Any]) -> NDArray[np.uint8]:
 def error_image(error: NDArray[Any], limit: float) -> NDArray[np.uint8]:
     """An error on a grey scale: -limit is black, 0 mid-grey, +limit white.
 
-    Examples
-    --------
     >>> error_image(np.array([-9.0, 0.0, 3.0]), limit=3.0)
     array([  0, 128, 255], dtype=uint8)
     """
@@ -50,8 +46,6 @@ def error_image(error: NDArray[Any], limit: float) -> NDArray[np.uint8]:
 def contact_sheet(title: str, entries: Sequence[Entry]) -> NDArray[np.uint8]:
     """All entries on one grey picture, in reading order: first the large ones, at twice their size.
 
-    Examples
-    --------
     >>> grey = np.full((40, 60), 128)
     >>> contact_sheet("two", [Entry("a", "", grey), Entry("b", "", grey, grey)]).shape
     (152, 424)

@@ -26,18 +26,10 @@ _LUMA = np.array([0.299, 0.587, 0.114])  # ITU-R BT.601
 class Item:
     """An image of the data set.
 
-    Attributes
-    ----------
-    name : str
-        The path within the folder, with forward slashes; unique, and the same on every machine.
-    path : str
-    category : str
-    index : int
-        Place in the sorted order of names: the noise's seed follows it.
-    reference : str
-        Path of the reference image of a pair; empty elsewhere.
-    gain, offset : float
-        ``gain * reference + offset`` is what the noisy image of a pair is compared with.
+    name: the path within the folder, with forward slashes; unique, and the same on every machine.
+    index: place in the sorted order of names: the noise's seed follows it.
+    reference: path of the reference image of a pair; empty elsewhere.
+    gain, offset: ``gain * reference + offset`` is what the noisy image of a pair is compared with.
     """
 
     name: str
@@ -68,16 +60,10 @@ def find_images(folder: Path, *, include: str = "*", leave_out: Path | None = No
 
     The category is what MANIFEST.csv says in its columns `file` and `category`, or the sub-folder.
 
-    Parameters
-    ----------
-    folder : Path
-    include : str
-        Take only names that match this pattern; a pattern without a slash is compared with the file's name.
-    leave_out : Path, optional
-        A folder not to search: the results may lie among the images.
+    include: take only names that match this pattern; a pattern without a slash is compared with the file's
+        name.
+    leave_out: a folder not to search: the results may lie among the images.
 
-    Examples
-    --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> (folder / "cats").mkdir()

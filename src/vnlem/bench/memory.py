@@ -12,8 +12,6 @@ class PeakMemory:
     On Linux the peak is reset first; other systems know only the peak of the whole process, some not even
     that.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> peak = PeakMemory()
     >>> _ = np.ones(10**6)

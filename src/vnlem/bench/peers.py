@@ -18,8 +18,6 @@ FRAMES = 2  # that OpenCV uses before and after
 def available_peers() -> dict[str, Peer]:
     """The peers for images whose packages are installed, by name.
 
-    Examples
-    --------
     >>> "skimage-nlm" in available_peers()
     True
     """
@@ -33,8 +31,6 @@ def available_peers() -> dict[str, Peer]:
 def find_peer(name: str) -> Peer | None:
     """A peer by its name; None for an unknown name, an error if its package is missing.
 
-    Examples
-    --------
     >>> find_peer("nlem") is None
     True
     """

@@ -19,23 +19,11 @@ OVERSAMPLING = 2
 def discs(radius: float, spacing: float, jitter: float, seed: int, size: int = 128) -> NDArray[np.float64]:
     """Bright discs on a jittered grid, like cells in a microscope: mean 0, standard deviation 1.
 
-    Parameters
-    ----------
-    radius, spacing : float
-        Radius of a disc and distance between grid points, in pixels.
-    jitter : float
-        Each disc lies up to this many pixels from its grid point, along each axis.
-    seed : int
-        Seed of the positions.
-    size : int
-        Height and width of the image.
+    radius, spacing: radius of a disc and distance between grid points, in pixels.
+    jitter: each disc lies up to this many pixels from its grid point, along each axis.
+    seed: seed of the positions.
+    size: height and width of the image.
 
-    Returns
-    -------
-    ndarray of float64, shape (size, size)
-
-    Examples
-    --------
     >>> cells = discs(5, 18, 3, seed=1)
     >>> cells.shape, bool(abs(cells.mean()) < 1e-12), round(float(cells.std()), 6)
     ((128, 128), True, 1.0)
@@ -48,19 +36,9 @@ def mixed_discs(
 ) -> NDArray[np.float64]:
     """Bright discs of random radius on a jittered grid: mean 0, standard deviation 1.
 
-    Parameters
-    ----------
-    smallest, largest : float
-        The radii lie between these, in pixels.
-    spacing, jitter, seed, size
-        As in :func:`discs`; `seed` fixes the radii too.
+    smallest, largest: the radii lie between these, in pixels.
+    spacing, jitter, seed, size: as in :func:`discs`; `seed` fixes the radii too.
 
-    Returns
-    -------
-    ndarray of float64, shape (size, size)
-
-    Examples
-    --------
     >>> mixed_discs(3, 9, 22, 3, seed=1).shape
     (128, 128)
     """
@@ -72,19 +50,9 @@ def mixed_discs(
 def floor_of_discs(seed: int, size: int = 128) -> NDArray[np.float64]:
     """A floor of discs in rows, seen in perspective: smaller towards the top. Mean 0, standard deviation 1.
 
-    Parameters
-    ----------
-    seed : int
-        Seed of the height of the horizon and of where the rows begin.
-    size : int
-        Height and width of the image.
+    seed: seed of the height of the horizon and of where the rows begin.
+    size: height and width of the image.
 
-    Returns
-    -------
-    ndarray of float64, shape (size, size)
-
-    Examples
-    --------
     >>> image = floor_of_discs(seed=1)
     >>> bool(image.max() > 0 > image.min())
     True
@@ -107,17 +75,8 @@ def floor_of_discs(seed: int, size: int = 128) -> NDArray[np.float64]:
 def budding_discs(seed: int, size: int = 128) -> NDArray[np.float64]:
     """Discs that carry smaller discs, which carry smaller ones: mean 0, standard deviation 1.
 
-    Parameters
-    ----------
-    seed, size
-        As in :func:`floor_of_discs`; the seed fixes places, radii and angles.
+    seed, size: as in :func:`floor_of_discs`; the seed fixes places, radii and angles.
 
-    Returns
-    -------
-    ndarray of float64, shape (size, size)
-
-    Examples
-    --------
     >>> round(float(budding_discs(seed=1).std()), 6)
     1.0
     """
@@ -147,17 +106,8 @@ def half_discs(
 ) -> NDArray[np.float64]:
     """Half discs at random angles on a jittered grid: mean 0, standard deviation 1.
 
-    Parameters
-    ----------
-    radius, spacing, jitter, seed, size
-        As in :func:`discs`; `seed` fixes the angles too.
+    radius, spacing, jitter, seed, size: as in :func:`discs`; `seed` fixes the angles too.
 
-    Returns
-    -------
-    ndarray of float64, shape (size, size)
-
-    Examples
-    --------
     >>> particles = half_discs(6, 16, 2, seed=1)
     >>> bool(particles.max() > 0 > particles.min())
     True
@@ -168,19 +118,9 @@ def half_discs(
 def rings(size: int, frequency: float = 0.6) -> NDArray[np.float64]:
     """Concentric rings cos(frequency * distance from the centre): mean 0, standard deviation 1.
 
-    Parameters
-    ----------
-    size : int
-        Height and width of the image.
-    frequency : float
-        Radians per pixel.
+    size: height and width of the image.
+    frequency: radians per pixel.
 
-    Returns
-    -------
-    ndarray of float64, shape (size, size)
-
-    Examples
-    --------
     >>> image = rings(65)
     >>> bool(image[32, 32] == image.max())
     True

@@ -18,8 +18,6 @@ THUMBNAIL_SIDE = 128
 def picture_path(item: Item, case: Case, what: str) -> str:
     """Where a picture lies within the folder of results; `what` is "clean", "noisy" or a variant's hash.
 
-    Examples
-    --------
     >>> picture_path(Item("a b/c.png", "", "", 0), Case("awgn", 0, 25.0), "noisy")
     'pictures/.../awgn-25-noisy.png'
     """

@@ -39,14 +39,9 @@ DIRECTION |= dict.fromkeys(("rms", "sobolev", "emd"), -1)
 class Case:
     """One condition under which every image is measured.
 
-    Attributes
-    ----------
-    protocol : str
-    size : int
-        Side of the square the image is resized to; 0 for its own size.
-    noise : float
-        Variance for the paper's protocol, standard deviation in 0..255 for awgn and stack; for real noise the
-        standard deviation passed to the methods, 0 if it is estimated for each image.
+    size: side of the square the image is resized to; 0 for its own size.
+    noise: variance for the paper's protocol, standard deviation in 0..255 for awgn and stack; for real noise
+        the standard deviation passed to the methods, 0 if it is estimated for each image.
     """
 
     protocol: str
@@ -57,8 +52,6 @@ class Case:
     def name(self) -> str:
         """A short name that is safe in file names and addresses.
 
-        Examples
-        --------
         >>> Case("paper", 512, 0.3).name, Case("awgn", 0, 25.0).name
         ('paper-512-0.3', 'awgn-25')
         """
@@ -73,8 +66,6 @@ class Case:
     def title(self) -> str:
         """The case in words.
 
-        Examples
-        --------
         >>> Case("paper", 512, 0.3).title
         '512x512, noise variance 0.3'
         """
@@ -116,8 +107,6 @@ class Scene:
 def seed_of(item: Item, case: Case) -> int | None:
     """The seed of an image's noise: the same for every method, noise level and size.
 
-    Examples
-    --------
     >>> seed_of(Item("a.png", "a.png", "", index=3), Case("awgn", 0, 25))
     1003
     """
@@ -171,8 +160,6 @@ def _given_or_estimated(grey: NDArray[np.float64], case: Case) -> float:
 def central_square(image: NDArray[np.float64]) -> NDArray[np.float64]:
     """The largest square in the middle.
 
-    Examples
-    --------
     >>> central_square(np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]))
     array([[2., 3.],
            [6., 7.]])
@@ -185,8 +172,6 @@ def central_square(image: NDArray[np.float64]) -> NDArray[np.float64]:
 def resized(image: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     """A square image at another size: cubic, smoothed first if it shrinks; unchanged at its own size.
 
-    Examples
-    --------
     >>> resized(np.ones((8, 8)), 4).shape
     (4, 4)
     """

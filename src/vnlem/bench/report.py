@@ -30,13 +30,8 @@ _DIGITS = 6  # significant digits of the values the page draws
 def write_report(outcome: "Outcome", summary: dict[str, Any], out: Path) -> None:
     """Write the page, its scripts and its data, and draw the figures.
 
-    Parameters
-    ----------
-    outcome : Outcome
-    summary : dict
-        As ``write_summary`` gives it.
-    out : Path
-        Folder of the results.
+    summary: as ``write_summary`` gives it.
+    out: folder of the results.
     """
     figures = draw_figures(outcome, out)
     (out / FOLDER).mkdir(exist_ok=True)

@@ -108,11 +108,7 @@ class ResultsFile:
     the package is refused: these sources might give other numbers. So is a file that another run is writing
     to.
 
-    Parameters
-    ----------
-    path : Path
-    fresh : bool
-        Discard an existing file.
+    fresh: discard an existing file.
     """
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:

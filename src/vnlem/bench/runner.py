@@ -30,19 +30,10 @@ _PACKAGES = ("numpy", "scipy", "scikit-image", "bm3d", "opencv-python-headless",
 class Outcome:
     """What a run of the experiment found.
 
-    Attributes
-    ----------
-    items : list of Item
-        The images that were measured.
-    cases : list of Case
-    variants : list of Variant
-    rows : dict
-        (image, case's name, variant's hash) -> row.
-    unreadable : dict
-        Image -> why it could not be read.
-    failures : list of Failure
-        Methods that could not denoise an image, and images that were lost with their worker.
-    provenance : dict
+    items: the images that were measured.
+    rows: (image, case's name, variant's hash) -> row.
+    unreadable: image -> why it could not be read.
+    failures: methods that could not denoise an image, and images that were lost with their worker.
     """
 
     items: list[Item]
@@ -68,30 +59,16 @@ def run_bench(
 ) -> Outcome:
     """Denoise and measure every image of a folder; continue where an earlier run stopped.
 
-    Parameters
-    ----------
-    folder : Path
-        Searched for images with all its sub-folders.
-    out : Path
-        results.csv grows here as results arrive; pictures for the report go here too.
-    cases : sequence of Case
-        Of one protocol.
-    variants : sequence of Variant
-    workers : int, optional
-        Processes; one for each core when None. They share the cores.
-    include : str
-        Take only images whose names match this pattern.
-    pictures : bool
-        Whether to write the pictures that the report's gallery shows.
-    fresh : bool
-        Discard earlier results.
-    quiet : bool
-        Show no progress bar.
+    folder: searched for images with all its sub-folders.
+    out: results.csv grows here as results arrive; pictures for the report go here too.
+    cases: of one protocol.
+    workers: processes; one for each core when None. They share the cores.
+    include: take only images whose names match this pattern.
+    pictures: whether to write the pictures that the report's gallery shows.
+    fresh: discard earlier results.
+    quiet: show no progress bar.
 
-    Returns
-    -------
-    Outcome
-        Without an image if none could be measured.
+    The outcome has no image if none could be measured.
     """
     items, unreadable = _items(folder, out, cases[0].protocol, include)
     outcome = Outcome(items, list(cases), list(variants), unreadable=unreadable)

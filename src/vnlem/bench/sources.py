@@ -14,8 +14,6 @@ def sources_hash(*folders: str) -> str:
 
     With `folders`, only of the files in these: "metrics" and "bench" for measures of other programs' images.
 
-    Examples
-    --------
     >>> len(sources_hash())
     12
     """

@@ -23,8 +23,6 @@ BOOTSTRAP_SEED = 0
 def describe(values: ArrayLike) -> dict[str, Any]:
     """Number, mean and standard deviation (n - 1) of the finite values; None if there are too few.
 
-    Examples
-    --------
     >>> describe([1.0, 3.0, np.nan])
     {'n': 2, 'mean': 2.0, 'std': 1.4142135623730951}
     """
@@ -40,8 +38,6 @@ def describe(values: ArrayLike) -> dict[str, Any]:
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Holm's correction: p-values that keep the chance of any false alarm below the level; None stays None.
 
-    Examples
-    --------
     >>> holm([0.01, None, 0.04, 0.03])
     [0.03, None, 0.06, 0.06]
     """
@@ -59,8 +55,6 @@ def images_needed(n_pairs: int) -> int:
 
     With n images its smallest p-value is 2^(1 - n); Holm's correction multiplies it by the number of pairs.
 
-    Examples
-    --------
     >>> images_needed(1), images_needed(6)
     (6, 8)
     """
@@ -73,8 +67,6 @@ def images_needed(n_pairs: int) -> int:
 def mann_whitney(a: NDArray[np.float64], b: NDArray[np.float64]) -> dict[str, Any]:
     """Two-sided Mann-Whitney U test of two samples, with the rank-biserial correlation as effect size.
 
-    Examples
-    --------
     >>> mann_whitney(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0]))
     {'u': 0.0, 'p': 0.1, 'effect': -1.0}
     """
@@ -91,8 +83,6 @@ def wilcoxon(difference: NDArray[np.float64]) -> dict[str, Any]:
     `effect` is the rank-biserial correlation of matched pairs (1: always larger, -1: always smaller), `dz`
     the mean difference in standard deviations of the differences.
 
-    Examples
-    --------
     >>> wilcoxon(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))["p"]
     0.03125
     >>> wilcoxon(np.zeros(5))
@@ -123,8 +113,6 @@ def bootstrap_intervals(columns: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Every column has the same resamples: one matrix product serves them all.
 
-    Examples
-    --------
     >>> bootstrap_intervals(np.tile([[1.0], [3.0]], (50, 1))).round(1).T
     array([[1.8, 2.2]])
     """
@@ -141,20 +129,12 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Every pair of methods on every measure; Holm's correction is over the pairs of a measure.
 
-    Parameters
-    ----------
-    values : mapping of method to mapping of measure to array
-        One value per image, the same images in the same order everywhere; NaN for none.
-    measures : sequence of str
+    values: for each method and measure one value per image, the same images in the same order everywhere; NaN
+        for none.
 
-    Returns
-    -------
-    list of dict
-        `difference` is the mean of a - b with its bootstrap `interval`; `wins` counts the images where a is
-        the better of the two. Measures that only describe have no wins.
+    `difference` is the mean of a - b with its bootstrap `interval`; `wins` counts the images where a is the
+    better of the two. Measures that only describe have no wins.
 
-    Examples
-    --------
     >>> a = {"snr": np.array([3.0, 4.0, 5.0])}
     >>> b = {"snr": np.array([1.0, 3.0, 6.0])}
     >>> found, = compare({"a": a, "b": b}, ["snr"])

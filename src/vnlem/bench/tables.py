@@ -69,11 +69,7 @@ def table_cells(
 ) -> tuple[list[str], list[tuple[str, list[Cell]]]]:
     """Column headings, and for each measure its heading and cells.
 
-    Parameters
-    ----------
-    case : dict
-        As ``summarise_case`` gives it.
-    variants : sequence of Variant
+    case: as ``summarise_case`` gives it.
     """
     papers = {variant.label: paper_method(variant, case) for variant in variants}
     columns = [NOISY]
@@ -123,8 +119,6 @@ def best_methods(case: dict[str, Any], measure: str) -> tuple[str | None, set[st
 def too_few_images(case: dict[str, Any]) -> str:
     """A sentence if the corrected test cannot find any difference, else nothing.
 
-    Examples
-    --------
     >>> too_few_images({"n_images": 4, "methods": {"noisy": {}, "nlm": {}, "vnlr": {}}})
     '4 images are too few for the test: with 1 pair of methods no p-value below 0.05 ... before 6 images, ...'
     """
@@ -143,8 +137,6 @@ def too_few_images(case: dict[str, Any]) -> str:
 def paper_method(variant: Variant, case: dict[str, Any]) -> str:
     """The column of the paper's table that a variant repeats; empty if none.
 
-    Examples
-    --------
     >>> case = {"protocol": "paper", "size": 512, "noise": 0.3}
     >>> paper_method(Variant("nlem", "nlem", "m:f", (("preset", "paper"),)), case)
     'nlem'

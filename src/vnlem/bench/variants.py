@@ -28,15 +28,9 @@ NOISE_MODELS = ("gaussian", "poisson-gaussian", "correlated")
 class Variant:
     """A method with its preset and parameters, or a peer.
 
-    Attributes
-    ----------
-    label : str
-        What the user wrote; tables show it.
-    method : str
-    target : str
-        "module:function" of one of our methods; empty for a peer.
-    arguments : tuple of (name, value)
-        What is passed to the method beyond image, sigma and workers.
+    label: what the user wrote; tables show it.
+    target: "module:function" of one of our methods; empty for a peer.
+    arguments: names and values of what is passed to the method beyond image, sigma and workers.
     """
 
     label: str
@@ -107,8 +101,6 @@ def _each_channel(
 def command_variants(commands: Iterable[str]) -> list[Variant]:
     """Programs to compare with, from ``--peer-command``; tables show the program's name.
 
-    Examples
-    --------
     >>> [variant.label for variant in command_variants(["/opt/tool {in} {out}", "other {in} {out} {sigma}"])]
     ['tool', 'other']
     """
@@ -127,8 +119,6 @@ def parse_variants(texts: Iterable[str], protocol: str) -> list[Variant]:
     (also as ``noise_model=auto``), or ``name=value``. Without a preset the paper's protocol uses the paper's
     if the method has it; everything else uses "auto".
 
-    Examples
-    --------
     >>> [variant.arguments for variant in parse_variants(["nlem", "nlem:auto:bandwidth=5"], "paper")]
     [(('preset', 'paper'),), (('bandwidth', 5), ('preset', 'auto'))]
     """
@@ -147,8 +137,6 @@ def parse_variants(texts: Iterable[str], protocol: str) -> list[Variant]:
 def default_methods(protocol: str = "paper") -> list[str]:
     """The paper's methods and the package's own, as far as they exist; for stacks also page by page.
 
-    Examples
-    --------
     >>> default_methods()[0], default_methods("stack")[-1]
     ('nlem', 'vnlr')
     """

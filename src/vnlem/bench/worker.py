@@ -95,14 +95,9 @@ Event = Ready | Row | Unreadable | Failure | Done | CannotWrite
 def serve(connection: Connection, out: Path | None, threads: int) -> None:
     """Work on tasks from the connection until it closes.
 
-    Parameters
-    ----------
-    connection : Connection
-        Tasks come in, events go out.
-    out : Path, optional
-        Folder of the results, for the pictures; None writes none.
-    threads : int
-        This worker's share of the cores.
+    connection: tasks come in, events go out.
+    out: folder of the results, for the pictures; None writes none.
+    threads: this worker's share of the cores.
     """
     # Ctrl-C reaches every process of a terminal; only the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -48,14 +48,9 @@ def run_tasks(
 
     A process that dies gives a Failure for the image it had, and another takes its place.
 
-    Parameters
-    ----------
-    tasks : iterable of Task
-        Taken one by one; it may be long.
-    n_workers, threads : int
-        Processes, and the threads each may use.
-    out : Path, optional
-        Folder of the results, for the pictures.
+    tasks: taken one by one; it may be long.
+    n_workers, threads: processes, and the threads each may use.
+    out: folder of the results, for the pictures.
     """
     queue = iter(tasks)
     workers: list[_Worker] = []

@@ -86,12 +86,8 @@ class Row:
 def run(denoise: Callable[..., str], arguments: dict[str, Any]) -> str:
     """Denoise the files that match, one by one.
 
-    Parameters
-    ----------
-    denoise : callable
-        The command for a single file.
-    arguments : dict
-        Its arguments.
+    denoise: the command for a single file.
+    arguments: its arguments.
     """
     source, target, quiet = arguments["source"], arguments["target"], arguments["quiet"]
     _refuse(arguments)

@@ -110,8 +110,6 @@ def command(
 def make_cases(protocol: str, size: int, resolutions: str | None, sigma: str | None) -> "list[Case]":
     """The conditions that the options select.
 
-    Examples
-    --------
     >>> [case.name for case in make_cases("awgn", 512, None, "15,25")]
     ['awgn-15', 'awgn-25']
     """

@@ -118,8 +118,6 @@ def mean_metrics(
 def finite(rows: dict[str, dict[str, float | None]]) -> dict[str, dict[str, float | None]]:
     """Rows as JSON can hold them: the infinite SNR of an image without error becomes None.
 
-    Examples
-    --------
     >>> finite({"a.png": {"snr": math.inf, "rms": 0.0}})
     {'a.png': {'snr': None, 'rms': 0.0}}
     """

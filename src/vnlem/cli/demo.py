@@ -15,8 +15,6 @@ from vnlem.cli.table import metric_table
 from vnlem.pipeline.progress import Report, progress_bar
 
 SMALLEST, LARGEST = 64, 512
-# Errors beyond this many noise standard deviations are black or white in the error images.
-_ERROR_LIMIT = 1.5
 # The peers most people know; `vnlem bench` has the others.
 DEMO_PEERS = ("skimage-nlm", "bm3d")
 Denoiser = Callable[[Any, float, Report], Any]
@@ -93,8 +91,6 @@ def _show(
 def embedded_image(size: int) -> Any:
     """The middle of the camera image that ships with the package, as floats 0..255.
 
-    Examples
-    --------
     >>> embedded_image(64).shape
     (64, 64)
     """
@@ -110,8 +106,6 @@ def embedded_image(size: int) -> Any:
 def particles() -> Any:
     """Half discs at random angles, 128x128, as floats 0..255, where rotation helps.
 
-    Examples
-    --------
     >>> particles().shape
     (128, 128)
     """
@@ -169,9 +163,10 @@ def write_pictures(out: Path, clean: Any, outcomes: list[Outcome], sigma: float,
     """The pictures, their errors on one scale, a contact sheet and the figures as JSON."""
     from vnlem import io
     from vnlem.bench.contact_sheet import Entry, contact_sheet, error_image, to_bytes
+    from vnlem.bench.protocols import ERROR_LIMIT
     from vnlem.registry import DEFAULT_METHOD
 
-    limit = _ERROR_LIMIT * sigma
+    limit = ERROR_LIMIT * sigma
     entries: list[Entry] = [Entry("clean", f"errors: black -{limit:.0f}, white +{limit:.0f}", clean)]
     io.write(out / "clean.png", to_bytes(clean))
     for outcome in outcomes:

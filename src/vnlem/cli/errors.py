@@ -22,8 +22,6 @@ _DEBUG = "VNLEM_DEBUG"  # set it to see tracebacks
 def exit_status(run: Callable[[], Any]) -> int:
     """Run a command; errors and warnings become lines on stderr, the outcome an exit status.
 
-    Examples
-    --------
     >>> exit_status(lambda: None)
     0
     """
@@ -89,8 +87,6 @@ def _is_bad_input(error: Exception) -> bool:
 def one_line(error: Exception) -> str:
     """What went wrong, in one line.
 
-    Examples
-    --------
     >>> one_line(ValueError("it is\\n damaged"))
     'it is damaged'
     """

@@ -27,8 +27,6 @@ _PANELS = {
 def parameter_help(function: Callable[..., Any], name: str) -> str:
     """What a numpydoc docstring says about a parameter.
 
-    Examples
-    --------
     >>> from vnlem.api import denoise
     >>> parameter_help(denoise, "workers")
     'Threads; all cores when not given. The result does not depend on it.'

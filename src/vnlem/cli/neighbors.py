@@ -46,8 +46,6 @@ def command(
 def parse_position(text: str) -> tuple[int, int]:
     """Row and column from ``Y,X``.
 
-    Examples
-    --------
     >>> parse_position("12,34")
     (12, 34)
     """
@@ -61,8 +59,6 @@ def parse_position(text: str) -> tuple[int, int]:
 def parse_factors(text: str) -> tuple[float, ...]:
     """Factors from ``F,F,...``.
 
-    Examples
-    --------
     >>> parse_factors("0.7,1")
     (0.7, 1.0)
     """

@@ -31,14 +31,9 @@ class OneModel:
 def models_for(paths: Iterable[Path], folder: Path, arguments: dict[str, Any]) -> dict[Path, OneModel]:
     """The model of every image that can share one, written into `folder`.
 
-    Parameters
-    ----------
-    paths : iterable of Path
-        The images, ``file.lif:2`` for one of several in a file.
-    folder : Path
-        Gets a file ``vnlem-noise-N.json`` for each group; those of a continued run are kept.
-    arguments : dict
-        Those of `vnlem denoise`.
+    paths: the images, ``file.lif:2`` for one of several in a file.
+    folder: gets a file ``vnlem-noise-N.json`` for each group; those of a continued run are kept.
+    arguments: those of `vnlem denoise`.
     """
     from vnlem.noise import NoiseModel, estimate_noise
 

@@ -41,10 +41,7 @@ def noise_in_file(mosaic: Any) -> tuple[dict[str, float], dict[str, float]]:
 def run(arguments: dict[str, Any]) -> str:
     """Denoise the mosaic of a raw file.
 
-    Parameters
-    ----------
-    arguments : dict
-        Those of `vnlem denoise`.
+    arguments: those of `vnlem denoise`.
     """
     from vnlem import io
     from vnlem.io.camera_raw import developed

@@ -24,8 +24,6 @@ _COLUMNS = {
 def metric_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> None:
     """Print one row per image; metrics that are None or missing everywhere have no column.
 
-    Examples
-    --------
     >>> metric_table("demo", {"nlm.png": {"snr": 12.345, "emd": None}})
     demo
               SNR dB

@@ -78,8 +78,6 @@ def command(
 def parse_sizes(text: str) -> list[int]:
     """Odd sizes from "7" or "3:15".
 
-    Examples
-    --------
     >>> parse_sizes("3:9")
     [3, 5, 7, 9]
     """

@@ -31,18 +31,11 @@ def patch_graph(
 ) -> StencilGraph:
     """Weights exp(-max(d^2 - noise, 0) / (s_i s_j)) between all pixels and those in their window.
 
-    Parameters
-    ----------
-    region, search, rule
-        The features of the whole image and the search of VNLEM's first stage.
-    factor : float
-        From squared distances of features to those of square patches.
-    bandwidth : float
-        The scale s of every pixel, in the units of square patches.
-    noise : float
-        What is subtracted from squared distances, in the same units.
-    local : bool
-        s_i is the corrected distance to the nearest SCALE_NEIGHBORS patches if that is larger than the
+    region, search, rule: the features of the whole image and the search of VNLEM's first stage.
+    factor: from squared distances of features to those of square patches.
+    bandwidth: the scale s of every pixel, in the units of square patches.
+    noise: what is subtracted from squared distances, in the same units.
+    local: s_i is the corrected distance to the nearest SCALE_NEIGHBORS patches if that is larger than the
         bandwidth: a unique patch keeps some neighbours, and one with many similar patches keeps to them.
     """
     height, width = region.raw.shape[0], region.width

@@ -143,8 +143,6 @@ def coordinates(eigenvalues: NDArray[np.float64], eigenvectors: NDArray[Any], ti
     A negative eigenvalue, which bipartite graphs have, counts with its modulus, which has a real power at any
     time.
 
-    Examples
-    --------
     >>> coordinates(np.array([1.0, 0.5]), np.array([[1.0, 2.0], [1.0, -2.0]]), 2)
     array([[ 0.5],
            [-0.5]])

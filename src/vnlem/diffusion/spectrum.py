@@ -33,15 +33,10 @@ INDEPENDENT = 1e-5
 class Spectrum:
     """Leading eigenpairs of D^-1/2 W D^-1/2, largest first.
 
-    Attributes
-    ----------
-    eigenvalues : ndarray, shape (count,)
-    vectors : ndarray of float32, shape (height, width, count)
-        Orthonormal; a view of the solver's memory.
-    residual : float
-        Largest ||A v - lambda v||.
-    products : int
-        Products of the finest level's matrix with a block of vectors.
+    eigenvalues: (count,).
+    vectors: (height, width, count), orthonormal; a view of the solver's memory.
+    residual: largest ||A v - lambda v||.
+    products: products of the finest level's matrix with a block of vectors.
     """
 
     eigenvalues: NDArray[np.float64]
@@ -67,8 +62,6 @@ def leading_eigenpairs(
     with one solution on a coarse level added to the residual takes 6, and 7 and 12 at 512 and 1024; this
     solver takes at most 5, 5 and 6.
 
-    Examples
-    --------
     >>> from vnlem.diffusion.stencil import StencilGraph
     >>> graph = StencilGraph(20, 24, 2)
     >>> graph.inside(graph.weights)[...] = 1

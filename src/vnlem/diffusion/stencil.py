@@ -22,8 +22,6 @@ ALONE = Pool(1)
 def forward_offsets(reach: int) -> NDArray[np.int64]:
     """Offsets (dy, dx) of the half of the window that follows a pixel in reading order.
 
-    Examples
-    --------
     >>> forward_offsets(1).tolist()
     [[0, 1], [1, -1], [1, 0], [1, 1]]
     """
@@ -39,23 +37,13 @@ def _whole_groups(n: int) -> int:
 class StencilGraph:
     """Symmetric weights between every pixel and those at most `reach` rows and columns away.
 
-    Parameters
-    ----------
-    height, width : int
-        Size of the image.
-    reach : int
-    pool : Pool
-        The threads of every method; results do not depend on their number.
+    height, width: size of the image.
+    pool: the threads of every method; results do not depend on their number.
 
-    Attributes
-    ----------
-    weights : ndarray of float32, shape (padded rows, padded columns, slots)
-        231 MB for an image of 512x512 with reach 10.
-    slots : ndarray of float32, shape (padded rows, slots, padded columns)
-        The same numbers, in the form ``vnlem.kernels.cpu.stencil`` takes.
+    weights: (padded rows, padded columns, slots), 231 MB for an image of 512x512 with reach 10.
+    slots: (padded rows, slots, padded columns), the same numbers, in the form ``vnlem.kernels.cpu.stencil``
+        takes.
 
-    Examples
-    --------
     >>> graph = StencilGraph(2, 3, reach=1)
     >>> graph.inside(graph.weights)[...] = 1  # every slot, also those that leave the image
     >>> graph.clip()

@@ -92,8 +92,6 @@ class Aggregate:
 def _done_with(spans: Sequence[Span], first: int, count: int) -> list[Span]:
     """From where each span begins to where the next one does, in an array that begins at `first`.
 
-    Examples
-    --------
     >>> _done_with([(-9, 30), (-3, 40), (14, 50)], 5, 40)
     [(0, 0), (0, 9), (9, 40)]
     """

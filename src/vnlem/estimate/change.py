@@ -29,8 +29,6 @@ STRIP, LONGEST = 64, 512  # rows and columns per task
 def shrink_change_in_strips(noisy: Float, estimate: Float, variance: Float, pool: Pool) -> Float:
     """`shrink_change`, strip by strip on all workers, with the same bytes as the whole.
 
-    Examples
-    --------
     >>> noisy = np.random.default_rng(0).normal(0, 1, (1, 90, 40)).astype(np.float32)
     >>> one = np.ones((1, 1, 1), np.float32)
     >>> with Pool(2) as pool:
@@ -56,20 +54,11 @@ def shrink_change_in_strips(noisy: Float, estimate: Float, variance: Float, pool
 def shrink_change(noisy: Float, estimate: Float, variance: Float) -> Float:
     """The estimate where it changes the image as much as noise does, the image where it hardly changes.
 
-    Parameters
-    ----------
-    noisy, estimate : ndarray, float32
-        (channels, height, width).
-    variance : ndarray, float32
-        Of the noise, broadcastable to them.
+    noisy, estimate: (channels, height, width).
+    variance: of the noise, broadcastable to them.
 
-    Returns
-    -------
-    ndarray, float32
-        A pixel does not depend on its place in the array, if `REACH` pixels around it are there.
+    A pixel of the result does not depend on its place in the array, if `REACH` pixels around it are there.
 
-    Examples
-    --------
     >>> noisy = np.random.default_rng(0).normal(0, 1, (1, 40, 40)).astype(np.float32)
     >>> one = np.ones((1, 1, 1), np.float32)
     >>> bool((shrink_change(noisy, 0 * noisy, one) == 0).all())
@@ -91,8 +80,6 @@ def window_means(values: Array, reach: int) -> Array:
 
     Every mean adds up its window in the same order. The arrays may be those of a device.
 
-    Examples
-    --------
     >>> window_means(np.array([[9.0, 0.0, 0.0, 0.0]]), 1)
     array([[6., 3., 0., 0.]])
     """

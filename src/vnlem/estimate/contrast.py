@@ -36,8 +36,6 @@ class Contrast(NamedTuple):
     def of(cls, estimate: Any, noisy: Any, variance: Any, smooth: Smooth) -> "Contrast":
         """Measure it, all (channels, H, W); the variance of the noise also (channels, 1, 1).
 
-        Examples
-        --------
         >>> noisy = np.random.default_rng(0).normal(0, 1, (1, 96, 96))
         >>> found = Contrast.of(np.zeros((1, 96, 96)), noisy, np.ones((1, 1, 1)), smooth)
         >>> bool(abs(found.lost.mean()) < 0.02 * found.noise.mean())
@@ -73,8 +71,6 @@ def restore_contrast(smoother: Any, sharper: Any, noisy: Any, variance: Any, smo
     The smoother one has fewer specks in flat areas, the sharper one keeps texture. All (channels, H, W), the
     variance of the noise also (channels, 1, 1); arrays of NumPy, or of a device that `smooth` works on.
 
-    Examples
-    --------
     >>> noisy = np.random.default_rng(0).normal(0, 1, (1, 40, 40)).astype(np.float32)
     >>> nothing = np.zeros((1, 40, 40), np.float32)
     >>> float(np.abs(restore_contrast(nothing, nothing, noisy, np.ones((1, 1, 1), np.float32), smooth)).max())
@@ -89,8 +85,6 @@ def restore_contrast(smoother: Any, sharper: Any, noisy: Any, variance: Any, smo
 def restore(estimate: Any, contrast: Contrast) -> Any:
     """Amplify the detail of an estimate to the contrast of the clean image, where some was surely lost.
 
-    Examples
-    --------
     >>> y, x = np.mgrid[:64, :64]
     >>> clean = np.sin(1.3 * x + y)[None]
     >>> noisy = clean + np.random.default_rng(0).normal(0, 0.3, clean.shape)
@@ -107,8 +101,6 @@ def restore(estimate: Any, contrast: Contrast) -> Any:
 def reach() -> int:
     """How many pixels around a pixel `restore_contrast` uses; it measures contrast of contrast.
 
-    Examples
-    --------
     >>> reach()
     96
     """
@@ -118,8 +110,6 @@ def reach() -> int:
 def gaussian(width: float) -> Float:
     """The taps of a Gaussian.
 
-    Examples
-    --------
     >>> gaussian(0.5).round(3)
     array([0.   , 0.106, 0.787, 0.106, 0.   ])
     """

@@ -30,8 +30,6 @@ def restore_flux(estimate: Any, noisy: Any, variance: Any, smooth: Smooth) -> An
     All (channels, H, W), the variance of the noise also (channels, 1, 1); arrays of NumPy, or of a device
     that `smooth` works on. Slopes are fitted per channel.
 
-    Examples
-    --------
     >>> from vnlem.estimate.contrast import smooth
     >>> y, x = np.mgrid[:96, :96] % 24 - 12
     >>> stars = 30 * np.exp(-(x**2 + y**2) / 6.0)[None]
@@ -58,8 +56,6 @@ def restore_flux(estimate: Any, noisy: Any, variance: Any, smooth: Smooth) -> An
 def reach() -> int:
     """How many pixels around a pixel `restore_flux` uses.
 
-    Examples
-    --------
     >>> reach()
     54
     """

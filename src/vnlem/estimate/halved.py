@@ -16,8 +16,6 @@ DOUBLE_REACH = LOBES  # coarse pixels that doubling reads around a part
 def half_of(shape: tuple[int, int]) -> tuple[int, int]:
     """Height and width of an image at half its size.
 
-    Examples
-    --------
     >>> half_of((5, 8))
     (3, 4)
     """

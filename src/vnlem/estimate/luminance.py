@@ -31,19 +31,11 @@ def colours(
     The differences of the colours in a denoised mosaic give the brightness, which in turn gives better
     differences.
 
-    Parameters
-    ----------
-    mosaic : ndarray
-        (H, W), with noise of standard deviation one.
-    denoised : ndarray
-        (H, W), the denoised mosaic.
-    which : ndarray of int
-        (H, W), the number of each pixel's colour.
-    denoise : callable
-        Denoises a grey image, given a map of its noise.
+    mosaic: (H, W), with noise of standard deviation one.
+    denoised: (H, W), the denoised mosaic.
+    which: (H, W), the number of each pixel's colour.
+    denoise: denoises a grey image, given a map of its noise.
 
-    Examples
-    --------
     >>> which = np.tile([[0, 1], [1, 0]], (8, 8))
     >>> mosaic = np.where(which == 0, 5.0, 1.0)
     >>> colours(mosaic, mosaic, which, lambda grey, sigma: grey)[:, 4, 4].round(2)
@@ -61,8 +53,6 @@ def colours(
 def completed(mosaic: Float, colours: Float, which: NDArray[np.intp]) -> tuple[Float, Float]:
     """Colours (colours, H, W) with the mosaic's own pixels in their places, and a map of their noise.
 
-    Examples
-    --------
     >>> which = np.array([[0, 1], [1, 0]])
     >>> filled, noise = completed(np.full((2, 2), 9.0), np.zeros((2, 2, 2)), which)
     >>> filled[0].tolist(), noise[0].tolist()
@@ -75,8 +65,6 @@ def completed(mosaic: Float, colours: Float, which: NDArray[np.intp]) -> tuple[F
 def sampled(planes: Float, which: NDArray[np.intp]) -> Float:
     """The mosaic (H, W) that shows planes (colours, H, W).
 
-    Examples
-    --------
     >>> sampled(np.array([[[1, 2]], [[3, 4]]]), np.array([[1, 0]]))
     array([[3, 2]])
     """
@@ -90,15 +78,9 @@ def factors(mosaic: Float, which: NDArray[np.intp]) -> Float:
     They are the roots of the contrasts: the contrasts themselves would spread noise of a pale colour to the
     others.
 
-    Parameters
-    ----------
-    mosaic : ndarray
-        (H, W), denoised.
-    which : ndarray of int
-        (H, W), the number of each pixel's colour.
+    mosaic: (H, W), denoised.
+    which: (H, W), the number of each pixel's colour.
 
-    Examples
-    --------
     >>> mosaic = np.tile([[0.0, 0.0], [1.0, 3.0]], (4, 4))
     >>> factors(mosaic, np.tile([0, 1], (8, 4))) ** 2
     array([0.5, 1.5])
@@ -114,8 +96,6 @@ def factors(mosaic: Float, which: NDArray[np.intp]) -> Float:
 def smooth_differences(mosaic: Float, which: NDArray[np.intp], width: float = SMOOTH) -> Float:
     """Low frequencies of each colour minus those of the brightness, (colours, H, W).
 
-    Examples
-    --------
     >>> which = np.tile([[0, 1], [1, 0]], (8, 8))
     >>> smooth_differences(np.where(which == 0, 5.0, 1.0), which)[:, 4, 4]
     array([ 2., -2.])
@@ -132,13 +112,9 @@ def fitted_differences(mosaic: Float, which: NDArray[np.intp], brightness: Float
     Where colours change, brightness mostly does too. A line through the pixels of a window puts the change of
     colour where the brightness has its edge [1]_.
 
-    References
-    ----------
     .. [1] K. He, J. Sun, X. Tang, "Guided image filtering", IEEE Transactions on Pattern Analysis and Machine
        Intelligence 35, 2013. :DOI:`10.1109/TPAMI.2012.213`
 
-    Examples
-    --------
     >>> brightness = np.tile(np.repeat([10.0, 30.0], 8), (16, 1))
     >>> which = np.tile([[0, 1], [1, 0]], (8, 8))
     >>> mosaic = np.where(which == 0, 1.5, 0.5) * brightness

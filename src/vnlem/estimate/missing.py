@@ -51,8 +51,6 @@ class Repair:
 def count_rounds(missing: Mask) -> int:
     """Worthwhile rounds of guessing.
 
-    Examples
-    --------
     >>> count_rounds(np.eye(8, dtype=bool))
     3
     """
@@ -62,8 +60,6 @@ def count_rounds(missing: Mask) -> int:
 def levels_of(planes: Float, missing: Mask) -> tuple[float, ...]:
     """The mean of the valid pixels of each channel; that of all channels if one has none.
 
-    Examples
-    --------
     >>> levels_of(np.array([[[1.0, 3.0, 9.0]]]), np.array([[[False, False, True]]]))
     (2.0,)
     """
@@ -77,17 +73,10 @@ def levels_of(planes: Float, missing: Mask) -> tuple[float, ...]:
 def first_guess(planes: Float, missing: Mask, level: tuple[float, ...]) -> Float:
     """Planes (C, H, W) whose missing pixels are means of the valid ones around them.
 
-    Parameters
-    ----------
-    planes : ndarray
-        Missing pixels may hold any finite value.
-    missing : ndarray of bool
-        Of the same shape.
-    level : tuple of float
-        One for each channel: the value of holes without a valid pixel within REACH.
+    planes: missing pixels may hold any finite value.
+    missing: of the same shape.
+    level: one for each channel: the value of holes without a valid pixel within REACH.
 
-    Examples
-    --------
     >>> planes = np.full((1, 5, 5), 7.0)
     >>> holes = np.zeros(planes.shape, bool)
     >>> holes[0, 2, 2] = True
@@ -139,15 +128,9 @@ def stand_in(filled: Float, missing: Mask, deviation: Any) -> Float:
 
     Holes that are larger than a few pixels become even: estimates leave out what is painted.
 
-    Parameters
-    ----------
-    filled, missing : ndarray
-        (C, H, W).
-    deviation : float or ndarray
-        Standard deviation of the noise.
+    filled, missing: (C, H, W).
+    deviation: standard deviation of the noise.
 
-    Examples
-    --------
     >>> holes = np.arange(64 * 64).reshape(1, 64, 64) % 3 == 0
     >>> bool(abs(stand_in(np.zeros(holes.shape), holes, 5.0)[holes].std() / (5 * ADDED_NOISE) - 1) < 0.1)
     True

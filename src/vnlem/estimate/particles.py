@@ -28,8 +28,6 @@ GAIN, LEAST_GAIN = 0.9, 0.003
 def may_filter(sizes: list[tuple[int, int]], noise: float) -> bool:
     """Whether a set may show particles: images of one size, many of them, and noisy.
 
-    Examples
-    --------
     >>> may_filter([(64, 64)] * 30, 2.0), may_filter([(64, 64)] * 30, 0.2), may_filter([(64, 64)] * 3, 2.0)
     (True, False, False)
     """
@@ -39,21 +37,13 @@ def may_filter(sizes: list[tuple[int, int]], noise: float) -> bool:
 def filter_set(images: Float, sigma: float) -> Float | None:
     """The denoised images; None if their covariance about the centre adds nothing to their spectrum.
 
-    Parameters
-    ----------
-    images : ndarray
-        (images, H, W), with white noise.
-    sigma : float
-        Its standard deviation.
+    images: (images, H, W), with white noise.
+    sigma: its standard deviation.
 
-    Notes
-    -----
     The eigenvalues of a covariance from few samples are too large, and noise turns the eigenvectors. The
     formulas of the spiked model correct both [2]_. Outside of the largest disc about the centre the filter of
     the spectrum is used.
 
-    References
-    ----------
     .. [1] Z. Zhao, Y. Shkolnisky, A. Singer, "Fast steerable principal component analysis", IEEE Transactions
        on Computational Imaging 2, 2016. doi:10.1109/TCI.2016.2514700
     .. [2] D. Donoho, M. Gavish, I. Johnstone, "Optimal shrinkage of eigenvalues in the spiked covariance
@@ -61,8 +51,6 @@ def filter_set(images: Float, sigma: float) -> Float | None:
     .. [3] T. Bhamre, T. Zhang, A. Singer, "Denoising and covariance estimation of single particle cryo-EM
        images", Journal of Structural Biology 195, 2016. doi:10.1016/j.jsb.2016.04.013
 
-    Examples
-    --------
     >>> filter_set(np.random.default_rng(0).normal(size=(20, 24, 24)), 1.0) is None
     True
     """

@@ -63,8 +63,6 @@ class Delay(NamedTuple):
 
         Those of the first plane look less far ahead: only they cover it, and it must not wait longer.
 
-        Examples
-        --------
         >>> Delay(ahead=1, wait=0).planes_for(0, depth=2), Delay(ahead=1, wait=0).planes_for(1, depth=2)
         (2, 4)
         """
@@ -93,8 +91,6 @@ class Sweep:
 
         At both ends the stack is searched further to the other side: groups find equally many planes.
 
-        Examples
-        --------
         >>> sweep = Sweep(total=10, reach=2, step=5, plane_step=1)
         >>> [sweep.in_flight(plane, 1) for plane in (0, 4, 9)]
         [(0, 5), (2, 5), (5, 5)]
@@ -106,22 +102,13 @@ class Sweep:
 class PlanesInFlight:
     """The images and accumulators of the planes that are held, the oldest first.
 
-    Parameters
-    ----------
-    shape : (int, int, int)
-        The most planes in flight, and the size of the largest.
-    search : Search
-        What a patch is.
-    settings : PassSettings
-        How groups are combined.
-    sigma : float
-        Standard deviation of the noise, the same in all channels.
-    channels : int
-        They share their groups but not the combination.
-    matcher : PlaneMatcher or None
-        Finds the groups; None: the groups that come with the frames are reused.
-    varies : bool
-        Whether frames have a map of the variance of their noise.
+    shape: the most planes in flight, and the size of the largest.
+    search: what a patch is.
+    settings: how groups are combined.
+    sigma: standard deviation of the noise, the same in all channels.
+    channels: they share their groups but not the combination.
+    matcher: finds the groups; None: the groups that come with the frames are reused.
+    varies: whether frames have a map of the variance of their noise.
     """
 
     def __init__(
@@ -280,23 +267,12 @@ def run_planes(
 ) -> Iterator[AnyFrame]:
     """Push every plane through one pass.
 
-    Parameters
-    ----------
-    frames : iterator of Frame
-        The planes, in order.
-    held : PlanesInFlight
-    sweep : Sweep
-    depth : int
-        Planes that a patch spans.
-    work : callable
-        Estimates all groups whose reference patches begin in one of the planes in flight.
-    report : callable
-        Called whenever the reference patches of a plane are done.
+    frames: the planes, in order.
+    depth: planes that a patch spans.
+    work: estimates all groups whose reference patches begin in one of the planes in flight.
+    report: called whenever the reference patches of a plane are done.
 
-    Yields
-    ------
-    Frame
-        The planes in the same order, with a new pilot and a new working image.
+    Yields the planes in the same order, with a new pilot and a new working image.
     """
     if sweep.delay is not None:
         yield from _run_delayed(frames, held, sweep, sweep.delay, depth, work, report)

@@ -72,21 +72,12 @@ def run_passes(
 ) -> list[tuple[int, int]]:
     """Run the passes; the pilot and the working image are changed in place.
 
-    Parameters
-    ----------
-    images : Images
-        Those of the region, (channels, H, W).
-    passes : sequence of Pass
-        In order. Each begins where the one before is done.
-    pool, progress
-        The threads, and how they report progress.
-    order : callable, optional
-        Which of the ready tiles come first; the result does not depend on it.
+    images: those of the region, (channels, H, W).
+    passes: in order. Each begins where the one before is done.
+    pool, progress: the threads, and how they report progress.
+    order: which of the ready tiles come first; the result does not depend on it.
 
-    Returns
-    -------
-    list of (int, int)
-        For each pass the members that are turned or reflected, and all members.
+    Returns, for each pass, the members that are turned or reflected, and all members.
     """
     images = packed(images)
     ridges = [packed(Ridge(one.matching.transforms, one.taps(), one.settings.rule())) for one in passes]

@@ -4,7 +4,7 @@ At half the size four pixels become one, so the noise is half as strong and stru
 relative to a patch: broad weak structures and flat areas get better, edges and texture worse. So the low
 frequencies of the fine result are replaced by those of the coarse one only where the two hardly differ, i.e.
 where noise alone explains the difference [1]_, and where the fine one has little detail that the coarse one
-cannot show: detail is an edge or texture, for which fine patches are better.
+cannot show: detail is an edge or texture, for which fine patches are better. Arrays of a GPU stay there.
 
 .. [1] G. Facciolo, N. Pierazzo, J.-M. Morel, "Conservative scale recomposition for multiscale denoising (the
    devil is in the high frequency detail)", SIAM Journal on Imaging Sciences 10, 2017.
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from vnlem.kernels.cpu.scales import Taps, filter_planes
 from vnlem.pipeline import checks
+from vnlem.pipeline.device import lies_on_gpu
+from vnlem.pipeline.lazy import load
 from vnlem.pipeline.tiles import Tile, grid
 from vnlem.pipeline.workers import Pool
 
@@ -42,8 +44,6 @@ STRIP, LONGEST = 128, 512  # rows and columns per task, even
 def check_scales(scales: Any) -> int:
     """A number of scales, or a clear error.
 
-    Examples
-    --------
     >>> check_scales(3)
     3
     """
@@ -56,8 +56,6 @@ def check_scales(scales: Any) -> int:
 def count_scales(height: int, width: int, scales: int) -> int:
     """How many of the wanted scales an image of this size has.
 
-    Examples
-    --------
     >>> count_scales(1000, 100, 3), count_scales(1000, 90, 3)
     (2, 1)
     """
@@ -71,8 +69,6 @@ def count_scales(height: int, width: int, scales: int) -> int:
 def low_pass_taps() -> Float:
     """Half of the symmetric low-pass filter, from its centre outwards; the whole filter sums to one.
 
-    Examples
-    --------
     >>> round(2 * float(low_pass_taps().sum()), 12)
     1.0
     """
@@ -83,16 +79,16 @@ def low_pass_taps() -> Float:
     return taps
 
 
-def halve(planes: Float) -> Float:
+def halve(planes: Any) -> Any:
     """Planes (C, H, W) at half the size, sizes rounded up.
 
     White noise of standard deviation one becomes nearly white noise of standard deviation one half.
 
-    Examples
-    --------
     >>> halve(np.ones((1, 5, 8))).shape
     (1, 3, 4)
     """
+    if lies_on_gpu(planes):
+        return load("vnlem.estimate.scales_on_gpu:halve")(planes)
     taps = low_pass_taps()
     halving = Taps(taps[None], np.arange(taps.size, dtype=np.int32)[None], True)
     return _filtered(planes, halving, halving, -(-planes.shape[1] // 2), -(-planes.shape[2] // 2))
@@ -101,8 +97,6 @@ def halve(planes: Float) -> Float:
 def double(planes: Float, height: int, width: int) -> Float:
     """Planes at twice the size, cut to (height, width): the reverse of :func:`halve`.
 
-    Examples
-    --------
     >>> smooth = np.cos(np.arange(64.0) / 9)[None, :, None] * np.ones((1, 64, 64))
     >>> bool(np.abs(double(halve(smooth), 64, 64) - smooth)[:, 8:-8, 8:-8].max() < 0.02)
     True
@@ -118,8 +112,6 @@ def doubling_weights() -> tuple[Float, NDArray[np.int32]]:
     A fine pixel lies a quarter of a coarse step from the centre of its coarse one. The weights of either
     side are every second tap.
 
-    Examples
-    --------
     >>> doubling_weights()[1].tolist()
     [[0, -1, 1, -2, 2, -3], [0, 1, -1, 2, -2, 3]]
     """
@@ -145,34 +137,25 @@ def _filtered(planes: Float, down: Taps, across: Taps, height: int, width: int) 
     return result
 
 
-def join(
-    fine: Float, coarse: Float, sigma: Float | float, left_over: float = LEFT_OVER, level: int = 1
-) -> Float:
+def join(fine: Any, coarse: Any, sigma: Any, left_over: float = LEFT_OVER, level: int = 1) -> Any:
     """The fine result with the low frequencies of the coarse one, where the two hardly differ.
 
     The weight of the coarse one is d / (d + e + DETAIL * h), where d is `left_over` times the noise variance,
     e the energy of the difference at low frequencies, and h the energy of the fine result at high ones.
 
-    Parameters
-    ----------
-    fine : ndarray
-        (C, H, W), denoised at full size.
-    coarse : ndarray
-        Denoised at half the size.
-    sigma : float or ndarray
-        Noise of the full size; a number, or broadcastable to `fine`.
-    left_over : float
-        A difference of this share of the noise variance is as likely residual noise as structure.
-    level : int
-        If more than one, the mean of the difference over a square of this side is always applied: the coarse
-        result sets the brightness of an area.
+    fine: (C, H, W), denoised at full size.
+    coarse: denoised at half the size.
+    sigma: noise of the full size; a number, or broadcastable to `fine`.
+    left_over: a difference of this share of the noise variance is as likely residual noise as structure.
+    level: if more than one, the mean of the difference over a square of this side is always applied: the
+        coarse result sets the brightness of an area.
 
-    Examples
-    --------
     >>> flat = np.random.default_rng(0).normal(0, 0.02, (1, 32, 32))
     >>> bool(join(flat, np.zeros((1, 16, 16)), 1.0).std() < 0.95 * flat.std())
     True
     """
+    if lies_on_gpu(fine):
+        return load("vnlem.estimate.scales_on_gpu:join")(fine, coarse, sigma)
     height, width = fine.shape[1:]
     low = halve(fine)
     change = double(coarse - low, height, width)
@@ -195,15 +178,15 @@ def join(
     return change
 
 
-def halve_in_tiles(planes: Float, pool: Pool) -> Float:
+def halve_in_tiles(planes: Any, pool: Pool) -> Any:
     """:func:`halve`, tile by tile on all workers, with the same bits.
 
-    Examples
-    --------
     >>> with Pool(2) as pool:
     ...     halve_in_tiles(np.ones((1, 300, 301)), pool).shape
     (1, 150, 151)
     """
+    if lies_on_gpu(planes):
+        return halve(planes)
     channels, height, width = planes.shape
     result = np.empty((channels, -(-height // 2), -(-width // 2)))
 
@@ -219,8 +202,6 @@ def halve_in_tiles(planes: Float, pool: Pool) -> Float:
 def double_in_tiles(planes: Float, height: int, width: int, pool: Pool) -> Float:
     """:func:`double`, tile by tile on all workers, with the same bits.
 
-    Examples
-    --------
     >>> with Pool(2) as pool:
     ...     double_in_tiles(np.ones((1, 150, 151)), 300, 301, pool).shape
     (1, 300, 301)
@@ -237,23 +218,18 @@ def double_in_tiles(planes: Float, height: int, width: int, pool: Pool) -> Float
 
 
 def join_in_tiles(
-    fine: Float,
-    coarse: Float,
-    sigma: Float | float,
-    pool: Pool,
-    left_over: float = LEFT_OVER,
-    level: int = 1,
-) -> Float:
+    fine: Any, coarse: Any, sigma: Any, pool: Pool, left_over: float = LEFT_OVER, level: int = 1
+) -> Any:
     """:func:`join`, tile by tile on all workers, with the same bits.
 
-    Examples
-    --------
     >>> flat = np.random.default_rng(0).normal(0, 0.02, (1, 300, 40))
     >>> with Pool(2) as pool:
     ...     found = join_in_tiles(flat, np.zeros((1, 150, 20)), 1.0, pool)
     >>> bool((found == join(flat, np.zeros((1, 150, 20)), 1.0)).all())
     True
     """
+    if lies_on_gpu(fine):
+        return join(fine, coarse, sigma)
     _, height, width = fine.shape
     noise = np.asarray(sigma)
     if noise.ndim > 0:

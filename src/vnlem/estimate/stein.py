@@ -50,8 +50,6 @@ def push_of(shape: tuple[int, int, int], origin: tuple[int, int], xp: Any = np) 
 
     origin: of the array in the whole image.
 
-    Examples
-    --------
     >>> whole, part = push_of((1, 40, 40), (0, 0)), push_of((1, 8, 9), (5, 21))
     >>> bool(np.array_equal(part, whole[:, 5:13, 21:30])), bool(abs(whole.mean()) < 0.1)
     (True, True)
@@ -70,21 +68,12 @@ def combine(
 ) -> Array:
     """The combination of the estimates and the noisy image (channels, height, width) of least expected error.
 
-    Parameters
-    ----------
-    noisy : array
-        The image, with white noise.
-    estimates : Estimates
-        Of it, and of it + PUSH * sigma * push_of(...).
-    sigma : float
-        Standard deviation of the noise.
-    origin : tuple of int
-        Where the arrays begin in the whole image.
-    workers : int
-        Threads; the result does not depend on them.
+    noisy: the image, with white noise.
+    estimates: of it, and of it + PUSH * sigma * push_of(...).
+    sigma: standard deviation of the noise.
+    origin: where the arrays begin in the whole image.
+    workers: threads; the result does not depend on them.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> clean = np.zeros((1, 64, 64)); clean[..., 32:] = rng.normal(0, 3, (64, 32))
     >>> noisy = clean + rng.normal(0, 1, clean.shape)

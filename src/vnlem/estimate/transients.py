@@ -63,20 +63,11 @@ class _Measured(NamedTuple):
 def restore_transients(frames: Iterable[Frame], *, ahead: int) -> Iterator[Array]:
     """The estimates of a movie's frames, with the lost share of their changes over time restored.
 
-    Parameters
-    ----------
-    frames : iterable of Frame
-        In order. None is requested before it is needed.
-    ahead : int
-        Frames after one that it may depend on in each of two steps: at most `AROUND`, then `POOLED`.
+    frames: in order. None is requested before it is needed.
+    ahead: frames after one that it may depend on in each of two steps: at most `AROUND`, then `POOLED`.
 
-    Yields
-    ------
-    array
-        In the same order.
+    Yields the restored estimates in the same order.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> clean = np.zeros((20, 1, 24, 24)); clean[9:11, :, 8:16, 8:16] = 2
     >>> noisy = clean + rng.normal(0, 1, clean.shape)
@@ -97,8 +88,6 @@ def restore_transients(frames: Iterable[Frame], *, ahead: int) -> Iterator[Array
 def reach() -> int:
     """How many frames before or after one its result depends on.
 
-    Examples
-    --------
     >>> reach()
     10
     """
@@ -108,8 +97,6 @@ def reach() -> int:
 def windows(items: Iterable[Item], before: int, after: int) -> Iterator[tuple[list[Item], int]]:
     """For every item the items around it, and its index among them.
 
-    Examples
-    --------
     >>> [("".join(held), at) for held, at in windows("abcd", 1, 2)]
     [('abc', 0), ('abcd', 1), ('bcd', 1), ('cd', 1)]
     """
@@ -161,8 +148,6 @@ def _measure(frame: Frame, held: list[Array], at: int) -> _Measured:
 def middle_of(planes: Array) -> Array:
     """The median over the first axis of at most `MOST` planes, in single precision.
 
-    Examples
-    --------
     >>> middle_of(np.float32([[1, 5], [7, 2], [3, 9]]))
     array([3., 5.], dtype=float32)
     """

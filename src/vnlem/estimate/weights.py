@@ -8,8 +8,6 @@ def inverse_square(bandwidth: float, factor: float = 1.0) -> np.float32:
 
     The weight of a pixel's own patch is exp(-0 * this): an infinite factor would make it NaN.
 
-    Examples
-    --------
     >>> inverse_square(0.5), inverse_square(1e-200)
     (np.float32(4.0), np.float32(1e+30))
     """

@@ -125,8 +125,6 @@ def disc_energy(padded: NDArray[np.float32], patch_size: int) -> NDArray[np.floa
     padded: (channels, height, width) with a border of patch_size // 2 pixels. Pixels are added in the same
     order everywhere: the result does not depend on the region.
 
-    Examples
-    --------
     >>> disc_energy(np.ones((1, 6, 7), dtype=np.float32), 5).round(3)
     array([[19.635, 19.635, 19.635],
            [19.635, 19.635, 19.635]], dtype=float32)

@@ -1,6 +1,7 @@
 """How the channels of an image are related, which decides how they are denoised."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,20 +33,13 @@ def handling(
     Every call, on an image, a stack or a part, decides here: by what the user wants, else by noise that the
     channels share, else by their structure.
 
-    Parameters
-    ----------
-    wanted : {"auto", "joint", "separate", "same"}
-    count : int
-        Number of channels; one channel is "joint".
-    seen : callable
-        Gives planes (channels, height, width) and the standard deviation of their noise (channels); called
+    wanted: "auto", "joint", "separate" or "same".
+    count: number of channels; one channel is "joint".
+    seen: gives planes (channels, height, width) and the standard deviation of their noise (channels); called
         only if the structure decides.
-    shared_noise : bool
-        The channels share noise, as those of a colour camera do. Making that noise white also removes the
-        structure by which channels are seen to belong together.
+    shared_noise: the channels share noise, as those of a colour camera do. Making that noise white also
+        removes the structure by which channels are seen to belong together.
 
-    Examples
-    --------
     >>> apart = np.random.default_rng(0).normal(size=(3, 64, 64)).cumsum(axis=1).cumsum(axis=2)
     >>> [handling("auto", 3, lambda: (apart, np.ones(3)), shared_noise=shared) for shared in (False, True)]
     ['separate', 'joint']
@@ -59,6 +53,11 @@ def handling(
     return {"same": "same", "related": "joint", "independent": "separate"}[relation(*seen())]
 
 
+def handling_for(model: Any, wanted: str, count: int, planes: Callable[[], NDArray[np.float64]]) -> str:
+    """:func:`handling` for channels whose noise a model describes; `planes` are made only if they decide."""
+    return handling(wanted, count, lambda: model.seen_in(planes()), shared_noise=model.ties_channels)
+
+
 def relation(planes: NDArray[np.float64], noise: NDArray[np.float64]) -> str:
     """Whether channels are "same", "related" or "independent".
 
@@ -69,15 +68,9 @@ def relation(planes: NDArray[np.float64], noise: NDArray[np.float64]) -> str:
     The structure is the steps between means of blocks. Noise that is independent between channels adds
     nothing to the products of two channels, and what it adds to the square of one is known.
 
-    Parameters
-    ----------
-    planes : ndarray
-        (channels, height, width).
-    noise : ndarray
-        (channels), standard deviation of the noise.
+    planes: (channels, height, width).
+    noise: (channels), standard deviation of the noise.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> y, x = np.mgrid[:64, :64]
     >>> shapes = [100.0 * (x // 16 % 2), 100.0 * (y // 16 % 2)]

@@ -26,16 +26,10 @@ DEFAULT_ARC = 30.0
 class Orientation(NamedTuple):
     """Orientation of every pixel with its confidence; angles in radians.
 
-    Attributes
-    ----------
-    angle : ndarray
-        0 where there is no gradient at all.
-    confidence : ndarray
-        Margin of the best arc over the best arc elsewhere, as a share of all the gradient: 0 to 1.
-    second : ndarray
-        The second orientation where `has_second`, else a copy of `angle`.
-    has_second : ndarray of bool
-        Where a second arc holds at least 80 % of the first one's gradient.
+    angle: 0 where there is no gradient at all.
+    confidence: margin of the best arc over the best arc elsewhere, as a share of all the gradient: 0 to 1.
+    second: the second orientation where `has_second`, else a copy of `angle`.
+    has_second: where a second arc holds at least 80 % of the first one's gradient.
     """
 
     angle: NDArray[np.float32]
@@ -113,8 +107,6 @@ def orientation(
 def halo(scale: float, patch_size: int) -> int:
     """The support radius of an orientation.
 
-    Examples
-    --------
     >>> halo(1.0, 13)
     10
     """
@@ -133,8 +125,6 @@ def orientation_of_region(
 
     Without details all but the angle is empty.
 
-    Examples
-    --------
     >>> padded = np.zeros((24, 25), dtype=np.float32)
     >>> orientation_of_region(padded, 1.0, 13).angle.shape
     (4, 5)

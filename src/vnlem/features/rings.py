@@ -44,19 +44,12 @@ class RingLayout:
     rows of eight; rows that hold the same eight orders of several rings come first, because rotation treats
     them alike and they can be added up row by row; then come the other coefficients, then padding.
 
-    Attributes
-    ----------
-    patch_size, upsample, channels : int
-    orders, samples : tuple of int
-        Highest angular order and number of samples of ring 1, 2, ...
-    lane_ring, lane_order : (lanes,) int
-        Ring (0 for the central pixel, -1 for padding) and angular order of each lane.
-    folds : tuple of tuple of int
-        First lanes of the rows with equal orders, one entry for each set of eight orders.
-    noise_energy : float
-        Expected squared length of the features of white noise of variance 1 (the E of the docs).
-    average_down : bool
-        Whether the upsampled image is averaged down before it is sampled.
+    orders, samples: highest angular order and number of samples of ring 1, 2, ...
+    lane_ring, lane_order: (lanes,), ring (0 for the central pixel, -1 for padding) and angular order of
+        each lane.
+    folds: first lanes of the rows with equal orders, one entry for each set of eight orders.
+    noise_energy: expected squared length of the features of white noise of variance 1 (the E of the docs).
+    average_down: whether the upsampled image is averaged down before it is sampled.
     """
 
     patch_size: int
@@ -122,8 +115,6 @@ class RingLayout:
     def turns(self, angles: NDArray[np.floating]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Cosine and sine of order * angle, for every angle and lane of all channels: (angles, C * lanes).
 
-        Examples
-        --------
         >>> cos, sin = layout(13).turns(np.array([0.0, np.pi]))
         >>> cos.shape, bool((cos[0] == 1).all()), bool((sin[0] == 0).all())
         ((2, 64), True, True)
@@ -150,8 +141,6 @@ class RingCoefficients:
 
         They belong to the image minus `level`, its mean when None; only those of one level can be compared.
 
-        Examples
-        --------
         >>> x = np.add.outer(np.zeros(31), np.arange(31.0))
         >>> edges = RingCoefficients.of(np.stack([x, x.T]).reshape(62, 31), layout(5))
         >>> flat, steep = edges[15, 15], edges[46, 15]
@@ -183,8 +172,6 @@ class RingCoefficients:
 def layout(patch_size: int, upsample: int = 2, channels: int = 1, average_down: bool = False) -> RingLayout:
     """The layout for a patch size; cached.
 
-    Examples
-    --------
     >>> rings = layout(13)
     >>> rings.size, rings.dim, rings.highest_order
     (115, 128, 14)
@@ -257,23 +244,14 @@ def ring_features(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Feature vectors of a region: in the image's frame, and each turned by minus its angle.
 
-    Parameters
-    ----------
-    padded : ndarray, shape (channels, height + 2 halo, width + 2 halo)
-        The region with a border of ``rings.halo`` pixels.
-    angles : ndarray, shape (height, width)
-        Radians, from the column axis towards the row axis.
-    rings : RingLayout
-    out : two arrays, shape (height, at least width, rings.dim)
-        Where the vectors are written; new ones when None. The first may have no rows: then it is left out.
+    padded: (channels, height + 2 halo, width + 2 halo), the region with a border of ``rings.halo`` pixels.
+    angles: (height, width), radians, from the column axis towards the row axis.
+    out: two arrays (height, at least width, rings.dim) where the vectors are written; new ones when None. The
+        first may have no rows: then it is left out.
 
-    Returns
-    -------
-    raw, canonical : ndarray, shape (height, width, rings.dim)
-        Channels are scaled by 1/sqrt(channels), so squared distances are means over channels.
+    Returns raw, canonical: (height, width, rings.dim), channels are scaled by 1/sqrt(channels), so squared
+    distances are means over channels.
 
-    Examples
-    --------
     >>> rings = layout(5)
     >>> flat = np.ones((1, 3 + 2 * rings.halo, 4 + 2 * rings.halo), dtype=np.float32)
     >>> raw, canonical = ring_features(flat, np.zeros((3, 4), dtype=np.float32), rings)
@@ -300,8 +278,6 @@ def ring_features(
 def sampling_of(rings: RingLayout, transform: Callable[..., Any]) -> Sampling:
     """Where the rings lie, and the transform of their samples: `dft` or `quarter_dft`.
 
-    Examples
-    --------
     >>> sampling_of(layout(5), quarter_dft).where.shape[1:]
     (4, 4)
     """

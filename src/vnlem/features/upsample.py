@@ -12,8 +12,6 @@ REACH = 2
 def keys_weights(fraction: float) -> NDArray[np.float64]:
     """Weights of the pixels at -1, 0, 1, 2 for a position `fraction` of a pixel after pixel 0.
 
-    Examples
-    --------
     >>> keys_weights(0.5)
     array([-0.0625,  0.5625,  0.5625, -0.0625])
     """
@@ -35,17 +33,10 @@ def phases(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
     every pixel reads contiguous memory. The outermost rows and columns (one before, two after) have no
     taps and are copied from the pixel they belong to.
 
-    Parameters
-    ----------
-    image : ndarray, shape (height, width)
-    factor : int
+    image: (height, width).
 
-    Returns
-    -------
-    ndarray, shape (factor, factor, height, width), of the image's dtype
+    Returns (factor, factor, height, width), of the image's dtype.
 
-    Examples
-    --------
     >>> planes = phases(np.arange(36.0).reshape(6, 6), 2)
     >>> planes.shape, float(planes[1, 0, 2, 2])
     ((2, 2, 6, 6), 17.0)
@@ -65,17 +56,10 @@ def averaged(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
     rotation commute, so it is done once, on the image. The two outermost rows and columns lack taps and are
     copied.
 
-    Parameters
-    ----------
-    image : ndarray, shape (height, width)
-    factor : int
+    image: (height, width).
 
-    Returns
-    -------
-    ndarray, of the image's shape and dtype
+    Returns an image of the same shape and dtype.
 
-    Examples
-    --------
     >>> impulse = np.zeros((9, 9))
     >>> impulse[4, 4] = 1
     >>> averaged(impulse, 2)[4, 2:7] / averaged(impulse, 2)[4].sum()
@@ -100,13 +84,9 @@ def averaged(image: NDArray[np.floating], factor: int) -> NDArray[np.floating]:
 def phase_filters(factor: int, average_down: bool) -> tuple[NDArray[np.float32], int]:
     """The filters that make the phases of an image along an axis, or of the image averaged down.
 
-    Returns
-    -------
-    (filters, before)
-        The taps of each phase, (factor, taps), and how many of them lie before the pixel.
+    Returns (filters, before), the taps of each phase, (factor, taps), and how many of them lie before the
+    pixel.
 
-    Examples
-    --------
     >>> phase_filters(2, average_down=False)
     (array([[ 0.    ,  1.    ,  0.    ,  0.    ],
            [-0.0625,  0.5625,  0.5625, -0.0625]], dtype=float32), 1)
@@ -121,18 +101,11 @@ def phase_filters(factor: int, average_down: bool) -> tuple[NDArray[np.float32],
 def upsample(image: ArrayLike, factor: int = 2) -> NDArray[np.float64]:
     """An image upsampled by cubic convolution on its symmetric extension; its own pixels stay as they are.
 
-    Parameters
-    ----------
-    image : array_like, shape (height, width)
-    factor : int
-        The paper's k.
+    image: (height, width).
+    factor: the paper's k.
 
-    Returns
-    -------
-    ndarray of float64, shape (factor * height, factor * width)
+    Returns (factor * height, factor * width).
 
-    Examples
-    --------
     >>> fine = upsample([[0.0, 1.0], [2.0, 3.0]], 2)
     >>> fine.shape, bool((fine[::2, ::2] == [[0, 1], [2, 3]]).all())
     ((4, 4), True)

@@ -13,8 +13,6 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     On any failure, including Ctrl-C, the temporary file is removed and an existing file stays unchanged.
 
-    Examples
-    --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> with whole_file(folder / "a.txt") as temporary:

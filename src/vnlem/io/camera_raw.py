@@ -35,26 +35,15 @@ _SRGB_TO_XYZ = np.array(
 class Mosaic:
     """What a raw file says about its mosaic.
 
-    Attributes
-    ----------
-    pattern : tuple of str
-        Colours of the visible pixels, the rows of a cell.
-    black : tuple of tuple of float
-        Value of a dark pixel at each place of a cell.
-    white : float
-        Value of a saturated pixel.
-    balance : tuple of float
-        Factors of red, green and blue that make grey neutral.
-    from_xyz : tuple of tuple of float
-        Matrix from CIE XYZ to the camera's colours; empty if it is not known.
-    noise : tuple of (float, float)
-        Gain and read noise of red, green and blue, if the file has them (NoiseProfile of a DNG).
-    orientation : int
-        As in TIFF files.
-    source : Path
-        The file.
-    origin : tuple of int
-        First visible row and column of the sensor's frame.
+    pattern: colours of the visible pixels, the rows of a cell.
+    black: value of a dark pixel at each place of a cell.
+    white: value of a saturated pixel.
+    balance: factors of red, green and blue that make grey neutral.
+    from_xyz: matrix from CIE XYZ to the camera's colours; empty if it is not known.
+    noise: gain and read noise of red, green and blue, if the file has them (NoiseProfile of a DNG).
+    orientation: as in TIFF files.
+    source: the file.
+    origin: first visible row and column of the sensor's frame.
     """
 
     pattern: tuple[str, ...]

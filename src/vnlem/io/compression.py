@@ -26,8 +26,6 @@ _BLOCK = 2**20
 def head(path: Path, count: int = 560) -> tuple[bytes, bool]:
     """How a file begins, decompressed, and whether it was compressed.
 
-    Examples
-    --------
     >>> file = Path(tempfile.mkdtemp()) / "a.gz"
     >>> _ = file.write_bytes(gzip.compress(b"hello"))
     >>> head(file)
@@ -92,8 +90,6 @@ def _copy(stream: Any, plain: Any, path: Path) -> None:
 def compressing(path: Path) -> Iterator[Path]:
     """A plain file to write to; at the end it is compressed into `path` if the suffix says so.
 
-    Examples
-    --------
     >>> file = Path(tempfile.mkdtemp()) / "a.gz"
     >>> with compressing(file) as plain:
     ...     _ = plain.write_bytes(b"hello")

@@ -28,15 +28,9 @@ WIDTH = 0.8  # pixels; standard deviation of the interpolation of other patterns
 def demosaic(mosaic: ArrayLike, pattern: tuple[str, ...]) -> Float:
     """The colour image (H, W, 3) of a mosaic of red, green and blue pixels.
 
-    Parameters
-    ----------
-    mosaic : array_like
-        (H, W), black level subtracted.
-    pattern : tuple of str
-        Rows of a cell, such as ("RG", "GB").
+    mosaic: (H, W), black level subtracted.
+    pattern: rows of a cell, such as ("RG", "GB").
 
-    Examples
-    --------
     >>> flat = np.tile([[1.0, 2.0], [2.0, 3.0]], (4, 4))
     >>> demosaic(flat, ("RG", "GB"))[3, 3]
     array([1., 2., 3.])

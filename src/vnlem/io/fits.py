@@ -229,8 +229,6 @@ def _copy(source: Any, target: Any, start: int, stop: int) -> None:
 def sky_steps(header: Any) -> dict[str, float]:
     """Sides of a pixel in arcseconds, if the header places the image in the sky.
 
-    Examples
-    --------
     >>> sky_steps({"CTYPE1": "RA---TAN", "CTYPE2": "DEC--TAN", "CDELT1": -1 / 3600, "CDELT2": 1 / 3600})
     {'X': 1.0, 'Y': 1.0}
     """

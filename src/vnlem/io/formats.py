@@ -290,8 +290,6 @@ def all_formats() -> Iterator[tuple[str, Format]]:
 def find_format(name: str) -> Format:
     """The format of a name.
 
-    Examples
-    --------
     >>> find_format("png").title
     'PNG'
     """

@@ -27,8 +27,6 @@ def check_members(xml: str, path: Path) -> None:
 
     A missing file would be read as black pages.
 
-    Examples
-    --------
     >>> pixels = '<Image><Pixels><TiffData><UUID FileName="../b.tif">u</UUID></TiffData></Pixels></Image>'
     >>> check_members(f"<OME>{pixels}</OME>", Path("a.ome.tif"))
     Traceback (most recent call last):
@@ -62,8 +60,6 @@ def without_file_names(xml: bytes) -> bytes:
 
     The identifiers and names of the source file would send a reader there.
 
-    Examples
-    --------
     >>> without_file_names(b'<OME UUID="u:1"><TiffData IFD="0"><UUID FileName="a.tif">u:1</UUID></TiffData>')
     b'<OME><TiffData IFD="0"></TiffData>'
     """
@@ -73,8 +69,6 @@ def without_file_names(xml: bytes) -> bytes:
 def with_dtype(xml: bytes, dtype: np.dtype[Any]) -> bytes:
     """OME-XML for pixels of another dtype.
 
-    Examples
-    --------
     >>> with_dtype(b'<Pixels Type="uint8" SignificantBits="8" SizeX="9">', np.dtype("float32"))
     b'<Pixels Type="float" SizeX="9">'
     """
@@ -94,8 +88,6 @@ def with_dtype(xml: bytes, dtype: np.dtype[Any]) -> bytes:
 def axes_for(axes: str) -> str:
     """Axes as OME names them: page axes it does not know, or knows twice, get the letters that are free.
 
-    Examples
-    --------
     >>> axes_for("IYX"), axes_for("QQYXS"), axes_for("TQYX")
     ('ZYX', 'ZCYXS', 'TZYX')
     """
@@ -110,8 +102,6 @@ def axes_for(axes: str) -> str:
 def describe(calibration: Calibration, axes: str) -> dict[str, Any]:
     """What tifffile writes into OME-XML about an image with these axes.
 
-    Examples
-    --------
     >>> describe(Calibration({"X": 0.2}, {"X": "micrometer"}, ("GFP", "RFP")), "CYX")
     {'axes': 'CYX', 'PhysicalSizeX': 0.2, 'PhysicalSizeXUnit': 'µm', 'Channel': {'Name': ['GFP', 'RFP']}}
     """

@@ -64,12 +64,8 @@ class PagesOnDisk(ABC):
 class OpenedPages:
     """A file whose pages are read when they are requested.
 
-    Attributes
-    ----------
-    picture : Picture
-        What the file says about itself. Its pixels are zeros that take no memory.
-    pages : PagesOnDisk
-        The pixels.
+    picture: what the file says about itself. Its pixels are zeros that take no memory.
+    pages: the pixels.
     """
 
     picture: Picture
@@ -128,8 +124,6 @@ class ScratchPages(PagesOnDisk):
 def cannot_write(place: Path, error: OSError) -> OSError:
     """One sentence about an error while writing a file.
 
-    Examples
-    --------
     >>> cannot_write(Path("a.tif"), OSError(28, "No space left on device"))
     OSError(28, 'cannot write a.tif (No space left on device); make room or choose another folder')
     """

@@ -21,8 +21,6 @@ class Resolution:
     def per(self, unit: str) -> tuple[float, float]:
         """Pixels per `unit` ("inch" or "cm").
 
-        Examples
-        --------
         >>> Resolution(254, 508, "inch").per("cm")
         (100.0, 200.0)
         """
@@ -196,8 +194,6 @@ class Picture:
 def corner(picture: Picture, side: int = 32) -> Picture:
     """The upper left corner of every page, with all metadata of the picture.
 
-    Examples
-    --------
     >>> corner(Picture(np.zeros((5, 80, 90, 3)), channel_axis=-1)).pixels.shape
     (5, 32, 32, 3)
     """
@@ -215,16 +211,11 @@ def corner(picture: Picture, side: int = 32) -> Picture:
 def from_array(array: ArrayLike, channels: str = "auto", metadata: Metadata | None = None) -> Picture:
     """A picture from a bare array, which says nothing about its axes.
 
-    Parameters
-    ----------
-    array : array_like
-        At least two dimensions.
-    channels : {"auto", "last", "first", "none"}
-        Where the colour channels are: after height and width, before them, or nowhere. "auto" takes a last
-        axis of 2, 3 or 4 for grey+alpha, RGB or RGBA, and every other array for grey pages.
+    array: at least two dimensions.
+    channels: "last", "first" or "none": the colour channels are after height and width, before them, or
+        nowhere. "auto" takes a last axis of 2, 3 or 4 for grey+alpha, RGB or RGBA, and every other
+        array for grey pages.
 
-    Examples
-    --------
     >>> from_array(np.zeros((40, 50, 4))).alpha.shape
     (40, 50)
     >>> from_array(np.zeros((3, 40, 50))).n_pages

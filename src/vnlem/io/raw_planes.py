@@ -14,18 +14,10 @@ class RawPlanes:
     If another program shortens the file meanwhile, that is an error here; with a memory map it would end the
     process.
 
-    Parameters
-    ----------
-    path : Path
-    dtype : dtype
-        As in the file, byte order included.
-    offset : int
-        Where the first plane begins.
-    shape : tuple of int
-        Planes, rows, columns.
+    dtype: as in the file, byte order included.
+    offset: where the first plane begins.
+    shape: planes, rows, columns.
 
-    Examples
-    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "planes.raw"
     >>> _ = path.write_bytes(np.arange(24, dtype=">i2").tobytes())

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 def camera() -> NDArray[Any]:
     """A man with a camera, 512x512, uint8. By Lav Varshney, CC0; scikit-image has it too.
 
-    Examples
-    --------
     >>> camera().shape, camera().dtype
     ((512, 512), dtype('uint8'))
     """

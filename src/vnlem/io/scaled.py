@@ -14,16 +14,9 @@ _STEPS_OF_FLOAT32 = 1e5
 class Scaling:
     """How stored numbers become values, and values stored numbers again.
 
-    Attributes
-    ----------
-    stored : dtype
-        As in the file, byte order included.
-    slope, intercept : float
-    blank : int, optional
-        The stored number that marks a missing value.
+    stored: as in the file, byte order included.
+    blank: the stored number that marks a missing value.
 
-    Examples
-    --------
     >>> scaling = Scaling(np.dtype(">i2"), 0.5, 10.0)
     >>> values = scaling.to_values(np.array([-4, 7], ">i2"))
     >>> values, scaling.to_stored(values + 0.1)

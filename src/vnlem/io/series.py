@@ -118,8 +118,6 @@ def split_series(path: str | os.PathLike[str]) -> tuple[Path, str]:
 def choose_series(found: list[Series], key: str, place: Path) -> Series:
     """The image requested by its number or name, or the only one.
 
-    Examples
-    --------
     >>> both = [Series("YX", (4, 5), np.dtype("u1"), None, str(k), f"Series {k}") for k in (1, 2)]
     >>> choose_series(both, "2", Path("a.lif")).name
     'Series 2'
@@ -154,8 +152,6 @@ def listed_series(series: Series) -> str:
 def unique_letters(wanted: Iterable[str]) -> str:
     """A letter for each axis: the one that is wanted, or a free one if it is empty or taken.
 
-    Examples
-    --------
     >>> unique_letters(["T", "C", "", "C", "Y", "X"])
     'TCQRYX'
     """

@@ -27,8 +27,6 @@ OME_UNITS = {
 def size_in(calibration: Calibration, axis: str, unit: str) -> float | None:
     """A step along an axis in another unit; None if it is not known.
 
-    Examples
-    --------
     >>> round(size_in(Calibration({"X": 2.0}, {"X": "nanometer"}), "X", "angstrom"), 9)
     20.0
     """

@@ -19,8 +19,6 @@ _ORIENTATION_TAG = 0x0112
 def upright(picture: Picture) -> Picture:
     """The picture with its orientation applied to the pixels, and marked as upright.
 
-    Examples
-    --------
     >>> from vnlem.io.picture import Metadata
     >>> turned = Picture(np.array([[1, 2, 3], [4, 5, 6]]), metadata=Metadata(orientation=6))
     >>> upright(turned).pixels
@@ -69,8 +67,6 @@ def _turned(pixels: NDArray[Any], orientation: int, rows: int) -> NDArray[Any]:
 def orientation_in(exif: bytes | None) -> int:
     """The orientation in an EXIF block, 1 if it has none or is damaged.
 
-    Examples
-    --------
     >>> orientation_in(None)
     1
     """

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 def patch_window(patch_size: int, beta: float) -> NDArray[np.float32]:
     """The weights of a patch's rows, and of its columns: a Kaiser window.
 
-    Examples
-    --------
     >>> patch_window(3, 4.0).round(3).tolist()
     [0.08799999952316284, 1.0, 0.08799999952316284]
     """

@@ -140,8 +140,6 @@ class BlockPlan:
     def from_json(cls, values: dict[str, Any]) -> "BlockPlan":
         """The plan that `to_json` wrote.
 
-        Examples
-        --------
         >>> plan = BlockPlan((5, 5), (4, 4), (4, 4), (1, 1), (1, 1), (0, 0), (5, 5))
         >>> BlockPlan.from_json(plan.to_json()) == plan, len(plan), plan.box(1)
         (True, 4, ((0, 4), (4, 5)))
@@ -159,23 +157,13 @@ def plan_blocks(
 ) -> BlockPlan:
     """The plan with the largest blocks that `memory` allows.
 
-    Parameters
-    ----------
-    files : BlockPlan
-        The plan whose units are single files of the target.
-    solved : sequence of bool
-        Which axes are solved together; along the others positions are independent.
-    memory : int
-        Bytes that reading, solving and writing one unit may take.
-    solving : callable
-        Shape of a block with its halo, along all axes -> bytes its solution takes.
-    itemsize : int
-        Bytes of a pixel.
-    cure : str
-        What helps if the smallest unit is too large.
+    files: the plan whose units are single files of the target.
+    solved: which axes are solved together; along the others positions are independent.
+    memory: bytes that reading, solving and writing one unit may take.
+    solving: shape of a block with its halo, along all axes -> bytes its solution takes.
+    itemsize: bytes of a pixel.
+    cure: what helps if the smallest unit is too large.
 
-    Examples
-    --------
     >>> size, file = (9000,) * 2, (512,) * 2
     >>> files = BlockPlan(size, file, file, (131,) * 2, (80,) * 2, (0, 0), size)
     >>> plan = plan_blocks(files, (True, True), 2**30, lambda shape: 100 * prod(shape), 2)

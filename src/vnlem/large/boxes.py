@@ -11,8 +11,6 @@ Box = tuple[Span, ...]
 def slices(box: Box) -> tuple[slice, ...]:
     """A box as an index.
 
-    Examples
-    --------
     >>> slices(((0, 2), (3, 5)))
     (slice(0, 2, None), slice(3, 5, None))
     """
@@ -22,8 +20,6 @@ def slices(box: Box) -> tuple[slice, ...]:
 def extent(box: Box) -> tuple[int, ...]:
     """The shape of a box.
 
-    Examples
-    --------
     >>> extent(((0, 2), (3, 6)))
     (2, 3)
     """
@@ -33,8 +29,6 @@ def extent(box: Box) -> tuple[int, ...]:
 def volume(box: Box) -> int:
     """How many pixels a box holds.
 
-    Examples
-    --------
     >>> volume(((0, 2), (3, 6)))
     6
     """
@@ -44,8 +38,6 @@ def volume(box: Box) -> int:
 def shifted(box: Box, offset: Sequence[int]) -> Box:
     """A box moved by `offset`.
 
-    Examples
-    --------
     >>> shifted(((0, 2), (3, 6)), (10, -3))
     ((10, 12), (0, 3))
     """
@@ -55,8 +47,6 @@ def shifted(box: Box, offset: Sequence[int]) -> Box:
 def grown(box: Box, halo: Sequence[int], shape: Sequence[int]) -> Box:
     """A box with a halo on both sides of each axis, cut off at the end of the array.
 
-    Examples
-    --------
     >>> grown(((0, 2), (3, 6)), (1, 2), (10, 7))
     ((0, 3), (1, 7))
     """
@@ -69,8 +59,6 @@ def grown(box: Box, halo: Sequence[int], shape: Sequence[int]) -> Box:
 def inside(box: Box, outer: Box) -> Box:
     """A box in the coordinates of one that contains it.
 
-    Examples
-    --------
     >>> inside(((4, 6),), ((3, 9),))
     ((1, 3),)
     """
@@ -80,8 +68,6 @@ def inside(box: Box, outer: Box) -> Box:
 def pieces(length: int, longest: int) -> list[Span]:
     """An axis cut into as few nearly equal spans as `longest` allows.
 
-    Examples
-    --------
     >>> pieces(10, 4)
     [(0, 4), (4, 8), (8, 10)]
     """
@@ -93,8 +79,6 @@ def pieces(length: int, longest: int) -> list[Span]:
 def cut_at(box: Box, sides: Sequence[int]) -> Iterator[Box]:
     """The parts of a box between the lines of a grid that begins at the origin.
 
-    Examples
-    --------
     >>> list(cut_at(((0, 5), (0, 8)), (4, 8)))
     [((0, 4), (0, 8)), ((4, 5), (0, 8))]
     """
@@ -108,8 +92,6 @@ def cut_at(box: Box, sides: Sequence[int]) -> Iterator[Box]:
 def describe(box: Box, axes: Sequence[str]) -> str:
     """A box as the command line writes it.
 
-    Examples
-    --------
     >>> describe(((0, 2), (3, 6)), "yx")
     'y=0:2,x=3:6'
     """

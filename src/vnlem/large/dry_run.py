@@ -20,20 +20,12 @@ PLANES = 12  # of a movie or a volume
 class Forecast:
     """What a run would do.
 
-    Attributes
-    ----------
-    units : int
-        Units of work of the finest level.
-    unit, block, halo : tuple of int
-        What a unit covers, what is solved at once, and the halo around that, for each axis.
-    halo_overhead : float
-        Work that the halo adds, as a share of the rest.
-    memory : int
-        Bytes a unit takes, in addition to the program itself.
-    bytes_read, bytes_written : int
-        Before compression; including the coarser levels.
-    seconds : float
-        Time all units would take here, one after another.
+    units: units of work of the finest level.
+    unit, block, halo: what a unit covers, what is solved at once, and the halo around that, for each axis.
+    halo_overhead: work that the halo adds, as a share of the rest.
+    memory: bytes a unit takes, in addition to the program itself.
+    bytes_read, bytes_written: before compression; including the coarser levels.
+    seconds: time all units would take here, one after another.
     """
 
     axes: tuple[str, ...]
@@ -146,8 +138,6 @@ def _seconds(solver: BlockSolver, pixels: NDArray[Any], block: Block, workers: i
 def human_time(seconds: float) -> str:
     """A duration in usual words.
 
-    Examples
-    --------
     >>> human_time(45), human_time(400), human_time(9000), human_time(400000)
     ('45 s', '6.7 min', '2.5 h', '4.6 days')
     """

@@ -15,8 +15,6 @@ class StopError(OSError):
 def explain(error: BaseException, target: Path) -> Exception:
     """The error to show instead of what a library raised.
 
-    Examples
-    --------
     >>> explain(OSError(errno.ENOSPC, "No space left on device"), Path("out.zarr"))
     StopError('the disk that holds out.zarr is full; free some space and run again with --resume')
     """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vnlem.io.files import open_series
 from vnlem.io.series import Series, choose_series, split_series
-from vnlem.large.sources import NAMES, Source, ordered_source
+from vnlem.large.sources import NAMES, Source, check_names, ordered_source
 
 _COLOUR = "FFFFFF"
 
@@ -71,16 +71,8 @@ def open_file(path: Path, axes: str | None) -> Source:
 def _names(series: Series, axes: str | None, path: Path) -> tuple[str, ...]:
     """Our name for each axis of the file; the images of a set, and axes without a name, are time points."""
     letters = series.axes.lower().replace("s", "c" if "C" not in series.axes else "s")
-    names = (
-        tuple(letter if letter in NAMES else "t" for letter in letters)
-        if axes is None
-        else tuple(axes.lower())
-    )
-    if len(names) != len(series.shape) or len(set(names)) != len(names) or not set(names) <= set(NAMES):
-        raise ValueError(
-            f"{path} has the axes {series.axes} (shape {series.shape}); say what they are, e.g. axes='tzyx'"
-        )
-    return names
+    found = "".join(letter if letter in NAMES else "t" for letter in letters)
+    return check_names(tuple((found if axes is None else axes).lower()), series.axes, series.shape, path)
 
 
 def _details(series: Series) -> dict[str, Any]:

@@ -13,8 +13,6 @@ _lock = threading.Lock()
 def find_device(device: str | None, *, elsewhere: bool) -> str:
     """Where blocks are solved: "cpu", "cuda" or "cuda:N"; with `elsewhere` this machine needs no GPU.
 
-    Examples
-    --------
     >>> find_device(None, elsewhere=False), find_device("cuda", elsewhere=True)
     ('cpu', 'cuda')
     """
@@ -27,8 +25,6 @@ def find_device(device: str | None, *, elsewhere: bool) -> str:
 def kind_of(device: str) -> str:
     """The kind of a device, whichever of several it is.
 
-    Examples
-    --------
     >>> kind_of("cuda:1"), kind_of("cpu")
     ('cuda', 'cpu')
     """
@@ -39,8 +35,6 @@ def kind_of(device: str) -> str:
 def one_at_a_time(device: str) -> Iterator[None]:
     """Inside, solvers run on a device; a GPU holds one block of this process at a time.
 
-    Examples
-    --------
     >>> with one_at_a_time("cpu"):
     ...     pass
     """

@@ -26,8 +26,6 @@ TRIES = 5  # to begin a run while others remove the remains of an old one
 def fingerprint(values: dict[str, Any]) -> str:
     """A short text that changes with anything in `values`.
 
-    Examples
-    --------
     >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1}) != fingerprint({"a": 2, "b": 2})
     True
     """

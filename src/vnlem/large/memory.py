@@ -12,8 +12,6 @@ SHARE_OF_FREE = 0.5  # the rest is left to the file cache and to other programs
 def parse_bytes(text: str | int | float) -> int:
     """An amount of memory in bytes.
 
-    Examples
-    --------
     >>> parse_bytes("1.5GB"), parse_bytes("512 MiB"), parse_bytes("1e9"), parse_bytes(1000)
     (1610612736, 536870912, 1000000000, 1000)
     """
@@ -30,8 +28,6 @@ def parse_bytes(text: str | int | float) -> int:
 def human_bytes(count: float) -> str:
     """Bytes in the usual notation.
 
-    Examples
-    --------
     >>> human_bytes(1610612736), human_bytes(1020 * 1024), human_bytes(999)
     ('1.5 GB', '0.996 MB', '999 bytes')
     """
@@ -44,8 +40,6 @@ def human_bytes(count: float) -> str:
 def free_memory() -> int:
     """Bytes that new work may take: the free memory of the system, or what the control group leaves.
 
-    Examples
-    --------
     >>> free_memory() > 0
     True
     """

@@ -143,21 +143,12 @@ def describe_new(
 ) -> dict[str, Any]:
     """Attributes (NGFF 0.5) of an image from another format.
 
-    Parameters
-    ----------
-    axes : tuple of str
-        Names, of t, c, z, y, x.
-    scales : list of list of float
-        Size of a pixel along each axis, for each level.
-    units : dict
-        Unit of an axis, if known.
-    name : str
-        Name of the image.
-    channels : list of dict, optional
-        Names and colours of the channels, as ``omero`` has them.
+    axes: names, of t, c, z, y, x.
+    scales: size of a pixel along each axis, for each level.
+    units: unit of an axis, if known.
+    name: name of the image.
+    channels: names and colours of the channels, as ``omero`` has them.
 
-    Examples
-    --------
     >>> describe_new(("y", "x"), [[0.5, 0.5]], {"y": "micrometer"}, "cells")["ome"]["multiscales"][0]["axes"]
     [{'name': 'y', 'type': 'space', 'unit': 'micrometer'}, {'name': 'x', 'type': 'space'}]
     """

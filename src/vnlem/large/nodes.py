@@ -105,8 +105,6 @@ _ANY_DTYPE = ("transpose", "gzip", "zstd", "crc32c")
 def _codecs_for(codecs: list[dict[str, Any]], dtype: np.dtype[Any]) -> list[dict[str, Any]]:
     """The codecs of an array of zarr 3 for another dtype: shards and compression stay, filters go.
 
-    Examples
-    --------
     >>> _codecs_for([{"name": "numcodecs.delta"}, {"name": "bytes"}, {"name": "zstd"}], np.dtype("float32"))
     [{'name': 'bytes', 'configuration': {'endian': 'little'}}, {'name': 'zstd'}]
     """
@@ -162,8 +160,6 @@ def check_array(node: Node) -> None:
 def damaged(path: Path, reason: str) -> ValueError:
     """The error for metadata that cannot be used.
 
-    Examples
-    --------
     >>> damaged(Path("a.zarr"), "'shape' is missing")
     ValueError("cannot read a.zarr: its metadata are damaged ('shape' is missing); restore them from a copy")
     """
@@ -173,8 +169,6 @@ def damaged(path: Path, reason: str) -> ValueError:
 def read_node(path: Path) -> Node | None:
     """The group or array in a folder; None if there is none.
 
-    Examples
-    --------
     >>> import tempfile
     >>> read_node(Path(tempfile.mkdtemp())) is None
     True

@@ -11,8 +11,6 @@ from vnlem.large.boxes import Box, Span
 def level_shapes(shape: tuple[int, ...], smallest: int) -> list[tuple[int, ...]]:
     """Shapes of a pyramid that halves rows and columns until they fit in `smallest`.
 
-    Examples
-    --------
     >>> level_shapes((5, 1000, 700), 512)
     [(5, 1000, 700), (5, 500, 350)]
     """
@@ -29,8 +27,6 @@ def sources_of(start: int, stop: int, fine: int, coarse: int) -> list[Span]:
     Usual pyramids have an integer factor, and a last pixel that covers fewer or leaves some out. In others a
     coarse pixel covers the whole fine pixels under it.
 
-    Examples
-    --------
     >>> sources_of(0, 3, 5, 3), sources_of(0, 2, 5, 2), sources_of(0, 2, 3, 2)
     ([(0, 2), (2, 4), (4, 5)], [(0, 2), (2, 4)], [(0, 2), (2, 3)])
     >>> sources_of(0, 4, 6, 4)
@@ -45,8 +41,6 @@ def sources_of(start: int, stop: int, fine: int, coarse: int) -> list[Span]:
 def covered(box: Box, fine: tuple[int, ...], coarse: tuple[int, ...]) -> Box:
     """The box of the finer level that a box of the coarser one is made from.
 
-    Examples
-    --------
     >>> covered(((0, 2), (2, 3)), (4, 5), (2, 3))
     ((0, 4), (4, 5))
     """
@@ -62,8 +56,6 @@ def downsample(
 ) -> NDArray[Any]:
     """A box of the coarser level from the pixels that `covered` names; integers are rounded.
 
-    Examples
-    --------
     >>> downsample(np.array([[1, 2, 3], [3, 2, 5]]), ((0, 1), (0, 2)), (2, 3), (1, 2))
     array([[2, 4]])
     """

@@ -41,22 +41,13 @@ class RunOptions:
 class Summary:
     """What a run did.
 
-    Attributes
-    ----------
-    target : Path
-        What was written.
-    complete : bool
-        Whether all of it is done; False after one part of several.
-    units : int
-        All units of work, including those of the coarser levels.
-    units_done : int
-        Units that this run did.
-    halo_overhead : float
-        Work that the halo adds, as a share of the rest.
-    seconds : float
-        Time this run took.
-    settings : dict
-        What the result depends on: version, source, method, parameters, noise.
+    target: what was written.
+    complete: whether all of it is done; False after one part of several.
+    units: all units of work, including those of the coarser levels.
+    units_done: units that this run did.
+    halo_overhead: work that the halo adds, as a share of the rest.
+    seconds: time this run took.
+    settings: what the result depends on: version, source, method, parameters, noise.
     """
 
     target: Path
@@ -101,8 +92,6 @@ def denoise_source(
 def memory_of_one(options: RunOptions) -> int:
     """Memory of one process: processes on this machine share it.
 
-    Examples
-    --------
     >>> memory_of_one(RunOptions(1000, cluster="local:4")), memory_of_one(RunOptions(1000, cluster="tcp://host:8786"))
     (250, 1000)
     """
@@ -157,22 +146,11 @@ def work_through(
 ) -> tuple[bool, int]:
     """Do all remaining units, or one part of them.
 
-    Parameters
-    ----------
-    task : RunTask
-    runner : Runner
-        Does the units.
-    part : (int, int)
-        Number of this part, from 1, and how many there are: part k of n takes the units k, k + n, ... of the
-        finest level. The part that finds the finest level complete makes the coarser ones.
-    report : callable(done, total), optional
+    runner: does the units.
+    part: number of this part, from 1, and how many there are: part k of n takes the units k, k + n, ... of
+        the finest level. The part that finds the finest level complete makes the coarser ones.
 
-    Returns
-    -------
-    complete : bool
-        Whether nothing is left.
-    count : int
-        Units that were done here.
+    Returns whether nothing is left, and how many units were done here.
     """
     number, parts = part
     total = sum(len(plan) for plan in task.plans)

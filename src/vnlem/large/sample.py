@@ -36,8 +36,6 @@ def take_sample(source: Source) -> SourceSample:
 
     The choice depends only on the shape, so every process gets the same sample.
 
-    Examples
-    --------
     >>> from vnlem.large.sources import open_source
     >>> take_sample(open_source(np.zeros((3, 20, 30)))).planes.shape
     (3, 20, 30)
@@ -66,8 +64,6 @@ def take_sample(source: Source) -> SourceSample:
 def sample_of_map(source: Source, values: NDArray[Any]) -> NDArray[Any]:
     """A map (height, width) of a source, laid out as :func:`take_sample` lays out its pages.
 
-    Examples
-    --------
     >>> from vnlem.large.sources import open_source
     >>> sample_of_map(open_source(np.zeros((3, 20, 30))), np.ones((20, 30), bool)).shape
     (3, 20, 30)

@@ -15,8 +15,6 @@ RegionText = str | Mapping[str, Any]
 def parse_region(region: RegionText | None, axes: tuple[str, ...], shape: tuple[int, ...]) -> Box:
     """The box of a region; axes that are not named are whole.
 
-    Examples
-    --------
     >>> parse_region("y=0:20,x=5:", ("z", "y", "x"), (3, 40, 50))
     ((0, 3), (0, 20), (5, 50))
     >>> parse_region({"z": 1}, ("z", "y", "x"), (3, 40, 50))
@@ -75,8 +73,6 @@ def _span(value: Any) -> tuple[int | None, int | None]:
 def parse_part(part: str | tuple[int, int] | None) -> tuple[int, int]:
     """Number of the part, from 1, and how many parts there are.
 
-    Examples
-    --------
     >>> parse_part("3/16"), parse_part(None)
     ((3, 16), (1, 1))
     """

@@ -13,8 +13,6 @@ def with_sensor(source: Source, params: dict[str, Any]) -> dict[str, Any]:
 
     Returns the parameters with the noise of the evened pixels.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from vnlem.large.sources import open_source
     >>> source = open_source(np.array([[10.0, 20.0], [10.0, 20.0]]))

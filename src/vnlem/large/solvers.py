@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vnlem.estimate.missing import first_guess
 from vnlem.execute import execute
-from vnlem.features.channels import handling
+from vnlem.features.channels import handling_for
 from vnlem.large.blocks import BYTES_ALWAYS, USUAL_SIDE, Block, BlockSolver
 from vnlem.large.gpu import find_device, one_at_a_time
 from vnlem.large.sample import SourceSample, is_all, sample_of_map
@@ -208,12 +208,7 @@ def find_solver(
     if not noise.is_white and is_all(source) and float(np.ptp(planes.data)) == 0:
         noise = NoiseModel.white(0.0)  # as in memory: there is no noise to remove
     advise(noise, planes, rounded=source.rounded)
-    channels = handling(
-        params.get("channels", "joint"),
-        len(planes.data),
-        lambda: noise.seen_in(planes.data),
-        shared_noise=noise.ties_channels,
-    )
+    channels = handling_for(noise, params.get("channels", "joint"), len(planes.data), lambda: planes.data)
     height, width = source.shape[-2:]
     seen = Sample(planes.data, (height, width), is_all(source))
 

@@ -159,15 +159,10 @@ class Given:
 def open_source(source: Any, axes: str | None = None) -> Source:
     """Anything that can be denoised part by part, as a Source.
 
-    Parameters
-    ----------
-    source : path, or anything with shape, dtype and slicing
-        A zarr store, a TIFF, HDF5 (``file.h5:dataset``) or NPY file; a zarr, h5py, dask or NumPy array.
-    axes : str, optional
-        Names of the axes, e.g. "tzyx"; if the source does not name them, the last two are y and x.
+    source: the path of a zarr store or of a TIFF, HDF5 (``file.h5:dataset``) or NPY file; or anything with
+        shape, dtype and slicing: a zarr, h5py, dask or NumPy array.
+    axes: names of the axes, e.g. "tzyx"; if the source does not name them, the last two are y and x.
 
-    Examples
-    --------
     >>> source = open_source(np.zeros((3, 40, 50), np.uint16))
     >>> source.axes, source.read(((0, 1), (0, 2), (10, 13))).shape
     (('z', 'y', 'x'), (1, 2, 3))
@@ -243,6 +238,13 @@ def ordered_source(
     order = tuple(sorted(range(len(names)), key=lambda axis: NAMES.index(names[axis])))
     axes = tuple(names[axis] for axis in order)
     return Source(name, opener, axes, tuple(shape[axis] for axis in order), dtype, order, **about)
+
+
+def check_names(names: tuple[str, ...], given: str, shape: tuple[int, ...], what: object) -> tuple[str, ...]:
+    """Our names for the axes of a file, or an error that says which letters the file gives them."""
+    if len(names) != len(shape) or len(set(names)) != len(names) or not set(names) <= set(NAMES):
+        raise ValueError(f"{what} has the axes {given} (shape {shape}); say what they are, e.g. axes='tzyx'")
+    return names
 
 
 def _axes(axes: str | None, shape: tuple[int, ...], name: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from vnlem.noise.stack_holes import (
     PageRepair,
 )
 from vnlem.noise.stack_units import StackUnits, units_of
-from vnlem.pipeline.axes import PagesOf, Series, helpful_axis, series_of
+from vnlem.pipeline.axes import PageSeries, PagesOf, helpful_axis, series_of
 from vnlem.pipeline.device import choose, current, why_no_gpu
 from vnlem.pipeline.dtypes import as_dtype, readable_as
 from vnlem.pipeline.lazy import load
@@ -293,7 +293,7 @@ def stack_solver(
 
 
 def _units(
-    reads: ReadInPages, letters: str, all_series: list[Series], noises: list[StackNoise], device: str
+    reads: ReadInPages, letters: str, all_series: list[PageSeries], noises: list[StackNoise], device: str
 ) -> Iterator[tuple[tuple[int, ...], int, StackUnits]]:
     """The units of every series, or of a sample of each channel if there is too much to read.
 

@@ -66,8 +66,6 @@ def store_like(source: Source, shape: tuple[int, ...], offset: tuple[int, ...]) 
 def shape_of_part(part: tuple[int, ...], whole: tuple[int, ...], coarse: tuple[int, ...]) -> tuple[int, ...]:
     """The shape that a part of an image has in a coarser level.
 
-    Examples
-    --------
     >>> shape_of_part((100, 31), (400, 400), (200, 200))
     (50, 16)
     """
@@ -78,14 +76,9 @@ def shape_of_part(part: tuple[int, ...], whole: tuple[int, ...], coarse: tuple[i
 def new_store(source: Source, shapes: list[tuple[int, ...]], name: str) -> Store:
     """The store for an image from another format: NGFF 0.5, zarr 3, sharded.
 
-    Parameters
-    ----------
-    source : Source
-        Its dtype, its axes, the size of its pixels.
-    shapes : list of tuple
-        Shape of each level, the finest first.
-    name : str
-        Name of the image.
+    source: its dtype, its axes, the size of its pixels.
+    shapes: shape of each level, the finest first.
+    name: name of the image.
     """
     import zarr
     from zarr.storage import MemoryStore

@@ -87,18 +87,11 @@ def begin(
 ) -> PreparedRun:
     """Start a run, or continue one.
 
-    Parameters
-    ----------
-    source, solver, box, target
-        The input, how to denoise it, which part, and the output.
-    digest : str
-        Fingerprint of the source.
-    memory : int
-        Bytes a unit may take.
-    resume : bool
-        Whether an existing target is continued; otherwise it is refused.
-    join : bool
-        Whether other processes work on the same target at the same time: then it may exist.
+    source, solver, box, target: the input, how to denoise it, which part, and the output.
+    digest: fingerprint of the source.
+    memory: bytes a unit may take.
+    resume: whether an existing target is continued; otherwise it is refused.
+    join: whether other processes work on the same target at the same time: then it may exist.
     """
     markers = Markers.beside(target)
     settings = _settings(source, solver, box, digest)
@@ -215,8 +208,6 @@ def _check_same(found: dict[str, Any], settings: dict[str, Any], target: Path) -
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """What differs between the settings of two runs, as sentences; settings of only one of them come last.
 
-    Examples
-    --------
     >>> old = {"parameters": [{"profile": "fast", "sizes": [7]}], "version": "1"}
     >>> new = {"parameters": [{"profile": "quality", "sizes": (7,)}] * 2, "version": "1"}
     >>> differences(old, new)

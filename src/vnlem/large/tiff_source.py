@@ -11,7 +11,7 @@ from tifffile import TiffFile, TiffPageSeries, imread
 from vnlem.io.files import one_sentence
 from vnlem.io.tiff import only_series
 from vnlem.io.units import OME_UNITS
-from vnlem.large.sources import NAMES, Source, ordered_source
+from vnlem.large.sources import NAMES, Source, check_names, ordered_source
 
 _SAMPLES = "S"
 _MICROMETERS = {2: 25400.0, 3: 10000.0}  # in an inch, in a centimetre
@@ -53,15 +53,8 @@ def open_tiff(path: Path, axes: str | None) -> Source:
 
 def _names(series: TiffPageSeries, axes: str | None) -> tuple[str, ...]:
     """Our name for each axis of the file; pages that the file does not explain are time points."""
-    if axes is not None:
-        names = tuple(axes.lower())
-    else:
-        names = tuple({_SAMPLES: "c", "I": "t", "Q": "t", "R": "t"}.get(a, a.lower()) for a in series.axes)
-    if len(names) != len(series.shape) or len(set(names)) != len(names) or not set(names) <= set(NAMES):
-        raise ValueError(
-            f"it has the axes {series.axes} (shape {series.shape}); say what they are, e.g. axes='tzyx'"
-        )
-    return names
+    found = "".join({_SAMPLES: "c", "I": "t", "Q": "t", "R": "t"}.get(a, a) for a in series.axes)
+    return check_names(tuple((found if axes is None else axes).lower()), series.axes, series.shape, "it")
 
 
 def _details(tif: TiffFile, series: TiffPageSeries, names: tuple[str, ...]) -> dict[str, Any]:

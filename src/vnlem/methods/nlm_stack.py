@@ -43,15 +43,11 @@ def prepare(
 ) -> tuple[NlmStackParams, StackSolver]:
     """Check everything before the first page is read; the parameters, and what takes and gives the pages.
 
-    Parameters
-    ----------
-    task : StackTask
-        The pages of one series. Time and depth are treated alike; a part of a larger stack always has its
+    task: the pages of one series. Time and depth are treated alike; a part of a larger stack always has its
         bytes beyond :func:`halo`.
-    preset, engine, patch_size, patch_distance, bandwidth, noise_correction
-        As in :func:`vnlem.denoise_nlm`; the window of radius `patch_distance` is searched in every plane.
-    plane_distance : int, optional
-        Planes before and after in which the window continues, 2 when None.
+    preset, engine, patch_size, patch_distance, bandwidth, noise_correction: as in :func:`vnlem.denoise_nlm`;
+        the window of radius `patch_distance` is searched in every plane.
+    plane_distance: planes before and after in which the window continues, 2 when None.
     """
     check_preset(find_method("nlm"), preset)
     checks.choice("engine", engine, ("fast", "reference"))
@@ -120,8 +116,6 @@ def rule_of(task: StackTask, params: NlmStackParams) -> tuple[Window, Decay]:
 def halo(params: NlmStackParams) -> tuple[int, int, int]:
     """How many planes, rows and columns around a part of a stack its result depends on.
 
-    Examples
-    --------
     >>> halo(prepare(StackTask("T", [(40, 40)] * 9, 0.2), plane_distance=1)[0])
     (1, 7, 7)
     """

@@ -182,8 +182,6 @@ METHOD = Method(
 def part_of(progress: ProgressCallback | None, part: int, parts: int) -> ProgressCallback | None:
     """Progress of one of several equal parts, from 0, as progress of the whole.
 
-    Examples
-    --------
     >>> part_of(lambda done, total: print(done, "of", total), 1, 2)(3, 10)
     13 of 20
     """

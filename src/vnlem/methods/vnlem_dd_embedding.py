@@ -125,8 +125,6 @@ def eigenpairs_of(
 def structure(pixels: NDArray[np.float32], sigma: float, patch_size: int) -> NDArray[np.float32]:
     """How much the patch of every pixel varies beyond noise: 0 like noise, 1 clearly more.
 
-    Examples
-    --------
     >>> flat = np.random.default_rng(0).normal(0, 1, (1, 40, 40)).astype(np.float32)
     >>> float(structure(flat, 1.0, 13).mean()) < 0.05
     True

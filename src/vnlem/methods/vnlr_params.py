@@ -124,8 +124,6 @@ def resolve(
 ) -> VnlrParams:
     """Parameters for a noise level in units of the clean image's standard deviation.
 
-    Examples
-    --------
     >>> resolve(0.2).patch_sizes, resolve(0.5).patch_sizes
     ((6, 7, 7, 7, 7), (6, 7, 7, 8, 8))
     """
@@ -182,8 +180,6 @@ def resolve(
 def members(params: VnlrParams) -> tuple[VnlrParams, ...]:
     """The parameters of all runs whose mean is the result.
 
-    Examples
-    --------
     >>> [run.patch_distance for run in members(resolve(0.2, "best"))]
     [52, 40]
     """
@@ -195,8 +191,6 @@ def in_colour(params: VnlrParams) -> VnlrParams:
 
     Early patches are smaller, unless one size was given for all passes.
 
-    Examples
-    --------
     >>> colour = in_colour(resolve(0.2))
     >>> colour.patch_sizes, colour.noise_kept, colour.colour_boost
     ((6, 6, 6, 7, 7), 0.85, 1.4)
@@ -224,8 +218,6 @@ def whole(name: str, value: Any, default: int, smallest: int = 1) -> int:
 def steps_within(sizes: tuple[int, ...], step: Any, first: int, later: int) -> tuple[int, int]:
     """Steps between the reference patches of the first pass and of all others: those given, or these two.
 
-    Examples
-    --------
     >>> steps_within((4, 7, 7), None, 5, 6), steps_within((4, 7, 7), 3, 5, 6)
     ((4, 6), (3, 3))
     """

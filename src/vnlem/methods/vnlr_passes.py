@@ -12,6 +12,7 @@ from vnlem.kernels.cpu.sheets import Images
 from vnlem.methods.vnlr_params import VnlrParams
 from vnlem.neighbours.groups import COPIES, Matching, TileGrid, needed_before, reach_of_copies
 from vnlem.neighbours.sheets import Copies, Reach
+from vnlem.noise.components import OPPONENT
 from vnlem.pipeline.device import namespace
 from vnlem.pipeline.progress import ProgressCallback
 from vnlem.pipeline.regions import Region
@@ -23,17 +24,12 @@ from vnlem.pipeline.workers import Pool
 # a sharper estimate, which `vnlem.estimate.contrast` blends.
 SMOOTHER, SHARPER = 2.2, 0.7
 
-# Orthonormal opponent colours: brightness, red against blue, green against both. White noise stays white.
-OPPONENT = np.array([[1 / 3**0.5] * 3, [1 / 2**0.5, 0.0, -1 / 2**0.5], [1 / 6**0.5, -2 / 6**0.5, 1 / 6**0.5]])
-
 
 def halo(params: VnlrParams) -> int:
     """How many pixels around a part of an image its result depends on.
 
     In every pass a pixel depends on groups that reach it, and these on all pixels in their search windows.
 
-    Examples
-    --------
     >>> from vnlem.methods.vnlr_params import resolve
     >>> halo(resolve(0.2, "fast")), halo(resolve(0.2)), halo(resolve(0.2, "quality"))
     (139, 229, 339)
@@ -49,8 +45,6 @@ def work_halo(params: VnlrParams) -> int:
 
     The last pass hardly goes beyond what is written, the first goes almost as far as what is read.
 
-    Examples
-    --------
     >>> from vnlem.methods.vnlr_params import resolve
     >>> work_halo(resolve(0.2, "fast")), work_halo(resolve(0.2)), work_halo(resolve(0.2, "quality"))
     (79, 125, 184)

@@ -46,39 +46,20 @@ def prepare(
 ) -> tuple[StackParams, StackSolver]:
     """Check everything before the first page is read; the parameters, and what takes and gives the pages.
 
-    Parameters
-    ----------
-    task : StackTask
-        The pages of one series; of any kind.
-    preset, engine, profile, group, patch_size, n_neighbors, patch_distance, step, passes
-        As in :func:`vnlem.denoise_vnlr`; the window of radius `patch_distance` is searched in every plane.
-    patch_depth : int, optional
-        Planes that a patch spans.
-    plane_distance : int, optional
-        Planes before and after in which members are searched for; for a set, how many other images.
-    scales : int, optional
-        Sizes at which the stack is denoised, as in :func:`vnlem.denoise_vnlr`: three for a movie when None,
-        one for other stacks.
-    delay : int, optional
-        For a movie: how many later frames a frame may depend on. All that the passes reach when None.
+    task: the pages of one series; of any kind.
+    preset, engine, profile, group, patch_size, n_neighbors, patch_distance, step, passes: as in
+        :func:`vnlem.denoise_vnlr`; the window of radius `patch_distance` is searched in every plane.
+    patch_depth: planes that a patch spans.
+    plane_distance: planes before and after in which members are searched for; for a set, how many other
+        images.
+    scales: sizes at which the stack is denoised, as in :func:`vnlem.denoise_vnlr`: three for a movie when
+        None, one for other stacks.
+    delay: for a movie: how many later frames a frame may depend on. All that the passes reach when None.
     """
+    options = {name: value for name, value in locals().items() if name not in ("task", "preset", "engine")}
     check_preset(find_method("vnlr"), preset)
     checks.choice("engine", engine, ("fast", "reference"))
-    params = resolve_stack(
-        task.kind,
-        len(task.sizes),
-        profile=profile,
-        group=group,
-        patch_size=patch_size,
-        patch_depth=patch_depth,
-        plane_distance=plane_distance,
-        n_neighbors=n_neighbors,
-        patch_distance=patch_distance,
-        step=step,
-        passes=passes,
-        scales=scales,
-        delay=delay,
-    )
+    params = resolve_stack(task.kind, len(task.sizes), **options)
     if task.channels == 3:
         params = replace(params, noise_kept=MUCH_NOISE_KEPT)
     smallest = min(min(size) for size in task.sizes)
@@ -92,8 +73,8 @@ def prepare(
     if engine == "reference" and task.device == "cpu":
         return params, lambda planes: solve_plainly(planes, task, params)
     solve = solve_stack if task.device == "cpu" else stack_solver("vnlr", engine)
-    asked = (patch_size, patch_depth, plane_distance, n_neighbors, patch_distance, step, passes, scales)
-    alone = task.channels == 1 and task.sigma_map is None and all(value is None for value in asked)
+    usual = all(options[name] is None for name in options.keys() - {"profile", "group", "delay"})
+    alone = task.channels == 1 and task.sigma_map is None and usual
     if task.kind == "N" and alone and may_filter(task.sizes, task.sigma):
         return params, lambda planes: _of_particles(planes, task, lambda held: solve(held, task, params))
     return params, lambda planes: solve(planes, task, params)
@@ -116,18 +97,10 @@ def _of_particles(planes: Iterator[Plane], task: StackTask, otherwise: StackSolv
 def solve_stack(planes: Iterator[Plane], task: StackTask, params: StackParams) -> Iterator[Plane]:
     """Denoise standardised planes one after another; only those in flight are held.
 
-    Parameters
-    ----------
-    planes : iterator of ndarray
-        In order; (H, W), or (channels, H, W).
-    task : StackTask
-        Their sizes and their noise.
-    params : StackParams
+    planes: in order; (H, W), or (channels, H, W).
+    task: their sizes and their noise.
 
-    Yields
-    ------
-    ndarray
-        The denoised planes, in order.
+    Yields the denoised planes, in order.
     """
     schedule = schedule_of(task, params)
     frames: Iterator[Frame] = (

@@ -97,8 +97,6 @@ def resolve_stack(
 ) -> StackParams:
     """Parameters for a stack of one kind and length.
 
-    Examples
-    --------
     >>> resolve_stack("T", 10, passes=2).depths, resolve_stack("Z", 3, passes=1).depths
     ((2, 1, 1), (3, 3))
     >>> resolve_stack("T", 10, profile="fast", delay=2).delays
@@ -182,8 +180,6 @@ def delays_of(delay: int, depths: tuple[int, ...], reach: int) -> tuple[tuple[in
     The frames of the delay are divided evenly, first as frames ahead. All passes but the first look equally
     far, because they may use each other's groups.
 
-    Examples
-    --------
     >>> delays_of(5, (2, 2), 2), delays_of(3, (2, 2, 2), 2), delays_of(0, (1, 1), 2)
     (((2, 0), (2, 1)), ((1, 0), (1, 0), (1, 0)), ((0, 0), (0, 0)))
     """
@@ -216,8 +212,6 @@ def halo(params: StackParams) -> tuple[int, int, int]:
     Zero rows and columns: planes are needed whole, because windows that follow motion may go anywhere, and
     because parts are not halved.
 
-    Examples
-    --------
     >>> halo(resolve_stack("T", 100)), halo(resolve_stack("Z", 100))
     ((56, 0, 0), (60, 94, 94))
     """
@@ -232,8 +226,6 @@ def halo(params: StackParams) -> tuple[int, int, int]:
 def planes_in_flight(params: StackParams) -> int:
     """The most planes that are held, counted once per pass that holds them, smaller ones by their size.
 
-    Examples
-    --------
     >>> planes_in_flight(resolve_stack("T", 100, scales=1)), planes_in_flight(resolve_stack("T", 100))
     (52, 67)
     """

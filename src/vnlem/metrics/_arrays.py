@@ -10,8 +10,6 @@ from vnlem.pipeline.image import LARGEST_VALUE, to_planes
 def values_of(name: str, array: ArrayLike) -> NDArray[np.float64]:
     """An array as float64 values whose differences stay finite, or an error that names the argument.
 
-    Examples
-    --------
     >>> values_of("clean", [[0, 255]])
     array([[  0., 255.]])
     """
@@ -28,8 +26,6 @@ def pair_of(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Two arrays of one shape as float64 values.
 
-    Examples
-    --------
     >>> pair_of([1, 2], [3, 4])
     (array([1., 2.]), array([3., 4.]))
     """
@@ -47,8 +43,6 @@ def pair_of_planes(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Two images of one shape as float64 channel planes (C, H, W).
 
-    Examples
-    --------
     >>> pair_of_planes([[1, 2]], [[3, 4]], None)[0].shape
     (1, 1, 2)
     """
@@ -59,8 +53,6 @@ def pair_of_planes(
 def check_data_range(data_range: float) -> float:
     """The width of the grey scale, e.g. 255 or 1.
 
-    Examples
-    --------
     >>> check_data_range(255)
     255.0
     """
@@ -70,8 +62,6 @@ def check_data_range(data_range: float) -> float:
 def data_range_of(clean: ArrayLike) -> float:
     """The width of an integer image's grey scale, from its dtype; floats have none.
 
-    Examples
-    --------
     >>> data_range_of(np.zeros(3, np.uint16)), data_range_of(np.array([-5, 5], np.int8))
     (65535.0, 255.0)
     """

@@ -146,8 +146,6 @@ def residual_statistics(residual: NDArray[np.float64]) -> dict[str, float | None
 
     `residual_correlation` is that of neighbouring pixels, the mean of both directions.
 
-    Examples
-    --------
     >>> residual = np.random.default_rng(0).normal(0, 10, (100, 100))
     >>> found = residual_statistics(residual)
     >>> round(found["residual_std"], 1), bool(abs(found["residual_correlation"]) < 0.05)

@@ -52,8 +52,6 @@ def ssim(
 def ssim_of_planes(clean: NDArray[np.float64], other: NDArray[np.float64], data_range: float) -> float | None:
     """SSIM of channel planes (C, H, W); None if a side is below its window.
 
-    Examples
-    --------
     >>> ssim_of_planes(np.eye(12)[None], np.eye(12)[None], 1.0)
     1.0
     """

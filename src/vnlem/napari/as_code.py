@@ -8,18 +8,10 @@ from vnlem.napari.settings import Settings
 def as_python(settings: Settings, image: str, axes: str, colours: int = 0) -> str:
     """Lines of Python that do what the widget does.
 
-    Parameters
-    ----------
-    settings : Settings
-    image : str
-        The expression that gives the pixels.
-    axes : str
-        One letter for each dimension.
-    colours : int
-        How many the last dimension of an RGB layer holds: 3, or 4 with transparency; 0 for other layers.
+    image: the expression that gives the pixels.
+    axes: one letter for each dimension.
+    colours: how many the last dimension of an RGB layer holds: 3, or 4 with transparency; 0 for other layers.
 
-    Examples
-    --------
     >>> print(as_python(Settings(profile="fast"), "viewer.layers['cells'].data", "YX"))
     import vnlem
     <BLANKLINE>
@@ -55,8 +47,6 @@ def as_python(settings: Settings, image: str, axes: str, colours: int = 0) -> st
 def as_command(settings: Settings, source: str, target: str, axes: str, colours: int = 0) -> str:
     """The line for a shell that does what the widget does.
 
-    Examples
-    --------
     >>> as_command(Settings(noise="gaussian", sigma=5.0), "my cells.tif", "out.tif", "TYX")
     "vnlem denoise 'my cells.tif' out.tif --method vnlr --profile balanced --sigma 5.0 --axes TYX"
     """

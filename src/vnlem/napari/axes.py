@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-LETTERS = "TZCNYX"
 # Names of dimensions as files and other plugins write them.
 _LETTER_OF_NAME = {
     "t": "T",
@@ -29,22 +28,12 @@ MOST_CHANNELS = 5
 def guess_axes(shape: Sequence[int], *, rgb: bool = False, labels: Sequence[str] = ()) -> str:
     """The likely meaning of each dimension, from the names a layer gives them, else from their number.
 
-    Parameters
-    ----------
-    shape : sequence of int
-        Shape of the layer's array, colours included.
-    rgb : bool
-        Whether the last dimension holds colours.
-    labels : sequence of str
-        Names of the dimensions without the colours; ignored unless all are known and different.
+    shape: shape of the layer's array, colours included.
+    rgb: whether the last dimension holds colours.
+    labels: names of the dimensions without the colours; ignored unless all are known and different.
 
-    Returns
-    -------
-    str
-        One letter per dimension.
+    Returns one letter per dimension.
 
-    Examples
-    --------
     >>> guess_axes((512, 512, 3), rgb=True)
     'YXC'
     >>> guess_axes((3, 20, 512, 512))
@@ -61,31 +50,3 @@ def guess_axes(shape: Sequence[int], *, rgb: bool = False, labels: Sequence[str]
     if count == 4 and shape[0] <= MOST_CHANNELS:
         return "CZYX"
     return {2: "YX", 3: "TYX", 4: "TZYX"}.get(count, "NTCZYX"[-count:])
-
-
-def check_axes(axes: str, shape: Sequence[int]) -> str:
-    """Axes that fit the shape, in capitals, or a clear error.
-
-    Examples
-    --------
-    >>> check_axes("tyx", (9, 64, 64))
-    'TYX'
-    """
-    letters = axes.strip().upper()
-    unknown = [letter for letter in letters if letter not in LETTERS]
-    if unknown:
-        raise ValueError(
-            f"axes has the letter {unknown[0]!r}; "
-            "use T (time), Z (depth), C (channels), N (several images), Y and X"
-        )
-    doubled = [letter for letter in letters if letters.count(letter) > 1]
-    if doubled:
-        raise ValueError(f"axes {letters!r} names {doubled[0]} twice; each letter may occur once")
-    if len(letters) != len(shape):
-        raise ValueError(
-            f"axes {letters!r} has {len(letters)} letters, "
-            f"but the image has {len(shape)} dimensions {tuple(shape)}; give one letter per dimension"
-        )
-    if "Y" not in letters or "X" not in letters:
-        raise ValueError(f"axes {letters!r} must name Y and X, the two dimensions of a page")
-    return letters

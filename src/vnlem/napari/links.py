@@ -7,8 +7,6 @@ from typing import Any
 class Links:
     """Callbacks of events, disconnected together.
 
-    Examples
-    --------
     >>> from napari.utils.events import EmitterGroup
     >>> events, heard = EmitterGroup(moved=None), []
     >>> links = Links()

@@ -14,8 +14,6 @@ from vnlem.pipeline.image import to_planes
 def find_noise(page: NDArray[Any], settings: Settings, channel_axis: int | None = None) -> NoiseModel:
     """The noise the settings name; what they leave open is estimated from the page.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> page = np.random.default_rng(0).normal(0, 3.0, (64, 64))
     >>> find_noise(page, Settings(noise="gaussian", sigma=2.0)).describe()
@@ -36,8 +34,6 @@ def find_noise(page: NDArray[Any], settings: Settings, channel_axis: int | None 
 def noise_arguments(settings: Settings) -> dict[str, Any]:
     """All arguments of ``vnlem.denoise`` that say what the noise is.
 
-    Examples
-    --------
     >>> noise_arguments(Settings(noise="gaussian", sigma=2.0))["sigma"]
     2.0
     """

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.napari.axes import check_axes
 from vnlem.napari.noise import find_noise
 from vnlem.napari.settings import Settings
 from vnlem.noise import NoiseCheck, NoiseModel, predictive_check
+from vnlem.pipeline.axes import check_axes
 
 Report = Callable[[float], None]  # takes the share of the work that is done, 0 to 1; raises to cancel
 Index = tuple[int | slice, ...]
@@ -28,8 +28,6 @@ SAMPLE_SIDE = 1024
 class Pages:
     """How an array divides into pages.
 
-    Examples
-    --------
     >>> pages = Pages("TYX", (3, 64, 48))
     >>> [index[0] for index in pages.indices()], pages.channel_axis
     ([0, 1, 2], None)
@@ -116,8 +114,6 @@ def check_page(
 ) -> NoiseCheck:
     """Whether simulated noise, added to a denoised page, looks like the page; transparency is ignored.
 
-    Examples
-    --------
     >>> page = np.random.default_rng(0).normal(100, 3.0, (64, 64))
     >>> check_page(page, np.full_like(page, 100), NoiseModel.white(3.0), None).verdict
     'yes'

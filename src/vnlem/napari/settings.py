@@ -13,8 +13,6 @@ WITH_PROFILES = ("vnlr",)
 class Settings:
     """One set of choices; None is estimated or left to the method.
 
-    Examples
-    --------
     >>> Settings(noise="gaussian", sigma=12.0).arguments()
     {'method': 'vnlr', 'profile': 'balanced', 'sigma': 12.0}
     """

@@ -39,8 +39,6 @@ class InPages:
 def helping_axis(data: Any, pages: Pages, settings: Settings) -> str:
     """The axis along which pages help each other; "" if pages are independent.
 
-    Examples
-    --------
     >>> movie, pages = np.zeros((5, 32, 32)), Pages("TYX", (5, 32, 32))
     >>> helping_axis(movie, pages, Settings()), helping_axis(movie, pages, Settings(method="nlem"))
     ('T', '')

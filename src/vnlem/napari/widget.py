@@ -28,10 +28,7 @@ PREVIEWING = "preview: working"
 class DenoiseWidget(Panel):
     """Denoise image layers with vnlem.
 
-    Parameters
-    ----------
-    viewer : napari.viewer.Viewer
-        The viewer whose layers are offered.
+    viewer: the viewer whose layers are offered.
     """
 
     def __init__(self, viewer: Viewer, parent: QWidget | None = None) -> None:
@@ -284,8 +281,6 @@ def _is_offered(layer: Any) -> bool:
 def _duration(seconds: float) -> str:
     """Seconds as people say them.
 
-    Examples
-    --------
     >>> _duration(3.21), _duration(75), _duration(7300)
     ('3.2 s', '1 min 15 s', '2 h 1 min')
     """

@@ -59,8 +59,6 @@ _ADVICE = (
 def in_words_of_the_widget(message: str) -> str:
     """An error of the library in the words of the controls.
 
-    Examples
-    --------
     >>> in_words_of_the_widget("group='so2' is not available for stacks")
     'rotations "any angle (slower)" is not available for stacks'
     """

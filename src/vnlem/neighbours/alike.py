@@ -20,8 +20,6 @@ def invariants(image: NDArray[np.float32], scales: tuple[float, ...]) -> NDArray
 
     Derivatives are multiplied by the scale to the power of their order, to have equal weight.
 
-    Examples
-    --------
     >>> image = np.random.default_rng(0).normal(size=(9, 9)).astype(np.float32)
     >>> bool(np.allclose(np.rot90(invariants(image, (1.0,))[1]), invariants(np.rot90(image), (1.0,))[1]))
     True
@@ -42,8 +40,6 @@ def invariants(image: NDArray[np.float32], scales: tuple[float, ...]) -> NDArray
 def derivative_taps(scale: float, order: int) -> NDArray[np.float64]:
     """The taps of a Gaussian, or of its first or second derivative, as `gaussian_filter` correlates with.
 
-    Examples
-    --------
     >>> derivative_taps(0.5, 0).round(3), derivative_taps(0.5, 1).round(3)
     (array([0.   , 0.106, 0.787, 0.106, 0.   ]), array([-0.002, -0.426,  0.   ,  0.426,  0.002]))
     """
@@ -57,12 +53,8 @@ def derivative_taps(scale: float, order: int) -> NDArray[np.float64]:
 class Alike:
     """For each patch the images most like it, one window in each.
 
-    Parameters
-    ----------
-    n_images : int
-        Windows in other images.
-    noisy : bool
-        Whether the images still hold their noise.
+    n_images: windows in other images.
+    noisy: whether the images still hold their noise.
     """
 
     def __init__(self, n_images: int, *, noisy: bool) -> None:

@@ -35,15 +35,10 @@ def dilated_matches(
 ) -> Matches:
     """The patches of an image nearest to the one at (row, column), over rotations and dilations.
 
-    Parameters
-    ----------
-    image, at, count, patch_size, angle_range, angle_step, scale
-        As in :func:`vnlem.neighbours.image.matches`.
-    scales : sequence of float
-        Factors by which a patch may be made larger or smaller to agree.
+    image, at, count, patch_size, angle_range, angle_step, scale: as in
+        :func:`vnlem.neighbours.image.matches`.
+    scales: factors by which a patch may be made larger or smaller to agree.
 
-    Examples
-    --------
     >>> image = np.add.outer(np.arange(30.0) ** 2, np.arange(30.0))
     >>> found = dilated_matches(image, (15, 15), 3, patch_size=7)
     >>> int(found.row[0]), int(found.column[0]), float(found.factor[0]), bool(found.distance[0] < 1e-3)
@@ -155,8 +150,6 @@ def _directions(pixels: NDArray[np.float64], size: int, scale: float) -> NDArray
 def aligned_patches(image: NDArray[np.float64], found: Matches, patch_size: int) -> NDArray[np.float64]:
     """The square patches of matches, each scaled by its factor and turned: (matches, size, size).
 
-    Examples
-    --------
     >>> image = np.add.outer(np.arange(30.0) ** 2, np.arange(30.0))
     >>> patches = aligned_patches(image, dilated_matches(image, (15, 15), 3, patch_size=7), 3)
     >>> bool(np.allclose(patches[0], image[14:17, 14:17]))

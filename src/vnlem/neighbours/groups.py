@@ -30,8 +30,6 @@ def symmetries(group: str, patch_size: int) -> NDArray[np.int64]:
 
     Entry [g, u] is the pixel of a member that lies on pixel u of the reference.
 
-    Examples
-    --------
     >>> symmetries("c4", 2)
     array([[0, 1, 2, 3], [1, 3, 0, 2], [3, 2, 1, 0], [2, 0, 3, 1]])
     """
@@ -47,8 +45,6 @@ def allowed_moves(pattern: tuple[str, ...], transforms: NDArray[np.int64]) -> ND
     Entry [place, shift] has a bit for each of the `symmetries`. Places of the reference's corner, and shifts
     of the member from there, are counted row by row in a cell of the pattern.
 
-    Examples
-    --------
     >>> allowed_moves(("RG", "GB"), symmetries("d4", 1))[0]
     array([255,   0,   0,   0], dtype=uint8)
     >>> allowed_moves(("RG", "GB"), symmetries("d4", 3))[:2, 0]
@@ -77,8 +73,6 @@ def allowed_moves(pattern: tuple[str, ...], transforms: NDArray[np.int64]) -> ND
 def grid_positions(count: int, step: int) -> NDArray[np.int64]:
     """Every `step`-th of `count` positions, and always the last one.
 
-    Examples
-    --------
     >>> grid_positions(8, 3)
     array([0, 3, 6, 7])
     """
@@ -91,8 +85,6 @@ def positions_in_part(count: int, step: int, first: int, whole: int) -> NDArray[
 
     The part's own first and last are among them, to cover every pixel of it.
 
-    Examples
-    --------
     >>> positions_in_part(8, 3, 0, 8), positions_in_part(5, 3, 2, 8)
     (array([0, 3, 6, 7]), array([0, 1, 4]))
     """
@@ -202,10 +194,15 @@ def _needing(
     return needing
 
 
+def needed_positions(reach: Reach, step: int, axis: int, needed: tuple[int, int]) -> NDArray[np.int64]:
+    """The reference positions along an axis whose groups may reach the needed pixels first..last."""
+    positions = grid_positions(reach.region.shape[axis] - reach.patch_size + 1, step)
+    return positions[_needing(reach, positions, axis, needed)]
+
+
 def _lines_of_tiles(reach: Reach, step: int, side: int, axis: int, needed: tuple[int, int]) -> list[Line]:
     """Along one axis: where each tile begins, the reference positions in it, and the pixels they read."""
-    positions = grid_positions(reach.region.shape[axis] - reach.patch_size + 1, step)
-    positions = positions[_needing(reach, positions, axis, needed)]
+    positions = needed_positions(reach, step, axis, needed)
     lines = []
     for begin in range(0, reach.region.shape[axis], side):
         own = positions[(positions >= begin) & (positions < begin + side)]
@@ -216,17 +213,13 @@ def _lines_of_tiles(reach: Reach, step: int, side: int, axis: int, needed: tuple
 
 def needed_before(reach: Reach, step: int, needed: Tile, copied: int = 0) -> Tile:
     """The pixels a pass must know for the needed part of its result; copied: reach of turned copies."""
-    height, width = reach.region.shape
     spans = []
-    for axis, (count, first, last) in enumerate(
-        ((height, needed.top, needed.bottom), (width, needed.left, needed.right))
-    ):
-        positions = grid_positions(count - reach.patch_size + 1, step)
-        used = positions[_needing(reach, positions, axis, (first, last))]
+    for axis, ends in enumerate(((needed.top, needed.bottom), (needed.left, needed.right))):
+        used = needed_positions(reach, step, axis, ends)
         begin, end = reach.span(used, axis)
         if copied:
             begin = min(begin, max(int(used[0]) - copied, 0))
-            end = max(end, min(int(used[-1]) + reach.patch_size + copied, count))
+            end = max(end, min(int(used[-1]) + reach.patch_size + copied, reach.region.shape[axis]))
         spans.append((begin, end))
     return Tile(*spans[0], *spans[1])
 
@@ -234,8 +227,6 @@ def needed_before(reach: Reach, step: int, needed: Tile, copied: int = 0) -> Til
 def reach_of_copies(copies: tuple[Copies, ...], radius: int, patch_size: int) -> int:
     """How far from a reference patch copies are read; 0 without copies.
 
-    Examples
-    --------
     >>> [reach_of_copies(COPIES.get(group, ()), 20, 7) for group in ("d4", "so2")]
     [0, 63]
     """

@@ -44,14 +44,9 @@ class ImageIndex:
 class FoundInImage:
     """Neighbours of a list of pixels, nearest first.
 
-    Attributes
-    ----------
-    position : ndarray of int64, shape (pixels, neighbours)
-        Numbers of pixels in the index's region (row * stride + column).
-    squared, which : ndarray
-        Squared distance of features, and the angle that attains it (see the kernels).
-    left : ndarray of int64, shape (4,)
-        Pairs in all, and pairs left by each of the three bounds.
+    position: (pixels, neighbours), numbers of pixels in the index's region (row * stride + column).
+    squared, which: squared distance of features, and the angle that attains it (see the kernels).
+    left: (4,), pairs in all, and pairs left by each of the three bounds.
     """
 
     position: NDArray[np.int64]
@@ -104,15 +99,9 @@ def find(
 class Matches:
     """Patches of one image nearest to one of them, nearest first.
 
-    Attributes
-    ----------
-    row, column : ndarray of int
-    distance : ndarray
-        Scaled to a square patch of patch_size^2 pixels.
-    angle : ndarray
-        Rotation in radians that takes the match onto the patch; 0 if it is not rotated.
-    factor : ndarray
-        By which the match is made larger or smaller before.
+    distance: scaled to a square patch of patch_size^2 pixels.
+    angle: rotation in radians that takes the match onto the patch; 0 if it is not rotated.
+    factor: by which the match is made larger or smaller before.
     """
 
     row: NDArray[np.int64]
@@ -135,20 +124,12 @@ def matches(
 ) -> Matches:
     """The patches of an image nearest to the one at (row, column), itself included.
 
-    Parameters
-    ----------
-    image : array_like, shape (height, width)
-    at : (row, column)
-    count : int
-        How many, at most the number of pixels.
-    patch_size : int, odd
-    rotated : bool
-        By the rotation-invariant distance; otherwise by the Euclidean one, on the same features.
-    angle_range, angle_step, scale
-        As in :func:`vnlem.denoise_vnlem`.
+    image: (height, width).
+    at: (row, column).
+    count: how many, at most the number of pixels.
+    rotated: by the rotation-invariant distance; otherwise by the Euclidean one, on the same features.
+    angle_range, angle_step, scale: as in :func:`vnlem.denoise_vnlem`.
 
-    Examples
-    --------
     >>> image = np.add.outer(np.arange(20.0) ** 2, np.arange(20.0))
     >>> found = matches(image, (10, 10), 5)
     >>> int(found.row[0]), int(found.column[0]), float(found.distance[0])
@@ -199,8 +180,6 @@ def checked_place(
 ) -> tuple[int, int, int, int]:
     """Row and column of a patch, its size and a number of neighbours, or a clear error.
 
-    Examples
-    --------
     >>> checked_place(np.zeros((20, 20)), (3, 4), 13, 49)
     (3, 4, 13, 49)
     """

@@ -23,14 +23,9 @@ def cost_of_shift(noisy: bool, sigma: float) -> float:
 class Motion:
     """How blocks move between the frames in flight, both ways.
 
-    Parameters
-    ----------
-    noisy : bool
-        Whether the frames still hold their noise.
-    sigma : float
-        Its standard deviation: shifts that noise alone explains are ignored.
-    pool : Pool
-        The threads.
+    noisy: whether the frames still hold their noise.
+    sigma: its standard deviation: shifts that noise alone explains are ignored.
+    pool: the threads.
     """
 
     def __init__(self, *, noisy: bool, sigma: float, pool: Pool) -> None:

@@ -11,8 +11,6 @@ from vnlem.kernels.cpu.sheets import PADDING, sum_patches
 def patch_sums(planes: NDArray[np.float32], patch_size: int, *, squared: bool = False) -> NDArray[np.float64]:
     """Sums of planes (C, H, W), or of their squares, over patches: (C, H - p + 1, W - p + 1).
 
-    Examples
-    --------
     >>> patch_sums(np.arange(6, dtype=np.float32).reshape(1, 2, 3), 2)
     array([[[ 8., 12.]]])
     """
@@ -27,8 +25,6 @@ def spread_over_patches(corners: NDArray[np.float32], taps: NDArray[np.float32])
 
     taps: weights of the rows of a patch, and of its columns.
 
-    Examples
-    --------
     >>> spread_over_patches(np.array([[1, 0, 2, 0]], np.float32), np.ones(2, np.float32))
     array([[1., 1., 2., 2.]], dtype=float32)
     """
@@ -44,8 +40,6 @@ def spread_over_patches(corners: NDArray[np.float32], taps: NDArray[np.float32])
 def drop_first(planes: NDArray[Any]) -> None:
     """Move all planes to the place before; the last one stays there too.
 
-    Examples
-    --------
     >>> planes = np.array([[1], [2], [3]])
     >>> drop_first(planes)
     >>> planes.ravel()
@@ -58,8 +52,6 @@ def drop_first(planes: NDArray[Any]) -> None:
 def blank_planes(planes: int, height: int, width: int) -> NDArray[np.float32]:
     """Zeros, with the spare columns that kernels read beyond the last one.
 
-    Examples
-    --------
     >>> blank_planes(2, 3, 4).shape[2] > 4
     True
     """

@@ -21,8 +21,6 @@ def symmetries_of_block(group: str, patch_size: int, depth: int, *, reflect_dept
     The symmetries of the square move all planes alike; with `reflect_depth` the planes may also come in
     reverse order. Depth is never turned into the plane: its sampling is different.
 
-    Examples
-    --------
     >>> symmetries_of_block("identity", 1, 3, reflect_depth=True)
     array([[0, 1, 2], [2, 1, 0]])
     """
@@ -42,16 +40,25 @@ def reference_tiles(
 
     Tiles and patches of a part lie where the whole has them.
     """
-    _, top, left = (0, 0, 0) if part is None else part.first
-    _, whole_height, whole_width = (0, height, width) if part is None else part.whole
-    border = patch_size - 1
-    rows = positions_in_part(height - border, step, top, whole_height - border)
-    columns = positions_in_part(width - border, step, left, whole_width - border)
+    rows, columns = reference_lines((height, width), patch_size, step, part)
+    top, left = (0, 0) if part is None else part.first[1:]
     return [
         np.stack(np.meshgrid(y, x, indexing="ij"), axis=-1).reshape(-1, 2)
         for y in _by_tile(rows, top)
         for x in _by_tile(columns, left)
     ]
+
+
+def reference_lines(
+    size: tuple[int, int], patch_size: int, step: int, part: Part | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of the reference patches of a plane, which may be a part of a larger one."""
+    first, whole = ((0, 0), size) if part is None else (part.first[1:], part.whole[1:])
+    rows, columns = (
+        positions_in_part(length - patch_size + 1, step, begin, all_of_it - patch_size + 1)
+        for length, begin, all_of_it in zip(size, first, whole, strict=True)
+    )
+    return rows, columns
 
 
 def _by_tile(positions: NDArray[np.int64], first: int) -> list[NDArray[np.int64]]:
@@ -77,8 +84,6 @@ class Search:
 def noise_of_patch(search: Search, sigma: float, weights: NDArray[np.float32]) -> float:
     """Noise energy of a patch whose channels have these weights.
 
-    Examples
-    --------
     >>> search = Search(2, 3, 1, 8, "d4", False, 1.0, 0.0, None)
     >>> noise_of_patch(search, 0.5, np.ones(2, np.float32))
     6.0
@@ -91,8 +96,6 @@ def brightness(plane: NDArray[np.float32]) -> NDArray[np.float32]:
 
     With three channels it is the first: they are opponent colours.
 
-    Examples
-    --------
     >>> brightness(np.ones((4, 1, 1), np.float32)).item(), brightness(np.ones((3, 1, 1), np.float32)).item()
     (2.0, 1.0)
     """
@@ -104,17 +107,10 @@ def brightness(plane: NDArray[np.float32]) -> NDArray[np.float32]:
 class PlaneMatcher:
     """Finds the groups of patches in the planes in flight, which arrive and leave one by one.
 
-    Parameters
-    ----------
-    shape : (int, int, int)
-        The most planes in flight, and the size of the largest.
-    search : Search
-    sigma : float
-        Standard deviation of the noise, the same in all channels.
-    weights : ndarray
-        Of each channel in comparisons; channels without any are not looked at.
-    sites : Sites
-        Where to look beyond a patch's own plane.
+    shape: the most planes in flight, and the size of the largest.
+    sigma: standard deviation of the noise, the same in all channels.
+    weights: of each channel in comparisons; channels without any are not looked at.
+    sites: where to look beyond a patch's own plane.
     """
 
     def __init__(

@@ -15,8 +15,6 @@ def resized(image: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
 
     A larger copy is cut; a smaller one is surrounded by its mirror image.
 
-    Examples
-    --------
     >>> x = np.arange(-30.0, 31.0)
     >>> hill = np.exp(-np.add.outer(x**2, x**2) / 72)
     >>> bool(np.allclose(resized(hill, 0.5)[16:45, 16:45], hill[16:45, 16:45] ** 4, atol=0.02))
@@ -29,8 +27,6 @@ def resized(image: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
 def stretched(image: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
     """An image (H, W) scaled as a whole: its size is scaled too, rounded up.
 
-    Examples
-    --------
     >>> stretched(np.ones((10, 21)), 1.5).shape, bool(np.allclose(stretched(np.ones((10, 21)), 0.7), 1))
     ((15, 32), True)
     """

@@ -131,8 +131,6 @@ def rid(
 def check_scales(scales: Any, patch_size: int, width: int) -> tuple[float, ...]:
     """Factors of scaled copies of an array of `width` pixels, or a clear error.
 
-    Examples
-    --------
     >>> check_scales([0.5, 1], 13, 41)
     (0.5, 1.0)
     """
@@ -156,8 +154,6 @@ def search_angles(angle_range: float, angle_step: float) -> NDArray[np.float64]:
 
     A range of 180 degrees is the whole circle, and its end is one of the angles.
 
-    Examples
-    --------
     >>> np.degrees(search_angles(30, 10)).round(6), np.degrees(search_angles(0, 10))
     (array([ 0., 10., 20.]), array([0.]))
     >>> np.degrees(search_angles(180, 60)).round(6)
@@ -172,8 +168,6 @@ def search_angles(angle_range: float, angle_step: float) -> NDArray[np.float64]:
 def check_angles(angle_range: Any, angle_step: Any) -> tuple[float, float]:
     """A search range of 0 to 180 degrees and a step of at least 0.01 degrees, or a clear error.
 
-    Examples
-    --------
     >>> check_angles(30, 5)
     (30.0, 5.0)
     """

@@ -39,8 +39,6 @@ class SamePlace:
     ) -> NDArray[np.int64]:
         """Plane and centre (r, n_planes, 3) of the windows, the patches' own plane first.
 
-        Examples
-        --------
         >>> SamePlace().centres(1, np.array([[4, 5]]), 2, 3)
         array([[[1, 4, 5], [0, 4, 5]]])
         """

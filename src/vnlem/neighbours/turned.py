@@ -23,8 +23,6 @@ _KAISER = 2.5
 def shift_taps(shifts: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Whole parts of shifts, and the taps of a windowed sinc for the remainders.
 
-    Examples
-    --------
     >>> bases, taps = shift_taps(np.array([2.0, 0.5]))
     >>> bases, taps[0].round(3).max(), int(taps[0].argmax())
     (array([2, 0]), np.float32(1.0), 6)

@@ -40,20 +40,12 @@ def find_neighbours(
 ) -> kernels.Neighbours:
     """The neighbours of every pixel of a tile, for an estimator in NumPy.
 
-    Parameters
-    ----------
-    region : Features
-        Features of the tile and of its windows, see ``vnlem.features.canonical``.
-    search, rule
-        What to search for, and how distances count.
-    corner, shape : (int, int)
-        Where the tile begins in the region, and its height and width.
+    region: features of the tile and of its windows, see ``vnlem.features.canonical``.
+    search, rule: what to search for, and how distances count.
+    corner, shape: where the tile begins in the region, and its height and width.
 
-    Returns
-    -------
-    Neighbours
-        The pixel with the number ``position`` is ``region.pixels.reshape(-1, channels)[position]``. Places
-        past the last neighbour of a pixel hold zeros.
+    The pixel with the number ``position`` is ``region.pixels.reshape(-1, channels)[position]``.
+    Places past the last neighbour of a pixel hold zeros.
     """
     places = (*shape, search.n_neighbors)
     found = kernels.Neighbours(

@@ -16,16 +16,9 @@ BELOW_OFFSET = 3.0  # times the read noise: if most pixels lie this far below th
 def advise(model: NoiseModel, planes: Planes, *, rounded: bool) -> None:
     """Warn about an offset above the image, and about integers that cannot hold the result.
 
-    Parameters
-    ----------
-    model : NoiseModel
-    planes : Planes
-        The image, or a page or a sample of it, as given.
-    rounded : bool
-        Whether the result will be rounded to integers although no dtype was given.
+    planes: the image, or a page or a sample of it, as given.
+    rounded: whether the result will be rounded to integers although no dtype was given.
 
-    Examples
-    --------
     >>> import warnings
     >>> from vnlem.pipeline.image import to_planes
     >>> counts = to_planes(np.random.default_rng(0).poisson(0.5, (64, 64)))

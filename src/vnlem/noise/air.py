@@ -76,8 +76,6 @@ class Air(NamedTuple):
 def estimate_rician(planes: Float, coils: int = 1, pool: Pool | None = None) -> NoiseModel:
     """The noise of a magnitude image, planes (C, H, W) or pages below each other.
 
-    Examples
-    --------
     >>> from vnlem.noise.rician import add_rician
     >>> signal = np.zeros((128, 128))
     >>> signal[32:96, 32:96] = 100.0
@@ -100,8 +98,6 @@ def recognise_rician(planes: Float, pool: Pool) -> NoiseModel | None:
 
     No pixel may be negative.
 
-    Examples
-    --------
     >>> recognise_rician(np.random.default_rng(0).normal(100, 5, (1, 128, 128)), Pool(1)) is None
     True
     """
@@ -197,8 +193,6 @@ def _look(blocks: Float, brightness: Float, own: Float, seen: Float, coils: int)
 def _gamma_share(shape: int, x: Float) -> Float:
     """Distribution function of gamma variables of a whole shape; SciPy's takes long to import.
 
-    Examples
-    --------
     >>> _gamma_share(1, np.array([0.0, 1.0])).round(3)
     array([0.   , 0.632])
     """

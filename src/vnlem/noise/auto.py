@@ -183,7 +183,7 @@ def estimate_of_planes(
             return estimate_instrument(data, kind, options or {}, pool)
     with pool_for(workers) as pool:
         if kind == "field":
-            found = field_of(data, pool, sure=True) if in_place else None
+            found = field_of(list(data), pool, sure=True) if in_place else None
             return found or NoiseModel.white(estimate_sigma_of_planes(data, pool))
         model = _estimate(planes, kind, pool, caution, differences, in_place)
     looks = warns and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0

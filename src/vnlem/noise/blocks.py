@@ -35,8 +35,6 @@ SAMPLED = 512  # pixels along a side that are examined for the values of a plane
 def cut(plane: NDArray[Any], side: int, step: int) -> NDArray[Any]:
     """Overlapping blocks (side, side, n); the step grows if there would be more than MOST_BLOCKS.
 
-    Examples
-    --------
     >>> cut(np.zeros((32, 40)), 8, 8).shape
     (8, 8, 20)
     """
@@ -50,8 +48,6 @@ def windows(
 
     The step becomes longer by `longer` until there are no more than `most`.
 
-    Examples
-    --------
     >>> windows(np.zeros((32, 40)), 8, 8).shape
     (8, 8, 4, 5)
     """
@@ -70,22 +66,12 @@ def in_parts(
 ) -> tuple[NDArray[Any], ...]:
     """Work on windows (side, side, down, across), some of them at a time on every worker.
 
-    Parameters
-    ----------
-    work : callable
-        Takes blocks (side, side, n) of each of the views and returns arrays (..., n). The result for a
+    work: takes blocks (side, side, n) of each of the views and returns arrays (..., n). The result for a
         block must not depend on the others.
-    given : list of ndarray
-        Views of windows, all with the same number down and across.
-    pool : Pool
+    given: views of windows, all with the same number down and across.
 
-    Returns
-    -------
-    tuple of ndarray
-        The results of `work` for all blocks.
+    Returns the results of `work` for all blocks.
 
-    Examples
-    --------
     >>> with Pool(2) as pool:
     ...     (sums,) = in_parts(lambda b: (b.sum(axis=(0, 1)),), [windows(np.ones((9, 9)), 2, 1)], pool)
     >>> sums.shape, float(sums.max())
@@ -111,8 +97,6 @@ def cosine(blocks: Float) -> Float:
 
     By matrices: blocks are small, and importing `scipy.fft` takes as long as transforming many images.
 
-    Examples
-    --------
     >>> cosine(np.ones((2, 2, 1)))[:, :, 0].round(12)
     array([[2., 0.],
            [0., 0.]])
@@ -135,8 +119,6 @@ def cosine_matrix(side: int) -> Float:
 def frequency(side: int) -> Float:
     """Mean over both directions of the frequency of each coefficient: 0 to 1.
 
-    Examples
-    --------
     >>> frequency(2)
     array([[0. , 0.5], [0.5, 1. ]])
     """
@@ -150,8 +132,6 @@ def lattice(plane: NDArray[Any], skip: int = 1) -> float:
 
     With `skip` it is seen in a part of these values, and may be larger.
 
-    Examples
-    --------
     >>> lattice(np.array([[8.0, 0.0], [24.0, 8.0]]))
     8.0
     """
@@ -166,18 +146,11 @@ def lattice(plane: NDArray[Any], skip: int = 1) -> float:
 def painted(blocks: NDArray[Any], variance: Float, step: float) -> NDArray[np.bool_]:
     """Whether more neighbours are equal than noise explains: text, a label, a border, padding.
 
-    Parameters
-    ----------
-    blocks : ndarray
-        (rows, columns, n)
-    variance : ndarray
-        (n,), of the noise that a block can have.
-    step : float
-        Between the values that pixels can have. Two counts with this variance are equal as often as two
+    blocks: (rows, columns, n).
+    variance: (n,), of the noise that a block can have.
+    step: between the values that pixels can have. Two counts with this variance are equal as often as two
         Poisson variables.
 
-    Examples
-    --------
     >>> painted(np.array([[[1.0, 1.0], [1.0, 2.0]], [[1.0, 3.0], [1.0, 4.0]]]), np.array([0.0, 1.0]), 1.0)
     array([ True, False])
     """
@@ -206,8 +179,6 @@ def too_equal(equal: Float, variance: Float, step: Callable[[], float]) -> NDArr
 def left_by_clipping(share: Float) -> Float:
     """Variance of normal noise that is left when this share of it was clipped on one side.
 
-    Examples
-    --------
     >>> left_by_clipping(np.array([0.0, 0.5])).round(2)
     array([1.  , 0.34])
     """
@@ -225,8 +196,6 @@ def left_by_clipping(share: Float) -> Float:
 def share_of(seen: NDArray[np.bool_]) -> Float:
     """Share of the pixels of each block (rows, columns, n).
 
-    Examples
-    --------
     >>> share_of(np.array([[[True, False]], [[False, False]]]))
     array([0.5, 0. ])
     """
@@ -237,8 +206,6 @@ def share_of(seen: NDArray[np.bool_]) -> Float:
 def unclipped(natural: NDArray[np.bool_], clipped: NDArray[np.bool_], enough: int) -> NDArray[np.bool_]:
     """Natural blocks that show the noise unclipped; all natural ones if too few would be left.
 
-    Examples
-    --------
     >>> unclipped(np.array([True, True, False]), np.array([True, False, False]), enough=1)
     array([False,  True, False])
     """
@@ -255,8 +222,6 @@ def order(values: Float) -> NDArray[np.intp]:
     Sorting numbers is much quicker than sorting indices: the last digits make room for the indices, and what
     they decide is sorted again.
 
-    Examples
-    --------
     >>> order(np.array([3.0, -1.0, 3.0, 2.0])).tolist()
     [1, 3, 0, 2]
     """

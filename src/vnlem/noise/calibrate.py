@@ -47,8 +47,6 @@ class Moments:
     def of(cls, name: str, frames: Iterable[Any], saturation: float | None = None) -> "Moments":
         """Of frames (H, W), one after the other.
 
-        Examples
-        --------
         >>> Moments.of("darks", [np.zeros((2, 2)), np.full((2, 2), 2.0)]).variance.tolist()
         [[2.0, 2.0], [2.0, 2.0]]
         """

@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 
-# Orthonormal opponent colours. Noise that channels share differs between them and is nearly independent.
+# Orthonormal opponent colours: brightness, red against blue, green against both. White noise stays white;
+# noise that channels share differs between the components and is nearly independent.
 OPPONENT = np.array([[1 / 3**0.5] * 3, [1 / 2**0.5, 0.0, -1 / 2**0.5], [1 / 6**0.5, -2 / 6**0.5, 1 / 6**0.5]])
 
 

@@ -47,8 +47,6 @@ CEILING = 16.0  # in the same units: more at low frequencies is more likely stru
 class Spectrum:
     """Power of the noise at the frequencies of a cosine transform of SIDE x SIDE pixels; its mean is one.
 
-    Examples
-    --------
     >>> white = Spectrum.white()
     >>> (white.correlation(2).round(3) + 0.0).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
@@ -100,8 +98,6 @@ class Spectrum:
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Float:
         """Noise of this spectrum, (H, W), of variance one.
 
-        Examples
-        --------
         >>> noise = Spectrum.of(np.exp(-np.add.outer(np.arange(16), np.arange(16)) / 8)).draw(
         ...     (200, 200), np.random.default_rng(0)
         ... )
@@ -155,21 +151,10 @@ def estimate_power(
     Blocks are chosen by one half of their coefficients, a chess board, and read at the other half. Image
     structure has energy in both halves; noise that is high in one by chance is not high in the other.
 
-    Parameters
-    ----------
-    planes : ndarray
-        (C, H, W), H and W at least SMALLEST_IMAGE.
-    keep : ndarray of bool, optional
-        (H, W), pixels that may be used.
-    pool : Pool, optional
-        The threads to use; they do not change the result.
+    planes: (C, H, W), H and W at least SMALLEST_IMAGE.
+    keep: (H, W), pixels that may be used.
+    pool: the threads to use; they do not change the result.
 
-    Returns
-    -------
-    PowerEstimate
-
-    Examples
-    --------
     >>> noise = np.random.default_rng(0).normal(0, 2, (1, 256, 256))
     >>> found = estimate_power(noise)
     >>> bool(abs(found.power.mean() / 4 - 1) < 0.05), bool(found.share > 0.5)
@@ -247,8 +232,6 @@ def _energies(planes: Float, keep: "NDArray[np.bool_] | None", pool: Pool) -> tu
 def _lower_quartile(energy: Float, pool: Pool) -> Float:
     """np.quantile(energy, 0.25, axis=-1), which sorts more than it needs.
 
-    Examples
-    --------
     >>> _lower_quartile(np.array([[3.0, 1.0, 2.0, 9.0]]), Pool(1))
     array([1.75])
     """
@@ -320,8 +303,6 @@ def _smooth(power: Float) -> Float:
 def floor_and_rise(power: Float) -> tuple[float, float]:
     """Power above 0.45 and below 0.06 cycles per pixel, relative to 0.14 to 0.22: one for white noise.
 
-    Examples
-    --------
     >>> floor_and_rise(np.ones((SIDE, SIDE)))
     (1.0, 1.0)
     """
@@ -334,8 +315,6 @@ def floor_and_rise(power: Float) -> tuple[float, float]:
 def check_spectrum(power: Any) -> Spectrum:
     """A valid spectrum, or a clear error.
 
-    Examples
-    --------
     >>> check_spectrum([[1.0] * SIDE] * SIDE).is_white
     True
     """

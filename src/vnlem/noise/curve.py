@@ -33,20 +33,12 @@ LEAST_SHARE = 1e-3  # of the largest variance: the least value of the curve
 class Curve:
     """Variance of the noise against brightness.
 
-    Parameters
-    ----------
-    levels : tuple of float
-        Brightness of the knots, rising.
-    variances : tuple of float
-        Variance there, positive. A line goes on beyond its two knots, where it stays positive; a bent curve
-        keeps its last value.
-    camera : GainModel, optional
-        The camera whose line this is, if known.
-    law : Rician or Speckle, optional
-        The law that replaces the knots, with its own transform.
+    levels: brightness of the knots, rising.
+    variances: variance there, positive. A line goes on beyond its two knots, where it stays positive; a bent
+        curve keeps its last value.
+    camera: the camera whose line this is, if known.
+    law: the law that replaces the knots, with its own transform.
 
-    Examples
-    --------
     >>> Curve((0.0, 100.0), (4.0, 204.0)).variance([0.0, 50.0, 200.0]).tolist()
     [4.0, 104.0, 404.0]
     """
@@ -61,8 +53,6 @@ class Curve:
     def of_camera(cls, model: GainModel) -> "Curve":
         """The line of a camera, from its offset to a thousand photons.
 
-        Examples
-        --------
         >>> Curve.of_camera(GainModel(2.0, 10.0, 3.0)).levels
         (10.0, 2010.0)
         """
@@ -119,8 +109,6 @@ class Curve:
     def stabilise(self, values: ArrayLike) -> Float:
         """Values whose noise has standard deviation one at every brightness.
 
-        Examples
-        --------
         >>> Curve((0.0,), (4.0,)).stabilise([0.0, 2.0]).tolist()
         [0.0, 1.0]
         """
@@ -135,8 +123,6 @@ class Curve:
     def unstabilise(self, values: ArrayLike) -> Float:
         """Mean pixel values from means of stabilised values.
 
-        Examples
-        --------
         >>> bent = Curve((0.0, 50.0, 100.0), (4.0, 9.0, 4.0))
         >>> bent.unstabilise(bent.stabilise([20.0, 80.0])).round(1).tolist()
         [20.0, 80.0]
@@ -186,8 +172,6 @@ class Curve:
 def check_curve(levels: Any, variances: Any, camera: Any = None, law: Any = None) -> Curve:
     """A valid curve, or a clear error.
 
-    Examples
-    --------
     >>> check_curve([0], [4])
     Curve(levels=(0.0,), variances=(4.0,), camera=None, law=None)
     """

@@ -6,6 +6,7 @@ brightness (`vnlem.noise.levels`). A smooth surface is fitted to the lower envel
 only raise what a cell shows.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,17 +85,10 @@ _BENDS = np.array([max(i + j - 1, 0) ** 2 for i, j in _POWERS], np.float64)
 def find_field(every: list[Cells], *, sure: bool = False) -> Surface | None:
     """The surface that the cells of some planes support: channels, or pages of a stack.
 
-    Parameters
-    ----------
-    every : list of Cells
-        Levels may differ between planes, but not how they vary over the image.
-    sure : bool
-        Return what is found, even if it is not obvious.
+    every: levels may differ between planes, but not how they vary over the image.
+    sure: return what is found, even if it is not obvious.
 
-    Returns
-    -------
-    Surface or None
-        None if the noise is the same everywhere, or if that cannot be decided.
+    Returns None if the noise is the same everywhere, or if that cannot be decided.
     """
     seen = [cells for cells in every if len(cells.places) >= len(_POWERS)]
     if not seen:
@@ -174,20 +168,18 @@ def _spread(values: Float, weights: Float, plane: NDArray[np.intp]) -> float:
     return float(np.sqrt(np.average(left**2, weights=weights)))
 
 
-def field_of(planes: Float, pool: Pool, *, sure: bool = False) -> NoiseModel | None:
-    """The noise of planes (C, H, W) whose strength varies over the image; None if it does not clearly.
+def field_of(planes: Sequence[Float], pool: Pool | None = None, *, sure: bool = False) -> NoiseModel | None:
+    """The noise of planes or pages (H, W) whose strength varies over the image; None if it does not clearly.
 
-    Examples
-    --------
     >>> sigma = np.tile(np.linspace(2, 10, 128), (128, 1))
     >>> noisy = 100 + sigma * np.random.default_rng(0).standard_normal((1, 128, 128))
-    >>> model = field_of(noisy, Pool(1))
+    >>> model = field_of(noisy)
     >>> model.kind, bool(abs(model.sigma - np.sqrt((sigma**2).mean())) < 0.5)
     ('field', True)
     """
-    if min(planes.shape[1:]) < SMALLEST:
+    if len({plane.shape for plane in planes}) > 1 or min(planes[0].shape) < SMALLEST:
         return None
-    height, width = planes.shape[1:]
+    height, width = planes[0].shape
     blocks = [found for plane in planes if (found := cut(plane, pool=pool)) is not None]
     surface = find_field([Cells.of(one, (height, width)) for one in blocks], sure=sure)
     return None if surface is None else with_surface(surface, blocks, height, width)

@@ -37,24 +37,13 @@ def find_noise(
 ) -> NoiseModel | None:
     """The model that `denoise` uses, from its arguments; None if sigma is enough, e.g. as a map.
 
-    Parameters
-    ----------
-    planes : Planes
-    sigma, noise_model
-        As in :func:`vnlem.denoise`.
-    about_noise : dict
-        Further arguments of `denoise`: ABOUT_NOISE, None if not given.
-    plain : bool
-        Estimate white noise if nothing is given.
-    workers : int, optional
-        Number of threads, at most four of them.
-    differences : sequence of Differences, optional
-        Of neighbouring pages, if the planes are pages of a stack: one for each channel.
-    in_place : bool
-        Whether pixels have their places in the image: only then can it have lines and a field.
+    sigma, noise_model: as in :func:`vnlem.denoise`.
+    about_noise: further arguments of `denoise`: ABOUT_NOISE, None if not given.
+    plain: estimate white noise if nothing is given.
+    workers: number of threads, at most four of them.
+    differences: of neighbouring pages, if the planes are pages of a stack: one for each channel.
+    in_place: whether pixels have their places in the image: only then can it have lines and a field.
 
-    Examples
-    --------
     >>> from vnlem.pipeline.image import to_planes
     >>> find_noise(to_planes(np.zeros((8, 8))), 3.0, "gaussian", {}).describe()
     'white noise, sigma 3'

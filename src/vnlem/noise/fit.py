@@ -53,18 +53,10 @@ class Demands(NamedTuple):
 def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = None) -> Curve | None:
     """The curve that the levels support; None if they are one level, texture or both.
 
-    Parameters
-    ----------
-    levels : Levels
-        By brightness.
-    contrast : float
-        Standard deviation of the image.
-    demands : Demands
-    dark : float, optional
-        A brightness that is known to have no noise.
+    levels: by brightness.
+    contrast: standard deviation of the image.
+    dark: a brightness that is known to have no noise.
 
-    Examples
-    --------
     >>> x = np.linspace(10, 200, 24)
     >>> levels = Levels(x, 4 + 2 * x, 4 + 2 * x, np.ones(24), np.full(24, 0.05))
     >>> curve = fit(levels, 50.0, Demands(0.3, 0.6, 0.8, 0.1, 0.1, 6.0, 9.0))
@@ -318,8 +310,6 @@ def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
 def given_model(gain: Any, offset: Any = None, read_noise: Any = None) -> GainModel:
     """The model from its given parameters; offset and read noise are 0 if None.
 
-    Examples
-    --------
     >>> given_model(2.0, read_noise=3.0)
     GainModel(gain=2.0, offset=0.0, read_noise=3.0)
     """
@@ -338,8 +328,6 @@ def with_defaults(gain: Any, offset: Any = None, read_noise: Any = None) -> tupl
 def are_maps(camera: dict[str, Any]) -> bool:
     """Whether gain, offset or read noise is a map instead of a number.
 
-    Examples
-    --------
     >>> are_maps({"gain": 2.0, "offset": None}), are_maps({"gain": np.ones((4, 4))})
     (False, True)
     """

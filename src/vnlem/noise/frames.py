@@ -19,8 +19,6 @@ CELL, LONGEST = 8, 12
 def matched(pairs: list[tuple[Any, Any]]) -> Differences:
     """The differences of pairs of pages (H, W), one below another, after matching blocks.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> scene = np.repeat(np.repeat(rng.normal(0, 50, (24, 24)), 3, axis=0), 3, axis=1)
     >>> pages = [scene[k : k + 64, :64] + rng.normal(0, 2, (64, 64)) for k in (0, 3)]

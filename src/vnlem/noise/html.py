@@ -16,8 +16,6 @@ _COLOURS = ("#d9730d", "#2a78c8", "#3a9150", "#8a4fbd")
 def noise_html(model: "NoiseModel") -> str:
     """The model in words; if the noise depends on the brightness, also its curve as inline SVG.
 
-    Examples
-    --------
     >>> from vnlem.noise.model import NoiseModel
     >>> noise_html(NoiseModel.white(5.0))
     '<div><b>Noise</b>: white noise, sigma 5</div>'

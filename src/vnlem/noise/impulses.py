@@ -79,8 +79,6 @@ class ImpulseRule:
         levels: standard deviation of the noise of each pixel, if a map is known; broadcast to the planes.
         workers: number of threads.
 
-        Examples
-        --------
         >>> image = np.full((1, 16, 16), 50.0)
         >>> image[0, 5, 7] = 200
         >>> int(ImpulseRule(NoiseModel.white(2.0), 100.0).find(image).sum())
@@ -198,8 +196,6 @@ def _mirrored(index: NDArray[np.intp], size: int) -> NDArray[np.intp]:
 def check_impulses(impulses: Any) -> str | bool:
     """The option, checked, or a clear error.
 
-    Examples
-    --------
     >>> check_impulses("auto")
     'auto'
     """
@@ -222,23 +218,13 @@ def find_rule(
 ) -> ImpulseRule | None:
     """How impulses of an image are found; None if there are none, or no obvious ones.
 
-    Parameters
-    ----------
-    planes : ndarray
-        (C, H, W), the image or a sample of a large one; missing pixels are filled.
-    noise : NoiseModel
-        Of the image, as far as it is known.
-    asked : {"auto", True, False}
-        True: even if they are few or not obvious.
-    missing : ndarray of bool, optional
-        Pixels that are not impulses, because nothing was measured there.
-    levels : ndarray, optional
-        Standard deviation of the noise of each pixel, if a map is known.
-    workers : int, optional
-        Number of threads; all cores when None. They do not change the result.
+    planes: (C, H, W), the image or a sample of a large one; missing pixels are filled.
+    noise: of the image, as far as it is known.
+    asked: "auto", True or False; True: even if they are few or not obvious.
+    missing: pixels that are not impulses, because nothing was measured there.
+    levels: standard deviation of the noise of each pixel, if a map is known.
+    workers: number of threads; all cores when None. They do not change the result.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> image = np.add.outer(np.arange(128.0), np.arange(128) // 16 * 20) + rng.normal(0, 3, (128, 128))
     >>> find_rule(image[None], NoiseModel.white(3.0), "auto") is None

@@ -43,8 +43,6 @@ MOST_SHARED, PLAINLY_SHARED = 0.75, 0.3
 def check_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The given options, all of this kind of noise, or a clear error.
 
-    Examples
-    --------
     >>> check_options("rician", {"coils": 4, "looks": None})
     {'coils': 4}
     """
@@ -60,19 +58,11 @@ def estimate_instrument(
 ) -> NoiseModel:
     """The noise of planes (C, H, W) whose kind is given.
 
-    Parameters
-    ----------
-    planes : ndarray
-    kind : {"rician", "speckle"}
-    options : dict
-        coils; or looks and domain; None or absent if not given.
-    pool : Pool
-        The threads to use; they do not change the result.
-    sigma : float, optional
-        The noise of magnitudes, if that kind is given.
+    kind: "rician" or "speckle".
+    options: coils; or looks and domain; None or absent if not given.
+    pool: the threads to use; they do not change the result.
+    sigma: the noise of magnitudes, if that kind is given.
 
-    Examples
-    --------
     >>> from vnlem.noise.speckle import TAIL, add_speckle
     >>> speckled = add_speckle(np.add.outer(np.arange(50.0, 178), np.arange(128.0)), 4, seed=0)
     >>> model = estimate_instrument(speckled[None], "speckle", {}, Pool(1))

@@ -50,8 +50,6 @@ PARTS: dict[str, Callable[[Any], bool]] = {
 def packed(values: NDArray[Any]) -> dict[str, Any]:
     """A map as text: single precision, compressed.
 
-    Examples
-    --------
     >>> unpacked(packed(np.array([[1.5, 2.0]]))).tolist()
     [[1.5, 2.0]]
     """

@@ -100,8 +100,6 @@ class Levels:
     def least(self, leak: float = MOST_LEAK) -> Float:
         """Variance of white noise at high frequencies after subtracting the leak of texture.
 
-        Examples
-        --------
         >>> Levels(*np.array([[0.0], [4.0], [8.0], [1.0], [0.1]])).least(0.2)
         array([3.])
         """
@@ -159,19 +157,11 @@ def cut(
 ) -> Blocks | None:
     """The blocks of a plane (H, W) that can hold noise; None if there are almost none.
 
-    Parameters
-    ----------
-    plane : ndarray
-        Both sides at least SMALLEST.
-    of : Differences, optional
-        The pages whose noise the plane is: their brightness, and which pixels were clipped.
-    pool : Pool, optional
-        The threads to use; they do not change the result.
-    limits : ndarray, optional
-        The smallest and the largest value of the plane, if known.
+    plane: both sides at least SMALLEST.
+    of: the pages whose noise the plane is: their brightness, and which pixels were clipped.
+    pool: the threads to use; they do not change the result.
+    limits: the smallest and the largest value of the plane, if known.
 
-    Examples
-    --------
     >>> cut(np.random.default_rng(0).normal(size=(32, 32))).count
     625
     >>> cut(np.zeros((32, 32))) is None
@@ -230,8 +220,6 @@ def _measured(plane: NDArray[Any], low: float, high: float, pool: Pool | None) -
 def by_brightness(blocks: Blocks) -> Levels:
     """What the flattest blocks of every class of brightness show.
 
-    Examples
-    --------
     >>> noisy = np.random.default_rng(0).normal(100, 5, (128, 128))
     >>> levels = by_brightness(cut(noisy))
     >>> levels.high.size, bool(abs(levels.high.mean() / 25 - 1) < 0.1)
@@ -259,15 +247,9 @@ def by_flatness(blocks: Blocks) -> Levels:
 def by_place(blocks: Blocks, down: int, across: int) -> tuple[Float, Levels]:
     """What the flattest blocks of every cell of a grid show; cells with too few blocks are left out.
 
-    Returns
-    -------
-    places : ndarray
-        (cells, 2): rows and columns of their middles, from -1 to 1 over the image.
-    levels : Levels
-        One number per cell.
+    Returns the places of the cells (n, 2), rows and columns of their middles from -1 to 1 over the image, and
+    what each shows.
 
-    Examples
-    --------
     >>> places, levels = by_place(cut(np.random.default_rng(0).normal(100, 5, (64, 64))), 2, 2)
     >>> places.tolist()
     [[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]]
@@ -318,8 +300,6 @@ def white_level(blocks: Blocks) -> float:
     clearly have less, that level is used. If even the flattest blocks are as uneven as texture, the level is
     lower still.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> texture = 20 * np.sin(np.arange(128) * 1.1)[:, None] * np.sin(np.arange(128) * 0.9)
     >>> bool(abs(white_level(cut(texture + rng.normal(0, 2, (128, 128)))) ** 0.5 / 2 - 1) < 0.1)

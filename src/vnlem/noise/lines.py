@@ -53,15 +53,9 @@ def without_lines(
 ) -> tuple[PixelMaps | None, Planes]:
     """The offsets of the lines of an image, if the option enables them, and the image without them.
 
-    Parameters
-    ----------
-    planes : Planes
-    lines : {"auto", True, False, None}
-        None is "auto".
-    plain : bool
-        Whether "auto" may look for them.
-    workers : int, optional
-        Number of threads; all cores when None.
+    lines: "auto", True or False; None is "auto".
+    plain: whether "auto" may look for them.
+    workers: number of threads; all cores when None.
     """
     asked = check_lines(lines)
     found = None
@@ -93,16 +87,9 @@ _FIELDS = {1: {"offsets": "rows", "gains": "row_gains"}, 2: {"offsets": "columns
 def find_lines(planes: Float, *, sure: bool = False, workers: int | None = 1) -> PixelMaps | None:
     """The offsets and gains of rows and columns of planes (C, H, W); None if lines do not differ.
 
-    Parameters
-    ----------
-    planes : ndarray
-    sure : bool
-        Return what is found, even if it is not obvious.
-    workers : int, optional
-        Number of threads; all cores when None. They do not change the result.
+    sure: return what is found, even if it is not obvious.
+    workers: number of threads; all cores when None. They do not change the result.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> offsets = rng.normal(0, 4, 128)
     >>> lines = find_lines(rng.normal(100, 5, (1, 128, 128)) + offsets)
@@ -134,8 +121,6 @@ def find_lines(planes: Float, *, sure: bool = False, workers: int | None = 1) ->
 def gains_of_columns(plane: Float) -> Float:
     """Gains of the columns of a plane (H, W), one in the mean; all one if they do not differ.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> gains = 1 + rng.normal(0, 0.05, 128)
     >>> picture = np.repeat(np.linspace(20, 200, 128)[:, None], 128, axis=1)
@@ -181,8 +166,6 @@ def _slopes(plane: Float, lag: int) -> tuple[Float, Float]:
 def offsets_of_columns(plane: Float) -> Float:
     """Offsets of the columns of a plane (H, W), without their mean.
 
-    Examples
-    --------
     >>> offsets_of_columns(np.tile(np.arange(64.0), (64, 1))).round(3).any()
     np.False_
     """
@@ -200,12 +183,8 @@ def offsets_of_columns(plane: Float) -> Float:
 def _joined(differences: list[Float], errors: list[Float], variance: float) -> Float:
     """Values of lines, without their mean, from differences of lines 1, 2, ... apart.
 
-    Parameters
-    ----------
-    differences, errors : list of ndarray
-        For each distance the differences and the variances of their errors.
-    variance : float
-        Of the values.
+    differences, errors: for each distance the differences and the variances of their errors.
+    variance: of the values.
     """
     from scipy.linalg import solveh_banded
 
@@ -232,8 +211,6 @@ def _joined(differences: list[Float], errors: list[Float], variance: float) -> F
 def differ_plainly(plane: Float) -> bool:
     """Whether the columns of a plane (H, W) have offsets, not just structure that looks like offsets.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.normal(0, 5, (128, 128))
     >>> differ_plainly(noise), differ_plainly(noise + rng.normal(0, 3, 128))

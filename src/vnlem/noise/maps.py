@@ -33,20 +33,11 @@ class Lines(NamedTuple):
 class PixelMaps:
     """What differs from pixel to pixel; None if nothing does.
 
-    Parameters
-    ----------
-    rows : ndarray, optional
-        Offset of each row, (C or 1, H, 1).
-    columns : ndarray, optional
-        Offset of each column, (C or 1, 1, W).
-    row_gains, column_gains : ndarray, optional
-        Their gains, one in the mean, in the same shapes.
-    sensor : Sensor, optional
-    sigma : ndarray, optional
-        Standard deviation of the noise relative to its root mean square, (H, W).
+    rows: offset of each row, (C or 1, H, 1).
+    columns: offset of each column, (C or 1, 1, W).
+    row_gains, column_gains: their gains, one in the mean, in the same shapes.
+    sigma: standard deviation of the noise relative to its root mean square, (H, W).
 
-    Examples
-    --------
     >>> maps = PixelMaps(columns=np.float32([[[1.0, -1.0]]]))
     >>> maps.enter(np.full((1, 2, 2), 5.0))[0, 0].tolist()
     [4.0, 6.0]
@@ -191,8 +182,6 @@ def same(first: Any, second: Any) -> bool:
 def relative(sigma: Float) -> tuple[float, Map]:
     """The root mean square of a map of the noise, and the map divided by it.
 
-    Examples
-    --------
     >>> relative(np.array([[3.0, 3.0]]))[0]
     3.0
     """

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.noise.correlated import SMALLEST_IMAGE
-from vnlem.noise.field import SMALLEST, Cells, find_field, with_surface
+from vnlem.noise.field import field_of
 from vnlem.noise.find import CAMERA, find_noise
 from vnlem.noise.fit import are_maps
 from vnlem.noise.frames import PAIRS, matched
-from vnlem.noise.levels import Differences, cut
+from vnlem.noise.levels import Differences
 from vnlem.noise.lines import check_lines, find_lines, with_lines
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.parts import steps
@@ -38,13 +38,8 @@ NOT_IN_PARTS = (
 class StackNoise:
     """The noise of a channel: how to make it white, and its level then.
 
-    Parameters
-    ----------
-    model : NoiseModel
-    region : Region, optional
-        If pages are parts of larger ones: what they hold, and which part is wanted.
-    lines : bool
-        Whether rows and columns have offsets that differ from page to page.
+    region: if pages are parts of larger ones: what they hold, and which part is wanted.
+    lines: whether rows and columns have offsets that differ from page to page.
     """
 
     def __init__(self, model: NoiseModel, region: Region | None = None, lines: bool = False) -> None:
@@ -79,7 +74,7 @@ class StackNoise:
         seen = _Seen.of(series, sigma, noise_model, about_noise, plain=plain, in_parts=in_parts)
         model = seen.noise(sigma, noise_model, about_noise, plain)
         if noise_model == "field" or (seen.looks and model.kind == "white"):
-            model = _with_field(model, seen.pages, sure=noise_model == "field")
+            model = field_of(seen.pages, sure=noise_model == "field") or model
         if model.maps is not None:
             if in_parts:
                 raise ValueError(NOT_IN_PARTS)
@@ -107,14 +102,9 @@ class StackNoise:
         Colours are estimated together if they may share noise, other channels separately. Channels whose
         noise varies over the page are denoised one by one.
 
-        Parameters
-        ----------
-        series : list of Pages
-            With all channels.
-        sigmas : list
-            A number, or None, for each channel.
-        noise_model, about_noise, plain, in_parts
-            As for :meth:`of`.
+        series: with all channels.
+        sigmas: a number, or None, for each channel.
+        noise_model, about_noise, plain, in_parts: as for :meth:`of`.
         """
         if has_maps(noise_model, about_noise) or noise_model == "field":
             return None
@@ -182,8 +172,6 @@ class StackNoise:
 def has_maps(noise_model: Any, about_noise: dict[str, Any]) -> bool:
     """Whether the noise was given with a map.
 
-    Examples
-    --------
     >>> has_maps("auto", {"gain": np.ones((4, 4))}), has_maps("auto", {"gain": 2.0})
     (True, False)
     """
@@ -245,7 +233,7 @@ class _Seen(NamedTuple):
         if not self.looks or model.kind != "white":
             return False
         planes = [plane for page in self.pages for plane in (page if channel is None else page[[channel]])]
-        return _with_field(model, planes, sure=False) is not model
+        return field_of(planes) is not None
 
 
 def sampled_pages(series: list[Pages]) -> list[NDArray[np.float64]]:
@@ -287,8 +275,6 @@ def planes_of(page: Any, index: int, count: int | None) -> Planes:
 def page_name(index: int, count: int | None) -> str:
     """The name of a page in a message; count: None in a stream.
 
-    Examples
-    --------
     >>> page_name(2, 9), page_name(2, None)
     ('page 3 of 9', 'frame 3')
     """
@@ -308,22 +294,9 @@ def _have_lines(pages: list[NDArray[np.float64]]) -> bool:
     return 2 * sum(find_lines(page) is not None for page in planes) > len(some)
 
 
-def _with_field(model: NoiseModel, pages: list[NDArray[np.float64]], *, sure: bool) -> NoiseModel:
-    """A model whose noise varies over the pages, if it does so in all of them."""
-    shapes = {page.shape for page in pages}
-    if len(shapes) > 1 or min(pages[0].shape) < SMALLEST:
-        return model
-    height, width = pages[0].shape
-    blocks = [found for page in pages if (found := cut(page)) is not None]
-    surface = find_field([Cells.of(one, (height, width)) for one in blocks], sure=sure)
-    return model if surface is None else with_surface(surface, blocks, height, width)
-
-
 def mosaic(pages: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Pages one below another, cut to the narrowest.
 
-    Examples
-    --------
     >>> mosaic([np.zeros((2, 4, 5)), np.zeros((2, 3, 4))]).shape
     (2, 7, 4)
     """

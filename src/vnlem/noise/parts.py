@@ -20,8 +20,6 @@ def steps(model: NoiseModel, region: Region) -> Steps:
 
     The filters of correlated noise write less than they read. Everything else works pixel by pixel.
 
-    Examples
-    --------
     >>> from vnlem.pipeline.tiles import Tile
     >>> region = Region((1000, 1000), Tile(400, 500, 400, 500), Tile(200, 700, 200, 700))
     >>> steps(NoiseModel.camera(1.0), region).denoise == region
@@ -37,8 +35,6 @@ def steps(model: NoiseModel, region: Region) -> Steps:
 def halo(model: NoiseModel) -> int:
     """Pixels around a part that the first step needs, and the last one.
 
-    Examples
-    --------
     >>> halo(NoiseModel.white(2.0))
     0
     """

@@ -50,8 +50,6 @@ class GainModel:
 def check_model(gain: Any, offset: Any, read_noise: Any) -> GainModel:
     """A valid model, or a clear error.
 
-    Examples
-    --------
     >>> check_model(1, 0, 2)
     GainModel(gain=1.0, offset=0.0, read_noise=2.0)
     """
@@ -65,23 +63,11 @@ def check_model(gain: Any, offset: Any, read_noise: Any) -> GainModel:
 def stabilise(image: ArrayLike, model: GainModel) -> Float:
     """Generalised Anscombe transform: noise of standard deviation about one at every brightness.
 
-    Parameters
-    ----------
-    image : array_like
-        Pixels that follow `model`.
-    model : GainModel
+    image: pixels that follow `model`.
 
-    Returns
-    -------
-    ndarray of float64
-
-    References
-    ----------
     .. [1] J.-L. Starck, F. Murtagh, A. Bijaoui, "Image Processing and Data Analysis: The Multiscale
        Approach", Cambridge University Press, 1998, section 2.
 
-    Examples
-    --------
     >>> counts = np.random.default_rng(0).poisson(20.0, 100000)
     >>> round(float(stabilise(counts, GainModel(1.0)).std()), 1)
     1.0
@@ -113,33 +99,20 @@ def _root(photons: Float, spread: float) -> Float:
 def unstabilise(stabilised: ArrayLike, model: GainModel) -> Float:
     """Exact unbiased inverse of :func:`stabilise` for denoised values.
 
-    Parameters
-    ----------
-    stabilised : array_like
-        Denoised values, i.e. estimates of the mean of the stabilised pixels.
-    model : GainModel
+    stabilised: denoised values, i.e. estimates of the mean of the stabilised pixels.
 
-    Returns
-    -------
-    ndarray of float64
-        The mean pixel values. Below the offset, where there are no photon counts, the inverse is the
-        transform's straight line: values there are kept.
+    Returns the mean pixel values. Below the offset, where there are no photon counts, the inverse is the
+    transform's straight line: values there are kept.
 
-    Notes
-    -----
     The mean of the transform is tabulated up to 300 photons by summing over the Poisson distribution and
     over a Gauss-Hermite rule for the read noise, and inverted by interpolation (error below 1e-3 photons).
     From there on the expansion of [1]_, photons = D^2/4 - 1/8 - s^2 + sqrt(3/2)/(4 D), is used, whose
     error is below 1e-3 photons.
 
-    References
-    ----------
     .. [1] M. Makitalo, A. Foi, "Optimal inversion of the generalized Anscombe transformation for
        Poisson-Gaussian noise", IEEE Transactions on Image Processing 22, 2013.
        :DOI:`10.1109/TIP.2012.2202675`
 
-    Examples
-    --------
     >>> model = GainModel(1.0)
     >>> counts = np.random.default_rng(0).poisson(2.0, 400000)
     >>> mean_of_transform = stabilise(counts, model).mean()
@@ -190,8 +163,6 @@ def gain_of_line(slope: float, level: float, darkest: float) -> GainModel:
     Many pairs of offset and read noise describe the same line. If the line is positive at zero and there are
     no negative pixels, the offset is zero; else it is where the line or the image ends.
 
-    Examples
-    --------
     >>> gain_of_line(2.0, -60.0, 35.0)
     GainModel(gain=2.0, offset=30.0, read_noise=0.0)
     """
@@ -209,8 +180,6 @@ def with_read_noise(model: GainModel, darkest: float, pixels: Float) -> GainMode
     Counts are never below the offset, which may be wrong by half a photon. So there is read noise, and the
     pixels of the background spread about their mean.
 
-    Examples
-    --------
     >>> dark = np.random.default_rng(0).normal(10, 4, (64, 64))
     >>> with_read_noise(GainModel(2.0, 2.0, 0.0), 10.0, dark)
     GainModel(gain=2.0, offset=10.0, read_noise=4.0)

@@ -71,17 +71,11 @@ class Band:
 
     Differences of the logarithms of their energies, minus those between two draws of the noise.
 
-    Attributes
-    ----------
-    quietest : float
-        Of the 5 % of the blocks with the least energy relative to their draw. Negative: the noise is weaker
-        there.
-    usual : float
-        The median. Positive: most blocks hold more than the result and the noise.
-    spread : float
-        The standard deviation relative to that of two draws; one if the blocks differ only by chance.
-    floor : float
-        Energy of the flattest 10 % of the blocks relative to the noise alone. Positive if everything is
+    quietest: of the 5 % of the blocks with the least energy relative to their draw. Negative: the noise is
+        weaker there.
+    usual: the median. Positive: most blocks hold more than the result and the noise.
+    spread: the standard deviation relative to that of two draws; one if the blocks differ only by chance.
+    floor: energy of the flattest 10 % of the blocks relative to the noise alone. Positive if everything is
         textured.
     """
 
@@ -128,8 +122,6 @@ class NoiseCheck:
 def worst(checks: list[NoiseCheck]) -> NoiseCheck:
     """The worst check of several channels.
 
-    Examples
-    --------
     >>> worst([NoiseCheck("yes"), NoiseCheck("no"), NoiseCheck("unknown")]).verdict
     'no'
     """
@@ -181,8 +173,6 @@ def predictive_check(
 def check_result(planes: Planes, denoised: NDArray[Any], model: NoiseModel) -> NoiseCheck:
     """:func:`predictive_check` of an image and of its result in the same layout, which may lie on a GPU.
 
-    Examples
-    --------
     >>> constant = np.full((64, 64), 7.0)
     >>> check_result(to_planes(constant), constant, NoiseModel.white(2.0)).reason
     'almost all areas are clipped or constant'
@@ -199,15 +189,8 @@ def check_by_tiles(
 ) -> NoiseCheck:
     """The check of a model before denoising: only some tiles of the image are denoised.
 
-    Parameters
-    ----------
-    planes : Planes
-    model : NoiseModel
-    denoise : callable
-        A tile in the layout of the image, as floats, and the model of it -> the tile, denoised.
+    denoise: a tile in the layout of the image, as floats, and the model of it -> the tile, denoised.
 
-    Examples
-    --------
     >>> image = to_planes(np.random.default_rng(0).normal(100, 5, (64, 64)))
     >>> check_by_tiles(image, NoiseModel.white(5.0), lambda tile, _: np.full_like(tile, 100)).verdict
     'yes'
@@ -253,8 +236,6 @@ def _mean_variance(model: NoiseModel, results: list[Float]) -> float:
 def tiles(height: int, width: int) -> list[Tile]:
     """The whole of a small image, tiles spread over a large one.
 
-    Examples
-    --------
     >>> tiles(100, 200)
     [Tile(top=0, bottom=100, left=0, right=128), Tile(top=0, bottom=100, left=72, right=200)]
     """

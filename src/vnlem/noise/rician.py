@@ -41,17 +41,10 @@ NOTHING, SOMETHING = 0.75, 1.0
 class Rician:
     """Noise of magnitudes.
 
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the real and of the imaginary part of the noise, in the units of the pixels.
-    coils : int
-        Number of coils whose squares were added up; one is Rician noise.
-    share : float
-        Share of the noise left after averaging.
+    sigma: standard deviation of the real and of the imaginary part of the noise, in the units of the pixels.
+    coils: number of coils whose squares were added up; one is Rician noise.
+    share: share of the noise left after averaging.
 
-    Examples
-    --------
     >>> law = Rician(sigma=2.0)
     >>> air = 2.0 * np.random.default_rng(0).rayleigh(size=100000)
     >>> round(float(law.stabilise(air).std()), 1), float(law.unstabilise(law.stabilise(air).mean()))
@@ -138,8 +131,6 @@ class Rician:
 def check_rician(sigma: Any, coils: Any = 1) -> Rician:
     """Valid noise of magnitudes, or a clear error.
 
-    Examples
-    --------
     >>> check_rician(2)
     Rician(sigma=2.0, coils=1, share=1.0)
     """

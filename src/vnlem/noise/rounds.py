@@ -49,8 +49,6 @@ def count_photons(model: NoiseModel, planes: Float) -> float:
 
     Speckle counts as photons that would need the same rounds.
 
-    Examples
-    --------
     >>> count_photons(NoiseModel.camera(2.0), np.full((1, 32, 32), 8.0))
     4.0
     """
@@ -90,8 +88,6 @@ def rounds_for(model: NoiseModel, planes: Float, height: int, width: int) -> tup
 def plan_rounds(photons: float, height: int, width: int, share: float = SHARE) -> tuple[Round, ...]:
     """The rounds for an image of this size with a given number of photons in its bright pixels.
 
-    Examples
-    --------
     >>> [len(plan_rounds(photons, 500, 500)) for photons in (50.0, 4.0, 1.0, 0.5)]
     [1, 2, 2, 3]
     >>> plan_rounds(1.0, 500, 500)
@@ -109,8 +105,6 @@ def plan_rounds(photons: float, height: int, width: int, share: float = SHARE) -
 def noise_in(model: NoiseModel, one: Round) -> NoiseModel:
     """The noise of the input of a round.
 
-    Examples
-    --------
     >>> noise_in(NoiseModel.camera(16.0), Round(1, 0.5)).gain.gain
     1.0
     """
@@ -128,17 +122,10 @@ def stand_for_mixture(model: NoiseModel, planes: Float, pool: Pool | None = None
 
     This is the image at half its size: as bright as the mixture, with nearly its share of the noise.
 
-    Parameters
-    ----------
-    model : NoiseModel
-        Of the noise of the mixture.
-    planes : ndarray
-        (C, H, W), the image at the size of the mixture.
-    pool : Pool, optional
-        The threads to use; they do not change the result.
+    model: of the noise of the mixture.
+    planes: (C, H, W), the image at the size of the mixture.
+    pool: the threads to use; they do not change the result.
 
-    Examples
-    --------
     >>> photons = np.random.default_rng(0).poisson(4.0, (1, 128, 128)).astype(float)
     >>> stable = stand_for_mixture(NoiseModel.camera(1.0).with_share(SHARE), photons)
     >>> stable.shape, bool(abs(stable.std() - 1) < 0.15)
@@ -153,16 +140,9 @@ def stand_for_mixture(model: NoiseModel, planes: Float, pool: Pool | None = None
 def join_in_units(model: NoiseModel, fine: Float, coarse: Float, pool: Pool | None = None) -> Float:
     """Denoised planes (C, H, W) and the same at half the size, joined in the units of their pixels.
 
-    Parameters
-    ----------
-    model : NoiseModel
-        Of the noise at full size.
-    fine, coarse : ndarray
-    pool : Pool, optional
-        The threads to use; they do not change the result.
+    model: of the noise at full size.
+    pool: the threads to use; they do not change the result.
 
-    Examples
-    --------
     >>> fine, coarse = np.full((1, 32, 32), 9.9), np.full((1, 16, 16), 10.0)
     >>> bool(join_in_units(NoiseModel.camera(1.0), fine, coarse).min() > 9.99)
     True
@@ -173,7 +153,8 @@ def join_in_units(model: NoiseModel, fine: Float, coarse: Float, pool: Pool | No
 
     threads = pool or Pool(1)
     sigma = strips.pixel_by_pixel(deviations, threads, fine)
-    return join_in_tiles(fine, coarse, sigma, threads, LEFT_OVER, LEVEL)
+    joined: Float = join_in_tiles(fine, coarse, sigma, threads, LEFT_OVER, LEVEL)
+    return joined
 
 
 def _means(plane: Float) -> Float:

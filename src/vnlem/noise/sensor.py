@@ -36,8 +36,6 @@ MOST_NOISE = 1e6  # times the usual read noise: a pixel above this is a defect
 class Sensor:
     """Offset, gain and read noise of each pixel, (H, W), and the value of a saturated one, if known.
 
-    Examples
-    --------
     >>> sensor = check_sensor(np.array([[1.0, 2.0]]), 100.0, 3.0)
     >>> sensor.usual
     GainModel(gain=1.5, offset=100.0, read_noise=3.0)
@@ -128,8 +126,6 @@ def _mean_around(planes: Float, weights: Float) -> Float:
 def check_sensor(gain: Any, offset: Any, read_noise: Any, saturation: Any = None) -> Sensor:
     """Maps of a sensor, some of which may be single numbers, or a clear error.
 
-    Examples
-    --------
     >>> check_sensor(np.ones((4, 4)), 0.0, -1.0)
     Traceback (most recent call last):
     ...

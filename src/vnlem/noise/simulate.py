@@ -19,16 +19,9 @@ MANY_PHOTONS = 1e6
 def add_noise(model: NoiseModel, planes: Float, rng: np.random.Generator) -> Float:
     """Planes (C, H, W) with noise of a model: photon counts if it has them, its spectrum and colours.
 
-    Parameters
-    ----------
-    model : NoiseModel
-    planes : ndarray
-        Without noise.
-    rng : Generator
-        Source of the random numbers.
+    planes: without noise.
+    rng: source of the random numbers.
 
-    Examples
-    --------
     >>> noisy = add_noise(NoiseModel.camera(2.0), np.full((1, 64, 64), 8.0), np.random.default_rng(0))
     >>> bool((noisy % 2 == 0).all()), bool(abs(noisy.var() - 16) < 2)
     (True, True)

@@ -35,23 +35,13 @@ LEVELS = (1.0, 100.0)
 class Speckle:
     """Speckle with a number of looks.
 
-    Parameters
-    ----------
-    looks : float
-        Independent pictures whose intensities were averaged.
-    domain : {"intensity", "amplitude", "log"}
-        What the pixels are.
-    unit : float
-        Of logarithmic pixels: grey levels for a factor of e in intensity.
-    least : float
-        Darker pixels are raised to this value; not for logarithmic ones.
-    share : float
-        Share of the noise, in a mixture with the previous result.
-    averages : float
-        Number of pixels averaged into one.
+    looks: independent pictures whose intensities were averaged.
+    domain: "intensity", "amplitude" or "log", what the pixels are.
+    unit: of logarithmic pixels: grey levels for a factor of e in intensity.
+    least: darker pixels are raised to this value; not for logarithmic ones.
+    share: share of the noise, in a mixture with the previous result.
+    averages: number of pixels averaged into one.
 
-    Examples
-    --------
     >>> law = Speckle(looks=4.0)
     >>> round(float(law.stabilise(100.0 * np.random.default_rng(0).gamma(4, 1 / 4, 100000)).std()), 1)
     1.0
@@ -140,8 +130,6 @@ class Speckle:
 def check_speckle(looks: Any, domain: Any = "intensity", unit: Any = 1.0, least: Any = 0.0) -> Speckle:
     """Valid speckle, or a clear error.
 
-    Examples
-    --------
     >>> check_speckle(4).looks
     4.0
     """

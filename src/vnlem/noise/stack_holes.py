@@ -49,8 +49,6 @@ class PageRepair:
     def impulses(self, page: NDArray[Any], missing: Mask | None, region: Region | None = None) -> Mask:
         """The impulses of a page (H, W), or of what a region reads of it.
 
-        Examples
-        --------
         >>> page = np.full((16, 16), 50.0)
         >>> page[5, 7] = 200
         >>> repair = PageRepair(50.0, ImpulseRule(NoiseModel.white(2.0), 100.0))
@@ -97,21 +95,13 @@ def find_repair(
 ) -> HoleSurvey:
     """How the pages of a channel are repaired, decided on some of them.
 
-    Parameters
-    ----------
-    count : int
-        Of the pages.
-    page_at : callable
-        Gives a page by its number.
-    sigma : float, optional
-        Of the noise; estimated when None.
-    asked : {"auto", True, False}
-        Whether impulses are searched for.
-    over_time : bool
-        Whether the pages are frames: then a broken pixel stays at its place, while noise and moving things
-        average out.
-    delay : int, optional
-        At most that number of pages after the first are looked at.
+    count: of the pages.
+    page_at: gives a page by its number.
+    sigma: of the noise; estimated when None.
+    asked: "auto", True or False, whether impulses are searched for.
+    over_time: whether the pages are frames: then a broken pixel stays at its place, while noise and moving
+        things average out.
+    delay: at most that number of pages after the first are looked at.
     """
     if delay is not None:
         count = min(count, checks.whole("delay", delay, 0) + 1)
@@ -150,13 +140,8 @@ def denoise_in_rounds(
 ) -> Iterator[NDArray[Any]]:
     """The denoised pages of a series with holes.
 
-    Parameters
-    ----------
-    pages, holes
-        Filled pages, and where the holes were.
-    rounds : int
-    solve : callable
-        Denoises pages; it receives the number of the round.
+    pages, holes: filled pages, and where the holes were.
+    solve: denoises pages; it receives the number of the round.
     """
     for number in range(rounds - 1):
         pages = [
@@ -169,8 +154,6 @@ def denoise_in_rounds(
 class LevelsWithHoles:
     """Pages of the standard deviation of white noise: filled pixels have less.
 
-    Examples
-    --------
     >>> holes = np.array([[[True, False]]])
     >>> LevelsWithHoles(holes, StackNoise(NoiseModel.white(2.0)))[0].round(2)
     array([[[0.96, 2.  ]]])

@@ -1,6 +1,6 @@
 """The units of a series of pages: its mean, its scale and its brightness, measured once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -24,12 +24,26 @@ def units_of(pages: Pages, noise: StackNoise, planes_at: Callable[[int], Planes]
     planes_at: gives a page as planes, here or on a device; :func:`checked_page` when None.
     """
     planes = (checked_page(pages, i) if planes_at is None else planes_at(i) for i in range(len(pages)))
-    found = _Statistics.of(_moments(noise, one) for one in planes)
-    return found.units(noise.sigma, warns=noise.model.is_white)
+    count, mean, squares, low, high = 0, 0.0, 0.0, np.inf, -np.inf
+    for one in (_moments(noise, page) for page in planes):
+        # Joined in pairs, which loses no digits if the mean is far from zero.
+        shift = one.mean - mean
+        both = count + one.pixels
+        squares += one.squares + shift**2 * count * one.pixels / both
+        mean += shift * one.pixels / both
+        count, low, high = both, min(low, one.low), max(high, one.high)
+    sigma, variance = noise.sigma, squares / count
+    if noise.model.is_white and sigma > 0 and variance < 1.01 * sigma**2:
+        warn(
+            f"sigma {sigma:g} accounts for all of the stack's own standard deviation "
+            f"{np.sqrt(variance):g}: there may be nothing but noise; check the units of sigma"
+        )
+    scale = float(np.sqrt(max(variance - sigma**2, 0.01 * sigma**2)))
+    return StackUnits(mean, scale, max(high - mean, mean - low) / scale if scale > 0 else 0.0)
 
 
 class _Moments(NamedTuple):
-    """Of one page, or of several."""
+    """Of one page."""
 
     pixels: int
     mean: float
@@ -50,34 +64,3 @@ def _moments(noise: StackNoise, planes: Planes) -> _Moments:
     mean = float(page.mean())
     squares = float(((page - mean) ** 2).sum())
     return _Moments(page.size, mean, squares, float(page.min()), float(page.max()))
-
-
-class _Statistics:
-    """Mean and variance of all pages, page by page."""
-
-    def __init__(self, found: _Moments) -> None:
-        self._found = found
-
-    @classmethod
-    def of(cls, moments: Iterator[_Moments]) -> "_Statistics":
-        """Pages are joined in pairs, which loses no digits if the mean is far from zero."""
-        count, mean, squares, low, high = 0, 0.0, 0.0, np.inf, -np.inf
-        for one in moments:
-            shift = one.mean - mean
-            both = count + one.pixels
-            squares += one.squares + shift**2 * count * one.pixels / both
-            mean += shift * one.pixels / both
-            count, low, high = both, min(low, one.low), max(high, one.high)
-        return cls(_Moments(count, mean, squares, low, high))
-
-    def units(self, sigma: float, *, warns: bool = True) -> StackUnits:
-        """The units of pages whose noise has this standard deviation; `warns` if it explains everything."""
-        count, mean, squares, low, high = self._found
-        variance = squares / count
-        if warns and sigma > 0 and variance < 1.01 * sigma**2:
-            warn(
-                f"sigma {sigma:g} accounts for all of the stack's own standard deviation "
-                f"{np.sqrt(variance):g}: there may be nothing but noise; check the units of sigma"
-            )
-        scale = float(np.sqrt(max(variance - sigma**2, 0.01 * sigma**2)))
-        return StackUnits(mean, scale, max(high - mean, mean - low) / scale if scale > 0 else 0.0)

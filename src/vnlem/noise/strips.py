@@ -20,8 +20,6 @@ ROWS = tiled_filter.TILE  # of a strip: filters work in tiles of this side
 def pixel_by_pixel(function: Callable[..., Any], pool: Pool, *planes: Float) -> Float:
     """A function of planes (C, H, W) of one shape that works on every pixel separately.
 
-    Examples
-    --------
     >>> with Pool(2) as pool:
     ...     pixel_by_pixel(np.add, pool, np.ones((1, 100, 3)), np.ones((1, 100, 3))).sum()
     np.float64(600.0)
@@ -39,8 +37,6 @@ def pixel_by_pixel(function: Callable[..., Any], pool: Pool, *planes: Float) -> 
 def stabilise(model: NoiseModel, planes: Float, pool: Pool, region: Region | None = None) -> Float:
     """:meth:`NoiseModel.stabilise`: what a region writes from what it reads, the whole image when None.
 
-    Examples
-    --------
     >>> photons = np.random.default_rng(0).poisson(9.0, (1, 150, 40)).astype(float)
     >>> model = NoiseModel.camera(1.0)
     >>> with Pool(2) as pool:
@@ -58,8 +54,6 @@ def unstabilise(model: NoiseModel, planes: Float, pool: Pool, region: Region | N
 def limits(model: NoiseModel, planes: Float) -> tuple[float, float]:
     """The range of the pixels without their noise: that of the image. Magnitudes may also be zero.
 
-    Examples
-    --------
     >>> magnitudes = np.array([[[0.5, 3.0]]])
     >>> limits(NoiseModel.camera(1.0), magnitudes), limits(NoiseModel.rician(1.0), magnitudes)
     ((0.5, 3.0), (0.0, 3.0))

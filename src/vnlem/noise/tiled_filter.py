@@ -24,8 +24,6 @@ _DENSE = 512  # frequencies of a response before it becomes a filter of finite l
 def frequencies() -> tuple[Float, Float]:
     """Rows and columns at which :func:`finite` takes a response, in cycles per pixel from 0 to 0.5.
 
-    Examples
-    --------
     >>> rows, columns = frequencies()
     >>> rows.shape, columns.shape, float(rows.max()), float(columns.max())
     ((512, 1), (1, 257), 0.5, 0.5)
@@ -37,13 +35,8 @@ def frequencies() -> tuple[Float, Float]:
 def finite(response: Float) -> Float:
     """The response, on the grid of one tile's transform, of the filter cut to REACH pixels on all sides.
 
-    Parameters
-    ----------
-    response : ndarray
-        Real, at :func:`frequencies`; that of a constant image is kept.
+    response: real, at :func:`frequencies`; that of a constant image is kept.
 
-    Examples
-    --------
     >>> finite(np.full((512, 257), 2.0)).shape, float(finite(np.full((512, 257), 2.0)).std())
     ((160, 81), 0.0)
     """
@@ -63,8 +56,6 @@ def finite(response: Float) -> Float:
 def needed(write: Tile, shape: tuple[int, int]) -> Tile:
     """The part of an image that must be read to filter a part of it.
 
-    Examples
-    --------
     >>> needed(Tile(100, 200, 0, 50), (1000, 300))
     Tile(top=16, bottom=304, left=0, right=112)
     """
@@ -78,8 +69,6 @@ def needed(write: Tile, shape: tuple[int, int]) -> Tile:
 def certain(read: Tile, shape: tuple[int, int]) -> Tile:
     """The part of an image that can be filtered if only a part of it was read.
 
-    Examples
-    --------
     >>> certain(Tile(16, 304, 0, 112), (1000, 300))
     Tile(top=64, bottom=256, left=0, right=64)
     """
@@ -98,16 +87,9 @@ def filtered(plane: Float, response: Float, region: Region) -> Float:
 
     The image is mirrored at its edges.
 
-    Parameters
-    ----------
-    plane : ndarray
-        The pixels of ``region.read``, which holds :func:`needed` pixels.
-    response : ndarray
-        From :func:`finite`.
-    region : Region
+    plane: the pixels of ``region.read``, which holds :func:`needed` pixels.
+    response: from :func:`finite`.
 
-    Examples
-    --------
     >>> image = np.random.default_rng(0).random((100, 300))
     >>> unchanged = filtered(image, finite(np.ones((512, 257))), Region.whole(100, 300))
     >>> bool(np.allclose(unchanged, image))

@@ -75,8 +75,6 @@ def estimate_sigma_of_planes(planes: NDArray[np.float64], pool: Pool | None = No
 
     pool: the threads to use; they do not change the result.
 
-    Examples
-    --------
     >>> estimate_sigma_of_planes(np.ones((3, 16, 16)))
     0.0
     """

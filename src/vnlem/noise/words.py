@@ -36,8 +36,6 @@ def describe(model: "NoiseModel") -> str:
 def explain(model: "NoiseModel", planes: NDArray[np.float64]) -> list[str]:
     """What the noise means for planes (C, H, W): sentences with units, and advice.
 
-    Examples
-    --------
     >>> from vnlem.noise.model import NoiseModel
     >>> explain(NoiseModel.camera(2.0, 100.0), np.full((1, 8, 8), 200.0))[0]
     'about 50 photons at the brightest, 50 in the middle; a pixel of 200 grey levels has noise of 14'

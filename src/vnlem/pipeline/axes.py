@@ -30,8 +30,6 @@ ENOUGH = 3  # planes without which an axis helps little
 def check_axes(axes: Any, shape: tuple[int, ...]) -> str:
     """The letters in capitals, or an error about what does not fit.
 
-    Examples
-    --------
     >>> check_axes("tyx", (5, 64, 64))
     'TYX'
     """
@@ -59,7 +57,7 @@ def check_axes(axes: Any, shape: tuple[int, ...]) -> str:
 
 
 @dataclass(frozen=True)
-class Series:
+class PageSeries:
     """Pages that help each other: indices into the array, in order."""
 
     kind: str  # "T", "Z" or "N"; "" for independent pages
@@ -74,15 +72,9 @@ def helpful_axis(array: Any, letters: str) -> str:
     differences of both, so it need not be known. Depth is used if they are about equal, and an axis of less
     than three pages only if the other has no more.
 
-    Parameters
-    ----------
-    array : array_like
-        Has a shape, and gives whole pages by their index.
-    letters : str
-        One for each axis.
+    array: has a shape, and gives whole pages by their index.
+    letters: one for each axis.
 
-    Examples
-    --------
     >>> slices = np.random.default_rng(0).normal(size=(1, 5, 8, 8))
     >>> helpful_axis(np.repeat(slices, 4, axis=0), "TZYX"), helpful_axis(slices[0], "ZYX")
     ('T', 'Z')
@@ -114,13 +106,11 @@ def _page_at(array: Any, letters: str, at: dict[str, int]) -> NDArray[np.float64
     return np.asarray(to_host(page) if lies_on_gpu(page) else page, np.float64)
 
 
-def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = False) -> list[Series]:
+def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = False) -> list[PageSeries]:
     """The pages of an array, in series along the axis in which they help each other, "" for none.
 
     joint: the pages have all channels; else each channel has separate pages.
 
-    Examples
-    --------
     >>> [(one.kind, one.channel, len(one.pages)) for one in series_of("TCYX", (5, 2, 8, 8), "T")]
     [('T', 0, 5), ('T', 1, 5)]
     >>> [(one.kind, len(one.pages)) for one in series_of("TCYX", (5, 2, 8, 8), "T", joint=True)]
@@ -136,7 +126,7 @@ def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = 
             tuple(slice(None) if letter in whole else (fixed | {kind: i})[letter] for letter in letters)
             for i in range(sizes.get(kind, 1))
         )
-        found.append(Series(kind, int(fixed.get("C", 0)), pages))
+        found.append(PageSeries(kind, int(fixed.get("C", 0)), pages))
     return found
 
 
@@ -147,8 +137,6 @@ class PagesOf:
     last axes are Y and X, only whole pages of one channel are requested from it. Pages have the dtype
     `dtype`, if it is given.
 
-    Examples
-    --------
     >>> stack = np.zeros((4, 3, 2))
     >>> pages = PagesOf(stack, "XYT", series_of("XYT", stack.shape, "T")[0])
     >>> len(pages), pages[0].shape
@@ -158,7 +146,9 @@ class PagesOf:
     (3, 5, 6)
     """
 
-    def __init__(self, array: Any, letters: str, series: Series, dtype: np.dtype[Any] | None = None) -> None:
+    def __init__(
+        self, array: Any, letters: str, series: PageSeries, dtype: np.dtype[Any] | None = None
+    ) -> None:
         self._array, self._series, self._dtype = array, series, dtype
         whole = [isinstance(part, slice) for part in series.pages[0]]
         kept = [letter for letter, is_whole in zip(letters, whole, strict=True) if is_whole]
@@ -210,8 +200,6 @@ class PagesOf:
 def shapes_of(pages: Any) -> list[tuple[int, ...]]:
     """The shape of each page, without reading any; for ENDLESS pages of a stream.
 
-    Examples
-    --------
     >>> stack = np.zeros((4, 3, 2))
     >>> shapes_of(PagesOf(stack, "XYT", series_of("XYT", stack.shape, "T")[0]))
     [(3, 4), (3, 4)]
@@ -226,8 +214,6 @@ def shapes_of(pages: Any) -> list[tuple[int, ...]]:
 def count_of(pages: Any) -> int | None:
     """How many pages there are; None if they are still to come.
 
-    Examples
-    --------
     >>> count_of([np.zeros((4, 3))]), count_of(Incoming((4, 3)))
     (1, None)
     """
@@ -237,8 +223,6 @@ def count_of(pages: Any) -> int | None:
 def shown_size(shape: tuple[int, ...]) -> str:
     """A page's size in the usual notation.
 
-    Examples
-    --------
     >>> shown_size((64, 48))
     '64x48'
     """

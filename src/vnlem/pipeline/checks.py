@@ -23,8 +23,6 @@ _LOOK = 2**16  # values that are examined first
 def whole(name: str, value: Any, smallest: int = 1, largest: int = LARGEST_WHOLE) -> int:
     """A whole number from `smallest` to `largest`.
 
-    Examples
-    --------
     >>> whole("patch_distance", 10.0)
     10
     """
@@ -42,8 +40,6 @@ def whole(name: str, value: Any, smallest: int = 1, largest: int = LARGEST_WHOLE
 def flag(name: str, value: Any) -> bool:
     """True or False; other values that Python treats as true or false are refused.
 
-    Examples
-    --------
     >>> flag("noise_correction", np.True_)
     True
     """
@@ -55,8 +51,6 @@ def flag(name: str, value: Any) -> bool:
 def odd(name: str, value: Any, smallest: int = 1, largest: int = LARGEST_WHOLE) -> int:
     """An odd whole number.
 
-    Examples
-    --------
     >>> odd("patch_size", 7)
     7
     """
@@ -73,8 +67,6 @@ def real(
 ) -> float:
     """A finite number in [low, high], or in (low, high] with `open_low`.
 
-    Examples
-    --------
     >>> real("gamma", 1, 0, 2, open_low=True)
     1.0
     """
@@ -88,8 +80,6 @@ def real(
 def as_float(name: str, value: Any) -> float:
     """A number, perhaps infinite, as a float; text, truth values and arrays are refused.
 
-    Examples
-    --------
     >>> as_float("sigma", np.int16(25))
     25.0
     """
@@ -106,8 +96,6 @@ def as_float(name: str, value: Any) -> float:
 def shown(value: Any) -> str:
     """A value as an error message shows it: on one line, and not at full length if it is long.
 
-    Examples
-    --------
     >>> shown("much"), shown(10**400)
     ("'much'", '1000000000... (401 digits)')
     """
@@ -125,8 +113,6 @@ def shown(value: Any) -> str:
 def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """One of the allowed names.
 
-    Examples
-    --------
     >>> choice("engine", "fast", ("fast", "reference"))
     'fast'
     """
@@ -139,8 +125,6 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 def finite(name: str, array: ArrayLike) -> NDArray[np.float64]:
     """A real array of any shape as finite float64 values.
 
-    Examples
-    --------
     >>> finite("clean", [[0, 255]])
     array([[  0., 255.]])
     """
@@ -174,8 +158,6 @@ def numbers(name: str, array: ArrayLike) -> NDArray[np.float64]:
 def as_array(name: str, given: Any) -> Any:
     """The input as an array on its device, or a clear error.
 
-    Examples
-    --------
     >>> as_array("the image", [[1, 2], [3]])
     Traceback (most recent call last):
     ...
@@ -218,8 +200,6 @@ def refuse_infinite(name: str, values: NDArray[np.float64]) -> None:
 def refuse_outliers(name: str, values: NDArray[Any], largest: float | None = None) -> None:
     """A clear error if some values are far beyond all others; `largest`: of their absolute values.
 
-    Examples
-    --------
     >>> refuse_outliers("the image", np.array([0.1, 0.2, 300.0]))
     >>> refuse_outliers("the image", np.array([0.1, 0.2, -3.4e38]))
     Traceback (most recent call last):

@@ -31,8 +31,6 @@ class DeviceMemoryError(MemoryError):
 def namespace(array: Any) -> Any:
     """The library of an array: CuPy for its own, NumPy for everything else.
 
-    Examples
-    --------
     >>> namespace(np.zeros(3)).__name__
     'numpy'
     """
@@ -77,17 +75,10 @@ def placed(image: Any, device: str | None, in_pages: bool = False) -> Iterator[P
 
     An image that does not fit there stays on the host.
 
-    Parameters
-    ----------
-    image : array_like
-        A NumPy array or convertible to one; or an array on a GPU: CuPy's, or one that supports DLPack.
-    device : {None, "cpu", "cuda", "cuda:1", ..., "auto"}
-        None: where the image lies. "auto": a GPU if there is one.
-    in_pages : bool
-        Leave an image on the host there: its pages are copied one by one.
+    image: a NumPy array or convertible to one; or an array on a GPU: CuPy's, or one that supports DLPack.
+    device: "cpu", "cuda", "cuda:1", ...; None: where the image lies; "auto": a GPU if there is one.
+    in_pages: leave an image on the host there: its pages are copied one by one.
 
-    Examples
-    --------
     >>> with placed([[1.0, 2.0]], None) as place:
     ...     print(place.name, place.array)
     cpu [[1.0, 2.0]]
@@ -115,8 +106,6 @@ def placed(image: Any, device: str | None, in_pages: bool = False) -> Iterator[P
 def current(device: str) -> Iterator[None]:
     """Inside, a device, "cpu" or "cuda:N", is the current one for solvers.
 
-    Examples
-    --------
     >>> with current("cpu"):
     ...     pass
     """
@@ -142,8 +131,6 @@ def run_where_asked(
     image. If GPU memory is too small, the call is tried again with the image on the host. Each warning is
     issued once.
 
-    Examples
-    --------
     >>> run_where_asked(lambda image, sigma, device: (image, device), [1.0, 2.0], None, "cpu")
     ([1.0, 2.0], 'cpu')
     """
@@ -167,8 +154,6 @@ def run_where_asked(
 def is_lazy(image: Any) -> bool:
     """Whether an image is a dask array, which is computed and copied to a device part by part.
 
-    Examples
-    --------
     >>> is_lazy(np.zeros((2, 2)))
     False
     """
@@ -180,8 +165,6 @@ def side_by_side(device: str, work: Callable[[Item], Returned], items: Iterable[
 
     The calling thread takes items when their turn comes.
 
-    Examples
-    --------
     >>> list(side_by_side("cpu", lambda number: number**2, range(4)))
     [0, 1, 4, 9]
     """
@@ -229,8 +212,6 @@ def on_current_gpu(array: Any) -> Any:
 def to_host(array: Any) -> Any:
     """An array as NumPy's.
 
-    Examples
-    --------
     >>> to_host(np.zeros(3)).shape
     (3,)
     """
@@ -242,8 +223,6 @@ def to_host(array: Any) -> Any:
 def choose(device: str | None, image: Any = None) -> str:
     """The device of a call, "cpu" or "cuda:N", or one sentence that says why it is not available.
 
-    Examples
-    --------
     >>> choose("cpu")
     'cpu'
     """
@@ -289,8 +268,6 @@ def why_no_gpu() -> str | None:
 def lies_on_gpu(array: Any) -> bool:
     """Whether an array's memory is a CUDA device's.
 
-    Examples
-    --------
     >>> lies_on_gpu(np.zeros(3)), lies_on_gpu([1, 2])
     (False, False)
     """

@@ -12,8 +12,6 @@ from vnlem.pipeline.device import namespace
 def check_dtype(dtype: Any) -> np.dtype[Any]:
     """A dtype that images can have, or a clear error.
 
-    Examples
-    --------
     >>> check_dtype("float32")
     dtype('float32')
     """
@@ -32,8 +30,6 @@ def check_dtype(dtype: Any) -> np.dtype[Any]:
 def readable_as(given: np.dtype[Any], wanted: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which pixels are read, for a result of dtype `wanted` to lose nothing.
 
-    Examples
-    --------
     >>> readable_as(np.dtype("uint16"), np.dtype("float32"))
     dtype('float32')
     >>> readable_as(np.dtype("int64"), np.dtype("float32"))
@@ -45,8 +41,6 @@ def readable_as(given: np.dtype[Any], wanted: np.dtype[Any]) -> np.dtype[Any]:
 def taken_up(image: Any, wanted: np.dtype[Any]) -> Any:
     """An image in the dtype of :func:`readable_as`; non-numeric input is unchanged.
 
-    Examples
-    --------
     >>> taken_up([[1, 2]], np.dtype("float32")).dtype
     dtype('float64')
     """
@@ -58,8 +52,6 @@ def taken_up(image: Any, wanted: np.dtype[Any]) -> Any:
 def as_dtype(image: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Floats in another dtype; integers are rounded and clipped.
 
-    Examples
-    --------
     >>> as_dtype(np.array([-3.0, 1.6, 300.0]), np.dtype("uint8")).tolist()
     [0, 2, 255]
     """

@@ -19,8 +19,6 @@ MOST_BYTES = 2**28
 class Carrier:
     """Between the host and a device, for threads that each work on a page, on their own stream.
 
-    Examples
-    --------
     >>> carrier = Carrier("cpu")
     >>> carrier.take_back(carrier.bring(np.zeros((2, 3))), np.zeros((2, 3))).shape
     (2, 3)

@@ -59,8 +59,6 @@ class Planes:
 def check_values(planes: Planes) -> None:
     """Refuse an image with outliers, or in units whose squares would overflow or vanish.
 
-    Examples
-    --------
     >>> check_values(to_planes(np.full((2, 2), 1e80)))
     Traceback (most recent call last):
     ...
@@ -85,17 +83,10 @@ def check_values(planes: Planes) -> None:
 def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: bool = False) -> Planes:
     """Check an image and lay it out as float64 channel planes (C, H, W).
 
-    Parameters
-    ----------
-    image : array_like
-        Two dimensions, or three with `channel_axis`.
-    channel_axis : int, optional
-        The axis of the channels.
-    signals : bool
-        Accept one-dimensional input, laid out as an image of one row.
+    image: two dimensions, or three with `channel_axis`.
+    channel_axis: the axis of the channels.
+    signals: accept one-dimensional input, laid out as an image of one row.
 
-    Examples
-    --------
     >>> to_planes(np.zeros((4, 5, 3)), channel_axis=-1).data.shape
     (3, 4, 5)
     """
@@ -148,8 +139,6 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
 def check_smallest(shape: tuple[int, int], smallest: int, ndim: int = 2) -> None:
     """Refuse an image (height, width), or a signal if ndim is 1, that is smaller than its patches.
 
-    Examples
-    --------
     >>> check_smallest((4, 9), 5)
     Traceback (most recent call last):
     ...

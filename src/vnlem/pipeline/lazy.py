@@ -7,8 +7,6 @@ from typing import Any
 def load(place: str) -> Any:
     """What lies at "package.module:name".
 
-    Examples
-    --------
     >>> load("math:floor")(2.5)
     2
     """

@@ -24,8 +24,6 @@ CALL = ("image", "sigma", "channel_axis", "workers", "progress", "return_info", 
 def arguments_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The arguments of a function, with their defaults.
 
-    Examples
-    --------
     >>> list(arguments_of(lambda image, sigma=None, *, patch_size=None, workers=None: None))
     ['image', 'sigma', 'patch_size', 'workers']
     """
@@ -35,8 +33,6 @@ def arguments_of(function: Callable[..., Any]) -> dict[str, Any]:
 def names_parameters(function: Function) -> Function:
     """Make a public function list its parameters when it is called with one that it does not have.
 
-    Examples
-    --------
     >>> @names_parameters
     ... def denoise_new(image, sigma=None, *, patch_size=5): ...
     >>> denoise_new(None, patchsize=3)
@@ -75,38 +71,24 @@ class StackMethod:
 class Method:
     """A method.
 
-    Attributes
-    ----------
-    name : str
-    function : str
-        Place of the public function, "module:name".
-    resolve : callable
-        (noise, ndim, **parameters) -> all parameters as a dataclass, checked. noise: in units of the clean
-        image's standard deviation; ndim: 1 for a signal, 2 for an image; parameters: those of the public
-        function, including its defaults.
-    engines : mapping
-        Engine, or "cuda", -> place of the solver: Job -> denoised planes.
-    halo : callable, optional
-        Parameters -> number of pixels around a part of an image that its result depends on. A method without
-        it needs the whole image at once.
-    work_halo : callable, optional
-        The same for the pixels that are processed, averaged over the passes, if that is less.
-    members : callable
-        Parameters -> the parameters of the runs whose mean is the result; by default one run, with these.
-    in_colour : callable
-        Parameters -> those for three channels that are denoised jointly; by default the same.
-    min_size : callable
-        Parameters -> the smallest height and width that can be denoised.
-    has_paper_preset : bool
-        Whether preset="paper" exists.
-    signals, sigma_maps : bool
-        Whether it takes one-dimensional input, and noise that differs between channels or pixels.
-    bytes_per_pixel : int
-        Memory that solving takes per pixel and channel (benchmarks/large_memory.py).
-    cuda_grain : int
-        On a GPU parts are read from multiples of this, for kernels whose sums restart there.
-    stack : StackMethod, optional
-        How the pages of a series are denoised together; without it they are denoised one by one.
+    function: place of the public function, "module:name".
+    resolve: (noise, ndim, **parameters) -> all parameters as a dataclass, checked. noise: in units of the
+        clean image's standard deviation; ndim: 1 for a signal, 2 for an image; parameters: those of the
+        public function, including its defaults.
+    engines: engine, or "cuda", -> place of the solver: Job -> denoised planes.
+    halo: parameters -> number of pixels around a part of an image that its result depends on. A method
+        without it needs the whole image at once.
+    work_halo: the same for the pixels that are processed, averaged over the passes, if that is less.
+    members: parameters -> the parameters of the runs whose mean is the result; by default one run, with
+        these.
+    in_colour: parameters -> those for three channels that are denoised jointly; by default the same.
+    min_size: parameters -> the smallest height and width that can be denoised; by default their `patch_size`.
+    has_paper_preset: whether preset="paper" exists.
+    signals, sigma_maps: whether it takes one-dimensional input, and noise that differs between channels or
+        pixels.
+    bytes_per_pixel: memory that solving takes per pixel and channel (benchmarks/large_memory.py).
+    cuda_grain: on a GPU parts are read from multiples of this, for kernels whose sums restart there.
+    stack: how the pages of a series are denoised together; without it they are denoised one by one.
     """
 
     name: str

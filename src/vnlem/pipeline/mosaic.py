@@ -15,8 +15,6 @@ XTRANS = ("GBGGRG", "RGRBGB", "GBGGRG", "GRGGBG", "BGBRGR", "GRGGBG")
 def check_pattern(pattern: Any) -> tuple[str, ...]:
     """The rows of a cell, such as ("RG", "GB").
 
-    Examples
-    --------
     >>> check_pattern("RGGB"), check_pattern(["GR", "BG"]), len(check_pattern("X-Trans"))
     (('RG', 'GB'), ('GR', 'BG'), 6)
     """
@@ -38,8 +36,6 @@ def check_pattern(pattern: Any) -> tuple[str, ...]:
 def places(pattern: tuple[str, ...], colour: str | None = None) -> Iterator[tuple[int, int, str]]:
     """Row, column and colour of the pixels of a cell; of one colour, or of all.
 
-    Examples
-    --------
     >>> list(places(("RG", "GB"), "G"))
     [(0, 1, 'G'), (1, 0, 'G')]
     """
@@ -52,8 +48,6 @@ def places(pattern: tuple[str, ...], colour: str | None = None) -> Iterator[tupl
 def colours(pattern: tuple[str, ...]) -> list[str]:
     """The colours of a pattern, in the order of their first pixels.
 
-    Examples
-    --------
     >>> colours(("GB", "RG"))
     ['G', 'B', 'R']
     """
@@ -63,8 +57,6 @@ def colours(pattern: tuple[str, ...]) -> list[str]:
 def colour_numbers(pattern: tuple[str, ...], shape: tuple[int, int]) -> tuple[NDArray[np.intp], list[str]]:
     """The number of each pixel's colour in a list of colours, and this list.
 
-    Examples
-    --------
     >>> colour_numbers(("RG", "GB"), (2, 3))
     (array([[0, 1, 0], [1, 2, 1]]), ['R', 'G', 'B'])
     """
@@ -77,8 +69,6 @@ def colour_numbers(pattern: tuple[str, ...], shape: tuple[int, int]) -> tuple[ND
 def per_pixel(name: str, value: Any, pattern: tuple[str, ...], least: float = -np.inf) -> NDArray[np.float64]:
     """A number for every pixel of a cell: from one number, from one for each colour, or from the cell itself.
 
-    Examples
-    --------
     >>> per_pixel("black_level", {"R": 1, "G": 2, "B": 3}, ("RG", "GB"))
     array([[1., 2.], [2., 3.]])
     """

@@ -13,13 +13,8 @@ ENDLESS = 1000
 class Incoming:
     """Pages that were put in and not taken out yet.
 
-    Parameters
-    ----------
-    page_shape : tuple of int
-        Height and width of every page.
+    page_shape: height and width of every page.
 
-    Examples
-    --------
     >>> pages = Incoming((2, 3))
     >>> pages.put("page")
     >>> pages.end()
@@ -52,8 +47,6 @@ def shared(pages: Iterable[Any], count: int) -> list[Iterator[Any]]:
 
     `itertools.tee` would hold about fifty pages longer.
 
-    Examples
-    --------
     >>> first, second = shared("ab", 2)
     >>> next(first), list(second), list(first)
     ('a', ['a', 'b'], ['b'])

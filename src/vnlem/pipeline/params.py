@@ -20,14 +20,9 @@ def spec(
 ) -> dict[str, Any]:
     """How a parameter is checked, and its defaults.
 
-    Parameters
-    ----------
-    check : callable
-        (name, value, *limits, **bounds) -> the value, or a clear error; see `vnlem.pipeline.checks`.
-    paper : object
-        The default in the preset "paper".
-    auto : object, optional
-        The default in the preset "auto", if it differs; a function of the noise if it follows the noise.
+    check: (name, value, *limits, **bounds) -> the value, or a clear error; see `vnlem.pipeline.checks`.
+    paper: the default in the preset "paper".
+    auto: the default in the preset "auto", if it differs; a function of the noise if it follows the noise.
     """
 
     def look(name: str, value: Any) -> Any:
@@ -39,8 +34,6 @@ def spec(
 def param(doc: str, spec: dict[str, Any]) -> Any:
     """A field of a dataclass of parameters; `doc` is what the public function's docstring says about it.
 
-    Examples
-    --------
     >>> from dataclasses import dataclass
     >>> from vnlem.pipeline import checks
     >>> @dataclass(frozen=True, kw_only=True)
@@ -73,8 +66,6 @@ def takes(
 
     Its signature, and its docstring at ``**params``, name each of them.
 
-    Examples
-    --------
     >>> from dataclasses import dataclass
     >>> from vnlem.pipeline import checks
     >>> @dataclass(frozen=True, kw_only=True)

@@ -22,8 +22,6 @@ def progress_bar(title: str, *, quiet: bool = False, lines: bool = False) -> Ite
     Without a terminal or a notebook, `lines` prints a line to stderr every ten seconds; without it nothing is
     shown.
 
-    Examples
-    --------
     >>> with progress_bar("denoising", quiet=True) as report:
     ...     report(0.5)
     """
@@ -52,8 +50,6 @@ def progress_bar(title: str, *, quiet: bool = False, lines: bool = False) -> Ite
 def in_notebook() -> bool:
     """Whether this is a Jupyter notebook: its stderr is shown, though it is not a terminal.
 
-    Examples
-    --------
     >>> in_notebook()
     False
     """
@@ -108,8 +104,6 @@ def _lines(title: str) -> Report:
 def reporting(progress: Progress, title: str) -> Iterator[ProgressCallback | None]:
     """Turn the `progress` argument into a callback: none, a bar on stderr, or the caller's own.
 
-    Examples
-    --------
     >>> with reporting(False, "nlm") as report:
     ...     report is None
     True

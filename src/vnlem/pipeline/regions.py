@@ -21,8 +21,6 @@ class Region(NamedTuple):
     def whole(cls, height: int, width: int) -> "Region":
         """The region that is the image.
 
-        Examples
-        --------
         >>> Region.whole(4, 5).read
         Tile(top=0, bottom=4, left=0, right=5)
         """
@@ -33,8 +31,6 @@ class Region(NamedTuple):
     def around(cls, shape: tuple[int, int], write: Tile, halo: int) -> "Region":
         """The region that writes a rectangle and reads `halo` pixels around it, as far as the image goes.
 
-        Examples
-        --------
         >>> Region.around((100, 100), Tile(0, 50, 40, 60), 16).read
         Tile(top=0, bottom=66, left=24, right=76)
         """

@@ -112,8 +112,6 @@ class Job(Generic[Params]):
 def computed(details: dict[str, Any]) -> dict[str, Any]:
     """The details of a job, with the values that were left for later.
 
-    Examples
-    --------
     >>> computed({"regions": 2, "turned_share": lambda: [0.5]})
     {'regions': 2, 'turned_share': [0.5]}
     """

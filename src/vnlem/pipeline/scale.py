@@ -28,8 +28,6 @@ def standard_scale(
     The clean variance is var(noisy) - sigma^2; it is clamped at (sigma/10)^2 if the noise leaves nothing of
     it, with a warning unless `warns` is False because the user gave no sigma.
 
-    Examples
-    --------
     >>> mean, scale = standard_scale(np.array([[[0.0, 10.0]]]), sigma=3.0)
     >>> mean, scale
     (5.0, 4.0)
@@ -91,8 +89,6 @@ class Scale(NamedTuple):
 
     Code below this level never measures statistics of the array it gets.
 
-    Examples
-    --------
     >>> scale = Scale.measure(np.array([[[0.0, 10.0]]]), 3.0)
     >>> scale.sigma, scale.standardise(np.array([[[5.0, 9.0]]]))
     (0.75, array([[[0., 1.]]], dtype=float32))

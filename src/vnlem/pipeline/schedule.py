@@ -38,8 +38,6 @@ class Step(NamedTuple):
 class Schedule:
     """Hands out tiles. Threads `take` one, process it, and settle the tiles that `settling` yields.
 
-    Examples
-    --------
     >>> line = [(0, 12), (4, 20), (14, 30)]
     >>> schedule = Schedule([Spans([(0, 9)], line), Spans([(0, 9)], line)])
     >>> for _ in range(len(schedule)):

@@ -12,8 +12,6 @@ _OPTIONS = ("preset", "profile")
 def parameters_of(function: Callable[..., Any]) -> list[str]:
     """The names that ``--set`` accepts for a method.
 
-    Examples
-    --------
     >>> parameters_of(lambda image, sigma=None, *, patch_size=None, workers=None: None)
     ['patch_size']
     """
@@ -24,8 +22,6 @@ def parameters_of(function: Callable[..., Any]) -> list[str]:
 def parse_settings(pairs: Iterable[str], function: Callable[..., Any], method: str) -> dict[str, Any]:
     """Turn ``name=value`` texts into keyword arguments of a method.
 
-    Examples
-    --------
     >>> def function(image, sigma=None, *, patch_size=None, gamma=None): ...
     >>> parse_settings(["patch_size=7", "gamma=0.5"], function, "nlem")
     {'patch_size': 7, 'gamma': 0.5}
@@ -49,8 +45,6 @@ def parse_settings(pairs: Iterable[str], function: Callable[..., Any], method: s
 def parse_value(text: str) -> Any:
     """An integer, a number, a bool, None, or the text itself.
 
-    Examples
-    --------
     >>> [parse_value(text) for text in ("7", "0.5", "1e3", "true", "none", "square")]
     [7, 0.5, 1000.0, True, None, 'square']
     """

@@ -65,8 +65,6 @@ def check_sigma_map(sigma: Any, planes: Planes) -> NDArray[np.float64]:
 def check_positive_map(sigma: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """A map of Rician noise for an image or a volume of a shape, or a clear error.
 
-    Examples
-    --------
     >>> check_positive_map(np.ones((4, 5)), (3, 4, 5)).shape
     (4, 5)
     """
@@ -91,8 +89,6 @@ def check_positive_map(sigma: Any, shape: tuple[int, ...]) -> NDArray[np.float64
 def root_mean_square(values: Any) -> float:
     """Root mean square of an array, e.g. a map of the noise, without overflow in any units.
 
-    Examples
-    --------
     >>> root_mean_square(np.array([3e200, 4e200])) / 1e200
     3.53553390593273...
     """

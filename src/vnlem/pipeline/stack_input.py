@@ -15,8 +15,6 @@ from vnlem.pipeline.sigma import check_sigma
 def is_list_of_images(image: Any) -> bool:
     """Whether the input is a list of grey images; those of one size may also be an array's pages or channels.
 
-    Examples
-    --------
     >>> is_list_of_images([np.zeros((4, 5)), np.zeros((6, 7))]), is_list_of_images([[1, 2], [3, 4]])
     (True, False)
     """
@@ -30,8 +28,6 @@ def is_list_of_images(image: Any) -> bool:
 def only_page(image: Any, axes: str | None, sigma: Any) -> NDArray[Any] | None:
     """The page of a stack that has only one, (H, W) or (channels, H, W); None for any other stack.
 
-    Examples
-    --------
     >>> only_page(np.zeros((1, 4, 5)), "TYX", None).shape, only_page(np.zeros((2, 4, 5)), "TYX", None)
     ((4, 5), None)
     >>> only_page(np.zeros((4, 5, 3)), "YXC", None).shape
@@ -53,8 +49,6 @@ def only_page(image: Any, axes: str | None, sigma: Any) -> NDArray[Any] | None:
 def sigma_of_page(sigma: Any, axes: str, shape: tuple[int, ...]) -> Any:
     """The noise options of a stack with one page, for that page.
 
-    Examples
-    --------
     >>> sigma_of_page(2.0, "TYX", (1, 4, 5)).item(), sigma_of_page(np.ones((1, 1, 5)), "TYX", (1, 4, 5)).shape
     (2.0, (4, 5))
     """
@@ -69,8 +63,6 @@ def sigma_of_page(sigma: Any, axes: str, shape: tuple[int, ...]) -> Any:
 def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
     """The result of the only page as a stack of one page.
 
-    Examples
-    --------
     >>> back_as(np.zeros((4, 5)), "TYX", (1, 4, 5)).shape, back_as(np.zeros((4, 5)), "XYT", (5, 4, 1)).shape
     ((1, 4, 5), (5, 4, 1))
     >>> back_as(np.zeros((3, 4, 5)), "TYXC", (1, 4, 5, 3)).shape
@@ -85,8 +77,6 @@ def back_as(result: Any, axes: str, shape: tuple[int, ...]) -> Any:
 def is_list_of_pages(image: Any, axes: str | None) -> bool:
     """A list of images is kept as a list if no axes are named or sizes differ; else it is an array.
 
-    Examples
-    --------
     >>> is_list_of_pages([np.zeros((4, 5))] * 3, None), is_list_of_pages([np.zeros((4, 5))] * 3, "TYX")
     (True, False)
     """
@@ -113,8 +103,6 @@ def sigma_map_of(sigma: Any, shape: tuple[int, ...]) -> NDArray[np.float64] | No
 
     A map has as many axes as the stack; an axis along which the noise is constant may have length one.
 
-    Examples
-    --------
     >>> sigma_map_of(np.array([1.0, 2.0]).reshape(2, 1, 1), (2, 4, 5)).shape, sigma_map_of(3.0, (2, 4, 5))
     ((2, 4, 5), None)
     """
@@ -149,8 +137,6 @@ def sigma_per_channel(sigma: Any, n_channels: int) -> list[Any]:
 def for_all_channels(values: Any, shape: tuple[int, ...], channel_axis: int) -> Any:
     """A map of a stack, with an axis of length 1 for the channels if it has none; other maps are unchanged.
 
-    Examples
-    --------
     >>> for_all_channels(np.zeros((5, 8, 9)), (5, 8, 9, 3), -1).shape
     (5, 8, 9, 1)
     """

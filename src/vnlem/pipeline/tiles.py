@@ -29,8 +29,6 @@ class Tile(NamedTuple):
     def grown(self, by: int, shape: tuple[int, int]) -> "Tile":
         """With `by` pixels more on every side, as far as an image of this shape goes.
 
-        Examples
-        --------
         >>> Tile(0, 50, 40, 60).grown(16, (100, 100))
         Tile(top=0, bottom=66, left=24, right=76)
         """
@@ -52,8 +50,6 @@ class Tile(NamedTuple):
     def contains(self, other: "Tile") -> bool:
         """Whether another lies in this one.
 
-        Examples
-        --------
         >>> Tile(0, 9, 0, 9).contains(Tile(2, 9, 0, 3)), Tile(0, 9, 0, 9).contains(Tile(2, 10, 0, 3))
         (True, False)
         """
@@ -76,8 +72,6 @@ class Tile(NamedTuple):
 def grid(height: int, width: int, tile_height: int, tile_width: int) -> list[Tile]:
     """Cut an image into tiles anchored at the origin, in reading order.
 
-    Examples
-    --------
     >>> grid(3, 5, 2, 4)
     [Tile(top=0, bottom=2, left=0, right=4), Tile(top=0, bottom=2, left=4, right=5),
      Tile(top=2, bottom=3, left=0, right=4), Tile(top=2, bottom=3, left=4, right=5)]

@@ -79,8 +79,6 @@ OPTIONS = ("-std=c++17", f"-DTHREADS={THREADS}", f"-DPARTS={PARTS}")
 def usable(array: Any) -> bool:
     """Whether an array is CuPy's own, and these functions can be used.
 
-    Examples
-    --------
     >>> usable(np.zeros(3))
     False
     """

@@ -19,8 +19,6 @@ _said: ContextVar[set[tuple[str, int]] | None] = ContextVar("said", default=None
 def said_once() -> Iterator[None]:
     """Each place of the package warns at most once: a call may reach it for every scale, channel and page.
 
-    Examples
-    --------
     >>> with warnings.catch_warnings(record=True) as caught, said_once():
     ...     warnings.simplefilter("always")
     ...     for scale in range(3):
@@ -39,8 +37,6 @@ def said_once() -> Iterator[None]:
 def warn(message: str) -> None:
     """Warn about the innermost line that is not the package's own.
 
-    Examples
-    --------
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     warn("check the units")

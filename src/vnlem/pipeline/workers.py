@@ -27,8 +27,6 @@ def check_workers(workers: int | None) -> int:
 def available_cores() -> int:
     """Cores this process may use (respects CPU affinity if the system has it).
 
-    Examples
-    --------
     >>> available_cores() >= 1
     True
     """
@@ -65,8 +63,6 @@ class Pool:
 
     Kernels release the GIL, so Python threads run them in parallel.
 
-    Examples
-    --------
     >>> seen = []
     >>> with Pool(1) as pool:
     ...     pool.for_each(seen.append, [1, 2])
@@ -89,8 +85,6 @@ class Pool:
     def results(self, work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
         """``work(item)`` of every item, in their order.
 
-        Examples
-        --------
         >>> with Pool(2) as pool:
         ...     pool.results(abs, [-1, 2, -3])
         [1, 2, 3]
@@ -192,8 +186,6 @@ def for_each(
 ) -> None:
     """`Pool.for_each` for work of one stage.
 
-    Examples
-    --------
     >>> seen = []
     >>> for_each(seen.append, [1, 2, 3], workers=1, progress=lambda done, total: print(done, total))
     1 3
@@ -207,8 +199,6 @@ def for_each(
 def pool_for_pixels(count: int, workers: int | None) -> Pool:
     """Few threads for short steps with some pixels; one if there are so few that starting more takes longer.
 
-    Examples
-    --------
     >>> pool_for_pixels(512 * 512, 8).workers, pool_for_pixels(2048 * 2048, 8).workers
     (1, 4)
     """

@@ -66,8 +66,6 @@ class OverlapSets:
 def check_rotation(rotation: Any) -> int:
     """Quarter turns of a rotation in degrees, or an error for one that moves pixels off the grid.
 
-    Examples
-    --------
     >>> check_rotation(-90)
     3
     """

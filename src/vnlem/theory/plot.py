@@ -46,14 +46,9 @@ def draw_bounds(axes: Any, sigma: float, epsilon: float, sizes: list[int]) -> Pa
 def plot_bounds(path: str | Path, sigma: float, epsilon: float, sizes: list[int]) -> None:
     """Write the bounds over the patch size as an image file.
 
-    Parameters
-    ----------
-    path : path
-        File to write; the ending decides the format (png, pdf, svg).
-    sigma, epsilon
-        As in :func:`neighbor_bounds`.
-    sizes : list of int
-        Odd patch sizes.
+    path: file to write; the ending decides the format (png, pdf, svg).
+    sigma, epsilon: as in :func:`neighbor_bounds`.
+    sizes: odd patch sizes.
     """
     figure = new_figure(6.4, 4.4)
     draw_bounds(figure.subplots(), sigma, epsilon, sizes)

@@ -16,13 +16,8 @@ def measure_blocks(
 ) -> None:
     """Measure blocks of 8x8 pixels whose corners lie every `step` pixels, row by row from number `first` on.
 
-    Parameters
-    ----------
-    transform
-        (8, 8), the matrix of the cosine transform: rows are frequencies.
-    weights
-        (64, 8), of the energies of a block's coefficients in eight sums.
-    found
-        (blocks, 13): the weighted sums; the mean; the shares of neighbours that are equal, along rows
-        and along columns; the shares of pixels that are `low` and `high`.
+    transform: (8, 8), the matrix of the cosine transform: rows are frequencies.
+    weights: (64, 8), of the energies of a block's coefficients in eight sums.
+    found: (blocks, 13): the weighted sums; the mean; the shares of neighbours that are equal, along rows and
+        along columns; the shares of pixels that are `low` and `high`.
     """

@@ -21,8 +21,6 @@ class Regression(NamedTuple):
 def remainder_of(window: Window) -> float:
     """The error of the median over a patch. Channels are averaged: they do not add to a length.
 
-    Examples
-    --------
     >>> remainder_of(Window(1, 1, 5, 5)) == 3 * REMAINDER
     True
     """

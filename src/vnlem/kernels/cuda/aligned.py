@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.kernels.cuda.engine import Engine
-from vnlem.kernels.cuda.rid import Features, Found
+from vnlem.kernels.cuda.rid import Features, Neighbours
 
 Array = Any  # of the engine's library
 
@@ -31,7 +31,7 @@ class Regression(NamedTuple):
 
 
 def estimate(
-    engine: Engine, features: Features, found: Found, rule: Regression, rows: tuple[int, int]
+    engine: Engine, features: Features, found: Neighbours, rule: Regression, rows: tuple[int, int]
 ) -> Array:
     """The denoised pixels of rows top..bottom: (channels, rows, width)."""
     xp = engine.xp

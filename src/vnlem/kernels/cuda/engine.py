@@ -31,8 +31,6 @@ DYNAMIC_SHARED = (
 def source_of(name: str) -> str:
     """The text of a file of kernels, with the common part in front and the files that it includes.
 
-    Examples
-    --------
     >>> "__global__" in source_of("match")
     True
     """
@@ -48,8 +46,6 @@ def _text_of(name: str) -> str:
 def options_of(macros: dict[str, int]) -> tuple[str, ...]:
     """Compiler options: sizes are macros, to unroll loops over patches and groups.
 
-    Examples
-    --------
     >>> options_of({"P": 7})
     ('-std=c++17', '-DP=7')
     """
@@ -129,17 +125,11 @@ class Engine:
     ) -> None:
         """Start a kernel of the file `name` (the kernel of that name, unless `kernel` names another).
 
-        Parameters
-        ----------
-        grid : tuple of int
-            Number of blocks along x, y, z.
-        argument : dict
-            The fields of the kernel's one argument, a struct: arrays as pointers, ints as int, floats as
-            float, NumPy scalars unchanged.
-        threads, shared : int
-            Threads of a block and bytes of its dynamic shared memory.
-        **macros
-            Sizes the kernel is compiled for.
+        grid: number of blocks along x, y, z.
+        argument: the fields of the kernel's one argument, a struct: arrays as pointers, ints as int, floats
+            as float, NumPy scalars unchanged.
+        threads, shared: threads of a block and bytes of its dynamic shared memory.
+        **macros: sizes the kernel is compiled for.
         """
         options = options_of(macros)
         if self._rehearsed is not None:
@@ -199,8 +189,6 @@ def _device_pointer(array: Any) -> int:
 def pack(argument: dict[str, Any], pointer: Callable[[Any], int]) -> Any:
     """A struct by value, laid out as C does.
 
-    Examples
-    --------
     >>> pack({"n": 3, "tau": 0.5, "image": None}, pointer=id).nbytes
     16
     """

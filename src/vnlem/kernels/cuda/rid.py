@@ -39,7 +39,7 @@ class Search(NamedTuple):
     margin: tuple[float, float] | None  # a rotated match counts as factor * its squared distance + offset
 
 
-class Found(NamedTuple):
+class Neighbours(NamedTuple):
     """Neighbours of all pixels of some rows."""
 
     position: Array  # int32 (pixels, neighbours), pixel number in the region
@@ -62,11 +62,11 @@ def neighbours(
     top: int,
     bottom: int,
     diffusion: Diffusion | None = None,
-) -> Found:
+) -> Neighbours:
     """The neighbours of the pixels of rows top..bottom of a region."""
     xp = engine.xp
     n_pixels, count = (bottom - top) * features.raw.shape[1], search.n_neighbors
-    found = Found(
+    found = Neighbours(
         xp.empty((n_pixels, count), np.int32),
         xp.empty((n_pixels, count), np.float32),
         xp.empty((n_pixels, count), np.int16),
@@ -88,7 +88,7 @@ def _launch(
     search: Search,
     rows: tuple[int, int],
     *,
-    found: Found | None = None,
+    found: Neighbours | None = None,
     diffusion: Diffusion | None = None,
     scale: float = 1.0,
     weights: Array | None = None,
@@ -129,7 +129,7 @@ def _launch(
             "block_of": engine.constant(block_of),
             "cosine": engine.constant(search.cosine),
             "sine": engine.constant(search.sine),
-            **(dict.fromkeys(Found._fields) if found is None else found._asdict()),
+            **(dict.fromkeys(Neighbours._fields) if found is None else found._asdict()),
             "height": height,
             "width": width,
             "top": rows[0],

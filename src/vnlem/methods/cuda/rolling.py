@@ -14,18 +14,10 @@ SPARE = 4
 class Rolling:
     """The planes in flight, the oldest first, side by side in one array.
 
-    Parameters
-    ----------
-    xp : module
-        The library of the array.
-    in_flight, total : int
-        The most planes that are held, and how many there are.
-    shape : tuple of int
-        Of a plane.
-    dtype : dtype
+    xp: the library of the array.
+    in_flight, total: the most planes that are held, and how many there are.
+    shape: of a plane.
 
-    Examples
-    --------
     >>> held = Rolling(np, 2, 9, (1,))
     >>> for number in range(9):
     ...     if held.count == 2:

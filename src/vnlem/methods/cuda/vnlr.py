@@ -22,8 +22,9 @@ from vnlem.kernels.cuda.ridge import Images, Rule, combine, empty_sums
 from vnlem.methods.cuda.retry_in_parts import in_regions
 from vnlem.methods.cuda.turned import Batch, CopiedTiles, DevicePlanes, Lines, whole_batch
 from vnlem.methods.vnlr_params import VnlrParams
-from vnlem.methods.vnlr_passes import OPPONENT, SHARPER, SMOOTHER, halo, matching_of, needed_areas
-from vnlem.neighbours.groups import MOST_COPIED, Matching, grid_positions, symmetries
+from vnlem.methods.vnlr_passes import SHARPER, SMOOTHER, halo, matching_of, needed_areas
+from vnlem.neighbours.groups import MOST_COPIED, Matching, needed_positions, symmetries
+from vnlem.noise.components import OPPONENT
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.run import Job
@@ -103,14 +104,8 @@ def _smooth(engine: Engine, planes: Array, width: float) -> Array:
 
 def _references(matching: Matching, step: int, needed: Tile) -> Lines:
     """The reference patches whose groups may reach a needed pixel."""
-    reach = matching.reach
-    lines = []
-    for axis, (first, last) in enumerate(((needed.top, needed.bottom), (needed.left, needed.right))):
-        positions = grid_positions(reach.region.shape[axis] - reach.patch_size + 1, step)
-        starts = reach.starts(positions, axis)
-        ends = starts + reach.sides()[axis] + reach.patch_size - 1
-        lines.append(positions[(starts < last) & (ends > first)])
-    return Lines(*lines)
+    ends = (needed.top, needed.bottom), (needed.left, needed.right)
+    return Lines(*(needed_positions(matching.reach, step, axis, own) for axis, own in enumerate(ends)))
 
 
 def _run_pass(

@@ -18,8 +18,7 @@ from vnlem.kernels.cuda.planes import plane_squares
 from vnlem.kernels.cuda.ridge import Images, Rule, combine, units_of_sums
 from vnlem.methods.cuda.rolling import Rolling
 from vnlem.methods.cuda.sites import Sites
-from vnlem.neighbours.groups import positions_in_part
-from vnlem.neighbours.planes import Search, noise_of_patch, symmetries_of_block
+from vnlem.neighbours.planes import Search, noise_of_patch, reference_lines, symmetries_of_block
 
 Array = Any  # of the engine's library
 
@@ -78,23 +77,12 @@ class _Channel(NamedTuple):
 class PlanesOnDevice:
     """The images and accumulators of the planes that a pass holds, the oldest first.
 
-    Parameters
-    ----------
-    engine : Engine
-    shape : (int, int, int)
-        The most planes in flight, and the size of the largest.
-    sweep : Sweep
-    search : Search
-        What a patch is, and how members are searched for.
-    rule : Rule
-        How groups are combined.
-    sites : Sites or None
-        Where members are searched for; None: the groups that come with the frames are reused.
-    sigma : float
-        Standard deviation of the noise, the same in all channels.
-    weights : ndarray
-        Of each channel in comparisons.
-    room : Room
+    shape: the most planes in flight, and the size of the largest.
+    search: what a patch is, and how members are searched for.
+    rule: how groups are combined.
+    sites: where members are searched for; None: the groups that come with the frames are reused.
+    sigma: standard deviation of the noise, the same in all channels.
+    weights: of each channel in comparisons.
     """
 
     def __init__(
@@ -279,14 +267,8 @@ class PlanesOnDevice:
 
     def references(self, height: int, width: int) -> References:
         """The reference patches of a plane."""
-        part = self.sweep.part
-        _, top, left = (0, 0, 0) if part is None else part.first
-        _, whole_height, whole_width = (0, height, width) if part is None else part.whole
-        border, step = self._search.patch_size - 1, self.sweep.step
-        lines = (
-            positions_in_part(height - border, step, top, whole_height - border),
-            positions_in_part(width - border, step, left, whole_width - border),
-        )
+        sweep = self.sweep
+        lines = reference_lines((height, width), self._search.patch_size, sweep.step, sweep.part)
         return References(*(self._engine.constant(line.astype(np.int32)) for line in lines))
 
     def _group_size(self, height: int, width: int) -> int:
