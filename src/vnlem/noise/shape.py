@@ -33,7 +33,12 @@ class Evidence(NamedTuple):
     def of(cls, found: PowerEstimate, contrast: float, tilt: float, least_tilt: float) -> "Evidence":
         """From the power of the noise, and how its classes of brightness are tilted."""
         (floor, rise), *colours = map(floor_and_rise, found.power)
-        subsampled = all(high <= SUBSAMPLED_FLOOR and low >= SUBSAMPLED_RISE for high, low in colours)
+        brightness, *differences = found.power.mean(axis=(1, 2))
+        subsampled = (
+            len(colours) > 0
+            and all(high <= SUBSAMPLED_FLOOR and low >= SUBSAMPLED_RISE for high, low in colours)
+            and float(np.mean(differences)) >= SUBSAMPLED_POWER * brightness
+        )
         strength = float(np.sqrt(found.power.mean())) / max(contrast, 1e-300)
         return cls(
             floor,
@@ -43,7 +48,7 @@ class Evidence(NamedTuple):
             found.share,
             found.unevenness,
             strength,
-            len(colours) > 0 and subsampled,
+            subsampled,
         )
 
 
@@ -79,10 +84,12 @@ EVEN_STRENGTH, EVEN_TILT = 0.09, 1.35  # the least strength, and the least tilt 
 # Floor times rise, at most: below one the spectrum is a plateau that falls, above one a trough, which white
 # noise on texture has.
 EVEN_BEND = 0.85
-EVEN_SUBSAMPLED = EVEN._replace(floor=np.inf, tilt=0.0)  # the colour differences show what it is
-SUBSAMPLED_FLOOR, SUBSAMPLED_RISE = 0.25, 2.0
-# Patterns can be even and as strong as the contrast: then half of the blocks must show noise on a plateau.
-STRONG, STRONG_FLAT, STRONG_RISE = 0.35, 0.5, 2.0
+EVEN_SUBSAMPLED = Shape(np.inf, 5.0, 0.0, 0.15, uneven=1.15)  # the colour differences show what it is
+# Of each difference; texture is mostly brightness, so its differences have less power relative to that.
+SUBSAMPLED_FLOOR, SUBSAMPLED_RISE, SUBSAMPLED_POWER = 0.25, 2.0, 0.01
+# Patterns can be even and as strong as the contrast: then half of the blocks must show noise, on a plateau.
+# Less of the contrast counts as strong if only the brightness shows it.
+STRONG, STRONG_SUBSAMPLED, STRONG_FLAT, STRONG_RISE = 0.25, 0.45, 0.5, 2.0
 LEAST_RISE = 0.6  # patterns that repeat have almost nothing at low frequencies
 # Noise that would be a large share of the contrast must be as even as noise is.
 LARGE_SHARE, MOST_UNEVEN = 0.15, 1.75
@@ -122,7 +129,8 @@ def _is_even(seen: Evidence) -> bool:
     """Whether it is as even as noise of some strength, whatever its spectrum."""
     if seen.strength < EVEN_STRENGTH:
         return False
+    if seen.is_subsampled and EVEN_SUBSAMPLED.fits(seen):
+        return seen.strength <= STRONG_SUBSAMPLED or seen.flat >= STRONG_FLAT
     if seen.strength > STRONG and (seen.flat < STRONG_FLAT or seen.rise > STRONG_RISE):
         return False
-    own = EVEN.fits(seen) and seen.least_tilt > EVEN_TILT and seen.floor * seen.rise <= EVEN_BEND
-    return own or (seen.is_subsampled and EVEN_SUBSAMPLED.fits(seen))
+    return EVEN.fits(seen) and seen.least_tilt > EVEN_TILT and seen.floor * seen.rise <= EVEN_BEND
