@@ -8,7 +8,8 @@ Rician: slices of stacks/volume_colin27.tif, whose corners are set to zero as ai
 Speckle: gamma noise of 1, 4 and 16 looks on pictures of set12. The peer is BM3D on the logarithm, with its
 true variance and without its bias; both know the looks. OCT: the pairs of the folder oct, which are
 logarithms already; vnlem knows only the kind. The peer is BM3D with the standard deviation of the
-difference of the pair (1x) and with the best of 1, 1.25 and 1.5 times that for all pairs.
+difference of the pair (1x) and with the best of 1, 1.25 and 1.5 times that for all pairs. The bound of a pair
+is the PSNR of a perfect result: the mean still has noise, and differs slowly from the scan.
 Lines: offsets of the columns of standard deviation 8 and white noise of sigma 10, on pictures of set12; the
 peer is BM3D with the true spectrum. Gains: columns whose gains differ by 5 %, with the same noise. Fields:
 white noise whose sigma rises from 5 to 30 over the columns, and the same denoiser with the true map. vnlem
@@ -34,6 +35,7 @@ PEER_MARGIN = 0.5  # dB by which a result must exceed its peer
 AIR_LIMIT = 0.3  # per cent of the maximum, of the mean result in air
 AUTO_LIMIT = 0.3  # dB by which "auto" may fall below the given kind
 LINES_LIMIT, FIELD_LIMIT = 31.8, 31.5  # dB
+SLOW = 20.0  # pixels: differences of a scan and its mean that are this wide are not noise
 
 
 def head(data: Path, slices: int) -> np.ndarray:
@@ -107,6 +109,18 @@ def speckle(data: Path, pictures: int, crop: int) -> None:
         )
 
 
+def bound(noisy: np.ndarray, mean: np.ndarray) -> float:
+    """PSNR of a perfect result, for a mean that has noise itself and differs slowly from the scan."""
+    from scipy.ndimage import gaussian_filter
+
+    rows, columns = (np.fft.fftfreq(length) for length in mean.shape)
+    power = np.abs(np.fft.fft2(mean)) ** 2 / mean.size
+    # Structure has no part in the highest frequencies. The power of noise has an exponential distribution.
+    noise = np.median(power[np.hypot(rows[:, None], columns) > 0.35]) / np.log(2)
+    slow = gaussian_filter(noisy - mean, SLOW)
+    return float(10 * np.log10(255**2 / (noise + np.mean(slow**2))))
+
+
 def oct_pairs(data: Path, crop: int) -> None:
     """Retinal OCT: one scan, compared with the mean of many."""
     import bm3d
@@ -120,12 +134,12 @@ def oct_pairs(data: Path, crop: int) -> None:
         sigma = float(np.std(noisy - mean))
         peers = [bm3d.bm3d(noisy, factor * sigma) for factor in (1.0, 1.25, 1.5)]
         told = vnlem.denoise(noisy, noise_model="speckle")
-        rows.append([psnr(image, mean) for image in (noisy, *peers, told)])
+        rows.append([psnr(image, mean) for image in (noisy, *peers, told)] + [bound(noisy, mean)])
         print(f"  {file.stem[:6]}: {', '.join(f'{value:.2f}' for value in rows[-1])}", flush=True)
-    noisy, *peers, told = np.mean(rows, axis=0)
+    noisy, *peers, told, perfect = np.mean(rows, axis=0)
     print(
         f"OCT, {len(rows)} pairs: noisy {noisy:.2f}, BM3D {peers[0]:.2f} (best {max(peers):.2f}), "
-        f"speckle model {told:.2f}"
+        f"speckle model {told:.2f}, bound {perfect:.2f}"
     )
     print(f"  limit {peers[0] + PEER_MARGIN:.2f}: {verdict(told >= peers[0] + PEER_MARGIN)}")
     print(f"  limit, best BM3D {max(peers) + PEER_MARGIN:.2f}: {verdict(told >= max(peers) + PEER_MARGIN)}")
