@@ -220,6 +220,7 @@ def test_speckle_that_neighbours_share(scene):
     [
         ({"noise_model": "speckle", "looks": 0}, "looks must lie in"),
         ({"noise_model": "speckle", "looks": -1}, "looks must lie in"),
+        ({"noise_model": "speckle", "looks": 1e-300}, "looks must lie in"),
         ({"noise_model": "speckle", "domain": "db"}, "domain must be one of"),
         ({"noise_model": "speckle", "sigma": 3.0}, "pass looks="),
         ({"noise_model": "rician", "coils": 0}, "coils must be at least 1"),

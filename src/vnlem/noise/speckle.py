@@ -22,7 +22,7 @@ Float = NDArray[np.float64]
 
 DOMAINS = ("intensity", "amplitude", "log")
 SAMPLES = 20_000  # quantiles that represent a distribution
-MOST_LOOKS = 1e6
+LEAST_LOOKS, MOST_LOOKS = 0.1, 1e6  # logarithms of far fewer looks overflow
 LEAST = 1e-4  # of the mean brightness: darker pixels are raised to it for the logarithm
 # Noise with a long tail is best removed as if it were a little stronger. On pictures of set12 this gains 0.2,
 # 0.1, 0.06 and 0.03 dB at 1, 4, 16 and 64 looks, on OCT scans 0.03 dB.
@@ -134,7 +134,7 @@ def check_speckle(looks: Any, domain: Any = "intensity", unit: Any = 1.0, least:
     4.0
     """
     return Speckle(
-        checks.real("looks", looks, 0, MOST_LOOKS, open_low=True),
+        checks.real("looks", looks, LEAST_LOOKS, MOST_LOOKS),
         checks.choice("domain", domain, DOMAINS),
         checks.real("unit", unit, 0, open_low=True),
         checks.real("least", least, 0),
