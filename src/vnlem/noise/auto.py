@@ -12,7 +12,7 @@ with the least regret is used:
 | bent curve | any smooth dependence on the brightness | nearly all classes | white |
 | Rician | magnitudes without signal | air of their distribution, nothing darker | the above |
 | field | a strength that varies over the image | cells like noise, on a smooth surface | the above |
-| correlated | power at low frequencies | the shape of a spectrum that texture does not have | white |
+| correlated | power at low frequencies | a spectrum that texture does not have, or evenness | white |
 
 The numbers are in `DEMANDS`, a row for each `caution`, and in :mod:`vnlem.noise.shape`.
 """
