@@ -125,7 +125,7 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     elif array.ndim > 2:
         raise ValueError(
             f"the image has {array.ndim} dimensions (shape {array.shape}): for colour pass channel_axis "
-            "(e.g. channel_axis=-1), for a stack axes (e.g. axes='TYX')"
+            "(e.g. channel_axis=-1), for a stack axes to vnlem.denoise (e.g. axes='TYX')"
         )
     elif array.ndim < (1 if signals else 2):
         raise ValueError(f"the image must have two dimensions, got {array.ndim} (shape {array.shape})")
