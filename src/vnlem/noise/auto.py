@@ -82,6 +82,10 @@ PLAIN = Shape(0.3, 6.0, 1.5, 0.4, uneven=1.25)
 LEAST_RISE = 0.6  # patterns that repeat have almost nothing at low frequencies
 # Noise that would be a large share of the contrast must be as even as noise is.
 LARGE_SHARE, MOST_UNEVEN = 0.15, 1.75
+# Of the largest possible variance: text, fingerprints and gratings reach 0.3 to 1.2, correlated noise 0.08,
+# and 0.18 where a fifth of the range is clipped. White noise of that strength covers texture, so that most
+# classes look like noise; halftone and dithered pictures reach 0.07 to 0.9 with few such classes.
+MOST_OF_POSSIBLE, MOST_OF_POSSIBLE_TEXTURED = 0.25, 0.05
 # Coefficients of correlated noise are not quite independent, so the chosen blocks have slightly less of it
 # than the others; and too little is worse than too much.
 CHOSEN_LOW = 1.2
@@ -100,6 +104,7 @@ MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 
 # Messages for cases where two models are about equally likely: the one that removes less is used.
 NOTHING = "nearly all areas that are not constant have structure, so noise cannot be distinguished from it"
+DRAWN = "what varies may be noise, but also dots, letters or dithering, which are assumed"
 TEXTURED = "there is texture almost everywhere, part of which may be noise; the lower level is used"
 SHARED = "the brightness may have more noise than the colours, or texture; the lower level is used"
 UNLIKE_NOISE = "it may also be correlated noise or texture; the safer choice, texture, is assumed"
@@ -205,7 +210,7 @@ def estimate_of_planes(
             found = field_of(data, pool, sure=True) if in_place else None
             return found or NoiseModel.white(estimate_sigma_of_planes(data, pool))
         model = _estimate(planes, kind, pool, caution, differences, in_place)
-    looks = warns and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0
+    looks = warns and data[0].size >= SMALLEST_FOR_A_CURVE**2 and (model.sigma > 0 or model.doubt == DRAWN)
     share = _clipped_share(planes) if looks else 0.0
     if share > MOST_CLIPPED:
         warn(
@@ -289,9 +294,14 @@ def _correlated(
         return None
     strengths = found.power.mean(axis=(1, 2)) * (CHOSEN_LOW if len(data) != 3 else CHOSEN_LOW_IN_COLOUR)
     confidence = float(np.clip(size * min(1.0, found.share / 0.2), 0.05, 1.0))
-    return NoiseModel(
+    model = NoiseModel(
         tuple(curves), tuple(map(Spectrum.of, found.power)), tuple(map(float, strengths)), confidence
     )
+    shares = [
+        one.share_of_possible(model.variance(one.levels.brightness, number), limits)
+        for number, (one, limits) in enumerate(zip(channels, planes.limits.T, strict=True))
+    ]
+    return model if sure or max(shares) <= MOST_OF_POSSIBLE else None
 
 
 def _has_shape_of_noise(found: PowerEstimate, stable: Float, tilt: float) -> bool:
@@ -326,6 +336,13 @@ def _uncorrelated(
         ]
         return NoiseModel(tuple(whole), confidence=confidence)
     levels = [_level(one, caution) for one in channels]
+    shares = [
+        one.share_of_possible(level, limits)
+        for one, level, limits in zip(channels, levels, planes.limits.T, strict=True)
+        if one.share < DEMANDS[caution].support
+    ]
+    if caution == "auto" and len(shares) == len(levels) and min(shares) > MOST_OF_POSSIBLE_TEXTURED:
+        return NoiseModel.white(0.0, confidence, DRAWN)
     if len(data) == 3:
         return _of_colours(planes, levels, pool, caution, confidence, doubt)
     if not doubt and confidence < 0.5:
@@ -339,8 +356,11 @@ def _level(seen: Seen, caution: str) -> float:
         return max(seen.bound, seen.white)
     if caution == "safe":
         return min(seen.white, float(np.min(seen.levels.least())))
+    like_noise = seen.share >= LEAST_LIKE_NOISE
+    # With text on clipped paper hardly any block is flat, and these may all be in one class.
+    level = seen.white if like_noise else min(seen.white, seen.bound)
     textured = seen.is_tilted and seen.tilt < MOST_TILTED_TEXTURE
-    return seen.white * TAKEN_OF_TEXTURED[seen.share >= LEAST_LIKE_NOISE] ** 2 if textured else seen.white
+    return level * TAKEN_OF_TEXTURED[like_noise] ** 2 if textured else level
 
 
 def _of_colours(

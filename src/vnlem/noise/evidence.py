@@ -68,6 +68,14 @@ class Seen(NamedTuple):
         levels = replace(seen.levels, high=4 * seen.levels.high, middle=4 * seen.levels.middle)
         return cls(levels, 0.0, 4 * seen.bound, float(plane.std()), low, None)
 
+    def share_of_possible(self, variance: Float | float, limits: Float) -> float:
+        """A variance of noise over the largest one of values between two limits, by Bhatia and Davis.
+
+        Values of noise are mostly near their mean; those of text and gratings are mostly near the limits.
+        """
+        level, (low, high) = self.levels.brightness, limits
+        return float(np.median(variance / np.maximum((high - level) * (level - low), 1e-300)))
+
     @property
     def is_tilted(self) -> bool:
         """Whether there is more power at middle frequencies than at high ones, at every brightness."""
