@@ -33,7 +33,7 @@ from vnlem.noise.correlated import (
     floor_and_rise,
 )
 from vnlem.noise.curve import Curve
-from vnlem.noise.evidence import SMALLEST_FOR_A_CURVE, Seen
+from vnlem.noise.evidence import SMALLEST_FOR_A_CURVE, Seen, of_varied
 from vnlem.noise.field import SMALLEST, Cells, field_of, find_field, with_surface
 from vnlem.noise.fit import Demands, fit, fit_correlated, gain_of_planes
 from vnlem.noise.instruments import INSTRUMENTS, check_options, estimate_instrument
@@ -82,10 +82,10 @@ PLAIN = Shape(0.3, 6.0, 1.5, 0.4, uneven=1.25)
 LEAST_RISE = 0.6  # patterns that repeat have almost nothing at low frequencies
 # Noise that would be a large share of the contrast must be as even as noise is.
 LARGE_SHARE, MOST_UNEVEN = 0.15, 1.75
-# Of the largest possible variance: text, fingerprints and gratings reach 0.3 to 1.2, correlated noise 0.08,
-# and 0.18 where a fifth of the range is clipped. White noise of that strength covers texture, so that most
-# classes look like noise; halftone and dithered pictures reach 0.07 to 0.9 with few such classes.
-MOST_OF_POSSIBLE, MOST_OF_POSSIBLE_TEXTURED = 0.25, 0.05
+# Of the largest possible variance: text, fingerprints and gratings reach 0.18 to 1.2, correlated noise 0.08
+# and clipped noise 0.18. White noise of that strength covers texture, so that most classes look like noise;
+# halftone and dithered pictures reach 0.07 to 0.9 with few such classes.
+MOST_OF_POSSIBLE, MOST_OF_POSSIBLE_CLIPPED, MOST_OF_POSSIBLE_TEXTURED = 0.15, 0.25, 0.05
 # Coefficients of correlated noise are not quite independent, so the chosen blocks have slightly less of it
 # than the others; and too little is worse than too much.
 CHOSEN_LOW = 1.2
@@ -209,7 +209,7 @@ def estimate_of_planes(
         if kind == "field":
             found = field_of(data, pool, sure=True) if in_place else None
             return found or NoiseModel.white(estimate_sigma_of_planes(data, pool))
-        model = _estimate(planes, kind, pool, caution, differences, in_place)
+        model = of_varied(planes, lambda seen: _estimate(seen, kind, pool, caution, differences, in_place))
     looks = warns and data[0].size >= SMALLEST_FOR_A_CURVE**2 and (model.sigma > 0 or model.doubt == DRAWN)
     share = _clipped_share(planes) if looks else 0.0
     if share > MOST_CLIPPED:
@@ -259,7 +259,7 @@ def _estimate(
     seen = [Seen.of(plane, pool, limits=own) for plane, own in zip(data, planes.limits.T, strict=True)]
     if not any(seen):
         return NoiseModel.white(0.0, 0.5, NOTHING)
-    # A channel without visible noise, such as all zeros, follows the others.
+    # A channel without visible noise follows the others.
     channels = [one or next(filter(None, seen)) for one in seen]
     if differences is not None and min(differences[0].noise.shape) >= SMALLEST_FOR_A_CURVE:
         channels = [one.or_less(own, pool) for one, own in zip(channels, differences, strict=True)]
@@ -288,7 +288,8 @@ def _correlated(
     if any(not max(curve.variances) > 0 for curve in curves):
         return None
     stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, data, strict=True)])
-    found = estimate_power(to_components(stable), planes.unclipped(), pool)
+    unclipped = planes.unclipped()
+    found = estimate_power(to_components(stable), unclipped, pool)
     tilt = float(np.median([one.tilt for one in channels]))
     if not (sure or _has_shape_of_noise(found, stable, tilt)):
         return None
@@ -301,7 +302,8 @@ def _correlated(
         one.share_of_possible(model.variance(one.levels.brightness, number), limits)
         for number, (one, limits) in enumerate(zip(channels, planes.limits.T, strict=True))
     ]
-    return model if sure or max(shares) <= MOST_OF_POSSIBLE else None
+    most = MOST_OF_POSSIBLE if np.mean(unclipped) > 0.999 else MOST_OF_POSSIBLE_CLIPPED
+    return model if sure or max(shares) <= most else None
 
 
 def _has_shape_of_noise(found: PowerEstimate, stable: Float, tilt: float) -> bool:

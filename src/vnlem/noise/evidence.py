@@ -1,13 +1,16 @@
 """What the blocks of a plane show about its noise: the evidence for every estimate."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.kernels.cpu.pixels import sum_powers
 from vnlem.noise.levels import Blocks, Differences, Levels, by_brightness, cut, white_level
+from vnlem.noise.model import NoiseModel, each
+from vnlem.pipeline.image import Planes, constant
 from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
@@ -102,3 +105,24 @@ def _deviation(plane: Float) -> float:
     sum_powers(flat, float(flat[::SAMPLED].mean()), sums)  # about their mean, roughly
     first, second = sums / flat.size
     return float(np.sqrt(max(second - first**2, 0.0)))
+
+
+def of_varied(planes: Planes, estimate: Callable[[Planes], NoiseModel]) -> NoiseModel:
+    """An estimate from the channels that are not constant, as a model of all; the others show no noise."""
+    apart, count = constant(planes.data), len(planes.data)
+    if not apart:
+        return estimate(planes)
+    kept = [channel for channel in range(count) if channel not in apart]
+    found = estimate(replace(planes, data=planes.data[kept], statistics=None))
+    curves: list[Any] = [found.curves[0]] * count
+    for channel, curve in zip(kept, each(found.curves, len(kept)), strict=True):
+        curves[channel] = curve
+    # Components of these channels are not those of all.
+    strength = float(np.mean(found.strengths))
+    same = len(found.curves) == 1
+    return replace(
+        found,
+        curves=found.curves if same else tuple(curves),
+        spectra=found.spectra[:1],
+        strengths=(strength,),
+    )
