@@ -77,6 +77,16 @@ def test_a_constant_channel_does_not_lower_the_estimate_of_the_noise():
     assert vnlem.estimate_noise(noisy, -1).sigma == vnlem.estimate_noise(noisy[..., 0]).sigma
 
 
+def test_a_constant_channel_does_not_change_the_noise_of_a_stack():
+    clean = np.stack([scene(64, 64), 0.8 * scene(64, 64)], axis=-1)
+    others = clean + np.random.default_rng(3).normal(0, 20, (3, *clean.shape))
+    image = np.concatenate([others, np.zeros((3, 64, 64, 1))], axis=-1)
+    found, expected = (
+        vnlem.denoise(array, axes="TYXC", profile="fast", return_info=True)[1] for array in (image, others)
+    )
+    assert found.sigma == pytest.approx(expected.sigma, rel=0.01)
+
+
 def test_a_grey_picture_stored_as_colour_is_denoised_as_grey():
     noisy = np.clip(noisy_scene(height=64, width=64), 0, 255).round().astype(np.uint8)
     grey = vnlem.denoise_vnlr(noisy, 20.0, profile="fast")

@@ -209,7 +209,7 @@ def estimate_of_planes(
         if kind == "field":
             found = field_of(data, pool, sure=True) if in_place else None
             return found or NoiseModel.white(estimate_sigma_of_planes(data, pool))
-        model = of_varied(planes, lambda seen: _estimate(seen, kind, pool, caution, differences, in_place))
+        model = of_varied(_estimate, planes, differences, kind, pool, caution, in_place)
     looks = warns and data[0].size >= SMALLEST_FOR_A_CURVE**2 and (model.sigma > 0 or model.doubt == DRAWN)
     share = _clipped_share(planes) if looks else 0.0
     if share > MOST_CLIPPED:
@@ -236,11 +236,11 @@ def _clipped_share(planes: Planes) -> float:
 
 def _estimate(
     planes: Planes,
+    differences: Sequence[Differences] | None,
     kind: str,
     pool: Pool,
-    caution: str = "auto",
-    differences: Sequence[Differences] | None = None,
-    in_place: bool = True,
+    caution: str,
+    in_place: bool,
 ) -> NoiseModel:
     data = planes.data
     smallest = min(data.shape[1:])

@@ -1,6 +1,6 @@
 """What the blocks of a plane show about its noise: the evidence for every estimate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -107,13 +107,19 @@ def _deviation(plane: Float) -> float:
     return float(np.sqrt(max(second - first**2, 0.0)))
 
 
-def of_varied(planes: Planes, estimate: Callable[[Planes], NoiseModel]) -> NoiseModel:
+def of_varied(
+    estimate: Callable[..., NoiseModel],
+    planes: Planes,
+    differences: Sequence[Differences] | None,
+    *options: Any,
+) -> NoiseModel:
     """An estimate from the channels that are not constant, as a model of all; the others show no noise."""
     apart, count = constant(planes.data), len(planes.data)
     if not apart:
-        return estimate(planes)
+        return estimate(planes, differences, *options)
     kept = [channel for channel in range(count) if channel not in apart]
-    found = estimate(replace(planes, data=planes.data[kept], statistics=None))
+    own = differences and [differences[channel] for channel in kept]
+    found = estimate(replace(planes, data=planes.data[kept], statistics=None), own, *options)
     curves: list[Any] = [found.curves[0]] * count
     for channel, curve in zip(kept, each(found.curves, len(kept)), strict=True):
         curves[channel] = curve
