@@ -131,7 +131,7 @@ def _photograph(path: Path, colour: bool, sigma: float, seed: int) -> tuple[np.n
 
 def patterns() -> Iterator[Case]:
     """Pages of text and regular patterns, which are structure at the highest frequencies."""
-    for number, make in enumerate((text, lines, halftone, zone_plate, weave, screenshot)):
+    for number, make in enumerate(PATTERNS):
         for sigma in PATTERN_SIGMAS:
             made = partial(_pattern, make, sigma, 50 + number)
             yield Case("patterns", make.__name__, sigma, made, {"sigma": float(sigma)})
@@ -153,6 +153,23 @@ def text() -> np.ndarray:
         draw.text((8, y), " ".join(rng.permutation(words)), fill=int(rng.integers(10, 60)), font=_font(size))
         y += size + 4
     return np.asarray(page, float)
+
+
+def small_print() -> np.ndarray:
+    """A page without margins, in letters of 11 pixels."""
+    page = Image.new("L", (SIDE, SIDE), 250)
+    rng = np.random.default_rng(4)
+    for y in range(0, SIDE, 14):
+        letters = "".join(rng.choice(list("abcdefghijklmnop ABC 0123,."), SIDE // 3))
+        ImageDraw.Draw(page).text((2, y), letters, fill=10, font=_font(11))
+    return np.asarray(page, float)
+
+
+def fingerprint() -> np.ndarray:
+    """Ridges of seven pixels in changing directions."""
+    y, x = np.mgrid[:SIDE, :SIDE]
+    bend = 9 * np.sin(x / 70) * np.cos(y / 50)
+    return np.round(127.5 + 107 * np.sin(0.9 * np.hypot(y - 120, x - 130) + bend))
 
 
 def _font(size: int) -> Any:
@@ -209,6 +226,9 @@ def weave() -> np.ndarray:
     over = (x // 4 + y // 4) % 2 == 0
     threads = np.where(over, np.cos(np.pi * (x % 4 - 1.5) / 5), np.cos(np.pi * (y % 4 - 1.5) / 5))
     return np.round(60 + 130 * threads + 20 * np.sin(x / 40) * np.cos(y / 50))
+
+
+PATTERNS = (text, lines, halftone, zone_plate, weave, screenshot, small_print, fingerprint)
 
 
 def backgrounds() -> Iterator[Case]:

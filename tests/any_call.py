@@ -162,6 +162,10 @@ def _faults(case: Case, result: np.ndarray, info: Any) -> list[str]:
     darkest, brightest = min(low, float(clean.min())), max(high, float(clean.max()))
     if getattr(law, "name", "") == "rician":  # magnitudes of nothing are all above zero
         darkest = min(darkest, 0.0)
+    # With the noise that is told, the picture would reach further: VNLR cannot tell a detail from noise if a
+    # patch has no more energy in it than noise would have, and may put all of that into a corner.
+    lacking = 3 * max(sigma - float(np.std(before - clean)), 0.0)
+    darkest, brightest = darkest - lacking, brightest + lacking
     outside = max(darkest - float(after.min()), float(after.max()) - brightest)
     # The transform of a given model has no limits in a stack.
     free = case.kind in ("stack", "set") and info.noise is not None and not info.noise.is_white

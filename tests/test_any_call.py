@@ -42,7 +42,8 @@ def test_any_command_ends_with_a_file_or_with_one_sentence():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "number"), [("any_file", 70276), ("any_call", 300069), ("any_call", 301908)]
+    ("kind", "number"),
+    [("any_file", 70276), ("any_call", 300069), ("any_call", 301908), ("any_call", 201048)],
 )
 def test_cases_that_once_went_wrong(kind, number):
     module = pytest.importorskip(kind, reason="needs the extra 'large'")

@@ -119,7 +119,7 @@ BAD_INPUT = {
     "boolean": (lambda a: a > 100, {}, TypeError, "boolean"),
     "text": (lambda a: np.array([["a"]]), {}, TypeError, "integers or floats"),
     "too large": (lambda a: a * 1e305, {}, ValueError, "beyond 1e\\+300"),
-    "stack": (lambda a: np.stack([a, a]), {}, ValueError, "channel_axis.*for a stack axes"),
+    "stack": (lambda a: np.stack([a, a]), {}, ValueError, "channel_axis.*for a stack axes to vnlem.denoise"),
     "no such axis": (lambda a: a, {"channel_axis": 2}, ValueError, "channel_axis 2 does not exist"),
     "two-d with axis": (lambda a: a, {"channel_axis": 0}, ValueError, "three dimensions"),
     "small": (
@@ -131,6 +131,9 @@ BAD_INPUT = {
     "negative sigma": (lambda a: a, {"sigma": -1}, ValueError, "sigma must be finite and not negative"),
     "nan sigma": (lambda a: a, {"sigma": np.nan}, ValueError, "sigma must be finite"),
     "array sigma": (lambda a: a, {"sigma": [1, 2]}, ValueError, "single number"),
+    "ragged sigma": (lambda a: a, {"sigma": [[1], [1, 2]]}, ValueError, "sigma .* different lengths"),
+    "ragged gain": (lambda a: a, {"sigma": None, "gain": [[1], [1, 2]]}, ValueError, "gain .* different len"),
+    "an array as model": (lambda a: a, {"noise_model": np.ones(3)}, TypeError, "a name or a NoiseModel"),
     "text sigma": (lambda a: a, {"sigma": "much"}, TypeError, "sigma must be a number"),
     "number as text": (lambda a: a, {"sigma": "25"}, TypeError, "sigma must be a number, got '25'"),
     "true sigma": (lambda a: a, {"sigma": True}, TypeError, "sigma must be a number, got True"),

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 
 import vnlem
 from vnlem.noise.impulses import REACH, USUAL, ImpulseRule, find_rule
@@ -74,6 +75,16 @@ def test_hot_and_dead_pixels_are_found(sigma):
 @pytest.mark.parametrize("sigma", [0.0, 3.0, 25.0])
 def test_a_picture_without_impulses_has_none(sigma):
     assert not called(noisy(3, sigma)).any()
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_black_letters_on_paper_of_few_photons_are_no_impulses(seed):
+    page, rng = Image.new("L", (192, 192)), np.random.default_rng(seed)
+    for y in range(0, 192, 15):
+        letters = "".join(rng.choice(list("abcdefghijklmnop ABC 0123,."), 60))
+        ImageDraw.Draw(page).text((2, y), letters, fill=28, font=ImageFont.load_default(12))
+    photons = np.where(np.asarray(page) > 14, 0.0, 28.0)
+    assert not called(np.random.default_rng(3).poisson(photons).astype(float)).any()
 
 
 @pytest.mark.parametrize("width", [0.4, 0.5, 0.8, 1.5])

@@ -265,6 +265,16 @@ def test_an_imagej_colour_table_stays_a_table_and_its_grey_values_are_denoised(t
         np.testing.assert_array_equal(tif.pages[0].colormap, table)
 
 
+def test_both_descriptions_of_a_page_are_kept(tmp_path):
+    pages = np.arange(4 * 20 * 30, dtype=np.uint16).reshape(2, 2, 20, 30)
+    tifffile.imwrite(tmp_path / "in.tif", pages, description="stained with DAPI")
+    io.write(tmp_path / "out.tif", io.read(tmp_path / "in.tif"))
+    with tifffile.TiffFile(tmp_path / "out.tif") as tif:
+        found = [tag.value for tag in tif.pages[0].tags if tag.code == 270]
+        assert tif.series[0].shape == pages.shape
+    assert found == ["stained with DAPI", '{"shape": [2, 2, 20, 30]}']
+
+
 def test_ome_metadata_are_kept_word_for_word(tmp_path):
     details = {
         "axes": "TCZYX",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pictures import GREY, random_array
 from PIL import Image
 
-from vnlem import io
+from vnlem import NoiseModel, io
 from vnlem.io import Picture
 
 # Whole or not at all
@@ -109,6 +109,9 @@ def test_a_missing_folder_a_folder_and_a_device_are_refused(tmp_path):
     picture = Picture(np.zeros(GREY, "uint8"))
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*; create it first"):
         io.write(tmp_path / "no" / "a.png", picture)
+    for write, name in ((NoiseModel.white(3.0).save, "a.json"), (NoiseModel.white(3.0).draw, "a.pdf")):
+        with pytest.raises(FileNotFoundError, match=r"there is no folder .*; create it first"):
+            write(tmp_path / "no" / name)
     (tmp_path / "b.png").mkdir()
     with pytest.raises(IsADirectoryError, match="is a folder"):
         io.write(tmp_path / "b.png", picture)

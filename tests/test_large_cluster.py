@@ -44,6 +44,12 @@ def test_a_killed_worker_costs_its_units_only(stored, tmp_path):
     assert np.array_equal(zarr.open_array(target)[:], solver.whole(pixels))
 
 
+def test_what_is_no_address_is_told_before_a_client_is_made(stored):
+    source, _, target = stored
+    with pytest.raises(ValueError, match="an address like tcp://host:8786, got 'foo'"):
+        run(source, target, memory=800_000, cluster="foo", workers=1)
+
+
 def test_a_cluster_that_cannot_be_reached_leaves_no_begun_target(stored, monkeypatch):
     def refuse(*_, **__):
         raise OSError("Timed out trying to connect")

@@ -112,6 +112,10 @@ def test_odd_images_get_a_sentence(image, words):
 def test_images_that_cannot_belong_together_are_refused():
     with pytest.raises(ValueError, match="differ in shape"):
         predictive_check(np.zeros((64, 64)), np.zeros((64, 65)), RIGHT["white"])
+    with pytest.raises(TypeError, match="noise must be a NoiseModel"):
+        predictive_check(CAMERA, CAMERA, 3.0)
+    with pytest.raises(TypeError, match="noise_model must be a NoiseModel"):
+        vnlem.check_noise(CAMERA, CAMERA)
     with pytest.raises(ValueError, match="was made for values from"):
         vnlem.check_noise(1e7 * CAMERA, PHOTONS)
 

@@ -3,6 +3,7 @@
 import harm
 import numpy as np
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 from scipy import fft, ndimage
 from skimage import data
 
@@ -12,7 +13,6 @@ from vnlem.noise.pages import StackNoise
 
 pytestmark = pytest.mark.slow
 
-PATTERNS = (harm.text, harm.lines, harm.halftone, harm.zone_plate, harm.weave, harm.screenshot)
 PHOTOGRAPHS = {
     "camera": data.camera(),
     "coins": data.coins(),
@@ -30,11 +30,35 @@ def level(image):
 
 
 @pytest.mark.parametrize("sigma", [2, 5, 15])
-@pytest.mark.parametrize("make", PATTERNS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", harm.PATTERNS, ids=lambda make: make.__name__)
 def test_patterns_are_not_noise(make, sigma):
     found = level(harm.white(make(), sigma, 1)[1])
     # The zone plate has every frequency.
     assert (0.75 if make is harm.zone_plate else 0.85) * sigma < found < 1.1 * sigma
+
+
+@pytest.mark.parametrize("size", [10, 11, 13])
+@pytest.mark.parametrize("sigma", [2, 10])
+def test_dense_letters_are_neither_noise_nor_impulses(size, sigma):
+    page = Image.new("L", (256, 256), 250)
+    rng = np.random.default_rng(size)
+    for y in range(0, 256, size * 4 // 3):
+        letters = "".join(rng.choice(list("abcdefghijklmnop ABC 0123,."), 90))
+        ImageDraw.Draw(page).text((2, y), letters, fill=10, font=ImageFont.load_default(size))
+    clean, noisy = harm.white(np.asarray(page, float), sigma, 1)
+    result, info = vnlem.denoise(noisy, profile="fast", return_info=True)
+    assert not info.noise.is_correlated
+    assert not info.details.get("impulses")
+    assert info.sigma < 1.1 * sigma or size < 11
+    if sigma == 10:
+        assert np.mean((result - clean) ** 2) < np.mean((noisy - clean) ** 2)
+
+
+@pytest.mark.parametrize("sigma", [0, 2, 10])
+@pytest.mark.filterwarnings("ignore:.*can hardly be seen:UserWarning")
+def test_the_dots_of_a_dithered_picture_are_not_noise(sigma):
+    dots = np.asarray(Image.fromarray(data.camera()[100:292, 100:292]).convert("1"), float)
+    assert level(harm.white(255 * dots, sigma, 1)[1]) < 1.1 * sigma + 0.1
 
 
 def test_grain_that_looks_like_noise_counts_only_as_much_as_the_flattest_blocks_allow():
@@ -47,7 +71,7 @@ def test_grain_that_looks_like_noise_counts_only_as_much_as_the_flattest_blocks_
     assert levels.white_level(blocks) <= levels.by_flatness(blocks).high[0]
 
 
-@pytest.mark.parametrize("make", PATTERNS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", harm.PATTERNS, ids=lambda make: make.__name__)
 def test_clean_patterns_stay_as_they_are(make):
     clean = make()[:192, :192].astype(np.uint8)
     change = vnlem.denoise(clean, profile="fast").astype(float) - clean

@@ -68,6 +68,10 @@ def test_the_images_of_a_wipe_must_be_alike():
         vnlem.compare_view(np.zeros((8, 8)), np.zeros((8, 9)))
     with pytest.raises(ValueError, match="pass one page"):
         vnlem.compare_view(np.zeros((4, 8, 8)), np.zeros((4, 8, 8)))
+    with pytest.raises(ValueError, match=r"before .* different lengths"):
+        vnlem.compare_view([[1], [1, 2]], np.zeros((8, 9)))
+    with pytest.raises(TypeError, match=r"before .* take e.g. its real part"):
+        vnlem.compare_view(np.zeros((8, 8), complex), np.zeros((8, 8)))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,12 @@ BAD = {
     "no axes": (STACK, {}, "axes"),
     "both": (STACK, {"axes": "TYX", "channel_axis": 0}, "exclude each other"),
     "sizes": ([STACK[0], STACK[0, :9]], {"axes": "TYX"}, "must have one size, got 16x16 and 9x16"),
+    "sizes and channels": (
+        [STACK[0], STACK[0, :9]],
+        {"axes": "TCYX"},
+        "must have one size, got 16x16 and 9x16",
+    ),
+    "ragged sigma": (STACK, {"axes": "TYX", "sigma": [[1], [1, 2]]}, "sigma .* different lengths"),
     "tiny pages": (STACK[:, :3] + 9 * np.arange(16.0), {"axes": "TYX"}, "less than the patch"),
     "so2": (STACK + 9 * np.arange(16.0), {"axes": "TYX", "group": "so2"}, "not available for stacks"),
     "similarity": (STACK + 9 * np.arange(16.0), {"axes": "TYX", "group": "similarity"}, "not available for"),

@@ -244,6 +244,8 @@ BAD_STREAMS = {
     "patch too deep": ({"delay": 1, "patch_depth": 3}, "delay must be from 2 to"),
     "dtype": ({"dtype": "text"}, "dtype must be"),
     "sigma per channel": ({"sigma": [1, 2]}, "one for each of the 1 channels"),
+    "ragged sigma": ({"sigma": [[1], [1, 2]]}, "sigma .* different lengths"),
+    "model": ({"noise_model": "blue"}, "noise_model must be one of"),
     "sigma": ({"sigma": -1.0}, "sigma"),
 }
 
@@ -258,6 +260,8 @@ def test_a_stream_that_cannot_be_is_told_of(case):
 def test_an_unknown_parameter_is_named():
     with pytest.raises(TypeError, match="on a stack has no parameter 'speed'"):
         vnlem.Stream(speed=3)
+    with pytest.raises(TypeError, match="a name or a NoiseModel"):
+        vnlem.Stream(noise_model=np.ones(3))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """VNLR with several channels, and with noise that differs from pixel to pixel."""
 
+import warnings
+
 import numpy as np
 import pytest
 from vnlr_scene import QUICK, error, noisy_scene, scene
@@ -49,6 +51,40 @@ def test_colours_of_a_photograph_are_denoised_jointly():
     found = vnlem.denoise_vnlr(noisy, 20.0, channel_axis=-1, profile="fast")
     apart = vnlem.denoise_vnlr(noisy, 20.0, channel_axis=-1, profile="fast", channels="separate")
     assert error(found, clean) < error(apart, clean)
+
+
+@pytest.mark.parametrize("options", [{"sigma": 20.0}, {}, {"gain": 3.0}], ids=["given", "auto", "photons"])
+@pytest.mark.parametrize("value", [0, 255])
+def test_a_constant_channel_stays_and_leaves_the_others_alone(value, options):
+    clean = np.stack([scene(96, 96), 0.8 * scene(96, 96) + 10, 0.5 * scene(96, 96)], axis=-1)
+    noisy = np.clip(clean + 20 * np.random.default_rng(0).standard_normal(clean.shape), 0, 255).astype(
+        np.uint8
+    )
+    for count in (2, 3):
+        others = noisy[..., :count]
+        image = np.dstack([others, np.full(others.shape[:2], value, np.uint8)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = vnlem.denoise(image, channel_axis=-1, profile="fast", **options)
+        expected = vnlem.denoise(others, channel_axis=-1, profile="fast", **options)
+        np.testing.assert_array_equal(result[..., :count], expected)
+        assert (result[..., count] == value).all()
+
+
+def test_a_constant_channel_does_not_lower_the_estimate_of_the_noise():
+    noisy = np.stack([noisy_scene(), np.zeros_like(noisy_scene())], axis=-1)
+    assert vnlem.estimate_sigma(noisy, channel_axis=-1) == vnlem.estimate_sigma(noisy[..., 0])
+    assert vnlem.estimate_noise(noisy, -1).sigma == vnlem.estimate_noise(noisy[..., 0]).sigma
+
+
+def test_a_constant_channel_does_not_change_the_noise_of_a_stack():
+    clean = np.stack([scene(64, 64), 0.8 * scene(64, 64)], axis=-1)
+    others = clean + np.random.default_rng(3).normal(0, 20, (3, *clean.shape))
+    image = np.concatenate([others, np.zeros((3, 64, 64, 1))], axis=-1)
+    found, expected = (
+        vnlem.denoise(array, axes="TYXC", profile="fast", return_info=True)[1] for array in (image, others)
+    )
+    assert found.sigma == pytest.approx(expected.sigma, rel=0.01)
 
 
 def test_a_grey_picture_stored_as_colour_is_denoised_as_grey():

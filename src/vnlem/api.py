@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from vnlem.call import CallOptions, Noise, check_parameters, denoise_planes, noise_of, with_check
-from vnlem.noise.find import ABOUT_NOISE
+from vnlem.noise.find import ABOUT_NOISE, check_noise_model
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline import checks
 from vnlem.pipeline.device import is_lazy, lies_on_gpu, run_where_asked, to_host
@@ -18,7 +18,14 @@ from vnlem.pipeline.method import Method
 from vnlem.pipeline.progress import Progress
 from vnlem.pipeline.run import Result
 from vnlem.pipeline.sigma import check_positive_map
-from vnlem.pipeline.stack_input import back_as, for_all_channels, is_list_of_images, only_page, sigma_of_page
+from vnlem.pipeline.stack_input import (
+    as_array,
+    back_as,
+    for_all_channels,
+    is_list_of_images,
+    only_page,
+    sigma_of_page,
+)
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import DEFAULT_METHOD, find_method, for_one_page
@@ -178,6 +185,10 @@ def denoise(
     arguments = dict(locals())
     method_given = find_method(method)
     wanted = None if dtype is None else check_dtype(dtype)
+    check_noise_model(noise_model)
+    sigma = checks.listed("sigma", sigma)
+    for name in ("gain", "offset", "read_noise"):
+        arguments[name] = checks.listed(name, arguments[name])
     about_noise = {name: arguments[name] for name in ABOUT_NOISE}
     about_pixels = {name: arguments[name] for name in NAMES}
     given = {"preset": preset, **params}
@@ -208,8 +219,9 @@ def denoise(
     if stack and channel_axis is not None:
         raise ValueError("channel_axis and axes exclude each other; name the channels C in axes")
     channel = str(axes).upper().find("C")
-    if 0 <= channel < np.ndim(image):
-        pixels = pixels.each(lambda _, values: for_all_channels(values, np.shape(image), channel))
+    if channel >= 0 and pixels.maps:
+        shape = as_array(image).shape
+        pixels = pixels.each(lambda _, values: for_all_channels(values, shape, channel))
 
     def at(array: Any, level: Any, where: str) -> Result:
         """The call on a device, with arrays on that device."""

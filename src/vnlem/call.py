@@ -64,6 +64,7 @@ def denoise_with(method: Method, image: ArrayLike, sigma: Any = None, **argument
     >>> denoise_with(nlm, np.arange(64.0).reshape(8, 8), 1.0, **nlm.with_defaults({})).shape
     (8, 8)
     """
+    sigma = checks.listed("sigma", sigma)
     params = {name: value for name, value in arguments.items() if name not in CALL}
     common = {name: value for name, value in arguments.items() if name in CALL}
     asked = common.pop("device", None)

@@ -8,7 +8,7 @@ from vnlem.api import denoise_image
 from vnlem.call import CallOptions
 from vnlem.noise.auto import estimate_of_planes
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.predictive import NoiseCheck, check_by_tiles
+from vnlem.noise.predictive import NoiseCheck, check_by_tiles, check_model
 from vnlem.pipeline.image import check_values, to_planes
 from vnlem.registry import find_method
 
@@ -58,7 +58,7 @@ def check_noise(
     if noise_model is None:
         noise_model = estimate_of_planes(planes, workers=workers)
     else:
-        noise_model.check(planes)
+        check_model("noise_model", noise_model, planes)
     common = CallOptions(planes.channel_axis, workers, warns=False)
 
     def denoised(tile: Any, model: NoiseModel) -> Any:

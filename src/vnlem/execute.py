@@ -78,7 +78,10 @@ def execute(
             result = strips.unstabilise(plan.noise, result, pool, after)
     if details is not None:
         details.update(_mean_of(run.details))
-    return result if plan.limits is None else result.clip(*plan.limits)
+    result = result if plan.limits is None else result.clip(*plan.limits)
+    for channel in plan.constant:
+        result[channel] = part_of(planes[channel : channel + 1], region.read, region.write)[0]
+    return result
 
 
 def _repaired(
@@ -261,6 +264,11 @@ class _Execution:
             mean = pixels.mean(axis=0, keepdims=True)
             change = solved(group, mean, map_of(sigma_map, group, same=True)) - mean[:, rows, columns]
             result = pixels[:, rows, columns] + change
+        elif self._plan.constant:
+            (group,) = size.groups
+            picture = pixels[list(group.channels)]
+            result = pixels[:, rows, columns].copy()
+            result[list(group.channels)] = solved(group, picture, map_of(sigma_map, group))
         elif len(size.groups) == 1:
             result = solved(size.groups[0], pixels, map_of(sigma_map, size.groups[0]))
         else:

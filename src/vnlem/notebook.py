@@ -130,7 +130,7 @@ def compare_view(
     >>> vnlem.compare_view(noisy, vnlem.denoise(noisy, 5.0, method="nlm"))
     <CompareView: before and after, 32x32 pixels>
     """
-    first, second = np.asarray(before), np.asarray(after)
+    first, second = checks.as_array("before", before), checks.as_array("after", after)
     if first.shape != second.shape:
         raise ValueError(f"before {first.shape} and after {second.shape} must have the same shape")
     if second.ndim not in (2, 3) or (second.ndim == 3 and second.shape[2] != 3) or second.size == 0:
@@ -144,15 +144,18 @@ def compare_view(
     elif second.dtype == np.uint8:
         low, high = 0.0, 255.0
     else:
-        low, high = (float(value) for value in np.nanquantile(second.astype(np.float64), (0.001, 0.999)))
+        values = checks.numbers("after", np.ma.getdata(second))
+        low, high = (float(value) for value in np.nanquantile(values, (0.001, 0.999)))
     wide = max(columns, 256) if width is None else checks.whole("width", width, 16)
-    return CompareView(_png(first, low, high), _png(second, low, high), (rows, columns), wide, names)
+    pictures = _png("before", first, low, high), _png("after", second, low, high)
+    return CompareView(*pictures, (rows, columns), wide, names)
 
 
-def _png(image: NDArray[Any], low: float, high: float) -> bytes:
+def _png(name: str, image: NDArray[Any], low: float, high: float) -> bytes:
     from PIL import Image
 
-    scaled = (image.astype(np.float64) - low) * (255 / (high - low) if high > low else 1.0)
+    values = checks.numbers(name, np.ma.getdata(image))
+    scaled = (values - low) * (255 / (high - low) if high > low else 1.0)
     grey = np.clip(np.rint(np.nan_to_num(scaled)), 0, 255).astype(np.uint8)
     stream = io.BytesIO()
     Image.fromarray(grey).save(stream, "PNG", optimize=True)

@@ -22,6 +22,7 @@ from vnlem.noise import parts, strips
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import noise_in, rounds_for, stand_for_mixture
 from vnlem.pipeline.device import lies_on_gpu, namespace, placed, why_no_gpu
+from vnlem.pipeline.image import constant
 from vnlem.pipeline.method import Method
 from vnlem.pipeline.run import NEGLIGIBLE
 from vnlem.pipeline.scale import Scale
@@ -111,10 +112,9 @@ class Plan:
     noise: NoiseModel
     rounds: tuple[Round, ...]
     channels: str = "joint"  # or "separate" or "same"
+    constant: tuple[int, ...] = ()  # channels that are left as they are
     repair: Repair | None = None  # if pixels may be missing
-    limits: tuple[float, float] | None = (
-        None  # range of the pixels, which the inverse of a transform must not leave
-    )
+    limits: tuple[float, float] | None = None  # which the inverse of a transform must not leave
 
     @property
     def sizes(self) -> tuple[Size, ...]:
@@ -196,14 +196,16 @@ def make_plan(
     (1, 2, 7.5)
     """
     found = find_method(method)
-    decide = _Decide(found, params, channels, device, ndim, in_parts, sample.is_all, warns, pool or Pool(1))
+    apart = constant(sample.planes) if channels == "joint" and not noise.ties_channels else ()
+    of_call = channels, apart, device, ndim, in_parts, sample.is_all, warns, pool or Pool(1)
+    decide = _Decide(found, params, *of_call)
     rounds = tuple(decide.rounds(sample, noise, check_scales(params.get("scales", 1))))
     limits = strips.limits(noise, sample.planes) if sample.is_all and not noise.is_white else None
-    return Plan(method, params.get("engine", "fast"), device, noise, rounds, channels, limits=limits)
+    return Plan(method, params.get("engine", "fast"), device, noise, rounds, channels, apart, limits=limits)
 
 
-def pictures(planes: Any, channels: str) -> list[tuple[tuple[int, ...], Any]]:
-    """The pictures that planes (C, H, W) are denoised as, each with its channels.
+def pictures(planes: Any, channels: str, apart: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], Any]]:
+    """The pictures that planes (C, H, W), but those apart, are denoised as, each with its channels.
 
     >>> planes = np.zeros((3, 4, 5))
     >>> [(c, p.shape) for c, p in pictures(planes, "same")]
@@ -211,10 +213,11 @@ def pictures(planes: Any, channels: str) -> list[tuple[tuple[int, ...], Any]]:
     >>> [c for c, _ in pictures(planes, "separate")]
     [(0,), (1,), (2,)]
     """
-    every = tuple(range(len(planes)))
+    every = tuple(channel for channel in range(len(planes)) if channel not in apart)
     if channels == "separate":
         return [((channel,), planes[channel : channel + 1]) for channel in every]
-    return [(every, planes.mean(axis=0, keepdims=True) if channels == "same" else planes)]
+    joint = planes[list(every)] if apart else planes
+    return [(every, planes.mean(axis=0, keepdims=True) if channels == "same" else joint)]
 
 
 def map_of(sigma_map: Any, group: Group, same: bool = False) -> Any:
@@ -231,6 +234,7 @@ class _Decide(NamedTuple):
     method: Method
     params: dict[str, Any]
     channels: str
+    apart: tuple[int, ...]  # channels that are left as they are
     device: str
     ndim: int
     in_parts: bool
@@ -283,9 +287,8 @@ class _Decide(NamedTuple):
         warns: bool = True,
     ) -> Size:
         """The size of these planes; `noise` if its pixels are not stabilised yet."""
-        same = self.channels == "same"
-        groups = []
-        for chosen, picture in pictures(planes, self.channels):
+        same, groups = self.channels == "same", []
+        for chosen, picture in pictures(planes, self.channels, self.apart):
             own = level
             if spread is not None:
                 few = spread if len(spread) == 1 else spread[:1] if same else spread[list(chosen)]

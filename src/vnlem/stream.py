@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import DTypeLike, NDArray
 
 from vnlem.features.channels import CHANNELS
-from vnlem.noise.find import ABOUT_NOISE
+from vnlem.noise.find import ABOUT_NOISE, check_noise_model
 from vnlem.noise.pages import StackNoise, planes_of
 from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PageSeries, PagesOf, check_axes, series_of
@@ -91,7 +91,9 @@ class Stream:
         if "T" not in letters or set(letters) - set("TCYX"):
             raise ValueError(f"the axes of a stream are T, Y, X and perhaps C, such as 'TYX', got {axes!r}")
         self._letters = "T" + letters.replace("T", "")
-        self._sigma, self._noise_model, self._device = sigma, noise_model, device
+        check_noise_model(noise_model)
+        self._sigma, self._noise_model = checks.listed("sigma", sigma), noise_model
+        self._device = device
         self.delay = checks.whole("delay", delay, 0)
         self._workers = check_workers(workers)
         self._dtype = None if dtype is None else check_dtype(dtype)

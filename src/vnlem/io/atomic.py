@@ -21,6 +21,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     ['a.txt']
     """
     target = Path(os.path.realpath(path))  # a link stays a link, the file it points to is replaced
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent}; create it first")
     temporary = target.with_name(f".{target.stem[:100]}-{secrets.token_hex(6)}{target.suffix}")
     try:
         # Not tempfile.mkstemp: the file gets the permissions of any new file of this user.

@@ -93,9 +93,12 @@ def _write_pages(
 ) -> None:
     """Page after page in the order of the source, each with its own tags."""
     for k, tags in zip(layout.page_order, layout.tags, strict=True):
-        kept = {tag[0]: tag for tag in tags}
+        kept = {tag[0]: tag for tag in tags if tag[0] != DESCRIPTION}
+        # A page may have two descriptions: its own, and the shape that tifffile writes after it.
+        descriptions = [tag for tag in tags if tag[0] == DESCRIPTION]
+        several = descriptions if len(descriptions) > 1 else []
         subfile = kept.pop(_SUBFILE_TYPE, None)
-        description = _text(kept.pop(DESCRIPTION, None))
+        description = None if several or not descriptions else _text(descriptions[0])
         if layout.kind == "ome" and description is not None:
             description = with_dtype(without_file_names(description), pages.dtype)
         resolution = [kept.pop(code, None) for code in (X_RESOLUTION, Y_RESOLUTION)]
@@ -108,7 +111,7 @@ def _write_pages(
             software=_text(kept.pop(SOFTWARE, None)) or False,
             datetime=_text(kept.pop(DATETIME, None), "ascii"),
             subfiletype=None if subfile is None else int(subfile[3]),
-            extratags=[(*tag, True) for tag in kept.values()],
+            extratags=[(*tag, True) for tag in (*kept.values(), *several)],
             **options,
         )
 

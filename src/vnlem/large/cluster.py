@@ -6,6 +6,7 @@ gives the units of lost workers to others.
 """
 
 import logging
+import re
 import secrets
 import threading
 from collections.abc import Iterator
@@ -33,6 +34,8 @@ def cluster_runner(cluster: Any, workers: int | None) -> Iterator[Runner]:
         return
     kind, _, count = cluster.partition(":")
     if kind != "local":
+        if not re.search(r"://|:\d+$", cluster):
+            raise ValueError(f"cluster must be 'local:4' or an address like tcp://host:8786, got {cluster!r}")
         try:
             with Client(cluster, timeout="20s", set_as_default=False) as client:
                 yield _runner(client, workers)

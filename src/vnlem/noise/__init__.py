@@ -1,9 +1,8 @@
 """Noise: how much of it there is, of which kind, and how to add some for an experiment."""
 
 from vnlem.noise.auto import estimate_noise
-from vnlem.noise.calibrate import calibrate_sensor
+from vnlem.noise.calibrate import calibrate_sensor, defect_map
 from vnlem.noise.fit import estimate_gain
-from vnlem.noise.impulses import defect_map
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.poisson_gaussian import GainModel
 from vnlem.noise.predictive import NoiseCheck, predictive_check

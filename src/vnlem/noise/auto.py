@@ -31,7 +31,7 @@ from vnlem.noise.correlated import (
     estimate_power,
 )
 from vnlem.noise.curve import Curve
-from vnlem.noise.evidence import SMALLEST_FOR_A_CURVE, Seen
+from vnlem.noise.evidence import SMALLEST_FOR_A_CURVE, Seen, of_varied
 from vnlem.noise.field import SMALLEST, Cells, field_of, find_field, with_surface
 from vnlem.noise.fit import Demands, fit, fit_correlated, gain_of_planes
 from vnlem.noise.instruments import INSTRUMENTS, check_options, estimate_instrument
@@ -63,6 +63,10 @@ DEMANDS = {
 }
 
 
+# Of the largest possible variance: text, fingerprints and gratings reach 0.18 to 1.2, correlated noise 0.08
+# and clipped noise 0.18. White noise of that strength covers texture, so that most classes look like noise;
+# halftone and dithered pictures reach 0.07 to 0.9 with few such classes.
+MOST_OF_POSSIBLE, MOST_OF_POSSIBLE_CLIPPED, MOST_OF_POSSIBLE_TEXTURED = 0.15, 0.25, 0.05
 # Coefficients of correlated noise are not quite independent, so the chosen blocks have slightly less of it
 # than the others; and too little is worse than too much.
 CHOSEN_LOW = 1.2
@@ -81,6 +85,7 @@ MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 
 # Messages for cases where two models are about equally likely: the one that removes less is used.
 NOTHING = "nearly all areas that are not constant have structure, so noise cannot be distinguished from it"
+DRAWN = "what varies may be noise, but also dots, letters or dithering, which are assumed"
 TEXTURED = "there is texture almost everywhere, part of which may be noise; the lower level is used"
 SHARED = "the brightness may have more noise than the colours, or texture; the lower level is used"
 UNLIKE_NOISE = "it may also be correlated noise or texture; the safer choice, texture, is assumed"
@@ -185,8 +190,8 @@ def estimate_of_planes(
         if kind == "field":
             found = field_of(list(data), pool, sure=True) if in_place else None
             return found or NoiseModel.white(estimate_sigma_of_planes(data, pool))
-        model = _estimate(planes, kind, pool, caution, differences, in_place)
-    looks = warns and data[0].size >= SMALLEST_FOR_A_CURVE**2 and model.sigma > 0
+        model = of_varied(_estimate, planes, differences, kind, pool, caution, in_place)
+    looks = warns and data[0].size >= SMALLEST_FOR_A_CURVE**2 and (model.sigma > 0 or model.doubt == DRAWN)
     share = _clipped_share(planes) if looks else 0.0
     if share > MOST_CLIPPED:
         warn(
@@ -212,11 +217,11 @@ def _clipped_share(planes: Planes) -> float:
 
 def _estimate(
     planes: Planes,
+    differences: Sequence[Differences] | None,
     kind: str,
     pool: Pool,
-    caution: str = "auto",
-    differences: Sequence[Differences] | None = None,
-    in_place: bool = True,
+    caution: str,
+    in_place: bool,
 ) -> NoiseModel:
     data = planes.data
     smallest = min(data.shape[1:])
@@ -235,7 +240,7 @@ def _estimate(
     seen = [Seen.of(plane, pool, limits=own) for plane, own in zip(data, planes.limits.T, strict=True)]
     if not any(seen):
         return NoiseModel.white(0.0, 0.5, NOTHING)
-    # A channel without visible noise, such as all zeros, follows the others.
+    # A channel without visible noise follows the others.
     channels = [one or next(filter(None, seen)) for one in seen]
     if differences is not None and min(differences[0].noise.shape) >= SMALLEST_FOR_A_CURVE:
         channels = [one.or_less(own, pool) for one, own in zip(channels, differences, strict=True)]
@@ -273,7 +278,8 @@ def _correlated(
     if any(not max(curve.variances) > 0 for curve in curves):
         return None
     stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, data, strict=True)])
-    found = estimate_power(to_components(stable), planes.unclipped(), pool)
+    unclipped = planes.unclipped()
+    found = estimate_power(to_components(stable), unclipped, pool)
     tilt = float(np.median([one.tilt for one in channels]))
     least_tilt = min(one.least_tilt for one in channels)
     seen = Evidence.of(found, float(stable.std(axis=(1, 2)).mean()), tilt, least_tilt)
@@ -281,9 +287,15 @@ def _correlated(
         return None
     strengths = found.power.mean(axis=(1, 2)) * (CHOSEN_LOW if len(data) != 3 else CHOSEN_LOW_IN_COLOUR)
     confidence = float(np.clip(size * min(1.0, found.share / 0.2), 0.05, 1.0))
-    return NoiseModel(
+    model = NoiseModel(
         tuple(curves), tuple(map(Spectrum.of, found.power)), tuple(map(float, strengths)), confidence
     )
+    shares = [
+        one.share_of_possible(model.variance(one.levels.brightness, number), limits)
+        for number, (one, limits) in enumerate(zip(channels, planes.limits.T, strict=True))
+    ]
+    most = MOST_OF_POSSIBLE if np.mean(unclipped) > 0.999 else MOST_OF_POSSIBLE_CLIPPED
+    return model if sure or max(shares) <= most else None
 
 
 def _uncorrelated(
@@ -308,6 +320,13 @@ def _uncorrelated(
         ]
         return NoiseModel(tuple(whole), confidence=confidence)
     levels = [_level(one, caution) for one in channels]
+    shares = [
+        one.share_of_possible(level, limits)
+        for one, level, limits in zip(channels, levels, planes.limits.T, strict=True)
+        if one.share < DEMANDS[caution].support
+    ]
+    if caution == "auto" and len(shares) == len(levels) and min(shares) > MOST_OF_POSSIBLE_TEXTURED:
+        return NoiseModel.white(0.0, confidence, DRAWN)
     if len(data) == 3:
         parts = _parts_of_colours(planes, pool) if parts is None else parts
         return _of_colours(data, levels, parts, caution, confidence, doubt)
@@ -322,8 +341,11 @@ def _level(seen: Seen, caution: str) -> float:
         return max(seen.bound, seen.white)
     if caution == "safe":
         return min(seen.white, float(np.min(seen.levels.least())))
+    like_noise = seen.share >= LEAST_LIKE_NOISE
+    # With text on clipped paper hardly any block is flat, and these may all be in one class.
+    level = seen.white if like_noise else min(seen.white, seen.bound)
     textured = seen.is_tilted and seen.tilt < MOST_TILTED_TEXTURE
-    return seen.white * TAKEN_OF_TEXTURED[seen.share >= LEAST_LIKE_NOISE] ** 2 if textured else seen.white
+    return level * TAKEN_OF_TEXTURED[like_noise] ** 2 if textured else level
 
 
 def _parts_of_colours(planes: Planes, pool: Pool) -> list[Seen | None]:

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise.curve import Curve
 from vnlem.noise.maps import PixelMaps
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.sensor import Sensor, check_sensor
 from vnlem.pipeline import checks
+from vnlem.pipeline.image import to_planes
 
 Float = NDArray[np.float64]
 
@@ -210,3 +211,39 @@ def _gain(levels: list[Moments], offset: Float, read: Float) -> tuple[Float, Flo
             "pass single frames, not their means"
         )
     return np.maximum(gain, 0.05 * float(np.median(gain))) * beside, beside
+
+
+def defect_map(dark: ArrayLike, limit: float = 6.0) -> NDArray[np.bool_]:
+    """The hot, dead and stuck pixels of a camera, from a dark frame: `defects` of :func:`vnlem.denoise`.
+
+    Parameters
+    ----------
+    dark : array_like
+        A frame without light (H, W), or several (N, H, W), which are averaged.
+    limit : float
+        How many standard deviations of the frame a pixel must differ from the median around it.
+
+    Returns
+    -------
+    ndarray of bool
+        (H, W), True where a pixel is defective. It can be saved with ``numpy.save``.
+
+    Examples
+    --------
+    >>> import vnlem
+    >>> dark = np.random.default_rng(0).normal(100, 2, (64, 64))
+    >>> dark[10, 20] = 180
+    >>> np.argwhere(vnlem.noise.defect_map(dark)).tolist()
+    [[10, 20]]
+    """
+    from scipy.ndimage import median_filter
+
+    values = checks.finite("the dark frame", dark)
+    if values.ndim not in (2, 3):
+        raise ValueError(f"the dark frame must be (H, W), or (N, H, W) for several, got shape {values.shape}")
+    limit = checks.real("limit", limit, 0, open_low=True)
+    frame = to_planes(values if values.ndim == 2 else values.mean(axis=0)).data[0]
+    apart = np.abs(frame - median_filter(frame, 5, mode="mirror"))
+    # 1.4826 times the median is the standard deviation of normal values.
+    sigma = 1.4826 * float(np.median(apart))
+    return np.asarray(apart > limit * max(sigma, 1e-12 * float(np.abs(frame).max())))

@@ -1,12 +1,14 @@
 """The picture of a noise model: noise against brightness, correlation, and spectrum or map."""
 
 import os
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vnlem.io.atomic import whole_file
 from vnlem.noise.levels import Levels, by_brightness, cut
 from vnlem.noise.words import explain
 
@@ -43,7 +45,8 @@ def draw(
     words = [model.describe()] + ([] if planes is None else explain(model, planes)[:1])
     figure.suptitle("\n".join(line for text in words for line in wrap(text, LINE)), fontsize=10)
     if path is not None:
-        figure.savefig(path, dpi=110)
+        with whole_file(Path(path)) as temporary:
+            figure.savefig(temporary, dpi=110)
     return figure
 
 

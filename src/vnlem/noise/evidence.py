@@ -1,13 +1,16 @@
 """What the blocks of a plane show about its noise: the evidence for every estimate."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.kernels.cpu.pixels import sum_powers
 from vnlem.noise.levels import Blocks, Differences, Levels, by_brightness, cut, white_level
+from vnlem.noise.model import NoiseModel, each
+from vnlem.pipeline.image import Planes, constant
 from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
@@ -68,6 +71,14 @@ class Seen(NamedTuple):
         levels = replace(seen.levels, high=4 * seen.levels.high, middle=4 * seen.levels.middle)
         return cls(levels, 0.0, 4 * seen.bound, float(plane.std()), low, None)
 
+    def share_of_possible(self, variance: Float | float, limits: Float) -> float:
+        """A variance of noise over the largest one of values between two limits, by Bhatia and Davis.
+
+        Values of noise are mostly near their mean; those of text and gratings are mostly near the limits.
+        """
+        level, (low, high) = self.levels.brightness, limits
+        return float(np.median(variance / np.maximum((high - level) * (level - low), 1e-300)))
+
     @property
     def is_tilted(self) -> bool:
         """Whether there is more power at middle frequencies than at high ones, at every brightness."""
@@ -99,3 +110,30 @@ def _deviation(plane: Float) -> float:
     sum_powers(flat, float(flat[::SAMPLED].mean()), sums)  # about their mean, roughly
     first, second = sums / flat.size
     return float(np.sqrt(max(second - first**2, 0.0)))
+
+
+def of_varied(
+    estimate: Callable[..., NoiseModel],
+    planes: Planes,
+    differences: Sequence[Differences] | None,
+    *options: Any,
+) -> NoiseModel:
+    """An estimate from the channels that are not constant, as a model of all; the others show no noise."""
+    apart, count = constant(planes.data), len(planes.data)
+    if not apart:
+        return estimate(planes, differences, *options)
+    kept = [channel for channel in range(count) if channel not in apart]
+    own = differences and [differences[channel] for channel in kept]
+    found = estimate(replace(planes, data=planes.data[kept], statistics=None), own, *options)
+    curves: list[Any] = [found.curves[0]] * count
+    for channel, curve in zip(kept, each(found.curves, len(kept)), strict=True):
+        curves[channel] = curve
+    # Components of these channels are not those of all.
+    strength = float(np.mean(found.strengths))
+    same = len(found.curves) == 1
+    return replace(
+        found,
+        curves=found.curves if same else tuple(curves),
+        spectra=found.spectra[:1],
+        strengths=(strength,),
+    )

@@ -24,6 +24,15 @@ CAMERA = ("gain", "offset", "read_noise")
 ABOUT_NOISE = (*CAMERA, "caution", "lines", *OPTIONS)  # arguments of `denoise`
 
 
+def check_noise_model(noise_model: Any) -> None:
+    """Refuse what is neither a name nor a model."""
+    if isinstance(noise_model, NoiseModel):
+        return
+    if not isinstance(noise_model, str):
+        raise TypeError(f"noise_model must be a name or a NoiseModel, got {checks.shown(noise_model)}")
+    checks.choice("noise_model", noise_model, KINDS)
+
+
 def find_noise(
     planes: Planes,
     sigma: Any,
@@ -72,6 +81,7 @@ def _find(
     in_place: bool,
 ) -> NoiseModel | None:
     """The same for an image without lines."""
+    check_noise_model(noise_model)
     caution = about_noise.get("caution") or "auto"
     checks.choice("caution", caution, tuple(DEMANDS))
     camera = {name: about_noise.get(name) for name in CAMERA}
@@ -83,9 +93,6 @@ def _find(
             raise ValueError(f"a NoiseModel describes the noise completely; leave {extra} out")
         (noise_model if in_place else noise_model.evened).check(planes)
         return noise_model
-    if not isinstance(noise_model, str):
-        raise TypeError(f"noise_model must be a name or a NoiseModel, got {noise_model!r}")
-    checks.choice("noise_model", noise_model, KINDS)
     if some and noise_model not in ("auto", "poisson-gaussian"):
         raise ValueError(f"{some[0]} belongs to noise_model='poisson-gaussian'; pass that too")
     options = check_options(noise_model, about_noise)

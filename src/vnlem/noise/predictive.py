@@ -17,6 +17,7 @@ from vnlem.noise import blocks as block
 from vnlem.noise.components import to_components
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.simulate import add_noise
+from vnlem.pipeline import checks
 from vnlem.pipeline.device import namespace, to_host
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.tiles import Tile
@@ -166,8 +167,17 @@ def predictive_check(
             f"the images differ in shape: {np.shape(noisy)} and {np.shape(denoised)}; "
             "compare an image with its own result"
         )
-    noise.check(before)
+    check_model("noise", noise, before)
     return check_result(before, np.asarray(denoised), noise)
+
+
+def check_model(name: str, model: Any, planes: Planes) -> None:
+    """Refuse what is no model, or does not describe the image."""
+    if not isinstance(model, NoiseModel):
+        raise TypeError(
+            f"{name} must be a NoiseModel, such as vnlem.estimate_noise(image), got {checks.shown(model)}"
+        )
+    model.check(planes)
 
 
 def check_result(planes: Planes, denoised: NDArray[Any], model: NoiseModel) -> NoiseCheck:

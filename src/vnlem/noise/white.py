@@ -71,14 +71,15 @@ def estimate_sigma(image: ArrayLike, channel_axis: int | None = None, *, workers
 
 
 def estimate_sigma_of_planes(planes: NDArray[np.float64], pool: Pool | None = None) -> float:
-    """Noise level of channel planes (C, H, W): the mean over the channels.
+    """Noise level of channel planes (C, H, W): the mean over the channels that are not constant.
 
     pool: the threads to use; they do not change the result.
 
     >>> estimate_sigma_of_planes(np.ones((3, 16, 16)))
     0.0
     """
-    return float(np.mean([_sigma_of_plane(plane, pool or Pool(1)) for plane in planes]))
+    varied = [plane for plane in planes if plane.min() < plane.max()]
+    return float(np.mean([_sigma_of_plane(plane, pool or Pool(1)) for plane in varied] or [0.0]))
 
 
 def _sigma_of_plane(plane: NDArray[np.float64], pool: Pool) -> float:

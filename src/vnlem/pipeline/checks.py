@@ -181,6 +181,17 @@ def as_array(name: str, given: Any) -> Any:
     return array
 
 
+def listed(name: str, given: Any) -> Any:
+    """A list of numbers as an array, or a clear error; anything else as it is.
+
+    Examples
+    --------
+    >>> listed("sigma", [1, 2]), listed("sigma", 3.0)
+    (array([1, 2]), 3.0)
+    """
+    return as_array(name, given) if isinstance(given, list | tuple) else given
+
+
 def _kind_of(value: Any) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 

@@ -33,9 +33,10 @@ class Planes:
         return np.array([to_host(self.data.min(axis=(1, 2))), to_host(self.data.max(axis=(1, 2)))])
 
     def unclipped(self, rows: slice = np.s_[:]) -> NDArray[np.bool_]:
-        """Pixels (H, W) of some rows that are at the limits of no channel."""
-        low, high = self.limits[:, :, None, None]
-        data = self.data[:, rows]
+        """Pixels (H, W) of some rows that are at the limits of no channel but constant ones."""
+        varied = self.limits[0] < self.limits[1]
+        low, high = self.limits[:, varied, None, None]
+        data = self.data[varied, rows]
         return np.asarray(((data > low) & (data < high)).all(axis=0))
 
     @property
@@ -54,6 +55,22 @@ class Planes:
             return laid_out
         image: NDArray[Any] = planes[0] if self.ndim == 2 else planes[0, 0]
         return image
+
+
+def constant(planes: Any) -> tuple[int, ...]:
+    """The channels that have one value everywhere, such as the black one of two stains or an alpha channel.
+
+    They are left as they are, and out of the groups of the others. If all are constant, none is named.
+
+    Examples
+    --------
+    >>> constant(np.stack([np.eye(4), np.zeros((4, 4))])), constant(np.zeros((2, 4, 4)))
+    ((1,), ())
+    """
+    if len(planes) == 1:
+        return ()
+    varied = to_host(planes.min(axis=(1, 2)) < planes.max(axis=(1, 2)))
+    return tuple(map(int, np.flatnonzero(~varied))) if varied.any() else ()
 
 
 def check_values(planes: Planes) -> None:
@@ -116,7 +133,7 @@ def to_planes(image: ArrayLike, channel_axis: int | None = None, *, signals: boo
     elif array.ndim > 2:
         raise ValueError(
             f"the image has {array.ndim} dimensions (shape {array.shape}): for colour pass channel_axis "
-            "(e.g. channel_axis=-1), for a stack axes (e.g. axes='TYX')"
+            "(e.g. channel_axis=-1), for a stack axes to vnlem.denoise (e.g. axes='TYX')"
         )
     elif array.ndim < (1 if signals else 2):
         raise ValueError(f"the image must have two dimensions, got {array.ndim} (shape {array.shape})")
