@@ -1,8 +1,8 @@
 """Run the commands that docs/command-line.md shows and write what they print: `make docs-output`.
 
 An indented line that begins with "$ vnlem" is a command, the lines after it are its output. Output with
-"..." for omitted lines is compared but not changed. The files the commands name are made here, from images that
-ship with scikit-image. `--check` only lists stale outputs: times are not compared, other numbers to 1 %.
+"..." for omitted lines is compared but not changed. The files the commands name are made here, from images
+that ship with scikit-image. `--check` only lists stale outputs: times are not compared, other numbers to 1 %.
 """
 
 import argparse
