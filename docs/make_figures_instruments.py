@@ -89,7 +89,7 @@ def lines(clean: np.ndarray) -> None:
     pictures = {
         "columns differ by 8, white noise of 10": noisy,
         "lines=False": vnlem.denoise(noisy, lines=False),
-        "nothing told": found,
+        "no parameters": found,
     }
     beside(pictures, clean, 255, "instruments-lines.png")
     info.noise.draw(FIGURES / "instruments-noise-picture.png", noisy)
@@ -104,7 +104,7 @@ def field(clean: np.ndarray) -> None:
     pictures = {
         "sigma 5 at the left, 30 at the right": noisy,
         "as one level": vnlem.denoise(noisy, noise_model="gaussian"),
-        "nothing told": found,
+        "no parameters": found,
     }
     beside(pictures, clean, 255, "instruments-field.png")
 

@@ -1,4 +1,4 @@
-"""Draw docs/figures/noise-*.jpg: pictures with real noise, their results, and what was removed.
+"""Draw docs/figures/noise-*.jpg: pictures with real noise, and what two cautions remove.
 
     python docs/make_figures_noise.py DATA
 
@@ -38,22 +38,25 @@ def main(data: Path) -> None:
 
 
 def draw(name: str, folder: Path, pictures: dict[str, tuple[int, int]]) -> None:
-    """A row for each picture: noisy, denoised, and eight times the difference."""
-    figure, axes = plt.subplots(len(pictures), 3, figsize=(6.9, 2.45 * len(pictures)), squeeze=False)
+    """A row for each picture: noisy, denoised by default and with strong caution, and what each removed."""
+    figure, axes = plt.subplots(len(pictures), 5, figsize=(11.5, 2.45 * len(pictures)), squeeze=False)
     for row, (stem, (top, left)) in zip(axes, pictures.items(), strict=True):
         image = vnlem.io.read(folder / f"{stem}.png").pixels
         axis = -1 if image.ndim == 3 else None
-        result, info = vnlem.denoise(image, channel_axis=axis, profile="fast", return_info=True)
-        removed = image.astype(float) - result
         part = np.s_[top : top + SIDE, left : left + SIDE]
         show(row[0], image[part], stem.split("_", 1)[1].strip("_").replace("_", " "))
-        show(row[1], result[part], info.noise.kind)
-        show(
-            row[2],
-            np.clip(128 + 8 * removed[part], 0, 255).astype(np.uint8),
-            f"removed: {removed.std():.1f} rms, x 8",
-        )
-        print(f"{stem}: {info.noise.describe()}; removed {removed.std():.2f}")
+        for place, caution in ((1, "auto"), (3, "strong")):
+            result, info = vnlem.denoise(
+                image, channel_axis=axis, profile="fast", caution=caution, return_info=True
+            )
+            removed = image.astype(float) - result
+            show(row[place], result[part], f"{caution}: {info.noise.kind}")
+            show(
+                row[place + 1],
+                np.clip(128 + 8 * removed[part], 0, 255).astype(np.uint8),
+                f"removed: {removed.std():.1f} rms, x 8",
+            )
+            print(f"{stem}, {caution}: {info.noise.describe()}; removed {removed.std():.2f}")
     figure.tight_layout(pad=0.4)
     figure.savefig(FIGURES / name, dpi=100, pil_kwargs={"quality": 82})
     plt.close(figure)

@@ -2,7 +2,7 @@
 
     python docs/make_figures_stacks.py DATA [drosophila] [ovule] [kymograph]
 
-DATA holds time_drosophila_real.tif, volume_ovule_real.tif and video_city.tif.
+DATA is the set `stacks`: time_drosophila_real.tif, volume_ovule_real.tif and video_city.tif.
 """
 
 import sys

@@ -30,6 +30,7 @@ class Sample(NamedTuple):
     file: str
     page: int | None = None  # of a stack, shown
     options: dict[str, Any] = {}  # noqa: RUF012 - nothing changes it
+    white: float = 99.9  # the percentile of the result that is drawn white
 
 
 SAMPLES = {
@@ -38,7 +39,7 @@ SAMPLES = {
     "time-lapse": Sample("movie.tif", 2, {"axes": "TYX"}),
     "volume": Sample("volume.tif", 5, {"axes": "ZYX"}),
     "em": Sample("map.mrc", 6, {"axes": "ZYX"}),
-    "mri": Sample("head.nii.gz", 3, {"axes": "ZYX", "noise_model": "rician"}),
+    "mri": Sample("head.nii.gz", 3, {"axes": "ZYX", "noise_model": "rician"}, 95),
     "photographs": Sample("photo.png", None, {"channel_axis": -1}),
 }
 
@@ -50,7 +51,7 @@ def draw(name: str, sample: Sample) -> None:
     print(f"{name}: {info.noise.describe()}; {info.noise_check.describe()}")
     before = image if sample.page is None else image[sample.page]
     after = after if sample.page is None else after[sample.page]
-    low, high = np.percentile(after, (0.2, 99.9))
+    low, high = np.percentile(after, (0.2, sample.white))
     removed = before.astype(float) - after
     spread = 3 * removed.std() or 1.0
     panels = [_panel(before, low, high), _panel(after, low, high), _panel(removed, -spread, spread)]

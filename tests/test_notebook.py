@@ -56,6 +56,13 @@ def test_a_wipe_holds_both_images(shape):
     assert "http" not in text
 
 
+@pytest.mark.parametrize(("columns", "shown"), [(100, 600), (256, 512), (700, 700)])
+def test_a_small_image_is_enlarged_by_a_whole_number(columns, shown):
+    text = vnlem.compare_view(np.zeros((8, columns)), np.ones((8, columns)))._repr_html_()
+    assert f"width:{shown}px" in text
+    assert ("pixelated" in text) == (shown > columns)
+
+
 def test_both_images_have_the_same_contrast():
     before, after = np.full((9, 9), 80.0), np.linspace(0, 200, 81).reshape(9, 9)
     second, first = pictures(vnlem.compare_view(before, after, contrast=(0, 200))._repr_html_())

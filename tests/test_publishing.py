@@ -80,9 +80,9 @@ def test_the_archive_knows_title_and_licence():
 
 def test_the_recipe_needs_what_the_package_needs():
     recipe = (ROOT / "conda" / "recipe.yaml").read_text()
-    for requirement in PROJECT["dependencies"]:
-        name, least = requirement.split(">=")
-        assert f"- {name} >={least}\n" in recipe
+    named = re.findall(r"    - (.+)\n", recipe[recipe.index("  run:") : recipe.index("tests:")])
+    wanted = [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]]
+    assert [name.replace(" ", "") for name in named] == wanted
 
 
 def test_the_python_versions_are_those_of_the_workflow():

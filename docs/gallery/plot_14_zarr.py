@@ -5,7 +5,7 @@ An image larger than memory
 ``vnlem.denoise_large`` works through a zarr store, a TIFF file or anything with shape, dtype and slicing,
 part by part. The result has the same bytes as denoising the whole image at once. The image here is small to
 build the page quickly; the call is the same for a whole slide. On the command line:
-``vnlem denoise scan.zarr clean.zarr --memory 4GB``.
+``vnlem denoise scan.zarr clean.zarr --memory 4GB``. Needs ``pip install "vnlem[large]"``.
 """
 
 import tempfile

@@ -4,6 +4,7 @@ A live picture
 
 ``vnlem.Stream`` takes frames one by one and returns each denoised frame a few frames later. Here the frames
 come from a video file through OpenCV; ``cv2.VideoCapture(0)`` is a camera.
+``pip install opencv-python-headless`` brings it.
 """
 
 import tempfile

@@ -261,7 +261,7 @@ def denoise_planes(
 def with_check(
     result: tuple[NDArray[Any], Info], host: Planes | None, noise: Noise, begun: float
 ) -> tuple[NDArray[Any], Info]:
-    """Add the noise check to the result: does simulated noise of its model look like the image?"""
+    """Add the noise check to the result: whether simulated noise of its model looks like the image."""
     denoised, info = result
     if noise.given or host is None:
         return result

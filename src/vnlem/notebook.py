@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.pipeline import checks
 
+LONG = 512  # pixels on the screen that the longer side of a wipe has at least
+
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title><body style="margin:1rem;font-family:sans-serif">{view}</body></html>
@@ -109,7 +111,8 @@ def compare_view(
         The values shown as black and as white, the same for both images. By default 0 and 255 for uint8,
         otherwise the 0.1 and 99.9 percentiles of `after`.
     width : int, optional
-        Width on the screen in pixels; by default that of the image, at least 256.
+        Width on the screen in pixels; by default that of the image. If its longer side is below 512 it is
+        enlarged by a whole number.
     names : tuple of str
         Labels of the two sides.
 
@@ -146,7 +149,7 @@ def compare_view(
     else:
         values = checks.numbers("after", np.ma.getdata(second))
         low, high = (float(value) for value in np.nanquantile(values, (0.001, 0.999)))
-    wide = max(columns, 256) if width is None else checks.whole("width", width, 16)
+    wide = columns * -(-LONG // max(rows, columns)) if width is None else checks.whole("width", width, 16)
     pictures = _png("before", first, low, high), _png("after", second, low, high)
     return CompareView(*pictures, (rows, columns), wide, names)
 

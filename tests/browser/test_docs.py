@@ -36,6 +36,20 @@ PAGES = (
 pytestmark = pytest.mark.skipif(not SITE.exists(), reason="the site is not built; run make docs first")
 
 
+CUT_CODE = "[...document.querySelectorAll('article pre')].filter(e => e.scrollWidth > e.clientWidth + 1)"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["start.html", "tutorials/confocal.html", "tutorials/widefield.html", "generated/command-line-help.html"],
+)
+def test_code_is_read_whole_on_a_laptop(browser, name: str) -> None:
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto((SITE / name).as_uri())
+    assert page.evaluate(f"{CUT_CODE}.map(e => e.innerText.slice(0, 60))") == []
+    page.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 390])
 @pytest.mark.parametrize("name", PAGES)

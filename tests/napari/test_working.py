@@ -130,7 +130,7 @@ def test_selected_layers_are_denoised_one_after_the_other(open_widget: Any, qtbo
 
 def test_a_layer_that_fails_does_not_stop_the_others(open_widget: Any, qtbot: Any) -> None:
     broken = noisy(40, 40).astype(np.float32)
-    broken[3, 3] = np.nan
+    broken[3, 3] = np.inf
     widget = open_widget(broken, contrast_limits=(900, 1300))
     viewer = widget.viewer
     viewer.add_image(noisy(32, 32), name="other")
@@ -138,6 +138,34 @@ def test_a_layer_that_fails_does_not_stop_the_others(open_widget: Any, qtbot: An
     run(widget, qtbot)
     assert widget.error.text().startswith("source: the image holds 1 NaN")
     assert "other (nlm)" in viewer.layers
+
+
+@pytest.mark.parametrize("axes", ["YX", "TYX", "ZYX"])
+@pytest.mark.parametrize("strength", [1.0, 0.5])
+def test_missing_pixels_are_filled(open_widget: Any, qtbot: Any, axes: str, strength: float) -> None:
+    holed = noisy(3, 40, 40).astype(np.float32)[:: 3 if axes == "YX" else 1].squeeze()
+    holed[..., 3:6, 3:6] = np.nan
+    settings = Settings(noise="gaussian", sigma=20.0, profile="fast", strength=strength)
+    widget = open_widget(holed, settings, contrast_limits=(900, 1300))
+    type_axes(widget, axes)
+    result = run(widget, qtbot).data
+    assert widget.error.text() == ""
+    expected = vnlem.denoise(holed, 20.0, profile="fast", axes=axes, strength=strength)
+    assert np.abs(result - expected).max() < 5
+
+
+@pytest.mark.parametrize("axes", ["YX", "TYX"])
+def test_the_noise_around_missing_pixels_is_found(open_widget: Any, qtbot: Any, axes: str) -> None:
+    holed = noisy(3, 64, 64).astype(np.float32)[:: 3 if axes == "YX" else 1].squeeze()
+    holed[..., 3:6, 3:6] = np.nan
+    widget = open_widget(holed, Settings(profile="fast"), contrast_limits=(900, 1300))
+    widget.preview_box.setChecked(True)
+    qtbot.waitUntil(lambda: widget.preview.layer() is not None and not is_busy(widget), timeout=LONG)
+    assert np.isfinite(widget.preview.layer().data).all()
+    assert 18 < widget._noise.sigma < 22
+    result = run(widget, qtbot)
+    assert widget.error.text() == ""
+    assert np.isfinite(result.data).all()
 
 
 def test_a_composite_stays_one(open_widget: Any, qtbot: Any) -> None:
@@ -229,6 +257,7 @@ NAN = np.full((32, 32), np.nan)
 FAILING: list[tuple[Any, dict[str, Any]]] = [
     (noisy(4, 4), {"sigma": 1.0}),
     (NAN, {}),
+    (np.full((32, 32), np.inf), {}),
     (np.ones((32, 32), bool), {}),
     (-noisy(32, 32).astype(float), {"noise_model": "rician"}),
     (np.ones((32, 32)), {"device": "cuda"}),

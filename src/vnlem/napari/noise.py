@@ -8,11 +8,12 @@ from vnlem.napari.settings import Settings
 from vnlem.noise import NoiseModel
 from vnlem.noise.auto import estimate_of_planes
 from vnlem.noise.find import ABOUT_NOISE
-from vnlem.pipeline.image import to_planes
+from vnlem.pipeline.image import Planes, to_planes
+from vnlem.repair import EVERY_PIXEL, as_planes, split, without_missing
 
 
 def find_noise(page: NDArray[Any], settings: Settings, channel_axis: int | None = None) -> NoiseModel:
-    """The noise the settings name; what they leave open is estimated from the page.
+    """The noise the settings name; what they leave open is estimated from the page, without its NaN.
 
     >>> import numpy as np
     >>> page = np.random.default_rng(0).normal(0, 3.0, (64, 64))
@@ -26,9 +27,18 @@ def find_noise(page: NDArray[Any], settings: Settings, channel_axis: int | None 
     if settings.noise == "poisson-gaussian" and settings.gain is not None:
         return NoiseModel.camera(settings.gain, settings.offset or 0.0, settings.read_noise or 0.0)
     told = {name: value for name, value in settings.noise_arguments().items() if name in ("coils", "looks")}
-    planes = to_planes(page, channel_axis)
-    # The page may be a part of a larger one: lines and fields would be those of the part.
-    return estimate_of_planes(planes, settings.noise, None, settings.caution, options=told, in_place=False)
+    whole, missing = split(page, EVERY_PIXEL)
+    planes = to_planes(whole, channel_axis)
+
+    def estimate(planes: Planes) -> NoiseModel:
+        # The page may be a part of a larger one: lines and fields would be those of the part.
+        return estimate_of_planes(
+            planes, settings.noise, None, settings.caution, options=told, in_place=False
+        )
+
+    if missing is not None:
+        planes, _ = without_missing(planes, as_planes(missing, channel_axis), estimate)
+    return estimate(planes)
 
 
 def noise_arguments(settings: Settings) -> dict[str, Any]:

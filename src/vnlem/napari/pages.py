@@ -81,6 +81,19 @@ def read(data: Any, index: Index) -> NDArray[Any]:
     return np.asarray(data[index])
 
 
+def has_missing(data: Any, pages: Pages) -> bool:
+    """Whether pixels of any page are missing, that is NaN.
+
+    Examples
+    --------
+    >>> has_missing(np.array([[1.0, np.nan]]), Pages("YX", (1, 2)))
+    True
+    """
+    return data.dtype.kind == "f" and any(
+        bool(np.isnan(read(data, index)).any()) for index in pages.indices()
+    )
+
+
 def find_page_noise(data: Any, pages: Pages, settings: Settings, channel: int = 0) -> NoiseModel:
     """The noise of one channel, estimated from the middle of its middle page."""
     index = list(pages.middle(channel))
@@ -112,13 +125,17 @@ def denoise_page(
 def check_page(
     before: NDArray[Any], after: NDArray[Any], noise: NoiseModel, channel_axis: int | None
 ) -> NoiseCheck:
-    """Whether simulated noise, added to a denoised page, looks like the page; transparency is ignored.
+    """Whether simulated noise, added to a denoised page, looks like the page.
+
+    Transparency is ignored, and so are missing pixels (NaN), which the denoised page fills.
 
     >>> page = np.random.default_rng(0).normal(100, 3.0, (64, 64))
     >>> check_page(page, np.full_like(page, 100), NoiseModel.white(3.0), None).verdict
     'yes'
     """
     first, second = (_without_alpha(page, channel_axis)[0] for page in (before, after))
+    if first.dtype.kind == "f":
+        first = np.where(np.isnan(first), second, first)
     return predictive_check(first, second, noise, channel_axis)
 
 

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from vnlem.napari.layers import Crop, crop_layer, lift_above, pixels, visible_crop
-from vnlem.napari.pages import Pages, Report, check_page, denoise_page, find_page_noise, read
+from vnlem.napari.pages import (
+    Pages,
+    Report,
+    check_page,
+    denoise_page,
+    find_page_noise,
+    has_missing,
+    read,
+)
 from vnlem.napari.settings import Settings
 from vnlem.napari.stacks import (
     denoise_in_sight,
@@ -175,7 +183,7 @@ class Preview(QObject):
         found = self._found
         if found is None or found.data is not data or found.choices != choices:
             kind = helping_axis(data, pages, settings)
-            if pages.is_stack:
+            if pages.is_stack and not has_missing(data, pages):
                 noise = find_stack_noise(data, pages, settings, channel, kind)
             else:
                 noise = find_page_noise(data, pages, settings, channel)

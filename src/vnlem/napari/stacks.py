@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.napari.noise import noise_arguments
-from vnlem.napari.pages import Index, Pages, Report, read
+from vnlem.napari.pages import Index, Pages, Report, has_missing, read
 from vnlem.napari.settings import Settings
 from vnlem.noise import NoiseModel
 from vnlem.noise.pages import StackNoise
@@ -71,15 +71,16 @@ def denoise_stack(
     }
     options |= {"workers": None, "device": None, **noise, **chosen}
     sigma = options.pop("sigma")
-    if shows_impulses(InPages(data), sigma, **options, **impulses):
+    if has_missing(data, pages) or shows_impulses(InPages(data), sigma, **options, **impulses):
         import vnlem
 
-        # They are replaced in the whole stack at once.
-        result, info = vnlem.denoise(np.asarray(data), sigma, return_info=True, **options, **impulses)
+        # Such pixels are replaced in the whole stack at once.
+        result, info = vnlem.denoise(
+            np.asarray(data), sigma, return_info=True, strength=strength, **options, **impulses
+        )
     else:
         _, info = denoise_pages_on_disk(InPages(data), result, sigma, **options)
-    if strength < 1:
-        for page in range(len(result)):
+        for page in range(len(result)) if strength < 1 else ():
             given = read(data, (page,)).astype(np.float64)
             result[page] = as_dtype(given + strength * (result[page] - given), result.dtype)
     return result, dict(enumerate(info.details.get("noise_models", [info.noise])))

@@ -47,8 +47,8 @@ _CONTROLS: dict[str, tuple[str, dict[str, str]]] = {
 _ADVICE = (
     (r"pass a smaller patch_size or a larger image", "take a larger image, or another method"),
     (
-        r"replace them first, e\.g\. with numpy\.nan_to_num or by inpainting",
-        "give these pixels a number, or crop the image, before you denoise",
+        r"replace them first, e\.g\. with numpy\.nan_to_num; vnlem\.denoise takes NaN for missing pixels",
+        "give infinite pixels a number, or crop the image, before you denoise",
     ),
     (r"convert it to a grey scale first, e\.g\. image\.astype\(float\)", "choose a layer of grey values"),
     (r"pass the magnitude \(abs of the complex image\), or", "choose"),
