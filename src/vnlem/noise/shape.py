@@ -60,6 +60,11 @@ class Shape(NamedTuple):
     tilt: float  # at least
     flat: float  # at least
     uneven: float = np.inf  # at most
+    least: float = 0.0  # strength
+    most: float = np.inf  # strength
+    # At most, floor times rise: below one the spectrum is a plateau that falls; above one it is a trough, as
+    # of white noise on texture.
+    bend: float = np.inf
 
     def fits(self, seen: Evidence) -> bool:
         """Whether an image looks like this."""
@@ -69,6 +74,8 @@ class Shape(NamedTuple):
             and seen.tilt >= self.tilt
             and seen.flat >= self.flat
             and seen.uneven <= self.uneven
+            and self.least <= seen.strength <= self.most
+            and seen.floor * seen.rise <= self.bend
         )
 
 
@@ -77,27 +84,32 @@ class Shape(NamedTuple):
 # Noise that is as even as noise can be, over nearly half of the image, may have any spectrum that falls.
 SHAPES = {1: Shape(0.035, 4.0, 12.0, 0.12), 3: Shape(0.045, 9.0, 6.0, 0.09)}
 PLAIN = Shape(0.3, 6.0, 1.5, 0.4, uneven=1.25)
-# Noise of some strength that is even and does not rise: compressed photographs, noise that depends on the
-# brightness and is slightly correlated, interpolated images. White noise on texture is less tilted.
-EVEN = Shape(0.5, 2.7, 1.65, 0.15, uneven=1.15)
-EVEN_STRENGTH, EVEN_TILT = 0.09, 1.35  # the least strength, and the least tilt of nearly all classes
-# Floor times rise, at most: below one the spectrum is a plateau that falls, above one a trough, which white
-# noise on texture has.
-EVEN_BEND = 0.85
-EVEN_SUBSAMPLED = Shape(np.inf, 5.0, 0.0, 0.15, uneven=1.15)  # the colour differences show what it is
+# Noise that is even: compressed photographs, noise that depends on the brightness and is slightly correlated,
+# interpolated images. White noise on texture is less tilted. Weak noise may be the grain of a clean picture.
+# Patterns and dense texture can be even and as strong as the contrast: then more blocks must show noise, or
+# its spectrum must be a plateau.
+EVEN = (
+    Shape(0.5, 2.7, 1.65, 0.15, 1.15, least=0.09, most=0.25, bend=0.85),
+    Shape(0.5, 1.25, 1.65, 0.2, 1.15, least=0.25, most=0.4, bend=0.4),
+    Shape(0.5, 2.0, 1.65, 0.5, 1.15, least=0.25, bend=0.85),
+)
+EVEN_TILT = 1.35  # at least, of nearly all classes
+# The same if the colour differences have low frequencies only: then the brightness may have any spectrum.
+EVEN_SUBSAMPLED = (
+    Shape(np.inf, 2.0, 0.0, 0.2, 1.15, least=0.04, most=0.06),
+    Shape(np.inf, 5.0, 0.0, 0.15, 1.15, least=0.06, most=0.45),
+    Shape(np.inf, 1.25, 0.0, 0.25, 1.15, least=0.45, most=0.65),
+    Shape(np.inf, 5.0, 0.0, 0.5, 1.15, least=0.45),
+)
 # Of each difference; texture is mostly brightness, so its differences have less power relative to that.
 SUBSAMPLED_FLOOR, SUBSAMPLED_RISE, SUBSAMPLED_POWER = 0.25, 2.0, 0.01
-# Patterns can be even and as strong as the contrast: then half of the blocks must show noise, on a plateau.
-# Less of the contrast counts as strong if only the brightness shows it.
-STRONG, STRONG_SUBSAMPLED, STRONG_FLAT, STRONG_RISE = 0.25, 0.45, 0.5, 2.0
 LEAST_RISE = 0.6  # patterns that repeat have almost nothing at low frequencies
 # Noise that would be a large share of the contrast must be as even as noise is.
 LARGE_SHARE, MOST_UNEVEN = 0.15, 1.75
-# What would be noise of some strength is texture if it rises, in few blocks, and has no high frequencies
-# (blurred and compressed photographs), or if the few blocks with it are uneven.
-TEXTURE_STRENGTH = 0.08
-BLURRED_RISE, BLURRED_FLAT, BLURRED_FLOOR = 4.0, 0.3, 0.03
-PATCHY_UNEVEN, PATCHY_FLAT = 1.35, 0.2
+# What would be noise of some strength in few blocks is texture if these are uneven, or if it rises and has no
+# high frequencies (blurred and compressed photographs).
+TEXTURE_STRENGTH, TEXTURE_FLAT = 0.08, 0.3
+TEXTURE_UNEVEN, TEXTURE_RISE, TEXTURE_FLOOR = 1.35, 4.0, 0.03
 
 
 def looks_like_noise(seen: Evidence, channels: int) -> bool:
@@ -119,18 +131,13 @@ def looks_like_noise(seen: Evidence, channels: int) -> bool:
 
 def _is_texture(seen: Evidence) -> bool:
     """Whether the spectrum of noise may belong to a blurred or compressed texture."""
-    if seen.strength < TEXTURE_STRENGTH:
+    if seen.strength < TEXTURE_STRENGTH or seen.flat >= TEXTURE_FLAT:
         return False
-    blurred = seen.rise > BLURRED_RISE and seen.flat < BLURRED_FLAT and seen.floor < BLURRED_FLOOR
-    return blurred or (seen.uneven > PATCHY_UNEVEN and seen.flat < PATCHY_FLAT)
+    return seen.uneven > TEXTURE_UNEVEN or (seen.rise > TEXTURE_RISE and seen.floor < TEXTURE_FLOOR)
 
 
 def _is_even(seen: Evidence) -> bool:
-    """Whether it is as even as noise of some strength, whatever its spectrum."""
-    if seen.strength < EVEN_STRENGTH:
-        return False
-    if seen.is_subsampled and EVEN_SUBSAMPLED.fits(seen):
-        return seen.strength <= STRONG_SUBSAMPLED or seen.flat >= STRONG_FLAT
-    if seen.strength > STRONG and (seen.flat < STRONG_FLAT or seen.rise > STRONG_RISE):
-        return False
-    return EVEN.fits(seen) and seen.least_tilt > EVEN_TILT and seen.floor * seen.rise <= EVEN_BEND
+    """Whether it is as even as noise is."""
+    if seen.is_subsampled and any(shape.fits(seen) for shape in EVEN_SUBSAMPLED):
+        return True
+    return seen.least_tilt > EVEN_TILT and any(shape.fits(seen) for shape in EVEN)
