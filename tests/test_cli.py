@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tifffile
 from command_line import Terminal, denoise_halving, halved, noise, prepare
+from scipy.ndimage import gaussian_filter
 
 from vnlem import io, registry
 from vnlem.cli import main
@@ -44,6 +45,25 @@ def test_denoise_says_that_it_found_no_noise(cli, tmp_path):
     arguments = ("denoise", tmp_path / "a.png", tmp_path / "b.png", "--method", "halving", "--overwrite")
     assert cli(*arguments)[1].startswith("halving, no noise found, ")
     assert cli(*arguments, "--sigma", 0)[1].startswith("halving, sigma 0 (given), ")
+
+
+def test_denoise_says_that_the_rest_may_be_noise(cli, tmp_path):
+    rng = np.random.default_rng(5)
+    # Like leaves: smooth at fine scales like correlated noise, but of varying strength.
+    leaves = gaussian_filter(rng.standard_normal((256, 256)), 1.0)
+    strength = np.exp(15 * gaussian_filter(rng.standard_normal((256, 256)), 8))
+    io.write(tmp_path / "in.npy", 120 + 150 * leaves * strength / strength.mean())
+    call = [
+        "denoise",
+        str(tmp_path / "in.npy"),
+        str(tmp_path / "out.npy"),
+        "--profile",
+        "fast",
+        "--overwrite",
+    ]
+    assert "--caution strong" in cli(*call)[1]
+    assert "--caution" not in cli(*call, "--caution", "safe")[1]
+    assert "--caution" not in cli(*call, "--sigma", "3")[1]
 
 
 def test_quiet_prints_nothing(cli, tmp_path):

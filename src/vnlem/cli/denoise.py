@@ -212,7 +212,16 @@ def command(
     line = f"{method}{count}, {level}, {time.perf_counter() - begun:.1f} s: {target}"
     if not quiet:
         print(line)
+        if estimated and caution == "auto" and _may_be_more(found):
+            print("what was left may be noise or texture; if it is noise, --caution strong removes it")
     return line
+
+
+def _may_be_more(found: list[Any]) -> bool:
+    """Whether the noise of a page may be much stronger than what was assumed."""
+    from vnlem.noise.auto import MAY_BE_MORE
+
+    return any(model.doubt in MAY_BE_MORE for model in found)
 
 
 def _to_be_written(picture: "Picture", dtype: Any) -> "Picture":

@@ -89,6 +89,7 @@ DRAWN = "what varies may be noise, but also dots, letters or dithering, which ar
 TEXTURED = "there is texture almost everywhere, part of which may be noise; the lower level is used"
 SHARED = "the brightness may have more noise than the colours, or texture; the lower level is used"
 UNLIKE_NOISE = "it may also be correlated noise or texture; the safer choice, texture, is assumed"
+MAY_BE_MORE = (SHARED, UNLIKE_NOISE)  # strong caution often finds much more noise
 
 
 def estimate_noise(
@@ -295,7 +296,7 @@ def _correlated(
         for number, (one, limits) in enumerate(zip(channels, planes.limits.T, strict=True))
     ]
     most = MOST_OF_POSSIBLE if np.mean(unclipped) > 0.999 else MOST_OF_POSSIBLE_CLIPPED
-    return model if sure or max(shares) <= most else None
+    return model if sure or min(shares) <= most else None
 
 
 def _uncorrelated(

@@ -97,8 +97,9 @@ EVEN_TILT = 1.35  # at least, of nearly all classes
 # The same if the colour differences have low frequencies only: then the brightness may have any spectrum.
 EVEN_SUBSAMPLED = (
     Shape(np.inf, 2.0, 0.0, 0.2, 1.15, least=0.04, most=0.06),
-    Shape(np.inf, 5.0, 0.0, 0.15, 1.15, least=0.06, most=0.45),
-    Shape(np.inf, 1.25, 0.0, 0.25, 1.15, least=0.45, most=0.65),
+    Shape(np.inf, 5.0, 0.0, 0.15, 1.15, least=0.06, most=0.25),
+    Shape(np.inf, 5.0, 0.0, 0.3, 1.15, least=0.25, most=0.45),
+    Shape(np.inf, 1.25, 0.0, 0.2, 1.15, least=0.25, most=0.65),
     Shape(np.inf, 5.0, 0.0, 0.5, 1.15, least=0.45),
 )
 # Of each difference; texture is mostly brightness, so its differences have less power relative to that.
