@@ -216,3 +216,15 @@ def test_a_defect_map_from_dark_frames():
     np.testing.assert_array_equal(kept, mended)
     with pytest.raises(ValueError, match="dark frame must be"):
         vnlem.noise.defect_map(np.zeros(5))
+
+
+def test_a_broken_column_does_not_hide_other_impulses():
+    rng = np.random.default_rng(2)
+    image = noisy()
+    hot = tuple(rng.integers(2, 126, (2, 30)))
+    image[hot] = 255
+    image[40:60, 77] = 255
+    result = vnlem.denoise(image, SIGMA, **FAST)
+    assert np.median(np.abs(result - scene())[hot]) < 10
+    untouched = vnlem.denoise(image, SIGMA, impulses=False, **FAST)
+    assert np.median(np.abs(untouched - scene())[hot]) > 50

@@ -53,6 +53,7 @@ BLOCK = 16
 # put the impulses there, and as many as 2.7 were seen in pictures of 100 impulses. The dots of small letters
 # lie on the same rows of every line: 3 to 28.
 MOST_LINED, LINED_BY_CHANCE = 2.6, 2.0
+BROKEN_LINES = 3  # rows, or columns, that may be full of them
 # Share of the points that must be impulses: stars have a point spread, letters more than one pixel.
 LEAST_ALONE, LEAST_ALONE_OF_MANY = 0.9, 0.93
 # Pixels beyond the range of their neighbours by these shares of it lie between noise and impulses: at most
@@ -304,10 +305,20 @@ def _is_plain(planes: Float, found: Mask) -> bool:
 
 
 def _lie_on_lines(found: Mask) -> bool:
-    """Whether some rows or columns have far more impulses than their neighbours, as letters do."""
-    count = int(np.count_nonzero(found))
-    steps = max(float((np.diff(found.sum(axis=axis), axis=1) ** 2).sum()) for axis in (1, 2))
-    return bool(steps > (MOST_LINED + LINED_BY_CHANCE / max(count, 1) ** 0.5) * count)
+    """Whether some rows or columns have far more impulses than their neighbours, as letters do.
+
+    A few lines with many of them are broken columns of a detector, or tracks of cosmic rays.
+    """
+    for axis in (1, 2):
+        counts = found.sum(axis=axis)
+        full = (
+            np.sort(counts, axis=1)[:, -BROKEN_LINES - 1, None] if counts.shape[1] > BROKEN_LINES else counts
+        )
+        counts = np.minimum(counts, full)
+        steps, count = float((np.diff(counts, axis=1) ** 2).sum()), int(counts.sum())
+        if steps > (MOST_LINED + LINED_BY_CHANCE / max(count, 1) ** 0.5) * count:
+            return True
+    return False
 
 
 def _stand_apart(planes: Float, alone: float) -> bool:
