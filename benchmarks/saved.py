@@ -37,6 +37,7 @@ QUALITIES = (75, 90)
 SIGMAS = (0, 5, 10, 20)
 MOST_WORSE = 0.3  # dB by which a result may lie below its input
 INVISIBLE = 60.0  # dB: a smaller error does not count
+MEANS = ("noisy", "blind", "best")
 
 
 class Row(NamedTuple):
@@ -172,6 +173,8 @@ def main() -> None:
             writer.writerow(Row._fields)
             writer.writerows(rows)
     report(rows)
+    mean = {name: np.mean([min(getattr(row, name), INVISIBLE) for row in rows]) for name in MEANS}
+    print("mean of all: " + ", ".join(f"{name} {value:.2f}" for name, value in mean.items()))
     worse = [row for row in rows if row.change < -MOST_WORSE]
     print(f"worse than the input by more than {MOST_WORSE} dB: {len(worse)} of {len(rows)}")
     sys.exit(1 if worse else 0)
@@ -186,9 +189,7 @@ def report(rows: list[Row]) -> None:
             some = [row for row in rows if row.kind == kind and row.name.endswith("(grey)") == grey]
             if not some:
                 continue
-            means = " | ".join(
-                f"{np.mean([getattr(row, name) for row in some]):.2f}" for name in ("noisy", "blind", "best")
-            )
+            means = " | ".join(f"{np.mean([getattr(row, name) for row in some]):.2f}" for name in MEANS)
             changes = [row.change for row in some]
             worse = sum(change < -0.1 for change in changes)
             label = f"{'grey' if grey else 'colour'}, {kind}"
