@@ -152,7 +152,7 @@ def test_axes_that_do_not_fit_are_told(open_widget: Any) -> None:
     widget = open_widget(noisy(3, 40, 40))
     widget.axes.setText("YX")
     widget.run()
-    assert "2 letters" in widget.error.text()
+    assert "names 2 axes, but the array has 3" in widget.error.text()
     assert not is_busy(widget)
 
 
