@@ -144,7 +144,8 @@ def estimate_noise(
     frequencies: white noise has equal power at both, texture has more at middle ones. So each brightness
     class bounds its noise from below and from above. The level of white noise is the lower envelope over all
     blocks and directions. A line or a bent curve is accepted if enough classes look like noise, correlation
-    if the spectrum has a shape that texture does not have. Clipped, constant and painted areas are left out.
+    if the spectrum has a shape that texture does not have, or if flat blocks differ only by chance. Clipped,
+    constant and painted areas are left out.
 
     If noise and texture are about equally likely, the model that removes less is used, and `doubt` says so.
     An image too small for a curve or a spectrum gets a simpler model, with less confidence.
