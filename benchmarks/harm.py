@@ -74,15 +74,23 @@ def main() -> None:
     if not options.no_patterns:
         cases += [*patterns(), *backgrounds(), *borders(options.data)]
     print(f"sources {sources_hash()[:12]}, profile {options.profile}, {len(cases)} cases", flush=True)
-    with ProcessPoolExecutor(options.processes) as pool:
-        rows = list(pool.map(partial(measured, profile=options.profile), cases, chunksize=2))
-    if options.csv:
-        with options.csv.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(Row._fields)
-            writer.writerows(rows)
+    rows = measured_all(partial(measured, profile=options.profile), cases, options.processes, options.csv)
     report(rows)
     sys.exit(0 if judged(rows) else 1)
+
+
+def measured_all(
+    measure: Callable[[Any], Any], cases: list[Any], processes: int, table: Path | None
+) -> list[Any]:
+    """The rows of all cases, written to a table if one is named."""
+    with ProcessPoolExecutor(processes) as pool:
+        rows = list(pool.map(measure, cases, chunksize=2))
+    if table:
+        with table.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(rows[0]._fields)
+            writer.writerows(rows)
+    return rows
 
 
 def measured(case: Case, profile: str) -> Row:

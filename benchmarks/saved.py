@@ -12,11 +12,9 @@ worst cases.
 """
 
 import argparse
-import csv
 import sys
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -165,13 +163,8 @@ def main() -> None:
     cases = [
         (path, how, kind, 1000 + number) for number, (path, how) in enumerate(files) for kind in kinds(how)
     ]
-    with ProcessPoolExecutor(options.processes) as pool:
-        rows = list(pool.map(partial(measured, profile=options.profile), cases, chunksize=4))
-    if options.csv:
-        with options.csv.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(Row._fields)
-            writer.writerows(rows)
+    measure = partial(measured, profile=options.profile)
+    rows = harm.measured_all(measure, cases, options.processes, options.csv)
     report(rows)
     mean = {name: np.mean([min(getattr(row, name), INVISIBLE) for row in rows]) for name in MEANS}
     print("mean of all: " + ", ".join(f"{name} {value:.2f}" for name, value in mean.items()))

@@ -102,7 +102,7 @@ EVEN_SUBSAMPLED = (
     Shape(np.inf, 1.25, 0.0, 0.2, 1.15, least=0.25, most=0.65),
     Shape(np.inf, 5.0, 0.0, 0.5, 1.15, least=0.45),
 )
-# Of each difference; texture is mostly brightness, so its differences have less power relative to that.
+# Limits for each colour difference. Texture is mostly brightness, so its differences have less power.
 SUBSAMPLED_FLOOR, SUBSAMPLED_RISE, SUBSAMPLED_POWER = 0.25, 2.0, 0.01
 LEAST_RISE = 0.6  # patterns that repeat have almost nothing at low frequencies
 # Noise that would be a large share of the contrast must be as even as noise is.
