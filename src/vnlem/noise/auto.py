@@ -62,10 +62,9 @@ DEMANDS = {
     "strong": Demands(0.15, 0.3, 0.5, weak=0.08, misfit=0.3, significance=4, weak_significance=6),
 }
 
-
 # Limits as shares of the largest possible variance. Text, fingerprints and gratings reach 0.18 to 1.2,
-# correlated noise 0.08 and clipped noise 0.18. White noise of that strength covers texture, so that most classes look like noise;
-# halftone and dithered pictures reach 0.07 to 0.9 with few such classes.
+# correlated noise 0.08 and clipped noise 0.18. White noise of that strength covers texture, so that most
+# classes look like noise; halftone and dithered pictures reach 0.07 to 0.9 with few such classes.
 MOST_OF_POSSIBLE, MOST_OF_POSSIBLE_CLIPPED, MOST_OF_POSSIBLE_TEXTURED = 0.15, 0.25, 0.05
 # Coefficients of correlated noise are not quite independent, so the chosen blocks have slightly less of it
 # than the others; and too little is worse than too much.
