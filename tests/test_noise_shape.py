@@ -51,4 +51,6 @@ def test_a_compressed_photograph_without_noise_stays(name, quality):
 
 def test_the_model_of_a_compressed_photograph_is_correlated():
     noisy = saved.saved(COLOUR["coffee"].astype(float), "jpeg 90, sigma 10", 3)[1]
-    assert vnlem.estimate_noise(noisy, channel_axis=-1).is_correlated
+    model = vnlem.estimate_noise(noisy, channel_axis=-1)
+    assert model.is_correlated
+    assert "correlated between neighbours in the colours (0." in model.describe()

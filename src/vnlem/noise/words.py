@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from vnlem.noise.model import NoiseModel
 
+LEAST_CORRELATION = 0.1  # of the brightness, to be named
 FEW_PHOTONS = 6.0  # at the brightest: as in `vnlem.noise.rounds`
 
 
@@ -17,10 +18,7 @@ def describe(model: "NoiseModel") -> str:
         return "no noise found"
     parts = [_size(model)]
     if model.is_correlated:
-        first = model.correlation(1)
-        parts.append(
-            f"correlated between neighbours ({first[0, 1]:.2f} along rows, {first[1, 0]:.2f} along columns)"
-        )
+        parts.append(f"correlated between neighbours {_correlation(model)}")
     strengths = np.asarray(model.strengths)
     if strengths.size == 3 and strengths[0] > 1.5 * strengths[1:].mean():
         parts.append("shared between the colours")
@@ -31,6 +29,14 @@ def describe(model: "NoiseModel") -> str:
     elif model.confidence < 0.5:
         parts.append("uncertain: the image has few flat areas or is small")
     return "; ".join(parts)
+
+
+def _correlation(model: "NoiseModel") -> str:
+    """Of the brightness, or of a colour difference if only these share noise, as in many JPEG files."""
+    first, colour = (model.correlation(1, component) for component in (0, 1))
+    only_colours = max(first[0, 1], first[1, 0]) < LEAST_CORRELATION
+    shown, where = (colour, "in the colours ") if only_colours and len(model.spectra) > 1 else (first, "")
+    return f"{where}({shown[0, 1]:.2f} along rows, {shown[1, 0]:.2f} along columns)"
 
 
 def explain(model: "NoiseModel", planes: NDArray[np.float64]) -> list[str]:
@@ -81,7 +87,9 @@ def explain(model: "NoiseModel", planes: NDArray[np.float64]) -> list[str]:
             "--noise-model gaussian uses one level everywhere"
         )
     if model.is_correlated:
-        words.append("neighbouring pixels share noise, as after demosaicking, resampling or a blur")
+        words.append(
+            "neighbouring pixels share noise, as after demosaicking, resampling, compression or a blur"
+        )
     return words
 
 
