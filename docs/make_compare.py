@@ -7,6 +7,7 @@ allows it are shown; `vnlem bench` makes a page of wipes for any folder.
 """
 
 import sys
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +31,24 @@ every method and every peer.
 
 def scenes(data: Path) -> Any:
     """Title, clean image, and the pictures by name."""
-    kodak = io.read(data / "colour" / "kodak_kodim07.png").pixels[:256, :256].astype(float)
-    clean = np.rint(kodak @ [0.299, 0.587, 0.114])
-    noisy = vnlem.noise.add_gaussian(clean, 25, seed=0)
-    yield (
-        "A photograph, white noise of sigma 25",
-        clean,
-        {
-            "noisy": noisy,
-            "vnlem": vnlem.denoise(noisy, 25),
-            "BM3D": 255 * bm3d(noisy / 255, 25 / 255),
-            "clean": clean,
-        },
-    )
+    for name, sigma in (("kodim07", 25), ("kodim19", 50)):
+        kodak = io.read(data / "colour" / f"kodak_{name}.png").pixels[:256, :256].astype(float)
+        clean = np.rint(kodak @ [0.299, 0.587, 0.114])
+        noisy = vnlem.noise.add_gaussian(clean, sigma, seed=0)
+        yield (
+            f"A photograph, white noise of sigma {sigma}",
+            clean,
+            {
+                "noisy": noisy,
+                "vnlem": vnlem.denoise(noisy, sigma),
+                "BM3D": 255 * bm3d(noisy / 255, sigma / 255),
+                "clean": clean,
+            },
+        )
+    clean = io.read(data / "colour" / "kodak_kodim10.png").pixels[:256, :256]
+    noisy = as_jpeg(vnlem.noise.add_gaussian(clean, 15, seed=0), 85)
+    pictures = {"noisy": noisy, "vnlem": vnlem.denoise(noisy, channel_axis=-1)}
+    yield "A noisy photograph saved as JPEG, noise estimated", clean, {**pictures, "clean": clean}
     for title, name, part in (
         ("Confocal microscope, real noise", "fmd/Confocal_MICE", np.s_[128:384, 128:384]),
         ("Wide-field microscope, real noise", "fmd/WideField_BPAE_G", np.s_[128:384, 128:384]),
@@ -52,6 +58,13 @@ def scenes(data: Path) -> Any:
         axis = -1 if noisy.ndim == 3 else None
         pictures = {"noisy": noisy, "vnlem": vnlem.denoise(noisy, channel_axis=axis)}
         yield title, reference, {**pictures, "mean of many shots": reference}
+
+
+def as_jpeg(image: Any, quality: int) -> Any:
+    """An image after it was saved and read."""
+    file = BytesIO()
+    Image.fromarray(np.clip(np.rint(image), 0, 255).astype(np.uint8)).save(file, "JPEG", quality=quality)
+    return np.asarray(Image.open(file))
 
 
 def main(data: Path) -> None:
