@@ -17,7 +17,8 @@ with the least regret is used:
 The numbers are in `DEMANDS`, a row for each `caution`, and in :mod:`vnlem.noise.shape`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -234,8 +235,8 @@ def _estimate(
         if camera is None or camera.variance(float(data.max())) <= (NEGLIGIBLE * np.ptp(data)) ** 2:
             return NoiseModel.white(0.0, 0.5, NOTHING)
         return NoiseModel((Curve.of_camera(camera),), confidence=max(size, 0.05))
-    may_be = kind == "auto" and planes.limits.min() >= 0
-    magnitudes = recognise_rician(data, pool) if may_be else None
+    positive = kind == "auto" and planes.limits.min() >= 0
+    magnitudes = recognise_rician(data, pool) if positive else None
     if magnitudes is not None:
         return magnitudes
     seen = [Seen.of(plane, pool, limits=own) for plane, own in zip(data, planes.limits.T, strict=True)]
@@ -251,23 +252,19 @@ def _estimate(
         surface = find_field([Cells.of(one, (height, width)) for one in blocks])
         if surface is not None:
             return with_surface(surface, blocks, height, width)
-    parts = None
-    if len(data) == 3 and differences is None:
-        parts = _parts_of_colours(planes, pool)
+    parts = cache(partial(_parts_of_colours, planes, pool))  # takes long, and few images need it
+    tilted = all(one.is_tilted for one in channels)
+    may_be = all(one.least_tilt > EVEN_TILT for one in channels)
+    if not may_be and len(data) == 3 and differences is None:
+        may_be = all(part is not None and part.is_tilted for part in parts()[1:])
     doubt = ""
-    if smallest >= SMALLEST_IMAGE and (kind == "correlated" or _may_be_correlated(channels, parts)):
-        model = _correlated(planes, channels, pool, size, sure=kind == "correlated" or caution == "strong")
+    if smallest >= SMALLEST_IMAGE and (kind == "correlated" or may_be):
+        sure = kind == "correlated" or (caution == "strong" and tilted)
+        model = _correlated(planes, channels, pool, size, sure)
         if model is not None and (caution != "safe" or kind == "correlated"):
             return model
-        doubt = UNLIKE_NOISE if kind == "correlated" or all(one.is_tilted for one in channels) else ""
-    return _uncorrelated(planes, channels, pool, size, caution, doubt, parts)
-
-
-def _may_be_correlated(channels: list[Seen], parts: list[Seen | None] | None) -> bool:
-    """Whether middle frequencies have more power than high ones, in the channels or in their differences."""
-    if all(one.least_tilt > EVEN_TILT for one in channels):
-        return True
-    return parts is not None and all(part is not None and part.is_tilted for part in parts[1:])
+        doubt = UNLIKE_NOISE if kind == "correlated" or tilted else ""
+    return _uncorrelated(planes, channels, size, caution, doubt, parts)
 
 
 def _correlated(
@@ -302,11 +299,10 @@ def _correlated(
 def _uncorrelated(
     planes: Planes,
     channels: list[Seen],
-    pool: Pool,
     size: float,
     caution: str,
     doubt: str,
-    parts: list[Seen | None] | None,
+    parts: Callable[[], list[Seen | None]],
 ) -> NoiseModel:
     """White noise of one level unless the evidence is against it; else curves, or unequal components."""
     data = planes.data
@@ -329,8 +325,7 @@ def _uncorrelated(
     if caution == "auto" and len(shares) == len(levels) and min(shares) > MOST_OF_POSSIBLE_TEXTURED:
         return NoiseModel.white(0.0, confidence, DRAWN)
     if len(data) == 3:
-        parts = _parts_of_colours(planes, pool) if parts is None else parts
-        return _of_colours(data, levels, parts, caution, confidence, doubt)
+        return _of_colours(data, levels, parts(), caution, confidence, doubt)
     if not doubt and confidence < 0.5:
         doubt = TEXTURED
     return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
