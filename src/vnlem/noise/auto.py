@@ -25,21 +25,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise.air import recognise_rician
+from vnlem.noise.colours import SHARED, curves_of_colours, parts_of_colours, white_of_colours
 from vnlem.noise.components import to_components
-from vnlem.noise.correlated import (
-    SMALLEST_IMAGE,
-    Spectrum,
-    estimate_power,
-)
+from vnlem.noise.correlated import SMALLEST_IMAGE, Spectrum, estimate_power
 from vnlem.noise.curve import Curve
 from vnlem.noise.evidence import SMALLEST_FOR_A_CURVE, Seen, of_varied
 from vnlem.noise.field import SMALLEST, Cells, field_of, find_field, with_surface
-from vnlem.noise.fit import Demands, fit, fit_correlated, gain_of_planes
+from vnlem.noise.fit import SAME_STRENGTH, Demands, fit, fit_correlated, gain_of_planes
 from vnlem.noise.instruments import INSTRUMENTS, check_options, estimate_instrument
 from vnlem.noise.levels import Differences
 from vnlem.noise.lines import with_lines, without_lines
-from vnlem.noise.model import NoiseModel
-from vnlem.noise.shape import EVEN_TILT, Evidence, looks_like_noise
+from vnlem.noise.model import NoiseModel, each
+from vnlem.noise.shape import EVEN_TILT, SMOOTHED_TILT, Evidence, looks_like_noise
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, check_values, to_planes
@@ -72,22 +69,12 @@ MOST_OF_POSSIBLE, MOST_OF_POSSIBLE_CLIPPED, MOST_OF_POSSIBLE_TEXTURED = 0.15, 0.
 CHOSEN_LOW = 1.2
 # The brightness of a photograph has texture everywhere, which counts as noise and outweighs this.
 CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
-# If every brightness has texture, the level at high frequencies is an upper bound: this share of its standard
-# deviation is used, the first if almost no class looks like noise, else the second. Patterns are tilted more,
-# and leave the high frequencies to the noise.
-TAKEN_OF_TEXTURED, LEAST_LIKE_NOISE, MOST_TILTED_TEXTURE = (0.85, 0.95), 0.1, 4.0
-# Components count as equally noisy if their variances differ by less than this factor.
-SAME_STRENGTH = 1.5
-LEAST_UNCLIPPED = 0.5  # of the pixels, for clipped ones to be left out
-PLAINLY_SHARED = 6.0  # the same for weak noise, which may be film grain
-MANY_LIKE_NOISE = 0.6  # of the classes: the noise of the brightness itself is obvious
 MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 
 # Messages for cases where two models are about equally likely: the one that removes less is used.
 NOTHING = "nearly all areas that are not constant have structure, so noise cannot be distinguished from it"
 DRAWN = "what varies may be noise, but also dots, letters or dithering, which are assumed"
 TEXTURED = "there is texture almost everywhere, part of which may be noise; the lower level is used"
-SHARED = "the brightness may have more noise than the colours, or texture; the lower level is used"
 UNLIKE_NOISE = "it may also be correlated noise or texture; the safer choice, texture, is assumed"
 MAY_BE_MORE = (SHARED, UNLIKE_NOISE)  # strong caution often finds much more noise
 
@@ -252,11 +239,13 @@ def _estimate(
         surface = find_field([Cells.of(one, (height, width)) for one in blocks])
         if surface is not None:
             return with_surface(surface, blocks, height, width)
-    parts = cache(partial(_parts_of_colours, planes, pool))  # takes long, and few images need it
+    parts = cache(partial(parts_of_colours, planes, pool))  # takes long, and few images need it
     tilted = all(one.is_tilted for one in channels)
     may_be = all(one.least_tilt > EVEN_TILT for one in channels)
     if not may_be and len(data) == 3 and differences is None:
-        may_be = all(part is not None and part.is_tilted for part in parts()[1:])
+        may_be = all(
+            part is not None and (part.is_tilted or part.tilt > SMOOTHED_TILT) for part in parts()[1:]
+        )
     doubt = ""
     if smallest >= SMALLEST_IMAGE and (kind == "correlated" or may_be):
         sure = kind == "correlated" or (caution == "strong" and tilted)
@@ -283,10 +272,14 @@ def _correlated(
     seen = Evidence.of(found, float(stable.std(axis=(1, 2)).mean()), tilt, least_tilt)
     if not (sure or looks_like_noise(seen, len(data))):
         return None
-    strengths = found.power.mean(axis=(1, 2)) * (CHOSEN_LOW if len(data) != 3 else CHOSEN_LOW_IN_COLOUR)
+    power, chosen_low = found.power, CHOSEN_LOW if len(data) != 3 else CHOSEN_LOW_IN_COLOUR
+    if seen.is_smoothed and power[0].mean() > SAME_STRENGTH * power[1:].mean():
+        # What the brightness has more than the colours is texture.
+        power, chosen_low = np.broadcast_to(power[1:].mean(axis=0), power.shape), CHOSEN_LOW
+    strengths = power.mean(axis=(1, 2)) * chosen_low
     confidence = float(np.clip(size * min(1.0, found.share / 0.2), 0.05, 1.0))
     model = NoiseModel(
-        tuple(curves), tuple(map(Spectrum.of, found.power)), tuple(map(float, strengths)), confidence
+        tuple(curves), tuple(map(Spectrum.of, power)), tuple(map(float, strengths)), confidence
     )
     shares = [
         one.share_of_possible(model.variance(one.levels.brightness, number), limits)
@@ -309,14 +302,20 @@ def _uncorrelated(
     confidence = float(
         np.clip(size * min(1.0, 3 * float(np.mean([one.share for one in channels]))), 0.05, 1.0)
     )
+    shown = None
+    if len(data) == 3:
+        shown = curves_of_colours(planes, channels, parts(), DEMANDS[caution].bent_support)
+        if shown is not None and (len(shown) > 1 or len(shown[0].levels) > 1):
+            whole = [curve.for_pixels(plane) for curve, plane in zip(each(shown, 3), data, strict=True)]
+            return NoiseModel(tuple(whole), confidence=confidence)
     curves = [fit(one.levels, one.contrast, DEMANDS[caution], one.dark) for one in channels]
-    if sum(curve is not None for curve in curves) > len(curves) / 2:
+    if shown is None and sum(curve is not None for curve in curves) > len(curves) / 2:
         whole = [
             curve.for_pixels(plane) if curve is not None else Curve((float(plane.mean()),), (one.white,))
             for curve, one, plane in zip(curves, channels, data, strict=True)
         ]
         return NoiseModel(tuple(whole), confidence=confidence)
-    levels = [_level(one, caution) for one in channels]
+    levels = [one.level(caution) for one in channels]
     shares = [
         one.share_of_possible(level, limits)
         for one, level, limits in zip(channels, levels, planes.limits.T, strict=True)
@@ -325,65 +324,7 @@ def _uncorrelated(
     if caution == "auto" and len(shares) == len(levels) and min(shares) > MOST_OF_POSSIBLE_TEXTURED:
         return NoiseModel.white(0.0, confidence, DRAWN)
     if len(data) == 3:
-        return _of_colours(data, levels, parts(), caution, confidence, doubt)
+        return white_of_colours(data, levels, parts(), caution, DEMANDS[caution], confidence, doubt)
     if not doubt and confidence < 0.5:
         doubt = TEXTURED
     return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
-
-
-def _level(seen: Seen, caution: str) -> float:
-    """Variance of white noise."""
-    if caution == "strong":
-        return max(seen.bound, seen.white)
-    if caution == "safe":
-        return min(seen.white, float(np.min(seen.levels.least())))
-    like_noise = seen.share >= LEAST_LIKE_NOISE
-    # With text on clipped paper hardly any block is flat, and these may all be in one class.
-    level = seen.white if like_noise else min(seen.white, seen.bound)
-    textured = seen.is_tilted and seen.tilt < MOST_TILTED_TEXTURE
-    return level * TAKEN_OF_TEXTURED[like_noise] ** 2 if textured else level
-
-
-def _parts_of_colours(planes: Planes, pool: Pool) -> list[Seen | None]:
-    """What the brightness of three channels and their two differences show."""
-    data, unclipped = planes.data, planes.unclipped()
-    known = None
-    parts = []
-    for part in to_components(data):
-        # A mixture of channels does not show which of its pixels were clipped in one of them.
-        if np.mean(unclipped) > LEAST_UNCLIPPED:
-            known = Differences(part, data.mean(axis=0), np.where(unclipped, 0, -1).astype(np.int8))
-        parts.append(Seen.of(part, pool, known))
-    return parts
-
-
-def _of_colours(
-    data: Float,
-    levels: list[float],
-    parts: list[Seen | None],
-    caution: str,
-    confidence: float,
-    doubt: str,
-) -> NoiseModel:
-    """White noise of three channels. Colour differences have little texture and show it best."""
-    if any(part is None for part in parts):
-        return NoiseModel.white(float(np.mean(np.sqrt(levels))), confidence, doubt)
-    found = np.array([_level(part, caution) for part in parts if part is not None], np.float64)
-    brightness = parts[0]
-    assert brightness is not None
-    lowest, mean = float(found.min()), float(found.mean())
-    if float(found.max()) <= SAME_STRENGTH * lowest:
-        # One picture has three estimates of one level; texture raises that of the brightness.
-        level = min(mean, float(found[1:].mean()))
-    else:
-        weak = np.sqrt(mean) < DEMANDS[caution].weak * brightness.contrast
-        plain = not weak or float(found.max()) > PLAINLY_SHARED * lowest
-        if brightness.share >= MANY_LIKE_NOISE and plain and lowest > 0:
-            curve = Curve((float(data.mean()),), (mean,))
-            return NoiseModel((curve,), strengths=tuple(map(float, found / mean)), confidence=confidence)
-        level, doubt = lowest, SHARED
-    least, most = min(levels), max(levels)
-    if most > SAME_STRENGTH * least > 0 and not doubt:
-        whole = (Curve((float(plane.mean()),), (own,)) for plane, own in zip(data, levels, strict=True))
-        return NoiseModel(tuple(whole), confidence=confidence)
-    return NoiseModel.white(float(np.sqrt(level)), confidence, doubt)

@@ -100,6 +100,14 @@ class Curve:
             camera = GainModel(share**2 * camera.gain, camera.offset, share * camera.read_noise)
         return Curve(self.levels, tuple(share**2 * value for value in self.variances), camera)
 
+    def scaled(self, factor: float) -> "Curve":
+        """The curve with each variance times a factor.
+
+        >>> Curve((0.0, 9.0), (4.0, 2.0)).scaled(2.0).variances
+        (8.0, 4.0)
+        """
+        return Curve(self.levels, tuple(factor * value for value in self.variances))
+
     def halved(self, times: int) -> "Curve":
         """The curve of the image halved this often: the mean of four pixels has half of their noise."""
         if self.law is not None:

@@ -20,6 +20,10 @@ SMALLEST_FOR_A_CURVE = 32
 LEAST_TILT = 1.5
 CHANCE = 0.1  # by which two estimates of one variance may differ
 SAMPLED = 101  # every 101st pixel shows the mean of all roughly
+# If every brightness has texture, the level at high frequencies is an upper bound: this share of its standard
+# deviation is used, the first if almost no class looks like noise, else the second. Patterns are tilted more,
+# and leave the high frequencies to the noise.
+TAKEN_OF_TEXTURED, LEAST_LIKE_NOISE, MOST_TILTED_TEXTURE = (0.85, 0.95), 0.1, 4.0
 MOST_EMPTY = 0.5  # of the pixels without a count: above this, sums of four pixels show more
 
 
@@ -78,6 +82,18 @@ class Seen(NamedTuple):
         """
         level, (low, high) = self.levels.brightness, limits
         return float(np.median(variance / np.maximum((high - level) * (level - low), 1e-300)))
+
+    def level(self, caution: str) -> float:
+        """Variance of white noise."""
+        if caution == "strong":
+            return max(self.bound, self.white)
+        if caution == "safe":
+            return min(self.white, float(np.min(self.levels.least())))
+        like_noise = self.share >= LEAST_LIKE_NOISE
+        # With text on clipped paper hardly any block is flat, and these may all be in one class.
+        level = self.white if like_noise else min(self.white, self.bound)
+        textured = self.is_tilted and self.tilt < MOST_TILTED_TEXTURE
+        return level * TAKEN_OF_TEXTURED[like_noise] ** 2 if textured else level
 
     @property
     def is_tilted(self) -> bool:

@@ -5,6 +5,7 @@ bend (cameras with a tone curve). A brightness that shows only texture does not 
 from where noise was seen.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +24,16 @@ Float = NDArray[np.float64]
 LEAST_RATIO, LEAST_WEAK_RATIO, LEAST_BENT_RATIO = 1.6, 2.2, 2.5
 # Correlated noise is distinguished from texture by its shape, so its curve may vary less; line, bent curve.
 LEAST_RATIO_CORRELATED = (1.4, 1.7)
+# Colour differences contain little texture: their curve may vary less if it explains them this much better.
+LEAST_RATIO_IN_COLOURS, LEAST_GAIN_IN_COLOURS = 1.6, 1.5
+SAME_STRENGTH = 1.5  # variances that differ by less than this factor count as equal
 # A bent curve must explain the levels this much better than a line: at most half the misfit.
 BEND_GAIN = 0.5
 # A line that ends above this share of the range of brightness does not describe a camera.
 LARGEST_OFFSET = 0.05
 TEXTURE_ERROR = 1.0  # relative, of the variance of a class with texture
 MOST_KNOTS = 8
+FEWEST_CLASSES = 4  # for a curve
 SAME_BRIGHTNESS = 4.0  # standard errors of a block's mean
 # Largest mean relative difference of variances from a line that begins in the dark, and how much larger than
 # that from one level it may be.
@@ -66,7 +71,7 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
     like_noise = levels.like_noise()
     share = np.count_nonzero(like_noise) / like_noise.size
     seen = levels.some(like_noise)
-    if seen.brightness.size < 4 or share < demands.support:
+    if seen.brightness.size < FEWEST_CLASSES or share < demands.support:
         return None
     # This is clearly noise, so slightly too much costs less than slightly too little.
     variance = seen.high
@@ -129,13 +134,64 @@ def fit_correlated(levels: Levels) -> Curve:
     """The simplest curve through the levels of correlated noise."""
     usual = UNEVEN_BESIDE * float(np.quantile(levels.unevenness, 0.2))
     even = levels.unevenness <= np.clip(usual, MOST_UNEVEN, MOST_UNEVEN_BESIDE)
-    seen = levels.some(even) if np.count_nonzero(even) >= max(4, even.size // 4) else levels
+    seen = levels.some(even) if np.count_nonzero(even) >= max(FEWEST_CLASSES, even.size // 4) else levels
     x, y = seen.brightness, seen.high
-    if x.size >= 4:
+    if x.size >= FEWEST_CLASSES:
         curve, ratio = _through(x, y, seen.error, float(levels.brightness[0]))
         if ratio >= LEAST_RATIO_CORRELATED[len(curve.levels) > 2]:
             return curve
     return Curve((float(x.mean()),), (float(np.average(y, weights=1 / (y + np.median(y) + 1e-300))),))
+
+
+def fit_in_colours(
+    brightness: Levels, differences: Sequence[Levels], channels: Sequence[Levels], support: float
+) -> tuple[Curve, ...] | None:
+    """The curve of three channels, or one for each, as their differences show it; None if they do not.
+
+    brightness, differences: of the components of the channels, all by brightness.
+    support: share of the classes that must look like noise.
+
+    >>> x = np.linspace(10, 200, 24)
+    >>> levels = Levels(x, 250 - x, 250 - x, np.ones(24), np.full(24, 0.05))
+    >>> (curve,) = fit_in_colours(levels, [levels, levels], [levels] * 3, 0.8)
+    >>> curve.variance([50.0, 150.0]).round(-1).tolist()
+    [200.0, 100.0]
+    """
+    like_noise = [levels.like_noise() for levels in differences]
+    if min(float(np.mean(chosen)) for chosen in like_noise) < support:
+        return None
+    seen = [levels.some(chosen) for levels, chosen in zip(differences, like_noise, strict=True)]
+    # Noise of unequal channels differs between the differences, but the mean is that of the channels.
+    own = np.array([float(np.median(levels.high)) for levels in seen])
+    x = np.concatenate([levels.brightness for levels in seen])
+    y = np.concatenate([levels.high * own.mean() / level for levels, level in zip(seen, own, strict=True)])
+    doubt = np.concatenate([_doubt(levels) for levels in seen])
+    order = np.argsort(x, kind="stable")
+    x, y, doubt = x[order], y[order], doubt[order]
+    curve, ratio = _through(x, y, doubt, float(x[0]))
+    flat = Curve((float(x.mean()),), (float(own.mean()),))
+    gain = _misfit(y, flat.variance(x)) / max(_misfit(y, curve.variance(x)), 1e-300)
+    if ratio < LEAST_RATIO_IN_COLOURS or gain < LEAST_GAIN_IN_COLOURS:
+        curve = flat
+    # The brightness has the same noise and texture, unless a camera smoothed it.
+    if _relative(brightness, curve) * SAME_STRENGTH < 1:
+        return None
+    relative = np.array([_relative(levels, curve) for levels in channels])
+    relative /= relative.mean()
+    expected = np.array(((relative[0] + relative[2]) / 2, (relative @ (1, 4, 1)) / 6))
+    if relative.max() < SAME_STRENGTH * relative.min():
+        return (curve,)
+    if abs(np.log(expected[0] / expected[1] * own[1] / own[0])) > np.log(SAME_STRENGTH):
+        return None
+    return tuple(curve.scaled(float(share)) for share in relative)
+
+
+def _relative(levels: Levels, curve: Curve) -> float:
+    """Usual variance relative to a curve, where the levels look like noise; else their lower quartile."""
+    variance, like_noise = curve.variance(levels.brightness), levels.like_noise()
+    if np.count_nonzero(like_noise) >= FEWEST_CLASSES:
+        return float(np.median(levels.high[like_noise] / variance[like_noise]))
+    return float(np.quantile(levels.least(USUAL_LEAK) / variance, 0.25))
 
 
 def _through(x: Float, y: Float, error: Float, darkest: float, may_bend: bool = True) -> tuple[Curve, float]:

@@ -28,17 +28,23 @@ class Evidence(NamedTuple):
     uneven: float  # scatter of the energies of flat blocks over that of noise, which has one
     strength: float  # of the noise, relative to the contrast
     is_subsampled: bool  # whether the colour differences have low frequencies only, as in most JPEG files
+    is_smoothed: bool  # whether the colour differences are white noise that was smoothed a little
 
     @classmethod
     def of(cls, found: PowerEstimate, contrast: float, tilt: float, least_tilt: float) -> "Evidence":
         """From the power of the noise, and how its classes of brightness are tilted."""
         (floor, rise), *colours = map(floor_and_rise, found.power)
         brightness, *differences = found.power.mean(axis=(1, 2))
-        subsampled = (
-            len(colours) > 0
-            and all(high <= SUBSAMPLED_FLOOR and low >= SUBSAMPLED_RISE for high, low in colours)
-            and float(np.mean(differences)) >= SUBSAMPLED_POWER * brightness
-        )
+        subsampled = smoothed = False
+        if colours:
+            subsampled = (
+                all(high <= SUBSAMPLED_FLOOR and low >= SUBSAMPLED_RISE for high, low in colours)
+                and float(np.mean(differences)) >= SUBSAMPLED_POWER * brightness
+            )
+            smoothed = (
+                all(high <= SMOOTHED_FLOOR and low <= SMOOTHED_RISE for high, low in colours)
+                and float(np.min(differences)) >= SMOOTHED_POWER * brightness
+            )
         strength = float(np.sqrt(found.power.mean())) / max(contrast, 1e-300)
         return cls(
             floor,
@@ -49,6 +55,7 @@ class Evidence(NamedTuple):
             found.unevenness,
             strength,
             subsampled,
+            smoothed,
         )
 
 
@@ -102,6 +109,11 @@ EVEN_SUBSAMPLED = (
     Shape(np.inf, 1.25, 0.0, 0.2, 1.15, least=0.25, most=0.65),
     Shape(np.inf, 5.0, 0.0, 0.5, 1.15, least=0.45),
 )
+# The same if the colour differences are smoothed noise, of pictures that were scaled, sharpened or filtered.
+EVEN_SMOOTHED = Shape(np.inf, np.inf, 0.0, 0.1, least=0.06)
+SMOOTHED_TILT = 1.3  # at least, usual for each colour difference
+# Limits for each colour difference. White noise has floors above 0.7, or much less power than the texture.
+SMOOTHED_FLOOR, SMOOTHED_RISE, SMOOTHED_POWER = 0.65, 2.6, 0.25
 # Limits for each colour difference. Texture is mostly brightness, so its differences have less power.
 SUBSAMPLED_FLOOR, SUBSAMPLED_RISE, SUBSAMPLED_POWER = 0.25, 2.0, 0.01
 LEAST_RISE = 0.6  # patterns that repeat have almost nothing at low frequencies
@@ -118,7 +130,7 @@ def looks_like_noise(seen: Evidence, channels: int) -> bool:
 
     Examples
     --------
-    >>> even = Evidence(0.2, 1.1, 5.0, 4.0, flat=0.3, uneven=1.0, strength=0.2, is_subsampled=False)
+    >>> even = Evidence(0.2, 1.1, 5.0, 4.0, 0.3, 1.0, 0.2, is_subsampled=False, is_smoothed=False)
     >>> looks_like_noise(even, 1), looks_like_noise(even._replace(uneven=1.6), 1)
     (True, False)
     """
@@ -139,6 +151,8 @@ def _is_texture(seen: Evidence) -> bool:
 
 def _is_even(seen: Evidence) -> bool:
     """Whether it is as even as noise is."""
+    if seen.is_smoothed and EVEN_SMOOTHED.fits(seen):
+        return True
     if seen.is_subsampled and any(shape.fits(seen) for shape in EVEN_SUBSAMPLED):
         return True
     return seen.least_tilt > EVEN_TILT and any(shape.fits(seen) for shape in EVEN)
