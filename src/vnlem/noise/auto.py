@@ -31,7 +31,7 @@ from vnlem.noise.correlated import SMALLEST_IMAGE, Spectrum, estimate_power
 from vnlem.noise.curve import Curve
 from vnlem.noise.evidence import SMALLEST_FOR_A_CURVE, Seen, of_varied
 from vnlem.noise.field import SMALLEST, Cells, field_of, find_field, with_surface
-from vnlem.noise.fit import SAME_STRENGTH, Demands, fit, fit_correlated, gain_of_planes
+from vnlem.noise.fit import Demands, fit, fit_correlated, gain_of_planes
 from vnlem.noise.instruments import INSTRUMENTS, check_options, estimate_instrument
 from vnlem.noise.levels import Differences
 from vnlem.noise.lines import with_lines, without_lines
@@ -69,6 +69,7 @@ MOST_OF_POSSIBLE, MOST_OF_POSSIBLE_CLIPPED, MOST_OF_POSSIBLE_TEXTURED = 0.15, 0.
 CHOSEN_LOW = 1.2
 # The brightness of a photograph has texture everywhere, which counts as noise and outweighs this.
 CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
+CHOSEN_LOW_IF_SMOOTHED = 0.85  # what is left of the noise costs less than what is lost of the texture
 MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 
 # Messages for cases where two models are about equally likely: the one that removes less is used.
@@ -273,9 +274,11 @@ def _correlated(
     if not (sure or looks_like_noise(seen, len(data))):
         return None
     power, chosen_low = found.power, CHOSEN_LOW if len(data) != 3 else CHOSEN_LOW_IN_COLOUR
-    if seen.is_smoothed and power[0].mean() > SAME_STRENGTH * power[1:].mean():
-        # What the brightness has more than the colours is texture.
-        power, chosen_low = np.broadcast_to(power[1:].mean(axis=0), power.shape), CHOSEN_LOW
+    if seen.is_smoothed:
+        chosen_low = CHOSEN_LOW_IF_SMOOTHED
+        if power[0].mean() > power[1:].mean():
+            # What the brightness has beyond the colours is texture.
+            power = np.broadcast_to(power[1:].mean(axis=0), power.shape)
     strengths = power.mean(axis=(1, 2)) * chosen_low
     confidence = float(np.clip(size * min(1.0, found.share / 0.2), 0.05, 1.0))
     model = NoiseModel(
