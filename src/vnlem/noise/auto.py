@@ -12,12 +12,13 @@ with the least regret is used:
 | bent curve | any smooth dependence on the brightness | nearly all classes | white |
 | Rician | magnitudes without signal | air of their distribution, nothing darker | the above |
 | field | a strength that varies over the image | cells like noise, on a smooth surface | the above |
-| correlated | power at low frequencies | a spectrum that texture does not have, or evenness | white |
+| correlated | power at low frequencies | odds that take the costs into account | white |
 
-The numbers are in `DEMANDS`, a row for each `caution`, and in :mod:`vnlem.noise.shape`.
+The numbers are in `DEMANDS`, a row for each `caution`, and in :mod:`vnlem.noise.odds`.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -36,7 +37,7 @@ from vnlem.noise.instruments import INSTRUMENTS, check_options, estimate_instrum
 from vnlem.noise.levels import Differences
 from vnlem.noise.lines import with_lines, without_lines
 from vnlem.noise.model import NoiseModel, each
-from vnlem.noise.shape import EVEN_TILT, SMOOTHED_TILT, Evidence, looks_like_noise
+from vnlem.noise.shape import Evidence
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, check_values, to_planes
@@ -60,16 +61,17 @@ DEMANDS = {
     "strong": Demands(0.15, 0.3, 0.5, weak=0.08, misfit=0.3, significance=4, weak_significance=6),
 }
 
-# Limits as shares of the largest possible variance. Text, fingerprints and gratings reach 0.18 to 1.2,
-# correlated noise 0.08 and clipped noise 0.18. White noise of that strength covers texture, so that most
-# classes look like noise; halftone and dithered pictures reach 0.07 to 0.9 with few such classes.
-MOST_OF_POSSIBLE, MOST_OF_POSSIBLE_CLIPPED, MOST_OF_POSSIBLE_TEXTURED = 0.15, 0.25, 0.05
-# Coefficients of correlated noise are not quite independent, so the chosen blocks have slightly less of it
-# than the others; and too little is worse than too much.
-CHOSEN_LOW = 1.2
-# The brightness of a photograph has texture everywhere, which counts as noise and outweighs this.
-CHOSEN_LOW_IN_COLOUR = np.array([0.85, 1.2, 1.2])
-CHOSEN_LOW_IF_SMOOTHED = 0.85  # what is left of the noise costs less than what is lost of the texture
+# Log odds that correlated noise needs, by caution: 0.8 for and 0.2 against it, or the opposite.
+LEAST_ODDS = {"safe": np.inf, "auto": np.log(4), "strong": -np.log(4)}
+
+# The variance of white noise, as a share of the largest possible one. Noise of that strength covers texture,
+# so that most classes look like noise; halftone and dithered pictures reach 0.07 to 0.9, with few such.
+MOST_OF_POSSIBLE = 0.05
+# Texture counts as noise, and what is lost of it costs more than what is left of the noise. Noise without
+# high frequencies is told from texture better, and differences of colours contain hardly any texture.
+TAKEN, TAKEN_IF_SOFT, TAKEN_OF_COLOURS = 0.85, 1.0, (0.85, 1.2, 1.2)
+SOFT_FLOOR = 0.05
+LEAST_TILT, LEAST_COLOUR_TILT = 1.3, 1.3  # for a closer look at correlation
 MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 
 # Messages for cases where two models are about equally likely: the one that removes less is used.
@@ -227,11 +229,9 @@ def _estimate(
     magnitudes = recognise_rician(data, pool) if positive else None
     if magnitudes is not None:
         return magnitudes
-    seen = [Seen.of(plane, pool, limits=own) for plane, own in zip(data, planes.limits.T, strict=True)]
-    if not any(seen):
+    channels = channels_of(planes, pool)
+    if not channels:
         return NoiseModel.white(0.0, 0.5, NOTHING)
-    # A channel without visible noise follows the others.
-    channels = [one or next(filter(None, seen)) for one in seen]
     if differences is not None and min(differences[0].noise.shape) >= SMALLEST_FOR_A_CURVE:
         channels = [one.or_less(own, pool) for one, own in zip(channels, differences, strict=True)]
     if kind == "auto" and in_place and smallest >= SMALLEST:
@@ -241,58 +241,69 @@ def _estimate(
         if surface is not None:
             return with_surface(surface, blocks, height, width)
     parts = cache(partial(parts_of_colours, planes, pool))  # takes long, and few images need it
-    tilted = all(one.is_tilted for one in channels)
-    may_be = all(one.least_tilt > EVEN_TILT for one in channels)
-    if not may_be and len(data) == 3 and differences is None:
-        may_be = all(
-            part is not None and (part.is_tilted or part.tilt > SMOOTHED_TILT) for part in parts()[1:]
-        )
     doubt = ""
-    if smallest >= SMALLEST_IMAGE and (kind == "correlated" or may_be):
-        sure = kind == "correlated" or (caution == "strong" and tilted)
-        model = _correlated(planes, channels, pool, size, sure)
-        if model is not None and (caution != "safe" or kind == "correlated"):
+    may_be = kind == "correlated" or _may_be_correlated(channels, parts if differences is None else None)
+    found = correlated(planes, channels, pool) if may_be and smallest >= SMALLEST_IMAGE else None
+    if found is not None:
+        model, evidence = found
+        odds = evidence.odds()
+        if kind == "correlated" or odds > LEAST_ODDS[caution]:
             return model
-        doubt = UNLIKE_NOISE if kind == "correlated" or tilted else ""
-    return _uncorrelated(planes, channels, size, caution, doubt, parts)
+        unsure = odds > LEAST_ODDS["strong"] or all(one.is_tilted for one in channels)
+        doubt = UNLIKE_NOISE if unsure else ""
+    return uncorrelated(planes, channels, size, caution, doubt, parts)
 
 
-def _correlated(
-    planes: Planes, channels: list[Seen], pool: Pool, size: float, sure: bool
-) -> NoiseModel | None:
-    """The model of noise that neighbouring pixels share; None if it may be texture."""
+def channels_of(planes: Planes, pool: Pool) -> list[Seen]:
+    """What each channel shows; one without visible noise follows the others. Empty if none shows noise."""
+    seen = [Seen.of(plane, pool, limits=own) for plane, own in zip(planes.data, planes.limits.T, strict=True)]
+    return [one or next(filter(None, seen)) for one in seen] if any(seen) else []
+
+
+def _may_be_correlated(channels: list[Seen], parts: Callable[[], list[Seen | None]] | None) -> bool:
+    """A first look: whether every class of brightness, or both colour differences, lack high frequencies."""
+    if all(one.least_tilt > LEAST_TILT for one in channels):
+        return True
+    if parts is None or len(channels) != 3:
+        return False
+    return all(part is not None and part.tilt > LEAST_COLOUR_TILT for part in parts()[1:])
+
+
+def correlated(planes: Planes, channels: list[Seen], pool: Pool) -> tuple[NoiseModel, Evidence] | None:
+    """The model of noise that neighbouring pixels share, and the evidence; None if there is no noise."""
     data = planes.data
     curves = [fit_correlated(one.levels).for_pixels(plane) for one, plane in zip(channels, data, strict=True)]
     if any(not max(curve.variances) > 0 for curve in curves):
         return None
     stable = np.stack([curve.stabilise(plane) for curve, plane in zip(curves, data, strict=True)])
-    unclipped = planes.unclipped()
-    found = estimate_power(to_components(stable), unclipped, pool)
-    tilt = float(np.median([one.tilt for one in channels]))
-    least_tilt = min(one.least_tilt for one in channels)
-    seen = Evidence.of(found, float(stable.std(axis=(1, 2)).mean()), tilt, least_tilt)
-    if not (sure or looks_like_noise(seen, len(data))):
-        return None
-    power, chosen_low = found.power, CHOSEN_LOW if len(data) != 3 else CHOSEN_LOW_IN_COLOUR
-    if seen.is_smoothed:
-        chosen_low = CHOSEN_LOW_IF_SMOOTHED
-        if power[0].mean() > power[1:].mean():
-            # What the brightness has beyond the colours is texture.
-            power = np.broadcast_to(power[1:].mean(axis=0), power.shape)
-    strengths = power.mean(axis=(1, 2)) * chosen_low
+    found = estimate_power(to_components(stable), planes.unclipped(), pool)
+    size = min(1.0, data[0].size / 128**2)
     confidence = float(np.clip(size * min(1.0, found.share / 0.2), 0.05, 1.0))
-    model = NoiseModel(
-        tuple(curves), tuple(map(Spectrum.of, power)), tuple(map(float, strengths)), confidence
-    )
-    shares = [
+    model = _with_power(NoiseModel(tuple(curves), confidence=confidence), found.power)
+    possible = min(
         one.share_of_possible(model.variance(one.levels.brightness, number), limits)
         for number, (one, limits) in enumerate(zip(channels, planes.limits.T, strict=True))
-    ]
-    most = MOST_OF_POSSIBLE if np.mean(unclipped) > 0.999 else MOST_OF_POSSIBLE_CLIPPED
-    return model if sure or min(shares) <= most else None
+    )
+    tilts = [(one.tilt, one.least_tilt) for one in channels]
+    white = float(np.mean([one.share for one in channels]))
+    evidence = Evidence.of(found, data, stable, tilts, possible, white)
+    power = found.power
+    if evidence.is_smoothed and power[0].mean() > power[1:].mean():
+        # What the brightness has beyond the colours is texture.
+        power = np.broadcast_to(power[1:].mean(axis=0), power.shape)
+    if evidence.is_smoothed or (len(data) != 3 and evidence.floor > SOFT_FLOOR):
+        return _with_power(model, TAKEN * power), evidence
+    taken = np.array(TAKEN_OF_COLOURS if len(data) == 3 else (TAKEN_IF_SOFT,))
+    return _with_power(model, taken[:, None, None] * power), evidence
 
 
-def _uncorrelated(
+def _with_power(model: NoiseModel, power: Float) -> NoiseModel:
+    """The model with this power (C, SIDE, SIDE) of its components."""
+    strengths = tuple(map(float, power.mean(axis=(1, 2))))
+    return replace(model, spectra=tuple(map(Spectrum.of, power)), strengths=strengths)
+
+
+def uncorrelated(
     planes: Planes,
     channels: list[Seen],
     size: float,
@@ -324,7 +335,7 @@ def _uncorrelated(
         for one, level, limits in zip(channels, levels, planes.limits.T, strict=True)
         if one.share < DEMANDS[caution].support
     ]
-    if caution == "auto" and len(shares) == len(levels) and min(shares) > MOST_OF_POSSIBLE_TEXTURED:
+    if caution == "auto" and len(shares) == len(levels) and min(shares) > MOST_OF_POSSIBLE:
         return NoiseModel.white(0.0, confidence, DRAWN)
     if len(data) == 3:
         return white_of_colours(data, levels, parts(), caution, DEMANDS[caution], confidence, doubt)
