@@ -61,8 +61,8 @@ DEMANDS = {
     "strong": Demands(0.15, 0.3, 0.5, weak=0.08, misfit=0.3, significance=4, weak_significance=6),
 }
 
-# Log odds that correlated noise needs, by caution: 0.8 for and 0.2 against it, or the opposite.
-LEAST_ODDS = {"safe": np.inf, "auto": np.log(4), "strong": -np.log(4)}
+# Log odds that correlated noise needs, by caution.
+LEAST_ODDS = {"safe": np.inf, "auto": 1.0, "strong": -1.0}
 
 # The variance of white noise, as a share of the largest possible one. Noise of that strength covers texture,
 # so that most classes look like noise; halftone and dithered pictures reach 0.07 to 0.9, with few such.
