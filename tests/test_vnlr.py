@@ -10,6 +10,7 @@ import skimage.data
 from vnlr_scene import QUICK, error, noisy_scene, plan_of, scene
 
 import vnlem
+from vnlem.estimate.runs import REACH, mean_of_runs
 from vnlem.execute import execute
 from vnlem.methods.vnlr import halo, resolve
 
@@ -305,19 +306,20 @@ def test_vnlr_is_the_default_method():
     assert info.method == "vnlr"
 
 
-def test_best_is_the_mean_of_its_runs():
+def test_best_is_the_weighted_mean_of_its_runs():
     image = noisy_scene(height=100, width=104)[None]
     plan = plan_of(image, profile="best", passes=2, n_neighbors=16, scales=1)
     (group,) = plan.sizes[0].groups
     runs = [group.params, *group.params.others]
     assert len(runs) == 2
-    assert plan.halo == max(halo(run) for run in runs)
+    assert plan.halo == max(halo(run) for run in runs) + REACH
     found = []
     for run in runs:
         size = replace(plan.sizes[0], groups=(replace(group, params=replace(run, others=())),))
         found.append(execute(replace(plan, rounds=(replace(plan.rounds[0], sizes=(size,)),)), image))
     assert np.abs(found[0] - found[1]).max() > 0.1
-    np.testing.assert_allclose(execute(plan, image), np.mean(found, axis=0), atol=1e-4)
+    sigma = np.float32(plan.sizes[0].level)
+    np.testing.assert_allclose(execute(plan, image), mean_of_runs(*found, sigma), atol=1e-3)
 
 
 def test_what_is_given_holds_for_all_runs_of_best():

@@ -14,6 +14,7 @@ import numpy as np
 
 from vnlem.estimate.halved import double_part, half_of, halve_part, needed_to_double, part_of
 from vnlem.estimate.missing import first_guess, next_guess, relative_noise
+from vnlem.estimate.runs import REACH, mean_of_runs_in_strips
 from vnlem.estimate.scales import double_in_tiles, halve_in_tiles, join_in_tiles
 from vnlem.noise import parts, strips
 from vnlem.noise.rounds import join_in_units, mix
@@ -246,16 +247,15 @@ class _Execution:
             """The denoised pixels of a group of channels, in the units of the picture."""
             if group.is_negligible:
                 return picture[:, rows, columns].copy()
-            there = self._where_solved(picture)
-            job, *others = self._jobs(group, own, there, own_map)
-            denoised = self._solver(job)[:, rows, columns]
-            for other in others:
-                denoised += self._solver(other)[:, rows, columns]
-            if others:
-                denoised /= 1 + len(others)
-            found.extend(one.details for one in (job, *others))
-            before = job.pixels[:, rows, columns]
-            scale, workers = group.scale, self._pool.workers
+            there, scale, workers = self._where_solved(picture), group.scale, self._pool.workers
+            jobs = self._jobs(group, own, there, own_map)
+            denoised = self._solver(jobs[0])
+            if len(jobs) == 2:
+                level = np.float32(scale.sigma) if own_map is None else jobs[0].sigma_map
+                denoised = mean_of_runs_in_strips(denoised, self._solver(jobs[1]), level, self._pool)
+            denoised = denoised[:, rows, columns]
+            found.extend(job.details for job in jobs)
+            before = jobs[0].pixels[:, rows, columns]
             result = scale.restore(there[:, rows, columns], before, denoised, workers=workers)
             return result if there is picture else to_host(result)
 
@@ -289,12 +289,14 @@ class _Execution:
         return on_current_gpu(picture)
 
     def _jobs(self, group: Group, region: Region, picture: Any, sigma_map: Any) -> list[Job[Any]]:
-        """The runs whose mean is the result: usually one."""
+        """The runs whose mean is the result: one, or two that also write what the mean reads around."""
         workers, scale = self._pool.workers, group.scale
         pixels = scale.standardise(picture, workers)
         members = self._method.members(group.params)
         work = picture.shape[1] * picture.shape[2] / len(members)
         spread = None if sigma_map is None else (sigma_map / scale.scale).astype(np.float32)
+        if len(members) > 1:
+            region = region._replace(write=region.write.grown(REACH, region.shape))
         part = None if region.is_whole() and region.write == region.read else region
         return [
             Job(

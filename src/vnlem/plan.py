@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from vnlem.estimate.halved import DOUBLE_REACH, FILTER_REACH, half_of
 from vnlem.estimate.missing import Repair
+from vnlem.estimate.runs import REACH
 from vnlem.estimate.scales import check_scales, count_scales, halve_in_tiles
 from vnlem.noise import parts, strips
 from vnlem.noise.model import NoiseModel
@@ -332,8 +333,9 @@ class _Decide(NamedTuple):
         if self.method.halo is None:
             raise ValueError(f"{self.method.name} needs the whole image at once")
         members = self.method.members(params)
-        halo = max(map(self.method.halo, members))
-        work = max(map(self.method.work_halo or self.method.halo, members))
+        around = REACH if len(members) > 1 else 0
+        halo = around + max(map(self.method.halo, members))
+        work = around + max(map(self.method.work_halo or self.method.halo, members))
         return Group(channels, scale, params, halo, work, peak)
 
 

@@ -5,6 +5,7 @@ means that hardly any noise could be separated from the structure of the image. 
 estimate itself, and it is better to leave the image unchanged.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,15 +37,23 @@ def shrink_change_in_strips(noisy: Float, estimate: Float, variance: Float, pool
     >>> bool((found == shrink_change(noisy, 0.7 * noisy, one)).all())
     True
     """
-    _, height, width = noisy.shape
-    out = np.empty_like(estimate)
+    return in_strips(shrink_change, (noisy, estimate, variance), REACH, pool)
+
+
+def in_strips(work: Callable[..., Float], planes: tuple[Float, ...], reach: int, pool: Pool) -> Float:
+    """What `work` makes of some planes (channels, height, width), strip by strip on all workers.
+
+    planes: those whose height is one are the same everywhere.
+    reach: how many pixels around a pixel its result depends on.
+    """
+    _, height, width = planes[0].shape
+    out = np.empty_like(planes[0])
     everything = Tile(0, height, 0, width)
 
     def look(tile: Tile) -> None:
-        around = tile.grown(REACH, (height, width))
+        around = tile.grown(reach, (height, width))
         seen = (slice(None), *around.inside(everything))
-        own = variance if variance.shape[1] == 1 else variance[seen]
-        found = shrink_change(noisy[seen], estimate[seen], own)
+        found = work(*(own if own.shape[1] == 1 else own[seen] for own in planes))
         out[:, *tile.inside(everything)] = found[:, *tile.inside(around)]
 
     pool.for_each(look, grid(height, width, STRIP, LONGEST))

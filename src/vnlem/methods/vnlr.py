@@ -56,8 +56,8 @@ def denoise_vnlr(
         (six times the matching time; pays for particles at random angles); "similarity" is "so2" with a
         window of three times the radius (for particles that recur at one or several sizes).
     profile : {"balanced", "best", "quality", "fast"}
-        How much work is done. "best" is the mean of two runs in wide windows: one with small patches in its
-        early passes, and one with larger patches whose centre counts more than their border.
+        How much work is done. "best" is the mean of two runs in wide windows, one with small patches and one
+        with large ones: the first counts most in texture and at edges, the second in flat areas.
     preset : {"auto"}
         There is no preset "paper" for this method.
     engine : {"fast", "reference"}

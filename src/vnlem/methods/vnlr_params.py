@@ -72,7 +72,7 @@ class VnlrParams(FixedParams):
     # smooth, so more of what looks like noise in them is noise.
     colour_boost: float = 1.0
     pattern: tuple[str, ...] = ()  # colours of the pixels of a cell, row by row; one colour when empty
-    others: tuple["VnlrParams", ...] = ()  # of further runs: the result is the mean of all
+    others: tuple["VnlrParams", ...] = ()  # of a second run, with larger patches: the result is their mean
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ class _Run:
     first_patch_distance: int
     first_step: int
     boost: float
+    first_patch: int = 6  # side of a patch in the first pass
     early_patch: int = 7  # side of a patch in the first half of the pilot passes
     larger_late: int = 0  # pixels added to the usual side in the second half
     noise_kept: float = FixedParams.noise_kept
@@ -95,14 +96,12 @@ class _Run:
 
 # n_neighbors, patch_distance, step, passes, first_n_neighbors, first_patch_distance, first_step, boost
 _QUALITY = _Run(80, 26, 5, 5, 24, 18, 2, 1.2)
-_BEST = replace(_QUALITY, noise_kept=0.9, boost=1.4, window=0.0)
-# The runs of each profile; the result is their mean. Those of "best" err differently: one has small patches,
-# the other large ones whose centre counts most.
+# Runs that err differently: small patches keep texture, large ones leave less noise in flat areas.
+_SMALL = replace(_QUALITY, patch_distance=52, step=4, boost=1.6, early_patch=5, larger_late=-1)
+_LARGE = replace(_QUALITY, patch_distance=40, step=4, first_patch=8, early_patch=5, larger_late=2)
+# The runs of each profile. Of two each counts most where it is better.
 _PROFILES = {
-    "best": (
-        replace(_BEST, patch_distance=52, step=4, early_patch=5),
-        replace(_BEST, patch_distance=40, early_patch=6, larger_late=1, window=4.0),
-    ),
+    "best": (replace(_SMALL, noise_kept=1.0, window=4.0), replace(_LARGE, noise_kept=0.9)),
     "quality": (_QUALITY,),
     "balanced": (_Run(64, 20, 5, 4, 20, 16, 4, 1.15),),
     "fast": (_Run(64, 14, 6, 3, 18, 12, 5, 1.15),),
@@ -140,7 +139,7 @@ def resolve(
             # Small patches first: they keep detail that later passes can still smooth, not vice versa.
             late = (7 if sigma < LARGE_NOISE else 8) + run.larger_late
             early = n_passes // 2 if profile != "fast" else 0
-            sizes = (6, *[run.early_patch] * early, *[late] * (n_passes - early))
+            sizes = (run.first_patch, *[run.early_patch] * early, *[late] * (n_passes - early))
         else:
             sizes = (whole("patch_size", patch_size, 7, 2),) * (n_passes + 1)
         steps = steps_within(sizes, step, run.first_step, run.step)
