@@ -14,7 +14,7 @@ import numpy as np
 
 from vnlem.estimate.halved import double_part, half_of, halve_part, needed_to_double, part_of
 from vnlem.estimate.missing import first_guess, next_guess, relative_noise
-from vnlem.estimate.scales import double_in_tiles, halve_in_tiles, join_in_tiles
+from vnlem.estimate.scales import double_in_tiles, halve_in_tiles, join_in_tiles, level_around
 from vnlem.noise import parts, strips
 from vnlem.noise.rounds import join_in_units, mix
 from vnlem.pipeline.device import lies_on_gpu, namespace, on_current_gpu, to_host
@@ -329,7 +329,7 @@ class _Execution:
         if size.noise is not None:
             return join_in_units(size.noise, fine, coarse, self._pool)
         if sigma_map is not None:
-            level = sigma_map
+            level = sigma_map if 1 in sigma_map.shape[1:] else level_around(sigma_map)
         elif len({group.scale.noise for group in size.groups}) > 1:
             level = np.array([group.scale.noise for group in size.groups])[:, None, None]
         else:
