@@ -102,9 +102,9 @@ def _repaired(
     filled = first_guess(planes, holes, repair.level)
     bare = replace(plan, repair=None)
     steps: list[tuple[Plan, Tile]] = [(bare, write)]  # what each step writes, from the last to the first
-    for _ in range(repair.rounds):
+    for guess in reversed(repair.guesses):
         before, wanted = steps[-1]
-        steps.append((repair.guess, wanted.grown(before.halo, shape) if not region.is_whole() else read))
+        steps.append((guess, wanted.grown(before.halo, shape) if not region.is_whole() else read))
     # Without holes within reach there is nothing to guess.
     if not holes.any():
         steps = steps[:1]
