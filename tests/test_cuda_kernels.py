@@ -309,6 +309,13 @@ def test_scales_are_joined_with_the_bits_of_the_cpu(shape, noise):
     np.testing.assert_array_equal(found, scales.join(fine, coarse, sigma))
 
 
+@pytest.mark.parametrize("shape", [(1, 40, 53), (3, 31, 270), (2, 5, 4)])
+def test_noise_is_averaged_around_a_pixel_with_the_bits_of_the_cpu(shape):
+    sigma = np.random.default_rng(0).uniform(1, 5, shape)
+    found = cuda_scales.level_around(sigma, Emulator())
+    np.testing.assert_array_equal(found, scales.level_around(sigma))
+
+
 @pytest.mark.parametrize("count", [1, 8, 17])
 def test_the_median_over_planes(count):
     planes = np.random.default_rng(count).normal(0, 1, (count, 300)).astype(np.float32)

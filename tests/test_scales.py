@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 import vnlem
-from vnlem.estimate.scales import double, double_in_tiles, halve, halve_in_tiles, join, join_in_tiles
+from vnlem.estimate.scales import (
+    double,
+    double_in_tiles,
+    halve,
+    halve_in_tiles,
+    join,
+    join_in_tiles,
+    level_around,
+)
 from vnlem.pipeline.workers import Pool
 
 
@@ -134,6 +142,13 @@ def test_the_join_is_that_of_plain_loops():
             doubt = 0.012 * sigma[0, y, x] ** 2
             expected[y, x] = fine[0, y, x] + change[y, x] * doubt / (energy + doubt)
     np.testing.assert_allclose(join(fine, coarse, sigma)[0], expected, rtol=1e-10)
+
+
+def test_the_noise_around_a_pixel_is_the_root_mean_square_over_the_window_of_the_join():
+    sigma = np.random.default_rng(7).uniform(0.5, 2.0, (2, 20, 23))
+    around = np.pad(sigma, ((0, 0), (6, 6), (6, 6)), mode="symmetric")
+    windows = np.lib.stride_tricks.sliding_window_view(around, (13, 13), axis=(1, 2))
+    np.testing.assert_allclose(level_around(sigma), np.sqrt((windows**2).mean(axis=(3, 4))))
 
 
 @pytest.mark.parametrize("shape", [(1, 300, 1041), (3, 257, 129), (2, 5, 700), (1, 128, 513)])

@@ -15,7 +15,7 @@ import numpy as np
 from vnlem.estimate.halved import double_part, half_of, halve_part, needed_to_double, part_of
 from vnlem.estimate.missing import first_guess, next_guess, relative_noise
 from vnlem.estimate.runs import REACH, mean_of_runs_in_strips
-from vnlem.estimate.scales import double_in_tiles, halve_in_tiles, join_in_tiles
+from vnlem.estimate.scales import double_in_tiles, halve_in_tiles, join_in_tiles, level_around
 from vnlem.noise import parts, strips
 from vnlem.noise.rounds import join_in_units, mix
 from vnlem.pipeline.device import lies_on_gpu, namespace, on_current_gpu, to_host
@@ -103,9 +103,9 @@ def _repaired(
     filled = first_guess(planes, holes, repair.level)
     bare = replace(plan, repair=None)
     steps: list[tuple[Plan, Tile]] = [(bare, write)]  # what each step writes, from the last to the first
-    for _ in range(repair.rounds):
+    for guess in reversed(repair.guesses):
         before, wanted = steps[-1]
-        steps.append((repair.guess, wanted.grown(before.halo, shape) if not region.is_whole() else read))
+        steps.append((guess, wanted.grown(before.halo, shape) if not region.is_whole() else read))
     # Without holes within reach there is nothing to guess.
     if not holes.any():
         steps = steps[:1]
@@ -331,7 +331,7 @@ class _Execution:
         if size.noise is not None:
             return join_in_units(size.noise, fine, coarse, self._pool)
         if sigma_map is not None:
-            level = sigma_map
+            level = sigma_map if 1 in sigma_map.shape[1:] else level_around(sigma_map)
         elif len({group.scale.noise for group in size.groups}) > 1:
             level = np.array([group.scale.noise for group in size.groups])[:, None, None]
         else:

@@ -264,14 +264,16 @@ def with_repair(
     """A plan that fills holes first.
 
     planes, holes: the image or a sample of it; holes None if none were found.
-    quick: gives the plan of the guessing rounds, from parameters that make them quick.
+    quick: gives the plan of a guessing round, from parameters that make it quick or careful.
     """
     if holes is None:
         holes = np.zeros(planes.shape, bool)
-    has_profiles = "profile" in find_method(plan.method).parameters
-    rounds = holes_of.count_rounds(holes) if has_profiles else holes_of.FEW_ROUNDS
-    guess = quick({"profile": "fast", "aim": "fidelity"} if has_profiles else {})
-    return replace(plan, repair=Repair(guess, rounds, holes_of.levels_of(planes, holes)))
+    if "profile" in find_method(plan.method).parameters:
+        profiles = holes_of.profiles_of_guesses(holes, plan.groups()[0].params.profile)
+        guesses = tuple(quick({"profile": profile, "aim": "fidelity"}) for profile in profiles)
+    else:
+        guesses = (quick({}),)
+    return replace(plan, repair=Repair(guesses, holes_of.levels_of(planes, holes)))
 
 
 def finish(given: Any, done: Any, options: PixelOptions, missing: Mask | None, protect: Any = None) -> Any:

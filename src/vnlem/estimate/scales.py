@@ -178,6 +178,17 @@ def join(fine: Any, coarse: Any, sigma: Any, left_over: float = LEFT_OVER, level
     return change
 
 
+def level_around(sigma: Any) -> Any:
+    """The noise, (C, H, W), over the windows in which a join compares: filled pixels have less than measured.
+
+    >>> float(level_around(np.full((1, 20, 20), 3.0))[0, 0, 0])
+    3.0
+    """
+    if lies_on_gpu(sigma):
+        return load("vnlem.estimate.scales_on_gpu:level_around")(sigma)
+    return np.sqrt(_mean(sigma * sigma, WINDOW))
+
+
 def halve_in_tiles(planes: Any, pool: Pool) -> Any:
     """:func:`halve`, tile by tile on all workers, with the same bits.
 

@@ -32,3 +32,10 @@ def join(fine: Array, coarse: Array, sigma: Any, engine: engines.Engine | None =
     else:
         noise = xp.ascontiguousarray(xp.broadcast_to(sigma, fine.shape), np.float64)
     return kernels.join_pixels(engine, fine, change, means, noise, LEFT_OVER)
+
+
+def level_around(sigma: Array, engine: engines.Engine | None = None) -> Array:
+    """`vnlem.estimate.scales.level_around`."""
+    engine = engine or engines.Engine()
+    squares = engine.xp.ascontiguousarray(sigma * sigma, np.float64)
+    return engine.xp.sqrt(kernels.mean(engine, squares, WINDOW))
