@@ -319,11 +319,13 @@ def uncorrelated(
     shown = None
     if len(data) == 3:
         shown = curves_of_colours(planes, channels, parts(), DEMANDS[caution].bent_support)
-        if shown is not None and (len(shown) > 1 or len(shown[0].levels) > 1):
-            whole = [curve.for_pixels(plane) for curve, plane in zip(each(shown, 3), data, strict=True)]
-            return NoiseModel(tuple(whole), confidence=confidence)
+    varies = shown is not None and (len(shown) > 1 or len(shown[0].levels) > 1)
     curves = [fit(one.levels, one.contrast, DEMANDS[caution], one.dark) for one in channels]
-    if shown is None and sum(curve is not None for curve in curves) > len(curves) / 2:
+    # A channel's own curve is more exact: classes of mean brightness mix pixels of different colours.
+    if shown is not None and varies and None in curves:
+        whole = [curve.for_pixels(plane) for curve, plane in zip(each(shown, 3), data, strict=True)]
+        return NoiseModel(tuple(whole), confidence=confidence)
+    if (shown is None or varies) and sum(curve is not None for curve in curves) > len(curves) / 2:
         whole = [
             curve.for_pixels(plane) if curve is not None else Curve((float(plane.mean()),), (one.white,))
             for curve, one, plane in zip(curves, channels, data, strict=True)
