@@ -54,7 +54,7 @@ MODULES = {
     "nlem paper": ("nlem", {"SIZE_Y": 13, "SIZE_X": 13, "CHANNELS": 1, "WARPS": 8, "MEDIAN": 1}),
     "nlpr of a colour signal": ("nlem", {"SIZE_Y": 1, "SIZE_X": 5, "CHANNELS": 3, "WARPS": 4, "MEDIAN": 0}),
     "nlm": ("nlm", {"RX": 3, "RY": 3, "CHANNELS": 1, "ROWS": 8, "WARPS": 2, "PARTS": 3}),
-    "nlm over planes": ("nlm_planes", {"RX": 2, "RY": 2, "ROWS": 8, "WARPS": 8}),
+    "nlm over planes": ("nlm", {"RX": 2, "RY": 2, "CHANNELS": 1, "ROWS": 8, "WARPS": 8, "PARTS": 1}),
     "nlm of a colour signal": ("nlm", {"RX": 2, "RY": 0, "CHANNELS": 3, "ROWS": 1, "WARPS": 1, "PARTS": 1}),
 }
 
