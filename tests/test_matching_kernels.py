@@ -169,9 +169,9 @@ class Frame:
 
     def fill(self, images, weights, tall, first):
         rows = slice(first, first + self.height)
-        tall.pilot[0, 0, rows, : self.width] = self._pixels
+        tall.pilot[0, rows, : self.width] = self._pixels
         tall.compared[0, rows, : self.width] = self._pixels
-        tall.variance[:, :, rows] = 1
+        tall.variance[:, rows] = 1
 
 
 def found_in(frames, n_full, n_copied, k, p, radius, reference, penalty=0.0):

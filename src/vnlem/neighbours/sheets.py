@@ -20,9 +20,8 @@ A sheet specifies
 - whether its noise is that of the image (`same_noise`), as in a copy. There the reference patch itself, and
   what lies on it, is not a member: it would agree with the reference's noise.
 
-A patch may span several planes: the tall arrays have an axis `depth`, and a sheet fills all planes of each of
-its rows, with `kernels.cpu.sheets.cut` once per plane. Movies, volumes and sets of images are searched in
-the planes themselves, which arrive and leave one by one (`vnlem.neighbours.planes`).
+Movies, volumes and sets of images are searched in the planes themselves, which arrive and leave one by one
+(`vnlem.neighbours.planes`).
 """
 
 from collections.abc import Sequence
@@ -115,7 +114,7 @@ class ImageSheet:
     def fill(self, images: Images, weights: NDArray[np.float32], tall: Tall, first: int) -> None:
         """Copy the area."""
         top, left = self.home()
-        cut(images, weights, CutPlace(top, left, self.height, self.width, 0, first), tall)
+        cut(images, weights, CutPlace(top, left, self.height, self.width, first), tall)
 
     def home(self) -> tuple[int, int]:
         """Where the sheet begins in the arrays of the region."""
@@ -160,33 +159,28 @@ class Layout(NamedTuple):
         return found
 
     def tall(
-        self,
-        images: Images,
-        weights: NDArray[np.float32],
-        depth: int = 1,
-        memory: NDArray[np.float32] | None = None,
+        self, images: Images, weights: NDArray[np.float32], memory: NDArray[np.float32] | None = None
     ) -> Tall:
         """The tall arrays, filled; memory: for `tall_numbers` numbers, if sheets fill all of it."""
         channels = len(images.noisy)
         if memory is None:
-            memory = np.zeros(self.tall_numbers(channels * depth), np.float32)
-        five = memory.reshape(5, channels * depth, self.rows, self.stride)
-        pilot, working, change, variance = five[1:].reshape(4, channels, depth, self.rows, self.stride)
+            memory = np.zeros(self.tall_numbers(channels), np.float32)
+        compared, pilot, working, change, variance = memory.reshape(5, channels, self.rows, self.stride)
         outside = np.zeros((self.rows, self.stride), np.uint8)
-        tall = packed(Tall(five[0], pilot, working, change, variance, outside))
+        tall = packed(Tall(compared, pilot, working, change, variance, outside))
         for sheet, first in zip(self.sheets, self.firsts, strict=True):
             sheet.fill(images, weights, tall, first)
         return tall
 
-    def tall_numbers(self, planes: int) -> int:
+    def tall_numbers(self, channels: int) -> int:
         """How many numbers the tall arrays have."""
-        return 5 * planes * self.rows * self.stride
+        return 5 * channels * self.rows * self.stride
 
-    def sums(self, channels: int, depth: int = 1) -> Sums:
+    def sums(self, channels: int) -> Sums:
         """Empty accumulators for the rows that are put back."""
         return packed(
             Sums(
-                np.zeros((channels, depth, self.own_rows, self.stride, 2), np.float32),
+                np.zeros((channels, self.own_rows, self.stride, 2), np.float32),
                 np.zeros((channels, self.own_rows, self.stride), np.float32),
             )
         )

@@ -82,10 +82,7 @@ float penalty_of(const Tall& tall, const GroupSearch& search, int64_t top, int64
     double noise = 0;
     for (int64_t c = 0; c < tall.pilot.shape[0]; c++) {
         const double weight = search.weights[c];
-        double of_channel = 0;
-        for (int64_t plane = 0; plane < tall.pilot.shape[1]; plane++)
-            of_channel += sum_over(&tall.variance(c, plane, top, left), stride, side, [](double v) { return v; });
-        noise += of_channel * weight * weight;
+        noise += sum_over(&tall.variance(c, top, left), stride, side, [](double v) { return v; }) * weight * weight;
     }
     if (search.flat_energy > 0) {
         double energy = 0;
