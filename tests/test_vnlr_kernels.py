@@ -247,10 +247,13 @@ def test_members_are_found_in_every_sheet_and_channels_are_compared_together():
 
     layout = Layout.of([Frame(planes) for planes in frames])
     tall = layout.tall(Images(*[frames[0]] * 4), np.ones(2, np.float32))
-    search = match.GroupSearch(1, np.ones(2, np.float32), layout.table(), 3, 1, p, radius, 1, 1, 0)
-    reference = np.array([[8, 9]])
+    image = tall.compared[None]
+    measures = np.empty((3, *image[:, 0].shape), np.float32)
+    match.measure_patches(image, p, 1, 0, tall.outside, measures)
+    field = match.Field(image, measures, 1, p, 1, radius, 3, 1, 1.0, 1.0, 0.0)
     positions, chosen = np.empty((1, 3), np.int32), np.empty((1, 3), np.uint8)
-    match.match_tile(tall, search, reference, layout.corners(reference), positions, chosen)
+    windows, at = layout.windows(np.array([[8, 9]])), np.array([8 * layout.stride + 9])
+    match.match_tile(field, at, windows, np.ones(1), positions, chosen)
     rows, columns = np.divmod(positions[0], layout.stride)
     assert set(zip(rows // height, rows % height, columns, strict=True)) == {(0, 8, 9), (1, 6, 10), (2, 9, 7)}
     sums = layout.sums(2)

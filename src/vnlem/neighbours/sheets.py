@@ -142,20 +142,13 @@ class Layout(NamedTuple):
         stride = max(sheet.width for sheet in sheets) + PADDING
         return cls(sheets, tuple(firsts), row, stride, own)
 
-    def table(self) -> Whole:
-        """(s, 4): first row, rows and columns of candidates, whether the noise is that of the image."""
-        rows = [
-            (first, *sheet.candidates, sheet.same_noise)
-            for sheet, first in zip(self.sheets, self.firsts, strict=True)
-        ]
-        return np.array(rows, np.int64)
-
-    def corners(self, references: Whole) -> Whole:
-        """Search windows (r, s, 2) of reference patches in the tall arrays."""
-        found = np.empty((len(references), len(self.sheets), 2), np.int64)
+    def windows(self, references: Whole) -> Whole:
+        """Search windows (r, s, 4) of reference patches in the tall arrays, see `match_tile`."""
+        found = np.empty((len(references), len(self.sheets), 4), np.int64)
         for i, (sheet, first) in enumerate(zip(self.sheets, self.firsts, strict=True)):
-            found[:, i] = sheet.corners(references)
-            found[:, i, 0] += first
+            corners = sheet.corners(references)
+            found[:, i, 0] = (corners[:, 0] + first) * self.stride + corners[:, 1]
+            found[:, i, 1:] = (*sheet.candidates, sheet.same_noise and not sheet.put_back)
         return found
 
     def tall(

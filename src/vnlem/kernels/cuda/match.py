@@ -48,7 +48,7 @@ class Field(NamedTuple):
     factor: float
     n_copied: int  # the most members from copies
     copied_radius: int = 0  # of the search windows in copies
-    moves: NDArray[np.uint8] = ANY_MOVE  # see `kernels.cpu.match.GroupSearch`; places in `image`
+    moves: NDArray[np.uint8] = ANY_MOVE  # see `kernels.cpu.match.Field`; places in `image`
 
 
 def match(

@@ -1,5 +1,5 @@
 // Block matching in several planes of a stack: a window in each, and patches that may span consecutive planes.
-// A block for each reference patch. Counterpart of kernels/cpu/plane_match.cpp, with the same ranks and the
+// A block for each reference patch. Counterpart of kernels/cpu/match.cpp, with the same ranks and the
 // same rules for ties.
 // Macros: P (patch size), CHANNELS, LAYERS (planes that a patch spans times CHANNELS), TRANSFORMS, THREADS,
 // WINDOW_IN_SHARED.
