@@ -22,8 +22,8 @@ from vnlem.neighbours.turned import TurnedSheet, square_side
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.schedule import Spans, Step
 from vnlem.pipeline.tiles import Tile
+from vnlem.reference.groups import combination
 from vnlem.reference.turned import turn_square
-from vnlem.reference.vnlr import combination
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:
