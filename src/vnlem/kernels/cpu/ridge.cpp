@@ -140,8 +140,9 @@ VNLEM_EXPORT int64_t vnlem_filter_tile(const GroupImages& images, const Ridge& r
     Scratch<TileScratch> scratch(images, ridge, positions.shape[1]);
     if (!scratch) return kOutOfMemory;
     const int64_t p = ridge.taps.shape[0], rows = images.pilot.shape[1], stride = images.pilot.shape[2];
-    const int64_t own_stride = tile.weights.shape[2], n_own = tile.weights.step();
+    const int64_t own_stride = tile.weights.shape[2];
     const bool in_stack = images.plane_rows > 0;
+    const int64_t n_own = in_stack ? rows * stride : tile.weights.step();
     set_offsets(ridge, images.plane_rows, stride, 1, scratch->offsets);
     set_offsets(ridge, corner.plane_rows, own_stride, 2, scratch->places);
     set_window(scratch->patch, ridge.taps, scratch->window);
@@ -166,7 +167,7 @@ VNLEM_EXPORT int64_t vnlem_filter_tile(const GroupImages& images, const Ridge& r
                       tile.changes[c].data, tile.weights[c].data);
     }
     int64_t moved = 0;
-    for (int64_t i = 0; i < positions.size(); i++) moved += chosen.data[i] > 0 || corner_of(positions.data[i]) < 0;
+    for (int64_t i = 0; i < positions.size(); i++) moved += chosen.data[i] > 0 || positions.data[i] >= n_own;
     return moved;
 }
 
