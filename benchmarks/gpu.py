@@ -113,14 +113,16 @@ def operations(name, grid, argument, options):
         side = 2 * argument["radius"] + 1
         return 2 * grid[0] * side**2 * options["P"] ** 2 * options["LAYERS"] * options["TRANSFORMS"]
     if name == "plane_match":
-        window = (2 * argument["radius"] + 1) ** 2 * argument["n_sites"] * argument["n_references"]
+        window = (2 * argument["radius"] + 1) ** 2 * argument["n_windows"] * argument["n_references"]
         return 2 * window * options["P"] ** 2 * options["LAYERS"] * options["TRANSFORMS"]
     if name == "ridge":
         k, n = options["K"], options["DEPTH"] * options["P"] ** 2
         return 2 * grid[0] * grid[1] * (k**3 + 2 * k**2 * n)
     if name == "nlm":
         window = (2 * argument["reach_y"] + 1) * (2 * argument["reach_x"] + 1)
-        return argument["height"] * argument["width"] * window * 10 * options["CHANNELS"]
+        return (
+            argument["n_planes"] * argument["height"] * argument["width"] * window * 10 * options["CHANNELS"]
+        )
     if name == "rings":
         samples, _, orders = argument["rows"].shape
         return 2 * argument["lengths"].size * argument["channels"] * samples * (4 + 2 * orders)

@@ -8,8 +8,10 @@ import pytest
 from vnlem.kernels.cuda import engine
 from vnlem.pipeline import units_on_gpu
 
-MATCH = {"P": 7, "LAYERS": 1, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1, "COPIES": 0}
-PLANES = {"P": 7, "CHANNELS": 1, "LAYERS": 2, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1}
+MATCH = {"P": 7, "CHANNELS": 1, "LAYERS": 1, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1} | {
+    "COPIES": 0
+}
+PLANES = MATCH | {"LAYERS": 2}
 RID = {"TILE": 4, "HALF": 64, "BLOCKS": 3, "WARPS": 9, "TOGETHER": 2, "CHUNK": 8, "BLOCKS_OF_SM": 3} | {
     "WITH_MARGIN": 0,
     "WITH_IDENTITY": 0,
@@ -19,7 +21,7 @@ RID = {"TILE": 4, "HALF": 64, "BLOCKS": 3, "WARPS": 9, "TOGETHER": 2, "CHUNK": 8
 REGRESS = {"HALF": 64, "CHANNELS": 1, "WARPS": 4, "ROWS": 4, "COLUMNS": 8, "UNTURNED": 0}
 MODULES = {
     "match": ("match", MATCH),
-    "match colour, copies": ("match", MATCH | {"P": 8, "LAYERS": 3, "COPIES": 1}),
+    "match colour, copies": ("match", MATCH | {"P": 8, "CHANNELS": 3, "LAYERS": 3, "COPIES": 1}),
     "match shifts, large window": ("match", MATCH | {"TRANSFORMS": 1, "WINDOW_IN_SHARED": 0}),
     "planes match": ("plane_match", PLANES),
     "planes match in colour": ("plane_match", PLANES | {"P": 8, "CHANNELS": 3, "LAYERS": 3}),
@@ -54,7 +56,7 @@ MODULES = {
     "nlem paper": ("nlem", {"SIZE_Y": 13, "SIZE_X": 13, "CHANNELS": 1, "WARPS": 8, "MEDIAN": 1}),
     "nlpr of a colour signal": ("nlem", {"SIZE_Y": 1, "SIZE_X": 5, "CHANNELS": 3, "WARPS": 4, "MEDIAN": 0}),
     "nlm": ("nlm", {"RX": 3, "RY": 3, "CHANNELS": 1, "ROWS": 8, "WARPS": 2, "PARTS": 3}),
-    "nlm over planes": ("nlm_planes", {"RX": 2, "RY": 2, "ROWS": 8, "WARPS": 8}),
+    "nlm over planes": ("nlm", {"RX": 2, "RY": 2, "CHANNELS": 1, "ROWS": 8, "WARPS": 8, "PARTS": 1}),
     "nlm of a colour signal": ("nlm", {"RX": 2, "RY": 0, "CHANNELS": 3, "ROWS": 1, "WARPS": 1, "PARTS": 1}),
 }
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from groups_in_image import groups_in
 
-from vnlem.kernels.cpu.match import GroupSearch, match_tile
-from vnlem.kernels.cpu.plane_match import Planes, match_planes_tile
+from vnlem.kernels.cpu.match import NOTHING_OUTSIDE, Field, match_tile, measure_patches
 from vnlem.kernels.cpu.sheets import Images
 from vnlem.neighbours.groups import symmetries
 from vnlem.neighbours.patches import blank_planes
@@ -121,25 +120,31 @@ def test_matching_in_planes_agrees_with_all_distances(group, reflect, p, depth, 
     blank = blank_planes(n_planes, height, width)
     image = np.zeros((n_planes, channels, *blank.shape[1:]), np.float32)
     image[..., :width] = images
-    energy, invariants = np.full(blank.shape, np.inf, np.float32), np.zeros((2, *blank.shape), np.float32)
+    measures = np.zeros((3, *blank.shape), np.float32)
     rows, columns = height - p + 1, width - p + 1
     for first, patches in enumerate(blocks):
+        measure_patches(image, p, depth, first, NOTHING_OUTSIDE, measures)
         level = patches.sum(axis=2) / np.sqrt(patches.shape[2])
-        squares = (patches.astype(np.float64) ** 2).sum(axis=2)
-        energy[first, :rows, :columns] = squares
-        invariants[0, first, :rows, :columns] = level
-        invariants[1, first, :rows, :columns] = np.sqrt(np.maximum(squares - level**2, 0))
+        squares = (patches**2).sum(axis=2)
+        expected = np.stack([squares, level, np.sqrt(np.maximum(squares - level**2, 0))])
+        np.testing.assert_allclose(measures[:, first, :rows, :columns], expected, rtol=1e-4, atol=1e-4)
     references = np.array([[0, 0, 0], [1, rows // 2, columns // 2], [len(blocks) - 1, rows - 1, columns - 1]])
     references[:, 0] = np.minimum(references[:, 0], len(blocks) - 1)
     other = (references[:, 0] + 1) % len(blocks)
     missing = np.full((3, 3), -1)
     moved = np.column_stack([other, references[:, 1:] + [2, -1]])
     centres = np.stack([references, missing, moved], axis=1)
-    penalty = 0.1 * p * p * depth * channels
+    noise = p * p * depth * channels
     positions, chosen = np.empty((3, k), np.int32), np.empty((3, k), np.uint8)
-    planes = Planes(image, energy, invariants, len(transforms), p, depth, radius, 1.1)
-    sizes = np.full((n_planes, 2), (height, width))
-    match_planes_tile(planes, sizes, references, centres, np.full(3, penalty, np.float32), positions, chosen)
+    field = Field(image, measures, len(transforms), p, depth, radius, 3, 0, 1.1, 0.1, 0.0)
+    windows = np.zeros((3, 3, 4), np.int64)
+    for r, site in np.argwhere(centres[..., 0] >= 0):
+        there, *centre = centres[r, site]
+        cut = window(centre, radius, blocks[there])
+        first = np.ravel_multi_index((there, *(part.start for part in cut)), blank.shape)
+        windows[r, site, :3] = (first, *(part.stop - part.start for part in cut))
+    at = np.ravel_multi_index(references.T, blank.shape)
+    match_tile(field, at, windows, np.full(3, float(noise)), positions, chosen)
     for r, (plane, top, left) in enumerate(references):
         sites = []
         for there, y, x in centres[r, [0, 2]]:
@@ -147,7 +152,7 @@ def test_matching_in_planes_agrees_with_all_distances(group, reflect, p, depth, 
             grid = np.stack(np.meshgrid(there, *(np.arange(c.start, c.stop) for c in cut), indexing="ij"), -1)
             sites.append((blocks[there][cut].reshape(-1, blocks[there].shape[2]), grid.reshape(-1, 3)))
         candidates, places = (np.concatenate(parts) for parts in zip(*sites, strict=True))
-        expected = nearest(blocks[plane][top, left], candidates, transforms, k, 1.1, penalty)
+        expected = nearest(blocks[plane][top, left], candidates, transforms, k, 1.1, 0.1 * noise)
         found = np.stack(np.unravel_index(positions[r], blank.shape), axis=-1)
         assert tuple(found[0]) == (plane, top, left)
         assert set(zip(map(tuple, found.tolist()), chosen[r].tolist(), strict=True)) == {
@@ -169,21 +174,23 @@ class Frame:
 
     def fill(self, images, weights, tall, first):
         rows = slice(first, first + self.height)
-        tall.pilot[0, 0, rows, : self.width] = self._pixels
+        tall.pilot[0, rows, : self.width] = self._pixels
         tall.compared[0, rows, : self.width] = self._pixels
-        tall.variance[:, :, rows] = 1
+        tall.variance[:, rows] = 1
 
 
-def found_in(frames, n_full, n_copied, k, p, radius, reference, penalty=0.0):
+def found_in(frames, n_full, n_copied, k, p, radius, reference):
     """Sheet, row, column and transform of the members of one reference."""
     layout = Layout.of(frames)
     pixels = np.zeros((1, 1, 1), np.float32)
     tall = layout.tall(Images(pixels, pixels, pixels, pixels), np.ones(1, np.float32))
-    one = np.ones(1, np.float32)
-    search = GroupSearch(8, one, layout.table(), n_full, n_copied, p, radius, 1, penalty, 0)
-    references = np.array([reference])
+    image = tall.compared[None]
+    measures = np.empty((3, *image[0].shape), np.float32)
+    measure_patches(image, p, 1, 0, tall.outside, measures)
+    field = Field(image, measures, 8, p, 1, radius, n_full, n_copied, 1, 0.0, 0.0)
+    at = np.array([reference[0] * layout.stride + reference[1]])
     positions, chosen = np.empty((1, k), np.int32), np.empty((1, k), np.uint8)
-    match_tile(tall, search, references, layout.corners(references), positions, chosen)
+    match_tile(field, at, layout.windows(np.array([reference])), np.ones(1), positions, chosen)
     rows, columns = np.divmod(positions[0], layout.stride)
     height = frames[0].height
     members = zip(rows // height, rows % height, columns, chosen[0], strict=True)

@@ -7,16 +7,14 @@ from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.cpu import match
 from vnlem.kernels.cpu.ridge import (
     Corner,
-    PlaneImages,
-    PlanePatches,
+    GroupImages,
     Ridge,
     RidgeRule,
     box_of_members,
-    filter_planes_tile,
     filter_tile,
     join_planes_tile,
 )
-from vnlem.kernels.cpu.sheets import PADDING, Images, Sums, Tall, TilePlace
+from vnlem.kernels.cpu.sheets import PADDING, Images, Sums, TilePlace
 from vnlem.neighbours.groups import symmetries
 from vnlem.neighbours.planes import symmetries_of_block
 from vnlem.neighbours.sheets import TILE, Layout, Reach
@@ -24,8 +22,8 @@ from vnlem.neighbours.turned import TurnedSheet, square_side
 from vnlem.pipeline.regions import Region
 from vnlem.pipeline.schedule import Spans, Step
 from vnlem.pipeline.tiles import Tile
+from vnlem.reference.groups import combination
 from vnlem.reference.turned import turn_square
-from vnlem.reference.vnlr import combination
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:
@@ -36,6 +34,7 @@ def flat(p):
     return np.ones(p, np.float32)
 
 
+HERE = Corner(0, 0, 0, 0)
 PILOT, STEIN = RidgeRule(False, 0.0, 1.1, 1.4, 0.3), RidgeRule(True, 0.6, 0.0, 1.0, 0.75)
 
 
@@ -63,67 +62,53 @@ def filtered(images, offsets, places, positions, chosen, n_own, rule, size, wind
     return sums, weights
 
 
-def a_tile(p, k, depth, scale, groups=3, channels=2):
-    """Random tall arrays whose last rows are not put back, and random groups in them."""
+def a_tile(p, k, scale, groups=3, channels=2):
+    """Random images whose last rows are not put back, and random groups in them."""
     rng = np.random.default_rng(p * k)
     rows, own_rows, stride = 33 + p, 29, 37 + PADDING
-    shape = (channels, depth, rows, stride)
+    shape = (channels, rows, stride)
     pilot, working = (scale * rng.standard_normal(shape) for _ in range(2))
     change, variance = rng.uniform(0, 0.3, shape), rng.uniform(0.5, 1.5, shape)
-    tall = Tall(*(a.astype(np.float32) for a in (pilot[0], pilot, working, change, variance)), None)
-    tall = tall._replace(outside=np.zeros((rows, stride), np.uint8))
+    images = GroupImages(*(a.astype(np.float32) for a in (pilot, working, change, variance)), plane_rows=0)
     y, x = rng.integers(0, rows - p + 1, (groups, k)), rng.integers(0, 37 - p + 1, (groups, k))
     y[(y < own_rows) & (y + p > own_rows)] = own_rows  # no patch is cut
     chosen = rng.integers(0, 8, (groups, k)) * rng.integers(0, 2, (groups, k))
-    return tall, own_rows, (y * stride + x).astype(np.int32), chosen.astype(np.uint8)
+    return images, own_rows, (y * stride + x).astype(np.int32), chosen.astype(np.uint8)
 
 
 @pytest.mark.parametrize("beta", [0.0, 3.0])
 @pytest.mark.parametrize("rule", [PILOT, STEIN])
-@pytest.mark.parametrize(
-    ("p", "k", "depth"),
-    [(2, 3, 1), (5, 2, 1), (6, 20, 2), (7, 64, 1), (8, 37, 1), (8, 80, 1), (11, 9, 1), (17, 5, 1)],
-)
-def test_groups_are_filtered_as_the_formulas_say(p, k, depth, rule, beta):
+@pytest.mark.parametrize(("p", "k"), [(2, 3), (5, 2), (6, 20), (7, 64), (8, 37), (8, 80), (11, 9), (17, 5)])
+def test_groups_are_filtered_as_the_formulas_say(p, k, rule, beta):
     taps = np.kaiser(p, beta).astype(np.float32)
-    window = np.tile(np.outer(taps, taps).ravel(), depth)
-    tall, own_rows, positions, chosen = a_tile(p, k, depth, 3.0)
-    stride = tall.pilot.shape[3]
+    window = np.outer(taps, taps).ravel()
+    given, own_rows, positions, chosen = a_tile(p, k, 3.0)
+    stride = given.pilot.shape[2]
     turns = symmetries("d4", p)
-    tile = Sums(
-        np.zeros((2, depth, own_rows, stride, 2), np.float32), np.zeros((2, own_rows, stride), np.float32)
-    )
-    moved = filter_tile(tall, Ridge(turns, taps, rule), positions, chosen, tile)
+    tile = Sums(np.zeros((2, own_rows, stride, 2), np.float32), np.zeros((2, own_rows, stride), np.float32))
+    moved = filter_tile(given, Ridge(turns, taps, rule), positions, chosen, HERE, tile)
     n_own = own_rows * stride
     assert moved == np.count_nonzero((chosen > 0) | (positions >= n_own))
-    at = turns // p * stride + turns % p
-    offsets, places = (
-        np.concatenate([at + plane * step for plane in range(depth)], axis=1)
-        for step in (tall.pilot.shape[2] * stride, n_own)
-    )
+    offsets = turns // p * stride + turns % p
     for c in range(2):
-        images = [image[c].ravel() for image in tall[1:5]]
+        images = [image[c].ravel() for image in given[:4]]
         own = rule._replace(boost=rule.boost * (rule.colour_boost if c > 0 else 1.0))
-        sums, weights = filtered(
-            images, offsets, places, positions, chosen, n_own, own, depth * n_own, window
-        )
+        sums, weights = filtered(images, offsets, offsets, positions, chosen, n_own, own, n_own, window)
         np.testing.assert_allclose(
             tile.changes[c].reshape(-1, 2), sums, rtol=1e-3, atol=1e-3 * np.abs(sums).max()
         )
-        np.testing.assert_allclose(tile.weights[c].ravel(), weights[:n_own], rtol=1e-3)
+        np.testing.assert_allclose(tile.weights[c].ravel(), weights, rtol=1e-3)
 
 
 @pytest.mark.parametrize("scale", [10.0, 30.0, 1e3, 1e5, 1e6])
 def test_groups_with_little_noise_are_filtered_in_double_precision(scale):
     # From the second scale on the noise is too weak for single precision; at the last, even for double.
-    tall, own_rows, positions, chosen = a_tile(6, 20, 1, scale, channels=1)
-    stride, turns = tall.pilot.shape[3], symmetries("d4", 6)
-    tile = Sums(
-        np.zeros((1, 1, own_rows, stride, 2), np.float32), np.zeros((1, own_rows, stride), np.float32)
-    )
-    filter_tile(tall, Ridge(turns, flat(6), PILOT), positions, chosen, tile)
+    given, own_rows, positions, chosen = a_tile(6, 20, scale, channels=1)
+    stride, turns = given.pilot.shape[2], symmetries("d4", 6)
+    tile = Sums(np.zeros((1, own_rows, stride, 2), np.float32), np.zeros((1, own_rows, stride), np.float32))
+    filter_tile(given, Ridge(turns, flat(6), PILOT), positions, chosen, HERE, tile)
     offsets, n_own = turns // 6 * stride + turns % 6, own_rows * stride
-    images = [image[0].ravel() for image in tall[1:5]]
+    images = [image[0].ravel() for image in given[:4]]
     sums, weights = filtered(images, offsets, offsets, positions, chosen, n_own, PILOT, n_own)
     np.testing.assert_allclose(tile.changes.reshape(-1, 2), sums, atol=2e-3 * np.abs(sums).max())
     np.testing.assert_allclose(tile.weights.ravel(), weights, rtol=2e-3)
@@ -151,10 +136,10 @@ def test_groups_in_planes_are_filtered_as_the_formulas_say(p, k, depth, beta):
     room = np.zeros(2 * size.prod() + PADDING, np.float32)
     sums, weights = room[: 2 * size.prod()].reshape(*size, 2), np.zeros(size, np.float32)
     taps = np.kaiser(p, beta).astype(np.float32)
-    given = PlaneImages(pilot, working, *totals)
-    filter_planes_tile(
-        given, PILOT, PlanePatches(pixels, taps), Corner(*first), positions, chosen, sums, weights
-    )
+    given = GroupImages(*(one.reshape(1, -1, shape[2]) for one in (pilot, working, *totals)), shape[1])
+    tile = Sums(sums.reshape(1, -1, size[2], 2), weights.reshape(1, -1, size[2]))
+    corner = Corner(*first, plane_rows=size[1])
+    filter_tile(given, Ridge(pixels, taps, PILOT), positions, chosen, corner, tile)
     images = [image.ravel() for image in (pilot, working, change, variance)]
     window = np.tile(np.outer(taps, taps).ravel(), depth)
     everywhere = filtered(images, offsets, offsets, positions, chosen, pilot.size, PILOT, pilot.size, window)
@@ -177,7 +162,7 @@ def test_a_box_holds_all_members():
 def test_sums_of_a_tile_are_added_to_those_of_the_planes(depth):
     sums, weights, before = random(2, 4, 5, 6, 2), random(2, 4, 5, 6), random(2, 7, 20, 30)
     all_sums, all_weights = np.zeros((*before.shape, 2), np.float32), before.copy()
-    join_planes_tile(sums, weights, Corner(2, 9, 11), depth, all_sums, all_weights)
+    join_planes_tile(sums, weights, Corner(2, 9, 11, 5), depth, all_sums, all_weights)
     part = np.s_[:, 2:6, 9:14, 11:17]
     np.testing.assert_array_equal(all_sums[part], sums)
     assert np.count_nonzero(all_sums) == sums.size
@@ -199,7 +184,7 @@ def settled(images, taps, tiles):
 
 @pytest.mark.parametrize("taps", [[1.0, 1.0, 1.0], [0.25, 1.0, 0.25]])
 def test_changes_are_weighted_means_over_the_patches_that_cover_a_pixel(taps):
-    corners, changes = np.abs(random(1, 9, 11)), random(1, 1, 9, 11, 2)
+    corners, changes = np.abs(random(1, 9, 11)), random(1, 9, 11, 2)
     corners[:, 7:], corners[:, :, 9:] = 0, 0
     weights = np.zeros((9, 11))
     for y in range(7):
@@ -212,35 +197,35 @@ def test_changes_are_weighted_means_over_the_patches_that_cover_a_pixel(taps):
         parts = []
         for first, share in shares:
             sums = Sums(share * changes, share * corners)
-            parts.append((first, Sums(sums.changes[:, :, first:], sums.weights[:, first:])))
+            parts.append((first, Sums(sums.changes[:, first:], sums.weights[:, first:])))
         # What the last one lacks, the first one has.
-        parts[0][1].changes[:, :, : parts[-1][0]] += (1 - sum(s for f, s in shares if f == 0)) * changes[
-            :, :, : parts[-1][0]
+        parts[0][1].changes[:, : parts[-1][0]] += (1 - sum(s for f, s in shares if f == 0)) * changes[
+            :, : parts[-1][0]
         ]
         parts[0][1].weights[:, : parts[-1][0]] += (1 - sum(s for f, s in shares if f == 0)) * corners[
             :, : parts[-1][0]
         ]
         settled(images, np.array(taps, np.float32), parts)
-        np.testing.assert_allclose(images.pilot[0], before + changes[0, 0, :, :, 0] / weights, rtol=1e-4)
-        np.testing.assert_allclose(images.working[0], before + changes[0, 0, :, :, 1] / weights, rtol=1e-4)
+        np.testing.assert_allclose(images.pilot[0], before + changes[0, :, :, 0] / weights, rtol=1e-4)
+        np.testing.assert_allclose(images.working[0], before + changes[0, :, :, 1] / weights, rtol=1e-4)
 
 
 def test_a_pixel_that_no_patch_covers_is_told():
     images = Images(*(np.zeros((1, 6, 6), np.float32) for _ in range(4)))
-    sums = Sums(np.ones((1, 1, 4, 6, 2), np.float32), np.ones((1, 4, 6), np.float32))
+    sums = Sums(np.ones((1, 4, 6, 2), np.float32), np.ones((1, 4, 6), np.float32))
     with pytest.raises(RuntimeError, match="no patch covers 6 pixels"):
         settled(images, flat(2), [(0, sums)])
 
 
-def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_together():
-    # Three frames, the first the image itself, and patches of two planes: only their sum distinguishes them.
+def test_members_are_found_in_every_sheet_and_channels_are_compared_together():
+    # Three frames, the first the image itself, and two channels: only their sum distinguishes them.
     rng = np.random.default_rng(5)
     height, width, p, radius = 20, 22, 4, 3
     frames = rng.normal(size=(3, 2, height, width)).astype(np.float32)
     target = frames[0, :, 8 : 8 + p, 9 : 9 + p].copy()
     frames[1, :, 6 : 6 + p, 10 : 10 + p] = target + 0.01
     frames[2, :, 9 : 9 + p, 7 : 7 + p] = target - 0.02
-    frames[2, 0, 5 : 5 + p, 9 : 9 + p] = target[0]  # agrees in one plane alone
+    frames[2, 0, 5 : 5 + p, 9 : 9 + p] = target[0]  # agrees in one channel alone
 
     class Frame:
         put_back, same_noise = True, False
@@ -256,23 +241,27 @@ def test_members_are_found_in_every_sheet_and_planes_of_a_patch_are_compared_tog
         def fill(self, images, weights, tall, first):
             rows = slice(first, first + self.height)
             for array in (tall.pilot, tall.working):
-                array[0, :, rows, : self.width] = self._planes
+                array[:, rows, : self.width] = self._planes
             tall.compared[:, rows, : self.width] = self._planes
-            tall.variance[:, :, rows] = 0.01
+            tall.variance[:, rows] = 0.01
 
     layout = Layout.of([Frame(planes) for planes in frames])
-    tall = layout.tall(Images(*[frames[:1, 0]] * 4), np.ones(1, np.float32), depth=2)
-    search = match.GroupSearch(1, np.ones(1, np.float32), layout.table(), 3, 1, p, radius, 1, 1, 0)
-    reference = np.array([[8, 9]])
+    tall = layout.tall(Images(*[frames[0]] * 4), np.ones(2, np.float32))
+    image = tall.compared[None]
+    measures = np.empty((3, *image[:, 0].shape), np.float32)
+    match.measure_patches(image, p, 1, 0, tall.outside, measures)
+    field = match.Field(image, measures, 1, p, 1, radius, 3, 1, 1.0, 1.0, 0.0)
     positions, chosen = np.empty((1, 3), np.int32), np.empty((1, 3), np.uint8)
-    match.match_tile(tall, search, reference, layout.corners(reference), positions, chosen)
+    windows, at = layout.windows(np.array([[8, 9]])), np.array([8 * layout.stride + 9])
+    match.match_tile(field, at, windows, np.ones(1), positions, chosen)
     rows, columns = np.divmod(positions[0], layout.stride)
     assert set(zip(rows // height, rows % height, columns, strict=True)) == {(0, 8, 9), (1, 6, 10), (2, 9, 7)}
-    sums = layout.sums(1, depth=2)
+    sums = layout.sums(2)
     settings = Ridge(symmetries("identity", p), flat(p), RidgeRule(False, 0.0, 1.0, 1.0, 0.0))
-    filter_tile(tall, settings, positions, chosen, sums)
-    # Every member gets its change, in both planes of its own frame.
-    touched = np.abs(sums.changes[0, :, :, :, 0]) > 0
+    given = GroupImages(tall.pilot, tall.working, tall.change, tall.variance, plane_rows=0)
+    filter_tile(given, settings, positions, chosen, HERE, sums)
+    # Every member gets its change, in both channels of its own frame.
+    touched = np.abs(sums.changes[..., 0]) > 0
     for row, column in zip(rows, columns, strict=True):
         assert sums.weights[0, row, column] > 0
         assert touched[:, row : row + p, column : column + p].all()
@@ -301,6 +290,6 @@ def test_a_turned_sheet_shows_each_point_where_it_says(angle):
     layout = Layout.of([sheet])
     tall = layout.tall(Images(spot, spot, spot, np.ones((1, 1, 1), np.float32)), np.ones(1, np.float32))
     row, column = sheet.corners(np.array([[42, 71]]))[0] + 6
-    assert tall.pilot[0, 0, row, column] > 0.85
+    assert tall.pilot[0, row, column] > 0.85
     assert not tall.outside[row, column]
-    np.testing.assert_allclose(tall.compared[0], tall.pilot[0, 0])
+    np.testing.assert_allclose(tall.compared[0], tall.pilot[0])

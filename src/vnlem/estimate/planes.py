@@ -19,13 +19,13 @@ from vnlem.estimate.ridge import PassSettings
 from vnlem.kernels.cpu.declare import packed
 from vnlem.kernels.cpu.ridge import (
     Corner,
-    PlaneImages,
-    PlanePatches,
+    GroupImages,
+    Ridge,
     box_of_members,
-    filter_planes_tile,
+    filter_tile,
     join_planes_tile,
 )
-from vnlem.kernels.cpu.sheets import PADDING
+from vnlem.kernels.cpu.sheets import PADDING, Sums
 from vnlem.kernels.patch_window import patch_window
 from vnlem.neighbours.groups import Members, positions_in_part
 from vnlem.neighbours.patches import blank_planes, drop_first, patch_sums, spread_over_patches
@@ -122,16 +122,22 @@ class PlanesInFlight:
         *,
         varies: bool = False,
     ) -> None:
-        self._search, self._settings, self.matcher = search, settings, matcher
+        self._search, self.matcher = search, matcher
         self._taps = patch_window(search.patch_size, settings.window)
         self.frames: list[Frame] = []
         blank = blank_planes(*shape)
         even = search.patch_size**2 * search.depth * sigma**2
         # Missing patches have a noise energy too, to avoid a division by zero.
-        noise = np.full(blank.shape, even, np.float32) if varies else _everywhere(blank.shape, even)
-        self._images = [
-            packed(PlaneImages(blank.copy(), blank.copy(), blank.copy(), noise)) for _ in range(channels)
-        ]
+        self._noise = np.full(blank.shape, even, np.float32) if varies else _everywhere(blank.shape, even)
+        self._pilot, self._working, self._change = (
+            np.zeros((channels, *blank.shape), np.float32) for _ in range(3)
+        )
+        planes, rows, stride = blank.shape
+        pilot, working, change, noise = (
+            image.reshape(-1, planes * rows, stride)
+            for image in (self._pilot, self._working, self._change, self._noise)
+        )
+        self._images = packed(GroupImages(pilot, working, change, noise, rows))
         # Sums over patches of the last planes; a patch spans all of them.
         self._changes: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         self._variances: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
@@ -140,7 +146,7 @@ class PlanesInFlight:
         transforms = symmetries_of_block(
             search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
         )
-        self._patches = packed(PlanePatches(transforms, self._taps))
+        self._ridge = packed(Ridge(transforms, self._taps, settings.rule()))
         self._lock = threading.Lock()
         self._waiting: dict[int, tuple[Image, Image, Corner]] = {}
         self._next = 0
@@ -153,15 +159,13 @@ class PlanesInFlight:
         if self.matcher is not None:
             self.matcher.push(frame.pilot, frame.variance)
         height, width = frame.noisy.shape[1:]
-        for images, pilot, working in zip(self._images, frame.pilot, frame.working, strict=True):
-            images.pilot[index, :height, :width] = pilot
-            images.working[index, :height, :width] = working
+        self._pilot[:, index, :height, :width] = frame.pilot
+        self._working[:, index, :height, :width] = frame.working
         self._changes.append(patch_sums(frame.noisy - frame.working, self._search.patch_size, squared=True))
         first = index - self._search.depth + 1
         if first >= 0:
             totals = np.sum(list(self._changes), axis=0)
-            for images, total in zip(self._images, totals, strict=True):
-                images.residual[first, : total.shape[0], : total.shape[1]] = total
+            self._change[:, first, : totals.shape[1], : totals.shape[2]] = totals
         if frame.variance is not None:
             self._push_variance(frame.variance, first)
 
@@ -170,7 +174,7 @@ class PlanesInFlight:
         self._variances.append(patch_sums(variance[None], self._search.patch_size)[0])
         if first >= 0:
             total = np.sum(list(self._variances), axis=0)
-            self._images[0].noise[first, : total.shape[0], : total.shape[1]] = total
+            self._noise[first, : total.shape[0], : total.shape[1]] = total
 
     def finished(self, index: int) -> Frame:
         """A plane with all its sums applied."""
@@ -184,7 +188,7 @@ class PlanesInFlight:
                 f"{np.count_nonzero(~(weights > 0))} pixels are covered by no patch; this is a fault of vnlem"
             )
         changes, kept = np.moveaxis(self._sums[:, index, :height, :width], -1, 0)
-        working = np.stack([images.working[index, :height, :width] for images in self._images])
+        working = self._working[:, index, :height, :width]
         return replace(frame, working=working + kept / weights, pilot=working + changes / weights)
 
     def drop(self) -> None:
@@ -195,32 +199,28 @@ class PlanesInFlight:
         for kept_sums in (self._changes, self._variances):
             if len(kept_sums) > len(self.frames):
                 kept_sums.popleft()
-        for images in self._images:
-            for held in images[:3]:
-                drop_first(held)
+        for held in (*self._pilot, *self._working, *self._change):
+            drop_first(held)
         if frame.variance is not None:
-            drop_first(self._images[0].noise)
+            drop_first(self._noise)
         for sums in (*self._sums, *self._weights):
             drop_first(sums)
             sums[-1] = 0
 
     def add_tile(self, index: int, members: Members) -> None:
         """Estimate the groups of one tile; sums are added in the order of `index`, not of completion."""
-        settings, depth, patch_size = self._settings, self._search.depth, self._search.patch_size
-        _, height, stride = self._images[0].pilot.shape
+        depth, patch_size = self._search.depth, self._search.patch_size
+        channels, _, height, stride = self._pilot.shape
         box = np.empty((2, 3), np.int64)
         box_of_members(members.positions, height, stride, box)
         shape = tuple((box[1] - box[0] + (depth, patch_size, patch_size)).tolist())
-        channels, size = len(self._images), 2 * math.prod(shape)
-        room = np.zeros(channels * size + PADDING, np.float32)
-        sums = room[: channels * size].reshape(channels, *shape, 2)
+        size = 2 * channels * math.prod(shape)
+        sums = np.zeros(size + PADDING, np.float32)[:size].reshape(channels, *shape, 2)
         weights = np.zeros((channels, *shape), np.float32)
-        corner = Corner(*box[0].tolist())
-        rule, patches = settings.rule(), self._patches
-        for images, into, at_corners in zip(self._images, sums, weights, strict=True):
-            filter_planes_tile(
-                images, rule, patches, corner, members.positions, members.transforms, into, at_corners
-            )
+        plane, top, left = box[0].tolist()
+        corner = Corner(plane, top, left, shape[1])
+        tile = Sums(sums.reshape(channels, -1, shape[2], 2), weights.reshape(channels, -1, shape[2]))
+        filter_tile(self._images, self._ridge, members.positions, members.transforms, corner, tile)
         with self._lock:
             self._waiting[index] = (sums, weights, corner)
             while self._next in self._waiting:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vnlem.estimate.aggregate import Aggregate
 from vnlem.kernels.cpu.declare import packed
-from vnlem.kernels.cpu.ridge import Ridge, RidgeRule, filter_tile
+from vnlem.kernels.cpu.ridge import Corner, GroupImages, Ridge, RidgeRule, filter_tile
 from vnlem.kernels.cpu.sheets import Images, Tall, TilePlace
 from vnlem.kernels.patch_window import patch_window
 from vnlem.neighbours.groups import Matching, Members, TileGrid
@@ -23,6 +23,7 @@ from vnlem.pipeline.schedule import Schedule, Spans, Step
 from vnlem.pipeline.tiles import Tile
 from vnlem.pipeline.workers import Pool
 
+_FIRST = Corner(0, 0, 0, 0)  # the sums of an image begin where its tall arrays do
 KnownGroups = dict[tuple[int, int], Members]  # the groups of a pass by the row and the column of their tile
 
 
@@ -105,8 +106,9 @@ def run_passes(
         if one.kept is not None:
             one.kept[row, column] = members
         sums = aggregate.blank(layout)
+        given = GroupImages(tall.pilot, tall.working, tall.change, tall.variance, plane_rows=0)
         turned[number][row, column] = filter_tile(
-            tall, ridges[number], members.positions, members.transforms, sums
+            given, ridges[number], members.positions, members.transforms, _FIRST, sums
         )
         total[number][row, column] = members.positions.size
         aggregate.put(step, sums, _place(layout))

@@ -11,9 +11,10 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.cpu.match import ANY_MOVE, GroupSearch, match_tile
+from vnlem.kernels.cpu.match import ANY_MOVE, Field, match_tile, measure_patches
 from vnlem.kernels.cpu.sheets import Tall
 from vnlem.neighbours import turned
+from vnlem.neighbours.patches import patch_sums
 from vnlem.neighbours.sheets import LARGE_TILE, MANY_PIXELS, TILE, Copies, ImageSheet, Layout, Reach, Sheet
 from vnlem.pipeline.choices import Group
 from vnlem.pipeline.tiles import Tile
@@ -315,26 +316,32 @@ class Matching:
 
     def match(self, references: NDArray[np.int64], layout: Layout, tall: Tall) -> Members:
         """The members of every reference patch, the reference itself first."""
-        full = [sheet for sheet in layout.sheets if sheet.put_back]
-        count = self.group_size()
+        count, size = self.group_size(), self.reach.patch_size
         members = Members(
             np.empty((len(references), count), np.int32), np.empty((len(references), count), np.uint8)
         )
         first = layout.sheets[0]
         assert isinstance(first, ImageSheet)
-        search = GroupSearch(
+        image = tall.compared[None]
+        measures = np.empty((3, 1, *image.shape[2:]), np.float32)
+        measure_patches(image, size, 1, 0, tall.outside, measures)
+        field = Field(
+            image=image,
+            measures=measures,
             transforms=len(self.transforms),
-            weights=self.weights,
-            sheets=layout.table(),
-            n_full=len(full),
-            n_copied=max(1, int(MOST_COPIED * count)),
-            patch_size=self.reach.patch_size,
+            patch_size=size,
+            depth=1,
             radius=self.reach.radius,
+            n_full=sum(sheet.put_back for sheet in layout.sheets),
+            n_copied=max(1, int(MOST_COPIED * count)),
             factor=self.factor,
             penalty=self.penalty,
             flat_energy=self.flat_energy,
             moves=self.moves(first.area),
         )
-        own = references - np.array([first.area.top, first.area.left])
-        match_tile(tall, search, own, layout.corners(references), members.positions, members.transforms)
+        rows, columns = (references - np.array([first.area.top, first.area.left])).T
+        variance = patch_sums(tall.variance[:, : first.height], size)[:, rows, columns]
+        noise = np.square(self.weights.astype(np.float64)) @ variance
+        own = rows * layout.stride + columns
+        match_tile(field, own, layout.windows(references), noise, members.positions, members.transforms)
         return members

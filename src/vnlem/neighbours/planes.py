@@ -1,13 +1,11 @@
 """Groups of patches over the planes in flight: frames of a movie, slices of a volume, images of a set."""
 
-from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.kernels.cpu.declare import packed
-from vnlem.kernels.cpu.plane_match import Planes, match_planes_tile
+from vnlem.kernels.cpu.match import NOTHING_OUTSIDE, Field, match_tile, measure_patches
 from vnlem.neighbours.groups import Members, positions_in_part, symmetries
 from vnlem.neighbours.patches import blank_planes, drop_first, patch_sums
 from vnlem.neighbours.sheets import TILE
@@ -131,28 +129,24 @@ class PlaneMatcher:
         planes, height, width = shape
         blank = blank_planes(planes, height, width)
         self._image = np.zeros((planes, len(self._compared), *blank.shape[1:]), np.float32)
-        self._energy = np.full(blank.shape, np.inf, np.float32)
-        self._invariants = np.zeros((2, *blank.shape), np.float32)
-        self._about_mean = np.zeros((0 if search.flat_energy is None else planes, height, width), np.float32)
+        self._measures = np.zeros((3, *blank.shape), np.float32)
         self._sizes = np.zeros((planes, 2), np.int64)
         self._count = 0  # planes in flight
-        # Sums over patches of the last planes, all that a patch spans, (channels, H, W).
-        self._squares: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
-        self._values: deque[NDArray[np.float64]] = deque(maxlen=search.depth)
         transforms = symmetries_of_block(
             search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
         )
-        self._planes = packed(
-            Planes(
-                image=self._image,
-                energy=self._energy,
-                invariants=self._invariants,
-                transforms=len(transforms),
-                patch_size=search.patch_size,
-                depth=search.depth,
-                radius=search.radius,
-                factor=search.factor,
-            )
+        self._field = Field(
+            image=self._image,
+            measures=self._measures,
+            transforms=len(transforms),
+            patch_size=search.patch_size,
+            depth=search.depth,
+            radius=search.radius,
+            n_full=0,  # see `match`
+            n_copied=0,
+            factor=search.factor,
+            penalty=search.penalty,
+            flat_energy=search.flat_energy or 0.0,
         )
 
     def push(self, plane: NDArray[np.float32], variance: NDArray[np.float32] | None = None) -> None:
@@ -163,58 +157,52 @@ class PlaneMatcher:
         self._count += 1
         height, width = plane.shape[1:]
         self._sites.push(brightness(plane))
-        compared = self._weights * plane[self._compared]
-        self._image[index, :, :height, :width] = compared
+        self._image[index, :, :height, :width] = self._weights * plane[self._compared]
         self._sizes[index] = height, width
-        self._squares.append(patch_sums(compared, search.patch_size, squared=True))
-        self._values.append(patch_sums(compared, search.patch_size))
         first = index - search.depth + 1
-        if first < 0:
-            return
-        pixels = search.patch_size**2 * search.depth
-        squares, totals = (np.sum(list(sums), axis=0) for sums in (self._squares, self._values))
-        energy = squares.sum(axis=0)
-        level = totals.sum(axis=0) / np.sqrt(pixels * len(compared))
-        here = (first, slice(energy.shape[0]), slice(energy.shape[1]))
-        self._energy[here] = energy
-        if search.flat_energy is not None:
-            means = totals / np.sqrt(pixels)
-            self._about_mean[here] = np.maximum(squares - means**2, 0).sum(axis=0)
-        self._invariants[(0, *here)] = level
-        self._invariants[(1, *here)] = np.sqrt(np.maximum(energy - level**2, 0))
+        if first >= 0:
+            measure_patches(
+                self._image, search.patch_size, search.depth, first, NOTHING_OUTSIDE, self._measures
+            )
 
     def pop(self) -> None:
         """Remove the first plane."""
         self._sites.pop()
         self._count -= 1
         del self._noises[:1]
-        for sums in (self._squares, self._values):
-            if len(sums) > self._count:
-                sums.popleft()
-        for kept in (self._image, self._energy, self._about_mean, self._sizes, *self._invariants):
+        for kept in (self._image, self._sizes, *self._measures):
             drop_first(kept)
-        self._energy[-self._search.depth :] = np.inf
 
     def match(self, plane: int, corners: NDArray[np.int64]) -> Members:
         """The members of the patches at `corners` (r, 2) of one plane, the patches themselves first."""
         search = self._search
         n_planes = self._count - search.depth + 1
         centres = self._sites.centres(plane, corners, n_planes, search.patch_size)
-        references = np.column_stack([np.full(len(corners), plane), corners])
-        side = 2 * search.radius + 1
-        rows, columns = np.minimum(self._sizes[plane] - search.patch_size + 1, side)
-        n_members = min(search.n_members, int(rows * columns))
+        windows = self._windows(centres)
+        n_members = min(search.n_members, int(windows[0, 0, 1] * windows[0, 0, 2]))
         shape = (len(corners), n_members)
         members = Members(np.empty(shape, np.int32), np.empty(shape, np.uint8))
+        rows, columns = corners.T
         noise = np.full(len(corners), self._noise)
         if self._noises:
             spanned = self._noises[plane : plane + search.depth]
-            noise = np.sum([one[corners[:, 0], corners[:, 1]] for one in spanned], axis=0)
-        penalties = (search.penalty * noise).astype(np.float32)
-        if search.flat_energy is not None:
-            about_mean = self._about_mean[plane, corners[:, 0], corners[:, 1]]
-            penalties[about_mean < search.flat_energy * noise] = np.inf
-        match_planes_tile(
-            self._planes, self._sizes, references, centres, penalties, members.positions, members.transforms
-        )
+            noise = np.sum([one[rows, columns] for one in spanned], axis=0)
+        _, _, height, stride = self._image.shape
+        own = (plane * height + rows) * stride + columns
+        # All members are put back.
+        field = self._field._replace(n_full=windows.shape[1])
+        match_tile(field, own, windows, noise, members.positions, members.transforms)
         return members
+
+    def _windows(self, centres: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Windows (r, s, 4) around centres (r, s, 3), see `match_tile`; at a border they move inwards."""
+        planes, corners = centres[..., 0], centres[..., 1:]
+        _, _, height, stride = self._image.shape
+        counts = self._sizes[planes] - self._search.patch_size + 1
+        sides = np.minimum(counts, 2 * self._search.radius + 1)
+        firsts = np.clip(corners - self._search.radius, 0, counts - sides)
+        windows = np.zeros((*planes.shape, 4), np.int64)
+        windows[..., 0] = (planes * height + firsts[..., 0]) * stride + firsts[..., 1]
+        windows[..., 1:3] = sides
+        windows[planes < 0] = 0
+        return windows

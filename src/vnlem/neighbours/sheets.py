@@ -20,9 +20,8 @@ A sheet specifies
 - whether its noise is that of the image (`same_noise`), as in a copy. There the reference patch itself, and
   what lies on it, is not a member: it would agree with the reference's noise.
 
-A patch may span several planes: the tall arrays have an axis `depth`, and a sheet fills all planes of each of
-its rows, with `kernels.cpu.sheets.cut` once per plane. Movies, volumes and sets of images are searched in
-the planes themselves, which arrive and leave one by one (`vnlem.neighbours.planes`).
+Movies, volumes and sets of images are searched in the planes themselves, which arrive and leave one by one
+(`vnlem.neighbours.planes`).
 """
 
 from collections.abc import Sequence
@@ -115,7 +114,7 @@ class ImageSheet:
     def fill(self, images: Images, weights: NDArray[np.float32], tall: Tall, first: int) -> None:
         """Copy the area."""
         top, left = self.home()
-        cut(images, weights, CutPlace(top, left, self.height, self.width, 0, first), tall)
+        cut(images, weights, CutPlace(top, left, self.height, self.width, first), tall)
 
     def home(self) -> tuple[int, int]:
         """Where the sheet begins in the arrays of the region."""
@@ -143,50 +142,38 @@ class Layout(NamedTuple):
         stride = max(sheet.width for sheet in sheets) + PADDING
         return cls(sheets, tuple(firsts), row, stride, own)
 
-    def table(self) -> Whole:
-        """(s, 4): first row, rows and columns of candidates, whether the noise is that of the image."""
-        rows = [
-            (first, *sheet.candidates, sheet.same_noise)
-            for sheet, first in zip(self.sheets, self.firsts, strict=True)
-        ]
-        return np.array(rows, np.int64)
-
-    def corners(self, references: Whole) -> Whole:
-        """Search windows (r, s, 2) of reference patches in the tall arrays."""
-        found = np.empty((len(references), len(self.sheets), 2), np.int64)
+    def windows(self, references: Whole) -> Whole:
+        """Search windows (r, s, 4) of reference patches in the tall arrays, see `match_tile`."""
+        found = np.empty((len(references), len(self.sheets), 4), np.int64)
         for i, (sheet, first) in enumerate(zip(self.sheets, self.firsts, strict=True)):
-            found[:, i] = sheet.corners(references)
-            found[:, i, 0] += first
+            corners = sheet.corners(references)
+            found[:, i, 0] = (corners[:, 0] + first) * self.stride + corners[:, 1]
+            found[:, i, 1:] = (*sheet.candidates, sheet.same_noise and not sheet.put_back)
         return found
 
     def tall(
-        self,
-        images: Images,
-        weights: NDArray[np.float32],
-        depth: int = 1,
-        memory: NDArray[np.float32] | None = None,
+        self, images: Images, weights: NDArray[np.float32], memory: NDArray[np.float32] | None = None
     ) -> Tall:
         """The tall arrays, filled; memory: for `tall_numbers` numbers, if sheets fill all of it."""
         channels = len(images.noisy)
         if memory is None:
-            memory = np.zeros(self.tall_numbers(channels * depth), np.float32)
-        five = memory.reshape(5, channels * depth, self.rows, self.stride)
-        pilot, working, change, variance = five[1:].reshape(4, channels, depth, self.rows, self.stride)
+            memory = np.zeros(self.tall_numbers(channels), np.float32)
+        compared, pilot, working, change, variance = memory.reshape(5, channels, self.rows, self.stride)
         outside = np.zeros((self.rows, self.stride), np.uint8)
-        tall = packed(Tall(five[0], pilot, working, change, variance, outside))
+        tall = packed(Tall(compared, pilot, working, change, variance, outside))
         for sheet, first in zip(self.sheets, self.firsts, strict=True):
             sheet.fill(images, weights, tall, first)
         return tall
 
-    def tall_numbers(self, planes: int) -> int:
+    def tall_numbers(self, channels: int) -> int:
         """How many numbers the tall arrays have."""
-        return 5 * planes * self.rows * self.stride
+        return 5 * channels * self.rows * self.stride
 
-    def sums(self, channels: int, depth: int = 1) -> Sums:
+    def sums(self, channels: int) -> Sums:
         """Empty accumulators for the rows that are put back."""
         return packed(
             Sums(
-                np.zeros((channels, depth, self.own_rows, self.stride, 2), np.float32),
+                np.zeros((channels, self.own_rows, self.stride, 2), np.float32),
                 np.zeros((channels, self.own_rows, self.stride), np.float32),
             )
         )

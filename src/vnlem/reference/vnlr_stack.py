@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter, uniform_filter
 
-from vnlem.reference.vnlr import TURNS, combination, undone
-
-Float = NDArray[np.float64]
+from vnlem.reference.groups import TURNS, Shape, line, nearest, noise_of, put_back, window
 
 
 def denoise(
@@ -43,16 +41,24 @@ def denoise(
     True
     """
     noisy = [np.asarray(plane, np.float64) for plane in planes]
-    variance = [np.full(plane.shape[1:], sigma**2) for plane in noisy]
+    variance = [np.full((1, *plane.shape[1:]), sigma**2) for plane in noisy]
     if variances[0] is not None:
-        variance = [np.asarray(one, np.float64) for one in variances]
+        variance = [np.asarray(one, np.float64)[None] for one in variances]
     pilot = working = noisy
-    groups: list[list[tuple[int, int, int, int]]] = []
+    groups: list[tuple[None, list[tuple[int, int, int, int]]]] = []
     for number in range(params.passes + 1):
         if number == 0 or number in params.rematch:
             shares = np.asarray(weights[number > 0], np.float64)
             groups = _find_groups(pilot, sigma, variance, params, number, shares)
-        pilot, working = _combine(noisy, working, pilot, groups, variance, params, number)
+        images = (noisy, working, pilot, variance)
+        depth = params.depths[number]
+        shape = Shape(params.patch_sizes[number], depth, _turns(params, depth))
+        boosts = [params.boost] * len(noisy[0])
+
+        def adds(plane: int, group: Any, number: int = number) -> bool:
+            return bool(group[0][0] <= _last_reference(plane, params, number))
+
+        pilot, working = put_back(images, groups, shape, number, params, boosts, adds)
     yield from (plane.astype(np.float32) for plane in pilot)
 
 
@@ -61,117 +67,29 @@ def _find_groups(pilot, sigma, variance, params, number, weights):
     first = number == 0
     size, depth = params.patch_sizes[number], params.depths[number]
     centres = _centres([_brightness(plane) for plane in pilot], sigma, params, number)
-    compared = [weights[:, None, None] * plane for plane in pilot]
+    weights = weights[:, None, None]
+    compared = [weights * plane for plane in pilot]
     groups = []
-    for plane in _line(len(pilot) - depth + 1, params.plane_step):
-        height, width = pilot[plane].shape[1:]
-        step = params.first_step if first else params.step
-        for y in _line(height - size + 1, step):
-            for x in _line(width - size + 1, step):
-                sites = centres(plane, y, x)
-                noise = _noise_of(variance, (plane, y, x), size, depth) * np.sum(weights**2)
-                groups.append(_nearest(compared, (plane, y, x), sites, noise, params, number))
+    shape = Shape(size, depth, _turns(params, depth))
+    step = params.first_step if first else params.step
+    for plane in line(len(pilot) - depth + 1, params.plane_step):
+        rows, columns = (line(length - size + 1, step) for length in pilot[plane].shape[1:])
+        for corner in ((plane, y, x) for y in rows for x in columns):
+            windows = [
+                window(pilot[site[0]].shape[1:], site, size, params.patch_distance)
+                for site in centres(*corner)
+            ]
+            places = [place for places in windows for place in places]
+            noise = noise_of(variance, weights, corner, size, depth)
+            most = len(windows[0])
+            members = nearest(compared, corner, places, [], noise, most, shape, number, params)
+            groups.append((None, members))
     return groups
-
-
-def _noise_of(variance, corner, size, depth):
-    """The noise energy of a patch in one channel."""
-    plane, y, x = corner
-    return sum(np.sum(variance[plane + k][y : y + size, x : x + size]) for k in range(depth))
 
 
 def _brightness(plane):
     """The channel that shows where things are: the first of three opponent colours."""
     return plane[0] if len(plane) in (1, 3) else plane.sum(axis=0) / np.sqrt(len(plane))
-
-
-def _nearest(pilot, corner, sites, noise, params, number):
-    first = number == 0
-    size, depth = params.patch_sizes[number], params.depths[number]
-    reference = _cut(pilot, corner, size, depth)
-    count = len(_turns(params, depth))
-    # Turned back, the reference is compared with patches as they lie.
-    turned = np.stack([_undo(reference, g, count) for g in range(count)])
-    about_mean = np.sum((reference - reference.mean(axis=(1, 2, 3), keepdims=True)) ** 2)
-    penalty = (params.first_match_penalty if first else params.match_penalty) * noise
-    if first and about_mean < params.flat_energy * noise:
-        penalty = np.inf
-    factor = 1.0 if first else params.match_factor
-    shifted, best = [], []
-    for site, centre in enumerate(sites):
-        for place in _window(pilot, centre, size, params.patch_distance):
-            if site == 0 and place == corner:
-                continue
-            candidate = _cut(pilot, place, size, depth)
-            ranks = np.sum((turned - candidate) ** 2, axis=(1, 2, 3, 4))
-            ranks[1:] = factor * ranks[1:] + penalty
-            shifted.append((ranks[0], site, *place, 0))
-            g = int(np.argmin(ranks))
-            best.append((ranks[g], site, *place, g))
-    height, width = pilot[corner[0]].shape[1:]
-    side = 2 * params.patch_distance + 1
-    own = min(side, height - size + 1) * min(side, width - size + 1)
-    count = min(params.first_n_neighbors if first else params.n_neighbors, own)
-    found = sorted(best)[: count - 1]
-    if 8 * sum(item[-1] > 0 for item in found) < count:
-        found = sorted(shifted)[: count - 1]
-    return [(*corner, 0)] + [item[2:] for item in found]
-
-
-def _combine(noisy, working, pilot, groups, variance, params, number):
-    """All groups of one pass, put back channel by channel: the new pilot and the new working planes."""
-    of_channels = [
-        _combine_channel(
-            *([plane[c : c + 1] for plane in planes] for planes in (noisy, working, pilot)),
-            groups,
-            variance,
-            params,
-            number,
-        )
-        for c in range(len(noisy[0]))
-    ]
-    return tuple(
-        [np.concatenate(planes) for planes in zip(*found, strict=True)]
-        for found in zip(*of_channels, strict=True)
-    )
-
-
-def _combine_channel(noisy, working, pilot, groups, variance, params, number):
-    first = number == 0
-    size, depth = params.patch_sizes[number], params.depths[number]
-    turns = _turns(params, depth)
-    tau = params.noise_kept * (1 - number / params.passes)
-    taps = np.kaiser(size, params.window)
-    window = np.outer(taps, taps)  # the border of a patch counts less than its centre
-    total, mixed, weights = ([np.zeros(plane.shape) for plane in noisy] for _ in range(3))
-    for group in groups:
-
-        def columns(planes, group=group):
-            patches = [turns[g](_cut(planes, corner, size, depth)) for *corner, g in group]
-            return np.stack([patch.ravel() for patch in patches], axis=1)
-
-        x, z = columns(pilot), columns(working)
-        change = np.sum((columns(noisy) - z) ** 2)
-        energies = np.array([_noise_of(variance, corner, size, depth) for *corner, _ in group])
-        left = max(1 - np.sqrt(change / energies.sum()), 1.02 * tau, 0.02)
-        load = (params.extra_load if first else params.boost * left**2) * energies
-        theta = combination(x, load, energies + load if first else load)
-        gain = np.sum(theta**2 * energies[:, None], axis=0) / energies
-        estimate = z @ theta
-        blend = min(tau / left, 1.0)
-        for j, (plane, y, left_edge, g) in enumerate(group):
-            weight = max(gain[j], 1 / len(group)) ** -1.5 * window
-            patch = _undo(estimate[:, j].reshape(1, depth, size, size), g, len(turns))[0]
-            for k in range(depth):
-                if group[0][0] > _last_reference(plane + k, params, number):
-                    continue
-                here = (0, slice(y, y + size), slice(left_edge, left_edge + size))
-                old = working[plane + k][here]
-                total[plane + k][here] += weight * patch[k]
-                mixed[plane + k][here] += weight * ((1 - blend) * patch[k] + blend * old)
-                weights[plane + k][here] += weight
-    divided = [[a / w for a, w in zip(sums, weights, strict=True)] for sums in (total, mixed)]
-    return divided[0], divided[1]
 
 
 def _last_reference(plane, params, number):
@@ -182,40 +100,12 @@ def _last_reference(plane, params, number):
     return max(0, plane + wait - params.depths[number] + 1)
 
 
-def _line(count, step):
-    return sorted({*range(0, count, step), count - 1})
-
-
-def _cut(planes, corner, size, depth):
-    """A patch (channels, depth, size, size)."""
-    plane, y, x = corner
-    return np.stack([planes[plane + k][:, y : y + size, x : x + size] for k in range(depth)], axis=1)
-
-
 def _turns(params, depth):
     """The transforms of a patch (channels, depth, p, p): the square's, then the same with depths reversed."""
     square = TURNS[params.group]
     if params.kind != "Z" or params.group != "d4" or depth == 1:
         return square
     return square + [lambda patch, turn=turn: turn(patch[:, ::-1]) for turn in square]
-
-
-def _undo(patch, g, n_turns):
-    if n_turns == 16 and g >= 8:
-        patch = patch[:, ::-1]
-    return undone(patch, g % 8)
-
-
-def _window(planes, centre, size, radius):
-    plane, y, x = centre
-    height, width = planes[plane].shape[-2:]
-
-    def line(middle, count):
-        side = min(2 * radius + 1, count)
-        start = max(0, min(middle - radius, count - side))
-        return range(start, start + side)
-
-    return [(plane, a, b) for a in line(y, height - size + 1) for b in line(x, width - size + 1)]
 
 
 def _centres(pilot, sigma, params, number):

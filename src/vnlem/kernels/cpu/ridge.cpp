@@ -10,17 +10,13 @@ struct Ridge {
     RidgeRule rule;
 };
 
-struct PlaneImages {
-    Array<const float, 3> pilot, working, residual, noise;
-};
-
-struct PlanePatches {
-    Array<const int64_t, 2> transforms;
-    Array<const float, 1> taps;
+struct GroupImages {
+    Array<const float, 3> pilot, working, change, noise;
+    int64_t plane_rows;
 };
 
 struct Corner {
-    int64_t plane, top, left;
+    int64_t plane, top, left, plane_rows;
 };
 
 namespace {
@@ -71,12 +67,12 @@ struct TileScratch {
     Array<float, 1> window;
     Group group;
 
-    TileScratch(Arena& arena, const Tall& tall, const Ridge& ridge, int64_t k)
-        : offsets(arena.empty<int64_t>(ridge.transforms.shape[0], tall.pilot.shape[1] * ridge.transforms.shape[1])),
-          places(arena.empty<int64_t>(offsets.shape[0], offsets.shape[1])),
-          residual(arena.zeros<float>(tall.pilot.shape[2], tall.pilot.shape[3])),
-          noise(arena.zeros<float>(tall.pilot.shape[2], tall.pilot.shape[3])),
-          sums(arena.empty<float>(2, tall.pilot.shape[3])),
+    TileScratch(Arena& arena, const GroupImages& images, const Ridge& ridge, int64_t k)
+        : offsets(arena.empty<int64_t>(ridge.transforms.shape[0], ridge.transforms.shape[1])),
+          places(arena.empty<int64_t>(ridge.transforms.shape[0], ridge.transforms.shape[1])),
+          residual(arena.zeros<float>(images.plane_rows > 0 ? 0 : images.pilot.shape[1], images.pilot.shape[2])),
+          noise(arena.zeros<float>(residual.shape[0], residual.shape[1])),
+          sums(arena.empty<float>(2, images.pilot.shape[2])),
           patch{offsets, places, ridge.taps.shape[0]},
           window(arena.zeros<float>(patch.length())),
           group(arena, k, patch) {}
@@ -89,41 +85,12 @@ void set_window(const Patch& patch, const Array<const float, 1>& taps, const Arr
         for (int64_t x = 0; x < p; x++) window[row * patch.row_step() + x] = taps[row % p] * taps[x];
 }
 
-// Set where the pixels of a patch lie in the tall arrays and in the accumulators.
-void set_places(const Tall& tall, const Ridge& ridge, int64_t own_rows, const TileScratch& scratch) {
-    const int64_t p = ridge.taps.shape[0], stride = tall.pilot.shape[3], area = ridge.transforms.shape[1];
-    const int64_t plane_step = tall.pilot.shape[2] * stride, own_step = own_rows * stride;
-    for (int64_t g = 0; g < ridge.transforms.shape[0]; g++) {
-        for (int64_t plane = 0; plane < tall.pilot.shape[1]; plane++) {
-            for (int64_t u = 0; u < area; u++) {
-                const int64_t v = ridge.transforms(g, u), at = v / p * stride + v % p;
-                scratch.offsets(g, plane * area + u) = plane * plane_step + at;
-                scratch.places(g, plane * area + u) = 2 * (plane * own_step + at);
-            }
-        }
-    }
-}
-
-struct PlanesScratch {
-    Array<int64_t, 2> offsets, places;
-    Patch patch;
-    Array<float, 1> window;
-    Group group;
-
-    PlanesScratch(Arena& arena, const PlanePatches& patches, int64_t k)
-        : offsets(arena.empty<int64_t>(patches.transforms.shape[0], patches.transforms.shape[1])),
-          places(arena.empty<int64_t>(offsets.shape[0], offsets.shape[1])),
-          patch{offsets, places, patches.taps.shape[0]},
-          window(arena.zeros<float>(patch.length())),
-          group(arena, k, patch) {}
-};
-
-// Set where the pixels of a patch lie in planes of some height and stride, `step` numbers for each pixel.
-void set_offsets(const PlanePatches& patches, int64_t height, int64_t stride, int64_t step, const Array<int64_t, 2>& offsets) {
-    const int64_t p = patches.taps.shape[0];
+// Set where the pixels of a patch lie in planes of some rows and stride, `step` numbers for each pixel.
+void set_offsets(const Ridge& ridge, int64_t plane_rows, int64_t stride, int64_t step, const Array<int64_t, 2>& offsets) {
+    const int64_t p = ridge.taps.shape[0];
     for (int64_t i = 0; i < offsets.size(); i++) {
-        const int64_t pixel = patches.transforms.data[i];
-        offsets.data[i] = step * ((pixel / (p * p) * height + pixel / p % p) * stride + pixel % p);
+        const int64_t pixel = ridge.transforms.data[i];
+        offsets.data[i] = step * ((pixel / (p * p) * plane_rows + pixel / p % p) * stride + pixel % p);
     }
 }
 
@@ -168,47 +135,40 @@ VNLEM_EXPORT int64_t vnlem_join_planes_tile(const Array<const float, 5>& sums, c
     return 0;
 }
 
-VNLEM_EXPORT int64_t vnlem_filter_tile(const Tall& tall, const Ridge& ridge, const Array<const int32_t, 2>& positions,
-                                       const Array<const uint8_t, 2>& chosen, const Sums& tile) {
-    Scratch<TileScratch> scratch(tall, ridge, positions.shape[1]);
+VNLEM_EXPORT int64_t vnlem_filter_tile(const GroupImages& images, const Ridge& ridge, const Array<const int32_t, 2>& positions,
+                                       const Array<const uint8_t, 2>& chosen, const Corner& corner, const Sums& tile) {
+    Scratch<TileScratch> scratch(images, ridge, positions.shape[1]);
     if (!scratch) return kOutOfMemory;
-    set_places(tall, ridge, tile.weights.shape[1], *scratch);
+    const int64_t p = ridge.taps.shape[0], rows = images.pilot.shape[1], stride = images.pilot.shape[2];
+    const int64_t own_stride = tile.weights.shape[2];
+    const bool in_stack = images.plane_rows > 0;
+    const int64_t n_own = in_stack ? rows * stride : tile.weights.step();
+    set_offsets(ridge, images.plane_rows, stride, 1, scratch->offsets);
+    set_offsets(ridge, corner.plane_rows, own_stride, 2, scratch->places);
     set_window(scratch->patch, ridge.taps, scratch->window);
-    const int64_t n_own = tile.weights.shape[1] * tall.pilot.shape[3];
-    const auto corner_of = [=](int64_t at) { return at < n_own ? at : -1; };
+    const auto corner_of = [&](int64_t at) {
+        if (!in_stack) return at < n_own ? at : -1;
+        const int64_t line = at / stride, plane = line / images.plane_rows - corner.plane;
+        const int64_t row = plane * corner.plane_rows + line % images.plane_rows - corner.top;
+        return row * own_stride + at % stride - corner.left;
+    };
     RidgeRule rule = ridge.rule;
-    for (int64_t c = 0; c < tall.pilot.shape[0]; c++) {
+    for (int64_t c = 0; c < images.pilot.shape[0]; c++) {
         if (c == 1) rule.boost *= rule.colour_boost;
-        patch_sums<float>(tall.change[c], ridge.taps.shape[0], scratch->sums, scratch->residual);
-        patch_sums<float>(tall.variance[c], ridge.taps.shape[0], scratch->sums, scratch->noise);
-        const Flat images = {tall.pilot[c].data, tall.working[c].data, scratch->residual.data, scratch->noise.data};
-        filter_groups(images, rule, scratch->patch, scratch->window, positions, chosen, scratch->group,
-                      corner_of, tile.changes[c].data, tile.weights[c].data);
+        const float* const change = images.change[c].data;
+        const float* const noise = images.noise[smaller_of(c, images.noise.shape[0] - 1)].data;
+        if (!in_stack) {
+            patch_sums<float>(array_at(change, 1, rows, stride), p, scratch->sums, scratch->residual);
+            patch_sums<float>(array_at(noise, 1, rows, stride), p, scratch->sums, scratch->noise);
+        }
+        const Flat flat = {images.pilot[c].data, images.working[c].data, in_stack ? change : scratch->residual.data,
+                           in_stack ? noise : scratch->noise.data};
+        filter_groups(flat, rule, scratch->patch, scratch->window, positions, chosen, scratch->group, corner_of,
+                      tile.changes[c].data, tile.weights[c].data);
     }
     int64_t moved = 0;
     for (int64_t i = 0; i < positions.size(); i++) moved += chosen.data[i] > 0 || positions.data[i] >= n_own;
     return moved;
-}
-
-VNLEM_EXPORT int64_t vnlem_filter_planes_tile(const PlaneImages& images, const RidgeRule& rule, const PlanePatches& patches,
-                                              const Corner& corner, const Array<const int32_t, 2>& positions,
-                                              const Array<const uint8_t, 2>& chosen, const Array<float, 4>& sums,
-                                              const Array<float, 3>& weights) {
-    Scratch<PlanesScratch> scratch(patches, positions.shape[1]);
-    if (!scratch) return kOutOfMemory;
-    set_offsets(patches, images.pilot.shape[1], images.pilot.shape[2], 1, scratch->offsets);
-    set_offsets(patches, sums.shape[1], sums.shape[2], 2, scratch->places);
-    set_window(scratch->patch, patches.taps, scratch->window);
-    const int64_t stride = images.pilot.shape[2], plane_size = images.pilot.shape[1] * stride;
-    const auto corner_of = [&](int64_t at) {
-        const int64_t plane = at / plane_size - corner.plane, within = at % plane_size;
-        const int64_t row = plane * sums.shape[1] + within / stride - corner.top;
-        return row * sums.shape[2] + within % stride - corner.left;
-    };
-    const Flat flat = {images.pilot.data, images.working.data, images.residual.data, images.noise.data};
-    filter_groups(flat, rule, scratch->patch, scratch->window, positions, chosen, scratch->group, corner_of, sums.data,
-                  weights.data);
-    return 0;
 }
 
 }  // namespace vnlem

@@ -7,7 +7,7 @@ same way.
 from typing import NamedTuple
 
 from vnlem.kernels.cpu.declare import Byte2, Float1, Float3, Float4, Float5, Int2, Long2, Written, kernel
-from vnlem.kernels.cpu.sheets import Sums, Tall
+from vnlem.kernels.cpu.sheets import Sums
 
 
 class RidgeRule(NamedTuple):
@@ -23,36 +23,21 @@ class RidgeRule(NamedTuple):
 class Ridge(NamedTuple):
     """The groups of a pass and how they are combined."""
 
-    transforms: Long2  # (g, p * p), as in matching
+    transforms: Long2  # (g, pixels of a patch): permutations of its pixels, plane by plane
     taps: Float1  # (p): the weight of a pixel of a patch is that of its row times that of its column
     rule: RidgeRule
 
 
-@kernel
-def filter_tile(tall: Tall, ridge: Ridge, positions: Int2, chosen: Byte2, tile: Sums) -> int:
-    """Estimate all groups of a tile and add them up, each member at its own place and orientation.
-
-    positions, chosen (r, k) from matching; tile: (channels, depth, own rows, stride, 2) is added to. Members
-    from rows of the tall arrays below these only contribute. The sums are changes of the working image:
-    rounding is then in proportion to the noise. Channels share their groups but not the combination. Returns
-    how many members are turned or reflected, or not put back.
-    """
-
-
-class PlaneImages(NamedTuple):
-    """The images of one pass, (planes, H, stride)."""
+class GroupImages(NamedTuple):
+    """The images that groups are taken from, (channels, rows, stride): planes lie one below another."""
 
     pilot: Float3
     working: Float3
-    residual: Float3  # patch sums of (noisy - working)^2, at the patches' corners
-    noise: Float3  # patch sums of the noise variance
-
-
-class PlanePatches(NamedTuple):
-    """The pixels of patches over several planes, and their weights."""
-
-    transforms: Long2  # (g, n): permutations of the pixels
-    taps: Float1  # (p), as in `Ridge`
+    change: Float3  # (noisy - working)^2
+    noise: Float3  # the variance of the noise; of one channel if it is the same in all
+    # Rows from one plane of a stack to the next; 0 for one image. Of a stack `change` and `noise` hold sums
+    # over patches, at their corners.
+    plane_rows: int
 
 
 class Corner(NamedTuple):
@@ -61,6 +46,20 @@ class Corner(NamedTuple):
     plane: int
     top: int
     left: int
+    plane_rows: int  # from one plane of the accumulators to the next; 0 for one image
+
+
+@kernel
+def filter_tile(
+    images: GroupImages, ridge: Ridge, positions: Int2, chosen: Byte2, corner: Corner, tile: Sums
+) -> int:
+    """Estimate all groups of a tile and add them up, each member in its own plane, place and orientation.
+
+    positions, chosen (r, k) from matching; tile is added to. Those of an image have its stride: members from
+    rows below only contribute. Those of a stack need room for sixteen more numbers, to which zeros are added.
+    The sums are changes of the working image: rounding is then in proportion to the noise. Channels share
+    their groups but not the combination. Returns how many members are turned or reflected, or not put back.
+    """
 
 
 @kernel
@@ -68,25 +67,6 @@ def box_of_members(positions: Int2, height: int, stride: int, box: Written[Long2
     """The least and the largest plane, row and column of positions in images (planes, height, stride).
 
     box (2, 3): written.
-    """
-
-
-@kernel
-def filter_planes_tile(
-    images: PlaneImages,
-    rule: RidgeRule,
-    patches: PlanePatches,
-    corner: Corner,
-    positions: Int2,
-    chosen: Byte2,
-    sums: Written[Float4],
-    weights: Written[Float3],
-) -> None:
-    """Estimate all groups of a tile and add them up, each member in its own plane, place and orientation.
-
-    positions, chosen (r, k) from matching. Added to: sums (planes, h, w, 2), the weighted changes of the
-    working image, whole and without the share that is kept; weights (planes, h, w), at the patches' corners.
-    `sums` needs room for sixteen more numbers, to which zeros are added.
     """
 
 

@@ -6,7 +6,7 @@
 namespace vnlem {
 
 struct CutPlace {
-    int64_t top, left, height, width, plane, first;
+    int64_t top, left, height, width, first;
 };
 
 struct Totals {
@@ -20,7 +20,6 @@ struct TilePlace {
 
 VNLEM_EXPORT int64_t vnlem_cut(const Images& images, const Array<const float, 1>& weights, const CutPlace& place,
                                const Tall& tall) {
-    const int64_t depth = tall.pilot.shape[1], plane = place.plane;
     const bool varies = images.variance.shape[2] > 1;
     for (int64_t c = 0; c < images.noisy.shape[0]; c++) {
         const float weight = weights[c];
@@ -29,11 +28,11 @@ VNLEM_EXPORT int64_t vnlem_cut(const Images& images, const Array<const float, 1>
             const float* const noisy = &images.noisy(c, from, place.left);
             const float* const working = &images.working(c, from, place.left);
             const float* const pilot = &images.pilot(c, from, place.left);
-            float* const to_working = &tall.working(c, plane, to, 0);
-            float* const to_pilot = &tall.pilot(c, plane, to, 0);
-            float* const to_change = &tall.change(c, plane, to, 0);
-            float* const to_compared = &tall.compared(c * depth + plane, to, 0);
-            float* const to_variance = &tall.variance(c, plane, to, 0);
+            float* const to_working = &tall.working(c, to, 0);
+            float* const to_pilot = &tall.pilot(c, to, 0);
+            float* const to_change = &tall.change(c, to, 0);
+            float* const to_compared = &tall.compared(c, to, 0);
+            float* const to_variance = &tall.variance(c, to, 0);
             for (int64_t x = 0; x < place.width; x++) {
                 const float difference = noisy[x] - working[x];
                 to_change[x] = difference * difference;
@@ -47,7 +46,7 @@ VNLEM_EXPORT int64_t vnlem_cut(const Images& images, const Array<const float, 1>
                 to_variance[x] = varies ? images.variance(c, from, place.left + x) : images.variance(c, 0, 0);
             float* const rows[] = {to_working, to_pilot, to_change, to_compared, to_variance};
             for (float* const row : rows)
-                for (int64_t x = place.width; x < tall.pilot.shape[3]; x++) row[x] = 0;
+                for (int64_t x = place.width; x < tall.pilot.shape[2]; x++) row[x] = 0;
         }
     }
     return 0;
@@ -61,7 +60,7 @@ void join(const Sums& tile, const TilePlace& place, const Totals& total) {
     const int64_t left = larger_of<int64_t>(0, -place.left), right = smaller_of(place.width, n_columns - place.left);
     for (int64_t c = 0; c < n_channels; c++) {
         for (int64_t y = 0; y < place.height; y++) {
-            const Array<float, 2> changes = tile.changes[c][0][y];
+            const Array<float, 2> changes = tile.changes[c][y];
             const Array<float, 1> weights = tile.weights[c][y];
             const int64_t row = place.top + y;
             if (0 <= row && row < n_rows && left < right) {

@@ -11,13 +11,12 @@ struct Images {
 };
 
 struct Tall {
-    Array<float, 3> compared;
-    Array<float, 4> pilot, working, change, variance;
+    Array<float, 3> compared, pilot, working, change, variance;
     Array<uint8_t, 2> outside;
 };
 
 struct Sums {
-    Array<float, 5> changes;
+    Array<float, 4> changes;
     Array<float, 3> weights;
 };
 

@@ -13,7 +13,6 @@ from vnlem.kernels.cpu.declare import (
     Float1,
     Float3,
     Float4,
-    Float5,
     Written,
     brief_kernel,
     kernel,
@@ -34,20 +33,20 @@ class Images(NamedTuple):
 
 
 class Tall(NamedTuple):
-    """The tall arrays of one tile. A patch has `depth` planes, one for an image, more in a volume."""
+    """The tall arrays of one tile, (channels, rows, stride)."""
 
-    compared: Written[Float3]  # (channels * depth, rows, stride): in which patches are compared
-    pilot: Written[Float4]  # (channels, depth, rows, stride)
-    working: Written[Float4]
-    change: Written[Float4]  # (noisy - working)^2
-    variance: Written[Float4]
+    compared: Written[Float3]  # in which patches are compared
+    pilot: Written[Float3]
+    working: Written[Float3]
+    change: Written[Float3]  # (noisy - working)^2
+    variance: Written[Float3]
     outside: Written[Byte2]  # (rows, stride): not zero if a sheet shows nothing of its image there
 
 
 class Sums(NamedTuple):
     """What groups add to an image: weighted changes per pixel, weights at the patches' top left corners."""
 
-    changes: Written[Float5]  # (channels, depth, rows, columns, 2): of the pilot and the working image
+    changes: Written[Float4]  # (channels, rows, columns, 2): of the pilot and the working image
     weights: Written[Float3]  # (channels, rows, columns)
 
 
@@ -58,7 +57,6 @@ class CutPlace(NamedTuple):
     left: int
     height: int
     width: int
-    plane: int
     first: int  # row
 
 

@@ -44,17 +44,17 @@ void fill(const Images& images, const Array<const float, 1>& weights, float floo
                 for (int64_t x = 0; x < square.shape[1]; x++) out(first + y, x) = become(square(y, x));
         };
         const Square piloted = copy([&](int64_t y, int64_t x) { return pilot(y, x); });
-        write(piloted, tall.pilot[c][0], [](float number) { return number; });
+        write(piloted, tall.pilot[c], [](float number) { return number; });
         write(piloted, tall.compared[c], [&](float number) { return weights[c] * number; });
         const Square changed = copy([&](int64_t y, int64_t x) { return noisy(y, x) - working(y, x); });
-        write(changed, tall.change[c][0], [](float number) { return number * number; });
+        write(changed, tall.change[c], [](float number) { return number * number; });
         const Square worked = copy([&](int64_t y, int64_t x) { return working(y, x); });
-        write(worked, tall.working[c][0], [](float number) { return number; });
+        write(worked, tall.working[c], [](float number) { return number; });
         if (variance.shape[1] > 1) {
             const Square varied = copy([&](int64_t y, int64_t x) { return variance(y, x); });
-            write(varied, tall.variance[c][0], [&](float number) { return larger_of(number, floor); });
+            write(varied, tall.variance[c], [&](float number) { return larger_of(number, floor); });
         } else {
-            write(worked, tall.variance[c][0], [&](float) { return variance(0, 0); });
+            write(worked, tall.variance[c], [&](float) { return variance(0, 0); });
         }
     }
 }

@@ -1,11 +1,48 @@
 // The candidates of a search window: their pixels, and how they rank against a reference patch. A patch has one
 // layer for each channel of an image, or for each plane of a stack that it spans.
-// Macros: P (patch size), LAYERS, TRANSFORMS (1, 4, 8 or 16), THREADS, WINDOW_IN_SHARED.
+// Macros: P (patch size), CHANNELS, LAYERS (planes that a patch spans times CHANNELS), TRANSFORMS (1, 4, 8 or 16),
+// THREADS, WINDOW_IN_SHARED.
 
 #define PIXELS (P * P)
 // Candidates of a thread, one below another: they share the loads of pixels and of the reference.
 #define SHIFTED_STRIP 8
 #define MOVED_STRIP (TRANSFORMS > 8 ? 2 : 4)
+// A group uses turned members only if they are at least one in this many.
+#define ONE_IN 8
+
+struct Search {
+    const float* image;      // (planes, CHANNELS, rows, stride); one plane for an image, with its copies below it
+    const float* energy;     // (planes, rows, stride), squared norms of the patches at their corners; infinite if none
+    const float* penalty;    // of the references' plane, with penalty_stride; null: even_penalty
+    const short* back; // (TRANSFORMS, LAYERS * PIXELS): pixel of the reference that lies on a pixel of the member
+    const int* sizes;        // (planes, 2): rows and columns of each plane of a stack that hold pixels
+    // Where to search: in the copies of an image, (references, n_windows - 1, 2); in a stack, (references, n_windows,
+    // 3): plane, row and column, the reference first, plane -1 for none.
+    const int* centres;
+    const int* reference_rows;
+    const int* reference_columns;
+    const byte* moves;       // (cell^2, cell^2): bits of transforms, by the reference's place in a cell and the shift
+    float* ranks;            // for each block, if they do not fit in shared memory, else null
+    int* positions;          // (references, n_members): index into one channel of the image, the reference first
+    byte* chosen;            // (references, n_members): index of the transform
+    int* turned;             // (1): the number of turned or reflected members of an image is added to it
+    int rows, stride, height, width; // height, width: of the image, without its copies
+    int n_references, n_reference_columns, n_windows, radius, copied_radius, n_members, n_copied;
+    int together;            // windows that the copy in shared memory holds
+    int cell;                // of pixels of several colours; 1 if every move is allowed
+    int penalty_stride;
+    float factor, even_penalty;
+};
+
+// The reference under all transforms, (LAYERS * PIXELS, TRANSFORMS).
+__device__ __forceinline__ void load_reference(const Search& s, int plane, int row, int column, float* taps) {
+    const float* first = s.image + ((long long)plane * CHANNELS * s.rows + row) * s.stride + column;
+    for (int i = threadIdx.x; i < LAYERS * TRANSFORMS * PIXELS; i += THREADS) {
+        const int g = i / (LAYERS * PIXELS), v = i % (LAYERS * PIXELS);
+        const int u = s.back[i], layer = u / PIXELS, pixel = u % PIXELS;
+        taps[v * TRANSFORMS + g] = first[((long long)layer * s.rows + pixel / P) * s.stride + pixel % P];
+    }
+}
 
 // The array that windows lie in.
 struct Sheet {

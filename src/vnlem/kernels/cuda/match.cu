@@ -1,33 +1,12 @@
 // Block matching: the nearest patches of a window under the symmetries of the square. A block for each
 // reference patch. Counterpart of kernels/cpu/match.cpp, with the same ranks and the same rules for ties.
-// Macros: P (patch size), LAYERS (channels), TRANSFORMS (1, 4 or 8), THREADS, WINDOW_IN_SHARED, COPIES.
+// Macros: those of candidates.cuh, COPIES.
 
 #include "candidates.cuh"
 
 // Turned patches this near to the reference are not taken.
 #define NEAR 3
 #define MOST_SHEETS 16
-// A group uses turned members only if they are at least one in this many.
-#define ONE_IN 8
-
-struct Search {
-    const float* image;      // (LAYERS, rows, stride), the sheets one below another
-    const float* energy;     // (rows - P + 1, stride), squared norms of the patches; infinite if there is none
-    const float* penalty;    // (height - P + 1, width - P + 1)
-    const short* back;       // (TRANSFORMS, PIXELS): pixel of the reference that lies on a pixel of the member
-    const int* centres;      // (references, n_sheets - 1, 2): patches in the copies, around which to search
-    const int* reference_rows;
-    const int* reference_columns;
-    const byte* moves;       // (cell^2, cell^2): bits of transforms, by the reference's place in a cell and the shift
-    float* ranks;            // (blocks, floats of `Ranks`) if they do not fit in shared memory, else null
-    int* positions;          // (references, n_members): row * stride + column, the reference first
-    byte* chosen;            // (references, n_members): index of the transform
-    int* turned;             // (1): the number of turned or reflected members is added to it
-    int rows, stride, height, width; // of the tall array; of the image, its first sheet
-    int n_sheets, radius, copied_radius, n_members, n_copied, n_reference_columns; // copied: in the copies
-    int cell;                // of pixels of several colours; 1 if every move is allowed
-    float factor;
-};
 
 // At the border of the image windows move inwards.
 __device__ Window place_window(const Search& s, int row, int column) {
@@ -78,19 +57,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS) match(const
     const int per_sheet = min(side, s.height - P + 1) * min(side, s.width - P + 1);
     const int copied_side = 2 * s.copied_radius + 1;
     // shifted, best (with the copies), which, the order, the window.
-    const int n_best = per_sheet + (s.n_sheets - 1) * copied_side * copied_side;
+    const int n_best = per_sheet + (s.n_windows - 1) * copied_side * copied_side;
     float* shifted = s.ranks ? s.ranks + (long long)reference * (per_sheet + n_best + ceil_div(n_best, 4)) : memory;
     float* best = shifted + per_sheet;
     byte* which = (byte*)(best + n_best);
     int* order = (int*)(s.ranks ? memory : best + n_best + ceil_div(n_best, 4));
     float* copy = (float*)(order + s.n_members);
 
-    for (int i = threadIdx.x; i < LAYERS * TRANSFORMS * PIXELS; i += THREADS) {
-        const int channel = i / (TRANSFORMS * PIXELS), g = i / PIXELS % TRANSFORMS, v = i % PIXELS;
-        const int u = s.back[g * PIXELS + v];
-        taps[(channel * PIXELS + v) * TRANSFORMS + g] =
-            s.image[(long long)channel * s.rows * s.stride + (row + u / P) * s.stride + column + u % P];
-    }
+    load_reference(s, 0, row, column, taps);
     const Window own_window = place_window(s, row, column);
     const Sheet image = {s.image, s.energy, s.stride, s.rows * s.stride};
     const Pixels pixels = load_window(image, own_window, copy);
@@ -115,15 +89,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS) match(const
     const unsigned limit = kth_smallest(shifted, per_sheet, s.n_members, &selection);
     int n_moved = 0;
 #if TRANSFORMS > 1 || COPIES
-    const float penalty = s.penalty[row * (s.width - P + 1) + column];
+    const float penalty = s.penalty[row * s.penalty_stride + column];
     // If enough shifted patches are nearer than the penalty, no transformed one can rank among the members.
     if (penalty < __uint_as_float(limit)) {
         const Price price = {s.factor, penalty};
         rank_moved<1>(image, own_window, pixels, taps, norm, price, shifted, best, which, moves);
         int n = per_sheet;
 #if COPIES
-        for (int sheet = 1; sheet < s.n_sheets; ++sheet) {
-            const int* centre = s.centres + ((long long)reference * (s.n_sheets - 1) + sheet - 1) * 2;
+        for (int sheet = 1; sheet < s.n_windows; ++sheet) {
+            const int* centre = s.centres + ((long long)reference * (s.n_windows - 1) + sheet - 1) * 2;
             // Copies are large enough to hold every window.
             const Window w = {centre[0] - s.copied_radius, centre[1] - s.copied_radius, copied_side, copied_side};
             if (threadIdx.x == 0) windows[sheet] = w;
@@ -149,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS) match(const
     }
     for (int j = threadIdx.x; j < s.n_members; j += THREADS) {
         int sheet = 0, at = order[j];
-        while (sheet < s.n_sheets - 1 && at >= windows[sheet].n_rows * windows[sheet].n_columns) {
+        while (sheet < s.n_windows - 1 && at >= windows[sheet].n_rows * windows[sheet].n_columns) {
             at -= windows[sheet].n_rows * windows[sheet].n_columns;
             ++sheet;
         }

@@ -1,4 +1,4 @@
-"""Groups of similar patches on a device (match.cu)."""
+"""Groups of similar patches on a device: of an image (match.cu), or of a stack (plane_match.cu)."""
 
 import math
 from typing import Any, NamedTuple
@@ -11,17 +11,22 @@ from vnlem.kernels.cuda.engine import THREADS, Engine
 
 Array = Any  # of the engine's library
 
-# Bytes of shared memory the kernel takes in addition to the ranks and the window.
-_FIXED = 10 * 1024
+# Bytes of shared memory the kernels take in addition to the ranks and the windows.
+_FIXED = {"match": 10 * 1024, "plane_match": 13 * 1024}
 _STRIP = 8
+# Windows of a stack loaded together take at most this much, to let several blocks share a multiprocessor.
+_WINDOWS = 40 * 1024
+# Blocks that process one reference of a stack after another, if their ranks do not fit in shared memory.
+_BLOCKS = 528
+MOST_SITES = 128
 
 
 class Members(NamedTuple):
-    """The groups of all reference patches."""
+    """The groups of all reference patches, or of those of one plane."""
 
-    positions: Array  # int32 (references, members): row * stride + column in the tall array
+    positions: Array  # int32 (references, members): index into one channel of the image
     transforms: Array  # uint8 (references, members)
-    turned: Array  # int32 (1): how many members are turned or reflected
+    turned: Array  # int32 (1): how many members of an image are turned or reflected
 
 
 class References(NamedTuple):
@@ -38,17 +43,22 @@ class References(NamedTuple):
 class Field(NamedTuple):
     """What to search, and how."""
 
-    image: Array  # (channels, rows, stride), the sheets one below another
-    energy: Array  # (rows - p + 1, stride)
-    penalty: Array  # (height - p + 1, width - p + 1)
-    back: NDArray[np.int16]  # (transforms, p * p): pixel of the reference that lies on a pixel of the member
-    shape: tuple[int, int]  # height and width of the first sheet, the image itself
+    # (channels, rows, stride), the sheets of an image one below another; (planes, channels, rows, stride).
+    image: Array
+    energy: Array  # of patches at their corners
+    penalty: Array | None  # of the references, at their corners; None: even_penalty
+    # (transforms, pixels of a patch, plane by plane): pixel of the reference that lies on one of the member
+    back: NDArray[np.int16]
+    shape: tuple[int, int]  # height and width of an image without its copies
     patch_size: int
     radius: int
     factor: float
-    n_copied: int  # the most members from copies
+    n_copied: int = 0  # the most members from copies
     copied_radius: int = 0  # of the search windows in copies
-    moves: NDArray[np.uint8] = ANY_MOVE  # see `kernels.cpu.match.GroupSearch`; places in `image`
+    moves: NDArray[np.uint8] = ANY_MOVE  # see `kernels.cpu.match.Field`; places in `image`
+    sizes: Array | None = None  # of a stack: int32 (planes, 2), rows and columns that hold pixels
+    depth: int = 1  # planes that a patch spans
+    even_penalty: float = 0.0
 
 
 def match(
@@ -56,62 +66,95 @@ def match(
 ) -> Members:
     """The nearest patches of every reference patch, the reference itself first.
 
-    centres: int32 (references, copies, 2), patches in the tall array around which to search as well.
+    centres: patches around which to search. Of an image int32 (references, copies, 2), in its copies; of a
+    stack int32 (references, sites, 3), plane, row and column, the reference itself first; a negative plane
+    for none.
     """
-    xp = engine.xp
-    count = references.n
+    xp, count = engine.xp, references.n
     members = Members(
         xp.empty((count, n_members), np.int32), xp.empty((count, n_members), np.uint8), xp.zeros(1, np.int32)
     )
-    channels, rows, stride = field.image.shape
-    patch_size = field.patch_size
-    side = 2 * field.radius + 1
-    height, width = field.shape
-    n_sheets = 1 if centres is None else 1 + centres.shape[1]
-    per_sheet = min(side, height - patch_size + 1) * min(side, width - patch_size + 1)
-    n_best = per_sheet + (n_sheets - 1) * (2 * field.copied_radius + 1) ** 2
-    rank_floats = per_sheet + n_best + -(-n_best // 4)
-    window = 4 * channels * (-(-side // _STRIP) * _STRIP + patch_size - 1) * (side + patch_size - 1)
+    channels, rows, stride = field.image.shape[-3:]
+    side, size = 2 * field.radius + 1, field.patch_size
+    n_windows = 0 if centres is None else centres.shape[1]
+    if field.sizes is not None:
+        name = "plane_match"
+        n_own = n_best = n_windows * side**2
+        if n_windows > MOST_SITES:
+            raise ValueError(
+                f"windows in {n_windows} planes are too many for this device; "
+                "pass a smaller plane_distance or device='cpu'"
+            )
+    else:
+        name, n_windows = "match", n_windows + 1
+        height, width = field.shape
+        n_own = min(side, height - size + 1) * min(side, width - size + 1)
+        n_best = n_own + (n_windows - 1) * (2 * field.copied_radius + 1) ** 2
+    rank_floats = n_own + n_best + -(-n_best // 4)
+    window = 4 * channels * field.depth * (-(-side // _STRIP) * _STRIP + size - 1) * (side + size - 1)
     always = 4 * channels * field.back.size + 4 * n_members
-    budget = engine.largest_shared - _FIXED - always
+    budget = engine.largest_shared - _FIXED[name] - always
     in_shared = window <= budget
-    ranks_in_shared = 4 * rank_floats + window * in_shared <= budget
-    ranks = None if ranks_in_shared else xp.empty((count, rank_floats), np.float32)
+    together = 1
+    if name == "plane_match":
+        most = max(1, min(_WINDOWS, budget) // window) if in_shared else n_windows
+        together = min(n_windows, most)
+    windows = in_shared * together * window
+    ranks_in_shared = 4 * rank_floats + windows <= budget
+    blocks = min(count, _BLOCKS) if name == "plane_match" and not ranks_in_shared else count
     engine.launch(
-        "match",
-        (count,),
+        name,
+        (blocks,),
         {
             "image": field.image,
             "energy": field.energy,
             "penalty": field.penalty,
-            "back": engine.constant(field.back),
+            "back": engine.constant(_in_all_channels(field.back, size**2, channels)),
+            "sizes": field.sizes,
             "centres": centres,
             "reference_rows": references.rows,
             "reference_columns": references.columns,
             "moves": engine.constant(field.moves),
-            "ranks": ranks,
+            "ranks": None if ranks_in_shared else xp.empty((blocks, rank_floats), np.float32),
             "positions": members.positions,
             "chosen": members.transforms,
             "turned": members.turned,
             "rows": rows,
             "stride": stride,
-            "height": height,
-            "width": width,
-            "n_sheets": n_sheets,
+            "height": field.shape[0],
+            "width": field.shape[1],
+            "n_references": count,
+            "n_reference_columns": len(references.columns),
+            "n_windows": n_windows,
             "radius": field.radius,
             "copied_radius": field.copied_radius,
             "n_members": n_members,
             "n_copied": field.n_copied,
-            "n_reference_columns": len(references.columns),
+            "together": together,
             "cell": math.isqrt(len(field.moves)),
+            "penalty_stride": 0 if field.penalty is None else field.penalty.shape[1],
             "factor": field.factor,
+            "even_penalty": field.even_penalty,
         },
-        shared=always + 4 * rank_floats * ranks_in_shared + window * in_shared,
-        P=patch_size,
-        LAYERS=channels,
+        threads=THREADS,
+        shared=always + 4 * rank_floats * ranks_in_shared + windows,
+        P=size,
+        CHANNELS=channels,
+        LAYERS=channels * field.depth,
         TRANSFORMS=len(field.back),
         THREADS=THREADS,
         WINDOW_IN_SHARED=int(in_shared),
-        COPIES=int(n_sheets > 1),
+        COPIES=int(name == "match" and n_windows > 1),
     )
     return members
+
+
+def _in_all_channels(back: NDArray[np.int16], pixels: int, channels: int) -> NDArray[np.int16]:
+    """The same for patches whose planes follow one another, each with all its channels.
+
+    >>> _in_all_channels(np.array([[1, 0]], np.int16), 2, 2)
+    array([[1, 0, 3, 2]], dtype=int16)
+    """
+    depth, within = np.divmod(back.reshape(len(back), -1, 1, pixels), pixels)
+    found = (depth * channels + np.arange(channels)[:, None]) * pixels + within
+    return found.reshape(len(back), -1).astype(np.int16)

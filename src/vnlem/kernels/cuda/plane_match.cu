@@ -1,31 +1,11 @@
 // Block matching in several planes of a stack: a window in each, and patches that may span consecutive planes.
-// A block for each reference patch. Counterpart of kernels/cpu/plane_match.cpp, with the same ranks and the
+// A block for each reference patch. Counterpart of kernels/cpu/match.cpp, with the same ranks and the
 // same rules for ties.
-// Macros: P (patch size), CHANNELS, LAYERS (planes that a patch spans times CHANNELS), TRANSFORMS, THREADS,
-// WINDOW_IN_SHARED.
+// Macros: those of candidates.cuh.
 
 #include "candidates.cuh"
 
-// A group uses turned members only if they are at least one in this many.
-#define ONE_IN 8
 #define MOST_SITES 128
-
-struct Search {
-    const float* image;      // (planes, CHANNELS, height, stride)
-    const float* energy;     // (planes, height, stride), squared norms of the patches at their corners
-    const float* about_mean; // (height, stride), those of the references' plane about their mean; or null
-    const short* back; // (TRANSFORMS, LAYERS * PIXELS): pixel of the reference that lies on a pixel of the member
-    const int* sizes;        // (planes, 2): rows and columns that hold pixels
-    const int* centres;      // (references, n_sites, 3): plane, row and column; the reference first, plane -1: none
-    const int* reference_rows;
-    const int* reference_columns;
-    float* ranks;            // for each block, if they do not fit in shared memory, else null
-    int* positions;          // (references, n_members): index into the image, the reference first
-    byte* chosen;            // (references, n_members): index of the transform
-    int height, stride, n_references, n_reference_columns, n_sites, radius, n_members;
-    int together;            // windows that the copy in shared memory holds
-    float factor, penalty, flat; // a reference with less energy about its mean than `flat` is only shifted
-};
 
 // Strips of candidates of the windows FROM..TO-1: work(site, row, column) for each.
 template <int STRIP, typename F>
@@ -48,21 +28,16 @@ __device__ void match_one(const Search& s, int reference, float* taps, const Ran
     __shared__ Selection selection;
     __shared__ Window windows[MOST_SITES];
     __shared__ int planes[MOST_SITES];
-    const int side = 2 * s.radius + 1, per_site = side * side, n = s.n_sites * per_site;
-    const int size_of_plane = s.height * s.stride;
+    const int side = 2 * s.radius + 1, per_site = side * side, n = s.n_windows * per_site;
+    const int size_of_plane = s.rows * s.stride;
     const int copy_size = LAYERS * (ceil_div(side, SHIFTED_STRIP) * SHIFTED_STRIP + P - 1) * (side + P - 1);
     const int row = s.reference_rows[reference / s.n_reference_columns];
     const int column = s.reference_columns[reference % s.n_reference_columns];
-    const int* centres = s.centres + (long long)reference * s.n_sites * 3;
+    const int* centres = s.centres + (long long)reference * s.n_windows * 3;
     const int plane = centres[0];
     __syncthreads();
-    for (int i = threadIdx.x; i < LAYERS * TRANSFORMS * PIXELS; i += THREADS) {
-        const int g = i / (LAYERS * PIXELS), v = i % (LAYERS * PIXELS);
-        const int u = s.back[i], layer = u / PIXELS, pixel = u % PIXELS;
-        taps[v * TRANSFORMS + g] =
-            s.image[(plane * CHANNELS + layer) * size_of_plane + (row + pixel / P) * s.stride + column + pixel % P];
-    }
-    for (int site = threadIdx.x; site < s.n_sites; site += THREADS) {
+    load_reference(s, plane, row, column, taps);
+    for (int site = threadIdx.x; site < s.n_windows; site += THREADS) {
         const int there = centres[3 * site];
         planes[site] = there;
         windows[site] = there < 0 ? Window{0, 0, 0, 0}
@@ -84,8 +59,8 @@ __device__ void match_one(const Search& s, int reference, float* taps, const Ran
         __syncthreads();
 #endif
     };
-    for (int from = 0; from < s.n_sites; from += s.together) {
-        const int to = min(from + s.together, s.n_sites);
+    for (int from = 0; from < s.n_windows; from += s.together) {
+        const int to = min(from + s.together, s.n_windows);
         bring(from, to);
         for_strips<SHIFTED_STRIP>(windows, from, to, s.radius, [&](int site, int y, int x) {
             const Sheet sheet = sheet_of(site);
@@ -100,22 +75,22 @@ __device__ void match_one(const Search& s, int reference, float* taps, const Ran
     const unsigned limit = kth_smallest(ranks.shifted, n, s.n_members, &selection);
     int n_moved = 0;
 #if TRANSFORMS > 1
-    const bool flat = s.about_mean && s.about_mean[row * s.stride + column] < s.flat;
+    const float penalty = s.penalty ? s.penalty[row * s.penalty_stride + column] : s.even_penalty;
     // If enough shifted patches are nearer than the penalty, no transformed one can rank among the members.
-    if (!flat && s.penalty < __uint_as_float(limit)) {
+    if (penalty < __uint_as_float(limit)) {
         for (int i = threadIdx.x; i < n; i += THREADS) {
             ranks.best[i] = ranks.shifted[i];
             ranks.which[i] = 0;
         }
-        for (int from = 0; from < s.n_sites; from += s.together) {
-            const int to = min(from + s.together, s.n_sites);
-            if (s.together < s.n_sites) bring(from, to);
+        for (int from = 0; from < s.n_windows; from += s.together) {
+            const int to = min(from + s.together, s.n_windows);
+            if (s.together < s.n_windows) bring(from, to);
             __syncthreads();
             for_strips<MOVED_STRIP>(windows, from, to, s.radius, [&](int site, int y, int x) {
                 const Sheet sheet = sheet_of(site);
                 const Pixels pixels = pixels_of(sheet, windows[site], copy + (site - from) * copy_size);
                 const int first = site * per_site;
-                rank_moved_strip<1>(sheet, windows[site], pixels, taps, norm, Price{s.factor, s.penalty}, y, x,
+                rank_moved_strip<1>(sheet, windows[site], pixels, taps, norm, Price{s.factor, penalty}, y, x,
                                     ranks.shifted + first, ranks.best + first, ranks.which + first);
             });
         }
@@ -136,7 +111,7 @@ __device__ void match_one(const Search& s, int reference, float* taps, const Ran
         const int site = order[j] / per_site, at = order[j] % per_site;
         const Window& w = windows[site];
         const long long to = (long long)reference * s.n_members + j;
-        const int there = planes[site] * s.height + w.top + at / w.n_columns;
+        const int there = planes[site] * s.rows + w.top + at / w.n_columns;
         s.positions[to] = there * s.stride + w.left + at % w.n_columns;
         s.chosen[to] = n_moved > 0 ? ranks.which[order[j]] : 0;
     }
@@ -145,7 +120,7 @@ __device__ void match_one(const Search& s, int reference, float* taps, const Ran
 extern "C" __global__ void __launch_bounds__(THREADS, 768 / THREADS) plane_match(const Search s) {
     // The reference under all transforms, (LAYERS * PIXELS, TRANSFORMS); order, ranks and windows after it.
     DYNAMIC_SHARED(float, taps);
-    const int side = 2 * s.radius + 1, n = s.n_sites * side * side;
+    const int side = 2 * s.radius + 1, n = s.n_windows * side * side;
     int* order = (int*)(taps + LAYERS * PIXELS * TRANSFORMS);
     float* memory = (float*)(order + s.n_members);
     const long long floats = 2LL * n + ceil_div(n, 4);

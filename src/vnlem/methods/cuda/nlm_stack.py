@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from vnlem.kernels.cuda import engine as engines
-from vnlem.kernels.cuda.nlm_planes import nlm_planes
+from vnlem.kernels.cuda.nlm import OF_STACK, nlm
 from vnlem.methods.cuda.rolling import Rolling
 from vnlem.methods.nlm_stack import NlmStackParams, rule_of
 from vnlem.pipeline.device import DeviceMemoryError
@@ -41,6 +41,6 @@ def _solve(
             first += 1
         while first + held.count < min(total, number + reach + 1):
             held.push()[...] = engine.xp.asarray(next(planes))
-        yield nlm_planes(engine, held.planes, number - first, window, decay)
+        yield nlm(engine, held.planes[:, None], number - first, window, decay, OF_STACK)[0]
         if task.report is not None:
             task.report(number + 1, total)

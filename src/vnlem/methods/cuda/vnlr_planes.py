@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from vnlem.estimate.planes import Sweep
 from vnlem.kernels.cuda import engine as engines
-from vnlem.kernels.cuda.match import References
+from vnlem.kernels.cuda.match import Field, Members, References, match
 from vnlem.kernels.cuda.patches import Sums, weighted_means
-from vnlem.kernels.cuda.plane_match import Field, Members, match_planes
 from vnlem.kernels.cuda.planes import plane_squares
 from vnlem.kernels.cuda.ridge import Images, Rule, combine, units_of_sums
 from vnlem.methods.cuda.rolling import Rolling
@@ -130,6 +129,7 @@ class PlanesOnDevice:
         self._permutations = symmetries_of_block(
             search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
         )
+        self._back = np.argsort(self._permutations, axis=1).astype(np.int16)
         # A power of two that no pixel exceeds, even if single precision rounded it up.
         self._largest = 2.0 ** math.ceil(math.log2(max(room.peak, 1.0)) + 1e-6)
         self._unit, self._weight_unit, self._most = units_of_sums(search.n_members, room.cover, self._largest)
@@ -240,30 +240,26 @@ class PlanesOnDevice:
         height, width = self.frames[plane].size
         references = self.references(height, width)
         centres = sites.centres(plane, references, len(self.frames) - search.depth + 1, search.patch_size)
-        flat = search.flat_energy is not None
+        even_penalty = search.penalty * self._compared_noise
+        penalty = None
+        if search.flat_energy is not None:
+            about_mean = self._about_mean.planes[plane]
+            penalty = self._engine.xp.full(about_mean.shape, even_penalty, np.float32)
+            penalty[about_mean < np.float32(search.flat_energy * self._compared_noise)] = np.inf
         field = Field(
             image=self._image(),
             energy=self._energy.planes,
-            about_mean=self._about_mean.planes[plane] if flat else None,
-            sizes=self._sizes.planes,
-            back=self._back_in_all_channels,
+            penalty=penalty,
+            back=self._back,
+            shape=(height, width),
             patch_size=search.patch_size,
-            depth=search.depth,
             radius=search.radius,
             factor=search.factor,
-            penalty=search.penalty * self._compared_noise,
-            flat=(search.flat_energy or 0.0) * self._compared_noise,
+            sizes=self._sizes.planes,
+            depth=search.depth,
+            even_penalty=even_penalty,
         )
-        return match_planes(self._engine, field, references, centres, self._group_size(height, width))
-
-    @cached_property
-    def _back_in_all_channels(self) -> NDArray[np.int16]:
-        """Which pixel of the reference lies on a pixel of a member, (transforms, pixels in all channels)."""
-        pixels, channels = self._search.patch_size**2, len(self._compared)
-        back = np.argsort(self._permutations, axis=1)
-        depth, within = np.divmod(back.reshape(len(back), -1, 1, pixels), pixels)
-        found = (depth * channels + np.arange(channels)[:, None]) * pixels + within
-        return found.reshape(len(back), -1).astype(np.int16)
+        return match(self._engine, field, references, self._group_size(height, width), centres)
 
     def references(self, height: int, width: int) -> References:
         """The reference patches of a plane."""
