@@ -15,7 +15,7 @@ from vnlem.kernels.cuda.match import References
 from vnlem.kernels.cuda.patches import Sums, weighted_means
 from vnlem.kernels.cuda.plane_match import Field, Members, match_planes
 from vnlem.kernels.cuda.planes import plane_squares
-from vnlem.kernels.cuda.ridge import Images, Rule, combine, units_of_sums
+from vnlem.kernels.cuda.ridge import Images, Rule, Symmetries, combine, units_of_sums
 from vnlem.methods.cuda.rolling import Rolling
 from vnlem.methods.cuda.sites import Sites
 from vnlem.neighbours.planes import Search, noise_of_patch, reference_lines, symmetries_of_block
@@ -127,8 +127,10 @@ class PlanesOnDevice:
                 self._rolling.append(self._about_mean)
         self._noise = search.patch_size**2 * search.depth * sigma**2
         self._compared_noise = noise_of_patch(search, sigma, weights)
-        self._permutations = symmetries_of_block(
-            search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
+        self._symmetries = Symmetries.of(
+            symmetries_of_block(
+                search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
+            )
         )
         # A power of two that no pixel exceeds, even if single precision rounded it up.
         self._largest = 2.0 ** math.ceil(math.log2(max(room.peak, 1.0)) + 1e-6)
@@ -231,7 +233,7 @@ class PlanesOnDevice:
                 self._weight_unit,
                 self._most,
             )
-            combine(self._engine, images, groups, self._permutations, self._rule, sums)
+            combine(self._engine, images, groups, self._symmetries, self._rule, sums)
         if not self.sweep.keep_groups:
             frame.groups.clear()
 
@@ -260,7 +262,7 @@ class PlanesOnDevice:
     def _back_in_all_channels(self) -> NDArray[np.int16]:
         """Which pixel of the reference lies on a pixel of a member, (transforms, pixels in all channels)."""
         pixels, channels = self._search.patch_size**2, len(self._compared)
-        back = np.argsort(self._permutations, axis=1)
+        back = self._symmetries.back.astype(np.int64)
         depth, within = np.divmod(back.reshape(len(back), -1, 1, pixels), pixels)
         found = (depth * channels + np.arange(channels)[:, None]) * pixels + within
         return found.reshape(len(back), -1).astype(np.int16)
