@@ -3,5 +3,5 @@
 #include <cstdint>
 
 namespace vnlem {
-constexpr int32_t kAbi = 7;  // as in library.py
+constexpr int32_t kAbi = 8;  // as in library.py
 }
