@@ -42,8 +42,17 @@ def test_extremes_are_those_of_windows(shape, excess, noise, share):
     assert found.size
 
 
-@pytest.mark.parametrize("shape", [(33, 7), (70, 41)])
-@pytest.mark.parametrize(("height", "lag", "dropped"), [(16, 1, 4), (13, 0, 6), (1, 3, 0), (11, 2, 0)])
+@pytest.mark.parametrize(
+    ("shape", "height", "lag", "dropped"),
+    [
+        ((33, 7), 16, 1, 4),
+        ((33, 7), 13, 0, 6),
+        ((70, 41), 1, 3, 0),
+        ((70, 41), 35, 2, 9),
+        ((130, 19), 64, 1, 16),
+        ((180, 9), 77, 1, 0),
+    ],
+)
 @pytest.mark.parametrize("across", [False, True])
 def test_middle_means_are_those_of_sorted_blocks(shape, height, lag, dropped, across):
     plane = np.random.default_rng(height).normal(size=shape)

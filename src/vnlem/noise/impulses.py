@@ -124,7 +124,7 @@ class ImpulseRule:
         if self.noise.varies:
             levels.append((float(plane.min()),))
         least = min(float(self.noise.variance(own, channel).min()) for own in levels)
-        return max(least, 0.0) ** 0.5
+        return float(np.sqrt(max(least, 0.0)))
 
     def _decide(self, seen: "_Neighbourhood", channel: int, levels: Float | None) -> Mask:
         limits = self.limits
@@ -270,7 +270,8 @@ def _usual_range(values: Float) -> tuple[float, float]:
     flat = np.ascontiguousarray(values).reshape(-1)
     sample = flat[:: flat.size // SAMPLED | 1]  # an odd step: not column by column
     below, above, counts = np.empty(flat.size), np.empty(flat.size), np.empty(2, np.int64)
-    low, high = np.percentile(sample, [1.0, 99.0])
+    few = sample.size // 100
+    low, high = np.partition(sample, (few, -1 - few))[[few, -1 - few]]
     take_ends(flat, low, high, below, above, counts)
     last, share = divmod(OUTER * (flat.size - 1), 1)
     at = int(last), int(last) + 1
