@@ -51,7 +51,7 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     areas = needed_areas(params, matchings, region)
     # Opponent colours are rotations of the colours: at most the root of three larger.
     largest = 3**0.5 * max(job.peak or largest_magnitude(engine, job.pixels), 1e-20)
-    planes = DevicePlanes(noisy, noisy, noisy, variance, job.sigma_map is not None)
+    planes = DevicePlanes(noisy, noisy, noisy, variance, job.sigma_map is not None, {})
     members: list[Members] | None = None
     lines = Lines(np.arange(0), np.arange(0))
     smoother = None
@@ -131,12 +131,20 @@ def _run_pass(
         if members is None:
             found.append(_find_groups(engine, planes, matching, batch, tiles, rule.extra_load is not None))
         if tiles is None:
-            maps = patch_maps(engine, planes.noisy, planes.working, planes.variance, rule.patch_size)
-            images = Images(planes.pilot, planes.working, *maps)
+            images = Images(planes.pilot, planes.working, *_maps(engine, planes, rule.patch_size))
         else:
             images = tiles.images()
         combine(engine, images, found[number], turns, rule, sums)
     return found
+
+
+def _maps(engine: Engine, planes: DevicePlanes, size: int) -> tuple[Array, Array]:
+    """`patch_maps` of the image; the noise of its patches is the same in all passes."""
+    known = planes.maps.get(size)
+    planes.maps.clear()
+    given = planes.noisy, planes.working, planes.variance
+    planes.maps[size] = patch_maps(engine, *given, size, into=known, noise_too=known is None)
+    return planes.maps[size]
 
 
 def _find_groups(
