@@ -54,7 +54,7 @@ struct Beyond {
     double excess, noise, share;  // of the range, in addition to the noise
     template <class T>
     T of(T range) const {
-        return larger(T() + excess, noise + share * range);
+        return larger(T{} + excess, noise + share * range);
     }
 };
 
