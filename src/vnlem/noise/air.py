@@ -124,8 +124,8 @@ def find_air(planes: Float, coils: int) -> Air | None:
     blocks = pieces.take(own, axis=0).reshape(-1, SIDE * SIDE)
     zeros = blocks <= 0
     if zeros.any():
-        share = zeros @ np.full(SIDE**2, 1 / SIDE**2, np.float32)
-        blocks = np.compress(share <= MOST_ZEROS, blocks, axis=0)
+        count = np.einsum("ij->i", zeros.view(np.int8))
+        blocks = np.compress(count <= MOST_ZEROS * SIDE**2, blocks, axis=0)
     if len(blocks) < FEWEST_BLOCKS:
         return None
     own = np.einsum("ij,ij->i", blocks, blocks) / (2 * coils * SIDE**2)
