@@ -257,6 +257,27 @@ def test_parts_of_a_large_image_rehearse_once():
     assert len(set(keys)) == 3
 
 
+def test_arguments_of_a_kernel_are_laid_out_as_in_c():
+    array = np.arange(3.0)
+    values = {
+        "some": array,
+        "count": 3,
+        "all": np.int64(2**40),
+        "is_first": True,
+        "none": None,
+        "share": 0.1,
+        "exact": np.float64(0.1),
+        "few": np.uint8(7),
+    }
+    kinds = ["u8", "i4", "i8", "i4", "u8", "f4", "f8", "u1"]
+    layout = np.dtype(list(zip(values, kinds, strict=True)), align=True)
+    found = engine.pack(values, lambda given: given.ctypes.data)
+    assert found.nbytes == layout.itemsize
+    read = np.frombuffer(found.tobytes(), layout)[0]
+    given = values | {"some": array.ctypes.data, "none": 0, "share": np.float32(0.1)}
+    assert read.tolist() == tuple(np.asarray(value).item() for value in given.values())
+
+
 def test_what_was_rehearsed_is_not_kept_for_ever(fake_gpu, monkeypatch):
     monkeypatch.setattr(engine, "_REHEARSED", set())
     device = ENGINE.__new__(ENGINE)

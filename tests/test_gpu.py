@@ -188,11 +188,14 @@ def test_vnlem_agrees_with_the_cpu_beside_a_hot_pixel():
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_statistics_are_those_of_numpy(unit, offset):
     cupy = pytest.importorskip("cupy")
-    from vnlem.pipeline.units_on_gpu import moments
+    from vnlem.pipeline.units_on_gpu import moments, statistics
 
     image = np.random.default_rng(5).normal(offset, 3, (97, 131))
-    mean, deviation = moments(cupy.asarray(image * unit))
+    there = cupy.asarray(image * unit)
+    mean, deviation = moments(there)
     np.testing.assert_allclose([mean / unit, deviation / unit], [image.mean(), image.std()], rtol=1e-9)
+    found = statistics(there)
+    assert (found.lowest, found.highest) == ((image * unit).min(), (image * unit).max())
 
 
 def test_what_is_not_finite_is_told():

@@ -13,7 +13,7 @@ from vnlem.noise.blocks import cosine_matrix
 from vnlem.noise.impulses import _usual_range
 
 
-def extremes(plane, deviation, excess, spread):
+def extremes(plane, deviation, excess, noise, share):
     """`find_extremes` from windows of 5x5 pixels."""
     around = sliding_window_view(np.pad(plane, 2, mode="reflect"), (5, 5))
     near = around[..., 1:4, 1:4]
@@ -21,27 +21,38 @@ def extremes(plane, deviation, excess, spread):
     apart = np.abs(plane - around.mean(axis=(2, 3))) > deviation
     ranked = np.sort(np.delete(around.reshape(*plane.shape, 25), 12, axis=2), axis=2)
     low, high = ranked[..., OTHERS], ranked[..., -1 - OTHERS]
-    beyond = np.maximum(plane - high, low - plane) > np.maximum(excess, spread * (high - low))
+    beyond = np.maximum(plane - high, low - plane) > np.maximum(excess, noise + share * (high - low))
     return np.flatnonzero(extreme & apart & beyond)
 
 
 @pytest.mark.parametrize("shape", [(5, 5), (7, 31), (40, 33), (64, 5)])
-@pytest.mark.parametrize(("excess", "spread"), [(-1e300, -1e300), (0.3, 0), (-1e300, 0.2)])
-def test_extremes_are_those_of_windows(shape, excess, spread):
+@pytest.mark.parametrize(
+    ("excess", "noise", "share"), [(-1e300, -1e300, 0), (0.3, 0, 0), (-1e300, 0, 0.2), (0.2, 0.1, 0.1)]
+)
+def test_extremes_are_those_of_windows(shape, excess, noise, share):
     rng = np.random.default_rng(shape[1])
     plane = rng.normal(size=shape)
     plane[rng.random(shape) < 0.05] = 4
     found = np.empty(0, np.int64)
     for top, bottom in ((0, 3), (3, shape[0])):
         places = np.empty((bottom - top) * shape[1], np.int64)
-        count = find_extremes(plane, top, bottom, 1.0, excess, spread, places)
+        count = find_extremes(plane, top, bottom, 1.0, excess, noise, share, places)
         found = np.concatenate([found, places[:count]])
-    np.testing.assert_array_equal(found, extremes(plane, 1.0, excess, spread))
+    np.testing.assert_array_equal(found, extremes(plane, 1.0, excess, noise, share))
     assert found.size
 
 
-@pytest.mark.parametrize("shape", [(33, 7), (70, 41)])
-@pytest.mark.parametrize(("height", "lag", "dropped"), [(16, 1, 4), (13, 0, 6), (1, 3, 0), (11, 2, 0)])
+@pytest.mark.parametrize(
+    ("shape", "height", "lag", "dropped"),
+    [
+        ((33, 7), 16, 1, 4),
+        ((33, 7), 13, 0, 6),
+        ((70, 41), 1, 3, 0),
+        ((70, 41), 35, 2, 9),
+        ((130, 19), 64, 1, 16),
+        ((180, 9), 77, 1, 0),
+    ],
+)
 @pytest.mark.parametrize("across", [False, True])
 def test_middle_means_are_those_of_sorted_blocks(shape, height, lag, dropped, across):
     plane = np.random.default_rng(height).normal(size=shape)

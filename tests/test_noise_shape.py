@@ -1,12 +1,17 @@
 """Noise of photographs that were compressed, interpolated or developed is found; their texture is kept."""
 
+import harm
 import numpy as np
 import pytest
 import saved
 from PIL import Image
+from scipy import ndimage
 from skimage import data
 
 import vnlem
+from vnlem.noise.jpeg import compression
+from vnlem.noise.odds import TABLES
+from vnlem.noise.shape import Evidence
 
 pytestmark = pytest.mark.slow
 
@@ -54,3 +59,34 @@ def test_the_model_of_a_compressed_photograph_is_correlated():
     model = vnlem.estimate_noise(noisy, channel_axis=-1)
     assert model.is_correlated
     assert "correlated between neighbours in the colours (0." in model.describe()
+
+
+@pytest.mark.parametrize("corner", [(0, 0), (3, 6)])
+def test_compression_is_seen_after_cropping(corner):
+    picture = data.camera()[: 256 + corner[0], : 256 + corner[1]].astype(float)
+    crop = np.s_[corner[0] :, corner[1] :]
+    stored = saved.as_jpeg(saved.as_bytes(picture), 80)[crop]
+    assert compression(stored.astype(float)) > 3 * compression(picture[crop])
+    assert compression(stored / 255.0) == pytest.approx(compression(stored.astype(float)), rel=0.01)
+
+
+def test_the_tables_of_odds_are_those_of_the_evidence():
+    assert set(TABLES) == set(Evidence._fields)
+    for levels, odds in TABLES.values():
+        assert len(levels) == len(odds) > 1
+        assert np.all(np.diff(levels) > 0)
+        assert levels[0] > 0
+
+
+def test_enlarged_and_blurred_text_is_not_noise():
+    page = harm.small_print()
+    for changed in (ndimage.gaussian_filter(page, 0.7), ndimage.zoom(page[:256, :256], 1.5, order=1)):
+        assert not vnlem.estimate_noise(saved.as_bytes(changed)).is_correlated
+
+
+@pytest.mark.parametrize("width", [0.7, 1.0, 1.2])
+def test_correlated_noise_is_found_on_a_faint_scene(width):
+    scene = 110 + 0.1 * (data.camera()[:256, :256] - 128.0)
+    noise = ndimage.gaussian_filter(np.random.default_rng(3).standard_normal(scene.shape), width, mode="wrap")
+    model = vnlem.estimate_noise(scene + 10 * noise / noise.std())
+    assert model.is_correlated

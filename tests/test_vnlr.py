@@ -13,6 +13,9 @@ import vnlem
 from vnlem.estimate.runs import REACH, mean_of_runs
 from vnlem.execute import execute
 from vnlem.methods.vnlr import halo, resolve
+from vnlem.methods.vnlr_passes import matching_of, needed_areas
+from vnlem.neighbours.groups import needed_before
+from vnlem.pipeline.regions import Region
 
 
 @pytest.mark.parametrize(
@@ -337,3 +340,14 @@ def test_progress_of_best_goes_on_through_all_runs():
     vnlem.denoise_vnlr(noisy_scene(), 20.0, profile="best", progress=report, **QUICK)
     assert seen == sorted(seen)
     assert seen[-1] == 1
+
+
+@pytest.mark.parametrize("group", ["d4", "so2"])
+def test_a_whole_image_needs_all_of_its_pixels_in_every_pass(group):
+    params, region = resolve(0.3, group=group), Region.whole(63, 50)
+    matchings = [matching_of(params, number, region, 1, 0.3) for number in range(params.passes + 1)]
+    for number, matching in enumerate(matchings):
+        step = params.first_step if number == 0 else params.step
+        needed = needed_before(matching.reach, step, region.write, matching.reach_of_copies())
+        assert needed == region.write
+    assert needed_areas(params, matchings, region) == [region.write] * (len(matchings) + 1)

@@ -163,7 +163,7 @@ def noise_of(
     if unseen:
         host = to_planes(np.zeros((1, 1)))
     elif on_gpu:
-        host = replace(planes, data=to_host(planes.data), statistics=None)
+        host = planes.on_host()
     check_values(host)
     plain = params["preset"] == "paper"
     model = find_noise(host, sigma, noise_model, about_noise, plain=plain, workers=common.workers)
@@ -236,7 +236,7 @@ def denoise_planes(
                 progress=report,
                 sigma_map=noise.sigma_map,
                 missing=None if holes is None else holes.missing,
-                details=details,
+                details=details if common.return_info else None,
             )
             if noise.maps is not None:
                 done = noise.maps.kept(noise.maps.leave(done), noise.before, planes.dtype)

@@ -22,6 +22,7 @@ from vnlem.estimate.scales import check_scales, count_scales, halve_in_tiles
 from vnlem.noise import parts, strips
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.rounds import noise_in, rounds_for, stand_for_mixture
+from vnlem.pipeline import units_on_gpu
 from vnlem.pipeline.device import lies_on_gpu, namespace, placed, why_no_gpu
 from vnlem.pipeline.image import constant
 from vnlem.pipeline.method import Method
@@ -301,7 +302,7 @@ class _Decide(NamedTuple):
     def _units(
         self, picture: Any, noise: float, statistics: Statistics | None, mixed: bool, warns: bool
     ) -> tuple[Scale, float | None]:
-        """Scale and, for pixels that reach a GPU part by part, the largest absolute value in its units.
+        """Scale and, for a GPU, the largest absolute value in its units: a solver would have to wait for it.
 
         Sums on a GPU have another order and the scale another last digit, so it is measured there if this
         machine has one.
@@ -312,7 +313,10 @@ class _Decide(NamedTuple):
         if self.device == "cpu":
             return Scale.measure(picture, noise, workers=workers, warns=warns), None
         if lies_on_gpu(picture):
-            return Scale.measure(picture, noise, statistics, warns=warns), None
+            if statistics is None and units_on_gpu.usable(picture):
+                statistics = units_on_gpu.statistics(picture)
+            scale = Scale.measure(picture, noise, statistics, warns=warns)
+            return scale, scale.peak(statistics)
         if why_no_gpu() is None and not mixed:
             with placed(picture, self.device) as place:
                 scale = Scale.measure(place.array, noise, warns=warns)

@@ -169,6 +169,8 @@ def matching_of(params: VnlrParams, number: int, region: Region, channels: int, 
 
 def needed_areas(params: VnlrParams, matchings: list[Matching], region: Region) -> list[Tile]:
     """The pixels, of the whole image, that must be right before each pass and after the last."""
+    if region.write == Tile(0, region.shape[0], 0, region.shape[1]):
+        return [region.write] * (len(matchings) + 1)
     areas = [region.write.grown(_reach_of_end(params), region.shape)]
     for number, matching in reversed(list(enumerate(matchings))):
         reach = matching.reach

@@ -117,14 +117,15 @@ def find_air(planes: Float, coils: int) -> Air | None:
     height, width = height // SIDE * SIDE, width // SIDE * SIDE
     if min(height, width) < 4 * SIDE:
         return None
-    cut = planes[:, :height, :width].reshape(len(planes), height // SIDE, SIDE, width // SIDE, SIDE)
-    grid = len(planes), height // SIDE, width // SIDE
-    count = math.prod(grid)
-    channel, row, column = np.unravel_index(np.arange(0, count, -(-count // MOST_BLOCKS)), grid)
-    blocks = cut[channel, row, :, column].reshape(-1, SIDE * SIDE)
+    down, across = len(planes) * height // SIDE, width // SIDE
+    row, column = np.divmod(np.arange(0, down * across, -(-down * across // MOST_BLOCKS)), across)
+    pieces = np.ascontiguousarray(planes[:, :height, :width]).reshape(-1, SIDE)  # of rows
+    own = (row * SIDE * across + column)[:, None] + np.arange(SIDE) * across
+    blocks = pieces.take(own, axis=0).reshape(-1, SIDE * SIDE)
     zeros = blocks <= 0
     if zeros.any():
-        blocks = blocks[np.count_nonzero(zeros, axis=1) <= MOST_ZEROS * SIDE**2]
+        count = np.einsum("ij->i", zeros.view(np.int8))
+        blocks = np.compress(count <= MOST_ZEROS * SIDE**2, blocks, axis=0)
     if len(blocks) < FEWEST_BLOCKS:
         return None
     own = np.einsum("ij,ij->i", blocks, blocks) / (2 * coils * SIDE**2)

@@ -201,7 +201,7 @@ def pool_for(workers: int | None) -> Pool:
 def _clipped_share(planes: Planes) -> float:
     """Share of the pixels at the limits of a channel, or less if that is at most MOST_CLIPPED."""
     size = planes.data[0].size
-    few = np.count_nonzero(planes.unclipped(np.s_[: planes.data.shape[1] // 4]))
+    few = np.count_nonzero(planes.unclipped(np.s_[: planes.data.shape[1] // 16]))
     if few >= (1 - MOST_CLIPPED) * size:
         return MOST_CLIPPED
     return 1 - float(np.mean(planes.unclipped()))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from vnlem.kernels.cpu.pixels import sum_powers
 from vnlem.noise.levels import Blocks, Differences, Levels, by_brightness, cut, white_level
+from vnlem.noise.median import median
 from vnlem.noise.model import NoiseModel, each
 from vnlem.pipeline.image import Planes, constant
 from vnlem.pipeline.workers import Pool
@@ -81,7 +82,7 @@ class Seen(NamedTuple):
         Values of noise are mostly near their mean; those of text and gratings are mostly near the limits.
         """
         level, (low, high) = self.levels.brightness, limits
-        return float(np.median(variance / np.maximum((high - level) * (level - low), 1e-300)))
+        return median(variance / np.maximum((high - level) * (level - low), 1e-300))
 
     def level(self, caution: str) -> float:
         """Variance of white noise."""
@@ -108,7 +109,7 @@ class Seen(NamedTuple):
     @property
     def tilt(self) -> float:
         """The usual ratio of these powers."""
-        return float(np.median(self._tilts))
+        return median(self._tilts)
 
     @property
     def _tilts(self) -> Float:

@@ -106,13 +106,11 @@ def find_field(every: list[Cells], *, sure: bool = False) -> Surface | None:
     low = np.log(np.maximum(levels.least(USUAL_LEAK), LEAST_OF_HIGH * high))
     doubt = np.hypot(levels.error, np.log(high / np.maximum(levels.least(), LEAST_BOUND * high)) / 2)
     low = low - _means(low, 1 / (doubt + LEAST_ERROR) ** 2, plane)
-    surface = _through(places, low, doubt + LEAST_ERROR)
-    if sure:
-        return surface
     like_noise = levels.like_noise()
-    if np.count_nonzero(like_noise) < LEAST_LIKE_NOISE * sum(cells.total for cells in every):
+    if not sure and np.count_nonzero(like_noise) < LEAST_LIKE_NOISE * sum(cells.total for cells in every):
         return None
-    return surface if _is_plain(surface, places, high, levels, plane, like_noise) else None
+    surface = _through(places, low, doubt + LEAST_ERROR)
+    return surface if sure or _is_plain(surface, places, high, levels, plane, like_noise) else None
 
 
 def _through(places: Float, values: Float, doubt: Float) -> Surface:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vnlem.noise.curve import LEAST_SHARE, Curve
 from vnlem.noise.levels import SIDE, SMALLEST, USUAL_LEAK, Levels, by_brightness, cut
+from vnlem.noise.median import median
 from vnlem.noise.poisson_gaussian import GainModel, check_model, gain_of_line, with_read_noise
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.workers import Pool
@@ -34,6 +35,7 @@ LARGEST_OFFSET = 0.05
 TEXTURE_ERROR = 1.0  # relative, of the variance of a class with texture
 MOST_KNOTS = 8
 FEWEST_CLASSES = 4  # for a curve
+SAME_LINE = 1e-14  # of the variance: less than this is rounding, which never ends
 SAME_BRIGHTNESS = 4.0  # standard errors of a block's mean
 # Largest mean relative difference of variances from a line that begins in the dark, and how much larger than
 # that from one level it may be.
@@ -92,7 +94,7 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
         or significance < demands.weak_significance
         or ratio < LEAST_WEAK_RATIO
         # Texture adds to photon noise at middle frequencies; a scanned grain may have less there.
-        or float(np.median(seen.middle / seen.high)) < 1.0
+        or median(seen.middle / seen.high) < 1.0
         or _misfit(variance, curve.variance(seen.brightness)) > demands.misfit
     ):
         return None
@@ -103,7 +105,7 @@ def _from_darkest(x: Float, y: Float) -> Curve | None:
     """The rising line from the darkest classes on; None if it explains too little."""
     few = max(1, x.size // 8)
     dark, level = float(x[:few].mean()), float(y[:few].mean())
-    slope = float(np.median((y[few:] - level) / (x[few:] - dark)))
+    slope = median((y[few:] - level) / (x[few:] - dark))
     if not (slope > 0 and level > 0):
         return None
     line = Curve((dark, float(x[-1])), (level, level + slope * (float(x[-1]) - dark)))
@@ -122,8 +124,8 @@ def _from_dark(x: Float, y: Float, dark: float | None) -> Curve | None:
         return None
     counted = x > dark
     ratios, level = y[counted] / (x[counted] - dark), y[counted]
-    gain = float(np.median(ratios))
-    misfit = [_misfit(values, np.full(values.size, np.median(values))) for values in (ratios, level)]
+    gain = median(ratios)
+    misfit = [_misfit(values, np.full(values.size, median(values))) for values in (ratios, level)]
     # One level explains a dark border around noise of one level.
     if not gain > 0 or misfit[0] > min(DARK_MISFIT, misfit[1] + DARK_LOSS):
         return None
@@ -140,7 +142,7 @@ def fit_correlated(levels: Levels) -> Curve:
         curve, ratio = _through(x, y, seen.error, float(levels.brightness[0]))
         if ratio >= LEAST_RATIO_CORRELATED[len(curve.levels) > 2]:
             return curve
-    return Curve((float(x.mean()),), (float(np.average(y, weights=1 / (y + np.median(y) + 1e-300))),))
+    return Curve((float(x.mean()),), (float(np.average(y, weights=1 / (y + median(y) + 1e-300))),))
 
 
 def fit_in_colours(
@@ -162,7 +164,7 @@ def fit_in_colours(
         return None
     seen = [levels.some(chosen) for levels, chosen in zip(differences, like_noise, strict=True)]
     # Noise of unequal channels differs between the differences, but the mean is that of the channels.
-    own = np.array([float(np.median(levels.high)) for levels in seen])
+    own = np.array([median(levels.high) for levels in seen])
     x = np.concatenate([levels.brightness for levels in seen])
     y = np.concatenate([levels.high * own.mean() / level for levels, level in zip(seen, own, strict=True)])
     doubt = np.concatenate([_doubt(levels) for levels in seen])
@@ -190,7 +192,7 @@ def _relative(levels: Levels, curve: Curve) -> float:
     """Usual variance relative to a curve, where the levels look like noise; else their lower quartile."""
     variance, like_noise = curve.variance(levels.brightness), levels.like_noise()
     if np.count_nonzero(like_noise) >= FEWEST_CLASSES:
-        return float(np.median(levels.high[like_noise] / variance[like_noise]))
+        return median(levels.high[like_noise] / variance[like_noise])
     return float(np.quantile(levels.least(USUAL_LEAK) / variance, 0.25))
 
 
@@ -204,7 +206,7 @@ def _through(x: Float, y: Float, error: Float, darkest: float, may_bend: bool = 
         line = _from_darkest(x, y) or line
     bent = _fit_bent(x, y)
     at, seen = _merged(x, y)
-    misfit = [np.median(np.abs(np.log(np.maximum(seen, 1e-300) / c.variance(at)))) for c in (line, bent)]
+    misfit = [median(np.abs(np.log(np.maximum(seen, 1e-300) / c.variance(at)))) for c in (line, bent)]
     falls = line.variances[1] < line.variances[0] or _ends_within(line, darkest, float(x[-1]))
     bends = misfit[1] < BEND_GAIN * misfit[0] and misfit[0] > (0.1 if may_bend else DARK_MISFIT)
     curve = bent if falls or bends else line
@@ -264,12 +266,12 @@ def fit_line(x: Float, y: Float, error: Float) -> Curve:
     u = (x - centre) / spread
     scale = np.maximum(y, floor)
     weights = np.ones_like(x)
-    middle = float(np.median(y))
+    middle = median(y)
     slope, level = 0.0, middle
     for _ in range(50):
         before = slope, level
         slope, level = _line(u, y, weights / scale**2)
-        if before == (slope, level):
+        if abs(slope - before[0]) + abs(level - before[1]) <= SAME_LINE * middle:
             break
         fitted = slope * u + level
         scale = np.maximum(fitted, 0.05 * middle + 1e-140)
@@ -289,7 +291,7 @@ def _fit_bent(x: Float, y: Float) -> Curve:
     parts = [np.array([0]), *np.array_split(inner, min(MOST_KNOTS - 2, max(1, inner.size // 3)))]
     parts.append(np.array([x.size - 1]))
     levels = np.array([x[part].mean() for part in parts])
-    values = np.array([np.median(y[part]) for part in parts])
+    values = np.array([median(y[part]) for part in parts])
     keep = np.concatenate([[True], np.diff(levels) > 1e-9 * np.ptp(x)])
     values = np.maximum(values, LEAST_SHARE * values.max() + 1e-300)
     return Curve(tuple(map(float, levels[keep])), tuple(map(float, values[keep])))

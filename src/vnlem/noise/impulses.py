@@ -91,7 +91,7 @@ class ImpulseRule:
         found = np.zeros(planes.shape, bool)
         known = None if levels is None else np.broadcast_to(levels, planes.shape)
         for number, plane in enumerate(planes):
-            least = self._least(number) if known is None else float(known[number].min())
+            least = self._least(number, plane) if known is None else float(known[number].min())
             least = max(least, LEAST_NOISE * self.contrast)
             places = self._candidates(np.ascontiguousarray(plane), least, workers)
             for first in range(0, places.size, PART):
@@ -102,12 +102,14 @@ class ImpulseRule:
 
     def _candidates(self, plane: Float, least: float, workers: int | None) -> NDArray[np.int64]:
         """The pixels that may be impulses, as indices of the flattened plane."""
-        excess, spread = self.limits.contrast * self.contrast, self.limits.spread
+        limits = self.limits
+        excess, noise = limits.contrast * self.contrast, limits.noise * least
 
         def look(top: int) -> NDArray[np.int64]:
             bottom = min(top + BAND, len(plane))
             found = np.empty((bottom - top) * plane.shape[1], np.int64)
-            count = find_extremes(plane, top, bottom, LEAST_DEVIATION * least, excess, spread, found)
+            deviation = LEAST_DEVIATION * least
+            count = find_extremes(plane, top, bottom, deviation, excess, noise, limits.spread, found)
             return found[:count]
 
         with pool_for_pixels(plane.size, workers) as pool:
@@ -116,14 +118,13 @@ class ImpulseRule:
             return places
         return np.union1d(places, np.flatnonzero(np.isin(plane, self.stuck)))
 
-    def _least(self, channel: int) -> float:
+    def _least(self, channel: int, plane: Float) -> float:
         """The smallest noise of any pixel."""
-        return max(
-            LEAST_NOISE * self.contrast,
-            float(
-                np.sqrt(min(self.noise.variance(curve.levels, channel).min() for curve in self.noise.curves))
-            ),
-        )
+        levels = [curve.levels for curve in self.noise.curves]
+        if self.noise.varies:
+            levels.append((float(plane.min()),))
+        least = min(float(self.noise.variance(own, channel).min()) for own in levels)
+        return float(np.sqrt(max(least, 0.0)))
 
     def _decide(self, seen: "_Neighbourhood", channel: int, levels: Float | None) -> Mask:
         limits = self.limits
@@ -269,7 +270,8 @@ def _usual_range(values: Float) -> tuple[float, float]:
     flat = np.ascontiguousarray(values).reshape(-1)
     sample = flat[:: flat.size // SAMPLED | 1]  # an odd step: not column by column
     below, above, counts = np.empty(flat.size), np.empty(flat.size), np.empty(2, np.int64)
-    low, high = np.percentile(sample, [1.0, 99.0])
+    few = sample.size // 100
+    low, high = np.partition(sample, (few, -1 - few))[[few, -1 - few]]
     take_ends(flat, low, high, below, above, counts)
     last, share = divmod(OUTER * (flat.size - 1), 1)
     at = int(last), int(last) + 1

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vnlem.kernels.cpu.blocks import measure_blocks
 from vnlem.kernels.cpu.small import largest_eigenpairs
 from vnlem.noise import blocks as block
+from vnlem.noise.median import median
 from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
@@ -169,7 +170,8 @@ def cut(
     """
     low, high = map(float, (plane.min(), plane.max()) if limits is None else limits)
     step = cache(partial(block.lattice, plane))  # takes long, and few images need it
-    *sums, means, across, down, lowest, highest = _measured(plane, low, high, pool)
+    measured = _measured(plane, low, high, pool)
+    sums, (means, across, down, lowest, highest) = measured[: len(SUMS)], measured[len(SUMS) :]
     if of is not None:
         means = _measured(of.brightness, low, high, pool)[len(SUMS)]
         lowest, highest = _measured(of.clipped, -1, 1, pool)[-2:]
@@ -178,7 +180,7 @@ def cut(
     if np.count_nonzero(natural) < FEWEST:
         return None
     # Counts of few photons are not clipped; other noise that is clipped was stronger than it looks.
-    squared = float(np.median(variance[natural])) / MOST_COUNTED
+    squared = median(variance[natural]) / MOST_COUNTED
     counts = squared < block.lattice(plane, block.SKIPPED) ** 2 and squared < step() ** 2
     empty = np.mean(lowest == 1) > LEAST_EMPTY or (counts and np.mean(lowest[natural]) > LEAST_EMPTY_PIXELS)
     dark = low if empty and of is None else None
@@ -197,7 +199,7 @@ def cut(
     grid = pixels.shape[2:]
     chosen = np.flatnonzero(kept)
     scale = np.broadcast_to(np.sqrt(left), chosen.shape)
-    of_kept = np.stack(sums)[:, chosen] / left
+    of_kept = sums.take(chosen, axis=1) / left
     return Blocks(pixels, scale, of_kept, means[chosen], *np.divmod(chosen, grid[1]), grid, dark)
 
 

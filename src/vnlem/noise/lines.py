@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from vnlem.kernels.cpu.lines import middle_means
 from vnlem.noise.maps import PixelMaps
+from vnlem.noise.median import median
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes
@@ -130,9 +131,9 @@ def gains_of_columns(plane: Float) -> Float:
     """
     pairs = [_slopes(plane, lag) for lag in range(1, LAGS + 1)]
     (slope, error), *_ = pairs
-    usual = float(np.median(error))
-    variance = ((NORMAL * float(np.median(np.abs(slope - np.median(slope))))) ** 2 - usual**2) / 2
-    beyond = NORMAL * float(np.median(np.abs(slope) / np.maximum(error, 1e-300)))
+    usual = median(error)
+    variance = ((NORMAL * median(np.abs(slope - median(slope)))) ** 2 - usual**2) / 2
+    beyond = NORMAL * median(np.abs(slope) / np.maximum(error, 1e-300))
     if not (variance > 0 and usual > 0 and beyond >= LEAST_SLOPE):
         return np.ones(plane.shape[1])
     least = (LEAST_ERROR * usual) ** 2
@@ -157,7 +158,7 @@ def _slopes(plane: Float, lag: int) -> tuple[Float, Float]:
         rest -= slope * about
         # Two numbers are fitted to the blocks.
         deviation = NORMAL * np.median(np.abs(rest), axis=0) * np.sqrt(BLOCKS / (BLOCKS - 2))
-        deviation = np.maximum(deviation, max(LEAST_ERROR * float(np.median(deviation)), 1e-300))
+        deviation = np.maximum(deviation, max(LEAST_ERROR * median(deviation), 1e-300))
         with np.errstate(over="ignore"):  # if most blocks are constant, the others get no weight
             weights = 1 / (1 + (rest / (MISFIT * deviation)) ** 2)
     return slope, deviation / np.sqrt(spread)
@@ -252,13 +253,13 @@ def _differences(plane: Float, lag: int, most: int | None = None) -> _Difference
 
 def _usual(found: _Differences) -> float:
     """Variance of the offsets: half of that of their differences, minus their errors."""
-    deviation = NORMAL * float(np.median(np.abs(found.difference - np.median(found.difference))))
+    deviation = NORMAL * median(np.abs(found.difference - median(found.difference)))
     return (deviation**2 - _error(found)) / 2
 
 
 def _error(found: _Differences) -> float:
     """Usual variance of the error of a difference."""
-    return float(np.median(found.error)) ** 2
+    return median(found.error) ** 2
 
 
 def _middle(values: Float, dropped: int | None = None) -> Float:
@@ -282,8 +283,8 @@ def _of_blocks(plane: Float, lag: int, most: int | None = None) -> Float:
 
 def _clipped(values: Float) -> Float:
     """Values clipped to three standard deviations about their median."""
-    values = values - np.median(values)
-    most = 3 * NORMAL * float(np.median(np.abs(values)))
+    values = values - median(values)
+    most = 3 * NORMAL * median(np.abs(values))
     return np.clip(values, -most, most)
 
 

@@ -1,6 +1,6 @@
-"""Copies the pages of a stack to a GPU and results back, while the device works on other pages.
+"""Copies between the host and a GPU through page-locked memory, which the device reads and writes directly.
 
-Copies go through page-locked memory, which the device reads and writes directly.
+The pages of a stack are copied while the device works on other pages.
 """
 
 import importlib
@@ -43,7 +43,7 @@ class Carrier:
         # A thread's last page has left its buffer: the thread waited for it.
         held = getattr(self._own, "buffer", None)
         if held is None or held.nbytes < page.nbytes:
-            held = self._own.buffer = self._locked((page.nbytes,), np.dtype(np.uint8))
+            held = self._own.buffer = _locked(self._cuda, (page.nbytes,), np.dtype(np.uint8))
         staged = held[: page.nbytes].view(page.dtype).reshape(page.shape)
         staged[...] = page
         there.data.copy_from_host_async(staged.ctypes.data, page.nbytes)
@@ -51,18 +51,29 @@ class Carrier:
 
     def take_back(self, result: Any, given: Any) -> Any:
         """The result of a page, on the device the page came from."""
-        if lies_on_gpu(given) or not lies_on_gpu(result):
-            return result
-        if self._cuda is None or result.nbytes > MOST_BYTES:
-            return to_host(result)
-        result = importlib.import_module("cupy").ascontiguousarray(result)
-        out = self._locked(result.shape, result.dtype)
-        result.data.copy_to_host_async(out.ctypes.data, result.nbytes)
-        self._cuda.get_current_stream().synchronize()
-        return out
+        return result if lies_on_gpu(given) else to_locked_host(result)
 
-    def _locked(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """Page-locked memory, which returns to CuPy's pool with its last array."""
-        count = math.prod(shape)
-        memory = self._cuda.alloc_pinned_memory(count * dtype.itemsize)
-        return np.frombuffer(memory, dtype, count).reshape(shape)
+
+def to_locked_host(array: Any) -> Any:
+    """An array as NumPy's, in page-locked memory if it comes from a GPU and is not too large.
+
+    >>> to_locked_host(np.zeros(3)).shape
+    (3,)
+    """
+    if not lies_on_gpu(array):
+        return array
+    cupy = importlib.import_module("cupy")
+    if not hasattr(cupy.cuda, "alloc_pinned_memory") or not 0 < array.nbytes <= MOST_BYTES:
+        return to_host(array)
+    array = cupy.ascontiguousarray(array)
+    out = _locked(cupy.cuda, array.shape, array.dtype)
+    array.data.copy_to_host_async(out.ctypes.data, array.nbytes)
+    cupy.cuda.get_current_stream().synchronize()
+    return out
+
+
+def _locked(cuda: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Page-locked memory, which returns to CuPy's pool with its last array."""
+    count = math.prod(shape)
+    memory = cuda.alloc_pinned_memory(count * dtype.itemsize)
+    return np.frombuffer(memory, dtype, count).reshape(shape)

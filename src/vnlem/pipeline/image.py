@@ -1,7 +1,7 @@
 """An image as float64 channel planes, and back to its own layout, dtype and range."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.pipeline import checks, units_on_gpu
 from vnlem.pipeline.device import namespace, to_host
 from vnlem.pipeline.dtypes import as_dtype
+from vnlem.pipeline.gpu_copies import to_locked_host
 from vnlem.pipeline.units_on_gpu import LARGEST_VALUE as LARGEST_VALUE
 
 # Single precision has a smaller range in both directions.
@@ -31,6 +32,13 @@ class Planes:
     def limits(self) -> NDArray[np.float64]:
         """(2, channels): the smallest and the largest value of each, on the host."""
         return np.array([to_host(self.data.min(axis=(1, 2))), to_host(self.data.max(axis=(1, 2)))])
+
+    def on_host(self) -> "Planes":
+        """The same on the host."""
+        found = replace(self, data=to_locked_host(self.data), statistics=None)
+        if self.statistics is not None and len(self.data) == 1:
+            vars(found)["limits"] = np.array([[self.statistics.lowest], [self.statistics.highest]])  # known
+        return found
 
     def unclipped(self, rows: slice = np.s_[:]) -> NDArray[np.bool_]:
         """Pixels (H, W) of some rows that are at the limits of no channel but constant ones."""

@@ -115,6 +115,17 @@ class Scale(NamedTuple):
         """Noise in units of the clean standard deviation."""
         return self.noise / self.scale
 
+    def peak(self, statistics: units_on_gpu.Statistics | None) -> float | None:
+        """The largest absolute value of the standardised pixels of an image on a GPU, if it is known.
+
+        >>> Scale(5.0, 2.0, 1.0).peak(units_on_gpu.Statistics(5.0, 2.5, 2.0, 7.0))
+        1.5
+        """
+        if statistics is None or self.scale == 0:
+            return None
+        ends = np.array([statistics.lowest, statistics.highest])
+        return float(np.abs(self.standardise(ends)).max())
+
     def standardise(self, planes: NDArray[np.float64], workers: int = 1) -> NDArray[np.float32]:
         """Pixels in units of the clean standard deviation about the mean."""
         if units_on_gpu.usable(planes):

@@ -22,7 +22,7 @@ THREADS = 256
 # lost if the mean is far from zero. Sums have a fixed order.
 _SOURCE = r"""
 struct Part {
-    double count, mean, squares, largest; // squares: the sum of squared differences from the mean
+    double count, mean, squares, lowest, highest; // squares: the sum of squared differences from the mean
 };
 
 __device__ void join(Part& a, const Part& b) {
@@ -32,7 +32,8 @@ __device__ void join(Part& a, const Part& b) {
         a.squares += b.squares + d * d * (a.count * (b.count / count));
     }
     a.count = count;
-    a.largest = max(a.largest, b.largest);
+    a.lowest = min(a.lowest, b.lowest);
+    a.highest = max(a.highest, b.highest);
 }
 
 __device__ void join_all(Part* parts, int count) {
@@ -48,17 +49,18 @@ extern "C" __global__ void vnlem_parts(const double* values, long long count, do
     const long long each = (count + gridDim.x - 1) / gridDim.x;
     const long long first = each * blockIdx.x, last = min(first + each, count);
     const double shift = first < last ? values[first] : 0.0;
-    double number = 0.0, sum = 0.0, squares = 0.0, largest = 0.0;
+    const double infinite = __longlong_as_double(0x7ff0000000000000ll);
+    double number = 0.0, sum = 0.0, squares = 0.0, lowest = infinite, highest = -infinite;
     for (long long i = first + threadIdx.x; i < last; i += THREADS) {
         const double value = values[i], d = (value - shift) / scale;
         number += 1.0;
         sum += d;
         squares += d * d;
-        // A value that is no number counts as infinite.
-        largest = max(largest, value == value ? abs(value) : __longlong_as_double(0x7ff0000000000000ll));
+        lowest = min(lowest, value == value ? value : -infinite);
+        highest = max(highest, value == value ? value : infinite);
     }
     const double beside = number > 0.0 ? sum / number : 0.0;
-    parts[threadIdx.x] = {number, shift / scale + beside, max(squares - sum * beside, 0.0), largest};
+    parts[threadIdx.x] = {number, shift / scale + beside, max(squares - sum * beside, 0.0), lowest, highest};
     join_all(parts, THREADS);
     if (threadIdx.x == 0) found[blockIdx.x] = parts[0];
 }
@@ -70,7 +72,8 @@ extern "C" __global__ void vnlem_whole(const Part* found, double* statistics) {
     if (threadIdx.x > 0) return;
     statistics[0] = parts[0].mean;
     statistics[1] = sqrt(parts[0].squares / parts[0].count);
-    statistics[2] = parts[0].largest;
+    statistics[2] = parts[0].lowest;
+    statistics[3] = parts[0].highest;
 }
 """
 OPTIONS = ("-std=c++17", f"-DTHREADS={THREADS}", f"-DPARTS={PARTS}")
@@ -119,14 +122,20 @@ class Statistics(NamedTuple):
 
     mean: float
     deviation: float  # the standard deviation
-    largest: float  # absolute value; infinite if a value is not finite
+    lowest: float  # minus infinity if a value is not a number
+    highest: float  # then infinity
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute value; infinite if a value is not finite."""
+        return max(self.highest, -self.lowest)
 
 
 def statistics(values: Any, scale: float = 1.0) -> Statistics:
     """Of an array; mean and deviation divided by `scale`."""
     cupy = sys.modules["cupy"]
     values = cupy.ascontiguousarray(values)
-    parts, found = cupy.empty((PARTS, 4), np.float64), cupy.empty(3, np.float64)
+    parts, found = cupy.empty((PARTS, 5), np.float64), cupy.empty(4, np.float64)
     first, second = _kernels()[0]
     first((PARTS,), (THREADS,), (values, np.int64(values.size), np.float64(scale), parts))
     second((1,), (PARTS,), (parts, found))
@@ -154,10 +163,11 @@ def rounded(values: Any, dtype: np.dtype[Any]) -> Any:
 
 def moments(values: Any, known: Statistics | None = None) -> tuple[float, float]:
     """Mean and standard deviation, in any units; `known`: the statistics, if known."""
-    mean, deviation, peak = known or statistics(values)
+    known = known or statistics(values)
+    mean, deviation, peak = known.mean, known.deviation, known.largest
     if peak > LARGEST_VALUE:
         raise ValueError(f"the image holds values beyond {LARGEST_VALUE:g}; divide it by a constant first")
     if peak == 0 or SQUARABLE[0] < peak < SQUARABLE[1]:
         return mean, deviation
-    mean, deviation, _ = statistics(values, peak)
-    return mean * peak, deviation * peak
+    scaled = statistics(values, peak)
+    return scaled.mean * peak, scaled.deviation * peak

@@ -3,5 +3,5 @@
 #include <cstdint>
 
 namespace vnlem {
-constexpr int32_t kAbi = 9;  // as in library.py
+constexpr int32_t kAbi = 10;  // as in library.py
 }

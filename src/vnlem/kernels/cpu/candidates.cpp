@@ -78,7 +78,7 @@ __attribute__((noinline)) void rank_transformed(const Transformed task, const Se
             // `reach`.
             const Wide level = load<kWide>(window.level + at) - reference.level;
             const Wide contrast = load<kWide>(window.contrast + at) - reference.contrast;
-            if (!any<kWide>(level * level + contrast * contrast < spread<kWide>(task.reach))) continue;
+            if (!any(level * level + contrast * contrast < spread<kWide>(task.reach))) continue;
             for (split = larger_of(split, y); split < y + side; split++)
                 for (int64_t plane = 0; plane < shape.planes; plane++)
                     split_row(window.pixels + plane * shape.plane_step + split * shape.stride + x, side,

@@ -7,11 +7,11 @@
 namespace vnlem {
 namespace {
 
-constexpr int64_t kReach = 2, kSide = 2 * kReach + 1, kAround = kSide * kSide - 1;
+constexpr int64_t kReach = 2, kSide = 2 * kReach + 1;
 constexpr int kOthers = 2;  // as in impulses.py
 constexpr int kWide = kLanes / 2;
-constexpr int64_t kSpare = 2 * kReach + kWide;
-using Wide = Vector<double, kWide>;
+template <int N>
+using Wide = Vector<double, N>;
 
 int64_t mirrored(int64_t index, int64_t size) {
     if (0 <= index && index < size) return index;
@@ -21,34 +21,27 @@ int64_t mirrored(int64_t index, int64_t size) {
     return index < size ? index : period - index;
 }
 
-// Of the rows around one, column by column; kReach columns are mirrored at both ends, and zeros fill a vector.
-struct Rows {
-    Array<double, 1> values, sums, largest, smallest;
-    Array<int64_t, 1> extreme;
-    Rows(Arena& arena, int64_t width)
-        : values(arena.zeros<double>(width + kSpare)),
-          sums(arena.zeros<double>(width + kSpare)),
-          largest(arena.zeros<double>(width + kSpare)),
-          smallest(arena.zeros<double>(width + kSpare)),
-          extreme(arena.empty<int64_t>(width + kSpare)) {}
+// Of three rows, column by column; kReach columns are mirrored at both ends.
+struct Columns {
+    Array<double, 1> largest, smallest;
+    Columns(Arena& arena, int64_t width)
+        : largest(arena.empty<double>(width + 2 * kReach)), smallest(arena.empty<double>(width + 2 * kReach)) {}
 };
 
 template <int N>
-void look_down(const double* const* rows, int64_t x, const Rows& found) {
-    Vector<double, N> v[kSide];
-    for (int64_t k = 0; k < kSide; k++) v[k] = load<N>(rows[k] + x);
-    store<N>(found.values.data + x, v[2]);
-    store<N>(found.sums.data + kReach + x, v[0] + v[1] + v[2] + v[3] + v[4]);
-    store<N>(found.largest.data + kReach + x, larger(larger(v[1], v[2]), v[3]));
-    store<N>(found.smallest.data + kReach + x, smaller(smaller(v[1], v[2]), v[3]));
+void look_down(const double* const* rows, int64_t x, double* largest, double* smallest) {
+    const Wide<N> a = load<N>(rows[1] + x), b = load<N>(rows[2] + x), c = load<N>(rows[3] + x);
+    store<N>(largest + x, larger(larger(a, b), c));
+    store<N>(smallest + x, smaller(smaller(a, b), c));
 }
 
-void look_down(const double* const* rows, int64_t width, const Rows& found) {
+void look_down(const double* const* rows, int64_t width, const Columns& found) {
+    double *const largest = found.largest.data + kReach, *const smallest = found.smallest.data + kReach;
     int64_t x = 0;
-    for (; x + kWide <= width; x += kWide) look_down<kWide>(rows, x, found);
-    for (; x < width; x++) look_down<1>(rows, x, found);
-    double* const all[] = {found.sums.data + kReach, found.largest.data + kReach, found.smallest.data + kReach};
-    for (double* const each : all) {
+    for (; x + kWide <= width; x += kWide) look_down<kWide>(rows, x, largest, smallest);
+    for (; x < width; x++) look_down<1>(rows, x, largest, smallest);
+    double* const both[] = {largest, smallest};
+    for (double* const each : both) {
         for (int64_t k = 1; k <= kReach; k++) {
             each[-k] = each[mirrored(-k, width)];
             each[width - 1 + k] = each[mirrored(width - 1 + k, width)];
@@ -56,45 +49,55 @@ void look_down(const double* const* rows, int64_t width, const Rows& found) {
     }
 }
 
-// Sums are compared instead of means: they are exact for integers.
-void mark_extremes(int64_t width, double deviation, const Rows& found) {
+// By how much a pixel must be outside the range of its neighbours.
+struct Beyond {
+    double excess, noise, share;  // of the range, in addition to the noise
+    template <class T>
+    T of(T range) const {
+        return larger(T{} + excess, noise + share * range);
+    }
+};
+
+// The two values in the middle of four.
+template <int N>
+struct Middle {
+    Wide<N> low, high;
+    Middle(const double* a, const double* b, const double* c, const double* d) {
+        const Wide<N> v[] = {load<N>(a), load<N>(b), load<N>(c), load<N>(d)};
+        const Wide<N> first = larger(smaller(v[0], v[1]), smaller(v[2], v[3]));
+        const Wide<N> second = smaller(larger(v[0], v[1]), larger(v[2], v[3]));
+        low = smaller(first, second);
+        high = larger(first, second);
+    }
+};
+
+// False for nearly all pixels of noise. Beside a pixel are four columns: the third largest of their maxima is at most
+// `high` of `Range`, the third smallest of their minima at least `low`.
+template <int N>
+Vector<int64_t, N> may_stand_out(const double* row, int64_t x, const Columns& columns, const Beyond& beyond) {
+    const double *const l = columns.largest.data + x, *const s = columns.smallest.data + x;
+    const Wide<N> high = Middle<N>(l, l + 1, l + 3, l + 4).low, low = Middle<N>(s, s + 1, s + 3, s + 4).high;
+    const Wide<N> value = load<N>(row + x);
+    return larger(value - high, low - value) > beyond.of(high - low);
+}
+
+// Whether a pixel is the largest or smallest of 3x3, and differs from the mean of 5x5. Sums are compared instead of
+// means: they are exact for integers.
+bool is_extreme(const double* const* rows, int64_t width, int64_t x, double deviation) {
+    const double value = rows[kReach][x];
+    double sum = 0, most = value, fewest = value;
+    for (int64_t right = -kReach; right <= kReach; right++) {
+        const int64_t at = mirrored(x + right, width);
+        double down = 0;
+        for (int64_t k = 0; k < kSide; k++) down += rows[k][at];
+        sum += down;
+        for (int64_t k = 1; k < kSide - 1 && -1 <= right && right <= 1; k++) {
+            most = larger(most, rows[k][at]);
+            fewest = smaller(fewest, rows[k][at]);
+        }
+    }
     constexpr int64_t kSquare = kSide * kSide;
-    const Wide least = spread<kWide>(kSquare * deviation);
-    for (int64_t x = 0; x < width; x += kWide) {
-        const double *const s = found.sums.data + x, *const l = found.largest.data + x + 1,
-                            *const m = found.smallest.data + x + 1;
-        Wide sum = load<kWide>(s);
-        for (int64_t k = 1; k < kSide; k++) sum += load<kWide>(s + k);
-        const Wide value = load<kWide>(found.values.data + x), apart = double(kSquare) * value - sum;
-        const Wide most = larger(larger(load<kWide>(l), load<kWide>(l + 1)), load<kWide>(l + 2));
-        const Wide fewest = smaller(smaller(load<kWide>(m), load<kWide>(m + 1)), load<kWide>(m + 2));
-        store<kWide>(found.extreme.data + x, ((value == most) | (value == fewest)) & (larger(apart, -apart) > least));
-    }
-}
-
-bool any(const int64_t* marks) {
-    int64_t either = 0;
-    for (int k = 0; k < kWide; k++) either |= marks[k];
-    return either != 0;
-}
-
-// False for most pixels that do not stand out, at once.
-bool may_stand_out(const double* const* rows, int64_t width, int64_t x, double excess) {
-    if (x < kReach || x - kReach + 8 > width) return true;
-    const Vector<double, 8> value = spread<8>(rows[kReach][x]), least = spread<8>(excess);
-    Vector<int64_t, 8> above = {}, below = {};
-    for (int64_t k = 0; k < kSide; k++) {
-        const Vector<double, 8> apart = value - load<8>(rows[k] + x - kReach);
-        above += apart > least;
-        below += -apart > least;
-    }
-    // A comparison that is true counts as -1.
-    int64_t seen[2] = {};
-    for (int64_t k = 0; k < kSide; k++) {
-        seen[0] -= above[k];
-        seen[1] -= below[k];
-    }
-    return larger_of(seen[0], seen[1]) >= kAround - kOthers;
+    return (value == most || value == fewest) && std::fabs(kSquare * value - sum) > kSquare * deviation;
 }
 
 // The range of the neighbours, mirrored at the edges, without the outermost on both sides.
@@ -121,36 +124,40 @@ struct Range {
     }
 };
 
-bool stands_out(const double* const* rows, int64_t width, int64_t x, double excess, double spread) {
-    if (!may_stand_out(rows, width, x, excess)) return false;
+bool stands_out(const double* const* rows, int64_t width, int64_t x, const Beyond& beyond) {
     const Range range(rows, width, x);
     const double low = range.low[kOthers], high = range.high[kOthers], value = rows[kReach][x];
-    return larger_of(value - high, low - value) > larger_of(excess, spread * (high - low));
+    return larger_of(value - high, low - value) > beyond.of(high - low);
 }
 
 }  // namespace
 
 VNLEM_EXPORT int64_t vnlem_find_extremes(const Array<const double, 2>& plane, int64_t top, int64_t bottom,
-                                         double deviation, double excess, double spread,
+                                         double deviation, double excess, double noise, double share,
                                          const Array<int64_t, 1>& places) {
     const int64_t height = plane.shape[0], width = plane.shape[1];
     VNLEM_CHECK(places.shape[0] >= (bottom - top) * width);
-    Scratch<Rows> scratch(width);
+    Scratch<Columns> scratch(width);
     if (!scratch) return kOutOfMemory;
+    const Beyond beyond = {excess, noise, share};
     int64_t count = 0;
     for (int64_t y = top; y < bottom; y++) {
         const double* rows[kSide];
         for (int64_t k = 0; k < kSide; k++) rows[k] = plane[mirrored(y + k - kReach, height)].data;
         look_down(rows, width, *scratch);
-        mark_extremes(width, deviation, *scratch);
-        const int64_t* const extreme = scratch->extreme.data;
-        for (int64_t x = 0; x < width; x++) {
-            if (x % kWide == 0 && !any(extreme + x)) {
-                x += kWide - 1;
-                continue;
-            }
-            if (extreme[x] && stands_out(rows, width, x, excess, spread)) places[count++] = y * width + x;
+        const auto look = [&](int64_t x) {
+            if (is_extreme(rows, width, x, deviation) && stands_out(rows, width, x, beyond))
+                places[count++] = y * width + x;
+        };
+        int64_t x = 0;
+        for (; x + kWide <= width; x += kWide) {
+            const auto marks = may_stand_out<kWide>(rows[kReach], x, *scratch, beyond);
+            if (!any(marks)) continue;
+            for (int64_t lane = 0; lane < kWide; lane++)
+                if (marks[lane]) look(x + lane);
         }
+        for (; x < width; x++)
+            if (may_stand_out<1>(rows[kReach], x, *scratch, beyond)[0]) look(x);
     }
     return count;
 }

@@ -8,7 +8,7 @@ import struct
 import sys
 from pathlib import Path
 
-ABI = 9  # as in abi.h
+ABI = 10  # as in abi.h
 FOLDER = Path(__file__).parent
 VARIABLE = "VNLEM_ISA"
 # Best first; `vnlem_best_isa` counts from the end.

@@ -6,12 +6,14 @@ namespace vnlem {
 namespace {
 
 constexpr int kWide = kLanes / 2;  // columns that are sorted together
+constexpr int kFew = 16;           // values of each that are sorted in registers
 using Wide = Vector<double, kWide>;
 
-// The comparisons of Batcher's odd-even merge sort of n values: each puts the smaller of two values first.
+// The comparisons of Batcher's odd-even merge sort of n values: each puts the smaller of two values first. They begin
+// with parts of `sorted` values in their order.
 template <class Body>
-void for_each_comparison(int64_t n, const Body& body) {
-    for (int64_t sorted = 1; sorted < n; sorted *= 2)
+constexpr void for_each_comparison(int64_t sorted, int64_t n, const Body& body) {
+    for (; sorted < n; sorted *= 2)
         for (int64_t apart = sorted; apart >= 1; apart /= 2)
             for (int64_t first = apart % sorted; first + apart < n; first += 2 * apart)
                 for (int64_t i = first; i < smaller_of(first + apart, n - apart); i++)
@@ -22,6 +24,28 @@ void for_each_comparison(int64_t n, const Body& body) {
 struct Pair {
     int32_t first, second;
 };
+
+// The comparisons of a few values, known to the compiler.
+struct Few {
+    int32_t count = 0;
+    Pair pairs[64] = {};
+    constexpr Few() {
+        for_each_comparison(1, kFew, [&](int32_t i, int32_t j) { pairs[count++] = {i, j}; });
+    }
+};
+constexpr Few kPairsOfFew;
+
+void sort_few(Wide* values) {
+    Wide v[kFew];
+    unrolled<kFew>([&](int i) { v[i] = values[i]; });
+    unrolled<kPairsOfFew.count>([&](int k) {
+        const Pair at = kPairsOfFew.pairs[k];
+        const Wide a = v[at.first], b = v[at.second];
+        v[at.first] = smaller(a, b);
+        v[at.second] = larger(a, b);
+    });
+    unrolled<kFew>([&](int i) { values[i] = v[i]; });
+}
 
 struct Sorted {
     Array<Wide, 1> values;
@@ -38,12 +62,18 @@ VNLEM_EXPORT int64_t vnlem_middle_means(const Array<const double, 2>& plane, int
     const int64_t rows = plane.shape[across ? 1 : 0], each = rows / blocks;
     const int64_t down = across ? 1 : plane.shape[1], right = across ? plane.shape[1] : 1;
     VNLEM_CHECK(height <= each && columns + lag <= plane.shape[across ? 0 : 1] && 2 * dropped < height);
+    // All but the last few values are first sorted in registers.
+    const int32_t few = int32_t(height / kFew * kFew);
+    const auto for_each = [&](const auto& body) {
+        for_each_comparison(1, height - few, [&](int32_t i, int32_t j) { body(few + i, few + j); });
+        for_each_comparison(kFew, height, body);
+    };
     int64_t comparisons = 0;
-    for_each_comparison(height, [&](int32_t, int32_t) { comparisons++; });
+    for_each([&](int32_t, int32_t) { comparisons++; });
     Scratch<Sorted> scratch(height, comparisons);
     if (!scratch) return kOutOfMemory;
     Pair* pair = scratch->pairs.data;
-    for_each_comparison(height, [&](int32_t i, int32_t j) { *pair++ = {i, j}; });
+    for_each([&](int32_t i, int32_t j) { *pair++ = {i, j}; });
     Wide* const values = scratch->values.data;
     for (int64_t block = 0; block < blocks; block++) {
         for (int64_t first = 0; first < columns; first += kWide) {
@@ -62,6 +92,7 @@ VNLEM_EXPORT int64_t vnlem_middle_means(const Array<const double, 2>& plane, int
                         values[y][lane] = lag ? from[y * down + lag * right] - from[y * down] : from[y * down];
                 }
             }
+            for (int64_t y = 0; y < few; y += kFew) sort_few(values + y);
             for (const Pair* at = scratch->pairs.data; at < pair; at++) {
                 const Wide a = values[at->first], b = values[at->second];
                 values[at->first] = smaller(a, b);

@@ -89,11 +89,12 @@ template <class V>
 inline V smaller(V a, V b) { return a < b ? a : b; }
 
 // Whether a comparison is true in any lane.
-template <int N>
-inline bool any(Ints<N> comparison) {
-    Vector<int64_t, 2> parts[N / 4];
+template <class V>
+inline bool any(V comparison) {
+    constexpr int kParts = sizeof(V) / 16;
+    Vector<int64_t, 2> parts[kParts];
     __builtin_memcpy(parts, &comparison, sizeof comparison);
-    for (int part = 1; part < N / 4; part++) parts[0] |= parts[part];
+    for (int part = 1; part < kParts; part++) parts[0] |= parts[part];
     return (parts[0][0] | parts[0][1]) != 0;
 }
 

@@ -2,6 +2,7 @@
 
 import gc
 import re
+import struct
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from vnlem.pipeline.run import Job
 
 Shape = tuple[int, ...]
+Macros = tuple[tuple[str, int], ...]
 
 THREADS = 256  # of a block, by default
 # A block may have 48 KiB of shared memory without asking for more; some of it holds what kernels declare.
@@ -60,7 +62,7 @@ class Engine:
 
         self.xp: Any = cupy
         self.largest_shared = int(cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
-        self._rehearsed: set[tuple[str, tuple[str, ...]]] | None = None
+        self._rehearsed: set[tuple[str, Macros]] | None = None
 
     def free(self) -> None:
         """Return unused memory to the device."""
@@ -102,7 +104,7 @@ class Engine:
         finally:
             self._rehearsed = None
 
-        def compile_one(module: tuple[str, tuple[str, ...]]) -> None:
+        def compile_one(module: tuple[str, Macros]) -> None:
             with self.xp.cuda.Device(device):
                 _module(*module, device).compile()
 
@@ -131,11 +133,11 @@ class Engine:
         threads, shared: threads of a block and bytes of its dynamic shared memory.
         **macros: sizes the kernel is compiled for.
         """
-        options = options_of(macros)
+        sizes = tuple(macros.items())
         if self._rehearsed is not None:
-            self._rehearsed.add((name, options))
+            self._rehearsed.add((name, sizes))
             return
-        function = _compiled(name, kernel or name, options, self.xp.cuda.Device().id)
+        function = _compiled(name, kernel or name, sizes, self.xp.cuda.Device().id)
         if shared > DEFAULT_SHARED:
             function.max_dynamic_shared_size_bytes = shared
         function(grid, (threads,), (pack(argument, _device_pointer),), shared_mem=shared)
@@ -159,27 +161,26 @@ def compiled_at_once(solve: Callable[[Job[Any], Engine], Any]) -> Callable[..., 
     @wraps(solve)
     def wrapped(job: Job[Any], engine: Engine | None = None) -> Any:
         engine = engine or Engine()
-        rehearsal = replace(job, progress=None, details={})
         # Real numbers are arguments of kernels, never sizes in macros.
         sizes = [value for value in vars(job.params).values() if not isinstance(value, float)]
         channels, *sides = job.pixels.shape
         key = (solve.__module__, repr(sizes), channels, *(min(side, LARGE_SIDE) for side in sides))
-        engine.rehearse(key, lambda: solve(rehearsal, engine))
+        engine.rehearse(key, lambda: solve(replace(job, progress=None, details={}), engine))
         return solve(job, engine)
 
     return wrapped
 
 
 @cache
-def _compiled(name: str, kernel: str, options: tuple[str, ...], device: int) -> Any:
-    return _module(name, options, device).get_function(kernel)
+def _compiled(name: str, kernel: str, macros: Macros, device: int) -> Any:
+    return _module(name, macros, device).get_function(kernel)
 
 
 @cache
-def _module(name: str, options: tuple[str, ...], device: int) -> Any:
+def _module(name: str, macros: Macros, device: int) -> Any:
     import cupy
 
-    return cupy.RawModule(code=DYNAMIC_SHARED + source_of(name), options=options)
+    return cupy.RawModule(code=DYNAMIC_SHARED + source_of(name), options=options_of(dict(macros)))
 
 
 def _device_pointer(array: Any) -> int:
@@ -192,25 +193,27 @@ def pack(argument: dict[str, Any], pointer: Callable[[Any], int]) -> Any:
     >>> pack({"n": 3, "tau": 0.5, "image": None}, pointer=id).nbytes
     16
     """
-    fields, values = [], []
-    for name, value in argument.items():
-        if isinstance(value, np.generic):
-            kind: Any = value.dtype
-        elif isinstance(value, bool | int):
-            kind = np.int32
-        elif isinstance(value, float):
-            kind = np.float32
-        else:
-            kind = np.uint64
-            value = 0 if value is None else pointer(value)
-        fields.append((name, kind))
+    letters, values = "", []
+    for value in argument.values():
+        letter = _LETTERS.get(type(value))
+        if letter is None and isinstance(value, np.generic):
+            letter = value.dtype.char
+        elif letter is None:
+            letter, value = "P", 0 if value is None else pointer(value)
+        letters += letter
         values.append(value)
-    fields_of, opaque = _struct(tuple(fields))
+    layout, opaque = _struct(letters)
+    buffer = bytearray(layout.size)
+    layout.pack_into(buffer, 0, *values)
     # CuPy examines every field of a struct; an opaque one has none.
-    return np.array(tuple(values), dtype=fields_of).view(opaque)
+    return np.ndarray((), opaque, buffer)
+
+
+# Of `struct`, whose layout is that of C.
+_LETTERS: dict[type, str] = {bool: "i", int: "i", float: "f"}
 
 
 @lru_cache(maxsize=256)
-def _struct(fields: tuple[tuple[str, Any], ...]) -> tuple[Any, Any]:
-    struct = np.dtype(list(fields), align=True)
-    return struct, np.dtype((np.void, struct.itemsize))
+def _struct(letters: str) -> tuple[struct.Struct, Any]:
+    layout = struct.Struct(f"@{letters}0P")
+    return layout, np.dtype((np.void, layout.size))

@@ -102,7 +102,7 @@ def patch_maps(
     """
     channels, rows, stride = working.shape
     shape = (channels, rows - patch_size + 1, stride)
-    residual, noise = into or (engine.xp.zeros(shape, np.float32) for _ in range(2))
+    residual, noise = into or (engine.xp.empty(shape, np.float32) for _ in range(2))
     engine.launch(
         "patches",
         (shape[1] - first, _blocks(stride), channels),

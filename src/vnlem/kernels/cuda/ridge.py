@@ -39,6 +39,18 @@ class Groups(Protocol):
         """uint8 (groups, members): how they are turned."""
 
 
+class Symmetries(NamedTuple):
+    """Permutations of the pixels of a patch, int16 (transforms, pixels)."""
+
+    onto: NDArray[np.int16]  # the pixel of a member that lies on a pixel of the reference
+    back: NDArray[np.int16]  # the reverse
+
+    @classmethod
+    def of(cls, permutations: NDArray[np.int64]) -> "Symmetries":
+        """permutations: see `vnlem.neighbours.groups.symmetries`."""
+        return cls(permutations.astype(np.int16), np.argsort(permutations, axis=1).astype(np.int16))
+
+
 class Rule(NamedTuple):
     """How a group is combined."""
 
@@ -76,9 +88,9 @@ def units_of_sums(n_members: int, cover: int, largest: float) -> tuple[float, fl
 
 
 def combine(
-    engine: Engine, images: Images, members: Groups, permutations: NDArray[np.int64], rule: Rule, sums: Sums
+    engine: Engine, images: Images, members: Groups, symmetries: Symmetries, rule: Rule, sums: Sums
 ) -> None:
-    """Estimate all groups and add them to `sums`; permutations: see `vnlem.neighbours.groups.symmetries`."""
+    """Estimate all groups and add them to `sums`."""
     channels, rows, stride = images.pilot.shape
     _, height, width, _ = sums.sums.shape
     count, n_members = members.positions.shape
@@ -100,8 +112,8 @@ def combine(
             "working": images.working,
             "residual": images.residual,
             "noise": images.noise,
-            "onto": engine.constant(permutations.astype(np.int16)),
-            "back": engine.constant(np.argsort(permutations, axis=1).astype(np.int16)),
+            "onto": engine.constant(symmetries.onto),
+            "back": engine.constant(symmetries.back),
             "positions": members.positions,
             "chosen": members.transforms,
             "taps": engine.constant(rule.taps()),

@@ -35,6 +35,7 @@ class DevicePlanes(NamedTuple):
     pilot: Array
     variance: Array
     varies: bool  # whether the variance varies over the image
+    maps: dict[int, tuple[Array, Array]]  # what `patch_maps` gave last, by patch size
 
 
 class Batch(NamedTuple):

@@ -18,7 +18,7 @@ from vnlem.kernels.cuda.patches import (
     patch_penalty,
     weighted_means,
 )
-from vnlem.kernels.cuda.ridge import Images, Rule, combine, empty_sums
+from vnlem.kernels.cuda.ridge import Images, Rule, Symmetries, combine, empty_sums
 from vnlem.methods.cuda.retry_in_parts import in_regions
 from vnlem.methods.cuda.turned import Batch, CopiedTiles, DevicePlanes, Lines, whole_batch
 from vnlem.methods.vnlr_params import VnlrParams
@@ -32,7 +32,10 @@ from vnlem.pipeline.tiles import Tile
 
 Array = Any  # of the engine's library
 
-_symmetries = lru_cache(maxsize=64)(symmetries)  # a call on a small image waits for the host
+
+@lru_cache(maxsize=64)  # a call on a small image waits for the host
+def _symmetries(group: str, patch_size: int) -> Symmetries:
+    return Symmetries.of(symmetries(group, patch_size))
 
 
 @in_regions(halo)
@@ -47,8 +50,8 @@ def solve(job: Job[VnlrParams], engine: Engine) -> Array:
     ]
     areas = needed_areas(params, matchings, region)
     # Opponent colours are rotations of the colours: at most the root of three larger.
-    largest = 3**0.5 * max(job.peak or largest_magnitude(engine, job.pixels), 1e-30)
-    planes = DevicePlanes(noisy, noisy, noisy, variance, job.sigma_map is not None)
+    largest = 3**0.5 * max(job.peak or largest_magnitude(engine, job.pixels), 1e-20)
+    planes = DevicePlanes(noisy, noisy, noisy, variance, job.sigma_map is not None, {})
     members: list[Members] | None = None
     lines = Lines(np.arange(0), np.arange(0))
     smoother = None
@@ -119,7 +122,7 @@ def _run_pass(
 ) -> list[Members]:
     """Add the estimates of all groups to `sums`; returns the groups, those given or new ones, in batches."""
     tiles = CopiedTiles(engine, planes, matching, lines) if matching.copies else None
-    permutations = _symmetries(matching.group, rule.patch_size)
+    turns = _symmetries(matching.group, rule.patch_size)
     found = [] if members is None else members
     batches = [whole_batch(engine, lines, matching)] if tiles is None else tiles.batches(members is None)
     for number, batch in enumerate(batches):
@@ -128,12 +131,20 @@ def _run_pass(
         if members is None:
             found.append(_find_groups(engine, planes, matching, batch, tiles, rule.extra_load is not None))
         if tiles is None:
-            maps = patch_maps(engine, planes.noisy, planes.working, planes.variance, rule.patch_size)
-            images = Images(planes.pilot, planes.working, *maps)
+            images = Images(planes.pilot, planes.working, *_maps(engine, planes, rule.patch_size))
         else:
             images = tiles.images()
-        combine(engine, images, found[number], permutations, rule, sums)
+        combine(engine, images, found[number], turns, rule, sums)
     return found
+
+
+def _maps(engine: Engine, planes: DevicePlanes, size: int) -> tuple[Array, Array]:
+    """`patch_maps` of the image; the noise of its patches is the same in all passes."""
+    known = planes.maps.get(size)
+    planes.maps.clear()
+    given = planes.noisy, planes.working, planes.variance
+    planes.maps[size] = patch_maps(engine, *given, size, into=known, noise_too=known is None)
+    return planes.maps[size]
 
 
 def _find_groups(
@@ -165,7 +176,7 @@ def _find_groups(
         image=image,
         energy=energy,
         penalty=penalty,
-        back=np.argsort(_symmetries(matching.group, size), axis=1).astype(np.int16),
+        back=_symmetries(matching.group, size).back,
         shape=own.shape[1:],
         patch_size=size,
         radius=matching.reach.radius,

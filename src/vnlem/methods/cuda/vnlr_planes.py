@@ -14,7 +14,7 @@ from vnlem.kernels.cuda import engine as engines
 from vnlem.kernels.cuda.match import Field, Members, References, match
 from vnlem.kernels.cuda.patches import Sums, weighted_means
 from vnlem.kernels.cuda.planes import plane_squares
-from vnlem.kernels.cuda.ridge import Images, Rule, combine, units_of_sums
+from vnlem.kernels.cuda.ridge import Images, Rule, Symmetries, combine, units_of_sums
 from vnlem.methods.cuda.rolling import Rolling
 from vnlem.methods.cuda.sites import Sites
 from vnlem.neighbours.planes import Search, noise_of_patch, reference_lines, symmetries_of_block
@@ -126,10 +126,11 @@ class PlanesOnDevice:
                 self._rolling.append(self._about_mean)
         self._noise = search.patch_size**2 * search.depth * sigma**2
         self._compared_noise = noise_of_patch(search, sigma, weights)
-        self._permutations = symmetries_of_block(
-            search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
+        self._symmetries = Symmetries.of(
+            symmetries_of_block(
+                search.group, search.patch_size, search.depth, reflect_depth=search.reflect_depth
+            )
         )
-        self._back = np.argsort(self._permutations, axis=1).astype(np.int16)
         # A power of two that no pixel exceeds, even if single precision rounded it up.
         self._largest = 2.0 ** math.ceil(math.log2(max(room.peak, 1.0)) + 1e-6)
         self._unit, self._weight_unit, self._most = units_of_sums(search.n_members, room.cover, self._largest)
@@ -231,7 +232,7 @@ class PlanesOnDevice:
                 self._weight_unit,
                 self._most,
             )
-            combine(self._engine, images, groups, self._permutations, self._rule, sums)
+            combine(self._engine, images, groups, self._symmetries, self._rule, sums)
         if not self.sweep.keep_groups:
             frame.groups.clear()
 
@@ -250,7 +251,7 @@ class PlanesOnDevice:
             image=self._image(),
             energy=self._energy.planes,
             penalty=penalty,
-            back=self._back,
+            back=self._symmetries.back,
             shape=(height, width),
             patch_size=search.patch_size,
             radius=search.radius,
