@@ -1,5 +1,7 @@
 """Offsets of rows and columns: found, removed, reported; and no facade is mistaken for them."""
 
+import warnings
+
 import numpy as np
 import pytest
 from skimage import data
@@ -179,3 +181,13 @@ def test_the_command_line_says_and_removes_lines(cli, camera, tmp_path):
     )
     expected = vnlem.denoise(np.load(tmp_path / "in.npy"), lines=False, profile="fast")
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+
+
+@pytest.mark.parametrize("tile", [(8, 8), (4, 16)])
+def test_a_picture_that_repeats_exactly_has_some_lines(tile):
+    rng = np.random.default_rng(0)
+    picture = np.tile(rng.uniform(0, 255, tile), (128 // tile[0], 128 // tile[1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # sigma does not suit the picture
+        result = vnlem.denoise(picture, 10.0, lines=True, profile="fast")
+    assert np.isfinite(result).all()

@@ -33,7 +33,7 @@ FEWEST = 48  # lines
 ROUNDS = 6  # of least squares with weights
 MISFIT = 2.0  # standard errors by which a difference may be wrong before it loses half of its weight
 LEAST_ERROR = 0.5  # of the usual error: blocks may agree by chance
-LEAST_SHARE = 1e-4  # of the variance of the offsets, for the same decision
+LEAST_SHARE = 1e-4  # of the variance of the lines: the least variance of an error
 MOST_ROWS = 64  # of a block that are used to decide whether there are lines
 # Lines clearly differ if the differences are larger than their errors, the quarters of the picture agree on
 # them, and they are independent: then neighbouring differences correlate like those of white noise, at -0.5,
@@ -176,7 +176,7 @@ def offsets_of_columns(plane: Float) -> Float:
     if not variance > 0:
         return np.zeros(count)
     differences = [pair.difference for pair in pairs]
-    least = max(LEAST_ERROR**2 * _error(pairs[0]), LEAST_SHARE * variance)
+    least = LEAST_ERROR**2 * _error(pairs[0])
     errors = [np.maximum(pair.error**2, least) for pair in pairs]
     return _joined(differences, errors, variance)
 
@@ -190,6 +190,7 @@ def _joined(differences: list[Float], errors: list[Float], variance: float) -> F
     from scipy.linalg import solveh_banded
 
     count = len(differences[0]) + 1
+    errors = [np.maximum(error, LEAST_SHARE * variance) for error in errors]
     weights = [1 / error for error in errors]
     values = np.zeros(count)
     for _ in range(ROUNDS):
