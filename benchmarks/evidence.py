@@ -50,7 +50,8 @@ INVISIBLE = 50.0  # dB: smaller errors are equal
 KNOTS = 6  # of each table
 STEP, SPREAD = 3.0, 30.0  # expected variance of the differences of entries in a table, and of the entries
 HARM, LOSS = 3.0, 1.5  # weights of a result below its input, and of other losses
-REAL, FAINT = 15.0, 3.0  # weights of real pairs, and of pictures of little contrast
+# Weights of real pairs, of pictures of little contrast, and of patterns.
+REAL, FAINT, PATTERN = 15.0, 3.0, 3.0
 REAL_COLOUR = 50.0  # of whole photographs in colour, which are few
 MOST_GAIN, MOST_LOSS = 8.0, 12.0  # dB that one picture can count
 FOLDS = 8
@@ -220,12 +221,14 @@ def fitted(rows: list[Row]) -> str:
 def _importance(row: Row) -> float:
     if row.kind == "real":
         return REAL_COLOUR if row.folder == "photo_pairs" and "(colour)" in row.name else REAL
+    if row.folder == "patterns":
+        return PATTERN
     return FAINT if row.kind.endswith(("faint", "empty")) else 1.0
 
 
 def _knots(values: np.ndarray) -> np.ndarray:
     """Levels of a table: quantiles of two digits."""
-    usual = np.nanquantile(np.maximum(values, LEAST), np.linspace(0.03, 0.97, KNOTS))
+    usual = np.nanquantile(np.maximum(values, LEAST), np.linspace(0.01, 0.99, KNOTS))
     return np.unique([float(f"{value:.2g}") for value in usual])
 
 

@@ -61,7 +61,7 @@ DEMANDS = {
     "strong": Demands(0.15, 0.3, 0.5, weak=0.08, misfit=0.3, significance=4, weak_significance=6),
 }
 
-# Log odds that correlated noise needs, by caution.
+# Log odds that correlated noise needs, by caution. They contain what a wrong choice costs.
 LEAST_ODDS = {"safe": np.inf, "auto": 1.0, "strong": -1.0}
 
 # The variance of white noise, as a share of the largest possible one. Noise of that strength covers texture,
@@ -71,7 +71,7 @@ MOST_OF_POSSIBLE = 0.05
 # high frequencies is told from texture better, and differences of colours contain hardly any texture.
 TAKEN, TAKEN_IF_SOFT, TAKEN_OF_COLOURS = 0.85, 1.0, (0.85, 1.2, 1.2)
 SOFT_FLOOR = 0.05
-LEAST_TILT, LEAST_COLOUR_TILT = 1.3, 1.3  # for a closer look at correlation
+CLOSER_LOOK = 1.3  # at correlation: power at middle frequencies over that at high ones
 MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 
 # Messages for cases where two models are about equally likely: the one that removes less is used.
@@ -262,11 +262,11 @@ def channels_of(planes: Planes, pool: Pool) -> list[Seen]:
 
 def _may_be_correlated(channels: list[Seen], parts: Callable[[], list[Seen | None]] | None) -> bool:
     """A first look: whether every class of brightness, or both colour differences, lack high frequencies."""
-    if all(one.least_tilt > LEAST_TILT for one in channels):
+    if all(one.least_tilt > CLOSER_LOOK for one in channels):
         return True
     if parts is None or len(channels) != 3:
         return False
-    return all(part is not None and part.tilt > LEAST_COLOUR_TILT for part in parts()[1:])
+    return all(part is not None and part.tilt > CLOSER_LOOK for part in parts()[1:])
 
 
 def correlated(planes: Planes, channels: list[Seen], pool: Pool) -> tuple[NoiseModel, Evidence] | None:

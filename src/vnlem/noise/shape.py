@@ -110,7 +110,7 @@ class Evidence(NamedTuple):
         """
         odds = AT_ALL
         for name, value in self._asdict().items():
-            if value is not None and name in TABLES:
+            if value is not None:
                 levels, own = TABLES[name]
                 odds += float(np.interp(np.log(max(value, levels[0])), np.log(levels), own))
         return odds
