@@ -249,11 +249,10 @@ class _Execution:
                 return picture[:, rows, columns].copy()
             there, scale, workers = self._where_solved(picture), group.scale, self._pool.workers
             jobs = self._jobs(group, own, there, own_map)
-            denoised = self._solver(jobs[0])
-            if len(jobs) == 2:
-                level = np.float32(scale.sigma) if own_map is None else jobs[0].sigma_map
-                denoised = mean_of_runs_in_strips(denoised, self._solver(jobs[1]), level, self._pool)
-            denoised = denoised[:, rows, columns]
+            if len(jobs) == 1:
+                denoised = self._solver(jobs[0])[:, rows, columns]
+            else:
+                denoised = self._mean(jobs, own, np.float32(scale.sigma))
             found.extend(job.details for job in jobs)
             before = jobs[0].pixels[:, rows, columns]
             result = scale.restore(there[:, rows, columns], before, denoised, workers=workers)
@@ -311,6 +310,15 @@ class _Execution:
             )
             for params in members
         ]
+
+    def _mean(self, jobs: list[Job[Any]], region: Region, sigma: Any) -> Any:
+        """The mean of two runs, in the part that a region writes."""
+        wide = region.write.grown(REACH, region.shape)
+        written = (slice(None), *wide.inside(region.read))
+        small, large = (self._solver(job)[written] for job in jobs)
+        level = sigma if jobs[0].sigma_map is None else _map_of_part(jobs[0].sigma_map, region.read, wide)
+        mean = mean_of_runs_in_strips(small, large, level, self._pool)
+        return mean[:, *region.write.inside(wide)]
 
     def _halve(self, planes: Any) -> Any:
         return halve_in_tiles(planes, self._pool)
