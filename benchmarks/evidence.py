@@ -26,6 +26,7 @@ import numpy as np
 import saved
 from scipy import ndimage, optimize
 from scipy.linalg import block_diag
+from skimage import data as pictures
 
 import vnlem
 from vnlem.noise import auto
@@ -34,8 +35,12 @@ from vnlem.noise.shape import Evidence
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.workers import Pool
 
-FITTED = ("categories", "set12", "movies_colour", "photo_pairs", "polyu", "fmd", "microscopy", "patterns")
+FITTED = (
+    *("categories", "set12", "movies_colour", "photo_pairs", "polyu"),
+    *("fmd", "microscopy", "skimage", "patterns"),
+)
 JUDGED = ("bsd68", "kodak24_gray", "colour")
+OF_SKIMAGE = ("retina", "rocket", "immunohistochemistry", "hubble_deep_field")
 GREY = ("categories", "set12", "bsd68", "kodak24_gray")
 WHITE = tuple(f"white {sigma}" for sigma in (0, 2, 5, 10, 20))
 SOFT = (
@@ -49,10 +54,10 @@ OTHERS = ("photons", "blurred", "enlarged", "reduced", *SOFT)
 INVISIBLE = 50.0  # dB: smaller errors are equal
 KNOTS = 6  # of each table
 STEP, SPREAD = 3.0, 30.0  # expected variance of the differences of entries in a table, and of the entries
-HARM, LOSS = 3.0, 1.5  # weights of a result below its input, and of other losses
+HARM, LOSS = 6.0, 1.5  # weights of a result below its input, and of other losses
 # Weights of real pairs, of pictures of little contrast, and of patterns.
 REAL, FAINT, PATTERN = 15.0, 3.0, 3.0
-REAL_COLOUR = 50.0  # of whole photographs in colour, which are few
+REAL_COLOUR = 400.0  # of whole photographs in colour, which are few
 MOST_GAIN, MOST_LOSS = 8.0, 12.0  # dB that one picture can count
 FOLDS = 8
 
@@ -102,6 +107,9 @@ def cases(data: Path) -> Iterator[tuple[str, str, str, Made]]:
     for number, pattern in enumerate(harm.PATTERNS):
         for kind in (*WHITE, *OTHERS, *saved.kinds("grey")):
             yield "patterns", f"{pattern.__name__} (grey)", kind, partial(_drawn, pattern, kind, number)
+    for name in OF_SKIMAGE:
+        for kind in (*WHITE, *OTHERS, *saved.kinds("colour")):
+            yield "skimage", f"{name} (colour)", kind, partial(_of_skimage, name, kind)
     for folder in ("fmd", "microscopy", "photo_pairs", "polyu"):
         for noisy in sorted((data / folder).glob("*_noisy.*")):
             clean = next(noisy.parent.glob(noisy.name.split("_noisy")[0] + "_ref.*"))
@@ -113,6 +121,10 @@ def cases(data: Path) -> Iterator[tuple[str, str, str, Made]]:
 
 def _treated(path: Path, how: str, kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return treated(saved.opened(path, how), kind, seed)
+
+
+def _of_skimage(name: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    return treated(getattr(pictures, name)()[: saved.CROP, : saved.CROP, :3].astype(float), kind, 1)
 
 
 def _drawn(pattern: Callable[[], np.ndarray], kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -62,7 +62,7 @@ DEMANDS = {
 }
 
 # Log odds that correlated noise needs, by caution. They contain what a wrong choice costs.
-LEAST_ODDS = {"safe": np.inf, "auto": 1.0, "strong": -1.0}
+LEAST_ODDS = {"safe": np.inf, "auto": 1.5, "strong": -1.5}
 
 # The variance of white noise, as a share of the largest possible one. Noise of that strength covers texture,
 # so that most classes look like noise; halftone and dithered pictures reach 0.07 to 0.9, with few such.

@@ -4,7 +4,7 @@ Noise is everywhere: the flat blocks of an image hold equal amounts of it, and i
 the lowest frequencies, where that of texture rises. None of these signs is certain. So each property of an
 image has a table of log odds in :mod:`vnlem.noise.odds`; their sum is the evidence. The tables were fitted
 by `benchmarks/evidence.py` to pictures for which it is known which of the two models gives the better result.
-Each picture counts as much as the wrong choice costs there, and twice if it makes the picture worse.
+Each picture counts as much as the wrong choice costs there, and four times if it makes the picture worse.
 """
 
 from typing import NamedTuple
