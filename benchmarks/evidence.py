@@ -56,7 +56,7 @@ KNOTS = 6  # of each table
 STEP, SPREAD = 3.0, 30.0  # expected variance of the differences of entries in a table, and of the entries
 HARM, LOSS = 6.0, 1.5  # weights of a result below its input, and of other losses
 # Weights of real pairs, of pictures of little contrast, and of patterns.
-REAL, FAINT, PATTERN = 15.0, 3.0, 3.0
+REAL, FAINT, PATTERN = 15.0, 10.0, 3.0
 REAL_COLOUR = 400.0  # of whole photographs in colour, which are few
 MOST_GAIN, MOST_LOSS = 8.0, 12.0  # dB that one picture can count
 FOLDS = 8
