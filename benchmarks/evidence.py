@@ -52,7 +52,7 @@ SOFT = (
 )  # width of the correlation; little contrast or none
 OTHERS = ("photons", "blurred", "enlarged", "reduced", *SOFT)
 INVISIBLE = 50.0  # dB: smaller errors are equal
-KNOTS = 6  # of each table
+QUANTILES = (0.005, 0.02, 0.08, 0.25, 0.5, 0.75, 0.92, 0.98, 0.995)  # of the values: levels of a table
 STEP, SPREAD = 3.0, 30.0  # expected variance of the differences of entries in a table, and of the entries
 HARM, LOSS = 6.0, 1.5  # weights of a result below its input, and of other losses
 # Weights of real pairs, of pictures of little contrast, and of patterns.
@@ -240,7 +240,7 @@ def _importance(row: Row) -> float:
 
 def _knots(values: np.ndarray) -> np.ndarray:
     """Levels of a table: quantiles of two digits."""
-    usual = np.nanquantile(np.maximum(values, LEAST), np.linspace(0.01, 0.99, KNOTS))
+    usual = np.nanquantile(np.maximum(values, LEAST), QUANTILES)
     return np.unique([float(f"{value:.2g}") for value in usual])
 
 
