@@ -37,9 +37,11 @@ from vnlem.pipeline.workers import Pool
 
 FITTED = (
     *("categories", "set12", "movies_colour", "photo_pairs", "polyu"),
-    *("fmd", "microscopy", "skimage", "patterns"),
+    *("fmd", "microscopy", "skimage", "patterns", "real_noise"),
 )
 JUDGED = ("bsd68", "kodak24_gray", "colour")
+# Photographs without a reference whose noise is plain to see, and the gain in dB that counts for them.
+NOISY_BY_EYE, GAIN_BY_EYE = ("David_Hilbert", "Marilyn", "Old_Tom_Morris", "Vinegar"), 4.0
 OF_SKIMAGE = ("retina", "rocket", "immunohistochemistry", "hubble_deep_field")
 GREY = ("categories", "set12", "bsd68", "kodak24_gray")
 WHITE = tuple(f"white {sigma}" for sigma in (0, 2, 5, 10, 20))
@@ -57,7 +59,7 @@ STEP, SPREAD = 3.0, 30.0  # expected variance of the differences of entries in a
 HARM, LOSS = 6.0, 1.5  # weights of a result below its input, and of other losses
 # Weights of real pairs, of pictures of little contrast, and of patterns.
 REAL, FAINT, PATTERN = 15.0, 10.0, 3.0
-REAL_COLOUR = 400.0  # of whole photographs in colour, which are few
+REAL_COLOUR, BY_EYE = 400.0, 200.0  # of whole photographs in colour, and of those without a reference: few
 MOST_GAIN, MOST_LOSS = 8.0, 12.0  # dB that one picture can count
 FOLDS = 8
 
@@ -69,7 +71,7 @@ odds are interpolated along the logarithm of the value.
 """
 '''
 
-Made = Callable[[], tuple[np.ndarray, np.ndarray]]
+Made = Callable[[], tuple[np.ndarray | None, np.ndarray]]
 
 
 # A case: PSNR in dB with the default model that is not correlated, and with the correlated one; and what is
@@ -107,6 +109,9 @@ def cases(data: Path) -> Iterator[tuple[str, str, str, Made]]:
     for number, pattern in enumerate(harm.PATTERNS):
         for kind in (*WHITE, *OTHERS, *saved.kinds("grey")):
             yield "patterns", f"{pattern.__name__} (grey)", kind, partial(_drawn, pattern, kind, number)
+    for name in NOISY_BY_EYE:
+        path = data / "real_noise" / f"rni6_{name}.png"
+        yield "real_noise", f"{name} (grey)", "real", partial(_by_eye, path)
     for name in OF_SKIMAGE:
         for kind in (*WHITE, *OTHERS, *saved.kinds("colour")):
             yield "skimage", f"{name} (colour)", kind, partial(_of_skimage, name, kind)
@@ -125,6 +130,10 @@ def _treated(path: Path, how: str, kind: str, seed: int) -> tuple[np.ndarray, np
 
 def _of_skimage(name: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
     return treated(getattr(pictures, name)()[: saved.CROP, : saved.CROP, :3].astype(float), kind, 1)
+
+
+def _by_eye(path: Path) -> tuple[None, np.ndarray]:
+    return None, harm.opened(path, colour=False).astype(np.uint8)
 
 
 def _drawn(pattern: Callable[[], np.ndarray], kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -175,7 +184,7 @@ def measured(case: tuple[str, str, str, Made]) -> Row:
     """What is known of the noise, and the PSNR with each of the two models."""
     folder, name, kind, make = case
     clean, noisy = make()
-    axis = -1 if clean.ndim == 3 else None
+    axis = -1 if noisy.ndim == 3 else None
     planes = to_planes(noisy, axis)
     pool = Pool(1)
     with warnings.catch_warnings():
@@ -185,10 +194,12 @@ def measured(case: tuple[str, str, str, Made]) -> Row:
         other = auto.uncorrelated(planes, channels, 1.0, "auto", "", parts) if channels else None
         found = auto.correlated(planes, channels, pool) if channels else None
         call = partial(vnlem.denoise, noisy, profile="fast", channel_axis=axis, workers=1)
+        known = found[1] if found else [None] * len(Evidence._fields)
+        if clean is None:
+            return Row(folder, name, kind, 0.0, 0.0, GAIN_BY_EYE, *known)
         levels = [harm.psnr(clean, noisy)]
         for model in (other, found and found[0]):
             levels.append(harm.psnr(clean, call(noise_model=model)) if model and model.sigma else levels[0])
-    known = found[1] if found else [None] * len(Evidence._fields)
     return Row(folder, name, kind, *levels, *known)
 
 
@@ -231,6 +242,8 @@ def fitted(rows: list[Row]) -> str:
 
 
 def _importance(row: Row) -> float:
+    if row.folder == "real_noise":
+        return BY_EYE
     if row.kind == "real":
         return REAL_COLOUR if row.folder == "photo_pairs" and "(colour)" in row.name else REAL
     if row.folder == "patterns":
