@@ -111,7 +111,7 @@ def cases(data: Path) -> Iterator[tuple[str, str, str, Made]]:
             yield "patterns", f"{pattern.__name__} (grey)", kind, partial(_drawn, pattern, kind, number)
     for name in NOISY_BY_EYE:
         path = data / "real_noise" / f"rni6_{name}.png"
-        yield "real_noise", f"{name} (grey)", "real", partial(_by_eye, path)
+        yield "real_noise", f"{name} (grey)", "by eye", partial(_by_eye, path)
     for name in OF_SKIMAGE:
         for kind in (*WHITE, *OTHERS, *saved.kinds("colour")):
             yield "skimage", f"{name} (colour)", kind, partial(_of_skimage, name, kind)
