@@ -99,7 +99,7 @@ _QUALITY = _Run(80, 26, 5, 5, 24, 18, 2, 1.2)
 # Runs that err differently: small patches keep texture, large ones leave less noise in flat areas.
 _SMALL = replace(_QUALITY, patch_distance=52, step=4, boost=1.6, early_patch=5, larger_late=-1)
 _LARGE = replace(_QUALITY, patch_distance=40, step=4, first_patch=8, early_patch=5, larger_late=2)
-# The runs of each profile. Of two each counts most where it is better.
+# The runs of each profile. If there are two, each counts most where it is better.
 _PROFILES = {
     "best": (replace(_SMALL, noise_kept=1.0, window=4.0), replace(_LARGE, noise_kept=0.9)),
     "quality": (_QUALITY,),

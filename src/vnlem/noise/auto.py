@@ -67,8 +67,8 @@ LEAST_ODDS = {"safe": np.inf, "auto": 1.5, "strong": -1.5}
 # The variance of white noise, as a share of the largest possible one. Noise of that strength covers texture,
 # so that most classes look like noise; halftone and dithered pictures reach 0.07 to 0.9, with few such.
 MOST_OF_POSSIBLE = 0.05
-# Texture counts as noise, and what is lost of it costs more than what is left of the noise. Noise without
-# high frequencies is told from texture better, and differences of colours contain hardly any texture.
+# The estimate contains some texture, whose loss costs more than the noise that is left. Noise without high
+# frequencies is easier to separate, and differences of colours contain hardly any texture.
 TAKEN, TAKEN_IF_SOFT, TAKEN_OF_COLOURS = 0.85, 1.0, (0.85, 1.2, 1.2)
 SOFT_FLOOR = 0.05
 CLOSER_LOOK = 1.3  # at correlation: power at middle frequencies over that at high ones

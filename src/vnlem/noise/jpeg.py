@@ -15,7 +15,7 @@ SIDE = 8
 LOOKED_AT = 256  # pixels a side, in the middle of the picture
 COEFFICIENTS = ((3, 3), (4, 4), (5, 2), (2, 5), (6, 1), (1, 6))  # high ones, and not the highest
 CHANCE = 0.1  # logarithm of the ratio that a picture without compression may have
-LEVELS = 255  # a coefficient below one of so many levels is zero
+LEVELS = 255  # of the range of values: a coefficient below one level counts as zero
 
 
 def compression(plane: Float) -> float:

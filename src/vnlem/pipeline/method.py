@@ -80,7 +80,7 @@ class Method:
         without it needs the whole image at once.
     work_halo: the same for the pixels that are processed, averaged over the passes, if that is less.
     members: parameters -> the parameters of the runs whose mean is the result; by default one run, with
-        these. Of two runs the first has the smaller patches, see `vnlem.estimate.runs`.
+        these. If there are two, the first has the smaller patches, see `vnlem.estimate.runs`.
     in_colour: parameters -> those for three channels that are denoised jointly; by default the same.
     min_size: parameters -> the smallest height and width that can be denoised; by default their `patch_size`.
     has_paper_preset: whether preset="paper" exists.

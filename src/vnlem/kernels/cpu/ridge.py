@@ -35,7 +35,7 @@ class GroupImages(NamedTuple):
     working: Float3
     change: Float3  # (noisy - working)^2
     noise: Float3  # the variance of the noise; of one channel if it is the same in all
-    # Rows from one plane of a stack to the next; 0 for one image. Of a stack `change` and `noise` hold sums
+    # Rows from one plane of a stack to the next; 0 for one image. For a stack `change` and `noise` hold sums
     # over patches, at their corners.
     plane_rows: int
 

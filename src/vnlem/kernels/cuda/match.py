@@ -66,7 +66,7 @@ def match(
 ) -> Members:
     """The nearest patches of every reference patch, the reference itself first.
 
-    centres: patches around which to search. Of an image int32 (references, copies, 2), in its copies; of a
+    centres: patches around which to search. For an image int32 (references, copies, 2), in its copies; for a
     stack int32 (references, sites, 3), plane, row and column, the reference itself first; a negative plane
     for none.
     """
