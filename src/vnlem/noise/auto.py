@@ -284,9 +284,7 @@ def correlated(planes: Planes, channels: list[Seen], pool: Pool) -> tuple[NoiseM
         one.share_of_possible(model.variance(one.levels.brightness, number), limits)
         for number, (one, limits) in enumerate(zip(channels, planes.limits.T, strict=True))
     )
-    tilts = [(one.tilt, one.least_tilt) for one in channels]
-    white = float(np.mean([one.share for one in channels]))
-    evidence = Evidence.of(found, data, stable, tilts, possible, white)
+    evidence = Evidence.of(found, data, stable, channels, possible)
     power = found.power
     if evidence.is_smoothed and power[0].mean() > power[1:].mean():
         # What the brightness has beyond the colours is texture.

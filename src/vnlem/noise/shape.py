@@ -7,12 +7,14 @@ by `benchmarks/evidence.py` to pictures for which it is known which of the two m
 Each picture counts as much as the wrong choice costs there, and four times if it makes the picture worse.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vnlem.noise.correlated import PowerEstimate, floor_and_rise
+from vnlem.noise.evidence import Seen
 from vnlem.noise.jpeg import compression
 from vnlem.noise.odds import AT_ALL, TABLES
 
@@ -49,35 +51,27 @@ class Evidence(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        found: PowerEstimate,
-        image: Float,
-        stable: Float,
-        tilts: list[tuple[float, float]],
-        possible: float,
-        white: float,
+        cls, found: PowerEstimate, image: Float, stable: Float, channels: Sequence[Seen], possible: float
     ) -> "Evidence":
-        """From the power of the noise.
+        """From the power of the noise, and from what the blocks of each channel show.
 
-        image, stable: (C, H, W), before and after stabilisation; tilts: of the classes of brightness of each
-        channel, the usual and the least.
+        image, stable: (C, H, W), before and after stabilisation.
         """
         (floor, rise), *colours = map(floor_and_rise, found.power)
         brightness, *differences = found.power.mean(axis=(1, 2))
         contrast = float(stable.std(axis=(1, 2)).mean())
-        usual, least = zip(*tilts, strict=True)
-        tilt = float(np.median(usual))
+        tilt = float(np.median([one.tilt for one in channels]))
         own = cls(
             floor,
             rise,
             tilt,
-            min(least),
+            min(one.least_tilt for one in channels),
             max(floor, LEAST_FLOOR) * tilt,
             found.share,
             found.unevenness,
             float(np.sqrt(found.power.mean())) / max(contrast, 1e-300),
             possible,
-            white,
+            float(np.mean([one.share for one in channels])),
             compressed := float(np.exp(compression(image.mean(axis=0)))),
             possible * compressed,
         )

@@ -60,7 +60,7 @@ def window(shape: tuple[int, ...], centre: Any, size: int, radius: int) -> list[
     return [(plane, y, x) for y in lines[0] for x in lines[1]]
 
 
-def nearest(planes, corner, own, copied, noise, most, shape, number, params, allowed=None):
+def nearest(planes, corner, own, copied, shape, *, noise, most, number, params, allowed=None):
     """The members of one group, the reference first.
 
     planes: those in which patches are compared.

@@ -103,12 +103,12 @@ def _find_groups(pilot, variance, params, number, weights):
             corner,
             own,
             _in_copies(copies, corner[1:], size),
-            noise_of([variance], weights, corner, size, 1),
-            _fit_in(own, colours, cell),
             Shape(size, 1, turns),
-            number,
-            params,
-            _keeps_colours(colours, corner, size, turns, cell),
+            noise=noise_of([variance], weights, corner, size, 1),
+            most=_fit_in(own, colours, cell),
+            number=number,
+            params=params,
+            allowed=_keeps_colours(colours, corner, size, turns, cell),
         )
         groups.append((copies, members))
     return groups

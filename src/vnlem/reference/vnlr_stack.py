@@ -82,7 +82,9 @@ def _find_groups(pilot, sigma, variance, params, number, weights):
             places = [place for places in windows for place in places]
             noise = noise_of(variance, weights, corner, size, depth)
             most = len(windows[0])
-            members = nearest(compared, corner, places, [], noise, most, shape, number, params)
+            members = nearest(
+                compared, corner, places, [], shape, noise=noise, most=most, number=number, params=params
+            )
             groups.append((None, members))
     return groups
 
