@@ -1,13 +1,13 @@
 """Is it correlated noise or texture? Measures many pictures, and fits the tables of `vnlem.noise.odds`.
 
     python benchmarks/evidence.py DATA --processes 16 --csv evidence.csv
-    python benchmarks/evidence.py --fit evidence.csv > src/vnlem/noise/odds.py
+    python benchmarks/evidence.py --fit evidence.csv --module src/vnlem/noise/odds.py
 
 The first command treats the pictures of `categories`, `set12`, `movies_colour` and the references of
 `photo_pairs` and `polyu` as `saved.py` does, and takes crops of the real pairs of `fmd`, `microscopy`,
 `photo_pairs` and `polyu`, and the patterns of `harm.py`. It denoises each with the default model without
 correlation and with the correlated one, and writes the evidence and both PSNR. The second fits a logistic
-regression and prints the module. A line per kind of picture goes to the standard error: the mean PSNR without
+regression and writes the module. A line per kind of picture goes to the standard error: the mean PSNR without
 correlation, with the chosen model and with the better one, each picture judged by a fit to others. `bsd68`,
 `kodak24_gray` and `colour` are measured and judged, but never fitted.
 """
@@ -57,9 +57,10 @@ INVISIBLE = 50.0  # dB: smaller errors are equal
 QUANTILES = (0.005, 0.02, 0.08, 0.25, 0.5, 0.75, 0.92, 0.98, 0.995)  # of the values: levels of a table
 STEP, SPREAD = 3.0, 30.0  # expected variance of the differences of entries in a table, and of the entries
 HARM, LOSS = 6.0, 1.5  # weights of a result below its input, and of other losses
+CLEAN = 3.0  # times that for pictures without noise
 # Weights of real pairs, of pictures of little contrast, and of patterns.
-REAL, FAINT, PATTERN = 15.0, 10.0, 3.0
-REAL_COLOUR, BY_EYE = 400.0, 200.0  # of whole photographs in colour, and of those without a reference: few
+REAL, FAINT, PATTERN = 18.0, 10.0, 3.0
+REAL_COLOUR, BY_EYE = 600.0, 800.0  # of whole photographs in colour, and of those without a reference: few
 MOST_GAIN, MOST_LOSS = 8.0, 12.0  # dB that one picture can count
 FOLDS = 8
 
@@ -87,10 +88,12 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="take every n-th case")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--csv", type=Path, default=Path("evidence.csv"), help="what was measured")
+    parser.add_argument("--module", type=Path, default=Path("odds.py"), help="where the tables are written")
     options = parser.parse_args()
     if options.fit:
         with options.fit.open(newline="") as file:
-            print(fitted([_read(row) for row in csv.DictReader(file)]), end="")
+            rows = [_read(row) for row in csv.DictReader(file)]
+        options.module.write_text(fitted(rows))
     elif options.data:
         chosen = list(cases(options.data))[:: options.every]
         harm.measured_all(measured, chosen, options.processes, options.csv)
@@ -215,6 +218,7 @@ def fitted(rows: list[Row]) -> str:
     noisy, other, correlated = np.minimum([row[3:6] for row in rows], INVISIBLE).T
     gain = np.clip(correlated - other, -MOST_LOSS, MOST_GAIN)
     weight = np.where(gain > 0, gain, -gain * np.where(correlated < noisy - 0.1, HARM, LOSS)) + 0.02
+    weight *= np.where((gain < 0) & [_is_clean(row.kind) for row in rows], CLEAN, 1.0)
     weight *= [_importance(row) for row in rows]
     fits = np.array([row.folder in FITTED for row in rows])
     knots = [_knots(values[fits]) for values in known.T]
@@ -239,6 +243,10 @@ def fitted(rows: list[Row]) -> str:
         own, entries = entries[: len(levels)], entries[len(levels) :]
         lines.append(f'    "{name}": (({_listed(levels, "g")}), ({_listed(own, ".2f")})),')
     return "\n".join([HEAD, *lines, "}", ""])
+
+
+def _is_clean(kind: str) -> bool:
+    return kind in ("white 0", "blurred", "enlarged") or "sigma 0" in kind
 
 
 def _importance(row: Row) -> float:

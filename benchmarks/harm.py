@@ -173,6 +173,21 @@ def small_print() -> np.ndarray:
     return np.asarray(page, float)
 
 
+def tiny_print(paper: int = 250) -> np.ndarray:
+    """Lines of letters of 8 pixels, so close that no block of the page is empty."""
+    page = Image.new("L", (SIDE, SIDE), paper)
+    rng = np.random.default_rng(5)
+    for y in range(2, SIDE, 9):
+        letters = "".join(rng.choice(list("abcdefghijklmnop ABC 0123,."), SIDE // 3))
+        ImageDraw.Draw(page).text((2, y), letters, fill=20, font=_font(8))
+    return np.asarray(page, float)
+
+
+def tiny_print_on_white() -> np.ndarray:
+    """The same on white paper, whose noise is clipped."""
+    return tiny_print(255)
+
+
 def fingerprint() -> np.ndarray:
     """Ridges of seven pixels in changing directions."""
     y, x = np.mgrid[:SIDE, :SIDE]
@@ -236,7 +251,10 @@ def weave() -> np.ndarray:
     return np.round(60 + 130 * threads + 20 * np.sin(x / 40) * np.cos(y / 50))
 
 
-PATTERNS = (text, lines, halftone, zone_plate, weave, screenshot, small_print, fingerprint)
+PATTERNS = (
+    *(text, lines, halftone, zone_plate, weave, screenshot),
+    *(small_print, tiny_print, tiny_print_on_white, fingerprint),
+)
 
 
 def backgrounds() -> Iterator[Case]:

@@ -5,10 +5,10 @@
 White noise of sigma 0, 5, 10 and 20 is added to grey photographs, and to colour ones (pictures of `colour`,
 first frames of `movies_colour`, means of many shots from `photo_pairs` and `polyu` at half size). They are
 saved as JPEG of quality 75 and 90, colour with half the resolution as cameras do, and read again. Other
-noise is interpolated by half a pixel, or slightly correlated and stronger in the dark (as after a gamma
-curve), or demosaicked, developed and saved. `vnlem.denoise(saved)` is compared with its input, and with the
-better of white noise of the true strength and `noise_model="correlated"`. Prints a line per kind, and the
-worst cases.
+noise is interpolated by half a pixel, or slightly correlated and stronger in the dark, or white before a tone
+curve, or enlarged or turned with the picture, or demosaicked, developed and saved. `vnlem.denoise(saved)` is
+compared with its input, and with the better of white noise of the true strength and
+`noise_model="correlated"`. Prints a line per kind, and the worst cases.
 """
 
 import argparse
@@ -32,6 +32,7 @@ from vnlem.pipeline.mosaic import check_pattern
 
 CROP = 256  # pixels a side
 QUALITIES = (75, 90)
+QUALITY_OF_FULL = 85  # of colour at full resolution
 SIGMAS = (0, 5, 10, 20)
 MOST_WORSE = 0.3  # dB by which a result may lie below its input
 INVISIBLE = 60.0  # dB: a smaller error does not count
@@ -86,8 +87,9 @@ def opened(path: Path, how: str) -> np.ndarray:
 def kinds(how: str) -> list[str]:
     """What happens to a picture."""
     jpeg = [f"jpeg {quality}, sigma {sigma}" for sigma in SIGMAS for quality in QUALITIES]
-    developed = [] if how == "grey" else ["developed", "developed, jpeg 85"]
-    return [*jpeg, "interpolated", "dark noise", *developed]
+    full = [f"jpeg {QUALITY_OF_FULL}, sigma {sigma}, full colour" for sigma in (0, 10)]
+    in_colour = [] if how == "grey" else ["developed", "developed, jpeg 85", *full]
+    return [*jpeg, "interpolated", "dark noise", "tone curve", "enlarged noise", "turned noise", *in_colour]
 
 
 def saved(clean: np.ndarray, kind: str, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -95,11 +97,14 @@ def saved(clean: np.ndarray, kind: str, seed: int) -> tuple[np.ndarray, np.ndarr
     rng = np.random.default_rng(seed)
     noise = rng.normal(0, 1, clean.shape)
     if kind.startswith("jpeg"):
-        quality, sigma = (int(word.split()[1]) for word in kind.split(", "))
-        noisy = as_jpeg(as_bytes(clean + sigma * noise), quality)
+        quality, sigma = (int(word.split()[1]) for word in kind.split(", ")[:2])
+        noisy = as_jpeg(as_bytes(clean + sigma * noise), quality, full="full" in kind)
     elif kind == "interpolated":
         halves = sum(np.roll(noise, (y, x), (0, 1)) for y in (0, 1) for x in (0, 1)) / 4
         noisy = as_bytes(clean + 24 * halves)
+    elif kind in CHANGES:
+        clean, noisy = (CHANGES[kind](each) for each in (clean, as_bytes(clean + 10 * noise)))
+        clean, noisy = as_bytes(clean).astype(float), as_bytes(noisy)
     elif kind == "dark noise":
         width = (0.45, 0.45, 0)[: clean.ndim]
         noisy = as_bytes(clean + ndimage.gaussian_filter(noise, width) * (16 - 10 * clean / 255) / 0.7)
@@ -114,11 +119,31 @@ def as_bytes(image: np.ndarray) -> np.ndarray:
     return np.clip(np.round(image), 0, 255).astype(np.uint8)
 
 
-def as_jpeg(image: np.ndarray, quality: int) -> np.ndarray:
-    """The image after it was saved and read; colours with half the resolution."""
+def as_jpeg(image: np.ndarray, quality: int, *, full: bool = False) -> np.ndarray:
+    """The image after it was saved and read; full: colours without half the resolution."""
     file = BytesIO()
-    Image.fromarray(image).save(file, "JPEG", quality=quality, subsampling=2)
+    Image.fromarray(image).save(file, "JPEG", quality=quality, subsampling=0 if full else 2)
     return np.asarray(Image.open(file))
+
+
+def brightened(image: np.ndarray) -> np.ndarray:
+    """With a tone curve, after which noise is stronger in the dark."""
+    return 255 * (image / 255) ** (1 / 1.8)
+
+
+def enlarged(image: np.ndarray) -> np.ndarray:
+    colours = (1.0,) * (image.ndim - 2)
+    return ndimage.zoom(image[: CROP * 2 // 3, : CROP * 2 // 3].astype(float), (1.5, 1.5, *colours), order=3)
+
+
+def turned(image: np.ndarray) -> np.ndarray:
+    """By seven degrees, without black corners."""
+    whole = ndimage.rotate(image.astype(float), 7, reshape=False, order=1)
+    edge = min(image.shape[:2]) // 8
+    return whole[edge:-edge, edge:-edge]
+
+
+CHANGES = {"tone curve": brightened, "enlarged noise": enlarged, "turned noise": turned}
 
 
 def developed(clean: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -33,8 +33,9 @@ def level(image):
 @pytest.mark.parametrize("make", harm.PATTERNS, ids=lambda make: make.__name__)
 def test_patterns_are_not_noise(make, sigma):
     found = level(harm.white(make(), sigma, 1)[1])
-    # The zone plate has every frequency.
-    assert (0.75 if make is harm.zone_plate else 0.85) * sigma < found < 1.1 * sigma
+    # The zone plate has every frequency, and between tiny letters only the peak of differences is seen.
+    least = {harm.zone_plate: 0.75, harm.tiny_print: 0.65, harm.tiny_print_on_white: 0.65}.get(make, 0.85)
+    assert least * sigma < found < 1.1 * sigma
 
 
 @pytest.mark.parametrize("size", [10, 11, 13])
@@ -192,6 +193,8 @@ def test_a_class_of_brightness_without_texture_bounds_the_level_from_below():
     pixels = fft.idctn(coefficients, axes=(0, 1), norm="ortho").reshape(levels.SIDE, levels.SIDE, 80, 50)
     sums = levels.SUMS @ (coefficients**2).reshape(-1, count)
     sums[4:6] = np.sum(coefficients[:2, :2] ** 2, axis=(0, 1))  # what ranks the blocks
-    blocks = levels.Blocks(pixels, np.ones(count), sums, brightness, *where, (80, 50), None)
+    blocks = levels.Blocks(
+        pixels, np.ones(count), sums, brightness, *where, (80, 50), None, pixels[0, 0], (-np.inf, np.inf)
+    )
     assert levels.by_flatness(blocks).unevenness[:2].mean() > levels.TEXTURED
     assert 0.85 * 25 < levels.white_level(blocks) < 1.1 * 25

@@ -90,3 +90,24 @@ def test_correlated_noise_is_found_on_a_faint_scene(width):
     noise = ndimage.gaussian_filter(np.random.default_rng(3).standard_normal(scene.shape), width, mode="wrap")
     model = vnlem.estimate_noise(scene + 10 * noise / noise.std())
     assert model.is_correlated
+
+
+@pytest.mark.parametrize("name", ["camera", "coins", "astronaut"])
+def test_noise_before_a_tone_curve_is_stronger_in_the_dark(name):
+    noisy = saved.saved(GREY[name].astype(float), "tone curve", 7)[1]
+    model = vnlem.estimate_noise(noisy)
+    dark, bright = model.variance(np.quantile(noisy, (0.2, 0.9)))
+    assert dark > 2 * bright
+    assert gain(GREY[name], "tone curve") > 3
+
+
+@pytest.mark.parametrize("name", ["camera", "coins", "astronaut"])
+@pytest.mark.parametrize("sigma", [0, 2, 5, 10])
+def test_a_photograph_with_white_noise_has_no_tone_curve(name, sigma):
+    model = vnlem.estimate_noise(harm.white(GREY[name].astype(float), sigma, 5)[1])
+    assert model.kind == "white"
+
+
+@pytest.mark.parametrize("name", sorted(COLOUR))
+def test_noise_of_an_enlarged_picture_is_removed(name):
+    assert gain(COLOUR[name], "enlarged noise") > (3 if name != "chelsea" else -0.1)

@@ -9,7 +9,7 @@ with the least regret is used:
 | none | nothing | too few blocks that are neither painted nor constant | |
 | white | the lower envelope over space, frequency and direction | none: little can be lost | |
 | line | photon noise, which rises with the brightness | classes that look like white noise | white |
-| bent curve | any smooth dependence on the brightness | nearly all classes | white |
+| bent curve | any smooth dependence on the brightness | nearly all classes, or an obvious bend | white |
 | Rician | magnitudes without signal | air of their distribution, nothing darker | the above |
 | field | a strength that varies over the image | cells like noise, on a smooth surface | the above |
 | correlated | power at low frequencies | odds that take the costs into account | white |
@@ -56,9 +56,15 @@ MOST_CLIPPED = 0.95  # of the pixels at the limits: more would hide the noise
 # film grain: it rises too, but by at most 8 standard errors; with 100 to 10,000 photons it rises by 7 to 40.
 # Real photon noise is 23 % of the contrast of its frame or more, grain 5 to 13 %.
 DEMANDS = {
-    "safe": Demands(0.8, 0.95, 0.95, weak=0.3, misfit=0.1, significance=10, weak_significance=20),
-    "auto": Demands(0.3, 0.6, 0.8, weak=0.22, misfit=0.12, significance=6, weak_significance=9),
-    "strong": Demands(0.15, 0.3, 0.5, weak=0.08, misfit=0.3, significance=4, weak_significance=6),
+    "safe": Demands(
+        0.8, 0.95, 0.95, weak=0.3, misfit=0.1, significance=10, weak_significance=20, weakest_bend=np.inf
+    ),
+    "auto": Demands(
+        0.3, 0.6, 0.8, weak=0.22, misfit=0.12, significance=6, weak_significance=9, weakest_bend=0.06
+    ),
+    "strong": Demands(
+        0.15, 0.3, 0.5, weak=0.08, misfit=0.3, significance=4, weak_significance=6, weakest_bend=0.03
+    ),
 }
 
 # Log odds that correlated noise needs, by caution. They contain what a wrong choice costs.

@@ -28,6 +28,11 @@ LEAST_RATIO_CORRELATED = (1.4, 1.7)
 # Colour differences contain little texture: their curve may vary less if it explains them this much better.
 LEAST_RATIO_IN_COLOURS, LEAST_GAIN_IN_COLOURS = 1.6, 1.5
 SAME_STRENGTH = 1.5  # variances that differ by less than this factor count as equal
+# Obvious bends: least support and ratio of variances (from the darkest to the brightest, and of any two),
+# largest misfit, the same relative to that of one level, and least ratio of middle to high frequencies.
+# Photographs with white noise of sigma 2 to 20 stay outside.
+OBVIOUS_SUPPORT, OBVIOUS_FALL, OBVIOUS_RATIO = 0.65, 2.0, 3.5
+OBVIOUS_MISFIT, OBVIOUS_GAIN, OBVIOUS_TILT = 0.1, 0.35, 0.9
 # A bent curve must explain the levels this much better than a line: at most half the misfit.
 BEND_GAIN = 0.5
 # A line that ends above this share of the range of brightness does not describe a camera.
@@ -55,6 +60,7 @@ class Demands(NamedTuple):
     misfit: float  # mean relative difference of variances from the curve, if noise is weak
     significance: float  # of the slope of a line, in standard errors
     weak_significance: float  # the same if the noise is weak
+    weakest_bend: float  # noise of at least this share of the contrast may follow an obvious bend
 
 
 def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = None) -> Curve | None:
@@ -66,7 +72,7 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
 
     >>> x = np.linspace(10, 200, 24)
     >>> levels = Levels(x, 4 + 2 * x, 4 + 2 * x, np.ones(24), np.full(24, 0.05))
-    >>> curve = fit(levels, 50.0, Demands(0.3, 0.6, 0.8, 0.1, 0.1, 6.0, 9.0))
+    >>> curve = fit(levels, 50.0, Demands(0.3, 0.6, 0.8, 0.1, 0.1, 6.0, 9.0, 0.06))
     >>> curve.variance([10.0, 200.0]).round(6).tolist()
     [24.0, 404.0]
     """
@@ -81,24 +87,46 @@ def fit(levels: Levels, contrast: float, demands: Demands, dark: float | None = 
     pure = _from_dark(seen.brightness, variance, dark)
     if pure is not None:
         return pure
-    weak = float(np.sqrt(np.mean(variance))) < demands.weak * contrast
+    strength = float(np.sqrt(np.mean(variance))) / max(contrast, 1e-300)
+    weak = strength < demands.weak
     may_bend = bool(share >= demands.bent_support) and not weak
-    curve, ratio = _through(seen.brightness, variance, doubt, float(levels.brightness[0]), may_bend)
+    darkest = float(levels.brightness[0])
+    curve, ratio = _through(seen.brightness, variance, doubt, darkest, may_bend)
     if curve.gain is None:
-        return curve if may_bend and ratio >= LEAST_BENT_RATIO else None
-    significance = _significance(seen.brightness, variance, doubt, curve)
-    if ratio < LEAST_RATIO or significance < demands.significance:
+        found = may_bend and ratio >= LEAST_BENT_RATIO
+    else:
+        significance = _significance(seen.brightness, variance, doubt, curve)
+        found = ratio >= LEAST_RATIO and significance >= demands.significance
+        if found and weak:
+            found = bool(
+                share >= demands.weak_support
+                and significance >= demands.weak_significance
+                and ratio >= LEAST_WEAK_RATIO
+                # Texture adds to photon noise at middle frequencies; scanned grain may have less there.
+                and median(seen.middle / seen.high) >= 1.0
+                and _misfit(variance, curve.variance(seen.brightness)) <= demands.misfit
+            )
+    if found:
+        return curve
+    if share < OBVIOUS_SUPPORT or strength < demands.weakest_bend:
         return None
-    if weak and (
-        share < demands.weak_support
-        or significance < demands.weak_significance
-        or ratio < LEAST_WEAK_RATIO
-        # Texture adds to photon noise at middle frequencies; a scanned grain may have less there.
-        or median(seen.middle / seen.high) < 1.0
-        or _misfit(variance, curve.variance(seen.brightness)) > demands.misfit
-    ):
-        return None
-    return curve
+    return _obvious_bend(seen, doubt, darkest)
+
+
+def _obvious_bend(seen: Levels, doubt: Float, darkest: float) -> Curve | None:
+    """The curve of a camera with a tone curve, whose noise is weaker where it is bright; None if in doubt."""
+    curve, ratio = _through(seen.brightness, seen.high, doubt, darkest)
+    falls = OBVIOUS_FALL * curve.variances[-1] <= curve.variances[0]
+    misfit = _misfit(seen.high, curve.variance(seen.brightness))
+    of_one_level = _misfit(seen.high, np.full_like(seen.high, median(seen.high)))
+    obvious = (
+        curve.gain is None
+        and falls
+        and ratio >= OBVIOUS_RATIO
+        and misfit <= min(OBVIOUS_MISFIT, OBVIOUS_GAIN * of_one_level)
+        and median(seen.middle / seen.high) >= OBVIOUS_TILT
+    )
+    return curve if obvious else None
 
 
 def _from_darkest(x: Float, y: Float) -> Curve | None:

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from vnlem.kernels.cpu.blocks import measure_blocks
 from vnlem.kernels.cpu.small import largest_eigenpairs
 from vnlem.noise import blocks as block
+from vnlem.noise.jpeg import compression
 from vnlem.noise.median import median
+from vnlem.noise.peak import least_peak
 from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]
@@ -49,6 +51,7 @@ EVEN = (0.6, 1.4)
 # If the flattest blocks scatter more than this they hold texture; then at most this share of their energy
 # counts as noise.
 TEXTURED, MOST_OF_TEXTURED = 1.3, 0.3
+MOST_COMPRESSED = 1.4  # logarithm: pages of text have up to 1.3, photographs of much noise more
 MOST_BLUE = 0.8  # times the power at high frequencies: noise with less at middle ones is not white
 
 
@@ -132,6 +135,8 @@ class Blocks:
     column: NDArray[np.intp]  # (n,)
     grid: tuple[int, ...]  # rows and columns
     dark: float | None  # the smallest value, if whole areas have it and so no noise: zero counts
+    plane: Float  # all pixels
+    limits: tuple[float, float]  # the smallest and the largest pixel
 
     @property
     def count(self) -> int:
@@ -200,7 +205,9 @@ def cut(
     chosen = np.flatnonzero(kept)
     scale = np.broadcast_to(np.sqrt(left), chosen.shape)
     of_kept = sums.take(chosen, axis=1) / left
-    return Blocks(pixels, scale, of_kept, means[chosen], *np.divmod(chosen, grid[1]), grid, dark)
+    return Blocks(
+        pixels, scale, of_kept, means[chosen], *np.divmod(chosen, grid[1]), grid, dark, plane, (low, high)
+    )
 
 
 def _measured(plane: NDArray[Any], low: float, high: float, pool: Pool | None) -> Float:
@@ -300,7 +307,7 @@ def white_level(blocks: Blocks) -> float:
     The level at high frequencies is followed from textured blocks to ever flatter ones, until middle
     frequencies have no more power than high ones. If the flattest blocks, or their quietest directions,
     clearly have less, that level is used. If even the flattest blocks are as uneven as texture, the level is
-    lower still.
+    lower still. If they do not look like noise at all, the squares between strokes bound it.
 
     >>> rng = np.random.default_rng(0)
     >>> texture = 20 * np.sin(np.arange(128) * 1.1)[:, None] * np.sin(np.arange(128) * 0.9)
@@ -308,6 +315,15 @@ def white_level(blocks: Blocks) -> float:
     True
     """
     ranks = by_flatness(blocks)
+    level = _envelope(blocks, ranks)
+    if ranks.like_noise()[0]:
+        return level
+    bound = least_peak(blocks.plane, *blocks.limits, level**0.5) ** 2
+    # JPEG files lack the highest frequencies, where the peak is seen.
+    return bound if bound == level or compression(blocks.plane) < MOST_COMPRESSED else level
+
+
+def _envelope(blocks: Blocks, ranks: Levels) -> float:
     flattest, error = float(ranks.most()[0]), float(ranks.error[0])
     level = _without_leak(ranks)
     if flattest < level * (1 - 2 * error):

@@ -1,0 +1,59 @@
+"""The peak of diagonal differences bounds white noise where no block of an image is flat."""
+
+import harm
+import numpy as np
+import pytest
+import saved
+
+import vnlem
+from vnlem.noise.peak import least_peak
+
+
+def between(share, sigma, seed=0):
+    """Noise, and strokes that cover a share of the pixels at random."""
+    rng = np.random.default_rng(seed)
+    page = np.where(rng.random((256, 256)) < share, rng.uniform(0, 200, (256, 256)), 220.0)
+    return page + rng.normal(0, sigma, page.shape)
+
+
+@pytest.mark.parametrize("sigma", [1.0, 5.0, 20.0])
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_the_noise_between_strokes_is_seen(share, sigma):
+    found = least_peak(between(share, sigma), -np.inf, np.inf, 60.0)
+    assert 0.9 * sigma < found < 1.6 * sigma
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5])
+@pytest.mark.parametrize("whole", [False, True])
+def test_it_is_not_below_the_noise(share, whole):
+    noisy = between(share, 4.0)
+    noisy = np.round(noisy) if whole else noisy
+    assert least_peak(noisy, float(noisy.min()), float(noisy.max()), 4.2) > 0.9 * 4.0
+
+
+def test_units_do_not_matter():
+    noisy = np.round(between(0.3, 4.0))
+    found = least_peak(noisy, -np.inf, np.inf, 40.0)
+    assert least_peak(257 * noisy + 1e4, -np.inf, np.inf, 257 * 40.0) == pytest.approx(257 * found)
+
+
+@pytest.mark.parametrize("plane", [np.zeros((64, 64)), np.kron(np.arange(64.0), np.ones((64, 4)))])
+def test_painted_images_have_no_peak(plane):
+    assert least_peak(plane, -np.inf, np.inf, 3.0) == 3.0
+
+
+def test_whole_images_are_not_needed():
+    """A large plane is sampled."""
+    noisy = np.tile(between(0.3, 4.0), (4, 5))
+    assert least_peak(noisy, -np.inf, np.inf, 40.0) == pytest.approx(4.0, rel=0.3)
+
+
+@pytest.mark.parametrize("make", [harm.tiny_print, harm.tiny_print_on_white, harm.small_print])
+@pytest.mark.parametrize(("sigma", "quality"), [(2, None), (5, None), (0, 90), (2, 95), (5, 75)])
+def test_small_print_is_kept(make, sigma, quality):
+    clean, noisy = harm.white(make(), sigma, 3)
+    if quality is not None:
+        noisy = saved.as_jpeg(noisy, quality)
+    result = vnlem.denoise(noisy, profile="fast")
+    assert harm.psnr(clean, result) > harm.psnr(clean, noisy) - 0.1
+    assert vnlem.estimate_sigma(noisy) < (1.2 * sigma if quality is None else 11)
