@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.noise.pages import has_maps
+from vnlem.noise.pages import has_maps, varied_channels
 from vnlem.noise.stack_holes import HoleSurvey, Seen, count_rounds, find_repair
 from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PagesOf, check_axes, series_of
@@ -58,7 +58,13 @@ def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options
     given, repaired = whole, {}
     if holes is not None:
         given = _filled(whole, holes, letters, found)
-        repaired = {"holes": holes, "rounds": count_rounds(found)}
+        varied = (
+            None
+            if isinstance(given, list)
+            else varied_channels(given, letters, options["noise_model"], options.get("delay"))
+        )
+        kept = found if varied is None else [found[channel] for channel in varied]
+        repaired = {"holes": holes, "rounds": count_rounds(kept)}
     result = denoise_stack(given, sigma, **options, **repaired)
 
     ended = partial(finish_pages, options=pixels)

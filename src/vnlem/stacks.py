@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from vnlem.features.channels import CHANNELS, handling_for
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import Pages, StackNoise, checked_page, has_maps, mosaic, sampled_pages
+from vnlem.noise.pages import (
+    Pages,
+    StackNoise,
+    checked_page,
+    for_every_channel,
+    has_maps,
+    mosaic,
+    noise_of_channels,
+    sampled_pages,
+    varied_channels,
+)
 from vnlem.noise.predictive import NoiseCheck, check_result, worst
 from vnlem.noise.stack_holes import LevelsWithHoles, denoise_in_rounds
 from vnlem.pipeline import checks
@@ -90,6 +100,7 @@ def denoise_stack(
     # All pages of a channel, or of all channels, share one noise, which is estimated once.
     known: dict[int, StackNoise] = {}
     n_channels = 1
+    kept: Sequence[int] = [0]  # the channels that are denoised: the others are constant
     maps: list[PagesOf] = []  # of the noise of each series, if it is not one number
     gone: list[Any] = []  # the holes of each series, page by page
     pages_given = image if is_list_of_pages(image, axes) else None
@@ -108,23 +119,32 @@ def denoise_stack(
         result = namespace(array).empty_like(array, dtype=dtype) if out is None else out
         read = None if dtype is None else readable_as(array.dtype, dtype)
         n_channels = dict(zip(letters, array.shape, strict=True)).get("C", 1)
-        kind = helpful_axis(array, letters)
+        varied = varied_channels(array, letters, noise_model, params.get("delay"))
+        if varied is not None:
+            noise_model = noise_of_channels(noise_model, varied)
+            apart = [channel for channel in range(n_channels) if channel not in varied]
+            for one in series_of(letters, array.shape, "", channels=apart):
+                page = PagesOf(array, letters, one, read)[0]
+                PagesOf(result, letters, one).put(0, page if dtype is None else as_dtype(page, dtype))
+        kept = range(n_channels) if varied is None else varied
+        kind = helpful_axis(array, letters, kept)
         if not kind and params.get("delay") is not None:
             kind = "T" if "T" in letters else ""  # a movie of one frame, denoised as in a stream
-        all_series = series_of(letters, array.shape, kind, joint=True)
+        all_series = series_of(letters, array.shape, kind, joint=True, channels=varied)
         series_pages = [PagesOf(array, letters, one, read) for one in all_series]
         spread = sigma_map_of(sigma, array.shape)
         sigmas = [None] * n_channels if spread is not None else sigma_per_channel(sigma, n_channels)
-        given_noise = (sigmas, noise_model, about_noise, plain)
+        noise_name = noise_model
         if spread is not None:
             sigmas = _levels(_first(spread, letters, kind, params.get("delay")), letters, noise_model)
-            given_noise = (sigmas, "gaussian", about_noise, plain)
-            if not _same_in_all_channels(spread, letters):
+            noise_name = "gaussian"
+            if not _same_in_all_channels(spread, letters, kept):
                 params = params | {"channels": "separate"}
+        given_noise = ([sigmas[channel] for channel in kept], noise_name, about_noise, plain)
         first = [first_pages(pages, params.get("delay")) for pages in series_pages]
         channels, common = channels_of_stack(method, kind, first, params, given_noise)
         if common is None:
-            all_series = series_of(letters, array.shape, kind)
+            all_series = series_of(letters, array.shape, kind, channels=varied)
             series_pages = [PagesOf(array, letters, one, read) for one in all_series]
         else:
             known[0] = common
@@ -177,23 +197,25 @@ def denoise_stack(
             at += rounds * len(pages)
     if not return_info:
         return result
+    models = list(shown.values())
     if channels == "separate":
-        sigmas = [known[channel].model.sigma for channel in range(n_channels)]
+        sigmas = [known[channel].model.sigma for channel in kept]
+        models = for_every_channel(models, kept, n_channels, NoiseModel.white(0.0))
     else:
-        sigmas = known[0].levels(n_channels)
+        sigmas = known[0].levels(len(kept))
     details = {
         "axes": axes,
         "channels": channels,
         "series": [kind for kind, _, _ in plans],
-        "sigma_per_channel": sigmas,
-        "noise_models": list(shown.values()),
+        "sigma_per_channel": for_every_channel(sigmas, kept, n_channels, 0.0),
+        "noise_models": models,
         "noise_checks": list(looks.values()),
     }
     elapsed = time.perf_counter() - begun
     rms = float(np.sqrt(np.mean(np.square(sigmas))))
     parameters = infos[0] if infos else {}
     timings = {"total": elapsed}
-    about = {"noise": shown[0], "noise_check": worst(list(looks.values()))}
+    about = {"noise": shown[plans[0][1]], "noise_check": worst(list(looks.values()))}
     return result, Info(method, rms, parameters, timings, details, device=device, **about)
 
 
@@ -215,9 +237,9 @@ def _levels(spread: NDArray[np.float64], letters: str, noise_model: Any) -> list
     return [root_mean_square(plane) for plane in planes]
 
 
-def _same_in_all_channels(spread: NDArray[np.float64], letters: str) -> bool:
+def _same_in_all_channels(spread: NDArray[np.float64], letters: str, channels: Sequence[int]) -> bool:
     planes = np.moveaxis(spread, letters.index("C"), 0) if "C" in letters else spread[None]
-    return all(np.array_equal(plane, planes[0]) for plane in planes[1:])
+    return all(np.array_equal(planes[channel], planes[channels[0]]) for channel in channels[1:])
 
 
 def channels_of_stack(

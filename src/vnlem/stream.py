@@ -4,7 +4,7 @@ frames -> one series of pages, or one for each channel -> `vnlem.series.denoise_
 """
 
 import math
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -12,7 +12,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from vnlem.features.channels import CHANNELS
 from vnlem.noise.find import ABOUT_NOISE, check_noise_model
-from vnlem.noise.pages import StackNoise, planes_of
+from vnlem.noise.model import NoiseModel
+from vnlem.noise.pages import (
+    StackNoise,
+    for_every_channel,
+    noise_of_channels,
+    planes_of,
+    varied_channels,
+)
 from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PageSeries, PagesOf, check_axes, series_of
 from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace
@@ -29,6 +36,7 @@ from vnlem.series import check_page, denoise_series, units_on
 from vnlem.stacks import channels_of_stack
 
 METHOD = "vnlr"
+NO_NOISE = NoiseModel.white(0.0)
 LARGE = 10_000  # pixels: no patch is larger than such a frame
 
 
@@ -57,7 +65,9 @@ class Stream:
     -----
     The frames equal those of ``vnlem.denoise(movie, sigma, axes=axes, delay=delay, profile=profile,
     impulses=False)``, byte for byte, if all other options agree: a stream does not search for impulses. Both
-    measure the noise, and the mean and scale of the pixels, on the first ``delay + 1`` frames.
+    measure the noise, and the mean and scale of the pixels, on the first ``delay + 1`` frames. A channel that
+    has one value in all of these, such as alpha or a black stain, is returned as it came, also in later
+    frames.
 
     Examples
     --------
@@ -105,7 +115,8 @@ class Stream:
         self._first: list[NDArray[Any]] = []  # until there are enough to start
         self._like: Any = None  # the first frame's shape and dtype
         self._count = 0
-        self._series: list[_Series] = []
+        self._series: list[_Series] = []  # those that are denoised, then those of constant channels
+        self._kept: Sequence[int] = [0]  # the channels that are denoised
         self._where = "cpu"
         self._ended = False
 
@@ -189,22 +200,27 @@ class Stream:
                 f"the noise is measured when {self.delay + 1} frames have arrived, and {self._count} have; "
                 "ask for info later"
             )
-        models = [one.noise.model for one in self._series]
+        kept, count = self._kept, self._n_channels()
+        models = [one.noise.model for one in self._series[: len(kept)]]
         levels = [model.sigma for model in models]
         if self._handling != "separate":
-            levels = self._series[0].noise.levels(self._n_channels())
+            models, levels = models[:1], self._series[0].noise.levels(len(kept))
+        else:
+            models = for_every_channel(models, kept, count, NO_NOISE)
         details = {
             "axes": self._letters,
             "channels": self._handling,
             "delay": self.delay,
             "noise_from": "sigma" if self._sigma is not None else f"the first {self.delay + 1} frames",
-            "sigma_per_channel": levels,
+            "sigma_per_channel": for_every_channel(levels, kept, count, 0.0),
             "noise_models": models,
             "frames": self._count,
         }
         level = math.sqrt(sum(value**2 for value in levels) / len(levels))
         parameters = self._series[0].used[0]
-        return Info(METHOD, level, parameters, {}, details, device=self._where, noise=models[0])
+        return Info(
+            METHOD, level, parameters, {}, details, device=self._where, noise=self._series[0].noise.model
+        )
 
     def _checked(self, frame: Any) -> Any:
         """A frame like the first one, in the dtype in which it is read."""
@@ -230,9 +246,9 @@ class Stream:
         self._like = array.shape, array.dtype
         return array if self._dtype is None else taken_up(array, self._dtype)
 
-    def _layouts(self, frame: Any, *, joint: bool) -> "list[_Layout]":
-        shape = (1, *frame.shape)
-        return [_Layout(self._letters, one) for one in series_of(self._letters, shape, "T", joint=joint)]
+    def _layouts(self, frame: Any, *, joint: bool, channels: Any = None) -> "list[_Layout]":
+        every = series_of(self._letters, (1, *frame.shape), "T", joint=joint, channels=channels)
+        return [_Layout(self._letters, one) for one in every]
 
     def _n_channels(self) -> int:
         shape, _ = self._like
@@ -248,11 +264,15 @@ class Stream:
         sigmas = sigma_per_channel(self._sigma, self._n_channels())
         found = []
         with said_once(), current(where):
-            [together] = self._layouts(first[0], joint=True)
+            varied = varied_channels(namespace(first[0]).stack(first), self._letters, model)
+            if varied is not None:
+                sigmas = [sigmas[channel] for channel in varied]
+                model = noise_of_channels(model, varied)
+            [together] = self._layouts(first[0], joint=True, channels=varied)
             every = [together.page_of(frame) for frame in first]
             about = (sigmas, model, self._about_noise, False)
             handling, common = channels_of_stack(METHOD, "T", [every], {"channels": self._handling}, about)
-            layouts = self._layouts(first[0], joint=common is not None)
+            layouts = self._layouts(first[0], joint=common is not None, channels=varied)
             for layout, sigma in zip(layouts, sigmas, strict=False):
                 pages = [layout.page_of(frame) for frame in first]
                 noise = common or StackNoise.of([pages], sigma, model, self._about_noise, plain=False)
@@ -270,9 +290,17 @@ class Stream:
                     same=handling == "same",
                     **self._params,
                 )
-                for page in pages:
-                    series.pages.put(page)
                 found.append(series)
+        self._kept = range(self._n_channels()) if varied is None else varied
+        for layout in self._layouts(first[0], joint=False):
+            if layout.channel in self._kept:
+                continue
+            series = _Series(layout, StackNoise(NO_NOISE), Incoming(layout.page_of(first[0]).shape))
+            series.done = (page for page in series.pages)
+            found.append(series)
+        for series in found:
+            for frame in first:
+                series.pages.put(series.page_of(frame))
         self._handling, self._where, self._series, self._first = handling, where, found, []
 
     def _next(self) -> NDArray[Any]:
@@ -305,7 +333,7 @@ class _Layout:
     """Where the pages of a series lie in frames."""
 
     def __init__(self, letters: str, series: PageSeries) -> None:
-        self._letters, self._at = letters, series
+        self._letters, self._at, self.channel = letters, series, series.channel
 
     def page_of(self, frame: Any) -> NDArray[Any]:
         """The page of one frame."""

@@ -20,11 +20,19 @@ from vnlem.noise import parts
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import StackNoise, checked_page, sampled_pages
+from vnlem.noise.pages import (
+    Pages,
+    StackNoise,
+    checked_page,
+    noise_of_channels,
+    sampled_pages,
+    varied_channels,
+)
 from vnlem.noise.stack_holes import (
     REACH,
     LevelsWithHoles,
     PageRepair,
+    count_rounds,
 )
 from vnlem.noise.stack_units import StackUnits, units_of
 from vnlem.pipeline.axes import PageSeries, PagesOf, helpful_axis, series_of
@@ -57,7 +65,7 @@ class StackSolver:
     resolved: list[dict[str, Any]]  # all parameters, for each set of units, for the record
     kind: str  # "T" or "Z"
     channels: str  # "separate", or how all channels of a page are denoised together
-    noises: tuple[NoiseModel, ...]  # one for each channel, or one for all
+    noises: dict[int, NoiseModel]  # by the channel, or one for all
     others: tuple[str, ...]  # axes that count series
     units: dict[
         tuple[int, ...], StackUnits
@@ -71,6 +79,7 @@ class StackSolver:
     pixels: PixelOptions = EVERY_PIXEL
     repairs: tuple[PageRepair, ...] = ()  # one for each channel of the source; empty if nothing is repaired
     rounds: int = 1
+    varied: tuple[int, ...] | None = None  # the channels that are denoised if others are constant
 
     @property
     def fills(self) -> bool:
@@ -135,6 +144,23 @@ class StackSolver:
         self, pixels: NDArray[Any], block: Block, workers: int | None, holes: Any = None
     ) -> NDArray[Any]:
         """The same for pixels without holes, or with a guess there."""
+        if self.varied is None:
+            return self._denoised(pixels, block, workers, holes)
+        result = as_dtype(pixels[slices(inside(block.write, block.read))], np.dtype(self.dtype)).copy()
+        if "c" not in self.axes:
+            denoised = block.at["c"] in self.varied
+            return self._denoised(pixels, block, workers, holes) if denoised else result
+        axis, count = self.axes.index("c"), len(self.varied)
+        read, write = ((*box[:axis], (0, count), *box[axis + 1 :]) for box in (block.read, block.write))
+        whole = (*block.whole[:axis], count, *block.whole[axis + 1 :])
+        chosen: Any = (*[slice(None)] * axis, list(self.varied))
+        holes = None if holes is None else holes[chosen]
+        own = Block(read, write, whole, block.at)
+        result[chosen] = self._denoised(pixels[chosen], own, workers, holes)
+        return result
+
+    def _denoised(self, pixels: NDArray[Any], block: Block, workers: int | None, holes: Any) -> NDArray[Any]:
+        """The same for channels that are not constant."""
         pixels, block, holes = self._from_grain(pixels, block, holes)
         channel = block.at.get("c", 0)
         series = tuple(block.at.get(name, 0) for name in self.others)
@@ -196,16 +222,18 @@ class StackSolver:
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, as plain values."""
-        told = {
+        told: dict[str, Any] = {
             "method": self.method,
             "device": kind_of(self.device),
             "solver": f"stack along {self.kind}",
             "channels": self.channels,
             "parameters": self.resolved,
             "scales": [[*key, *value] for key, value in self.units.items()],
-            "noise": "; ".join(noise.describe() for noise in self.noises),
-            "noise_model": [noise.to_dict() for noise in self.noises],
+            "noise": "; ".join(noise.describe() for noise in self.noises.values()),
+            "noise_model": [noise.to_dict() for noise in self.noises.values()],
         }
+        if self.varied is not None:
+            told["denoised_channels"] = list(self.varied)
         if self.repairs or self.pixels.keeps_input:
             told |= {"repair": [one.describe() for one in self.repairs], **self.pixels.describe()}
         return told
@@ -223,9 +251,12 @@ def stack_solver(
     if source.guessed:
         return None
     letters = "".join(source.axes).upper()
-    repairs, rounds = repairs_of(source, letters, sigma, pixels)
+    repairs, surveys = repairs_of(source, letters, sigma, pixels)
     reads = ReadInPages(source, pixels, repairs)
-    kind = helpful_axis(reads, letters)
+    noise_model = params.pop("noise_model", "auto")
+    varied = varied_channels(reads, letters, noise_model)
+    kept = range(len(surveys)) if varied is None else varied
+    kind = helpful_axis(reads, letters, kept)
     together = stack_method(method, kind)
     if not kind or together is None:
         return None
@@ -236,23 +267,23 @@ def stack_solver(
         )
     prepare = load(together.prepare)
     about_noise = {name: params.pop(name, None) for name in ABOUT_NOISE}
-    noise_model = params.pop("noise_model", "auto")
     given = None if sigma is None else check_sigma(sigma)
     plain = params.get("preset") == "paper"
-    all_series = series_of(letters, source.shape, kind, joint=True)
-    n_channels = dict(zip(letters, source.shape, strict=True)).get("C", 1)
-    about = ([given] * n_channels, noise_model, about_noise, plain)
-    every = [PagesOf(reads, letters, one) for one in all_series]
+    all_series = series_of(letters, source.shape, kind, joint=True, channels=varied)
+    if varied is not None:
+        noise_model = noise_of_channels(noise_model, varied)
+    about = ([given] * len(kept), noise_model, about_noise, plain)
+    every: list[Pages] = [PagesOf(reads, letters, one) for one in all_series]
     channels, common = channels_of_stack(method, kind, every, params, about, in_parts=True)
     check_stack_params(prepare, method, params)
-    noises: list[StackNoise] = [] if common is None else [common]
+    noises = {} if common is None else {0: common}
     if common is None:
-        all_series = series_of(letters, source.shape, kind)
-    for channel in range(1 + max(one.channel for one in all_series)):
+        all_series = series_of(letters, source.shape, kind, channels=varied)
+    for channel in sorted({one.channel for one in all_series}):
         pages = [PagesOf(reads, letters, one) for one in all_series if one.channel == channel]
         if common is None:
-            noises.append(
-                StackNoise.of(list(pages), given, noise_model, about_noise, plain=plain, in_parts=True)
+            noises[channel] = StackNoise.of(
+                list(pages), given, noise_model, about_noise, plain=plain, in_parts=True
             )
         advise(noises[channel].model, checked_page(pages[0], 0), rounded=source.rounded)
     together_axes = {kind.lower(), "y", "x", *(() if common is None else "c")}
@@ -263,12 +294,12 @@ def stack_solver(
     for key, channel, measured in _units(reads, letters, all_series, noises, device):
         units[key] = measured
         level = max(noises[channel].sigma / measured.scale, NEGLIGIBLE)
-        joint = n_channels if channels == "joint" else 1
+        joint = len(kept) if channels == "joint" else 1
         found, _ = prepare(StackTask(kind, [size] * count, level, device=device, channels=joint), **params)
         if found not in used:  # parameters may follow the noise
             used.append(found)
     planes, *around = (max(by) for by in zip(*map(load(together.halo), used), strict=True))
-    filters = max(parts.halo(noise.model) for noise in noises)
+    filters = max(parts.halo(noise.model) for noise in noises.values())
     grain = 1 if device == "cpu" else together.cuda_grain
     around = [by + 2 * (filters + grain - 1) for by in around] if any(around) else list(size)
     return StackSolver(
@@ -277,7 +308,7 @@ def stack_solver(
         resolved=[asdict(found) for found in used],
         kind=kind,
         channels=channels,
-        noises=tuple(noise.model for noise in noises),
+        noises={channel: noise.model for channel, noise in noises.items()},
         others=others,
         units=units,
         axes=solved,
@@ -288,12 +319,17 @@ def stack_solver(
         grain=grain,
         pixels=pixels,
         repairs=repairs,
-        rounds=rounds,
+        rounds=count_rounds([surveys[channel] for channel in kept]),
+        varied=varied,
     )
 
 
 def _units(
-    reads: ReadInPages, letters: str, all_series: list[PageSeries], noises: list[StackNoise], device: str
+    reads: ReadInPages,
+    letters: str,
+    all_series: list[PageSeries],
+    noises: dict[int, StackNoise],
+    device: str,
 ) -> Iterator[tuple[tuple[int, ...], int, StackUnits]]:
     """The units of every series, or of a sample of each channel if there is too much to read.
 
@@ -301,7 +337,7 @@ def _units(
     """
     where = choose(device) if why_no_gpu() is None else "cpu"
     if prod(reads.shape) > MOST_PIXELS:
-        for channel, noise in enumerate(noises):
+        for channel, noise in noises.items():
             pages = [PagesOf(reads, letters, one) for one in all_series if one.channel == channel]
             found = units_of(sampled_pages(list(pages)), noise)
             yield (channel,), channel, found._replace(peak=BRIGHTER * found.peak)
