@@ -1,4 +1,4 @@
-"""Groups of similar patches on a device: of an image (match.cu), or of a stack (plane_match.cu)."""
+"""Groups of similar patches on a device, of an image or a stack (match.cu)."""
 
 import math
 from typing import Any, NamedTuple
@@ -11,14 +11,14 @@ from vnlem.kernels.cuda.engine import THREADS, Engine
 
 Array = Any  # of the engine's library
 
-# Bytes of shared memory the kernels take in addition to the ranks and the windows.
-_FIXED = {"match": 10 * 1024, "plane_match": 13 * 1024}
+# Bytes of shared memory the kernel takes in addition to the ranks and the windows.
+_FIXED = 13 * 1024
 _STRIP = 8
-# Windows of a stack loaded together take at most this much, to let several blocks share a multiprocessor.
+# Windows of a reference loaded together take at most this much, to let several blocks share a multiprocessor.
 _WINDOWS = 40 * 1024
-# Blocks that process one reference of a stack after another, if their ranks do not fit in shared memory.
+# Blocks that process one reference after another, if their ranks do not fit in shared memory.
 _BLOCKS = 528
-MOST_SITES = 128
+MOST_WINDOWS = 128
 
 
 class Members(NamedTuple):
@@ -26,7 +26,7 @@ class Members(NamedTuple):
 
     positions: Array  # int32 (references, members): index into one channel of the image
     transforms: Array  # uint8 (references, members)
-    turned: Array  # int32 (1): how many members of an image are turned or reflected
+    turned: Array  # int32 (1): how many members are turned or reflected
 
 
 class References(NamedTuple):
@@ -76,42 +76,41 @@ def match(
     )
     channels, rows, stride = field.image.shape[-3:]
     side, size = 2 * field.radius + 1, field.patch_size
-    n_windows = 0 if centres is None else centres.shape[1]
-    if field.sizes is not None:
-        name = "plane_match"
-        n_own = n_best = n_windows * side**2
-        if n_windows > MOST_SITES:
-            raise ValueError(
-                f"windows in {n_windows} planes are too many for this device; "
-                "pass a smaller plane_distance or device='cpu'"
-            )
-    else:
-        name, n_windows = "match", n_windows + 1
-        height, width = field.shape
-        n_own = min(side, height - size + 1) * min(side, width - size + 1)
-        n_best = n_own + (n_windows - 1) * (2 * field.copied_radius + 1) ** 2
+    sizes, copies = field.sizes, None
+    if sizes is None:
+        sizes = engine.constant(np.array([field.shape], np.int32))
+        centres, copies = None, centres
+    n_windows = 1 if centres is None else centres.shape[1]
+    n_copies = 0 if copies is None else copies.shape[1]
+    if n_windows > MOST_WINDOWS:
+        raise ValueError(
+            f"windows in {n_windows} planes are too many for this device; "
+            "pass a smaller plane_distance or device='cpu'"
+        )
+    n_own = n_windows * side**2
+    n_best = n_own + n_copies * (2 * field.copied_radius + 1) ** 2
     rank_floats = n_own + n_best + -(-n_best // 4)
     window = 4 * channels * field.depth * (-(-side // _STRIP) * _STRIP + size - 1) * (side + size - 1)
     always = 4 * channels * field.back.size + 4 * n_members
-    budget = engine.largest_shared - _FIXED[name] - always
+    budget = engine.largest_shared - _FIXED - always
     in_shared = window <= budget
-    together = 1
-    if name == "plane_match":
-        most = max(1, min(_WINDOWS, budget) // window) if in_shared else n_windows
-        together = min(n_windows, most)
+    most = max(1, min(_WINDOWS, budget) // window) if in_shared else n_windows
+    together = min(n_windows, most)
     windows = in_shared * together * window
     ranks_in_shared = 4 * rank_floats + windows <= budget
-    blocks = min(count, _BLOCKS) if name == "plane_match" and not ranks_in_shared else count
+    blocks = count if ranks_in_shared else min(count, _BLOCKS)
+    cell = math.isqrt(len(field.moves))
     engine.launch(
-        name,
+        "match",
         (blocks,),
         {
             "image": field.image,
             "energy": field.energy,
             "penalty": field.penalty,
             "back": engine.constant(_in_all_channels(field.back, size**2, channels)),
-            "sizes": field.sizes,
+            "sizes": sizes,
             "centres": centres,
+            "copies": copies,
             "reference_rows": references.rows,
             "reference_columns": references.columns,
             "moves": engine.constant(field.moves),
@@ -121,17 +120,16 @@ def match(
             "turned": members.turned,
             "rows": rows,
             "stride": stride,
-            "height": field.shape[0],
-            "width": field.shape[1],
             "n_references": count,
             "n_reference_columns": len(references.columns),
             "n_windows": n_windows,
+            "n_copies": n_copies,
             "radius": field.radius,
             "copied_radius": field.copied_radius,
             "n_members": n_members,
             "n_copied": field.n_copied,
             "together": together,
-            "cell": math.isqrt(len(field.moves)),
+            "cell": cell,
             "penalty_stride": 0 if field.penalty is None else field.penalty.shape[1],
             "factor": field.factor,
             "even_penalty": field.even_penalty,
@@ -144,7 +142,8 @@ def match(
         TRANSFORMS=len(field.back),
         THREADS=THREADS,
         WINDOW_IN_SHARED=int(in_shared),
-        COPIES=int(name == "match" and n_windows > 1),
+        CELLS=int(cell > 1),
+        COPIES=int(n_copies > 0),
     )
     return members
 
