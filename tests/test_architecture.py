@@ -30,8 +30,9 @@ ALLOWED = {
     "call": {"pipeline", "registry", "noise", "features", "plan", "execute", "repair"},
     "methods": {"pipeline", "kernels", "registry", "reference"} | STAGES,
     "series": {"pipeline", "noise", "estimate", "registry"},
-    "stacks": {"pipeline", "features", "noise", "registry", "series"},
-    "stream": {"pipeline", "features", "noise", "registry", "series", "stacks"},
+    "stack_plan": {"pipeline", "features", "noise", "registry", "series"},
+    "stacks": {"pipeline", "noise", "series", "stack_plan"},
+    "stream": {"pipeline", "features", "noise", "registry", "series", "stack_plan"},
     "api": {"pipeline", "noise", "registry", "large", "call", "repair", "repair_stack"},
     "check": {"pipeline", "noise", "registry", "call", "api"},
     "raw": {"pipeline", "estimate", "noise", "registry", "plan", "execute"},
@@ -40,7 +41,7 @@ ALLOWED = {
     "notebook": {"pipeline"},
     "theory": {"pipeline", "features", "neighbours", "registry", "reference"},
     "figures": {"pipeline", "io", "metrics", "registry"} | STAGES,
-    "large": {"pipeline", "registry", "io", "series", "stacks", "plan", "execute", "repair"} | STAGES,
+    "large": {"pipeline", "registry", "io", "series", "stack_plan", "plan", "execute", "repair"} | STAGES,
     "bench": {"pipeline", "api", "registry", "io", "metrics", "noise", "figures"},
 }
 # The entry points: they may use everything, and nothing may import them.

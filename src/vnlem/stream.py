@@ -4,7 +4,7 @@ frames -> one series of pages, or one for each channel -> `vnlem.series.denoise_
 """
 
 import math
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -13,13 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from vnlem.features.channels import CHANNELS
 from vnlem.noise.find import ABOUT_NOISE, check_noise_model
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import (
-    StackNoise,
-    for_every_channel,
-    noise_of_channels,
-    planes_of,
-    varied_channels,
-)
+from vnlem.noise.pages import StackNoise, planes_of, varied_channels
 from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PageSeries, PagesOf, check_axes, series_of
 from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace
@@ -33,7 +27,7 @@ from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import check_stack_params, stack_method
 from vnlem.series import check_page, denoise_series, units_on
-from vnlem.stacks import channels_of_stack
+from vnlem.stack_plan import GivenNoise, StackPlan, plan_stack
 
 METHOD = "vnlr"
 NO_NOISE = NoiseModel.white(0.0)
@@ -116,7 +110,7 @@ class Stream:
         self._like: Any = None  # the first frame's shape and dtype
         self._count = 0
         self._series: list[_Series] = []  # those that are denoised, then those of constant channels
-        self._kept: Sequence[int] = [0]  # the channels that are denoised
+        self._plan: StackPlan | None = None
         self._where = "cpu"
         self._ended = False
 
@@ -200,27 +194,18 @@ class Stream:
                 f"the noise is measured when {self.delay + 1} frames have arrived, and {self._count} have; "
                 "ask for info later"
             )
-        kept, count = self._kept, self._n_channels()
-        models = [one.noise.model for one in self._series[: len(kept)]]
-        levels = [model.sigma for model in models]
-        if self._handling != "separate":
-            models, levels = models[:1], self._series[0].noise.levels(len(kept))
-        else:
-            models = for_every_channel(models, kept, count, NO_NOISE)
+        assert self._plan is not None
+        models, levels = [noise.model for noise in self._plan.noises.values()], self._plan.sigmas
         details = {
             "axes": self._letters,
-            "channels": self._handling,
             "delay": self.delay,
             "noise_from": "sigma" if self._sigma is not None else f"the first {self.delay + 1} frames",
-            "sigma_per_channel": for_every_channel(levels, kept, count, 0.0),
-            "noise_models": models,
             "frames": self._count,
+            **self._plan.describe(models),
         }
         level = math.sqrt(sum(value**2 for value in levels) / len(levels))
         parameters = self._series[0].used[0]
-        return Info(
-            METHOD, level, parameters, {}, details, device=self._where, noise=self._series[0].noise.model
-        )
+        return Info(METHOD, level, parameters, {}, details, device=self._where, noise=models[0])
 
     def _checked(self, frame: Any) -> Any:
         """A frame like the first one, in the dtype in which it is read."""
@@ -241,13 +226,14 @@ class Stream:
             )
         if not lies_on_gpu(array):
             # Values are checked before the frame is accepted: a later error would end the stream.
-            for page in (one.page_of(array) for one in self._layouts(array, joint=False)):
+            for page in (one.page_of(array) for one in self._layouts(array)):
                 check_page(planes_of(page, self._count, None), self._count, None)
         self._like = array.shape, array.dtype
         return array if self._dtype is None else taken_up(array, self._dtype)
 
-    def _layouts(self, frame: Any, *, joint: bool, channels: Any = None) -> "list[_Layout]":
-        every = series_of(self._letters, (1, *frame.shape), "T", joint=joint, channels=channels)
+    def _layouts(self, frame: Any) -> "list[_Layout]":
+        """Of each channel."""
+        every = series_of(self._letters, (1, *frame.shape), "T")
         return [_Layout(self._letters, one) for one in every]
 
     def _n_channels(self) -> int:
@@ -264,18 +250,13 @@ class Stream:
         sigmas = sigma_per_channel(self._sigma, self._n_channels())
         found = []
         with said_once(), current(where):
-            varied = varied_channels(namespace(first[0]).stack(first), self._letters, model)
-            if varied is not None:
-                sigmas = [sigmas[channel] for channel in varied]
-                model = noise_of_channels(model, varied)
-            [together] = self._layouts(first[0], joint=True, channels=varied)
-            every = [together.page_of(frame) for frame in first]
-            about = (sigmas, model, self._about_noise, False)
-            handling, common = channels_of_stack(METHOD, "T", [every], {"channels": self._handling}, about)
-            layouts = self._layouts(first[0], joint=common is not None, channels=varied)
-            for layout, sigma in zip(layouts, sigmas, strict=False):
-                pages = [layout.page_of(frame) for frame in first]
-                noise = common or StackNoise.of([pages], sigma, model, self._about_noise, plain=False)
+            movie = namespace(first[0]).stack(first)
+            varied = varied_channels(movie, self._letters, model)
+            given = GivenNoise(sigmas, model, self._about_noise)
+            asked = {"channels": self._handling}
+            plan = plan_stack(movie, self._letters, "T", varied, METHOD, asked, given)
+            for layout in (_Layout(self._letters, one) for one in plan.series):
+                pages, noise = [layout.page_of(frame) for frame in first], plan.noises[layout.channel]
                 series = _Series(layout, noise, Incoming(pages[0].shape))
                 series.done = denoise_series(
                     series.pages,
@@ -287,13 +268,12 @@ class Stream:
                     info=series.used,
                     units=units_on(where, pages, noise),
                     device=where,
-                    same=handling == "same",
+                    same=plan.handling == "same",
                     **self._params,
                 )
                 found.append(series)
-        self._kept = range(self._n_channels()) if varied is None else varied
-        for layout in self._layouts(first[0], joint=False):
-            if layout.channel in self._kept:
+        for layout in self._layouts(first[0]):
+            if layout.channel in plan.denoised:
                 continue
             series = _Series(layout, StackNoise(NO_NOISE), Incoming(layout.page_of(first[0]).shape))
             series.done = (page for page in series.pages)
@@ -301,7 +281,7 @@ class Stream:
         for series in found:
             for frame in first:
                 series.pages.put(series.page_of(frame))
-        self._handling, self._where, self._series, self._first = handling, where, found, []
+        self._plan, self._where, self._series, self._first = plan, where, found, []
 
     def _next(self) -> NDArray[Any]:
         """The next finished frame."""

@@ -20,14 +20,7 @@ from vnlem.noise import parts
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import (
-    Pages,
-    StackNoise,
-    checked_page,
-    noise_of_channels,
-    sampled_pages,
-    varied_channels,
-)
+from vnlem.noise.pages import StackNoise, checked_page, sampled_pages, varied_channels
 from vnlem.noise.stack_holes import (
     REACH,
     LevelsWithHoles,
@@ -35,7 +28,7 @@ from vnlem.noise.stack_holes import (
     count_rounds,
 )
 from vnlem.noise.stack_units import StackUnits, units_of
-from vnlem.pipeline.axes import PageSeries, PagesOf, helpful_axis, series_of
+from vnlem.pipeline.axes import PageSeries, PagesOf, helpful_axis
 from vnlem.pipeline.device import choose, current, why_no_gpu
 from vnlem.pipeline.dtypes import as_dtype, readable_as
 from vnlem.pipeline.lazy import load
@@ -45,7 +38,7 @@ from vnlem.pipeline.stack_task import Part, StackTask
 from vnlem.registry import check_stack_params, stack_method
 from vnlem.repair import EVERY_PIXEL, PixelOptions, finish_pages
 from vnlem.series import denoise_series, takes_sigma_maps, units_on
-from vnlem.stacks import channels_of_stack
+from vnlem.stack_plan import GivenNoise, plan_stack
 
 # Bytes per pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
 BYTES_IN_FLIGHT = 65
@@ -255,8 +248,7 @@ def stack_solver(
     reads = ReadInPages(source, pixels, repairs)
     noise_model = params.pop("noise_model", "auto")
     varied = varied_channels(reads, letters, noise_model)
-    kept = range(len(surveys)) if varied is None else varied
-    kind = helpful_axis(reads, letters, kept)
+    kind = helpful_axis(reads, letters, varied)
     together = stack_method(method, kind)
     if not kind or together is None:
         return None
@@ -267,26 +259,17 @@ def stack_solver(
         )
     prepare = load(together.prepare)
     about_noise = {name: params.pop(name, None) for name in ABOUT_NOISE}
-    given = None if sigma is None else check_sigma(sigma)
-    plain = params.get("preset") == "paper"
-    all_series = series_of(letters, source.shape, kind, joint=True, channels=varied)
-    if varied is not None:
-        noise_model = noise_of_channels(noise_model, varied)
-    about = ([given] * len(kept), noise_model, about_noise, plain)
-    every: list[Pages] = [PagesOf(reads, letters, one) for one in all_series]
-    channels, common = channels_of_stack(method, kind, every, params, about, in_parts=True)
+    level = None if sigma is None else check_sigma(sigma)
+    given = GivenNoise([level] * len(surveys), noise_model, about_noise, params.get("preset") == "paper")
+    channels, all_series, noises, kept, _ = plan_stack(
+        reads, letters, kind, varied, method, params, given, in_parts=True
+    )
     check_stack_params(prepare, method, params)
-    noises = {} if common is None else {0: common}
-    if common is None:
-        all_series = series_of(letters, source.shape, kind, channels=varied)
-    for channel in sorted({one.channel for one in all_series}):
-        pages = [PagesOf(reads, letters, one) for one in all_series if one.channel == channel]
-        if common is None:
-            noises[channel] = StackNoise.of(
-                list(pages), given, noise_model, about_noise, plain=plain, in_parts=True
-            )
-        advise(noises[channel].model, checked_page(pages[0], 0), rounded=source.rounded)
-    together_axes = {kind.lower(), "y", "x", *(() if common is None else "c")}
+    for channel, noise in noises.items():
+        first = next(one for one in all_series if one.channel == channel)
+        page = checked_page(PagesOf(reads, letters, first), 0)
+        advise(noise.model, page, rounded=source.rounded)
+    together_axes = {kind.lower(), "y", "x", *(() if channels == "separate" else "c")}
     others = tuple(name for name in source.axes if name not in together_axes)
     solved = tuple(name for name in source.axes if name in together_axes)
     units, used = {}, []

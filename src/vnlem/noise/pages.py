@@ -209,16 +209,6 @@ def noise_of_channels(noise_model: Any, channels: Sequence[int]) -> Any:
     return replace(noise_model, curves=curves, strengths=strengths)
 
 
-def for_every_channel(values: Sequence[Any], channels: Sequence[int], count: int, constant: Any) -> list[Any]:
-    """Values of the channels that are denoised, and `constant` for the others.
-
-    >>> for_every_channel([2.0, 3.0], (0, 2), 3, 0.0)
-    [2.0, 0.0, 3.0]
-    """
-    found = dict(zip(channels, values, strict=True))
-    return [found.get(channel, constant) for channel in range(count)]
-
-
 class _Seen(NamedTuple):
     """The pages on which the noise of some series is found."""
 

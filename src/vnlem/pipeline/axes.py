@@ -247,6 +247,7 @@ class PagesOf:
 
     def put(self, index: int, page: NDArray[Any]) -> None:
         """Write a page into the array."""
+        page = namespace(self._array).asarray(page)
         if self._apart is None:
             self._array[self._series.pages[index]] = page.transpose(np.argsort(self._order).tolist())
             return
