@@ -125,7 +125,7 @@ def constant_channels(array: Any, letters: str, delay: Any = None) -> tuple[int,
     >>> constant_channels(np.stack([[np.eye(4)] * 2, black], axis=1), "TCYX")
     (1,)
     """
-    count = dict(zip(letters, array.shape, strict=True)).get("C", 1)
+    count = array.shape[letters.index("C")] if "C" in letters else 1
     if count == 1:
         return ()
     most = None if delay is None else checks.whole("delay", delay, 0) + 1
