@@ -26,7 +26,7 @@ ALLOWED = {
     "plan": {"pipeline", "registry", "noise", "estimate"},
     "execute": {"pipeline", "registry", "noise", "estimate", "plan"},
     "repair": {"pipeline", "registry", "noise", "estimate", "plan"},
-    "repair_stack": {"pipeline", "noise", "estimate", "stacks", "repair"},
+    "repair_stack": {"pipeline", "noise", "estimate", "stack_plan", "stacks", "repair"},
     "call": {"pipeline", "registry", "noise", "features", "plan", "execute", "repair"},
     "methods": {"pipeline", "kernels", "registry", "reference"} | STAGES,
     "series": {"pipeline", "noise", "estimate", "registry"},

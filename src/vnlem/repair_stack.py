@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.noise.pages import has_maps, varied_channels
+from vnlem.noise.pages import has_maps
 from vnlem.noise.stack_holes import HoleSurvey, Seen, count_rounds, find_repair
 from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PagesOf, check_axes, series_of
 from vnlem.pipeline.device import lies_on_gpu, to_host
 from vnlem.pipeline.stack_input import is_list_of_pages
 from vnlem.repair import EVERY_PIXEL, PixelOptions, finish_pages, split, with_image
+from vnlem.stack_plan import varied_channels
 from vnlem.stacks import denoise_stack
 
 Mask = NDArray[np.bool_]

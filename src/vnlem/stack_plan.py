@@ -4,15 +4,16 @@ It is made once for all pages, of a stack in memory or in parts, or of the first
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from vnlem.features.channels import CHANNELS, handling_for
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import Pages, StackNoise, has_maps, mosaic, noise_of_channels, sampled_pages
+from vnlem.noise.pages import Pages, StackNoise, has_maps, mosaic, sampled_pages
 from vnlem.pipeline import checks
-from vnlem.pipeline.axes import PageSeries, PagesOf, series_of
+from vnlem.pipeline.axes import PageSeries, PagesOf, constant_channels, series_of
 from vnlem.registry import stack_method
 from vnlem.series import first_pages
 
@@ -78,7 +79,7 @@ def plan_stack(
     count = len(sigmas)
     denoised = range(count) if varied is None else varied
     if varied is not None:
-        model = noise_of_channels(model, varied)
+        model = _noise_of_channels(model, varied)
 
     def seen(series: list[PageSeries]) -> list[Pages]:
         return [first_pages(PagesOf(array, letters, one, dtype), params.get("delay")) for one in series]
@@ -94,6 +95,35 @@ def plan_stack(
         pages = seen([one for one in series if one.channel == channel])
         noises[channel] = StackNoise.of(pages, sigmas[channel], model, others, plain=plain, in_parts=in_parts)
     return StackPlan(handling, series, noises, denoised, count)
+
+
+def varied_channels(array: Any, letters: str, noise_model: Any, delay: Any = None) -> tuple[int, ...] | None:
+    """The channels of a stack that are denoised if others are constant and left as they are; None for all.
+
+    noise_model: with one that ties the channels, all are denoised.
+    delay: as for :func:`constant_channels`.
+
+    >>> varied_channels(np.stack([np.eye(4), np.zeros((4, 4))])[None], "TCYX", "auto")
+    (0,)
+    """
+    if isinstance(noise_model, NoiseModel) and noise_model.ties_channels:
+        return None
+    apart = constant_channels(array, letters, delay)
+    if not apart:
+        return None
+    return tuple(channel for channel in range(array.shape[letters.index("C")]) if channel not in apart)
+
+
+def _noise_of_channels(noise_model: Any, channels: Sequence[int]) -> Any:
+    """The noise of some channels, if it was given as a model of all."""
+    if not isinstance(noise_model, NoiseModel):
+        return noise_model
+
+    def of_channels(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return values if len(values) == 1 else tuple(values[channel] for channel in channels)
+
+    curves, strengths = of_channels(noise_model.curves), of_channels(noise_model.strengths)
+    return replace(noise_model, curves=curves, strengths=strengths)
 
 
 def channels_of_stack(

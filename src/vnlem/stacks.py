@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import Pages, StackNoise, checked_page, varied_channels
+from vnlem.noise.pages import Pages, StackNoise, checked_page
 from vnlem.noise.predictive import NoiseCheck, check_result, worst
 from vnlem.noise.stack_holes import LevelsWithHoles, denoise_in_rounds
 from vnlem.pipeline import checks
@@ -26,7 +26,7 @@ from vnlem.pipeline.stack_input import as_array, is_list_of_pages, sigma_map_of,
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.series import denoise_series, first_pages, share, takes_sigma_maps, units_on
-from vnlem.stack_plan import GivenNoise, StackPlan, channels_of_stack, plan_stack
+from vnlem.stack_plan import GivenNoise, StackPlan, channels_of_stack, plan_stack, varied_channels
 
 
 def denoise_pages_on_disk(

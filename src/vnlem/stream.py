@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from vnlem.features.channels import CHANNELS
 from vnlem.noise.find import ABOUT_NOISE, check_noise_model
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import StackNoise, planes_of, varied_channels
+from vnlem.noise.pages import StackNoise, planes_of
 from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PageSeries, PagesOf, check_axes, series_of
 from vnlem.pipeline.device import choose, current, lies_on_gpu, namespace
@@ -27,7 +27,7 @@ from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import check_stack_params, stack_method
 from vnlem.series import check_page, denoise_series, units_on
-from vnlem.stack_plan import GivenNoise, StackPlan, plan_stack
+from vnlem.stack_plan import GivenNoise, StackPlan, plan_stack, varied_channels
 
 METHOD = "vnlr"
 NO_NOISE = NoiseModel.white(0.0)

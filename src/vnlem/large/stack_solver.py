@@ -20,7 +20,7 @@ from vnlem.noise import parts
 from vnlem.noise.advice import advise
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import StackNoise, checked_page, sampled_pages, varied_channels
+from vnlem.noise.pages import StackNoise, checked_page, sampled_pages
 from vnlem.noise.stack_holes import (
     REACH,
     LevelsWithHoles,
@@ -38,7 +38,7 @@ from vnlem.pipeline.stack_task import Part, StackTask
 from vnlem.registry import check_stack_params, stack_method
 from vnlem.repair import EVERY_PIXEL, PixelOptions, finish_pages
 from vnlem.series import denoise_series, takes_sigma_maps, units_on
-from vnlem.stack_plan import GivenNoise, plan_stack
+from vnlem.stack_plan import GivenNoise, plan_stack, varied_channels
 
 # Bytes per pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
 BYTES_IN_FLIGHT = 65

@@ -17,7 +17,7 @@ from vnlem.noise.levels import Differences
 from vnlem.noise.lines import check_lines, find_lines, with_lines
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.parts import steps
-from vnlem.pipeline.axes import PagesOf, constant_channels, shapes_of
+from vnlem.pipeline.axes import PagesOf, shapes_of
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.image import Planes, to_planes
 from vnlem.pipeline.page_queue import Incoming
@@ -178,35 +178,6 @@ def has_maps(noise_model: Any, about_noise: dict[str, Any]) -> bool:
     if isinstance(noise_model, NoiseModel):
         return noise_model.maps is not None
     return are_maps({name: about_noise.get(name) for name in CAMERA})
-
-
-def varied_channels(array: Any, letters: str, noise_model: Any, delay: Any = None) -> tuple[int, ...] | None:
-    """The channels of a stack that are denoised if others are constant and left as they are; None for all.
-
-    noise_model: with one that ties the channels, all are denoised.
-    delay: as for :func:`constant_channels`.
-
-    >>> varied_channels(np.stack([np.eye(4), np.zeros((4, 4))])[None], "TCYX", "auto")
-    (0,)
-    """
-    if isinstance(noise_model, NoiseModel) and noise_model.ties_channels:
-        return None
-    apart = constant_channels(array, letters, delay)
-    if not apart:
-        return None
-    return tuple(channel for channel in range(array.shape[letters.index("C")]) if channel not in apart)
-
-
-def noise_of_channels(noise_model: Any, channels: Sequence[int]) -> Any:
-    """The noise of some channels, if it was given as a model of all."""
-    if not isinstance(noise_model, NoiseModel):
-        return noise_model
-
-    def of_channels(values: tuple[Any, ...]) -> tuple[Any, ...]:
-        return values if len(values) == 1 else tuple(values[channel] for channel in channels)
-
-    curves, strengths = of_channels(noise_model.curves), of_channels(noise_model.strengths)
-    return replace(noise_model, curves=curves, strengths=strengths)
 
 
 class _Seen(NamedTuple):
