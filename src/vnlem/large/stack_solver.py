@@ -137,41 +137,32 @@ class StackSolver:
         self, pixels: NDArray[Any], block: Block, workers: int | None, holes: Any = None
     ) -> NDArray[Any]:
         """The same for pixels without holes, or with a guess there."""
-        if self.varied is None:
-            return self._denoised(pixels, block, workers, holes)
-        result = as_dtype(pixels[slices(inside(block.write, block.read))], np.dtype(self.dtype)).copy()
-        if "c" not in self.axes:
-            denoised = block.at["c"] in self.varied
-            return self._denoised(pixels, block, workers, holes) if denoised else result
-        axis, count = self.axes.index("c"), len(self.varied)
-        read, write = ((*box[:axis], (0, count), *box[axis + 1 :]) for box in (block.read, block.write))
-        whole = (*block.whole[:axis], count, *block.whole[axis + 1 :])
-        chosen: Any = (*[slice(None)] * axis, list(self.varied))
-        holes = None if holes is None else holes[chosen]
-        own = Block(read, write, whole, block.at)
-        result[chosen] = self._denoised(pixels[chosen], own, workers, holes)
-        return result
-
-    def _denoised(self, pixels: NDArray[Any], block: Block, workers: int | None, holes: Any) -> NDArray[Any]:
-        """The same for channels that are not constant."""
         pixels, block, holes = self._from_grain(pixels, block, holes)
         channel = block.at.get("c", 0)
+        wanted = np.dtype(self.dtype)
+        result = np.empty(extent(block.write), wanted)
+        chosen: Any = slice(None)
+        if self.varied is not None:
+            # Constant channels stay as they are.
+            result[...] = as_dtype(pixels[slices(inside(block.write, block.read))], wanted)
+            if "c" in self.axes:
+                chosen = list(self.varied)
+            elif channel not in self.varied:
+                return result
         series = tuple(block.at.get(name, 0) for name in self.others)
         along = self.axes.index(self.kind.lower())
         first, last = inside(block.write, block.read)[along]
         known = parts.steps(self.noises[channel], block.region).stabilise.write
         whole = (block.whole[along], block.whole[-2], block.whole[-1])
         part = Part((block.read[along][0], known.top, known.left), whole)
-        wanted = np.dtype(self.dtype)
-        result = np.empty(extent(block.write), wanted)
         in_order = np.moveaxis(result, along, 0)
         given = pixels.astype(readable_as(pixels.dtype, wanted)) if wanted != pixels.dtype else pixels
         noise, device = StackNoise(self.noises[channel], block.region), choose(self.device)
         levels: Any = None
         if holes is not None and takes_sigma_maps(self.method, self.kind, whole[0], noise, device):
-            levels = LevelsWithHoles(np.moveaxis(holes, along, 0), noise)
+            levels = LevelsWithHoles([page[chosen] for page in np.moveaxis(holes, along, 0)], noise)
         pages = denoise_series(
-            list(np.moveaxis(given, along, 0)),
+            [page[chosen] for page in np.moveaxis(given, along, 0)],
             self.kind,
             noise,
             method=self.method,
@@ -190,7 +181,7 @@ class StackSolver:
                 if number >= last:
                     break
                 if number >= first:
-                    in_order[number - first] = as_dtype(page, wanted)
+                    in_order[number - first, chosen] = as_dtype(page, wanted)
         return result
 
     def _from_grain(self, pixels: NDArray[Any], block: Block, holes: Any) -> tuple[NDArray[Any], Block, Any]:
