@@ -43,32 +43,37 @@ class References(NamedTuple):
 class Field(NamedTuple):
     """What to search, and how."""
 
-    # (channels, rows, stride), the sheets of an image one below another; (planes, channels, rows, stride).
+    # (channels, rows, stride), an image with its copies below it; (planes, channels, rows, stride), a stack.
     image: Array
+    sizes: Array  # int32 (planes, 2): rows and columns that hold pixels, without copies
     energy: Array  # of patches at their corners
     penalty: Array | None  # of the references, at their corners; None: even_penalty
     # (transforms, pixels of a patch, plane by plane): pixel of the reference that lies on one of the member
     back: NDArray[np.int16]
-    shape: tuple[int, int]  # height and width of an image without its copies
     patch_size: int
     radius: int
     factor: float
     n_copied: int = 0  # the most members from copies
     copied_radius: int = 0  # of the search windows in copies
     moves: NDArray[np.uint8] = ANY_MOVE  # see `kernels.cpu.match.Field`; places in `image`
-    sizes: Array | None = None  # of a stack: int32 (planes, 2), rows and columns that hold pixels
     depth: int = 1  # planes that a patch spans
     even_penalty: float = 0.0
 
 
 def match(
-    engine: Engine, field: Field, references: References, n_members: int, centres: Array | None = None
+    engine: Engine,
+    field: Field,
+    references: References,
+    n_members: int,
+    *,
+    centres: Array | None = None,
+    copies: Array | None = None,
 ) -> Members:
     """The nearest patches of every reference patch, the reference itself first.
 
-    centres: patches around which to search. For an image int32 (references, copies, 2), in its copies; for a
-    stack int32 (references, sites, 3), plane, row and column, the reference itself first; a negative plane
-    for none.
+    centres: of the windows in a stack, int32 (references, windows, 3): plane, row and column, the reference
+    itself first; a negative plane for none. When None, one window around the reference.
+    copies: centres in the copies of an image, int32 (references, copies, 2).
     """
     xp, count = engine.xp, references.n
     members = Members(
@@ -76,10 +81,6 @@ def match(
     )
     channels, rows, stride = field.image.shape[-3:]
     side, size = 2 * field.radius + 1, field.patch_size
-    sizes, copies = field.sizes, None
-    if sizes is None:
-        sizes = engine.constant(np.array([field.shape], np.int32))
-        centres, copies = None, centres
     n_windows = 1 if centres is None else centres.shape[1]
     n_copies = 0 if copies is None else copies.shape[1]
     if n_windows > MOST_WINDOWS:
@@ -108,7 +109,7 @@ def match(
             "energy": field.energy,
             "penalty": field.penalty,
             "back": engine.constant(_in_all_channels(field.back, size**2, channels)),
-            "sizes": sizes,
+            "sizes": field.sizes,
             "centres": centres,
             "copies": copies,
             "reference_rows": references.rows,
