@@ -3,6 +3,7 @@
 It is made once for all pages, of a stack in memory or in parts, or of the first frames of a stream.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from vnlem.features.channels import CHANNELS, handling_for
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import Pages, StackNoise, has_maps, mosaic, sampled_pages
 from vnlem.pipeline import checks
-from vnlem.pipeline.axes import PageSeries, PagesOf, constant_channels, series_of
+from vnlem.pipeline.axes import PageSeries, PagesOf, series_of
 from vnlem.registry import stack_method
 from vnlem.series import first_pages
 
@@ -98,20 +99,37 @@ def plan_stack(
 
 
 def varied_channels(array: Any, letters: str, noise_model: Any, delay: Any = None) -> tuple[int, ...] | None:
-    """The channels of a stack that are denoised if others are constant and left as they are; None for all.
+    """The channels of a stack that are denoised if others have one value on all pages; None for all.
 
-    noise_model: with one that ties the channels, all are denoised.
-    delay: as for :func:`constant_channels`.
+    As in a single image, all are denoised if all are constant, and with a model of noise that they share. A
+    channel is read page by page, and only until a pixel differs.
+
+    array: has a shape, and gives whole pages by their index.
+    delay: only so many frames after the first one are looked at.
 
     >>> varied_channels(np.stack([np.eye(4), np.zeros((4, 4))])[None], "TCYX", "auto")
     (0,)
     """
-    if isinstance(noise_model, NoiseModel) and noise_model.ties_channels:
+    count = array.shape[letters.index("C")] if "C" in letters else 1
+    if count == 1 or (isinstance(noise_model, NoiseModel) and noise_model.ties_channels):
         return None
-    apart = constant_channels(array, letters, delay)
-    if not apart:
-        return None
-    return tuple(channel for channel in range(array.shape[letters.index("C")]) if channel not in apart)
+    most = None if delay is None else checks.whole("delay", delay, 0) + 1
+    pages: list[list[tuple[Any, ...]]] = [[] for _ in range(count)]
+    for one in series_of(letters, array.shape, "T" if "T" in letters else ""):
+        pages[one.channel] += one.pages[:most]
+    found = tuple(channel for channel, own in enumerate(pages) if not _is_constant(array, own))
+    return found if 0 < len(found) < count else None
+
+
+def _is_constant(array: Any, pages: list[tuple[Any, ...]]) -> bool:
+    first = None
+    for index in pages:
+        page = array[index]
+        first = page[0, 0] if first is None else first
+        # Values that are not finite are refused later.
+        if page.dtype.kind not in "iuf" or not (page == first).all() or not math.isfinite(first):
+            return False
+    return True
 
 
 def _noise_of_channels(noise_model: Any, channels: Sequence[int]) -> Any:

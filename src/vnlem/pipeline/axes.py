@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.pipeline import checks
 from vnlem.pipeline.device import lies_on_gpu, namespace, to_host
 from vnlem.pipeline.page_queue import ENDLESS, Incoming
 
@@ -111,40 +110,6 @@ def _page_at(array: Any, letters: str, at: dict[str, int]) -> NDArray[np.float64
     index = tuple(slice(None) if letter in "YX" else at[letter] for letter in letters)
     page = array[index]
     return np.asarray(to_host(page) if lies_on_gpu(page) else page, np.float64)
-
-
-def constant_channels(array: Any, letters: str, delay: Any = None) -> tuple[int, ...]:
-    """The channels that have one value on all pages of a stack, as `image.constant` finds those of an image.
-
-    A channel is read page by page, and only until a pixel differs.
-
-    array: has a shape, and gives whole pages by their index.
-    delay: only so many frames after the first one are looked at.
-
-    >>> black = np.zeros((2, 4, 4))
-    >>> constant_channels(np.stack([[np.eye(4)] * 2, black], axis=1), "TCYX")
-    (1,)
-    """
-    count = array.shape[letters.index("C")] if "C" in letters else 1
-    if count == 1:
-        return ()
-    most = None if delay is None else checks.whole("delay", delay, 0) + 1
-    pages: list[list[tuple[Any, ...]]] = [[] for _ in range(count)]
-    for one in series_of(letters, array.shape, "T" if "T" in letters else ""):
-        pages[one.channel] += one.pages[:most]
-    found = tuple(channel for channel, own in enumerate(pages) if _is_constant(array, own))
-    return found if len(found) < count else ()
-
-
-def _is_constant(array: Any, pages: list[tuple[Any, ...]]) -> bool:
-    first = None
-    for index in pages:
-        page = array[index]
-        first = page[0, 0] if first is None else first
-        # Values that are not finite are refused later.
-        if page.dtype.kind not in "iuf" or not (page == first).all() or not math.isfinite(first):
-            return False
-    return True
 
 
 def _chosen(sizes: dict[str, int], channels: Sequence[int] | None) -> Sequence[int]:
