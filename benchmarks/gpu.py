@@ -110,9 +110,6 @@ class TimedEngine(engines.Engine):
 def operations(name, grid, argument, options):
     """Floating point operations of a launch, a multiply-add as two; 0 if memory is the limit."""
     if name == "match":
-        side = 2 * argument["radius"] + 1
-        return 2 * grid[0] * side**2 * options["P"] ** 2 * options["LAYERS"] * options["TRANSFORMS"]
-    if name == "plane_match":
         window = (2 * argument["radius"] + 1) ** 2 * argument["n_windows"] * argument["n_references"]
         return 2 * window * options["P"] ** 2 * options["LAYERS"] * options["TRANSFORMS"]
     if name == "ridge":

@@ -9,7 +9,8 @@ from vnlem.kernels.cuda import engine
 from vnlem.pipeline import units_on_gpu
 
 MATCH = {"P": 7, "CHANNELS": 1, "LAYERS": 1, "TRANSFORMS": 8, "THREADS": 256, "WINDOW_IN_SHARED": 1} | {
-    "COPIES": 0
+    "CELLS": 0,
+    "COPIES": 0,
 }
 PLANES = MATCH | {"LAYERS": 2}
 RID = {"TILE": 4, "HALF": 64, "BLOCKS": 3, "WARPS": 9, "TOGETHER": 2, "CHUNK": 8, "BLOCKS_OF_SM": 3} | {
@@ -23,13 +24,14 @@ MODULES = {
     "match": ("match", MATCH),
     "match colour, copies": ("match", MATCH | {"P": 8, "CHANNELS": 3, "LAYERS": 3, "COPIES": 1}),
     "match shifts, large window": ("match", MATCH | {"TRANSFORMS": 1, "WINDOW_IN_SHARED": 0}),
-    "planes match": ("plane_match", PLANES),
-    "planes match in colour": ("plane_match", PLANES | {"P": 8, "CHANNELS": 3, "LAYERS": 3}),
+    "match of cells": ("match", MATCH | {"CELLS": 1}),
+    "planes match": ("match", PLANES),
+    "planes match in colour": ("match", PLANES | {"P": 8, "CHANNELS": 3, "LAYERS": 3}),
     "planes match under reflections of depth": (
-        "plane_match",
+        "match",
         PLANES | {"P": 5, "LAYERS": 4, "TRANSFORMS": 16},
     ),
-    "planes match shifts, large window": ("plane_match", PLANES | {"TRANSFORMS": 1, "WINDOW_IN_SHARED": 0}),
+    "planes match shifts, large window": ("match", PLANES | {"TRANSFORMS": 1, "WINDOW_IN_SHARED": 0}),
     "planes": ("planes", {}),
     "motion": ("motion", {"CELL": 8, "HALF": 8, "LONGEST": 12, "THREADS": 256}),
     "alike": ("alike", {"FEATURES": 8, "THREADS": 128, "TILE": 128}),

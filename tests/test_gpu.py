@@ -105,15 +105,14 @@ def test_nearly_all_members_are_the_same():
     engine, on_device = Engine(), cupy.asarray(image)
     variance = cupy.full(image.shape[1:], 0.1, np.float32)
     field = Field(
-        on_device,
-        patch_energy(engine, on_device, size),
-        patch_penalty(engine, on_device, variance, size, share=0.04, flat=None),
-        np.argsort(symmetries("d4", size), axis=1).astype(np.int16),
-        image.shape[1:],
-        size,
-        radius,
-        1.3,
-        1,
+        image=on_device,
+        sizes=cupy.asarray(np.array([image.shape[1:]], np.int32)),
+        energy=patch_energy(engine, on_device, size),
+        penalty=patch_penalty(engine, on_device, variance, size, share=0.04, flat=None),
+        back=np.argsort(symmetries("d4", size), axis=1).astype(np.int16),
+        patch_size=size,
+        radius=radius,
+        factor=1.3,
     )
     found = match(engine, field, References(*(cupy.asarray(p.astype(np.int32)) for p in (rows, columns))), k)
     here = (places[..., 0] * image.shape[2] + places[..., 1]) * 8 + transforms

@@ -51,6 +51,21 @@ def test_vnlr_agrees_with_the_cpu_at_odd_sizes(kind, size):
     assert_agreement(*movie(*size), axes=f"{kind}YX", profile="fast")
 
 
+@pytest.mark.parametrize("place", ["here", "on the GPU"])
+@pytest.mark.parametrize("channels", ["joint", "separate"])
+def test_a_constant_channel_is_left_out(channels, place):
+    cupy = pytest.importorskip("cupy")
+    _, noisy = movie(5, 60, 57)
+    fewer = np.stack([noisy, 0.7 * noisy[:, ::-1]], axis=1)
+    stack = np.insert(fewer, 1, 255.0, axis=1)
+    move = cupy.asarray if place == "on the GPU" else np.asarray
+    options = {"axes": "TCYX", "profile": "fast", "channels": channels, "device": "cuda"}
+    expected, result = (cupy.asnumpy(vnlem.denoise(move(given), 20, **options)) for given in (fewer, stack))
+    assert (result[:, 1] == 255).all()
+    np.testing.assert_array_equal(result[:, ::2], expected)
+    assert np.abs(expected - fewer).max() > 10
+
+
 def test_images_of_several_sizes_agree_with_the_cpu():
     clean, noisy = movie(4, 70, 64)
     cuts = [(70, 64), (33, 60), (70, 21), (12, 12)]

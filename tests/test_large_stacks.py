@@ -230,6 +230,18 @@ def test_a_dry_run_of_a_movie(tmp_path):
     assert forecast.seconds > 0
 
 
+@pytest.mark.parametrize("channels", ["joint", "separate"])
+@pytest.mark.parametrize("axes", ["tcyx", "cztyx"])
+def test_a_dry_run_of_channels_of_which_one_is_black(tmp_path, axes, channels):
+    pixels = noisy((8, 3, 40, 44) if axes == "tcyx" else (3, 4, 8, 40, 44))
+    np.moveaxis(pixels, axes.index("c"), 0)[0] = 0
+    options = {"axes": axes, "channels": channels, **SMALL["T"]}
+    forecast = vnlem.denoise_large(pixels, tmp_path / "out.zarr", 80, dry_run=True, **options)
+    assert forecast.settings["denoised_channels"] == [1, 2]
+    assert forecast.seconds > 0
+    assert 100 * 2**20 < forecast.memory < 200 * 2**20
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

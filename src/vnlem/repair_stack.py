@@ -16,6 +16,7 @@ from vnlem.pipeline.axes import PagesOf, check_axes, series_of
 from vnlem.pipeline.device import lies_on_gpu, to_host
 from vnlem.pipeline.stack_input import is_list_of_pages
 from vnlem.repair import EVERY_PIXEL, PixelOptions, finish_pages, split, with_image
+from vnlem.stack_plan import varied_channels
 from vnlem.stacks import denoise_stack
 
 Mask = NDArray[np.bool_]
@@ -49,16 +50,15 @@ def denoise_repaired_stack(image: Any, sigma: Any, pixels: PixelOptions, options
         _refuse_empty(missing, letters)
     asked = _searched(pixels.impulses, options["noise_model"], options["about_noise"])
     found = _repairs(whole, missing, letters, sigma, asked, options.get("delay"))
-    impulses = _impulses(whole, missing, letters, found)
-    if missing is None and impulses is None and not pixels.keeps_input:
+    broken = missing is not None or any(one.repair.finds for one in found)
+    if not broken and not pixels.keeps_input:
         return denoise_stack(image, sigma, **options)
-    holes = missing
-    if impulses is not None:
-        holes = impulses if missing is None else _each(np.logical_or, missing, impulses)
-    given, repaired = whole, {}
-    if holes is not None:
-        given = _filled(whole, holes, letters, found)
-        repaired = {"holes": holes, "rounds": count_rounds(found)}
+    given, holes, impulses, repaired = whole, None, None, {}
+    if broken:
+        given, holes, impulses = _filled(whole, missing, letters, found)
+        varied = varied_channels(given, letters, options["noise_model"], options.get("delay"))
+        kept = found if varied is None else [found[channel] for channel in varied]
+        repaired = {"holes": holes, "rounds": count_rounds(kept)}
     result = denoise_stack(given, sigma, **options, **repaired)
 
     ended = partial(finish_pages, options=pixels)
@@ -79,7 +79,7 @@ def _each(change: Callable[..., Any], *stacks: Any) -> Any:
 
 
 def _count(masks: Any) -> int:
-    return 0 if masks is None else sum(map(np.count_nonzero, masks))
+    return int(sum(map(np.count_nonzero, masks)))
 
 
 def shows_impulses(
@@ -141,23 +141,18 @@ def _gone(missing: Any, letters: str) -> Iterable[Any]:
     return repeat(None) if missing is None else _channels(missing, letters)
 
 
-def _impulses(array: Any, missing: Any, letters: str, repairs: list[HoleSurvey]) -> Any:
-    """The impulses of a stack; None if none are searched for."""
-    if not any(one.repair.finds for one in repairs):
-        return None
-    found = _each(lambda pages: np.zeros(pages.shape, bool), array)
-    every = zip(_channels(array, letters), _channels(found, letters), _gone(missing, letters), strict=False)
-    for one, (pages, holes, gone) in zip(repairs, every, strict=True):
-        for number, (page, own) in enumerate(zip(pages, holes, strict=True)):
-            own.put(0, one.repair.impulses(page[0], None if gone is None else gone[number][0]))
-    return found
-
-
-def _filled(array: Any, holes: Any, letters: str, repairs: list[HoleSurvey]) -> Any:
-    """A stack with a first guess of its missing pixels, page by page."""
-    result = _each(lambda pages: pages.copy(), array)
-    every = zip(_channels(result, letters), _channels(holes, letters), strict=True)
-    for one, (pages, gone) in zip(repairs, every, strict=True):
-        for page, own in zip(pages, gone, strict=True):
-            page.put(0, one.repair.fill(page[0], own[0]))
-    return result
+def _filled(array: Any, missing: Any, letters: str, repairs: list[HoleSurvey]) -> tuple[Any, Any, Any]:
+    """A stack with a first guess in its holes, page by page; the holes; and those that are impulses."""
+    filled = _each(lambda pages: pages.copy(), array)
+    impulses = _each(lambda pages: np.zeros(pages.shape, bool), array)
+    every = zip(
+        _channels(filled, letters), _channels(impulses, letters), _gone(missing, letters), strict=False
+    )
+    for one, (pages, spots, gone) in zip(repairs, every, strict=True):
+        for number, (page, own) in enumerate(zip(pages, spots, strict=True)):
+            known = None if gone is None else gone[number][0]
+            found = one.repair.impulses(page[0], known)
+            own.put(0, found)
+            page.put(0, one.repair.fill(page[0], found if known is None else found | known))
+    holes = impulses if missing is None else _each(np.logical_or, missing, impulses)
+    return filled, holes, impulses

@@ -1,33 +1,32 @@
-"""Movies, volumes, sets of images: which pages help each other, and the method that takes them.
+"""Movies, volumes, sets of images: the plan of a stack carried out, series by series.
 
-`vnlem.denoise(..., axes=...)` comes here. Noise and the handling of channels are decided once for all pages.
+`vnlem.denoise(..., axes=...)` comes here.
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vnlem.features.channels import CHANNELS, handling_for
 from vnlem.noise.find import ABOUT_NOISE
 from vnlem.noise.model import NoiseModel
-from vnlem.noise.pages import Pages, StackNoise, checked_page, has_maps, mosaic, sampled_pages
+from vnlem.noise.pages import Pages, StackNoise, checked_page
 from vnlem.noise.predictive import NoiseCheck, check_result, worst
 from vnlem.noise.stack_holes import LevelsWithHoles, denoise_in_rounds
 from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PagesOf, check_axes, helpful_axis, series_of
 from vnlem.pipeline.device import choose, current, namespace
 from vnlem.pipeline.dtypes import as_dtype, readable_as, taken_up
-from vnlem.pipeline.progress import Progress, reporting
+from vnlem.pipeline.progress import Progress, ProgressCallback, reporting
 from vnlem.pipeline.run import Info
 from vnlem.pipeline.sigma import root_mean_square
 from vnlem.pipeline.stack_input import as_array, is_list_of_pages, sigma_map_of, sigma_per_channel
 from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
-from vnlem.registry import stack_method
 from vnlem.series import denoise_series, first_pages, share, takes_sigma_maps, units_on
+from vnlem.stack_plan import GivenNoise, StackPlan, channels_of_stack, plan_stack, varied_channels
 
 
 def denoise_pages_on_disk(
@@ -86,115 +85,142 @@ def denoise_stack(
     """
     begun = time.perf_counter()
     check_workers(workers)
-    plain = params.get("preset") == "paper"
-    # All pages of a channel, or of all channels, share one noise, which is estimated once.
-    known: dict[int, StackNoise] = {}
-    n_channels = 1
-    maps: list[PagesOf] = []  # of the noise of each series, if it is not one number
-    gone: list[Any] = []  # the holes of each series, page by page
-    pages_given = image if is_list_of_pages(image, axes) else None
-    if pages_given is not None:
-        given = pages_given if dtype is None else [taken_up(page, dtype) for page in pages_given]
-        plans: list[tuple[str, int, Pages]] = [("N", 0, list(given))]
-        sigmas = sigma_per_channel(sigma, 1)
-        channels, _ = channels_of_stack(
-            method, "N", [given], params, (sigmas, noise_model, about_noise, plain)
-        )
-        gone = [] if holes is None else [holes]
-        result: Any = [None] * len(pages_given)
+    given = GivenNoise(sigma, noise_model, about_noise, params.get("preset") == "paper")
+    if is_list_of_pages(image, axes):
+        plan, series, result = _plan_images(image, holes, method, params, given, dtype, device)
     else:
-        array = as_array(image) if out is None else image
-        letters = check_axes(axes, array.shape)
-        result = namespace(array).empty_like(array, dtype=dtype) if out is None else out
-        read = None if dtype is None else readable_as(array.dtype, dtype)
-        n_channels = dict(zip(letters, array.shape, strict=True)).get("C", 1)
-        kind = helpful_axis(array, letters)
-        if not kind and params.get("delay") is not None:
-            kind = "T" if "T" in letters else ""  # a movie of one frame, denoised as in a stream
-        all_series = series_of(letters, array.shape, kind, joint=True)
-        series_pages = [PagesOf(array, letters, one, read) for one in all_series]
-        spread = sigma_map_of(sigma, array.shape)
-        sigmas = [None] * n_channels if spread is not None else sigma_per_channel(sigma, n_channels)
-        given_noise = (sigmas, noise_model, about_noise, plain)
-        if spread is not None:
-            sigmas = _levels(_first(spread, letters, kind, params.get("delay")), letters, noise_model)
-            given_noise = (sigmas, "gaussian", about_noise, plain)
-            if not _same_in_all_channels(spread, letters):
-                params = params | {"channels": "separate"}
-        first = [first_pages(pages, params.get("delay")) for pages in series_pages]
-        channels, common = channels_of_stack(method, kind, first, params, given_noise)
-        if common is None:
-            all_series = series_of(letters, array.shape, kind)
-            series_pages = [PagesOf(array, letters, one, read) for one in all_series]
-        else:
-            known[0] = common
-        plans = [(kind, one.channel, pages) for one, pages in zip(all_series, series_pages, strict=True)]
-        outputs = [PagesOf(result, letters, one) for one in all_series]
-        if spread is not None:
-            noise_model = "gaussian"
-            maps = [PagesOf(spread, letters, one) for one in all_series]
-        gone = [] if holes is None else [PagesOf(holes, letters, one) for one in all_series]
-    total = sum(len(pages) for _, _, pages in plans)
+        plan, series, result = _plan_array(image, out, holes, axes, method, params, given, dtype)
     infos: list[dict[str, Any]] = []
-    looks: dict[int, NoiseCheck] = {}
-    shown: dict[int, NoiseModel] = {}  # of the middle page of each channel
+    options = {"method": method, "workers": workers, "info": infos, "device": device, **params}
+    options["same"] = plan.handling == "same"
+    looks: dict[int, tuple[NoiseModel, NoiseCheck]] = {}  # at the middle page of each channel
+    done, total = 0, rounds * sum(len(one.pages) for one in series)
     with reporting(progress, method) as report:
-
-        def denoised(number: int, begun: int) -> Iterator[NDArray[Any]]:
-            """The denoised pages of a series; begun: the pages done before."""
-            kind, channel, pages = plans[number]
-            noise = known[channel]
-            levels: Any = maps[number] if maps else None
-            options = {"method": method, "workers": workers, "info": infos, "device": device, **params}
-            if gone:
-                if takes_sigma_maps(method, kind, len(pages), noise, device):
-                    levels = LevelsWithHoles(gone[number], noise, levels)
-                options["units"] = units_on(device, first_pages(pages, params.get("delay")), noise)
-
-            def solve(own: Pages, turn: int) -> Iterator[NDArray[Any]]:
-                part = share(report, begun + turn * len(own), len(own), rounds * total)
-                same = channels == "same"
-                return denoise_series(own, kind, noise, report=part, same=same, sigma_map=levels, **options)
-
-            return denoise_in_rounds(pages, gone[number], rounds, solve) if gone else solve(pages, 0)
-
-        at = 0
-        for number, (_, channel, pages) in enumerate(plans):
-            if channel not in known:
-                same = [first_pages(other, params.get("delay")) for _, c, other in plans if c == channel]
-                known[channel] = StackNoise.of(same, sigmas[channel], noise_model, about_noise, plain=plain)
-            for index, page in enumerate(denoised(number, at)):
+        for one in series:
+            size = len(one.pages)
+            shares = [share(report, done + turn * size, size, total) for turn in range(rounds)]
+            for index, page in enumerate(_denoised(one, shares, options)):
                 page = page if dtype is None else as_dtype(page, dtype)
-                if return_info and channel not in looks and index == len(pages) // 2:
-                    before = checked_page(pages, index)
-                    shown[channel] = known[channel].of_page(before)
-                    looks[channel] = check_result(before, page, shown[channel])
-                if pages_given is not None:
-                    # A copy, not in page-locked memory.
-                    result[index] = namespace(page).array(page) if device != "cpu" else page
-                else:
-                    outputs[number].put(index, namespace(result).asarray(page))
-            at += rounds * len(pages)
+                if return_info and one.channel not in looks and index == size // 2:
+                    before = checked_page(one.pages, index)
+                    shown = one.noise.of_page(before)
+                    looks[one.channel] = shown, check_result(before, page, shown)
+                one.put(index, page)
+            done += rounds * size
     if not return_info:
         return result
-    if channels == "separate":
-        sigmas = [known[channel].model.sigma for channel in range(n_channels)]
-    else:
-        sigmas = known[0].levels(n_channels)
-    details = {
-        "axes": axes,
-        "channels": channels,
-        "series": [kind for kind, _, _ in plans],
-        "sigma_per_channel": sigmas,
-        "noise_models": list(shown.values()),
-        "noise_checks": list(looks.values()),
-    }
-    elapsed = time.perf_counter() - begun
-    rms = float(np.sqrt(np.mean(np.square(sigmas))))
+    models, checks_of_noise = (list(found) for found in zip(*looks.values(), strict=True))
+    details = {"axes": axes, "series": [one.kind for one in series], "noise_checks": checks_of_noise}
+    rms = float(np.sqrt(np.mean(np.square(plan.sigmas))))
+    timings = {"total": time.perf_counter() - begun}
+    about = {"noise": models[0], "noise_check": worst(checks_of_noise)}
     parameters = infos[0] if infos else {}
-    timings = {"total": elapsed}
-    about = {"noise": shown[0], "noise_check": worst(list(looks.values()))}
+    details |= plan.describe(models)
     return result, Info(method, rms, parameters, timings, details, device=device, **about)
+
+
+class _Series(NamedTuple):
+    """A series of pages, and where their results go."""
+
+    kind: str
+    channel: int
+    noise: StackNoise
+    pages: Pages
+    put: Callable[[int, NDArray[Any]], None]
+    levels: Pages | None = None  # of the noise, if it is not one number
+    holes: Any = None  # the pixels of each page that hold a guess, if there are any
+
+
+def _plan_images(
+    images: Sequence[Any],
+    holes: Any,
+    method: str,
+    params: dict[str, Any],
+    given: GivenNoise,
+    dtype: np.dtype[Any] | None,
+    device: str,
+) -> tuple[StackPlan, list[_Series], list[Any]]:
+    """A set of images, which may have several sizes: one series; and the list of its results."""
+    pages: Pages = list(images) if dtype is None else [taken_up(page, dtype) for page in images]
+    given = given._replace(sigmas=sigma_per_channel(given.sigmas, 1))
+    handling, _ = channels_of_stack(method, "N", [pages], params, given)
+    first = first_pages(pages, params.get("delay"))
+    noise = StackNoise.of([first], given.sigmas[0], given.model, given.others, plain=given.plain)
+    result: list[Any] = [None] * len(images)
+
+    def put(index: int, page: NDArray[Any]) -> None:
+        # A copy, not in page-locked memory.
+        result[index] = page if device == "cpu" else namespace(page).array(page)
+
+    return StackPlan(handling, [], {0: noise}), [_Series("N", 0, noise, pages, put, None, holes)], result
+
+
+def _plan_array(
+    image: Any,
+    out: Any,
+    holes: Any,
+    axes: str | None,
+    method: str,
+    params: dict[str, Any],
+    given: GivenNoise,
+    dtype: np.dtype[Any] | None,
+) -> tuple[StackPlan, list[_Series], Any]:
+    """The series of an array, and the array of their results, which has the constant channels already."""
+    array = as_array(image) if out is None else image
+    letters = check_axes(axes, array.shape)
+    result = namespace(array).empty_like(array, dtype=dtype) if out is None else out
+    read = None if dtype is None else readable_as(array.dtype, dtype)
+    count, delay = dict(zip(letters, array.shape, strict=True)).get("C", 1), params.get("delay")
+    spread = sigma_map_of(given.sigmas, array.shape)
+    sigmas = [] if spread is not None else sigma_per_channel(given.sigmas, count)
+    varied = varied_channels(array, letters, given.model, delay)
+    kind = helpful_axis(array, letters, varied)
+    if not kind and delay is not None:
+        kind = "T" if "T" in letters else ""  # a movie of one frame, denoised as in a stream
+    if spread is not None:
+        sigmas = _levels(_first(spread, letters, kind, delay), letters, given.model)
+        given = given._replace(model="gaussian")
+        if not _same_in_all_channels(spread, letters, range(count) if varied is None else varied):
+            params["channels"] = "separate"
+    given = given._replace(sigmas=sigmas)
+    plan = plan_stack(array, letters, kind, varied, method, params, given, dtype=read)
+    constant = [channel for channel in range(count) if channel not in plan.denoised]
+    for one in series_of(letters, array.shape, "", channels=constant) if constant else ():
+        page = PagesOf(array, letters, one, read)[0]
+        PagesOf(result, letters, one).put(0, page if dtype is None else as_dtype(page, dtype))
+    series = [
+        _Series(
+            kind,
+            one.channel,
+            plan.noises[one.channel],
+            PagesOf(array, letters, one, read),
+            PagesOf(result, letters, one).put,
+            None if spread is None else PagesOf(spread, letters, one),
+            None if holes is None else PagesOf(holes, letters, one),
+        )
+        for one in plan.series
+    ]
+    return plan, series, result
+
+
+def _denoised(
+    one: _Series, shares: list[ProgressCallback | None], options: dict[str, Any]
+) -> Iterator[NDArray[Any]]:
+    """The denoised pages of a series; shares: the progress of each round."""
+    noise = one.noise
+    levels: Any = one.levels
+    if one.holes is not None:
+        if takes_sigma_maps(options["method"], one.kind, len(one.pages), noise, options["device"]):
+            levels = LevelsWithHoles(one.holes, noise, levels)
+        units = units_on(options["device"], first_pages(one.pages, options.get("delay")), noise)
+        options = options | {"units": units}
+
+    def solve(pages: Pages, turn: int) -> Iterator[NDArray[Any]]:
+        return denoise_series(pages, one.kind, noise, report=shares[turn], sigma_map=levels, **options)
+
+    if one.holes is None:
+        return solve(one.pages, 0)
+    return denoise_in_rounds(one.pages, one.holes, len(shares), solve)
 
 
 def _first(spread: NDArray[np.float64], letters: str, kind: str, delay: Any) -> NDArray[np.float64]:
@@ -215,53 +241,6 @@ def _levels(spread: NDArray[np.float64], letters: str, noise_model: Any) -> list
     return [root_mean_square(plane) for plane in planes]
 
 
-def _same_in_all_channels(spread: NDArray[np.float64], letters: str) -> bool:
+def _same_in_all_channels(spread: NDArray[np.float64], letters: str, channels: Sequence[int]) -> bool:
     planes = np.moveaxis(spread, letters.index("C"), 0) if "C" in letters else spread[None]
-    return all(np.array_equal(plane, planes[0]) for plane in planes[1:])
-
-
-def channels_of_stack(
-    method: str,
-    kind: str,
-    series: Sequence[Pages],
-    params: dict[str, Any],
-    about: tuple[list[Any], Any, dict[str, Any], bool],
-    *,
-    in_parts: bool = False,
-) -> tuple[str, StackNoise | None]:
-    """How the channels of a stack are denoised, decided once for all of it, and their common noise.
-
-    method, kind: of the series.
-    series: with all channels; some of their pages decide.
-    params: "channels" is removed from it.
-    about: what the user passed about the noise: a sigma for each channel, the noise model, other parameters,
-        and whether white noise is estimated.
-    in_parts: whether pages are denoised part by part.
-
-    Returns "joint", "separate" or "same", and the noise; None if channels have separate noise.
-    """
-    wanted = params.pop("channels", "auto")
-    checks.choice("channels", wanted, CHANNELS)
-    sigmas, noise_model, about_noise, plain = about
-    together = stack_method(method, kind) if kind else None
-    if wanted == "separate" or len(sigmas) == 1:
-        return "separate", None
-    if together is None or not together.channels:
-        if wanted != "auto":
-            raise ValueError(
-                f"method {method!r} denoises the channels of a stack one by one, so channels={wanted!r} is "
-                "not possible; leave channels out, or use method='vnlr'"
-            )
-        return "separate", None
-    noise = StackNoise.of_channels(
-        list(series), sigmas, noise_model, about_noise, plain=plain, in_parts=in_parts
-    )
-    if noise is None:
-        if wanted != "auto" and has_maps(noise_model, about_noise):
-            raise ValueError(
-                "with maps of the noise the channels of a stack are denoised one by one, so "
-                f"channels={wanted!r} is not possible; leave channels out"
-            )
-        return "separate", None
-    channels = handling_for(noise.model, wanted, len(sigmas), lambda: mosaic(sampled_pages(list(series))))
-    return channels, None if channels == "separate" else noise
+    return all(np.array_equal(planes[channel], planes[channels[0]]) for channel in channels[1:])

@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from vnlem.features.channels import CHANNELS
 from vnlem.noise.find import ABOUT_NOISE, check_noise_model
+from vnlem.noise.model import NoiseModel
 from vnlem.noise.pages import StackNoise, planes_of
 from vnlem.pipeline import checks
 from vnlem.pipeline.axes import PageSeries, PagesOf, check_axes, series_of
@@ -26,9 +27,10 @@ from vnlem.pipeline.warn import said_once
 from vnlem.pipeline.workers import check_workers
 from vnlem.registry import check_stack_params, stack_method
 from vnlem.series import check_page, denoise_series, units_on
-from vnlem.stacks import channels_of_stack
+from vnlem.stack_plan import GivenNoise, StackPlan, plan_stack, varied_channels
 
 METHOD = "vnlr"
+NO_NOISE = NoiseModel.white(0.0)
 LARGE = 10_000  # pixels: no patch is larger than such a frame
 
 
@@ -57,7 +59,9 @@ class Stream:
     -----
     The frames equal those of ``vnlem.denoise(movie, sigma, axes=axes, delay=delay, profile=profile,
     impulses=False)``, byte for byte, if all other options agree: a stream does not search for impulses. Both
-    measure the noise, and the mean and scale of the pixels, on the first ``delay + 1`` frames.
+    measure the noise, and the mean and scale of the pixels, on the first ``delay + 1`` frames. A channel that
+    has one value in all of these, such as alpha or a black stain, is returned as it came, also in later
+    frames.
 
     Examples
     --------
@@ -105,7 +109,8 @@ class Stream:
         self._first: list[NDArray[Any]] = []  # until there are enough to start
         self._like: Any = None  # the first frame's shape and dtype
         self._count = 0
-        self._series: list[_Series] = []
+        self._series: list[_Series] = []  # those that are denoised, then those of constant channels
+        self._plan: StackPlan | None = None
         self._where = "cpu"
         self._ended = False
 
@@ -189,18 +194,14 @@ class Stream:
                 f"the noise is measured when {self.delay + 1} frames have arrived, and {self._count} have; "
                 "ask for info later"
             )
-        models = [one.noise.model for one in self._series]
-        levels = [model.sigma for model in models]
-        if self._handling != "separate":
-            levels = self._series[0].noise.levels(self._n_channels())
+        assert self._plan is not None
+        models, levels = [noise.model for noise in self._plan.noises.values()], self._plan.sigmas
         details = {
             "axes": self._letters,
-            "channels": self._handling,
             "delay": self.delay,
             "noise_from": "sigma" if self._sigma is not None else f"the first {self.delay + 1} frames",
-            "sigma_per_channel": levels,
-            "noise_models": models,
             "frames": self._count,
+            **self._plan.describe(models),
         }
         level = math.sqrt(sum(value**2 for value in levels) / len(levels))
         parameters = self._series[0].used[0]
@@ -225,14 +226,15 @@ class Stream:
             )
         if not lies_on_gpu(array):
             # Values are checked before the frame is accepted: a later error would end the stream.
-            for page in (one.page_of(array) for one in self._layouts(array, joint=False)):
+            for page in (one.page_of(array) for one in self._layouts(array)):
                 check_page(planes_of(page, self._count, None), self._count, None)
         self._like = array.shape, array.dtype
         return array if self._dtype is None else taken_up(array, self._dtype)
 
-    def _layouts(self, frame: Any, *, joint: bool) -> "list[_Layout]":
-        shape = (1, *frame.shape)
-        return [_Layout(self._letters, one) for one in series_of(self._letters, shape, "T", joint=joint)]
+    def _layouts(self, frame: Any) -> "list[_Layout]":
+        """Of each channel."""
+        every = series_of(self._letters, (1, *frame.shape), "T")
+        return [_Layout(self._letters, one) for one in every]
 
     def _n_channels(self) -> int:
         shape, _ = self._like
@@ -248,14 +250,13 @@ class Stream:
         sigmas = sigma_per_channel(self._sigma, self._n_channels())
         found = []
         with said_once(), current(where):
-            [together] = self._layouts(first[0], joint=True)
-            every = [together.page_of(frame) for frame in first]
-            about = (sigmas, model, self._about_noise, False)
-            handling, common = channels_of_stack(METHOD, "T", [every], {"channels": self._handling}, about)
-            layouts = self._layouts(first[0], joint=common is not None)
-            for layout, sigma in zip(layouts, sigmas, strict=False):
-                pages = [layout.page_of(frame) for frame in first]
-                noise = common or StackNoise.of([pages], sigma, model, self._about_noise, plain=False)
+            movie = namespace(first[0]).stack(first)
+            varied = varied_channels(movie, self._letters, model)
+            given = GivenNoise(sigmas, model, self._about_noise)
+            asked = {"channels": self._handling}
+            plan = plan_stack(movie, self._letters, "T", varied, METHOD, asked, given)
+            for layout in (_Layout(self._letters, one) for one in plan.series):
+                pages, noise = [layout.page_of(frame) for frame in first], plan.noises[layout.channel]
                 series = _Series(layout, noise, Incoming(pages[0].shape))
                 series.done = denoise_series(
                     series.pages,
@@ -267,13 +268,20 @@ class Stream:
                     info=series.used,
                     units=units_on(where, pages, noise),
                     device=where,
-                    same=handling == "same",
+                    same=plan.handling == "same",
                     **self._params,
                 )
-                for page in pages:
-                    series.pages.put(page)
                 found.append(series)
-        self._handling, self._where, self._series, self._first = handling, where, found, []
+        for layout in self._layouts(first[0]):
+            if layout.channel in plan.denoised:
+                continue
+            series = _Series(layout, StackNoise(NO_NOISE), Incoming(layout.page_of(first[0]).shape))
+            series.done = (page for page in series.pages)
+            found.append(series)
+        for series in found:
+            for frame in first:
+                series.pages.put(series.page_of(frame))
+        self._plan, self._where, self._series, self._first = plan, where, found, []
 
     def _next(self) -> NDArray[Any]:
         """The next finished frame."""
@@ -305,7 +313,7 @@ class _Layout:
     """Where the pages of a series lie in frames."""
 
     def __init__(self, letters: str, series: PageSeries) -> None:
-        self._letters, self._at = letters, series
+        self._letters, self._at, self.channel = letters, series, series.channel
 
     def page_of(self, frame: Any) -> NDArray[Any]:
         """The page of one frame."""

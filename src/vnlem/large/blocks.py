@@ -69,6 +69,10 @@ class BlockSolver(Protocol):
     def cure(self) -> str:
         """Advice, as a phrase, if the smallest unit takes too much memory."""
 
+    @property
+    def varied(self) -> tuple[int, ...] | None:
+        """The channels that are denoised if others are constant; None for all."""
+
     def solve(self, pixels: NDArray[Any], block: Block, workers: int | None) -> NDArray[Any]:
         """The denoised pixels of `block.write` from those of `block.read`."""
 

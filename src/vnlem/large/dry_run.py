@@ -11,6 +11,7 @@ from vnlem.large.blocks import Block, BlockPlan, BlockSolver, need
 from vnlem.large.boxes import Box, Span, extent, grown, volume
 from vnlem.large.memory import human_bytes
 from vnlem.large.sources import Source
+from vnlem.large.target import memory_of_block
 
 PIECE = 256  # side of the piece that is solved to measure the speed of this machine
 PLANES = 12  # of a movie or a volume
@@ -83,7 +84,7 @@ def forecast(
         block=plan.block,
         halo=plan.halo,
         halo_overhead=plan.overhead(),
-        memory=need(plan, itemsize, solver.memory),
+        memory=need(plan, itemsize, memory_of_block(source, solver)),
         bytes_read=round(itemsize * (_read(plan) + written - pixels * (len(levels) == 1))),
         bytes_written=itemsize * written,
         seconds=_rate(source, solver, box, workers) * pixels * (1 + plan.overhead()),
@@ -100,9 +101,13 @@ def _read(plan: BlockPlan) -> float:
 def _rate(source: Source, solver: BlockSolver, box: Box, workers: int | None) -> float:
     """Seconds per processed pixel, including the halo; the second of two runs counts."""
     middle: list[Span] = []
+    at: dict[str, int] = {}
     for axis, (start, stop) in zip(source.axes, box, strict=True):
         if axis not in solver.axes:
-            middle.append((start, start + 1))
+            # A constant channel takes no time.
+            first = solver.varied[0] if axis == "c" and solver.varied is not None else start
+            at[axis] = first
+            middle.append((first, first + 1))
         elif axis != "c":
             side = PIECE if axis in "yx" else PLANES
             first = max(start, (start + stop - side) // 2)
@@ -116,13 +121,13 @@ def _rate(source: Source, solver: BlockSolver, box: Box, workers: int | None) ->
         # With its halo a piece of a stack would be most of the stack: it is treated as the whole.
         pixels = source.read(tuple(middle)).reshape(extent(write))
         alone = tuple((0, size) for size in pixels.shape)
-        return _seconds(solver, pixels, Block(alone, alone, pixels.shape), workers) / pixels.size
+        return _seconds(solver, pixels, Block(alone, alone, pixels.shape, at), workers) / pixels.size
     read = grown(write, solver.halo, whole)
     full: list[Span] = list(middle)
     for number, span in zip(solved, read, strict=True):
         full[number] = span
     pixels = source.read(tuple(full)).reshape(extent(read))
-    taken = _seconds(solver, pixels, Block(read, write, whole), workers)
+    taken = _seconds(solver, pixels, Block(read, write, whole, at), workers)
     return taken / volume(grown(write, solver.work_halo, whole))
 
 

@@ -132,6 +132,11 @@ class ImageSolver:
         return BYTES_ALWAYS + each * prod(shape)
 
     @property
+    def varied(self) -> tuple[int, ...] | None:
+        """The plan says which channels of a picture are constant."""
+        return None
+
+    @property
     def cure(self) -> str:
         """Advice if the smallest unit takes too much memory."""
         if len(self.plan.sizes) == 1:

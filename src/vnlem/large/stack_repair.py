@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vnlem.large.sample import is_all
 from vnlem.large.sources import Source
-from vnlem.noise.stack_holes import PageRepair, Seen, count_rounds, find_repair
+from vnlem.noise.stack_holes import HoleSurvey, PageRepair, Seen, find_repair
 from vnlem.pipeline.axes import series_of
 from vnlem.pipeline.regions import Region
 from vnlem.repair import EVERY_PIXEL, PixelOptions
@@ -15,8 +15,8 @@ from vnlem.repair import EVERY_PIXEL, PixelOptions
 
 def repairs_of(
     source: Source, letters: str, sigma: Any, pixels: PixelOptions
-) -> tuple[tuple[PageRepair, ...], int]:
-    """How the holes of each channel are filled, and in how many rounds; empty if there are none."""
+) -> tuple[tuple[PageRepair, ...], list[HoleSurvey]]:
+    """How the holes of each channel are filled, empty if there are none; and what was seen of them."""
     if pixels.mask is not None and pixels.mask.all():
         raise ValueError("all pixels are masked; there is nothing to denoise")
     reads = ReadInPages(source)
@@ -35,7 +35,7 @@ def repairs_of(
         found.append(find_repair(len(pages), page_at, sigma, asked, over_time="T" in letters))
     told = pixels.mask is not None or pixels.defects is not None
     needed = told or any(one.missing or one.repair.finds for one in found) or _holds_nan(source)
-    return tuple(one.repair for one in found) if needed else (), count_rounds(found)
+    return tuple(one.repair for one in found) if needed else (), found
 
 
 def _holds_nan(source: Source) -> bool:

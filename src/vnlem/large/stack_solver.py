@@ -25,9 +25,10 @@ from vnlem.noise.stack_holes import (
     REACH,
     LevelsWithHoles,
     PageRepair,
+    count_rounds,
 )
 from vnlem.noise.stack_units import StackUnits, units_of
-from vnlem.pipeline.axes import PageSeries, PagesOf, helpful_axis, series_of
+from vnlem.pipeline.axes import PageSeries, PagesOf, helpful_axis
 from vnlem.pipeline.device import choose, current, why_no_gpu
 from vnlem.pipeline.dtypes import as_dtype, readable_as
 from vnlem.pipeline.lazy import load
@@ -37,7 +38,7 @@ from vnlem.pipeline.stack_task import Part, StackTask
 from vnlem.registry import check_stack_params, stack_method
 from vnlem.repair import EVERY_PIXEL, PixelOptions, finish_pages
 from vnlem.series import denoise_series, takes_sigma_maps, units_on
-from vnlem.stacks import channels_of_stack
+from vnlem.stack_plan import GivenNoise, plan_stack, varied_channels
 
 # Bytes per pixel of a plane that a pass holds, from benchmarks/stack_memory.py.
 BYTES_IN_FLIGHT = 65
@@ -57,7 +58,7 @@ class StackSolver:
     resolved: list[dict[str, Any]]  # all parameters, for each set of units, for the record
     kind: str  # "T" or "Z"
     channels: str  # "separate", or how all channels of a page are denoised together
-    noises: tuple[NoiseModel, ...]  # one for each channel, or one for all
+    noises: dict[int, NoiseModel]  # by the channel, or one for all
     others: tuple[str, ...]  # axes that count series
     units: dict[
         tuple[int, ...], StackUnits
@@ -71,6 +72,7 @@ class StackSolver:
     pixels: PixelOptions = EVERY_PIXEL
     repairs: tuple[PageRepair, ...] = ()  # one for each channel of the source; empty if nothing is repaired
     rounds: int = 1
+    varied: tuple[int, ...] | None = None  # the channels that are denoised if others are constant
 
     @property
     def fills(self) -> bool:
@@ -137,22 +139,30 @@ class StackSolver:
         """The same for pixels without holes, or with a guess there."""
         pixels, block, holes = self._from_grain(pixels, block, holes)
         channel = block.at.get("c", 0)
+        wanted = np.dtype(self.dtype)
+        result = np.empty(extent(block.write), wanted)
+        chosen: Any = slice(None)
+        if self.varied is not None:
+            # Constant channels stay as they are.
+            result[...] = as_dtype(pixels[slices(inside(block.write, block.read))], wanted)
+            if "c" in self.axes:
+                chosen = list(self.varied)
+            elif channel not in self.varied:
+                return result
         series = tuple(block.at.get(name, 0) for name in self.others)
         along = self.axes.index(self.kind.lower())
         first, last = inside(block.write, block.read)[along]
         known = parts.steps(self.noises[channel], block.region).stabilise.write
         whole = (block.whole[along], block.whole[-2], block.whole[-1])
         part = Part((block.read[along][0], known.top, known.left), whole)
-        wanted = np.dtype(self.dtype)
-        result = np.empty(extent(block.write), wanted)
         in_order = np.moveaxis(result, along, 0)
         given = pixels.astype(readable_as(pixels.dtype, wanted)) if wanted != pixels.dtype else pixels
         noise, device = StackNoise(self.noises[channel], block.region), choose(self.device)
         levels: Any = None
         if holes is not None and takes_sigma_maps(self.method, self.kind, whole[0], noise, device):
-            levels = LevelsWithHoles(np.moveaxis(holes, along, 0), noise)
+            levels = LevelsWithHoles([page[chosen] for page in np.moveaxis(holes, along, 0)], noise)
         pages = denoise_series(
-            list(np.moveaxis(given, along, 0)),
+            [page[chosen] for page in np.moveaxis(given, along, 0)],
             self.kind,
             noise,
             method=self.method,
@@ -171,7 +181,7 @@ class StackSolver:
                 if number >= last:
                     break
                 if number >= first:
-                    in_order[number - first] = as_dtype(page, wanted)
+                    in_order[number - first, chosen] = as_dtype(page, wanted)
         return result
 
     def _from_grain(self, pixels: NDArray[Any], block: Block, holes: Any) -> tuple[NDArray[Any], Block, Any]:
@@ -196,16 +206,18 @@ class StackSolver:
 
     def describe(self) -> dict[str, Any]:
         """Everything the result depends on, as plain values."""
-        told = {
+        told: dict[str, Any] = {
             "method": self.method,
             "device": kind_of(self.device),
             "solver": f"stack along {self.kind}",
             "channels": self.channels,
             "parameters": self.resolved,
             "scales": [[*key, *value] for key, value in self.units.items()],
-            "noise": "; ".join(noise.describe() for noise in self.noises),
-            "noise_model": [noise.to_dict() for noise in self.noises],
+            "noise": "; ".join(noise.describe() for noise in self.noises.values()),
+            "noise_model": [noise.to_dict() for noise in self.noises.values()],
         }
+        if self.varied is not None:
+            told["denoised_channels"] = list(self.varied)
         if self.repairs or self.pixels.keeps_input:
             told |= {"repair": [one.describe() for one in self.repairs], **self.pixels.describe()}
         return told
@@ -223,9 +235,11 @@ def stack_solver(
     if source.guessed:
         return None
     letters = "".join(source.axes).upper()
-    repairs, rounds = repairs_of(source, letters, sigma, pixels)
+    repairs, surveys = repairs_of(source, letters, sigma, pixels)
     reads = ReadInPages(source, pixels, repairs)
-    kind = helpful_axis(reads, letters)
+    noise_model = params.pop("noise_model", "auto")
+    varied = varied_channels(reads, letters, noise_model)
+    kind = helpful_axis(reads, letters, varied)
     together = stack_method(method, kind)
     if not kind or together is None:
         return None
@@ -236,26 +250,17 @@ def stack_solver(
         )
     prepare = load(together.prepare)
     about_noise = {name: params.pop(name, None) for name in ABOUT_NOISE}
-    noise_model = params.pop("noise_model", "auto")
-    given = None if sigma is None else check_sigma(sigma)
-    plain = params.get("preset") == "paper"
-    all_series = series_of(letters, source.shape, kind, joint=True)
-    n_channels = dict(zip(letters, source.shape, strict=True)).get("C", 1)
-    about = ([given] * n_channels, noise_model, about_noise, plain)
-    every = [PagesOf(reads, letters, one) for one in all_series]
-    channels, common = channels_of_stack(method, kind, every, params, about, in_parts=True)
+    level = None if sigma is None else check_sigma(sigma)
+    given = GivenNoise([level] * len(surveys), noise_model, about_noise, params.get("preset") == "paper")
+    channels, all_series, noises, kept, _ = plan_stack(
+        reads, letters, kind, varied, method, params, given, in_parts=True
+    )
     check_stack_params(prepare, method, params)
-    noises: list[StackNoise] = [] if common is None else [common]
-    if common is None:
-        all_series = series_of(letters, source.shape, kind)
-    for channel in range(1 + max(one.channel for one in all_series)):
-        pages = [PagesOf(reads, letters, one) for one in all_series if one.channel == channel]
-        if common is None:
-            noises.append(
-                StackNoise.of(list(pages), given, noise_model, about_noise, plain=plain, in_parts=True)
-            )
-        advise(noises[channel].model, checked_page(pages[0], 0), rounded=source.rounded)
-    together_axes = {kind.lower(), "y", "x", *(() if common is None else "c")}
+    for channel, noise in noises.items():
+        first = next(one for one in all_series if one.channel == channel)
+        page = checked_page(PagesOf(reads, letters, first), 0)
+        advise(noise.model, page, rounded=source.rounded)
+    together_axes = {kind.lower(), "y", "x", *(() if channels == "separate" else "c")}
     others = tuple(name for name in source.axes if name not in together_axes)
     solved = tuple(name for name in source.axes if name in together_axes)
     units, used = {}, []
@@ -263,12 +268,12 @@ def stack_solver(
     for key, channel, measured in _units(reads, letters, all_series, noises, device):
         units[key] = measured
         level = max(noises[channel].sigma / measured.scale, NEGLIGIBLE)
-        joint = n_channels if channels == "joint" else 1
+        joint = len(kept) if channels == "joint" else 1
         found, _ = prepare(StackTask(kind, [size] * count, level, device=device, channels=joint), **params)
         if found not in used:  # parameters may follow the noise
             used.append(found)
     planes, *around = (max(by) for by in zip(*map(load(together.halo), used), strict=True))
-    filters = max(parts.halo(noise.model) for noise in noises)
+    filters = max(parts.halo(noise.model) for noise in noises.values())
     grain = 1 if device == "cpu" else together.cuda_grain
     around = [by + 2 * (filters + grain - 1) for by in around] if any(around) else list(size)
     return StackSolver(
@@ -277,7 +282,7 @@ def stack_solver(
         resolved=[asdict(found) for found in used],
         kind=kind,
         channels=channels,
-        noises=tuple(noise.model for noise in noises),
+        noises={channel: noise.model for channel, noise in noises.items()},
         others=others,
         units=units,
         axes=solved,
@@ -288,12 +293,17 @@ def stack_solver(
         grain=grain,
         pixels=pixels,
         repairs=repairs,
-        rounds=rounds,
+        rounds=count_rounds([surveys[channel] for channel in kept]),
+        varied=varied,
     )
 
 
 def _units(
-    reads: ReadInPages, letters: str, all_series: list[PageSeries], noises: list[StackNoise], device: str
+    reads: ReadInPages,
+    letters: str,
+    all_series: list[PageSeries],
+    noises: dict[int, StackNoise],
+    device: str,
 ) -> Iterator[tuple[tuple[int, ...], int, StackUnits]]:
     """The units of every series, or of a sample of each channel if there is too much to read.
 
@@ -301,7 +311,7 @@ def _units(
     """
     where = choose(device) if why_no_gpu() is None else "cpu"
     if prod(reads.shape) > MOST_PIXELS:
-        for channel, noise in enumerate(noises):
+        for channel, noise in noises.items():
             pages = [PagesOf(reads, letters, one) for one in all_series if one.channel == channel]
             found = units_of(sampled_pages(list(pages)), noise)
             yield (channel,), channel, found._replace(peak=BRIGHTER * found.peak)

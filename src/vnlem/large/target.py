@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,13 +44,14 @@ def plan_for(source: Source, solver: BlockSolver, box: Box, file: tuple[int, ...
         whole=source.shape,
     )
     solved = [axis in solver.axes for axis in source.axes]
-    order = [source.axes.index(axis) for axis in solver.axes]
-
-    def solving(shape: tuple[int, ...]) -> int:
-        return solver.memory(tuple(shape[axis] for axis in order))
-
     itemsize = max(source.dtype.itemsize, source.result_dtype.itemsize)
-    return plan_blocks(files, solved, memory, solving, itemsize, solver.cure)
+    return plan_blocks(files, solved, memory, memory_of_block(source, solver), itemsize, solver.cure)
+
+
+def memory_of_block(source: Source, solver: BlockSolver) -> Callable[[tuple[int, ...]], int]:
+    """Gives the bytes that the solution of a block takes, from its shape along all axes of the source."""
+    order = [source.axes.index(axis) for axis in solver.axes]
+    return lambda shape: solver.memory(tuple(shape[axis] for axis in order))
 
 
 def target_store(source: Source, box: Box, target: Path) -> Store:

@@ -1,8 +1,9 @@
 """The letters of a stack's axes: checked, and which pages belong together."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -61,11 +62,12 @@ class PageSeries:
     """Pages that help each other: indices into the array, in order."""
 
     kind: str  # "T", "Z" or "N"; "" for independent pages
-    channel: int  # 0 if the pages have all channels
+    channel: int  # 0 if the pages have several channels
     pages: tuple[tuple[Any, ...], ...]
+    channels: Sequence[int] | None = None  # that pages with several channels have; all when None
 
 
-def helpful_axis(array: Any, letters: str) -> str:
+def helpful_axis(array: Any, letters: str, channels: Sequence[int] | None = None) -> str:
     """The axis along which the pages of a stack help each other: "Z", "T", "N", or "" for pages alone.
 
     With both time and depth, the axis with the more similar neighbours is used. Noise adds the same to the
@@ -74,12 +76,15 @@ def helpful_axis(array: Any, letters: str) -> str:
 
     array: has a shape, and gives whole pages by their index.
     letters: one for each axis.
+    channels: that are compared; all when None.
 
     >>> slices = np.random.default_rng(0).normal(size=(1, 5, 8, 8))
     >>> helpful_axis(np.repeat(slices, 4, axis=0), "TZYX"), helpful_axis(slices[0], "ZYX")
     ('T', 'Z')
     """
     sizes = dict(zip(letters, array.shape, strict=True))
+    kept = _chosen(sizes, channels)
+    sizes |= {"C": len(kept)}
     many = [letter for letter in HELPFUL if sizes.get(letter, 1) > 1]
     if not {"T", "Z"} <= set(many):
         return many[0] if many else ""
@@ -92,6 +97,7 @@ def helpful_axis(array: Any, letters: str) -> str:
     apart = {"T": 0.0, "Z": 0.0}
     for spot in spots:
         at = dict(zip(counted, map(int, np.unravel_index(spot, inner)), strict=True))
+        at |= {"C": kept[at.get("C", 0)]}
         page = _page_at(array, letters, at)
         for axis in apart:
             other = _page_at(array, letters, at | {axis: at[axis] + 1})
@@ -106,10 +112,22 @@ def _page_at(array: Any, letters: str, at: dict[str, int]) -> NDArray[np.float64
     return np.asarray(to_host(page) if lies_on_gpu(page) else page, np.float64)
 
 
-def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = False) -> list[PageSeries]:
+def _chosen(sizes: dict[str, int], channels: Sequence[int] | None) -> Sequence[int]:
+    return range(sizes.get("C", 1)) if channels is None else channels
+
+
+def series_of(
+    letters: str,
+    shape: tuple[int, ...],
+    kind: str,
+    *,
+    joint: bool = False,
+    channels: Sequence[int] | None = None,
+) -> list[PageSeries]:
     """The pages of an array, in series along the axis in which they help each other, "" for none.
 
-    joint: the pages have all channels; else each channel has separate pages.
+    joint: the pages have several channels; else each channel has separate pages.
+    channels: to take; all when None.
 
     >>> [(one.kind, one.channel, len(one.pages)) for one in series_of("TCYX", (5, 2, 8, 8), "T")]
     [('T', 0, 5), ('T', 1, 5)]
@@ -117,23 +135,24 @@ def series_of(letters: str, shape: tuple[int, ...], kind: str, *, joint: bool = 
     [('T', 5)]
     """
     sizes = dict(zip(letters, shape, strict=True))
+    kept = _chosen(sizes, channels)
     whole = "CYX" if joint else "YX"
     outer = [letter for letter in letters if letter not in (*whole, kind)]
     found = []
-    for numbers in np.ndindex(*(sizes[letter] for letter in outer)):
+    for numbers in product(*(kept if letter == "C" else range(sizes[letter]) for letter in outer)):
         fixed: dict[str, Any] = dict(zip(outer, numbers, strict=True))
         pages = tuple(
             tuple(slice(None) if letter in whole else (fixed | {kind: i})[letter] for letter in letters)
             for i in range(sizes.get(kind, 1))
         )
-        found.append(PageSeries(kind, int(fixed.get("C", 0)), pages))
+        found.append(PageSeries(kind, fixed.get("C", 0), pages, channels if joint else None))
     return found
 
 
 class PagesOf:
     """The pages of a series, each cut from the array when it is requested.
 
-    A page is (H, W), or (channels, H, W) if the series has all channels. The array may be on disk: if its
+    A page is (H, W), or (channels, H, W) if the series has several. The array may be on disk: if its
     last axes are Y and X, only whole pages of one channel are requested from it. Pages have the dtype
     `dtype`, if it is given.
 
@@ -151,10 +170,13 @@ class PagesOf:
     ) -> None:
         self._array, self._series, self._dtype = array, series, dtype
         whole = [isinstance(part, slice) for part in series.pages[0]]
-        kept = [letter for letter, is_whole in zip(letters, whole, strict=True) if is_whole]
+        kept = "".join(letter for letter, is_whole in zip(letters, whole, strict=True) if is_whole)
         self._order = [kept.index(letter) for letter in "CYX" if letter in kept]
-        # Where the array has its channels apart, if pages have several.
-        self._apart = letters.index("C") if kept[:1] == ["C"] else None
+        plane = kept.replace("C", "")
+        self._order_of_planes = [plane.index(letter) for letter in "YX"]
+        # The axis of the channels, if they are read one by one.
+        one_by_one = kept[0] == "C" or ("C" in kept and series.channels is not None)
+        self._apart = letters.index("C") if one_by_one else None
 
     def __len__(self) -> int:
         return len(self._series.pages)
@@ -163,7 +185,7 @@ class PagesOf:
         if self._apart is None:
             page: NDArray[Any] = self._array[self._series.pages[index]].transpose(self._order)
         else:
-            planes = [self._array[one].transpose(self._order_of_planes()) for one in self._planes(index)]
+            planes = [self._array[one].transpose(self._order_of_planes) for one in self._planes(index)]
             # In their own byte order, which stacking would change.
             page = namespace(planes[0]).stack(planes).astype(planes[0].dtype, copy=False)
         return page if self._dtype is None else page.astype(self._dtype, copy=False)
@@ -172,10 +194,10 @@ class PagesOf:
         """Where the channels of a page lie, one by one."""
         at, axis = self._series.pages[index], self._apart
         assert axis is not None
-        return [(*at[:axis], number, *at[axis + 1 :]) for number in range(self._array.shape[axis])]
+        return [(*at[:axis], number, *at[axis + 1 :]) for number in self._channels(axis)]
 
-    def _order_of_planes(self) -> list[int]:
-        return [axis - 1 for axis in self._order[1:]]
+    def _channels(self, axis: int) -> Sequence[int]:
+        return range(self._array.shape[axis]) if self._series.channels is None else self._series.channels
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         return (self[index] for index in range(len(self)))
@@ -185,14 +207,16 @@ class PagesOf:
         """Of every page."""
         sizes = zip(self._array.shape, self._series.pages[0], strict=True)
         shape = tuple(size for size, part in sizes if isinstance(part, slice))
-        return tuple(shape[axis] for axis in self._order)
+        page = tuple(shape[axis] for axis in self._order)
+        return page if self._apart is None else (len(self._channels(self._apart)), *page[1:])
 
     def put(self, index: int, page: NDArray[Any]) -> None:
         """Write a page into the array."""
+        page = namespace(self._array).asarray(page)
         if self._apart is None:
             self._array[self._series.pages[index]] = page.transpose(np.argsort(self._order).tolist())
             return
-        back = np.argsort(self._order_of_planes()).tolist()
+        back = np.argsort(self._order_of_planes).tolist()
         for at, plane in zip(self._planes(index), page, strict=True):
             self._array[at] = plane.transpose(back)
 

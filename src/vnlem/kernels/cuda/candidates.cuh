@@ -15,19 +15,20 @@ struct Search {
     const float* energy;     // (planes, rows, stride), squared norms of the patches at their corners; infinite if none
     const float* penalty;    // of the references' plane, with penalty_stride; null: even_penalty
     const short* back; // (TRANSFORMS, LAYERS * PIXELS): pixel of the reference that lies on a pixel of the member
-    const int* sizes;        // (planes, 2): rows and columns of each plane of a stack that hold pixels
-    // Where to search: in the copies of an image, (references, n_windows - 1, 2); in a stack, (references, n_windows,
-    // 3): plane, row and column, the reference first, plane -1 for none.
+    const int* sizes;        // (planes, 2): rows and columns of each plane that hold pixels
+    // Where to search: (references, n_windows, 3), plane, row and column, the reference first, plane -1 for none. Null
+    // for an image, which has one window.
     const int* centres;
+    const int* copies;       // (references, n_copies, 2): row and column in the copies of an image
     const int* reference_rows;
     const int* reference_columns;
     const byte* moves;       // (cell^2, cell^2): bits of transforms, by the reference's place in a cell and the shift
     float* ranks;            // for each block, if they do not fit in shared memory, else null
     int* positions;          // (references, n_members): index into one channel of the image, the reference first
     byte* chosen;            // (references, n_members): index of the transform
-    int* turned;             // (1): the number of turned or reflected members of an image is added to it
-    int rows, stride, height, width; // height, width: of the image, without its copies
-    int n_references, n_reference_columns, n_windows, radius, copied_radius, n_members, n_copied;
+    int* turned;             // (1): the number of turned or reflected members is added to it
+    int rows, stride;
+    int n_references, n_reference_columns, n_windows, n_copies, radius, copied_radius, n_members, n_copied;
     int together;            // windows that the copy in shared memory holds
     int cell;                // of pixels of several colours; 1 if every move is allowed
     int penalty_stride;
@@ -173,14 +174,6 @@ __device__ __forceinline__ void rank_shifted_strip(const Sheet& s, const Window&
     }
 }
 
-// Squared distances of shifted patches.
-__device__ void rank_shifted(const Sheet& s, const Window& w, const Pixels& pixels, const float* taps, float norm,
-                             float* shifted) {
-    const int strips = ceil_div(w.n_rows, SHIFTED_STRIP) * w.n_columns;
-    for (int i = threadIdx.x; i < strips; i += THREADS)
-        rank_shifted_strip(s, w, pixels, taps, norm, i / w.n_columns * SHIFTED_STRIP, i % w.n_columns, shifted);
-}
-
 // Ranks of a strip's patches that are turned or reflected, if they are better than what `before` holds.
 template <int FIRST>
 __device__ __forceinline__ void rank_moved_strip(const Sheet& s, const Window& w, const Pixels& pixels,
@@ -209,15 +202,4 @@ __device__ __forceinline__ void rank_moved_strip(const Sheet& s, const Window& w
         best[at] = rank < known ? rank : known;
         which[at] = rank < known ? winner : 0;
     }
-}
-
-template <int FIRST>
-__device__ void rank_moved(const Sheet& s, const Window& w, const Pixels& pixels, const float* taps, float norm,
-                           const Price& price, const float* before, float* best, byte* which,
-                           const Moves& moves = Moves{}) {
-    const int strips = ceil_div(w.n_rows, MOVED_STRIP) * w.n_columns;
-    for (int i = threadIdx.x; i < strips; i += THREADS)
-        rank_moved_strip<FIRST>(s, w, pixels, taps, norm, price, i / w.n_columns * MOVED_STRIP, i % w.n_columns,
-                                before, best, which, moves);
-    __syncthreads();
 }

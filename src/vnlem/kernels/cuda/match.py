@@ -1,4 +1,4 @@
-"""Groups of similar patches on a device: of an image (match.cu), or of a stack (plane_match.cu)."""
+"""Groups of similar patches on a device, of an image or a stack (match.cu)."""
 
 import math
 from typing import Any, NamedTuple
@@ -11,14 +11,14 @@ from vnlem.kernels.cuda.engine import THREADS, Engine
 
 Array = Any  # of the engine's library
 
-# Bytes of shared memory the kernels take in addition to the ranks and the windows.
-_FIXED = {"match": 10 * 1024, "plane_match": 13 * 1024}
+# Bytes of shared memory the kernel takes in addition to the ranks and the windows.
+_FIXED = 13 * 1024
 _STRIP = 8
-# Windows of a stack loaded together take at most this much, to let several blocks share a multiprocessor.
+# Windows of a reference loaded together take at most this much, to let several blocks share a multiprocessor.
 _WINDOWS = 40 * 1024
-# Blocks that process one reference of a stack after another, if their ranks do not fit in shared memory.
+# Blocks that process one reference after another, if their ranks do not fit in shared memory.
 _BLOCKS = 528
-MOST_SITES = 128
+MOST_WINDOWS = 128
 
 
 class Members(NamedTuple):
@@ -26,7 +26,7 @@ class Members(NamedTuple):
 
     positions: Array  # int32 (references, members): index into one channel of the image
     transforms: Array  # uint8 (references, members)
-    turned: Array  # int32 (1): how many members of an image are turned or reflected
+    turned: Array  # int32 (1): how many members are turned or reflected
 
 
 class References(NamedTuple):
@@ -43,32 +43,37 @@ class References(NamedTuple):
 class Field(NamedTuple):
     """What to search, and how."""
 
-    # (channels, rows, stride), the sheets of an image one below another; (planes, channels, rows, stride).
+    # (channels, rows, stride), an image with its copies below it; (planes, channels, rows, stride), a stack.
     image: Array
+    sizes: Array  # int32 (planes, 2): rows and columns that hold pixels, without copies
     energy: Array  # of patches at their corners
     penalty: Array | None  # of the references, at their corners; None: even_penalty
     # (transforms, pixels of a patch, plane by plane): pixel of the reference that lies on one of the member
     back: NDArray[np.int16]
-    shape: tuple[int, int]  # height and width of an image without its copies
     patch_size: int
     radius: int
     factor: float
     n_copied: int = 0  # the most members from copies
     copied_radius: int = 0  # of the search windows in copies
     moves: NDArray[np.uint8] = ANY_MOVE  # see `kernels.cpu.match.Field`; places in `image`
-    sizes: Array | None = None  # of a stack: int32 (planes, 2), rows and columns that hold pixels
     depth: int = 1  # planes that a patch spans
     even_penalty: float = 0.0
 
 
 def match(
-    engine: Engine, field: Field, references: References, n_members: int, centres: Array | None = None
+    engine: Engine,
+    field: Field,
+    references: References,
+    n_members: int,
+    *,
+    centres: Array | None = None,
+    copies: Array | None = None,
 ) -> Members:
     """The nearest patches of every reference patch, the reference itself first.
 
-    centres: patches around which to search. For an image int32 (references, copies, 2), in its copies; for a
-    stack int32 (references, sites, 3), plane, row and column, the reference itself first; a negative plane
-    for none.
+    centres: of the windows in a stack, int32 (references, windows, 3): plane, row and column, the reference
+    itself first; a negative plane for none. When None, one window around the reference.
+    copies: centres in the copies of an image, int32 (references, copies, 2).
     """
     xp, count = engine.xp, references.n
     members = Members(
@@ -76,34 +81,28 @@ def match(
     )
     channels, rows, stride = field.image.shape[-3:]
     side, size = 2 * field.radius + 1, field.patch_size
-    n_windows = 0 if centres is None else centres.shape[1]
-    if field.sizes is not None:
-        name = "plane_match"
-        n_own = n_best = n_windows * side**2
-        if n_windows > MOST_SITES:
-            raise ValueError(
-                f"windows in {n_windows} planes are too many for this device; "
-                "pass a smaller plane_distance or device='cpu'"
-            )
-    else:
-        name, n_windows = "match", n_windows + 1
-        height, width = field.shape
-        n_own = min(side, height - size + 1) * min(side, width - size + 1)
-        n_best = n_own + (n_windows - 1) * (2 * field.copied_radius + 1) ** 2
+    n_windows = 1 if centres is None else centres.shape[1]
+    n_copies = 0 if copies is None else copies.shape[1]
+    if n_windows > MOST_WINDOWS:
+        raise ValueError(
+            f"windows in {n_windows} planes are too many for this device; "
+            "pass a smaller plane_distance or device='cpu'"
+        )
+    n_own = n_windows * side**2
+    n_best = n_own + n_copies * (2 * field.copied_radius + 1) ** 2
     rank_floats = n_own + n_best + -(-n_best // 4)
     window = 4 * channels * field.depth * (-(-side // _STRIP) * _STRIP + size - 1) * (side + size - 1)
     always = 4 * channels * field.back.size + 4 * n_members
-    budget = engine.largest_shared - _FIXED[name] - always
+    budget = engine.largest_shared - _FIXED - always
     in_shared = window <= budget
-    together = 1
-    if name == "plane_match":
-        most = max(1, min(_WINDOWS, budget) // window) if in_shared else n_windows
-        together = min(n_windows, most)
+    most = max(1, min(_WINDOWS, budget) // window) if in_shared else n_windows
+    together = min(n_windows, most)
     windows = in_shared * together * window
     ranks_in_shared = 4 * rank_floats + windows <= budget
-    blocks = min(count, _BLOCKS) if name == "plane_match" and not ranks_in_shared else count
+    blocks = count if ranks_in_shared else min(count, _BLOCKS)
+    cell = math.isqrt(len(field.moves))
     engine.launch(
-        name,
+        "match",
         (blocks,),
         {
             "image": field.image,
@@ -112,6 +111,7 @@ def match(
             "back": engine.constant(_in_all_channels(field.back, size**2, channels)),
             "sizes": field.sizes,
             "centres": centres,
+            "copies": copies,
             "reference_rows": references.rows,
             "reference_columns": references.columns,
             "moves": engine.constant(field.moves),
@@ -121,17 +121,16 @@ def match(
             "turned": members.turned,
             "rows": rows,
             "stride": stride,
-            "height": field.shape[0],
-            "width": field.shape[1],
             "n_references": count,
             "n_reference_columns": len(references.columns),
             "n_windows": n_windows,
+            "n_copies": n_copies,
             "radius": field.radius,
             "copied_radius": field.copied_radius,
             "n_members": n_members,
             "n_copied": field.n_copied,
             "together": together,
-            "cell": math.isqrt(len(field.moves)),
+            "cell": cell,
             "penalty_stride": 0 if field.penalty is None else field.penalty.shape[1],
             "factor": field.factor,
             "even_penalty": field.even_penalty,
@@ -144,7 +143,8 @@ def match(
         TRANSFORMS=len(field.back),
         THREADS=THREADS,
         WINDOW_IN_SHARED=int(in_shared),
-        COPIES=int(name == "match" and n_windows > 1),
+        CELLS=int(cell > 1),
+        COPIES=int(n_copies > 0),
     )
     return members
 

@@ -174,10 +174,10 @@ def _find_groups(
     n_members = matching.group_size()
     field = Field(
         image=image,
+        sizes=engine.constant(np.array([own.shape[1:]], np.int32)),
         energy=energy,
         penalty=penalty,
         back=_symmetries(matching.group, size).back,
-        shape=own.shape[1:],
         patch_size=size,
         radius=matching.reach.radius,
         factor=matching.factor,
@@ -185,7 +185,7 @@ def _find_groups(
         copied_radius=matching.copied_reach().radius,
         moves=matching.moves(matching.reach.region.read),
     )
-    return match(engine, field, batch.references, n_members, batch.centres)
+    return match(engine, field, batch.references, n_members, copies=batch.centres)
 
 
 def _cover(params: VnlrParams, number: int, n_members: int) -> int:

@@ -249,18 +249,17 @@ class PlanesOnDevice:
             penalty[about_mean < np.float32(search.flat_energy * self._compared_noise)] = np.inf
         field = Field(
             image=self._image(),
+            sizes=self._sizes.planes,
             energy=self._energy.planes,
             penalty=penalty,
             back=self._symmetries.back,
-            shape=(height, width),
             patch_size=search.patch_size,
             radius=search.radius,
             factor=search.factor,
-            sizes=self._sizes.planes,
             depth=search.depth,
             even_penalty=even_penalty,
         )
-        return match(self._engine, field, references, self._group_size(height, width), centres)
+        return match(self._engine, field, references, self._group_size(height, width), centres=centres)
 
     def references(self, height: int, width: int) -> References:
         """The reference patches of a plane."""
