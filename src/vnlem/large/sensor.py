@@ -4,8 +4,8 @@ from typing import Any
 
 from vnlem.large.sources import Source
 from vnlem.noise.find import CAMERA
-from vnlem.noise.fit import are_maps, with_defaults
 from vnlem.noise.model import NoiseModel
+from vnlem.noise.poisson_gaussian import are_maps, with_defaults
 
 
 def with_sensor(source: Source, params: dict[str, Any]) -> dict[str, Any]:

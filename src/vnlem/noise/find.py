@@ -7,11 +7,11 @@ import numpy as np
 
 from vnlem.noise.auto import DEMANDS, KINDS, estimate_of_planes, pool_for
 from vnlem.noise.correlated import SMALLEST_IMAGE
-from vnlem.noise.fit import are_maps, given_model, with_defaults
 from vnlem.noise.instruments import INSTRUMENTS, OPTIONS, check_options, estimate_instrument
 from vnlem.noise.levels import Differences
 from vnlem.noise.lines import check_lines, with_lines, without_lines
 from vnlem.noise.model import NoiseModel
+from vnlem.noise.poisson_gaussian import are_maps, given_model, with_defaults
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes

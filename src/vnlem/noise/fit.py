@@ -6,7 +6,7 @@ from where noise was seen.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from vnlem.noise.curve import LEAST_SHARE, Curve
 from vnlem.noise.levels import SIDE, SMALLEST, USUAL_LEAK, Levels, by_brightness, cut
 from vnlem.noise.median import median
-from vnlem.noise.poisson_gaussian import GainModel, check_model, gain_of_line, with_read_noise
+from vnlem.noise.poisson_gaussian import GainModel, gain_of_line, with_read_noise
 from vnlem.pipeline.image import to_planes
 from vnlem.pipeline.workers import Pool
 
@@ -119,8 +119,10 @@ def _obvious_bend(seen: Levels, doubt: Float, darkest: float) -> Curve | None:
     falls = OBVIOUS_FALL * curve.variances[-1] <= curve.variances[0]
     misfit = _misfit(seen.high, curve.variance(seen.brightness))
     of_one_level = _misfit(seen.high, np.full_like(seen.high, median(seen.high)))
+    different = _merged(seen.brightness, seen.high)[0]
     obvious = (
         curve.gain is None
+        and different.size >= 2 * FEWEST_CLASSES
         and falls
         and ratio >= OBVIOUS_RATIO
         and misfit <= min(OBVIOUS_MISFIT, OBVIOUS_GAIN * of_one_level)
@@ -391,30 +393,3 @@ def gain_of_planes(planes: Float, pool: Pool | None = None) -> GainModel | None:
     if slope <= least:
         return gain_of_line(least, max((first + last) / 2 - least * dark, 0.0), min(dark, 0.0))
     return with_read_noise(gain_of_line(slope, first - slope * dark, dark), dark, planes)
-
-
-def given_model(gain: Any, offset: Any = None, read_noise: Any = None) -> GainModel:
-    """The model from its given parameters; offset and read noise are 0 if None.
-
-    >>> given_model(2.0, read_noise=3.0)
-    GainModel(gain=2.0, offset=0.0, read_noise=3.0)
-    """
-    return check_model(*with_defaults(gain, offset, read_noise))
-
-
-def with_defaults(gain: Any, offset: Any = None, read_noise: Any = None) -> tuple[Any, Any, Any]:
-    """Gain, offset and read noise, numbers or maps; offset and read noise are 0 if None."""
-    if gain is None:
-        raise ValueError(
-            "offset and read_noise need gain too; pass gain=, or none of them to estimate all three"
-        )
-    return gain, 0.0 if offset is None else offset, 0.0 if read_noise is None else read_noise
-
-
-def are_maps(camera: dict[str, Any]) -> bool:
-    """Whether gain, offset or read noise is a map instead of a number.
-
-    >>> are_maps({"gain": 2.0, "offset": None}), are_maps({"gain": np.ones((4, 4))})
-    (False, True)
-    """
-    return any(value is not None and np.ndim(value) > 0 for value in camera.values())

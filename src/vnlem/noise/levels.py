@@ -135,7 +135,7 @@ class Blocks:
     column: NDArray[np.intp]  # (n,)
     grid: tuple[int, ...]  # rows and columns
     dark: float | None  # the smallest value, if whole areas have it and so no noise: zero counts
-    plane: Float  # all pixels
+    plane: Float | None  # all pixels, if the noise has one strength
     limits: tuple[float, float]  # the smallest and the largest pixel
 
     @property
@@ -155,7 +155,7 @@ class Blocks:
 
     def divided(self, sigma: Float) -> "Blocks":
         """Blocks divided by the strength (n,) of the noise in each: then it is one in all."""
-        return replace(self, scale=self.scale * sigma, sums=self.sums / sigma**2)
+        return replace(self, scale=self.scale * sigma, sums=self.sums / sigma**2, plane=None)
 
 
 def cut(
@@ -316,7 +316,7 @@ def white_level(blocks: Blocks) -> float:
     """
     ranks = by_flatness(blocks)
     level = _envelope(blocks, ranks)
-    if ranks.like_noise()[0]:
+    if blocks.plane is None or ranks.like_noise()[0]:
         return level
     bound = least_peak(blocks.plane, *blocks.limits, level**0.5) ** 2
     # JPEG files lack the highest frequencies, where the peak is seen.

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from vnlem.noise.correlated import SMALLEST_IMAGE
 from vnlem.noise.field import field_of
 from vnlem.noise.find import CAMERA, find_noise
-from vnlem.noise.fit import are_maps
 from vnlem.noise.frames import PAIRS, matched
 from vnlem.noise.levels import Differences
 from vnlem.noise.lines import check_lines, find_lines, with_lines
 from vnlem.noise.model import NoiseModel
 from vnlem.noise.parts import steps
+from vnlem.noise.poisson_gaussian import are_maps
 from vnlem.pipeline.axes import PagesOf, shapes_of
 from vnlem.pipeline.device import to_host
 from vnlem.pipeline.image import Planes, to_planes

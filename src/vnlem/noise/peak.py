@@ -9,7 +9,6 @@ only a small share of the squares.
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import maximum_filter
 
 Float = NDArray[np.float64]
 
@@ -46,7 +45,7 @@ def least_peak(plane: Float, low: float, high: float, sigma: float) -> float:
     step_of_values = float(np.min(size[size > ROUNDING * sigma], initial=np.inf))
     if not np.isfinite(step_of_values):
         return sigma
-    natural = maximum_filter(size, AROUND) > PAINTED * step_of_values
+    natural = _largest_around(size) > PAINTED * step_of_values
     for pixels in squares:
         natural &= (pixels > low) & (pixels < high)
     apart = apart[natural]
@@ -59,3 +58,14 @@ def least_peak(plane: Float, low: float, high: float, sigma: float) -> float:
     enough = whole >= max(FEWEST, LEAST_SHARE * apart.size)
     peaks = np.flatnonzero(enough & (half >= SHARE_OF_HALF * whole))
     return sigma * float(peaks[0] + 1) / PRECISION if peaks.size else sigma
+
+
+def _largest_around(values: Float) -> Float:
+    """The largest value of the AROUND x AROUND values about each; at the border, of those within."""
+    for _ in range(2):
+        padded = np.pad(values, ((AROUND // 2, AROUND // 2), (0, 0)), mode="edge")
+        values = padded[: len(values)].copy()
+        for offset in range(1, AROUND):
+            np.maximum(values, padded[offset : offset + len(values)], out=values)
+        values = values.T
+    return values

@@ -187,3 +187,30 @@ def with_read_noise(model: GainModel, darkest: float, pixels: Float) -> GainMode
     if darkest <= model.offset or pixels.min() >= model.offset - model.gain / 2:
         return model
     return GainModel(model.gain, darkest, float(np.sqrt(model.variance(darkest))))
+
+
+def given_model(gain: Any, offset: Any = None, read_noise: Any = None) -> GainModel:
+    """The model from its given parameters; offset and read noise are 0 if None.
+
+    >>> given_model(2.0, read_noise=3.0)
+    GainModel(gain=2.0, offset=0.0, read_noise=3.0)
+    """
+    return check_model(*with_defaults(gain, offset, read_noise))
+
+
+def with_defaults(gain: Any, offset: Any = None, read_noise: Any = None) -> tuple[Any, Any, Any]:
+    """Gain, offset and read noise, numbers or maps; offset and read noise are 0 if None."""
+    if gain is None:
+        raise ValueError(
+            "offset and read_noise need gain too; pass gain=, or none of them to estimate all three"
+        )
+    return gain, 0.0 if offset is None else offset, 0.0 if read_noise is None else read_noise
+
+
+def are_maps(camera: dict[str, Any]) -> bool:
+    """Whether gain, offset or read noise is a map instead of a number.
+
+    >>> are_maps({"gain": 2.0, "offset": None}), are_maps({"gain": np.ones((4, 4))})
+    (False, True)
+    """
+    return any(value is not None and np.ndim(value) > 0 for value in camera.values())
