@@ -57,3 +57,23 @@ def test_small_print_is_kept(make, sigma, quality):
     result = vnlem.denoise(noisy, profile="fast")
     assert harm.psnr(clean, result) > harm.psnr(clean, noisy) - 0.1
     assert vnlem.estimate_sigma(noisy) < (1.2 * sigma if quality is None else 11)
+
+
+def enlarged(factor, channels=None):
+    rng = np.random.default_rng(2)
+    shape = (48, 64) if channels is None else (48, 64, channels)
+    return rng.normal(100, 10, shape).astype(np.uint8).repeat(factor, 0).repeat(factor, 1)
+
+
+@pytest.mark.parametrize(("factor", "channels"), [(2, None), (3, None), (2, 3)])
+def test_copies_of_pixels_are_named(factor, channels):
+    image = enlarged(factor, channels)[1:, factor - 1 :]
+    with pytest.warns(UserWarning, match=f"repeated {factor} x {factor} times.*image\\[::{factor}"):
+        result = vnlem.denoise(image, channel_axis=None if channels is None else -1)
+    assert np.array_equal(result, image)
+
+
+@pytest.mark.parametrize("image", [np.zeros((64, 64)), np.arange(64.0).repeat(64).reshape(64, 64)])
+def test_constant_images_and_stripes_are_no_copies(image, recwarn):
+    vnlem.denoise(image)
+    assert not [one for one in recwarn if "repeated" in str(one.message)]

@@ -1,6 +1,10 @@
 """Warnings about an image and its noise before the work: one sentence each, with the remedy."""
 
+import math
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from vnlem.noise.model import NoiseModel
 from vnlem.pipeline.image import Planes
@@ -14,7 +18,7 @@ BELOW_OFFSET = 3.0  # times the read noise: if most pixels lie this far below th
 
 
 def advise(model: NoiseModel, planes: Planes, *, rounded: bool) -> None:
-    """Warn about an offset above the image, and about integers that cannot hold the result.
+    """Warn about an offset above the image, copies of pixels, and integers that cannot hold the result.
 
     planes: the image, or a page or a sample of it, as given.
     rounded: whether the result will be rounded to integers although no dtype was given.
@@ -29,6 +33,8 @@ def advise(model: NoiseModel, planes: Planes, *, rounded: bool) -> None:
     " pass dtype='float32' (--dtype float32)"
     """
     _check_offset(model, planes)
+    if model.sigma == 0:
+        _check_copies(planes)
     if rounded:
         _check_rounding(model, planes)
 
@@ -45,6 +51,26 @@ def _check_offset(model: NoiseModel, planes: Planes) -> None:
                 "there are no photons below the offset; check offset (--offset)"
             )
             return
+
+
+def _check_copies(planes: Planes) -> None:
+    down, across = (copies(planes.data, axis) for axis in (1, 2))
+    if down > 1 and across > 1:
+        warn(
+            f"every pixel is repeated {down} x {across} times, which hides the noise: denoise the image as "
+            f"it was before it was enlarged, image[::{down}, ::{across}]"
+        )
+
+
+def copies(data: NDArray[Any], axis: int) -> int:
+    """How many neighbours along an axis are always equal; one if none are, or all.
+
+    >>> copies(np.arange(4.0).repeat(3)[None], 1), copies(np.arange(12.0)[None], 1)
+    (3, 1)
+    """
+    moved = np.moveaxis(data, axis, 0)
+    changes = [i for i in range(1, len(moved)) if (moved[i] != moved[i - 1]).any()]
+    return math.gcd(*np.diff(changes).tolist()) or 1
 
 
 def _check_rounding(model: NoiseModel, planes: Planes) -> None:
