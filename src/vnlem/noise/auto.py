@@ -38,6 +38,7 @@ from vnlem.noise.levels import Differences
 from vnlem.noise.lines import with_lines, without_lines
 from vnlem.noise.model import NoiseModel, each
 from vnlem.noise.shape import Evidence
+from vnlem.noise.squares import is_drawn
 from vnlem.noise.white import estimate_sigma_of_planes
 from vnlem.pipeline import checks
 from vnlem.pipeline.image import Planes, check_values, to_planes
@@ -71,8 +72,8 @@ DEMANDS = {
 LEAST_ODDS = {"safe": np.inf, "auto": 1.5, "strong": -1.5}
 
 # The variance of white noise, as a share of the largest possible one. Noise of that strength covers texture,
-# so that most classes look like noise; halftone and dithered pictures reach 0.07 to 0.9, with few such.
-MOST_OF_POSSIBLE = 0.05
+# so that most classes look like noise; halftone, dithered and line drawings reach 0.07 to 0.9, with few such.
+MOST_OF_POSSIBLE, LEAST_LIKE_NOISE = 0.05, 0.45
 # The estimate contains some texture, whose loss costs more than the noise that is left. Noise without high
 # frequencies is easier to separate, and differences of colours contain hardly any texture.
 TAKEN, TAKEN_IF_SOFT, TAKEN_OF_COLOURS = 0.85, 1.0, (0.85, 1.2, 1.2)
@@ -235,6 +236,8 @@ def _estimate(
     magnitudes = recognise_rician(data, pool) if positive else None
     if magnitudes is not None:
         return magnitudes
+    if kind == "auto" and caution != "strong" and all(map(is_drawn, data, *planes.limits)):
+        return NoiseModel.white(0.0, 0.5, DRAWN)
     channels = channels_of(planes, pool)
     if not channels:
         return NoiseModel.white(0.0, 0.5, NOTHING)
@@ -339,7 +342,7 @@ def uncorrelated(
     shares = [
         one.share_of_possible(level, limits)
         for one, level, limits in zip(channels, levels, planes.limits.T, strict=True)
-        if one.share < DEMANDS[caution].support
+        if one.share < LEAST_LIKE_NOISE
     ]
     if caution == "auto" and len(shares) == len(levels) and min(shares) > MOST_OF_POSSIBLE:
         return NoiseModel.white(0.0, confidence, DRAWN)

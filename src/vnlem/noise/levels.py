@@ -18,7 +18,7 @@ from vnlem.kernels.cpu.small import largest_eigenpairs
 from vnlem.noise import blocks as block
 from vnlem.noise.jpeg import compression
 from vnlem.noise.median import median
-from vnlem.noise.peak import least_peak
+from vnlem.noise.squares import least_peak
 from vnlem.pipeline.workers import Pool
 
 Float = NDArray[np.float64]

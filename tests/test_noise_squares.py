@@ -1,12 +1,13 @@
-"""The peak of diagonal differences bounds white noise where no block of an image is flat."""
+"""Squares of four pixels: their differences bound white noise, and equal ones show drawings."""
 
 import harm
 import numpy as np
 import pytest
 import saved
+from PIL import Image, ImageDraw
 
 import vnlem
-from vnlem.noise.peak import least_peak
+from vnlem.noise.squares import is_drawn, least_peak
 
 
 def between(share, sigma, seed=0):
@@ -77,3 +78,43 @@ def test_copies_of_pixels_are_named(factor, channels):
 def test_constant_images_and_stripes_are_no_copies(image, recwarn):
     vnlem.denoise(image)
     assert not [one for one in recwarn if "repeated" in str(one.message)]
+
+
+def network(seed, ink=0, paper=255):
+    """Thin lines between random points, smooth at their edges."""
+    rng = np.random.default_rng(seed)
+    page = Image.new("L", (1200, 960), paper)
+    for ends in rng.uniform(0, 1, (150, 4)) * (1200, 960, 1200, 960):
+        ImageDraw.Draw(page).line(tuple(ends), fill=ink, width=3)
+    return np.asarray(page.resize((400, 320), Image.Resampling.BOX))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("colour", [False, True])
+def test_drawings_without_noise_do_not_change(seed, colour):
+    page = network(seed)
+    page = np.stack([page] * 3, axis=-1) if colour else page
+    result = vnlem.denoise(page, profile="fast", channel_axis=-1 if colour else None)
+    assert np.array_equal(result, page)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("sigma", [3, 10])
+def test_noise_of_drawings_is_removed(seed, sigma):
+    clean, noisy = harm.white(network(seed).astype(float), sigma, 1)
+    assert harm.psnr(clean, vnlem.denoise(noisy, profile="fast")) > harm.psnr(clean, noisy) + 0.8
+
+
+def test_dark_backgrounds_of_counts_are_not_drawn():
+    rng = np.random.default_rng(4)
+    y, x = np.mgrid[:256, :256]
+    beads = sum(20.0 * (np.hypot(y - a, x - b) < 4) for a, b in rng.uniform(0, 256, (150, 2)))
+    assert not is_drawn(rng.poisson(beads).astype(float), 0.0, 40.0)
+    assert vnlem.estimate_noise(rng.poisson(beads).astype(float)).sigma > 0
+
+
+@pytest.mark.parametrize("make", [harm.text, harm.lines, harm.screenshot, harm.small_print, harm.tiny_print])
+def test_clean_pages_are_drawn_and_noisy_ones_are_not(make):
+    clean, noisy = harm.white(make(), 2, 1)
+    assert is_drawn(clean, clean.min(), clean.max())
+    assert not is_drawn(noisy.astype(float), float(noisy.min()), float(noisy.max()))
