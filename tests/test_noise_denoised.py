@@ -1,6 +1,7 @@
 """Images with estimated noise: how well they are denoised."""
 
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -113,7 +114,9 @@ def test_pictures_with_hardly_any_noise_are_left_almost_as_they_are(name):
 
     image = getattr(data, name)()
     axis = -1 if image.ndim == 3 else None
-    model = estimate_noise(image, channel_axis=axis)
+    copied = pytest.warns(UserWarning, match="repeated 2 x 2") if name == "moon" else nullcontext()
+    with copied:
+        model = estimate_noise(image, channel_axis=axis)
     at = np.quantile(image, [0.1, 0.5, 0.9])
     assert np.sqrt(model.variance(at)).max() < 2.2
     part = image[:160, :160]

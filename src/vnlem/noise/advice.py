@@ -18,7 +18,7 @@ BELOW_OFFSET = 3.0  # times the read noise: if most pixels lie this far below th
 
 
 def advise(model: NoiseModel, planes: Planes, *, rounded: bool) -> None:
-    """Warn about an offset above the image, copies of pixels, and integers that cannot hold the result.
+    """Warn about an offset above the image, and about integers that cannot hold the result.
 
     planes: the image, or a page or a sample of it, as given.
     rounded: whether the result will be rounded to integers although no dtype was given.
@@ -33,8 +33,6 @@ def advise(model: NoiseModel, planes: Planes, *, rounded: bool) -> None:
     " pass dtype='float32' (--dtype float32)"
     """
     _check_offset(model, planes)
-    if model.sigma == 0:
-        _check_copies(planes)
     if rounded:
         _check_rounding(model, planes)
 
@@ -53,7 +51,8 @@ def _check_offset(model: NoiseModel, planes: Planes) -> None:
             return
 
 
-def _check_copies(planes: Planes) -> None:
+def check_copies(planes: Planes) -> None:
+    """Warn if neighbouring pixels are copies of each other, which hides the noise."""
     down, across = (copies(planes.data, axis) for axis in (1, 2))
     if down > 1 and across > 1:
         warn(

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vnlem.noise.advice import check_copies
 from vnlem.noise.air import recognise_rician
 from vnlem.noise.colours import SHARED, curves_of_colours, parts_of_colours, white_of_colours
 from vnlem.noise.components import to_components
@@ -190,6 +191,8 @@ def estimate_of_planes(
             found = field_of(list(data), pool, sure=True) if in_place else None
             return found or NoiseModel.white(estimate_sigma_of_planes(data, pool))
         model = of_varied(_estimate, planes, differences, kind, pool, caution, in_place)
+    if warns and model.sigma == 0:
+        check_copies(planes)
     looks = warns and data[0].size >= SMALLEST_FOR_A_CURVE**2 and (model.sigma > 0 or model.doubt == DRAWN)
     share = _clipped_share(planes) if looks else 0.0
     if share > MOST_CLIPPED:

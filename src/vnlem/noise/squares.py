@@ -108,7 +108,8 @@ def _equal(first: Float, *others: Float) -> NDArray[np.bool_]:
 def _around_strokes(size: Float, rounding: float) -> tuple[NDArray[np.bool_], float]:
     """Squares with structure or noise around them, given the size of differences; and the step of values."""
     step_of_values = float(np.min(size[size > rounding], initial=np.inf))
-    return _largest_around(size) > PAINTED * step_of_values, step_of_values
+    least = min(PAINTED * step_of_values, float(size.max(initial=0.0)) / 2)  # of two values only
+    return _largest_around(size) > least, step_of_values
 
 
 def _largest_around(values: Float) -> Float:
