@@ -84,6 +84,7 @@ MOST_WORKERS = 4  # more would wait for Python's lock: the steps are short
 
 # Messages for cases where two models are about equally likely: the one that removes less is used.
 NOTHING = "nearly all areas that are not constant have structure, so noise cannot be distinguished from it"
+DRAWING = "pixels around strokes are equal, as in a drawing without noise"
 DRAWN = "what varies may be noise, but also dots, letters or dithering, which are assumed"
 TEXTURED = "there is texture almost everywhere, part of which may be noise; the lower level is used"
 UNLIKE_NOISE = "it may also be correlated noise or texture; the safer choice, texture, is assumed"
@@ -240,7 +241,7 @@ def _estimate(
     if magnitudes is not None:
         return magnitudes
     if kind == "auto" and caution != "strong" and all(map(is_drawn, data, *planes.limits)):
-        return NoiseModel.white(0.0, 0.5, DRAWN)
+        return NoiseModel.white(0.0, confidence=0.5, doubt=DRAWING)
     channels = channels_of(planes, pool)
     if not channels:
         return NoiseModel.white(0.0, 0.5, NOTHING)
