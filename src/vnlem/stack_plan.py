@@ -105,7 +105,7 @@ def varied_channels(array: Any, letters: str, noise_model: Any, delay: Any = Non
     channel is read page by page, and only until a pixel differs.
 
     array: has a shape, and gives whole pages by their index.
-    delay: only so many frames after the first one are looked at.
+    delay: of a stream; only its first `delay` + 1 frames decide.
 
     >>> varied_channels(np.stack([np.eye(4), np.zeros((4, 4))])[None], "TCYX", "auto")
     (0,)

@@ -22,8 +22,8 @@ PRECISION = 256  # candidates of the standard deviation, up to the known level
 # Half a standard deviation contains this share of what a whole one contains.
 SHARE_OF_HALF = 0.561
 ROUNDING = 1e-6  # of sigma, or of the range of values: smaller differences are zero
-# If all of so many squares on a side differ by at most so many steps of the values, they were painted, or a
-# JPEG file stored nothing but their mean.
+# A window of this side whose differences are at most this many steps of the values was painted, or is a block
+# of a JPEG file that stored only its mean.
 AROUND, PAINTED = 5, 4.0
 # A drawing has this share of equal squares, and more around its strokes, on bright paper. Clipped noise makes
 # 1 in 16 equal. Dark squares do not count: a background without photons has equal ones too.
