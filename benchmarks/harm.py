@@ -188,6 +188,17 @@ def tiny_print_on_white() -> np.ndarray:
     return tiny_print(255)
 
 
+def line_drawing(seed: int = 6) -> np.ndarray:
+    """Thin lines between random points, with smooth edges, as in a chart."""
+    rng = np.random.default_rng(seed)
+    page = Image.new("L", (4 * SIDE, 4 * SIDE), 255)
+    points = rng.uniform(0.05, 0.95, (80, 2)) * 4 * SIDE
+    for number, point in enumerate(points):
+        for other in points[rng.integers(0, len(points), 3)]:
+            ImageDraw.Draw(page).line((*point, *other), fill=number % 2 * 60, width=2)
+    return np.asarray(page.resize((SIDE, SIDE), Image.Resampling.BOX), float)
+
+
 def fingerprint() -> np.ndarray:
     """Ridges of seven pixels in changing directions."""
     y, x = np.mgrid[:SIDE, :SIDE]
@@ -253,7 +264,7 @@ def weave() -> np.ndarray:
 
 PATTERNS = (
     *(text, lines, halftone, zone_plate, weave, screenshot),
-    *(small_print, tiny_print, tiny_print_on_white, fingerprint),
+    *(small_print, tiny_print, tiny_print_on_white, fingerprint, line_drawing),
 )
 
 

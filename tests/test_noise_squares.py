@@ -4,7 +4,6 @@ import harm
 import numpy as np
 import pytest
 import saved
-from PIL import Image, ImageDraw
 
 import vnlem
 from vnlem.noise.squares import is_drawn, least_peak
@@ -80,19 +79,10 @@ def test_constant_images_and_stripes_are_no_copies(image, recwarn):
     assert not [one for one in recwarn if "repeated" in str(one.message)]
 
 
-def network(seed, ink=0, paper=255):
-    """Thin lines between random points, smooth at their edges."""
-    rng = np.random.default_rng(seed)
-    page = Image.new("L", (1200, 960), paper)
-    for ends in rng.uniform(0, 1, (150, 4)) * (1200, 960, 1200, 960):
-        ImageDraw.Draw(page).line(tuple(ends), fill=ink, width=3)
-    return np.asarray(page.resize((400, 320), Image.Resampling.BOX))
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("colour", [False, True])
 def test_drawings_without_noise_do_not_change(seed, colour):
-    page = network(seed)
+    page = harm.line_drawing(seed).astype(np.uint8)
     page = np.stack([page] * 3, axis=-1) if colour else page
     result = vnlem.denoise(page, profile="fast", channel_axis=-1 if colour else None)
     assert np.array_equal(result, page)
@@ -101,7 +91,7 @@ def test_drawings_without_noise_do_not_change(seed, colour):
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("sigma", [3, 10])
 def test_noise_of_drawings_is_removed(seed, sigma):
-    clean, noisy = harm.white(network(seed).astype(float), sigma, 1)
+    clean, noisy = harm.white(harm.line_drawing(seed), sigma, 1)
     assert harm.psnr(clean, vnlem.denoise(noisy, profile="fast")) > harm.psnr(clean, noisy) + 0.8
 
 

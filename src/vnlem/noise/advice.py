@@ -68,8 +68,14 @@ def copies(data: NDArray[Any], axis: int) -> int:
     (3, 1)
     """
     moved = np.moveaxis(data, axis, 0)
-    changes = [i for i in range(1, len(moved)) if (moved[i] != moved[i - 1]).any()]
-    return math.gcd(*np.diff(changes).tolist()) or 1
+    step, last = 0, 0
+    for place in range(1, len(moved)):
+        if (moved[place] != moved[place - 1]).any():
+            step = math.gcd(step, place - last) if last else 0
+            last = place
+            if step == 1:
+                break
+    return step or 1
 
 
 def _check_rounding(model: NoiseModel, planes: Planes) -> None:

@@ -318,12 +318,14 @@ def white_level(blocks: Blocks) -> float:
     level = _envelope(blocks, ranks)
     if blocks.plane is None or ranks.like_noise()[0]:
         return level
-    bound = least_peak(blocks.plane, *blocks.limits, level**0.5) ** 2
+    sigma = level**0.5
+    least = least_peak(blocks.plane, *blocks.limits, sigma)
     # JPEG files lack the highest frequencies, where the peak is seen.
-    return bound if bound == level or compression(blocks.plane) < MOST_COMPRESSED else level
+    return level if least == sigma or compression(blocks.plane) >= MOST_COMPRESSED else least**2
 
 
 def _envelope(blocks: Blocks, ranks: Levels) -> float:
+    """The level that blocks show, from the ranks of their flatness."""
     flattest, error = float(ranks.most()[0]), float(ranks.error[0])
     level = _without_leak(ranks)
     if flattest < level * (1 - 2 * error):
